@@ -1,0 +1,105 @@
+# Everything here works on a clean clone with Go, make and a Debian or Ubuntu
+# package manager, as root and as an ordinary user. Binaries and what else is
+# made lie in .work; standalone keeps its data in .doorward.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The modules of the workspace. deploy/e2e and deploy/bench start the whole
+# product, so they have targets of their own.
+MODULES := $(shell sed -nE 's:^[[:space:]]+\./::p' go.work)
+PARTS   := $(filter-out deploy/e2e deploy/bench,$(MODULES))
+# What of the workspace has Go files.
+packages = $(addprefix ./,$(addsuffix /...,$(1)))
+
+SETUP := deploy/setup/setup.sh
+TOOL   = cd .ci/tools && GOWORK=off go tool -n
+
+# Time for which each fuzz function runs, arguments of the load generator, and
+# arguments of every go test: make test ARGS='-run Login'.
+FUZZTIME ?= 10s
+BENCH    ?=
+ARGS     ?=
+
+##@ Use
+
+.PHONY: help
+help: ## explain the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## start standalone, everything in one process, on https://localhost:8443
+	@$(SETUP) postgresql
+	@go build -o .work/bin/doorward ./deploy/standalone/cmd/doorward
+	@exec .work/bin/doorward
+
+.PHONY: up
+up: ## start the distributed shape in containers, on https://localhost:8443
+	@deploy/docker/compose.sh up
+
+.PHONY: down
+down: ## stop the containers; their data stays
+	@deploy/docker/compose.sh down
+
+##@ Prove
+
+.PHONY: test
+test: ## test all modules on a private PostgreSQL; a skipped test is a failure
+	@$(SETUP) postgresql chromium
+	@.ci/test $(ARGS) $(call packages,$(PARTS))
+
+.PHONY: race
+race: ## run the same tests under the race detector
+	@$(SETUP) postgresql chromium
+	@.ci/test -race $(ARGS) $(call packages,$(PARTS))
+
+.PHONY: fuzz
+fuzz: ## fuzz every parser of outside input for FUZZTIME (10s)
+	@$(SETUP) postgresql
+	@.ci/fuzz $(FUZZTIME)
+
+.PHONY: e2e
+e2e: ## try both shapes end to end, with a real Redis and a real Kafka
+	@$(SETUP) postgresql redis kafka
+	@.ci/test -count 1 -p 1 -timeout 15m $(ARGS) ./deploy/e2e/...
+	@DOORWARD_E2E_SHAPE=distributed .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e
+
+.PHONY: bench
+bench: ## measure against a bare handler in the same run; BENCH='arguments'
+	@$(SETUP) postgresql
+	@go run ./deploy/bench $(BENCH)
+
+##@ Change
+
+.PHONY: check
+check: format scripts modules images lint ## all that follows, cheapest first
+
+.PHONY: format
+format: ## gofmt leaves nothing to do
+	@test -z "$$(gofmt -l pkg gateway services deploy .ci | tee /dev/stderr)" || { echo 'format: run gofmt -w on these files' >&2; exit 1; }
+
+.PHONY: scripts
+scripts: ## shellcheck finds nothing in the scripts
+	@.ci/scripts
+
+.PHONY: modules
+modules: ## each module stands alone, is tidy, and imports no other service
+	@.ci/modules $(MODULES)
+
+.PHONY: images
+images: ## compose.yaml and the Dockerfile are sound, and each process knows its variables
+	@.ci/images/check
+
+.PHONY: lint
+lint: ## golangci-lint, with each library in its one home
+	@$$($(TOOL) golangci-lint) run $(ARGS) $(call packages,$(MODULES))
+
+.PHONY: tidy
+tidy: ## mend what format and modules find
+	@gofmt -w pkg gateway services deploy .ci
+	@go work sync
+	@for module in $(MODULES); do (cd $$module && GOWORK=off go mod tidy); done

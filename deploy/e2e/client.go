@@ -1,0 +1,192 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// Client speaks to one deployment with one API key. It follows no redirect and
+// repeats no request, so that a scenario sees every answer as it was given.
+type Client struct {
+	Key  Key
+	HTTP *http.Client
+}
+
+// NewClient trusts the certificate authority of the key's caFile and, when it
+// names one, no other.
+func NewClient(key Key) (*Client, error) {
+	var roots *x509.CertPool
+	if key.CAFile != "" {
+		pem, err := os.ReadFile(key.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the certificate authority: %w", err)
+		}
+		roots = x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("no certificate found in %s", key.CAFile)
+		}
+	}
+	return &Client{
+		Key: key,
+		HTTP: &http.Client{
+			Timeout: time.Minute,
+			Transport: &http.Transport{
+				TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+				MaxIdleConnsPerHost:   512,
+				IdleConnTimeout:       30 * time.Second,
+				ExpectContinueTimeout: 10 * time.Second,
+			},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// With returns a client for the same deployment that presents another key.
+// It shares the connections of c.
+func (c *Client) With(id, secret string) *Client {
+	other := *c
+	other.Key.ID, other.Key.Secret = id, secret
+	return &other
+}
+
+// TLS returns the configuration that raw connections to the deployment need.
+func (c *Client) TLS() *tls.Config {
+	config := c.HTTP.Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.ServerName = c.base().Hostname()
+	return config
+}
+
+// Address is the host and port to which raw connections are made.
+func (c *Client) Address() string {
+	base := c.base()
+	if base.Port() == "" {
+		return base.Hostname() + ":443"
+	}
+	return base.Host
+}
+
+func (c *Client) base() *url.URL {
+	base, err := url.Parse(c.Key.BaseURL)
+	if err != nil {
+		panic("ReadKey lets no unreadable baseUrl through: " + err.Error())
+	}
+	return base
+}
+
+// Request is one call. Only Method and URL are needed.
+type Request struct {
+	Method string
+
+	// URL is absolute, or a path below the base address such as
+	// "/tenants/current".
+	URL string
+
+	Header http.Header
+
+	// Body is sent as JSON; url.Values are sent as a form; a []byte or an
+	// io.Reader as it is, with the Content-Type of Header.
+	Body any
+
+	// Anonymous leaves the Authorization header out.
+	Anonymous bool
+}
+
+// Answer is what came back, read to its end.
+type Answer struct {
+	Request string // method and address, for messages
+	Status  int
+	Header  http.Header
+	Body    []byte
+}
+
+// String shows the answer in one line of a failed test.
+func (a Answer) String() string {
+	body := string(a.Body)
+	if len(body) > 600 {
+		body = body[:600] + "…"
+	}
+	return fmt.Sprintf("%s answered %d %s", a.Request, a.Status, body)
+}
+
+// Object reads the body as one JSON object.
+func (a Answer) Object() (Object, error) {
+	var object Object
+	if err := json.Unmarshal(a.Body, &object); err != nil {
+		return nil, fmt.Errorf("%s: not a JSON object: %w", a, err)
+	}
+	return object, nil
+}
+
+// Do makes the call. An error means that no whole answer came back; a refusal
+// by the service is an Answer like any other.
+func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
+	address := r.URL
+	if strings.HasPrefix(address, "/") {
+		address = c.Key.BaseURL + address
+	}
+	answer := Answer{Request: r.Method + " " + shortened(address)}
+	body, contentType, err := encode(r.Body)
+	if err != nil {
+		return answer, fmt.Errorf("%s: %w", answer.Request, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, r.Method, address, body)
+	if err != nil {
+		return answer, fmt.Errorf("%s: %w", answer.Request, err)
+	}
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	if !r.Anonymous {
+		request.SetBasicAuth(c.Key.ID, c.Key.Secret)
+	}
+	for name, values := range r.Header {
+		request.Header[name] = values
+	}
+	response, err := c.HTTP.Do(request)
+	if err != nil {
+		return answer, fmt.Errorf("%s: %w", answer.Request, err)
+	}
+	defer response.Body.Close()
+	answer.Status, answer.Header = response.StatusCode, response.Header
+	if answer.Body, err = io.ReadAll(response.Body); err != nil {
+		return answer, fmt.Errorf("%s: read the answer: %w", answer.Request, err)
+	}
+	return answer, nil
+}
+
+func encode(body any) (io.Reader, string, error) {
+	switch body := body.(type) {
+	case nil:
+		return nil, "", nil
+	case []byte:
+		return bytes.NewReader(body), "", nil
+	case io.Reader:
+		return body, "", nil
+	case url.Values:
+		return strings.NewReader(body.Encode()), "application/x-www-form-urlencoded", nil
+	default:
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return nil, "", fmt.Errorf("encode the body: %w", err)
+		}
+		return bytes.NewReader(raw), "application/json", nil
+	}
+}
+
+// shortened keeps messages readable when an address holds a token.
+func shortened(address string) string {
+	if len(address) <= 160 {
+		return address
+	}
+	return address[:120] + "…" + address[len(address)-20:]
+}

@@ -1,0 +1,80 @@
+package distributed_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+const (
+	// registerLimit bounds the wait for a handful of registrations.
+	registerLimit = 2 * time.Minute
+
+	// mailLimit bounds the wait for mails after a crash. A consumer that was
+	// killed keeps its partitions until the broker gives it up, and a relay
+	// that was killed its turn until the database does.
+	mailLimit = 3 * time.Minute
+)
+
+func TestAKilledReplicaLosesNoRegistrationAndNoMail(t *testing.T) {
+	for _, service := range []string{"gateway", "directory", "application", "notification"} {
+		for i := range 2 {
+			victim := shape.Replica(service, i)
+			t.Run(victim.Name, func(t *testing.T) {
+				whileRegistering(t, victim, func(registrar *e2e.Registrar) { registrar.AwaitMore(t, 20, registerLimit) })
+			})
+		}
+	}
+}
+
+func TestABrokerThatIsKilledLosesNoRegistrationAndNoMail(t *testing.T) {
+	// Registrations go on without the broker, as many as one likes.
+	whileRegistering(t, shape.Kafka, func(registrar *e2e.Registrar) { registrar.AwaitMore(t, 60, registerLimit) })
+}
+
+func TestWithoutRedisEverythingStillWorks(t *testing.T) {
+	whileRegistering(t, shape.Redis, func(registrar *e2e.Registrar) {
+		registrar.AwaitMore(t, 20, registerLimit)
+		site := client.NewSite(t)
+		account := client.Register(t, site.Application.Link(t, "accounts"))
+		client.Want(t, http.StatusOK, e2e.Login(site.Application, account.Text("email"), e2e.Password))
+	})
+}
+
+// victim is a process that can be killed and comes back with the same data.
+type victim interface {
+	Kill() error
+	Start(ctx context.Context) error
+}
+
+var _ = []victim{(*harness.Daemon)(nil), (*harness.Kafka)(nil)}
+
+// whileRegistering kills the victim in the middle of registrations, does what
+// the test wants to see while it is away, lets it come back, and holds the
+// service to its promises.
+func whileRegistering(t *testing.T, victim victim, away func(*e2e.Registrar)) {
+	t.Helper()
+	site := client.NewVerificationSite(t)
+	registrar := client.StartRegistrar(t, site.Application.Link(t, "accounts"), 4)
+	registrar.AwaitMore(t, 20, registerLimit)
+	if err := victim.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	back := sync.OnceValue(func() error { return victim.Start(context.WithoutCancel(t.Context())) })
+	t.Cleanup(func() { // the next test needs it, whatever became of this one
+		if err := back(); err != nil {
+			t.Error(err)
+		}
+	})
+	away(registrar)
+	if err := back(); err != nil {
+		t.Fatal(err)
+	}
+	registrar.AwaitMore(t, 20, registerLimit)
+	client.CheckPromises(t, site.Directory, registrar.Stop(t), mailLimit)
+}

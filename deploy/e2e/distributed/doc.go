@@ -1,0 +1,3 @@
+// Package distributed tries what can only be tried on many processes of one's
+// own: replicas and the servers they share are killed while accounts register.
+package distributed

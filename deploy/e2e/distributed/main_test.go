@@ -1,0 +1,66 @@
+package distributed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+// startLimit bounds building and starting everything, on a machine that has
+// nothing in its build cache.
+const startLimit = 10 * time.Minute
+
+// All tests share one deployment and heal what they break.
+var (
+	shape  *harness.Distributed
+	client *e2e.Client
+)
+
+func TestMain(m *testing.M) {
+	status, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+func run(m *testing.M) (status int, err error) {
+	dir, remove, err := harness.Folder()
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	bin, err := harness.Build(ctx, dir, harness.DistributedPackages...)
+	if err != nil {
+		return 1, err
+	}
+	shape, err = harness.StartDistributed(ctx, harness.Config{Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true})
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, shape.Stop(context.Background())) }()
+	for _, lap := range shape.Boot {
+		fmt.Printf("started %s in %s\n", lap.Part, lap.Took)
+	}
+	key, err := e2e.ReadKey(shape.KeyFile())
+	if err != nil {
+		return 1, err
+	}
+	if client, err = e2e.NewClient(key); err != nil {
+		return 1, err
+	}
+	if status = m.Run(); status != 0 {
+		shape.Logs(os.Stderr)
+	}
+	return status, nil
+}

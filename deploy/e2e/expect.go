@@ -1,0 +1,202 @@
+package e2e
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// RequestIDHeader names the header that carries the id of a request.
+const RequestIDHeader = "Service-Request-Id"
+
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+// Call makes the call and fails the test when no answer comes back.
+func (c *Client) Call(t testing.TB, r Request) Answer {
+	t.Helper()
+	answer, err := c.Do(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// Want makes the call and fails the test unless the answer has this status and
+// a request id, which every answer of the management address must have.
+func (c *Client) Want(t testing.TB, status int, r Request) Answer {
+	t.Helper()
+	answer := c.Call(t, r)
+	if answer.Status != status {
+		t.Fatalf("want status %d: %s", status, answer)
+	}
+	if id := answer.Header.Get(RequestIDHeader); !uuid.MatchString(id) {
+		t.Errorf("%s carries %s %q, want a UUID", answer.Request, RequestIDHeader, id)
+	}
+	return answer
+}
+
+// WantObject is Want for answers whose body is one JSON object.
+func (c *Client) WantObject(t testing.TB, status int, r Request) Object {
+	t.Helper()
+	answer := c.Want(t, status, r)
+	if kind := answer.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/json") {
+		t.Errorf("%s has Content-Type %q, want application/json", answer.Request, kind)
+	}
+	object, err := answer.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// Refused makes a call that must be refused with this status and code, and
+// holds the answer to the one shape of all errors: six fields, each filled, the
+// request id the same as in the header. It returns the answer's body.
+func (c *Client) Refused(t testing.TB, status, code int, r Request) Object {
+	t.Helper()
+	answer := c.Want(t, status, r)
+	CheckError(t, answer, status, code)
+	body, err := answer.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// CheckError reports every way in which the answer is not the error with this
+// status and code.
+func CheckError(t testing.TB, answer Answer, status, code int) {
+	t.Helper()
+	body, err := answer.Object()
+	if err != nil {
+		t.Errorf("want error %d/%d: %v", status, code, err)
+		return
+	}
+	if answer.Status != status {
+		t.Errorf("want status %d: %s", status, answer)
+	}
+	for _, field := range []string{"message", "developerMessage", "moreInfo", "requestId"} {
+		if body.Text(field) == "" {
+			t.Errorf("the error lacks %s: %s", field, answer)
+		}
+	}
+	if got, _ := body["status"].(float64); int(got) != status {
+		t.Errorf("the error has status %v, want %d: %s", body["status"], status, answer)
+	}
+	if got, _ := body["code"].(float64); int(got) != code {
+		t.Errorf("the error has code %v, want %d: %s", body["code"], code, answer)
+	}
+	if more := body.Text("moreInfo"); !strings.HasSuffix(more, "/"+strconv.Itoa(code)) {
+		t.Errorf("moreInfo %q does not end with the code %d", more, code)
+	}
+	if id := answer.Header.Get(RequestIDHeader); id != body.Text("requestId") {
+		t.Errorf("requestId is %q in the body and %q in the header", body.Text("requestId"), id)
+	}
+}
+
+// Get reads a resource that must be there.
+func (c *Client) Get(t testing.TB, address string) Object {
+	t.Helper()
+	return c.WantObject(t, http.StatusOK, Request{Method: http.MethodGet, URL: address})
+}
+
+// Create posts a new resource and follows the promise of a creation: 201, and
+// a Location that is the resource's own address.
+func (c *Client) Create(t testing.TB, address string, body any) Object {
+	t.Helper()
+	answer := c.Want(t, http.StatusCreated, Request{Method: http.MethodPost, URL: address, Body: body})
+	created, err := answer.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if location := answer.Header.Get("Location"); location != created.Href() || location == "" {
+		t.Errorf("%s has Location %q and href %q, want the same", answer.Request, location, created.Href())
+	}
+	return created
+}
+
+// Update posts a change to a resource.
+func (c *Client) Update(t testing.TB, address string, body any) Object {
+	t.Helper()
+	return c.WantObject(t, http.StatusOK, Request{Method: http.MethodPost, URL: address, Body: body})
+}
+
+// Delete removes a resource that must be there.
+func (c *Client) Delete(t testing.TB, address string) {
+	t.Helper()
+	answer := c.Want(t, http.StatusNoContent, Request{Method: http.MethodDelete, URL: address})
+	if len(answer.Body) != 0 {
+		t.Errorf("the 204 has a body: %s", answer)
+	}
+}
+
+// Gone checks that the address answers like one that never existed.
+func (c *Client) Gone(t testing.TB, address string) {
+	t.Helper()
+	c.Refused(t, http.StatusNotFound, 404, Request{Method: http.MethodGet, URL: address})
+}
+
+// All walks a collection to its end, page by page.
+func (c *Client) All(t testing.TB, address string) []Object {
+	t.Helper()
+	joint := "?"
+	if strings.Contains(address, "?") {
+		joint = "&"
+	}
+	var all []Object
+	for {
+		page := c.Get(t, address+joint+"limit=100&offset="+strconv.Itoa(len(all)))
+		items := page.Items(t)
+		all = append(all, items...)
+		if len(items) == 0 || len(all) >= page.Number(t, "size") {
+			return all
+		}
+	}
+}
+
+// Named picks the resource with this name and fails the test when the list has
+// none or several.
+func Named(t testing.TB, list []Object, name string) Object {
+	t.Helper()
+	var found Object
+	names := make([]string, len(list))
+	for i, item := range list {
+		names[i] = item.Text("name")
+		if names[i] != name {
+			continue
+		}
+		if found != nil {
+			t.Fatalf("two resources are named %q", name)
+		}
+		found = item
+	}
+	if found == nil {
+		t.Fatalf("no resource is named %q among %q", name, names)
+	}
+	return found
+}
+
+// Token asks the application's token endpoint for tokens and checks what every
+// successful answer of it has in common.
+func (c *Client) Token(t testing.TB, application string, form url.Values) Object {
+	t.Helper()
+	answer := c.Want(t, http.StatusOK, Request{Method: http.MethodPost, URL: application + "/oauth/token", Body: form})
+	if answer.Header.Get("Cache-Control") != "no-store" || answer.Header.Get("Pragma") != "no-cache" {
+		t.Errorf("a token answer must not be stored: Cache-Control %q, Pragma %q",
+			answer.Header.Get("Cache-Control"), answer.Header.Get("Pragma"))
+	}
+	token, err := answer.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token.Text("access_token") == "" || token.Text("token_type") != "Bearer" {
+		t.Fatalf("no bearer access token: %s", answer)
+	}
+	if token.Number(t, "expires_in") <= 0 {
+		t.Errorf("the token expires in %v", token["expires_in"])
+	}
+	return token
+}

@@ -1,0 +1,110 @@
+package harness
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// balancer hands every TCP connection to one of several addresses in turn, and
+// to the next one when that refuses: the load balancer that stands before the
+// gateways of a deployment. TLS passes through it untouched.
+type balancer struct {
+	listener net.Listener
+	targets  []string
+	turn     atomic.Uint32
+	carrying sync.WaitGroup
+
+	mu   sync.Mutex
+	open map[net.Conn]bool // nil once closed
+}
+
+func startBalancer(listen string, targets []string) (*balancer, error) {
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return nil, fmt.Errorf("start the load balancer: %w", err)
+	}
+	b := &balancer{listener: listener, targets: targets, open: map[net.Conn]bool{}}
+	b.carrying.Go(b.accept)
+	return b, nil
+}
+
+func (b *balancer) accept() {
+	for {
+		client, err := b.listener.Accept()
+		if err != nil { // closed
+			return
+		}
+		b.carrying.Go(func() { b.carry(client) })
+	}
+}
+
+func (b *balancer) carry(client net.Conn) {
+	defer client.Close()
+	first := int(b.turn.Add(1))
+	for i := range b.targets {
+		server, err := net.DialTimeout("tcp", b.targets[(first+i)%len(b.targets)], 2*time.Second)
+		if err != nil {
+			continue
+		}
+		defer server.Close()
+		if !b.hold(client, server) {
+			return
+		}
+		defer b.drop(client, server)
+		var back sync.WaitGroup
+		back.Go(func() { pass(client, server) })
+		pass(server, client)
+		back.Wait()
+		return
+	}
+}
+
+// pass copies until the source ends and tells the other side so. A connection
+// that broke is closed whole, so that the other direction ends too.
+func pass(to, from net.Conn) {
+	if _, err := io.Copy(to, from); err != nil {
+		to.Close()
+		from.Close()
+		return
+	}
+	if half, ok := to.(*net.TCPConn); ok {
+		_ = half.CloseWrite() // it may be closed already
+	}
+}
+
+func (b *balancer) hold(connections ...net.Conn) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open == nil {
+		return false
+	}
+	for _, connection := range connections {
+		b.open[connection] = true
+	}
+	return true
+}
+
+func (b *balancer) drop(connections ...net.Conn) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, connection := range connections {
+		delete(b.open, connection)
+	}
+}
+
+// close cuts all connections and returns when nothing is carried any more.
+func (b *balancer) close() error {
+	err := b.listener.Close()
+	b.mu.Lock()
+	for connection := range b.open {
+		connection.Close()
+	}
+	b.open = nil
+	b.mu.Unlock()
+	b.carrying.Wait()
+	return err
+}

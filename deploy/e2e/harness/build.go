@@ -1,0 +1,73 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// BinEnv names the variable that points at a folder of ready binaries; with it
+// Build builds nothing.
+const BinEnv = "DOORWARD_E2E_BIN"
+
+// Packages of the two shapes.
+var (
+	StandalonePackages  = []string{"./deploy/standalone/cmd/doorward"}
+	DistributedPackages = []string{
+		"./gateway/cmd/gateway",
+		"./services/directory/cmd/directory",
+		"./services/application/cmd/application",
+		"./services/oauth/cmd/oauth",
+		"./services/mfa/cmd/mfa",
+		"./services/notification/cmd/notification",
+		"./services/idsite/cmd/idsite",
+		"./deploy/mailbox/cmd/mailbox",
+	}
+)
+
+// Build compiles the packages of the repository into a folder below dir and
+// returns that folder.
+func Build(ctx context.Context, dir string, packages ...string) (string, error) {
+	if ready := os.Getenv(BinEnv); ready != "" {
+		return filepath.Abs(ready)
+	}
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	bin, err := filepath.Abs(filepath.Join(dir, "bin"))
+	if err != nil {
+		return "", fmt.Errorf("find the folder for binaries: %w", err)
+	}
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return "", fmt.Errorf("make the folder for binaries: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-o", bin + string(filepath.Separator)}, packages...)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %v: %w\n%s", packages, err, out)
+	}
+	return bin, nil
+}
+
+// Root is the folder of the repository: the nearest one above the working
+// directory that holds the workspace file.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the repository: %w", err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("no go.work in the working directory or above it: run this inside the repository")
+		}
+		dir = parent
+	}
+}

@@ -1,0 +1,209 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+// Limits of a daemon's life. They are generous, for two cores that are shared;
+// nothing waits this long when all is well.
+const (
+	readyLimit = 2 * time.Minute
+	stopLimit  = 30 * time.Second
+)
+
+// Daemon is one long-running child process that can be killed and started
+// again with the same command and the same data.
+type Daemon struct {
+	// Name is for messages and for the log file.
+	Name string
+
+	path string
+	args []string
+	env  []string
+	dir  string // working directory; empty for the log's folder
+	log  string // path of the log file, appended to over restarts
+
+	// ready returns nil once the daemon serves.
+	ready func(ctx context.Context) error
+
+	mu      sync.Mutex
+	running *child
+}
+
+// child is one life of a daemon.
+type child struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has been reaped
+	err  error         // how it ended; read only after done
+}
+
+// Start starts the process and returns when it is ready. When the process ends
+// before that, or is too slow, the error holds the end of its log.
+func (d *Daemon) Start(ctx context.Context) error {
+	running, err := d.launch()
+	if err != nil {
+		return err
+	}
+	err = e2e.AwaitFor(ctx, readyLimit, d.Name+" to be ready", func(ctx context.Context) error {
+		select {
+		case <-running.done:
+			return e2e.Final(fmt.Errorf("the process ended: %w", exitError(running.err)))
+		default:
+		}
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return d.ready(ctx)
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("%w\n%s", err, d.Tail()), d.Kill())
+	}
+	return nil
+}
+
+func (d *Daemon) launch() (*child, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.running != nil {
+		return nil, fmt.Errorf("%s is running already", d.Name)
+	}
+	log, err := os.OpenFile(d.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", d.Name, err)
+	}
+	defer log.Close() // the child has its own copy
+	cmd := exec.Command(d.path, d.args...)
+	cmd.Env, cmd.Dir = d.env, d.dir
+	if cmd.Dir == "" {
+		cmd.Dir = filepath.Dir(d.log)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := launch(cmd); err != nil {
+		return nil, fmt.Errorf("start %s: %w", d.Name, err)
+	}
+	running := &child{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		running.err = cmd.Wait()
+		close(running.done)
+	}()
+	d.running = running
+	return running, nil
+}
+
+// PID is the id of the running process, or 0.
+func (d *Daemon) PID() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.running == nil {
+		return 0
+	}
+	return d.running.cmd.Process.Pid
+}
+
+// Kill ends the process without a chance to clean up, as kill -9 does, and
+// returns when it is gone. Its children are its own business.
+func (d *Daemon) Kill() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.running == nil {
+		return nil
+	}
+	running := d.running
+	d.running = nil
+	if err := running.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill %s: %w", d.Name, err)
+	}
+	<-running.done // SIGKILL cannot be refused
+	return nil
+}
+
+// Stop asks the process to end with SIGTERM, waits for it, and returns an error
+// unless it ended with status 0. A process that does not end in time is killed,
+// and that is an error too.
+func (d *Daemon) Stop(ctx context.Context) error {
+	d.mu.Lock()
+	running := d.running
+	d.running = nil
+	d.mu.Unlock()
+	if running == nil {
+		return nil
+	}
+	if err := running.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stop %s: %w", d.Name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	select {
+	case <-running.done:
+		if running.err != nil {
+			return fmt.Errorf("%s did not stop well: %w\n%s", d.Name, running.err, d.Tail())
+		}
+		return nil
+	case <-ctx.Done():
+		_ = running.cmd.Process.Kill() // it may have ended just now
+		<-running.done
+		return fmt.Errorf("waited %s for %s to stop after SIGTERM in vain and killed it\n%s", stopLimit, d.Name, d.Tail())
+	}
+}
+
+// Tail is the end of the log.
+func (d *Daemon) Tail() string {
+	const most = 6000
+	raw, err := tail(d.log, most)
+	if err != nil {
+		return fmt.Sprintf("(no log of %s: %v)", d.Name, err)
+	}
+	if len(raw) == most {
+		if newline := bytes.IndexByte(raw, '\n'); newline >= 0 {
+			raw = raw[newline+1:]
+		}
+	}
+	return fmt.Sprintf("--- end of %s\n%s--- %s", d.log, raw, d.Name)
+}
+
+func tail(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	from := max(0, info.Size()-most)
+	return io.ReadAll(io.NewSectionReader(file, from, most))
+}
+
+// exitError gives a process that ended well, when it should not have ended at
+// all, a reason too.
+func exitError(err error) error {
+	if err == nil {
+		return errors.New("exit status 0")
+	}
+	return err
+}
+
+// environment is what a child gets from ours: enough to find programs and
+// places, and no DOORWARD_ variable, because the product refuses those it does
+// not know.
+func environment(more ...string) []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "LANG", "TMPDIR", "USER", "GOMAXPROCS", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	return append(env, more...)
+}

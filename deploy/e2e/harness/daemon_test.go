@@ -1,0 +1,125 @@
+package harness
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// folder is where one test puts its processes, removed when it ends.
+func folder(t *testing.T) Config {
+	t.Helper()
+	dir, remove, err := Folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return Config{Dir: dir}
+}
+
+func stopWell(t *testing.T, daemon interface{ Stop(context.Context) error }) {
+	t.Helper()
+	if err := daemon.Stop(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRedisAnswersAndComesBackAtItsAddress(t *testing.T) {
+	server, address, err := startRedis(t.Context(), folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stopWell(t, server) })
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := redisAnswers(t.Context(), address); err == nil {
+		t.Fatal("a killed server answers")
+	}
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestKafkaKeepsItsMessagesOverAKill(t *testing.T) {
+	broker, err := startKafka(t.Context(), folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stopWell(t, broker) })
+	t.Logf("Kafka was ready after %s", broker.Boot)
+
+	client := kafka.Client{Addr: kafka.TCP(broker.Address)}
+	created, err := client.CreateTopics(t.Context(), &kafka.CreateTopicsRequest{
+		Topics: []kafka.TopicConfig{{Topic: "kept", NumPartitions: 1, ReplicationFactor: 1}},
+	})
+	if err != nil || created.Errors["kept"] != nil {
+		t.Fatal(err, created)
+	}
+	produced, err := client.Produce(t.Context(), &kafka.ProduceRequest{
+		Topic: "kept", RequiredAcks: kafka.RequireAll,
+		Records: kafka.NewRecordReader(kafka.Record{Value: kafka.NewBytes([]byte("still here"))}),
+	})
+	if err != nil || produced.Error != nil {
+		t.Fatal(err, produced)
+	}
+	if err := broker.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	if err := broker.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("after kill -9 it was ready again after %s", time.Since(killed))
+	reader := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{broker.Address}, Topic: "kept", MaxWait: 100 * time.Millisecond})
+	defer reader.Close()
+	message, err := reader.ReadMessage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(message.Value) != "still here" {
+		t.Errorf("read %q", message.Value)
+	}
+}
+
+func TestAProcessThatEndsIsNotWaitedFor(t *testing.T) {
+	config := folder(t)
+	short := &Daemon{
+		Name:  "short",
+		path:  "/bin/sh",
+		args:  []string{"-c", "echo out of order; exit 3"},
+		log:   config.path("short.log"),
+		ready: func(context.Context) error { return os.ErrDeadlineExceeded },
+	}
+	err := short.Start(t.Context())
+	if err == nil {
+		t.Fatal("a process that ended counts as ready")
+	}
+	for _, part := range []string{"short to be ready", "exit status 3", "out of order"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not say %q: %v", part, err)
+		}
+	}
+}
+
+func TestAPortIsHandedOutOnce(t *testing.T) {
+	seen := map[int]bool{}
+	for range 50 {
+		port, err := freePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[port] {
+			t.Fatalf("port %d twice", port)
+		}
+		seen[port] = true
+	}
+}

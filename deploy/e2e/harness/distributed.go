@@ -1,0 +1,216 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/pkg/pg/private"
+)
+
+// Distributed is the shape of many processes: two replicas of each service and
+// of the gateway, behind one address, and the servers they share.
+type Distributed struct {
+	// Kafka and Redis are nil when the environment named others.
+	Kafka *Kafka
+	Redis *Daemon
+
+	// Boot tells how long each part of the start took, in order.
+	Boot []Lap
+
+	config    Config
+	postgres  *private.Server
+	mailbox   *Daemon
+	balancer  *balancer
+	processes map[string][]*Daemon // by the name of the service, or "gateway"
+}
+
+// Lap is one part of a start and how long it took.
+type Lap struct {
+	Part string
+	Took time.Duration
+}
+
+// StartDistributed starts everything and returns when the gateway answers. When
+// a part fails, the parts that run are stopped again.
+func StartDistributed(ctx context.Context, config Config) (*Distributed, error) {
+	if err := config.prepare(); err != nil {
+		return nil, err
+	}
+	d := &Distributed{config: config, processes: map[string][]*Daemon{}}
+	if err := d.start(ctx); err != nil {
+		return nil, errors.Join(err, d.Stop(context.WithoutCancel(ctx)))
+	}
+	return d, nil
+}
+
+// start begins with what depends on nothing. Within one part all processes
+// start together, as they would on a cluster.
+func (d *Distributed) start(ctx context.Context) error {
+	plan, err := d.plan()
+	if err != nil {
+		return err
+	}
+	parts := []struct {
+		name  string
+		start func() error
+	}{
+		{"PostgreSQL, Redis, Kafka and the mailbox", func() error {
+			return together(
+				func() error { return d.startPostgres(ctx, plan) },
+				func() error { return d.startRedis(ctx, plan) },
+				func() error { return d.startKafka(ctx, plan) },
+				func() (err error) {
+					d.mailbox, err = startMailbox(ctx, d.config, plan.smtp, plan.mailbox)
+					return err
+				},
+			)
+		}},
+		{"two replicas of six services", func() error {
+			starts, err := d.replicas(ctx, plan)
+			if err != nil {
+				return err
+			}
+			return together(starts...)
+		}},
+		{"two gateways", func() error {
+			starts, err := d.gateways(ctx, plan)
+			if err != nil {
+				return err
+			}
+			if err := together(starts...); err != nil {
+				return err
+			}
+			return e2e.AwaitFor(ctx, readyLimit, "the deployment to answer", func(ctx context.Context) error {
+				return answering(ctx, d.KeyFile())
+			})
+		}},
+	}
+	for _, part := range parts {
+		began := time.Now()
+		if err := part.start(); err != nil {
+			return err
+		}
+		d.Boot = append(d.Boot, Lap{part.name, time.Since(began).Round(time.Millisecond)})
+	}
+	return nil
+}
+
+func (d *Distributed) startPostgres(ctx context.Context, p *plan) error {
+	if given := os.Getenv("DATABASE_URL"); given != "" && !d.config.Own {
+		p.database = given
+		return nil
+	}
+	server, err := private.Start(ctx, private.Config{
+		Dir: d.config.path("postgres"),
+		Bin: os.Getenv("DOORWARD_POSTGRES_BIN"),
+		// A test that kills processes keeps its data without it: only a crash
+		// of the machine would lose any.
+		Durable: false,
+		// Every replica brings a pool of its own.
+		MaxConnections: 400,
+	})
+	if err != nil {
+		return fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	d.postgres, p.database = server, server.URL(private.Database)
+	return nil
+}
+
+func (d *Distributed) startRedis(ctx context.Context, p *plan) error {
+	if given := os.Getenv("REDIS_URL"); given != "" && !d.config.Own {
+		p.redis = given
+		return nil
+	}
+	server, address, err := startRedis(ctx, d.config)
+	d.Redis, p.redis = server, "redis://"+address
+	return err
+}
+
+func (d *Distributed) startKafka(ctx context.Context, p *plan) error {
+	if given := os.Getenv("KAFKA_BROKERS"); given != "" && !d.config.Own {
+		p.kafka = given
+		return nil
+	}
+	broker, err := startKafka(ctx, d.config)
+	if err != nil {
+		return err
+	}
+	d.Kafka, p.kafka = broker, broker.Address
+	return nil
+}
+
+// together runs the functions at the same time and gathers their errors.
+func together(functions ...func() error) error {
+	errs := make([]error, len(functions))
+	var group sync.WaitGroup
+	for i, function := range functions {
+		group.Go(func() { errs[i] = function() })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// Replica is one process of a service, or of the "gateway", counted from 0.
+func (d *Distributed) Replica(service string, i int) *Daemon { return d.processes[service][i] }
+
+// KeyFile is where the harness has written the bootstrap key.
+func (d *Distributed) KeyFile() string { return d.config.path("apikey.json") }
+
+// Stop ends the gateways, then the services, then what they stood on.
+func (d *Distributed) Stop(ctx context.Context) error {
+	var gateways, replicas, ground []func() error
+	for name, list := range d.processes {
+		for _, process := range list {
+			stop := func() error { return process.Stop(ctx) }
+			if name == "gateway" {
+				gateways = append(gateways, stop)
+			} else {
+				replicas = append(replicas, stop)
+			}
+		}
+	}
+	if d.mailbox != nil {
+		ground = append(ground, func() error { return d.mailbox.Stop(ctx) })
+	}
+	if d.Kafka != nil {
+		ground = append(ground, func() error { return d.Kafka.Stop(ctx) })
+	}
+	if d.Redis != nil {
+		ground = append(ground, func() error { return d.Redis.Stop(ctx) })
+	}
+	if d.postgres != nil {
+		ground = append(ground, func() error { return d.postgres.Stop(ctx) })
+	}
+	var errs []error
+	if d.balancer != nil {
+		errs = append(errs, d.balancer.close())
+	}
+	for _, layer := range [][]func() error{gateways, replicas, ground} {
+		errs = append(errs, together(layer...))
+	}
+	return errors.Join(errs...)
+}
+
+// Logs writes the ends of all logs, the shared servers first.
+func (d *Distributed) Logs(w io.Writer) {
+	daemons := []*Daemon{d.Redis, d.mailbox}
+	if d.Kafka != nil {
+		daemons = append(daemons, d.Kafka.Daemon)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.processes)) {
+		daemons = append(daemons, d.processes[name]...)
+	}
+	for _, daemon := range daemons {
+		if daemon != nil {
+			fmt.Fprintln(w, daemon.Tail())
+		}
+	}
+}

@@ -1,0 +1,93 @@
+// Package harness starts the product in either of its shapes, out of the
+// repository it lies in, for tests and for developers:
+//
+//   - StartStandalone runs the one-process shape (standalone.go).
+//   - StartDistributed runs two gateways, two replicas of each of the six
+//     services, PostgreSQL, Redis, Kafka and the mailbox (distributed.go).
+//
+// Either writes the same apikey.json, so that whoever speaks to the deployment
+// cannot tell the difference. Everything that is started is a child that dies
+// with its parent, however the parent dies, on Linux; elsewhere it dies with an
+// orderly Stop. Every wait has a limit and says what it waited for.
+package harness
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+// Config says where a shape lives.
+type Config struct {
+	// Dir receives data, configuration and logs. It is created, and made
+	// passable for other users: PostgreSQL refuses to run as root and is then
+	// run as somebody else, who must be able to reach its data.
+	Dir string
+
+	// Bin is the folder that Build has filled.
+	Bin string
+
+	// Env is added to the environment of the product's processes, for example
+	// "DOORWARD_LOG_LEVEL=debug".
+	Env []string
+
+	// Own starts PostgreSQL, Redis and Kafka for the distributed shape also
+	// when DATABASE_URL, REDIS_URL or KAFKA_BROKERS name others, because
+	// somebody means to kill them.
+	Own bool
+}
+
+func (c Config) prepare() error {
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder of the shape: %w", err)
+	}
+	if err := os.Chmod(c.Dir, 0o755); err != nil {
+		return fmt.Errorf("open the folder of the shape: %w", err)
+	}
+	return nil
+}
+
+// path is a place below the shape's folder.
+func (c Config) path(elements ...string) string {
+	return filepath.Join(append([]string{c.Dir}, elements...)...)
+}
+
+// Shape is a deployment that the harness has started.
+type Shape interface {
+	// KeyFile is the path of the deployment's apikey.json.
+	KeyFile() string
+
+	// Stop ends every process in an orderly way and reports those that did
+	// not end well. Nothing is left running, also when it reports an error.
+	Stop(ctx context.Context) error
+
+	// Logs writes the ends of the processes' logs, for a failed test.
+	Logs(w io.Writer)
+}
+
+// answering is the probe of a whole deployment: the key is there and the
+// service answers it over TLS.
+func answering(ctx context.Context, keyFile string) error {
+	key, err := e2e.ReadKey(keyFile)
+	if err != nil {
+		return err
+	}
+	client, err := e2e.NewClient(key)
+	if err != nil {
+		return err
+	}
+	defer client.HTTP.CloseIdleConnections()
+	answer, err := client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: "/tenants/current"})
+	if err != nil {
+		return err
+	}
+	if answer.Status != http.StatusFound {
+		return fmt.Errorf("want 302: %s", answer)
+	}
+	return nil
+}

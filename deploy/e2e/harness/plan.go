@@ -1,0 +1,108 @@
+package harness
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+// plan holds what the processes must agree on before any of them runs.
+type plan struct {
+	identity
+	certs    certificates
+	smtp     string // address of the mailbox for mail
+	mailbox  string // address of the mailbox for readers
+	database string
+	redis    string
+	kafka    string
+	peers    map[string][]string // addresses by service, and of the gateways
+}
+
+// identity is what the data is bound to. It is kept beside the data, so that a
+// folder can be started again.
+type identity struct {
+	Key      e2e.Key
+	Listen   string // of the load balancer
+	Internal string // secret that the gateway and the services share
+	Master   string // key that seals what the database holds
+}
+
+func (d *Distributed) plan() (*plan, error) {
+	who, err := d.identity()
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{identity: who, peers: map[string][]string{}}
+	if p.certs, err = makeCertificates(d.config); err != nil {
+		return nil, err
+	}
+	p.Key.CAFile = p.certs.CA
+	addresses := []*string{&p.smtp, &p.mailbox}
+	names := []string{"gateway"}
+	for _, service := range services {
+		names = append(names, service.name)
+	}
+	for _, name := range names {
+		p.peers[name] = make([]string, replicas)
+		for i := range replicas {
+			addresses = append(addresses, &p.peers[name][i])
+		}
+	}
+	for _, address := range addresses {
+		if *address, err = freeAddress(); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// identity reads the identity of the folder, or makes one.
+func (d *Distributed) identity() (identity, error) {
+	var who identity
+	path := d.config.path("identity.json")
+	raw, err := os.ReadFile(path)
+	if err == nil {
+		if err := json.Unmarshal(raw, &who); err != nil {
+			return who, fmt.Errorf("read %s: %w", path, err)
+		}
+		return who, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return who, fmt.Errorf("read the folder's identity: %w", err)
+	}
+	port, err := freePort()
+	if err != nil {
+		return who, err
+	}
+	who = identity{
+		Key: e2e.Key{
+			ID:      rand.Text(),
+			Secret:  strings.TrimRight(secret(), "="),
+			BaseURL: "https://localhost:" + strconv.Itoa(port) + "/v1",
+		},
+		Listen:   "localhost:" + strconv.Itoa(port),
+		Internal: secret(),
+		Master:   "e2e:" + secret(),
+	}
+	if raw, err = json.MarshalIndent(who, "", "  "); err != nil {
+		return who, fmt.Errorf("encode the folder's identity: %w", err)
+	}
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		return who, fmt.Errorf("write the folder's identity: %w", err)
+	}
+	return who, nil
+}
+
+// secret is 32 random bytes in Base64.
+func secret() string {
+	raw := make([]byte, 32)
+	_, _ = rand.Read(raw) // never fails
+	return base64.StdEncoding.EncodeToString(raw)
+}

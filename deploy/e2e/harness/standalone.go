@@ -1,0 +1,89 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// Standalone is the one-process shape.
+type Standalone struct {
+	daemon  *Daemon
+	dataDir string
+
+	// Boot is how long the last start took, from the start of the process to
+	// the first answer over TLS.
+	Boot time.Duration
+}
+
+// StartStandalone runs the standalone binary on a free port, with its data in
+// a folder below the configured one, and returns when it answers.
+func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
+	if err := config.prepare(); err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s := &Standalone{dataDir: config.path("data")}
+	env := environment(
+		"DOORWARD_DATA_DIR="+s.dataDir,
+		"DOORWARD_LISTEN=localhost:"+strconv.Itoa(port),
+	)
+	if bin := os.Getenv("DOORWARD_POSTGRES_BIN"); bin != "" {
+		env = append(env, "DOORWARD_POSTGRES_BIN="+bin)
+	}
+	s.daemon = &Daemon{
+		Name:  "standalone",
+		path:  filepath.Join(config.Bin, "doorward"),
+		env:   append(env, config.Env...),
+		dir:   config.Dir,
+		log:   config.path("standalone.log"),
+		ready: func(ctx context.Context) error { return answering(ctx, s.KeyFile()) },
+	}
+	return s, s.Start(ctx)
+}
+
+// KeyFile is where the process writes its first API key.
+func (s *Standalone) KeyFile() string { return filepath.Join(s.dataDir, "apikey.json") }
+
+// DataDir is the folder with everything the process keeps.
+func (s *Standalone) DataDir() string { return s.dataDir }
+
+// Start runs the process again after Kill or Stop, with the same data and
+// address.
+func (s *Standalone) Start(ctx context.Context) error {
+	began := time.Now()
+	if err := s.daemon.Start(ctx); err != nil {
+		return err
+	}
+	s.Boot = time.Since(began)
+	return nil
+}
+
+// Kill is kill -9 of the process; what becomes of its children is up to it.
+func (s *Standalone) Kill() error { return s.daemon.Kill() }
+
+// Stop sends SIGTERM and returns nil when the process ended with status 0 and
+// left no process behind that works on its data.
+func (s *Standalone) Stop(ctx context.Context) error {
+	if err := s.daemon.Stop(ctx); err != nil {
+		return err
+	}
+	left, err := processesNaming(s.dataDir)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("standalone ended and left processes behind: %v", left)
+	}
+	return nil
+}
+
+// Logs writes the end of the process's log.
+func (s *Standalone) Logs(w io.Writer) { fmt.Fprintln(w, s.daemon.Tail()) }

@@ -1,0 +1,103 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+const (
+	// crowd is how many clients call at the same time: three times what one
+	// tenant may have in flight.
+	crowd = 300
+
+	// crowdLimit bounds how long the crowd tries to be turned away.
+	crowdLimit = time.Minute
+)
+
+// A tenant has a limited number of requests in flight. Every client of the
+// crowd calls as fast as it is answered; where the service is busier than two
+// cores can be, requests pile up in it, and then some must be turned away.
+func TestTooManyRequestsAtOnceAreTurnedAway(t *testing.T) {
+	site := client.NewSite(t)
+	account := client.Register(t, site.Application.Link(t, "accounts"))
+	login := e2e.Login(site.Application, account.Text("email"), e2e.Password)
+	calls := []e2e.Request{login, get(site.Application.Link(t, "accounts")), get(account.Href())}
+
+	ctx, cancel := context.WithTimeoutCause(t.Context(), crowdLimit, errors.New("nobody was turned away"))
+	defer cancel()
+	var tally tally
+	var group sync.WaitGroup
+	for i := range crowd {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				// The call goes on when others have seen enough: it counts too.
+				answer, err := client.Do(context.WithoutCancel(ctx), calls[i%len(calls)])
+				if tally.note(answer, err) {
+					cancel()
+				}
+			}
+		})
+	}
+	group.Wait()
+	t.Logf("answers by status: %v", tally.statuses)
+	for _, err := range tally.wrong {
+		t.Error(err)
+	}
+	if len(tally.away) == 0 {
+		t.Fatalf("%d clients at once for %s: %v", crowd, crowdLimit, context.Cause(ctx))
+	}
+	for _, answer := range tally.away {
+		e2e.CheckError(t, answer, http.StatusTooManyRequests, 429)
+		if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err != nil || seconds < 1 {
+			t.Errorf("Retry-After is %q, want seconds", answer.Header.Get("Retry-After"))
+		}
+		if t.Failed() {
+			break
+		}
+	}
+	t.Run("and are served again when the crowd is gone", func(t *testing.T) {
+		for _, call := range calls {
+			client.Want(t, http.StatusOK, call)
+		}
+	})
+}
+
+// tally gathers what the crowd was answered.
+type tally struct {
+	sync.Mutex
+	statuses map[int]int
+	away     []e2e.Answer
+	wrong    []error
+}
+
+// note records one answer and tells whether it was the one looked for.
+func (y *tally) note(answer e2e.Answer, err error) bool {
+	y.Lock()
+	defer y.Unlock()
+	if y.statuses == nil {
+		y.statuses = map[int]int{}
+	}
+	y.statuses[answer.Status]++
+	switch {
+	case err != nil:
+		y.wrong = append(y.wrong, err)
+	case answer.Status == http.StatusTooManyRequests:
+		y.away = append(y.away, answer)
+		return true
+	case answer.Status == http.StatusServiceUnavailable:
+		if answer.Header.Get("Retry-After") == "" {
+			y.wrong = append(y.wrong, fmt.Errorf("a 503 without Retry-After: %s", answer))
+		}
+	case answer.Status != http.StatusOK:
+		y.wrong = append(y.wrong, fmt.Errorf("want 200, 429 or 503: %s", answer))
+	}
+	return false
+}

@@ -1,0 +1,185 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// MailLimit bounds the wait for a mail when nothing is being killed.
+const MailLimit = 30 * time.Second
+
+// Message is one mail or text message in the deployment's mailbox.
+type Message struct {
+	ID         string   `json:"id"`
+	Kind       string   `json:"kind"`
+	From       string   `json:"from"`
+	To         []string `json:"to"`
+	Subject    string   `json:"subject"`
+	Text       string   `json:"text"`
+	HTML       string   `json:"html"`
+	Raw        string   `json:"raw"`
+	ReceivedAt string   `json:"receivedAt"`
+}
+
+// SentTo tells whether the address is among the recipients, ignoring case and
+// a display name around it.
+func (m Message) SentTo(address string) bool {
+	return slices.ContainsFunc(m.To, func(to string) bool { return strings.EqualFold(bare(to), address) })
+}
+
+var sptoken = regexp.MustCompile(`[?&#]sptoken=([A-Za-z0-9._%-]+)`)
+
+// Sptoken returns the token in the link of the mail. It looks at the text body
+// first, then at the HTML body.
+func (m Message) Sptoken() (string, error) {
+	for _, body := range []string{m.Text, m.HTML} {
+		if found := sptoken.FindStringSubmatch(body); found != nil {
+			return url.QueryUnescape(found[1])
+		}
+	}
+	return "", fmt.Errorf("the mail %q to %v holds no link with an sptoken:\n%s", m.Subject, m.To, m.Text)
+}
+
+// Mailbox reads messages, newest first; the query narrows them as the mailbox
+// offers, and nil means all. Only deployments whose mail goes to the mailbox
+// page have one.
+func (c *Client) Mailbox(ctx context.Context, query url.Values) ([]Message, error) {
+	answer, err := c.Do(ctx, Request{
+		Method: http.MethodGet,
+		URL:    c.Key.HostURL() + "/_mailbox?" + query.Encode(),
+		Header: http.Header{"Accept": {"application/json"}},
+
+		Anonymous: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if answer.Status == http.StatusNotFound {
+		return nil, Final(fmt.Errorf("this deployment has no mailbox page: %s", answer))
+	}
+	if answer.Status != http.StatusOK {
+		return nil, fmt.Errorf("read the mailbox: %s", answer)
+	}
+	var box struct {
+		Messages *[]Message `json:"messages"`
+	}
+	if err := json.Unmarshal(answer.Body, &box); err != nil {
+		return nil, fmt.Errorf("read the mailbox: %w", err)
+	}
+	if box.Messages == nil {
+		return nil, fmt.Errorf("read the mailbox: no messages in %s", answer)
+	}
+	return *box.Messages, nil
+}
+
+// AwaitMail waits until a message to this address is in the mailbox and
+// returns the newest one.
+func (c *Client) AwaitMail(t testing.TB, address string) Message {
+	t.Helper()
+	var found Message
+	err := AwaitFor(t.Context(), MailLimit, "a mail to "+address, func(ctx context.Context) error {
+		messages, err := c.Mailbox(ctx, url.Values{"to": {address}})
+		if err != nil {
+			return err
+		}
+		for _, message := range messages {
+			if message.SentTo(address) {
+				found = message
+				return nil
+			}
+		}
+		return fmt.Errorf("%d messages in the mailbox, none to that address", len(messages))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// AwaitToken waits for a mail to this address that carries another token than
+// the one known already, and returns the token.
+func (c *Client) AwaitToken(t testing.TB, address, known string) string {
+	t.Helper()
+	var token string
+	err := AwaitFor(t.Context(), MailLimit, "a mail with a new token to "+address, func(ctx context.Context) error {
+		messages, err := c.Mailbox(ctx, url.Values{"to": {address}})
+		if err != nil {
+			return err
+		}
+		for _, message := range messages {
+			if !message.SentTo(address) {
+				continue
+			}
+			if token, err = message.Sptoken(); err == nil && token != known {
+				return nil
+			}
+		}
+		return fmt.Errorf("%d messages in the mailbox, none with another token", len(messages))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// MailCount waits until every one of the addresses has got at least one
+// message and returns how many each has got.
+func (c *Client) MailCount(ctx context.Context, limit time.Duration, addresses []string) (map[string]int, error) {
+	count := make(map[string]int, len(addresses))
+	what := fmt.Sprintf("a mail to each of %d addresses", len(addresses))
+	err := AwaitFor(ctx, limit, what, func(ctx context.Context) error {
+		messages, err := c.Mailbox(ctx, url.Values{"summary": {"true"}})
+		if err != nil {
+			return err
+		}
+		clear(count)
+		for _, message := range messages {
+			for _, to := range message.To {
+				count[strings.ToLower(bare(to))]++
+			}
+		}
+		var missing []string
+		for _, address := range addresses {
+			if count[strings.ToLower(address)] == 0 {
+				missing = append(missing, address)
+			}
+		}
+		if len(missing) > 0 {
+			return fmt.Errorf("%d of %d have no mail, the first is %s", len(missing), len(addresses), missing[0])
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return count, nil
+}
+
+// bare strips the display name from an address.
+func bare(address string) string {
+	if open := strings.LastIndex(address, "<"); open >= 0 {
+		return strings.TrimSuffix(address[open+1:], ">")
+	}
+	return address
+}
+
+// EmptyMailbox deletes all messages.
+func (c *Client) EmptyMailbox(ctx context.Context) error {
+	answer, err := c.Do(ctx, Request{Method: http.MethodDelete, URL: c.Key.HostURL() + "/_mailbox", Anonymous: true})
+	if err != nil {
+		return err
+	}
+	if answer.Status/100 != 2 {
+		return errors.New("empty the mailbox: " + answer.String())
+	}
+	return nil
+}

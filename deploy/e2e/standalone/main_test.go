@@ -1,0 +1,84 @@
+package standalone_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+// buildLimit bounds a build that finds nothing in its cache; mailLimit bounds
+// the wait for mails after a crash.
+const (
+	buildLimit = 10 * time.Minute
+	mailLimit  = 2 * time.Minute
+)
+
+// bin holds the binary; folder is where every test puts its processes.
+var bin, folder string
+
+func TestMain(m *testing.M) {
+	status, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+func run(m *testing.M) (status int, err error) {
+	dir, remove, err := harness.Folder()
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
+	defer cancel()
+	folder = dir
+	if bin, err = harness.Build(ctx, dir, harness.StandalonePackages...); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// start runs a standalone of the test's own, with a client for it. When the
+// test ends it is stopped, and the end of its log shown if the test failed.
+func start(t *testing.T, name string) (*harness.Standalone, *e2e.Client) {
+	t.Helper()
+	dir := filepath.Join(folder, strings.ReplaceAll(t.Name(), "/", "-")+"-"+name)
+	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: dir, Bin: bin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			shape.Logs(t.Output())
+		}
+		if err := shape.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return shape, clientOf(t, shape)
+}
+
+// clientOf reads the key that the process has written.
+func clientOf(t *testing.T, shape *harness.Standalone) *e2e.Client {
+	t.Helper()
+	key, err := e2e.ReadKey(shape.KeyFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := e2e.NewClient(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.HTTP.CloseIdleConnections)
+	return client
+}

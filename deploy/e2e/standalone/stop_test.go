@@ -1,0 +1,40 @@
+package standalone_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+func TestAStopIsCleanAndKeepsEverything(t *testing.T) {
+	shape, client := start(t, "stopped")
+	before := client.Key
+	site := client.NewVerificationSite(t)
+	other := client.NewSite(t)
+	account := client.Register(t, other.Application.Link(t, "accounts"))
+	login := e2e.Login(other.Application, account.Text("email"), e2e.Password)
+	client.Want(t, http.StatusOK, login)
+
+	// It is stopped while it has work: what was acknowledged counts.
+	registrar := client.StartRegistrar(t, site.Application.Link(t, "accounts"), 4)
+	registrar.AwaitMore(t, 20, time.Minute)
+	began := time.Now()
+	if err := shape.Stop(t.Context()); err != nil { // status 0, and no process left
+		t.Fatal(err)
+	}
+	t.Logf("stopped under load after %s", time.Since(began).Round(time.Millisecond))
+	promised := registrar.Stop(t)
+
+	if err := shape.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("ready %s after the second start", shape.Boot.Round(time.Millisecond))
+	after := clientOf(t, shape)
+	if after.Key != before {
+		t.Errorf("the key was %s at %s and is %s at %s", before.ID, before.BaseURL, after.Key.ID, after.Key.BaseURL)
+	}
+	after.Want(t, http.StatusOK, login)
+	after.CheckPromises(t, site.Directory, promised, mailLimit)
+}

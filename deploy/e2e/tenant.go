@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// Password satisfies the default strength of every directory.
+const Password = "Changeme1!"
+
+// Tenant is the tenant that the client's key belongs to.
+func (c *Client) Tenant(t testing.TB) Object {
+	t.Helper()
+	answer := c.Want(t, http.StatusFound, Request{Method: http.MethodGet, URL: "/tenants/current"})
+	return c.Get(t, answer.Header.Get("Location"))
+}
+
+// Unique makes a name that no earlier run has used, so that scenarios can be
+// repeated on a deployment that keeps its data.
+func Unique(noun string) string {
+	return noun + "-" + rand.Text()[:12]
+}
+
+// Site is an application with a directory of its own: what most scenarios
+// begin with.
+type Site struct {
+	Application Object
+	Directory   Object
+}
+
+// NewSite creates an application with createDirectory=true and finds the
+// directory that came with it through the application's default mapping. Both
+// are deleted when the test ends.
+func (c *Client) NewSite(t testing.TB) Site {
+	t.Helper()
+	application := c.Create(t, "/applications?createDirectory=true", Object{"name": Unique("site")})
+	mapping := c.Get(t, application.Link(t, "defaultAccountStoreMapping"))
+	site := Site{Application: application, Directory: c.Get(t, mapping.Link(t, "accountStore"))}
+	c.deleteAtEnd(t, application.Href())
+	c.deleteAtEnd(t, site.Directory.Href())
+	return site
+}
+
+// NewVerificationSite is a site whose directory asks new accounts to prove
+// their email address.
+func (c *Client) NewVerificationSite(t testing.TB) Site {
+	t.Helper()
+	site := c.NewSite(t)
+	policy := c.Update(t, site.Directory.Link(t, "accountCreationPolicy"), Object{"verificationEmailStatus": "ENABLED"})
+	if policy.Text("verificationEmailStatus") != "ENABLED" {
+		t.Fatalf("the policy does not ask for verification: %v", policy)
+	}
+	return site
+}
+
+// deleteAtEnd cleans up behind the test and minds only whether the resource is
+// gone: a scenario may have deleted it itself.
+func (c *Client) deleteAtEnd(t testing.TB, address string) {
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		answer, err := c.Do(ctx, Request{Method: http.MethodDelete, URL: address})
+		if err != nil {
+			t.Logf("clean up: %v", err)
+			return
+		}
+		if answer.Status != http.StatusNoContent && answer.Status != http.StatusNotFound {
+			t.Errorf("clean up: %s", answer)
+		}
+	})
+}
+
+// Register creates an account with a new email address and Password.
+func (c *Client) Register(t testing.TB, accounts string) Object {
+	t.Helper()
+	email := Unique("jo") + "@example.test"
+	return c.Create(t, accounts, Object{"email": email, "password": Password, "givenName": "Jo", "surname": "Doe"})
+}
+
+// Login is the request of one login attempt against an application.
+func Login(application Object, login, password string) Request {
+	return Request{
+		Method: http.MethodPost,
+		URL:    application.Href() + "/loginAttempts",
+		Body: Object{
+			"type":  "basic",
+			"value": base64.StdEncoding.EncodeToString([]byte(login + ":" + password)),
+		},
+	}
+}

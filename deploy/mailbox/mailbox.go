@@ -1,0 +1,210 @@
+// Package mailbox is the mail server of a developer's machine: it accepts
+// every message, delivers none, keeps them in a folder, and shows them on a
+// page.
+//
+// Open gives a Mailbox. ServeSMTP receives mail (smtp.go, connection.go),
+// AddText takes text messages, and Handler is the page and its JSON
+// (handler.go, page.go). A message is one file (message.go, folder.go); what
+// the list needs of it is held in memory (index.go).
+package mailbox
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/emersion/go-smtp"
+)
+
+// ErrClosed is returned by everything that is asked of a Mailbox after Close.
+var ErrClosed = errors.New("mailbox: closed")
+
+// Defaults of the options.
+const (
+	DefaultKeep      = 10_000
+	DefaultKeepBytes = 1 << 30
+)
+
+// Mailbox keeps messages in one folder. All its methods may be called from
+// several goroutines.
+type Mailbox struct {
+	folder *folder
+	index  *index
+	now    func() time.Time
+	log    *slog.Logger
+
+	server      *smtp.Server
+	connections *connections
+	closed      atomic.Bool
+}
+
+// Option changes a default of Open.
+type Option func(*options)
+
+type options struct {
+	keep      int
+	keepBytes int64
+	now       func() time.Time
+	log       *slog.Logger
+}
+
+// Keep sets how many messages are kept; the oldest give way. The default is
+// DefaultKeep; n must be at least 1.
+func Keep(n int) Option { return func(o *options) { o.keep = n } }
+
+// KeepBytes sets how many bytes of messages are kept; the oldest give way,
+// but never the newest one. The default is DefaultKeepBytes.
+func KeepBytes(n int64) Option { return func(o *options) { o.keepBytes = n } }
+
+// Clock sets where the time of arrival comes from, instead of time.Now.
+func Clock(now func() time.Time) Option { return func(o *options) { o.now = now } }
+
+// Logger sets where unexpected failures are logged, instead of slog.Default.
+// Neither addresses nor contents of messages are logged.
+func Logger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
+
+// Open opens the mailbox in the folder dir, which it creates when absent and
+// holds until Close: a second Open of the same folder fails, also from another
+// process. It reads names and sizes only, so that a full mailbox opens in
+// milliseconds.
+func Open(dir string, opts ...Option) (*Mailbox, error) {
+	o := options{keep: DefaultKeep, keepBytes: DefaultKeepBytes, now: time.Now, log: slog.Default()}
+	for _, option := range opts {
+		option(&o)
+	}
+	if o.keep < 1 {
+		return nil, fmt.Errorf("mailbox: must keep at least 1 message, not %d", o.keep)
+	}
+	folder, entries, err := openFolder(dir)
+	if err != nil {
+		return nil, fmt.Errorf("mailbox: open %s: %w", dir, err)
+	}
+	m := &Mailbox{
+		folder:      folder,
+		index:       newIndex(o.keep, o.keepBytes, o.now().UnixMicro()),
+		now:         o.now,
+		log:         o.log,
+		connections: newConnections(),
+	}
+	m.server = m.smtpServer()
+	for _, e := range entries {
+		m.discard(m.index.insert(e))
+	}
+	return m, nil
+}
+
+// AddText keeps a text message (SMS) as if it had arrived now and returns its
+// id. When it returns, the message is on disk.
+func (m *Mailbox) AddText(from string, to []string, text string) (string, error) {
+	return m.keep(envelope{Kind: KindSMS, From: from, To: to}, strings.NewReader(text))
+}
+
+// Close stops receiving: idle SMTP clients are told to come back later, and a
+// message on its way is received to its end. When ctx ends first, what is
+// still open is cut, which a client sees as a message not accepted. Then the
+// folder is free for another Open.
+func (m *Mailbox) Close(ctx context.Context) error {
+	if m.closed.Swap(true) {
+		return ErrClosed
+	}
+	m.connections.drain()
+	err := m.server.Shutdown(ctx)
+	if err != nil {
+		m.connections.cut()
+	}
+	return errors.Join(err, m.folder.close())
+}
+
+// keep writes the message to disk, then shows it in the index, then lets the
+// oldest give way.
+func (m *Mailbox) keep(env envelope, body io.Reader) (string, error) {
+	if m.closed.Load() {
+		return "", ErrClosed
+	}
+	// The head of the message is looked at before anything is written, because
+	// the first line of the file carries what the list shows of it.
+	reader := bufio.NewReaderSize(body, peekBytes)
+	head, _ := reader.Peek(peekBytes) // A failure comes back when the rest is read.
+	env.ReceivedAt = m.now().UTC()
+	env.describe(head)
+
+	e := &entry{id: m.index.nextID(env.ReceivedAt), kind: env.Kind}
+	size, err := m.folder.write(e.fileName(), func(w io.Writer) error {
+		if err := env.writeTo(w); err != nil {
+			return err
+		}
+		_, err := io.Copy(w, reader)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("mailbox: keep message: %w", err)
+	}
+	e.size = size
+	e.envelope.Store(&env)
+	m.discard(m.index.insert(e))
+	return e.id, nil
+}
+
+// empty forgets every message that has arrived so far.
+func (m *Mailbox) empty() {
+	m.discard(m.index.clear())
+}
+
+// discard deletes the files of entries that the index no longer holds. A file
+// that cannot be deleted now is seen, and bounded again, at the next Open.
+func (m *Mailbox) discard(gone []*entry) {
+	if len(gone) == 0 {
+		return
+	}
+	names := make([]string, len(gone))
+	for i, e := range gone {
+		names[i] = e.fileName()
+	}
+	if err := m.folder.remove(names); err != nil {
+		m.log.Error("mailbox: delete messages", "error", err)
+	}
+}
+
+// summary returns what the list shows of a message, reading the first line of
+// its file the first time.
+func (m *Mailbox) summary(e *entry) (*envelope, error) {
+	if env := e.envelope.Load(); env != nil {
+		return env, nil
+	}
+	file, err := m.folder.open(e.fileName())
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	env, err := readEnvelope(e.kind, file, bufio.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	e.envelope.Store(env)
+	return env, nil
+}
+
+// source returns the envelope and the message as it was received.
+func (m *Mailbox) source(e *entry) (*envelope, []byte, error) {
+	file, err := m.folder.open(e.fileName())
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	reader := bufio.NewReader(file)
+	env, err := readEnvelope(e.kind, file, reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mailbox: read message %s: %w", e.id, err)
+	}
+	return env, raw, nil
+}

@@ -1,0 +1,206 @@
+package mailbox
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+var (
+	//go:embed page/page.html
+	pageHTML string
+	//go:embed page/page.css
+	pageStyle string
+	//go:embed page/page.js
+	pageScript string
+
+	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+
+	// pagePolicy lets the page run its own script and style, known by their
+	// hashes, ask its own origin, and frame an HTML body. The script may not
+	// turn text into markup by any way (trusted types).
+	pagePolicy = "default-src 'none'; script-src " + hashOf(pageScript) + "; style-src " + hashOf(pageStyle) +
+		"; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; form-action 'none'" +
+		"; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+
+func hashOf(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+const (
+	// rowsPerPage is how many messages the list shows; the others are behind a link.
+	rowsPerPage = 100
+	// shownBytes is how much of a text the page shows; the rest is in the source file.
+	shownBytes = 256 << 10
+)
+
+// page is what the template shows.
+type page struct {
+	Style   template.CSS
+	Script  template.JS
+	Path    string
+	Sandbox string
+	Count   int
+	Version string
+	Limit   int
+	Rows    []row
+	Blank   row    // the form of a row, for the script
+	Newer   bool   // the list does not start at the newest message
+	Older   string // the id before which older messages are, or empty
+	Before  string // the bound of this page of the list, or empty
+	Open    *letter
+	Chosen  bool   // Open was asked for by its address
+	SMTP    string // where to send mail, or empty
+	Host    string
+	Port    string
+}
+
+// row is one line of the list.
+type row struct {
+	Message
+	Before  string
+	Current bool
+}
+
+// Recipients is To for reading.
+func (m Message) Recipients() string { return strings.Join(m.To, ", ") }
+
+// letter is the message on the right.
+type letter struct {
+	Message
+	Author   string // the From field, or the envelope's sender when there is none
+	Segments []segment
+	TextCut  bool
+	Remote   bool   // the HTML asks for something from another server
+	Source   string // of a mail; a text message has no other source than its text
+	RawCut   bool
+	View     string // the view shown first: html, text or source
+}
+
+// page answers with the list and one message: the chosen one, or else, where
+// the screen has room for it, the newest.
+func (h *handler) page(w http.ResponseWriter, r *http.Request, chosen *entry) {
+	p, err := h.compose(r.URL.Query().Get("before"), chosen)
+	if err != nil {
+		h.failed(r, err)
+		http.Error(w, "The mailbox could not be read.", http.StatusInternalServerError)
+		return
+	}
+	var out bytes.Buffer
+	if err := pageTemplate.Execute(&out, p); err != nil {
+		h.failed(r, err)
+		http.Error(w, "The page could not be made.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", pagePolicy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = out.WriteTo(w)
+}
+
+func (h *handler) compose(before string, chosen *entry) (*page, error) {
+	m := h.mailbox
+	p := &page{
+		Style: template.CSS(pageStyle), Script: template.JS(pageScript), // Our own files, not input.
+		Path: Path, Sandbox: bodySandbox, Limit: rowsPerPage, Before: before, Newer: before != "",
+		Chosen: chosen != nil, SMTP: m.connections.address(),
+	}
+	p.Host, p.Port = reachable(p.SMTP)
+	p.Count, p.Version = m.index.state()
+
+	entries := m.index.newest(before, rowsPerPage+1)
+	if len(entries) > rowsPerPage {
+		entries = entries[:rowsPerPage]
+		p.Older = entries[rowsPerPage-1].id
+	}
+	if chosen == nil && len(entries) > 0 {
+		chosen = entries[0]
+	}
+	for _, e := range entries {
+		env, err := m.summary(e)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.Rows = append(p.Rows, row{Message: env.outline(e.id), Before: before, Current: e == chosen})
+	}
+	if chosen == nil {
+		return p, nil
+	}
+	env, raw, err := m.source(chosen)
+	if errors.Is(err, os.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Open = newLetter(chosen.id, env, raw)
+	return p, nil
+}
+
+func newLetter(id string, env *envelope, raw []byte) *letter {
+	l := &letter{Message: env.message(id, raw), Author: env.From}
+	if env.Kind == KindEmail {
+		l.Source, l.RawCut = beginning(l.Raw)
+		if from := readContent(raw).from; from != "" {
+			l.Author = from
+		}
+	}
+	text, cut := beginning(l.Text)
+	l.Segments, l.TextCut = linked(text), cut
+	l.Remote = remote.MatchString(l.HTML)
+	switch {
+	case l.HTML != "":
+		l.View = "html"
+	case l.Text != "" || env.Kind == KindSMS:
+		l.View = "text"
+	default:
+		l.View = "source"
+	}
+	return l
+}
+
+// remote finds, roughly, what an HTML body wants to load; it decides about a
+// remark on the page and about nothing else.
+var remote = regexp.MustCompile(`(?i)(?:<link\s[^>]*href|src|srcset|background)\s*=\s*["']?\s*(?:https?:)?//|url\(\s*["']?(?:https?:)?//`)
+
+// beginning returns what the page shows of a text, cut between two characters.
+func beginning(text string) (string, bool) {
+	if len(text) <= shownBytes {
+		return text, false
+	}
+	end := shownBytes
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end], true
+}
+
+// reachable turns the address of a listener into a host and a port that a
+// program on the same machine can use.
+func reachable(address string) (host, port string) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", ""
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		return "localhost", port
+	}
+	if strings.Contains(host, ":") {
+		return fmt.Sprintf("[%s]", host), port
+	}
+	return host, port
+}

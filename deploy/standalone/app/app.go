@@ -1,0 +1,170 @@
+// Package app runs the whole product as one process: it starts small private
+// servers (postgres.go, redis.go, kafka.go), keeps its secrets and certificates
+// in the data folder (folder.go, certificate.go), and wires the services and
+// the gateway to each other in memory (wiring.go). The services cannot tell.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	gateway "github.com/doorward/doorward/gateway/app"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/run"
+	application "github.com/doorward/doorward/services/application/app"
+	directory "github.com/doorward/doorward/services/directory/app"
+	idsite "github.com/doorward/doorward/services/idsite/app"
+	mfa "github.com/doorward/doorward/services/mfa/app"
+	notification "github.com/doorward/doorward/services/notification/app"
+	oauth "github.com/doorward/doorward/services/oauth/app"
+)
+
+// Config is what standalone itself reads; the services read the rest.
+type Config struct {
+	DataDir     string `env:"DOORWARD_DATA_DIR" default:".doorward" help:"folder of the database, the keys, the certificates and the mailbox"`
+	PostgresBin string `env:"DOORWARD_POSTGRES_BIN" help:"folder of PostgreSQL's initdb and postgres; found by itself where it is not given"`
+
+	source *env.Source
+}
+
+// FromEnv reads the configuration.
+func FromEnv(source *env.Source) Config {
+	cfg := Config{source: source}
+	source.Load(&cfg)
+	source.Set("DOORWARD_LISTEN", "localhost:8443")
+	source.Set("DOORWARD_OPS_LISTEN", "localhost:0")
+	source.Set("DOORWARD_LOG_LEVEL", "warn") // a person reads along
+	for _, of := range []any{
+		new(gateway.Config), new(directory.Config), new(application.Config), new(oauth.Config),
+		new(mfa.Config), new(notification.Config), new(idsite.Config),
+	} {
+		source.Declare(of)
+	}
+	return cfg
+}
+
+// Run opens everything and tells the developer what to do next.
+func Run(ctx context.Context, p *run.Process, cfg Config) error {
+	listener, err := listen(cfg.source)
+	if err != nil {
+		return err
+	}
+	p.OnClose("listener", func(context.Context) error { return ignoreClosed(listener.Close()) })
+	folder, err := openFolder(cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	p.OnClose("data folder", func(context.Context) error { return folder.Close() })
+	s := &standalone{process: p, source: cfg.source, folder: folder, listener: listener}
+	if err := s.servers(ctx, cfg); err != nil {
+		return err
+	}
+	if err := s.secrets(); err != nil {
+		return err
+	}
+	if err := s.wire(ctx); err != nil {
+		return err
+	}
+	s.greet(os.Stdout)
+	return nil
+}
+
+// standalone is the process while it is put together.
+type standalone struct {
+	process  *run.Process
+	source   *env.Source
+	folder   *folder
+	listener net.Listener
+	key      key
+	mailbox  *fasthttputil.InmemoryListener // of the mailbox's pages; nil where mail goes to a real server
+}
+
+// listen opens the public address first, so that a second standalone on it ends
+// before it touches anything.
+func listen(source *env.Source) (net.Listener, error) {
+	var cfg struct {
+		Listen string `env:"DOORWARD_LISTEN" default:"localhost:8443" help:"address to serve on"`
+	}
+	source.Load(&cfg)
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen on DOORWARD_LISTEN: %w; end the process that holds the address, or choose another, such as DOORWARD_LISTEN=localhost:9443", err)
+	}
+	host, _, _ := net.SplitHostPort(cfg.Listen)
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	address := "https://" + net.JoinHostPort(host, port)
+	source.Set("DOORWARD_BASE_URL", strings.TrimSuffix(address, ":443")+"/v1")
+	return listener, nil
+}
+
+// servers starts what the environment does not name.
+func (s *standalone) servers(ctx context.Context, cfg Config) error {
+	if !s.source.Has("DATABASE_URL") {
+		url, err := startPostgres(ctx, s.process, s.folder.join("postgres"), cfg.PostgresBin)
+		if err != nil {
+			return err
+		}
+		s.source.Set("DATABASE_URL", url)
+	}
+	if !s.source.Has("REDIS_URL") {
+		url, err := startRedis(s.process)
+		if err != nil {
+			return err
+		}
+		s.source.Set("REDIS_URL", url)
+	}
+	if !s.source.Has("KAFKA_BROKERS") {
+		address, err := startKafka(s.process, s.folder.join("kafka"))
+		if err != nil {
+			return err
+		}
+		s.source.Set("KAFKA_BROKERS", address)
+	}
+	if !s.source.Has("DOORWARD_SMTP_URL") {
+		pages, url, err := startMailbox(s.process, s.folder.join("mailbox"))
+		if err != nil {
+			return err
+		}
+		s.mailbox = pages
+		s.source.Set("DOORWARD_SMTP_URL", url)
+	}
+	return nil
+}
+
+// greet tells where everything is and what to do first.
+func (s *standalone) greet(out io.Writer) {
+	host := strings.TrimSuffix(s.key.BaseURL, "/v1")
+	lines := []string{
+		"",
+		"Doorward is ready.",
+		"",
+		"  Base URL        " + s.key.BaseURL,
+		"  API key         " + s.folder.join("apikey.json"),
+		"  CA certificate  " + s.key.CAFile,
+	}
+	if s.mailbox != nil {
+		lines = append(lines, "  Mailbox         "+host+"/_mailbox")
+	}
+	lines = append(lines, "", "Try it:", "", "  curl -sL -K "+s.folder.join("curl.conf")+" "+s.key.BaseURL+"/tenants/current", "", "Ctrl-C stops it; the next start keeps everything.", "")
+	_, _ = fmt.Fprintln(out, strings.Join(lines, "\n"))
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// folder is the data folder. One process at a time uses it.
+type folder struct {
+	path string
+	lock *os.File
+}
+
+func openFolder(path string) (*folder, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	// The folder is traversable, because PostgreSQL may run under another
+	// account; each secret in it is readable by its owner alone.
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, fmt.Errorf("make the data folder: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the data folder: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("the data folder %s is in use by another process; stop it, or set DOORWARD_DATA_DIR to another folder", path)
+	}
+	return &folder{path, lock}, nil
+}
+
+// Close lets another process use the folder.
+func (f *folder) Close() error { return f.lock.Close() }
+
+func (f *folder) join(name string) string { return filepath.Join(f.path, name) }
+
+// readJSON reads a file of the folder; false means that there is none.
+func (f *folder) readJSON(name string, into any) (bool, error) {
+	content, err := os.ReadFile(f.join(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(content, into)
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", f.join(name), err)
+	}
+	return true, nil
+}
+
+func (f *folder) writeJSON(name string, value any) error {
+	content, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	return f.write(name, append(content, '\n'))
+}
+
+// write replaces a file of the folder whole, readable by its owner alone, so
+// that a crash leaves the former or the new one.
+func (f *folder) write(name string, content []byte) error {
+	temporary, err := os.CreateTemp(f.path, "."+name+"-") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(temporary.Name()) }()
+	_, err = temporary.Write(content)
+	if err == nil {
+		err = temporary.Sync()
+	}
+	if err := errors.Join(err, temporary.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", f.join(name), err)
+	}
+	return os.Rename(temporary.Name(), f.join(name))
+}

@@ -1,0 +1,37 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/doorward/doorward/pkg/run"
+)
+
+// startRedis runs an embedded server of the Redis protocol on loopback. Its
+// keys expire when its clock is moved on, which happens every second.
+func startRedis(p *run.Process) (url string, err error) {
+	server := miniredis.NewMiniRedis()
+	if err := server.StartAddr("127.0.0.1:0"); err != nil {
+		return "", fmt.Errorf("start the embedded Redis: %w", err)
+	}
+	p.OnClose("embedded Redis", func(context.Context) error {
+		server.Close()
+		return nil
+	})
+	p.Go("clock of the embedded Redis", func(ctx context.Context) error {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+				server.FastForward(time.Second)
+			}
+		}
+	})
+	return "redis://" + server.Addr(), nil
+}

@@ -1,0 +1,81 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	gateway "github.com/doorward/doorward/gateway/app"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rpc"
+	application "github.com/doorward/doorward/services/application/app"
+	directory "github.com/doorward/doorward/services/directory/app"
+	idsite "github.com/doorward/doorward/services/idsite/app"
+	mfa "github.com/doorward/doorward/services/mfa/app"
+	notification "github.com/doorward/doorward/services/notification/app"
+	oauth "github.com/doorward/doorward/services/oauth/app"
+)
+
+// wire opens the services from the bottom up and the gateway last. A service
+// that calls another is handed its Go value; the gateway reaches each over a
+// listener in memory, as it would over the network.
+func (s *standalone) wire(ctx context.Context) error {
+	p := s.process
+	directories, err := directory.Open(ctx, p, directory.FromEnv(s.source))
+	if err != nil {
+		return fmt.Errorf("directory: %w", err)
+	}
+	applications, err := application.Open(ctx, p, application.FromEnv(s.source), application.Peers{Directory: directories.API})
+	if err != nil {
+		return fmt.Errorf("application: %w", err)
+	}
+	factors, err := mfa.Open(ctx, p, mfa.FromEnv(s.source), mfa.Peers{Directory: directories.API})
+	if err != nil {
+		return fmt.Errorf("mfa: %w", err)
+	}
+	tokens, err := oauth.Open(ctx, p, oauth.FromEnv(s.source), oauth.Peers{Directory: directories.API, Application: applications.API})
+	if err != nil {
+		return fmt.Errorf("oauth: %w", err)
+	}
+	notifications, err := notification.Open(ctx, p, notification.FromEnv(s.source), notification.Peers{Directory: directories.API, Application: applications.API})
+	if err != nil {
+		return fmt.Errorf("notification: %w", err)
+	}
+	sites, err := idsite.Open(ctx, p, idsite.FromEnv(s.source), idsite.Peers{Directory: directories.API, Application: applications.API, OAuth: tokens.API})
+	if err != nil {
+		return fmt.Errorf("idsite: %w", err)
+	}
+	upstreams := gateway.Upstreams{
+		Directory: s.near("directory", directories.HTTP), Application: s.near("application", applications.HTTP),
+		OAuth: s.near("oauth", tokens.HTTP), MFA: s.near("mfa", factors.HTTP),
+		Notification: s.near("notification", notifications.HTTP), IDSite: s.near("idsite", sites.HTTP),
+	}
+	if s.mailbox != nil {
+		upstreams.Mailbox = rpc.NearUpstream("mailbox", s.mailbox.Dial)
+	}
+	front, err := gateway.Open(ctx, p, gateway.FromEnv(s.source), upstreams, tokens.API)
+	if err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
+	if err := s.source.Err(); err != nil {
+		return err
+	}
+	if err := front.Serve(p, s.listener); err != nil {
+		return err
+	}
+	select {
+	case <-sites.Bootstrapped:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// near serves an app in memory and gives the way to it.
+func (s *standalone) near(name string, app *fiber.App) *rpc.Upstream {
+	listener := fasthttputil.NewInmemoryListener()
+	rest.Serve(s.process, name, app, listener)
+	return rpc.NearUpstream(name, listener.Dial)
+}

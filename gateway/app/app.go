@@ -1,0 +1,171 @@
+// Package app wires the gateway: its configuration, the services behind it,
+// Redis, and its listener.
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/doorward/doorward/gateway"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rpc"
+	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/service"
+)
+
+// Config is the gateway's environment.
+type Config struct {
+	Service service.Config
+	Redis   kv.Config
+
+	TLS         string        `env:"DOORWARD_TLS" default:"certificate" help:"certificate: the gateway ends TLS; proxy: a trusted load balancer in front does, and says so in X-Forwarded-Proto"`
+	Certificate string        `env:"DOORWARD_TLS_CERT" help:"certificate chain in PEM, for DOORWARD_TLS=certificate"`
+	Key         secure.Secret `env:"DOORWARD_TLS_KEY" help:"private key of the certificate in PEM"`
+	TrustedHops int           `env:"DOORWARD_TRUSTED_HOPS" default:"0" min:"0" help:"proxies in front that add to X-Forwarded-For; the client's address is counted from its right"`
+
+	TenantConcurrency  int `env:"DOORWARD_TENANT_CONCURRENCY" default:"100" min:"1" help:"requests of one tenant in flight, over all gateways; more are refused with 429"`
+	AddressConcurrency int `env:"DOORWARD_ADDRESS_CONCURRENCY" default:"20" min:"1" help:"requests without a key of one client address in flight, and its wrong keys within a second; more are refused with 429"`
+
+	Services Services
+}
+
+// Services are the addresses of the services, for a gateway in a process of
+// its own.
+type Services struct {
+	Directory    []string `env:"DOORWARD_DIRECTORY_URL" help:"addresses of the directory service's replicas, http://host:port, comma separated"`
+	Application  []string `env:"DOORWARD_APPLICATION_URL" help:"addresses of the application service's replicas"`
+	OAuth        []string `env:"DOORWARD_OAUTH_URL" help:"addresses of the oauth service's replicas"`
+	MFA          []string `env:"DOORWARD_MFA_URL" help:"addresses of the mfa service's replicas"`
+	Notification []string `env:"DOORWARD_NOTIFICATION_URL" help:"addresses of the notification service's replicas"`
+	IDSite       []string `env:"DOORWARD_IDSITE_URL" help:"addresses of the idsite service's replicas"`
+	Mailbox      []string `env:"DOORWARD_MAILBOX_URL" help:"address of a development mailbox, shown at /_mailbox to clients of the private network"`
+}
+
+// FromEnv reads the configuration.
+func FromEnv(source *env.Source) (cfg Config) {
+	source.Load(&cfg)
+	return cfg
+}
+
+// Upstreams are the services behind the gateway. Mailbox may be nil.
+type Upstreams = gateway.Upstreams
+
+// App is the wired gateway.
+type App struct {
+	gateway     *gateway.Gateway
+	certificate *tls.Certificate
+}
+
+// Open wires the gateway as a part of a process. It serves nothing yet.
+func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oauthapi.API) (*App, error) {
+	common, err := cfg.Service.Open()
+	if err != nil {
+		return nil, err
+	}
+	app := &App{}
+	if app.certificate, err = cfg.certificate(); err != nil {
+		return nil, err
+	}
+	redis, err := kv.Open(cfg.Redis)
+	if err != nil {
+		return nil, err
+	}
+	p.OnClose("gateway redis", func(context.Context) error { return redis.Close() })
+	app.gateway, err = gateway.New(gateway.Config{
+		Common: common, Upstreams: up, Keys: keys,
+		Proxied: app.certificate == nil, TrustedHops: cfg.TrustedHops,
+		TenantLimit: cfg.TenantConcurrency, AddressLimit: cfg.AddressConcurrency,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Go("gateway limits", func(ctx context.Context) error { return app.gateway.Limits.Share(ctx, redis) })
+	return app, nil
+}
+
+// certificate gives nil where a load balancer ends TLS.
+func (c Config) certificate() (*tls.Certificate, error) {
+	switch c.TLS {
+	case "proxy":
+		if c.TrustedHops == 0 {
+			return nil, errors.New("DOORWARD_TLS=proxy needs DOORWARD_TRUSTED_HOPS, 1 for one load balancer: else all clients have the load balancer's address")
+		}
+		return nil, nil
+	case "certificate", "":
+		if c.Certificate == "" || c.Key == "" {
+			return nil, errors.New("DOORWARD_TLS_CERT and DOORWARD_TLS_KEY are missing: give the PEM files as DOORWARD_TLS_CERT_FILE and DOORWARD_TLS_KEY_FILE, or set DOORWARD_TLS=proxy behind a load balancer that ends TLS")
+		}
+		pair, err := tls.X509KeyPair([]byte(c.Certificate), []byte(c.Key.Reveal()))
+		if err != nil {
+			return nil, fmt.Errorf("read DOORWARD_TLS_CERT and DOORWARD_TLS_KEY: %w", err)
+		}
+		return &pair, nil
+	}
+	return nil, fmt.Errorf("DOORWARD_TLS is %q: use certificate or proxy", c.TLS)
+}
+
+// Serve answers clients on a listener of the network, until the process
+// closes.
+func (a *App) Serve(p *run.Process, listener net.Listener) {
+	rest.Serve(p, "gateway", a.gateway.HTTP, a.gateway.Listen(listener, a.certificate))
+}
+
+// Run is the gateway as a process of its own.
+func Run(ctx context.Context, p *run.Process, cfg Config) error {
+	common, err := cfg.Service.Open()
+	if err != nil {
+		return err
+	}
+	up, err := cfg.Services.open()
+	if err != nil {
+		return err
+	}
+	app, err := Open(ctx, p, cfg, up, oauthapi.Client{Peer: rpc.Peer{Upstream: up.OAuth, Signer: common.Signer}})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", cfg.Service.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on DOORWARD_LISTEN: %w", err)
+	}
+	app.Serve(p, listener)
+	return nil
+}
+
+// open makes the way to each service. All but the mailbox must have an
+// address.
+func (s Services) open() (up Upstreams, err error) {
+	var problems []string
+	for _, service := range []struct {
+		name      string
+		addresses []string
+		into      **rpc.Upstream
+	}{
+		{"directory", s.Directory, &up.Directory}, {"application", s.Application, &up.Application},
+		{"oauth", s.OAuth, &up.OAuth}, {"mfa", s.MFA, &up.MFA},
+		{"notification", s.Notification, &up.Notification}, {"idsite", s.IDSite, &up.IDSite},
+		{"mailbox", s.Mailbox, &up.Mailbox},
+	} {
+		if len(service.addresses) == 0 {
+			if service.name != "mailbox" {
+				problems = append(problems, "DOORWARD_"+strings.ToUpper(service.name)+"_URL is missing")
+			}
+			continue
+		}
+		if *service.into, err = rpc.NewUpstream(service.name, service.addresses); err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	if len(problems) > 0 {
+		return up, errors.New(strings.Join(problems, "; "))
+	}
+	return up, nil
+}

@@ -1,0 +1,138 @@
+// Package gateway is the one address that clients see. It admits a request,
+// finds out who asks, and forwards it to the service that owns the path.
+//
+// routes.go is the public surface on one page. This file has the order in
+// which a request is treated; each step has a file of its own.
+package gateway
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rpc"
+	"github.com/doorward/doorward/pkg/service"
+)
+
+// patience bounds the work on one request, from when its body was read. It is
+// a little more than a service's own, so that the service's answer wins.
+const patience = 18 * time.Second
+
+// Upstreams are the services behind the gateway. The paths of one that is nil
+// are unknown.
+type Upstreams struct {
+	Directory, Application, OAuth, MFA, Notification, IDSite, Mailbox *rpc.Upstream
+}
+
+// Config describes a gateway.
+type Config struct {
+	Common    service.Common
+	Upstreams Upstreams
+	Keys      oauthapi.API
+
+	// Proxied says that a load balancer in front ends TLS and tells how the
+	// client came in X-Forwarded-Proto.
+	Proxied bool
+	// TrustedHops is how many proxies in front add to X-Forwarded-For.
+	TrustedHops int
+	// TenantLimit and AddressLimit are how many requests may be in flight.
+	TenantLimit, AddressLimit int
+}
+
+// Gateway is the HTTP application in front of the services.
+type Gateway struct {
+	HTTP   *fiber.App
+	Limits *Limits
+
+	cfg     Config
+	router  *router
+	keys    *keys
+	refused *refusals
+	steps   []step
+	pool    sync.Pool
+}
+
+// step is one thing done to a request. An error ends the request.
+type step func(*exchange) error
+
+// exchange is one request on its way through the steps.
+type exchange struct {
+	*fiber.Ctx
+	ctx      context.Context // ends when the patience does
+	route    *route          // nil for a path that is not in the table
+	managed  bool            // below /v1
+	target   []byte          // path and query as they are forwarded, the path in its normal spelling
+	path     int             // length of the path in target
+	query    []byte          // as sent
+	method   string          // what the request means, after HEAD and _method
+	address  netip.Addr      // of the client
+	caller   caller.Caller
+	signed   string // the caller for the service
+	controls controls
+	expand   []expansion
+	leave    subject // what the request counts as, while counted
+	counted  bool
+}
+
+// New makes a gateway. It serves nothing until its HTTP application is given a
+// listener of Listen.
+func New(cfg Config) (*Gateway, error) {
+	refused, err := newRefusals()
+	if err != nil {
+		return nil, err
+	}
+	up := cfg.Upstreams
+	g := &Gateway{
+		cfg: cfg, refused: refused,
+		Limits: NewLimits(),
+		router: newRouter(map[string]*rpc.Upstream{
+			"directory": up.Directory, "application": up.Application, "oauth": up.OAuth, "mfa": up.MFA,
+			"notification": up.Notification, "idsite": up.IDSite, "mailbox": up.Mailbox,
+		}),
+		pool: sync.Pool{New: func() any { return new(exchange) }},
+	}
+	g.keys = newKeys(cfg.Keys, g.Limits, cfg.AddressLimit)
+	g.steps = []step{
+		g.frame,        // one reading of the request only
+		g.secure,       // HTTPS only
+		g.locate,       // which line of the table
+		g.visitor,      // the client's address
+		g.authenticate, // the API key, under /v1
+		g.limit,        // not too many at once
+		g.mean,         // _method and expand, out of the query
+		g.offer,        // 404, 405
+		g.plan,         // what to expand
+		g.forward,      // the service's answer
+		g.embed,        // its links expanded
+	}
+	g.HTTP = rest.NewFiber(g.fail)
+	g.HTTP.Use(g.identify, rest.Observe("gateway"), g.serve)
+	g.admit(g.HTTP.Server())
+	return g, nil
+}
+
+func (g *Gateway) serve(c *fiber.Ctx) error {
+	ctx, cancel := context.WithTimeout(c.UserContext(), patience)
+	x := g.pool.Get().(*exchange)
+	*x = exchange{Ctx: c, ctx: ctx, target: x.target[:0]}
+	defer func() {
+		cancel()
+		if x.counted {
+			g.Limits.leave(x.leave)
+		}
+		*x = exchange{target: x.target}
+		g.pool.Put(x)
+	}()
+	for _, step := range g.steps {
+		if err := step(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}

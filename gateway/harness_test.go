@@ -1,0 +1,491 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rpc"
+	"github.com/doorward/doorward/pkg/service"
+)
+
+const (
+	keyID     = "KEYKEYKEYKEYKEYKEYKEYKEYKE"
+	keySecret = "a-secret-that-only-its-owner-knows"
+	base      = href.Base("https://id.example.com/v1")
+	patient   = 20 * time.Second // bounds what a test waits for
+)
+
+var (
+	tenant  = id.New(time.Unix(1_790_000_000, 0))
+	account = id.New(time.Unix(1_790_000_001, 0))
+	common  = service.Common{Base: base, Alias: "service", Now: time.Now,
+		Signer: caller.NewSigner("an internal secret of 32 characters", time.Now)}
+)
+
+// site is a gateway on a socket with services that tell what they were sent.
+type site struct {
+	*Gateway
+	address  string
+	http     *http.Client
+	keys     *keyBook
+	services map[string]*fakeService
+}
+
+// setting changes the gateway of a test before it starts.
+type setting func(*Config, *site)
+
+func open(t testing.TB, settings ...setting) *site {
+	t.Helper()
+	s := &site{keys: newKeyBook(), services: map[string]*fakeService{}}
+	cfg := Config{Common: common, Keys: s.keys, TenantLimit: 100, AddressLimit: 20, Upstreams: Upstreams{
+		Directory: s.service(t, "directory"), Application: s.service(t, "application"), OAuth: s.service(t, "oauth"),
+		MFA: s.service(t, "mfa"), Notification: s.service(t, "notification"), IDSite: s.service(t, "idsite"),
+	}}
+	for _, set := range settings {
+		set(&cfg, s)
+	}
+	var err error
+	if s.Gateway, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	s.serve(t, cfg.Proxied)
+	return s
+}
+
+func (s *site) serve(t testing.TB, plain bool) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = listener.Addr().String()
+	scheme, use := "https", &certificate
+	if plain {
+		scheme, use = "http", nil
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.HTTP.Listener(s.Listen(listener, use)) }()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}, MaxIdleConnsPerHost: 200, DisableCompression: true}
+	s.http = &http.Client{Transport: transport, Timeout: patient, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		ctx, cancel := context.WithTimeout(context.Background(), patient)
+		defer cancel()
+		if err := s.HTTP.ShutdownWithContext(ctx); err != nil {
+			t.Errorf("stop the gateway: %v", err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("the gateway ended: %v", err)
+		}
+	})
+	_ = scheme
+}
+
+// fakeService is what stands behind the gateway: an application of the same
+// kind as the real services, which tells what it was sent or does what the test
+// says.
+type fakeService struct {
+	name   string
+	mu     sync.Mutex
+	answer func(*fiber.Ctx) error
+	seen   []echo
+	calls  atomic.Int64
+}
+
+// echo is what a service was sent.
+type echo struct {
+	Service string              `json:"service"`
+	Method  string              `json:"method"`
+	Target  string              `json:"target"`
+	Body    string              `json:"body"`
+	Headers map[string][]string `json:"headers"`
+	Caller  caller.Caller       `json:"caller"`
+}
+
+func (s *site) service(t testing.TB, name string) *rpc.Upstream {
+	fake := &fakeService{name: name}
+	s.services[name] = fake
+	app := rest.NewFiber(func(c *fiber.Ctx, err error) error { return rest.Fail(c, base, err) })
+	app.Use(fake.handle)
+	return near(t, name, app)
+}
+
+func near(t testing.TB, name string, app *fiber.App) *rpc.Upstream {
+	listener := fasthttputil.NewInmemoryListener()
+	go func() { _ = app.Listener(listener) }()
+	t.Cleanup(func() { go func() { _ = app.ShutdownWithTimeout(time.Second) }() })
+	return rpc.NearUpstream(name, listener.Dial)
+}
+
+func (f *fakeService) handle(c *fiber.Ctx) error {
+	f.calls.Add(1)
+	who, err := common.Signer.Verify(c.Get(caller.Header))
+	if err != nil {
+		return err
+	}
+	e := echo{Service: f.name, Method: c.Method(), Target: string(c.Request().Header.RequestURI()), Body: string(c.Request().Body()), Headers: map[string][]string{}, Caller: who}
+	c.Request().Header.VisitAll(func(name, value []byte) {
+		e.Headers[string(name)] = append(e.Headers[string(name)], string(value))
+	})
+	f.mu.Lock()
+	f.seen = append(f.seen, e)
+	answer := f.answer
+	f.mu.Unlock()
+	if answer != nil {
+		return answer(c)
+	}
+	return rest.OK(c, e)
+}
+
+// does sets what the service answers.
+func (f *fakeService) does(answer func(*fiber.Ctx) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer = answer
+}
+
+// says makes the service answer with JSON by path and query.
+func (f *fakeService) says(answers map[string]string) {
+	f.does(func(c *fiber.Ctx) error {
+		body, ok := answers[strings.TrimPrefix(string(c.Request().Header.RequestURI()), "/v1")]
+		if !ok {
+			return apierr.NotFound
+		}
+		c.Set(fiber.HeaderContentType, rest.MIME)
+		return c.SendString(body)
+	})
+}
+
+// requests gives what the service was sent so far.
+func (f *fakeService) requests() []echo {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]echo(nil), f.seen...)
+}
+
+// keyBook is the OAuth service as the gateway sees it.
+type keyBook struct {
+	mu     sync.Mutex
+	keys   map[string]oauthapi.Key
+	secret map[string]string
+	calls  atomic.Int64
+	answer func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error)
+}
+
+func newKeyBook() *keyBook {
+	b := &keyBook{keys: map[string]oauthapi.Key{}, secret: map[string]string{}}
+	b.add(keyID, keySecret, tenant)
+	return b
+}
+
+func (b *keyBook) add(name, secret string, tenant id.ID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.keys[name] = oauthapi.Key{TenantID: tenant, ID: name, AccountID: account, Status: "ENABLED"}
+	b.secret[name] = secret
+}
+
+func (b *keyBook) remove(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.keys, name)
+}
+
+// does sets what is done in place of looking the key up.
+func (b *keyBook) does(answer func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answer = answer
+}
+
+func (b *keyBook) Authenticate(ctx context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
+	b.calls.Add(1)
+	b.mu.Lock()
+	answer := b.answer
+	b.mu.Unlock()
+	if answer != nil {
+		return answer(ctx, in)
+	}
+	return b.lookUp(in)
+}
+
+func (b *keyBook) lookUp(in oauthapi.Authenticate) (oauthapi.Key, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key, ok := b.keys[in.ID]
+	if !ok || b.secret[in.ID] != in.Secret.Reveal() {
+		return oauthapi.Key{}, apierr.Unauthorized
+	}
+	return key, nil
+}
+
+func (b *keyBook) EnsureKey(context.Context, oauthapi.EnsureKey) (oauthapi.Key, error) {
+	return oauthapi.Key{}, apierr.Internal
+}
+
+// call is one request of a client.
+type call struct {
+	method, path, body string
+	header             http.Header // Authorization is added unless it is there, even as nil
+}
+
+// answer is what the client got.
+type answer struct {
+	t      testing.TB
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (s *site) do(t testing.TB, c call) answer {
+	t.Helper()
+	a, err := s.try(t, c)
+	if err != nil {
+		t.Fatalf("%s %s: %v", c.method, c.path, err)
+	}
+	return a
+}
+
+func (s *site) try(t testing.TB, c call) (answer, error) {
+	scheme := "https"
+	if s.cfg.Proxied {
+		scheme = "http"
+	}
+	request, err := http.NewRequestWithContext(context.Background(), c.method, scheme+"://"+s.address, strings.NewReader(c.body))
+	if err != nil {
+		return answer{}, err
+	}
+	if c.body == "" {
+		request.Body, request.ContentLength = nil, 0
+	}
+	request.URL.Opaque = "//" + s.address + c.path // as it is: the client cleans nothing
+	for name, values := range c.header {
+		request.Header[name] = values
+	}
+	if _, set := c.header["Authorization"]; !set {
+		request.SetBasicAuth(keyID, keySecret)
+	}
+	if c.body != "" && request.Header.Get("Content-Type") == "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := s.http.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return answer{t, response.StatusCode, response.Header, body}, err
+}
+
+func (s *site) get(t testing.TB, path string) answer {
+	t.Helper()
+	return s.do(t, call{method: http.MethodGet, path: path})
+}
+
+func (s *site) post(t testing.TB, path, body string) answer {
+	t.Helper()
+	return s.do(t, call{method: http.MethodPost, path: path, body: body})
+}
+
+// anonymous is the header of a client without a key.
+func anonymous() http.Header { return http.Header{"Authorization": nil} }
+
+// as is the header of another key.
+func as(id, secret string) http.Header {
+	request := http.Request{Header: http.Header{}}
+	request.SetBasicAuth(id, secret)
+	return request.Header
+}
+
+// echo reads what the service was sent.
+func (a answer) echo() (e echo) {
+	a.t.Helper()
+	a.want(200)
+	if err := json.Unmarshal(a.body, &e); err != nil {
+		a.t.Fatalf("the answer is no echo: %s", a.body)
+	}
+	return e
+}
+
+func (a answer) want(status int) answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("the status is %d, want %d: %s", a.status, status, a.body)
+	}
+	return a
+}
+
+// wantError checks an error body: six members, the same request id in it and
+// in the header.
+func (a answer) wantError(status, code int) answer {
+	a.t.Helper()
+	a.want(status)
+	var body map[string]any
+	if err := json.Unmarshal(a.body, &body); err != nil {
+		a.t.Fatalf("the error body is not JSON: %q", a.body)
+	}
+	for _, name := range []string{"status", "code", "message", "developerMessage", "moreInfo", "requestId"} {
+		if body[name] == nil || body[name] == "" {
+			a.t.Errorf("the error body lacks %s: %s", name, a.body)
+		}
+	}
+	if len(body) != 6 {
+		a.t.Errorf("the error body has other members: %s", a.body)
+	}
+	if body["status"] != float64(status) || body["code"] != float64(code) {
+		a.t.Errorf("the error is %v/%v, want %d/%d: %s", body["status"], body["code"], status, code, a.body)
+	}
+	if id := a.header.Get("Service-Request-Id"); id == "" || id != body["requestId"] {
+		a.t.Errorf("the header names the request %q, the body %q", id, body["requestId"])
+	}
+	if kind := a.header.Get("Content-Type"); kind != rest.MIME {
+		a.t.Errorf("the error body has the type %q", kind)
+	}
+	return a
+}
+
+// dial opens a connection for a test that writes its own HTTP.
+func (s *site) dial(t testing.TB) net.Conn {
+	t.Helper()
+	var conn net.Conn
+	var err error
+	if s.cfg.Proxied {
+		conn, err = net.Dial("tcp", s.address)
+	} else {
+		conn, err = tls.Dial("tcp", s.address, &tls.Config{RootCAs: roots, ServerName: "localhost"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// raw sends bytes on a connection of its own and reads one answer.
+func (s *site) raw(t testing.TB, format string, args ...any) answer {
+	t.Helper()
+	conn := s.dial(t)
+	text := fmt.Sprintf(format, args...)
+	go func() { _, _ = io.WriteString(conn, text) }()
+	return readAnswer(t, bufio.NewReader(conn))
+}
+
+func readAnswer(t testing.TB, from *bufio.Reader) answer {
+	t.Helper()
+	response, err := http.ReadResponse(from, nil)
+	if err != nil {
+		t.Fatalf("read the answer: %v", err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatalf("read the answer: %v", err)
+	}
+	return answer{t, response.StatusCode, response.Header, body}
+}
+
+// head begins a request of its own with a good key.
+func head(method, target string) string {
+	return method + " " + target + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + as(keyID, keySecret).Get("Authorization") + "\r\n"
+}
+
+// eventually waits for a condition.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patient); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+var (
+	certificate, roots = func() (tls.Certificate, *x509.CertPool) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			panic(err)
+		}
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+		if err != nil {
+			panic(err)
+		}
+		leaf, err := x509.ParseCertificate(der)
+		if err != nil {
+			panic(err)
+		}
+		pool := x509.NewCertPool()
+		pool.AddCert(leaf)
+		return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+	}()
+)
+
+func compact(t testing.TB, text []byte) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := json.Compact(&out, text); err != nil {
+		t.Fatalf("not JSON: %s", text)
+	}
+	return out.String()
+}
+
+// journal is what the gateways of this process log.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, string(line))
+	return len(line), nil
+}
+
+// has counts the lines that contain a text.
+func (j *journal) has(text string) (n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, line := range j.lines {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
+var logged = func() *journal {
+	j := &journal{}
+	slog.SetDefault(slog.New(slog.NewJSONHandler(j, nil)))
+	return j
+}()

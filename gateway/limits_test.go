@@ -1,0 +1,232 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/gofiber/fiber/v2"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// hold makes a service keep its requests until the returned function is called.
+func hold(f *fakeService) (release func()) {
+	gate := make(chan struct{})
+	f.does(func(c *fiber.Ctx) error {
+		<-gate
+		return c.SendString("{}")
+	})
+	return sync.OnceFunc(func() { close(gate) })
+}
+
+// crowd sends requests that a service holds, and waits until it has them all.
+func crowd(t *testing.T, s *site, f *fakeService, n int, c call) (wait func()) {
+	t.Helper()
+	before := f.calls.Load()
+	var group sync.WaitGroup
+	for range n {
+		group.Go(func() {
+			if a, err := s.try(t, c); err != nil || a.status != 200 {
+				t.Errorf("a held request got %d, %v: %s", a.status, err, a.body)
+			}
+		})
+	}
+	eventually(t, fmt.Sprintf("%d requests are in flight", n), func() bool { return f.calls.Load() == before+int64(n) })
+	return group.Wait
+}
+
+func wantTurnedAway(t *testing.T, a answer) {
+	t.Helper()
+	if after := a.wantError(429, 429).header.Get("Retry-After"); after != "1" {
+		t.Errorf("Retry-After is %q", after)
+	}
+}
+
+func TestATenantHasOnlySoManyInFlight(t *testing.T) {
+	s := open(t, func(cfg *Config, _ *site) { cfg.TenantLimit = 5 })
+	other := id.New(time.Now())
+	s.keys.add("OTHER", "secret", other)
+	s.keys.add("SECOND", "secret", tenant)
+	release := hold(s.services["directory"])
+	defer release()
+	before := counted(t, s, "tenant_limit")
+	wait := crowd(t, s, s.services["directory"], 5, call{method: "GET", path: "/v1/accounts/1"})
+	wantTurnedAway(t, s.get(t, "/v1/accounts/1"))
+	wantTurnedAway(t, s.get(t, "/v1/nothing"))
+	wantTurnedAway(t, s.do(t, call{method: "GET", path: "/v1/applications/1", header: as("SECOND", "secret")}))
+	if n := counted(t, s, "tenant_limit") - before; n != 3 {
+		t.Errorf("%d refusals were counted", n)
+	}
+	t.Run("another tenant is not held up", func(t *testing.T) {
+		s.do(t, call{method: "GET", path: "/v1/applications/1", header: as("OTHER", "secret")}).want(200)
+	})
+	release()
+	wait()
+	for range 10 {
+		s.get(t, "/v1/accounts/1").want(200)
+	}
+}
+
+func TestAnAddressWithoutAKeyHasOnlySoManyInFlight(t *testing.T) {
+	s := open(t, func(cfg *Config, _ *site) { cfg.AddressLimit, cfg.TrustedHops = 3, 1 })
+	from := func(address, path string) call {
+		return call{method: "GET", path: path, header: http.Header{"Authorization": nil, "X-Forwarded-For": {address}}}
+	}
+	release := hold(s.services["idsite"])
+	defer release()
+	wait := crowd(t, s, s.services["idsite"], 3, from("2001:db8::1", "/client/calm-otter/login"))
+	wantTurnedAway(t, s.do(t, from("2001:db8::1", "/sso?jwtRequest=x")))
+	wantTurnedAway(t, s.do(t, from("2001:db8::2", "/v1/applications/1/saml/sso/idpRedirect")))
+	t.Run("a client cannot pretend to be another", func(t *testing.T) {
+		wantTurnedAway(t, s.do(t, from("9.9.9.9, 2001:db8::ffff:1", "/sso")))
+	})
+	t.Run("requests with a key are counted by tenant", func(t *testing.T) {
+		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: http.Header{"X-Forwarded-For": {"2001:db8::1"}}}).want(200)
+	})
+	t.Run("another network is not held up", func(t *testing.T) {
+		s.services["idsite"].does(nil)
+		s.do(t, from("2001:db8:0:1::1", "/sso")).want(200)
+	})
+	release()
+	wait()
+	s.do(t, from("2001:db8::1", "/sso")).want(200)
+}
+
+func redis(t *testing.T) (*miniredis.Miniredis, kv.Client) {
+	t.Helper()
+	server := miniredis.RunT(t)
+	client, err := kv.Open(kv.Config{URL: secure.Secret("redis://" + server.Addr())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return server, client
+}
+
+// share lets a gateway share its limits until the test ends.
+func share(t *testing.T, s *site, client kv.Client) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Limits.Share(ctx, client) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("sharing ended: %v", err)
+		}
+	})
+}
+
+func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
+	server, client := redis(t)
+	few := func(cfg *Config, _ *site) { cfg.TenantLimit = 4 }
+	first, second := open(t, few), open(t, few)
+	share(t, first, client)
+	share(t, second, client)
+	both := func(shared bool) func() bool {
+		return func() bool { return first.Limits.shared.Load() == shared && second.Limits.shared.Load() == shared }
+	}
+	eventually(t, "the limits are shared", both(true))
+
+	release := hold(first.services["directory"])
+	defer release()
+	wait := crowd(t, first, first.services["directory"], 3, call{method: "GET", path: "/v1/accounts/1"})
+	others := func(n int) func() bool {
+		return func() bool { return (*second.Limits.elsewhere.Load())[tenantSubject(tenant)] == n }
+	}
+	eventually(t, "the second gateway hears of the first one's requests", others(3))
+	letGo := hold(second.services["directory"])
+	defer letGo()
+	waitSecond := crowd(t, second, second.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})
+	wantTurnedAway(t, second.get(t, "/v1/accounts/1"))
+	eventually(t, "the first gateway hears of the second one's", func() bool { return (*first.Limits.elsewhere.Load())[tenantSubject(tenant)] == 1 })
+	wantTurnedAway(t, first.get(t, "/v1/accounts/1"))
+
+	t.Run("without Redis each holds its own, and no request waits for it", func(t *testing.T) {
+		warned := logged.has("Redis does not carry the limits")
+		server.Close()
+		eventually(t, "the gateways notice", both(false))
+		eventually(t, "what the first told is forgotten", others(0))
+		if sharedGauge(t) != 0 {
+			t.Error("the gauge says that the limits are shared")
+		}
+		began := time.Now()
+		waitMore := crowd(t, second, second.services["directory"], 3, call{method: "GET", path: "/v1/accounts/1"})
+		wantTurnedAway(t, second.get(t, "/v1/accounts/1"))
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		letGo()
+		waitMore()
+		waitSecond()
+		for range 3 { // rounds in which more lines could be logged
+			round := second.Limits.elsewhere.Load()
+			eventually(t, "the next round", func() bool { return second.Limits.elsewhere.Load() != round })
+		}
+		if lines := logged.has("Redis does not carry the limits") - warned; lines != 2 {
+			t.Errorf("two gateways logged %d lines", lines)
+		}
+	})
+	t.Run("and with Redis again they hold one", func(t *testing.T) {
+		if err := server.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the limits are shared again", both(true))
+		eventually(t, "the second gateway hears of the first", others(3))
+		if sharedGauge(t) != 1 {
+			t.Error("the gauge says that the limits are not shared")
+		}
+		if logged.has("Redis carries the limits again") < 2 {
+			t.Error("the log does not tell")
+		}
+	})
+	release()
+	wait()
+	eventually(t, "what is over is not added", others(0))
+}
+
+func sharedGauge(t *testing.T) int64 {
+	t.Helper()
+	found := measured(t, "doorward_gateway_limits_shared")
+	if len(found) == 0 {
+		t.Fatal("there is no gauge")
+	}
+	points := found[0].Data.(metricdata.Gauge[int64]).DataPoints
+	return points[len(points)-1].Value
+}
+
+func TestAGatewayStartsWithoutRedis(t *testing.T) {
+	server, client := redis(t)
+	server.Close()
+	s := open(t, func(cfg *Config, _ *site) { cfg.TenantLimit = 1 })
+	share(t, s, client)
+	release := hold(s.services["directory"])
+	defer release()
+	wait := crowd(t, s, s.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})
+	wantTurnedAway(t, s.get(t, "/v1/accounts/1"))
+	release()
+	wait()
+	s.get(t, "/v1/accounts/1").want(200)
+}
+
+func TestSubjects(t *testing.T) {
+	subjects := map[subject]string{}
+	for _, address := range []string{"1.2.3.4", "1.2.3.5", "2001:db8::1", "2001:db8:0:1::1"} {
+		subjects[addressSubject(anAddress, netip.MustParseAddr(address))] = address
+	}
+	if len(subjects) != 4 {
+		t.Errorf("different clients count as one: %v", subjects)
+	}
+	if addressSubject(anAddress, netip.MustParseAddr("2001:db8::1")) != addressSubject(anAddress, netip.MustParseAddr("2001:db8::ffff:1")) {
+		t.Error("two addresses of one IPv6 network count as two clients")
+	}
+}

@@ -1,0 +1,136 @@
+package gateway
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/doorward/doorward/pkg/rest"
+)
+
+const (
+	lingerTime  = 2 * time.Second
+	lingerBytes = 2 * rest.MaxBody
+)
+
+// Listen puts TLS on a listener. Without a certificate the connections stay
+// plain, for a load balancer that ends TLS.
+//
+// Accept returns at once: the handshake, and the refusal of a client that does
+// not use TLS, belong to the connection's own goroutine.
+func (g *Gateway) Listen(plain net.Listener, certificate *tls.Certificate) net.Listener {
+	l := &listener{Listener: plain, refusal: g.refusal}
+	if certificate != nil {
+		l.config = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	}
+	return l
+}
+
+type listener struct {
+	net.Listener
+	config  *tls.Config
+	refusal func() []byte
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	raw, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: raw, raw: raw, listener: l}, nil
+}
+
+// conn is the connection of a client: TLS over raw once it has shaken hands,
+// raw itself behind a load balancer. The server calls Handshake before it
+// reads, because conn has it.
+type conn struct {
+	net.Conn
+	raw       net.Conn
+	listener  *listener
+	lingering atomic.Bool
+}
+
+var errPlainHTTP = errors.New("gateway: a client does not use TLS")
+
+// Handshake looks at the first byte that the client sends. A TLS record begins
+// with 22, a plain HTTP request with a letter. The server has set deadlines.
+func (c *conn) Handshake() error {
+	if c.listener.config == nil {
+		return nil
+	}
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(c.raw, first); err != nil {
+		return err
+	}
+	if letter := first[0] | 0x20; 'a' <= letter && letter <= 'z' {
+		_, _ = c.raw.Write(c.listener.refusal())
+		c.linger()
+		return errPlainHTTP
+	}
+	secure := tls.Server(&unread{c.raw, first}, c.listener.config)
+	if err := secure.Handshake(); err != nil {
+		return err
+	}
+	c.Conn = secure
+	return nil
+}
+
+// ConnectionState tells the server what was negotiated.
+func (c *conn) ConnectionState() tls.ConnectionState {
+	if secure, ok := c.Conn.(*tls.Conn); ok {
+		return secure.ConnectionState()
+	}
+	return tls.ConnectionState{}
+}
+
+// linger makes Close wait a little for a client that is still sending: closed
+// at once, it would see a reset connection in place of the answer.
+func (c *conn) linger() { c.lingering.Store(true) }
+
+func (c *conn) Close() error {
+	if c.lingering.Swap(false) {
+		for _, layer := range []net.Conn{c.Conn, c.raw} {
+			if half, ok := layer.(interface{ CloseWrite() error }); ok {
+				_ = half.CloseWrite()
+			}
+		}
+		_ = c.raw.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.CopyN(io.Discard, c.raw, lingerBytes)
+	}
+	return c.Conn.Close()
+}
+
+// unread is a connection whose first bytes were read already.
+type unread struct {
+	net.Conn
+	first []byte
+}
+
+func (u *unread) Read(into []byte) (int, error) {
+	if len(u.first) == 0 {
+		return u.Conn.Read(into)
+	}
+	n := copy(into, u.first)
+	u.first = u.first[n:]
+	return n, nil
+}
+
+// refusal is the answer to plain HTTP.
+func (g *Gateway) refusal() []byte {
+	request, base := uuid.NewString(), g.cfg.Common.Base
+	err := *plainHTTP
+	_ = g.refused.as("plain_http", &err)
+	body := err.Body(base.Host()+"/errors/"+strconv.Itoa(err.Code), request)
+	var out bytes.Buffer
+	_, _ = fmt.Fprintf(&out, "HTTP/1.1 403 Forbidden\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s: %s\r\nConnection: close\r\n\r\n%s",
+		rest.MIME, len(body), g.requestHeader(), request, body)
+	return out.Bytes()
+}

@@ -1,0 +1,143 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+	"go.opentelemetry.io/otel"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/doorward/doorward/pkg/rest"
+)
+
+// reader reads the meters of all gateways of this process.
+var reader = func() *sdkmetric.ManualReader {
+	reader := sdkmetric.NewManualReader()
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	return reader
+}()
+
+// counted gives how many refusals were counted for a reason.
+func counted(t *testing.T, _ *site, reason string) (n int64) {
+	t.Helper()
+	for _, m := range measured(t, "doorward_gateway_refused_total") {
+		for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
+			if value, _ := point.Attributes.Value("reason"); value.AsString() == reason {
+				n += point.Value
+			}
+		}
+	}
+	return n
+}
+
+func measured(t *testing.T, name string) (found []metricdata.Metrics) {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if m.Name == name {
+				found = append(found, m)
+			}
+		}
+	}
+	return found
+}
+
+func TestEveryAnswerNamesItsRequest(t *testing.T) {
+	s := open(t)
+	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	seen := map[string]bool{}
+	for _, c := range []call{
+		{method: "GET", path: "/v1/accounts/1"}, {method: "GET", path: "/v1/nothing"}, {method: "DELETE", path: "/v1/tenants/1"},
+		{method: "GET", path: "/sso", header: anonymous()}, {method: "GET", path: "/v1/accounts/1", header: anonymous()},
+	} {
+		a := s.do(t, c)
+		id := a.header.Get("Service-Request-Id")
+		if !uuid.MatchString(id) || seen[id] {
+			t.Errorf("%s %s has the id %q", c.method, c.path, id)
+		}
+		seen[id] = true
+		if a.status == 200 && a.echo().Caller.RequestID != id {
+			t.Errorf("the service knows the request as %q, the client as %q", a.echo().Caller.RequestID, id)
+		}
+	}
+}
+
+func TestTheAliasNamesTheHeaderAndTheRealm(t *testing.T) {
+	s := open(t, func(cfg *Config, _ *site) { cfg.Common.Alias = "acme" })
+	a := s.do(t, call{method: "GET", path: "/v1/accounts/1", header: anonymous()}).want(401)
+	if a.header.Get("Acme-Request-Id") == "" || a.header.Get("Service-Request-Id") != "" {
+		t.Errorf("the request id is in %v", a.header)
+	}
+	if realm := a.header.Get("WWW-Authenticate"); realm != `Basic realm="acme", SAuthc1` {
+		t.Errorf("the challenge is %q", realm)
+	}
+}
+
+// The application of a gateway keeps one client's request from ending the
+// process, or from being seen by another's.
+func TestAPanicIsA500(t *testing.T) {
+	s := open(t)
+	boom := true
+	s.steps = append([]step{func(x *exchange) error {
+		if boom {
+			panic("the secret of the panic")
+		}
+		return nil
+	}}, s.steps...)
+	a := s.get(t, "/v1/accounts/1").wantError(500, 500)
+	if strings.Contains(string(a.body), "panic") {
+		t.Errorf("the answer tells why: %s", a.body)
+	}
+	boom = false
+	s.get(t, "/v1/accounts/1").want(200)
+	s.steps = append(s.steps, func(*exchange) error { panic("late") })
+	for range s.cfg.TenantLimit + 1 {
+		s.get(t, "/v1/accounts/1").wantError(500, 500) // and none of them stays counted
+	}
+}
+
+func TestValuesAreStillTheirOwnAfterTheHandlerReturned(t *testing.T) {
+	app := rest.NewFiber(nil)
+	var kept []string
+	app.Get("/:name", func(c *fiber.Ctx) error {
+		kept = append(kept, c.Params("name"), c.Query("q"), c.Get("X-Name"), c.Path(), string(c.Body()))
+		return nil
+	})
+	s := &site{Gateway: &Gateway{HTTP: app}}
+	s.serve(t, false)
+	for _, name := range []string{"aaaaaaaa", "bbbbbbbb", "cccccccc"} {
+		s.do(t, call{method: "GET", path: "/" + name + "?q=" + name, header: http.Header{"X-Name": {name}}}).want(200)
+	}
+	for i, want := range []string{"aaaaaaaa", "bbbbbbbb", "cccccccc"} {
+		for _, got := range kept[i*5 : i*5+3] {
+			if got != want {
+				t.Errorf("a value of request %d became %q", i, got)
+			}
+		}
+	}
+}
+
+func TestErrorsOfServicesPassAsTheyAre(t *testing.T) {
+	s := open(t)
+	s.services["directory"].does(func(c *fiber.Ctx) error {
+		c.Set("Retry-After", "7")
+		c.Set("Allow", "GET")
+		return c.Status(fiber.StatusConflict).JSON(fiber.Map{"status": 409, "code": 2001})
+	})
+	a := s.get(t, "/v1/accounts/1").want(409)
+	if string(a.body) != `{"code":2001,"status":409}` || a.header.Get("Retry-After") != "7" || a.header.Get("Allow") != "GET" {
+		t.Errorf("the answer is %s with %v", a.body, a.header)
+	}
+	if challenge := a.header.Get("WWW-Authenticate"); challenge != "" {
+		t.Errorf("the gateway added %q", challenge)
+	}
+}

@@ -1,0 +1,178 @@
+package gateway
+
+// surface is every path that the outside can reach; what is not here is 404.
+//
+// Methods: G is GET and HEAD, P is POST, D is DELETE, O is OPTIONS; others
+// answer 405. Who may call: key needs an API key; public and hosted need none
+// (public is called by programs and identity providers, hosted by browsers,
+// with cookies); private is for clients on this machine or its network.
+// Path: :name stands for one segment, * for the rest, {a,b} for either.
+// Owner: the service that answers. Answer: the kind of the resource, [kind] for
+// a collection of them (a POST there answers one), - where nothing in the
+// answer can be expanded.
+const surface = `
+G-- key     /v1/tenants/current                                      directory     tenant
+GP- key     /v1/tenants/:id                                          directory     tenant
+G-- key     /v1/tenants/:id/applications                             application   [application]
+G-- key     /v1/tenants/:id/organizations                            application   [organization]
+G-- key     /v1/tenants/:id/directories                              directory     [directory]
+G-- key     /v1/tenants/:id/accounts                                 directory     [account]
+G-- key     /v1/tenants/:id/groups                                   directory     [group]
+G-- key     /v1/tenants/:id/agents                                   directory     -
+G-- key     /v1/tenants/:id/phones                                   mfa           [phone]
+G-- key     /v1/tenants/:id/smtpServers                              notification  -
+G-- key     /v1/tenants/:id/{idSites,idsites}                        idsite        -
+G-- key     /v1/tenants/:id/registeredSamlServiceProviders           application   -
+
+-P- key     /v1/applications                                         application   application
+GPD key     /v1/applications/:id                                     application   application
+GP- key     /v1/applications/:id/accounts                            application   [account]
+GP- key     /v1/applications/:id/groups                              application   [group]
+G-- key     /v1/applications/:id/accountStoreMappings                application   [accountStoreMapping]
+-P- key     /v1/applications/:id/loginAttempts                       application   loginAttempt
+-P- key     /v1/applications/:id/verificationEmails                  application   -
+-P- key     /v1/applications/:id/passwordResetTokens                 application   passwordResetToken
+GP- key     /v1/applications/:id/passwordResetTokens/:token          application   passwordResetToken
+G-- key     /v1/applications/:id/apiKeys                             oauth         [apiKey]
+--- key     /v1/applications/:id/authTokens                          oauth         -
+G-- key     /v1/applications/:id/authTokens/:token                   oauth         accessToken
+-P- key     /v1/applications/:id/oauth/{token,revoke}                oauth         -
+G-- public  /v1/applications/:id/saml/sso/idpRedirect                idsite        -
+-P- key     /v1/accountStoreMappings                                 application   accountStoreMapping
+GPD key     /v1/accountStoreMappings/:id                             application   accountStoreMapping
+GP- key     /v1/accountLinkingPolicies/:id                           application   accountLinkingPolicy
+GP- key     /v1/applicationWebConfigs/:id                            application   -
+GP- key     /v1/oAuthPolicies/:id                                    oauth         oAuthPolicy
+
+-P- key     /v1/organizations                                        application   organization
+GPD key     /v1/organizations/:id                                    application   organization
+GP- key     /v1/organizations/:id/accounts                           application   [account]
+GP- key     /v1/organizations/:id/groups                             application   [group]
+G-- key     /v1/organizations/:id/accountStoreMappings               application   [organizationAccountStoreMapping]
+-P- key     /v1/organizationAccountStoreMappings                     application   organizationAccountStoreMapping
+GPD key     /v1/organizationAccountStoreMappings/:id                 application   organizationAccountStoreMapping
+
+-P- key     /v1/directories                                          directory     directory
+GPD key     /v1/directories/:id                                      directory     directory
+GP- key     /v1/directories/:id/accounts                             directory     [account]
+GP- key     /v1/directories/:id/groups                               directory     [group]
+GP- key     /v1/directories/:id/provider                             directory     provider
+G-- key     /v1/directories/:id/applications                         application   [application]
+G-- key     /v1/directories/:id/applicationMappings                  application   [accountStoreMapping]
+G-- key     /v1/directories/:id/organizations                        application   [organization]
+G-- key     /v1/directories/:id/organizationMappings                 application   [organizationAccountStoreMapping]
+-P- public  /v1/directories/:id/saml/sso/post                        idsite        -
+GP- key     /v1/accountCreationPolicies/:id                          directory     accountCreationPolicy
+G-- key     /v1/accountCreationPolicies/:id/{verificationEmailTemplates,verificationSuccessEmailTemplates,welcomeEmailTemplates} directory -
+GP- key     /v1/passwordPolicies/:id                                 directory     passwordPolicy
+GP- key     /v1/passwordPolicies/:id/strength                        directory     -
+G-- key     /v1/passwordPolicies/:id/{resetEmailTemplates,resetSuccessEmailTemplates} directory -
+GP- key     /v1/emailTemplates/:id                                   directory     -
+G-- key     /v1/schemas/:id                                          directory     schema
+G-- key     /v1/schemas/:id/fields                                   directory     -
+GP- key     /v1/fields/:id                                           directory     -
+GP- key     /v1/userInfoMappingRules/:id                             directory     -
+GP- key     /v1/attributeStatementMappingRules/:id                   directory     -
+--- key     /v1/agents                                               directory     -
+GP- key     /v1/agents/:id                                           directory     -
+-P- key     /v1/agents/:id/{ping,sync}                               directory     -
+G-- key     /v1/agents/:id/{authentications,download}                directory     -
+-P- key     /v1/agents/:id/authentications/:check                    directory     -
+
+GPD key     /v1/groups/:id                                           directory     group
+G-- key     /v1/groups/:id/accounts                                  directory     [account]
+G-- key     /v1/groups/:id/accountMemberships                        directory     [groupMembership]
+G-- key     /v1/groups/:id/applications                              application   [application]
+G-- key     /v1/groups/:id/accountStoreMappings                      application   [accountStoreMapping]
+-P- key     /v1/groupMemberships                                     directory     groupMembership
+G-D key     /v1/groupMemberships/:id                                 directory     groupMembership
+
+-P- key     /v1/accounts/emailVerificationTokens/:token              directory     -
+GPD key     /v1/accounts/:id                                         directory     account
+G-- key     /v1/accounts/:id/groups                                  directory     [group]
+G-- key     /v1/accounts/:id/groupMemberships                        directory     [groupMembership]
+G-- key     /v1/accounts/:id/providerData                            directory     -
+G-- key     /v1/accounts/:id/linkedAccounts                          directory     [account]
+G-- key     /v1/accounts/:id/accountLinks                            directory     [accountLink]
+G-- key     /v1/accounts/:id/applications                            application   [application]
+GP- key     /v1/accounts/:id/apiKeys                                 oauth         [apiKey]
+G-- key     /v1/accounts/:id/accessTokens                            oauth         [accessToken]
+G-- key     /v1/accounts/:id/refreshTokens                           oauth         [refreshToken]
+GP- key     /v1/accounts/:id/phones                                  mfa           [phone]
+GP- key     /v1/accounts/:id/factors                                 mfa           [factor]
+-P- key     /v1/accountLinks                                         directory     accountLink
+G-D key     /v1/accountLinks/:id                                     directory     accountLink
+GPD key     /v1/apiKeys/:id                                          oauth         apiKey
+G-D key     /v1/accessTokens/:id                                     oauth         accessToken
+G-D key     /v1/refreshTokens/:id                                    oauth         refreshToken
+GPD key     /v1/factors/:id                                          mfa           factor
+GP- key     /v1/factors/:id/challenges                               mfa           [challenge]
+GP- key     /v1/challenges/:id                                       mfa           challenge
+GPD key     /v1/phones/:id                                           mfa           phone
+
+GPD key     /v1/{tenants,directories,groups,accounts}/:id/customData      directory   -
+--D key     /v1/{tenants,directories,groups,accounts}/:id/customData/:key directory   -
+GPD key     /v1/{applications,organizations}/:id/customData               application -
+--D key     /v1/{applications,organizations}/:id/customData/:key          application -
+
+G-- key     /v1/samlPolicies/:id                                     application   samlPolicy
+G-- key     /v1/samlServiceProviders/:id                             application   -
+-P- key     /v1/samlServiceProviders/:id/defaultRelayStates          application   -
+GP- key     /v1/samlIdentityProviders/:id                            application   samlIdentityProvider
+G-- key     /v1/samlIdentityProviders/:id/registeredSamlServiceProviders  application -
+GP- key     /v1/samlIdentityProviders/:id/samlServiceProviderRegistrations application -
+G-- key     /v1/samlIdentityProviderMetadatas/:id                    application   -
+-P- key     /v1/registeredSamlServiceProviders                       application   -
+GPD key     /v1/registeredSamlServiceProviders/:id                   application   -
+GPD key     /v1/samlServiceProviderRegistrations/:id                 application   -
+G-- key     /v1/samlServiceProviderMetadatas/:id                     directory     -
+G-- key     /v1/x509certificates/:id                                 directory     -
+
+-P- key     /v1/smtpServers                                          notification  -
+GPD key     /v1/smtpServers/:id                                      notification  -
+GP- key     /v1/idSites/:id                                          idsite        -
+
+G-- hosted  /sso                                                     idsite        -
+G-- hosted  /sso/logout                                              idsite        -
+GP- hosted  /register                                                idsite        -
+GP- hosted  /emailVerificationTokens                                 idsite        -
+GP- hosted  /passwordReset                                           idsite        -
+GPO hosted  /client/:dnsLabel/*                                      idsite        -
+G-D private /_mailbox                                                mailbox       -
+G-D private /_mailbox/*                                              mailbox       -
+`
+
+// expandable is what can be expanded of each kind of resource: links of the
+// resource itself. Another name in the expand query is refused.
+const expandable = `
+tenant                          applications directories organizations accounts groups agents idSites smtpServers phones customData
+application                     tenant accounts groups accountStoreMappings apiKeys customData defaultAccountStoreMapping defaultGroupStoreMapping
+application                     oAuthPolicy samlPolicy accountLinkingPolicy webConfig
+accountStoreMapping             application accountStore
+loginAttempt                    account
+passwordResetToken              account
+organization                    tenant accounts groups customData accountStoreMappings defaultAccountStoreMapping defaultGroupStoreMapping accountLinkingPolicy
+organizationAccountStoreMapping organization accountStore
+accountLinkingPolicy            tenant application organization
+oAuthPolicy                     tenant application
+directory                       tenant accounts groups provider customData passwordPolicy accountCreationPolicy accountSchema
+directory                       applicationMappings organizations organizationMappings
+provider                        agent userInfoMappingRules attributeStatementMappingRules serviceProviderMetadata
+accountCreationPolicy           tenant directory verificationEmailTemplates verificationSuccessEmailTemplates welcomeEmailTemplates
+passwordPolicy                  tenant directory strength resetEmailTemplates resetSuccessEmailTemplates
+schema                          fields directory
+group                           tenant directory accounts accountMemberships customData applications
+groupMembership                 account group
+account                         tenant directory customData providerData groups groupMemberships applications apiKeys
+account                         linkedAccounts accountLinks factors phones
+accountLink                     leftAccount rightAccount
+apiKey                          account tenant
+accessToken                     account application tenant
+refreshToken                    account application tenant
+factor                          account phone challenges mostRecentChallenge
+challenge                       account factor
+phone                           account
+samlPolicy                      serviceProvider identityProvider
+samlIdentityProvider            ssoLoginEndpoint x509SigningCert metadata attributeStatementMappingRules registeredSamlServiceProviders
+samlIdentityProvider            samlServiceProviderRegistrations
+`

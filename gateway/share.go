@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/doorward/doorward/pkg/kv"
+)
+
+const (
+	// channel is where the gateways of a deployment tell their counts.
+	channel = "doorward:gateway:inflight"
+	// tellEvery is how often. Several gateways together may let in more than
+	// the limit for so long.
+	tellEvery = 100 * time.Millisecond
+	// believeFor is how long what another gateway told is added.
+	believeFor = time.Second
+)
+
+// Share tells the other gateways what is in flight here and adds what they
+// tell, until ctx ends. Without Redis each gateway holds its limits alone: one
+// line of the log says when that begins, one when it ends, and
+// doorward_gateway_limits_shared is 0 meanwhile. No request waits for Redis.
+func (l *Limits) Share(ctx context.Context, redis kv.Client) error {
+	if err := l.gauge(); err != nil {
+		return err
+	}
+	var failure atomic.Pointer[error]
+	var telling sync.WaitGroup
+	telling.Go(func() { l.tell(ctx, redis, &failure) })
+	defer telling.Wait()
+
+	subscription := redis.Subscribe(ctx, channel)
+	defer func() { _ = subscription.Close() }()
+	messages := subscription.Channel()
+	others := map[[16]byte]report{}
+	heard := time.Now() // of this gateway itself, through Redis
+	lost := false
+	tick := time.NewTicker(tellEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case message, open := <-messages:
+			if !open {
+				return nil
+			}
+			from, counts, ok := parseReport([]byte(message.Payload))
+			switch {
+			case !ok:
+				continue
+			case from == l.self:
+				heard = time.Now()
+			default:
+				others[from] = report{time.Now(), counts}
+			}
+			continue
+		case <-tick.C:
+		}
+		l.elsewhere.Store(sum(others))
+		reached := time.Since(heard) < believeFor
+		if !reached && !lost {
+			slog.Warn("Redis does not carry the limits: each gateway holds its own until it does", "error", reason(&failure))
+		}
+		if reached && lost {
+			slog.Info("Redis carries the limits again: they hold for all gateways together")
+		}
+		lost = !reached
+		l.shared.Store(reached)
+	}
+}
+
+// tell publishes the counts of this gateway. It publishes none too: hearing
+// itself is how a gateway knows that it is heard.
+func (l *Limits) tell(ctx context.Context, redis kv.Client, failure *atomic.Pointer[error]) {
+	tick := time.NewTicker(tellEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := redis.Publish(ctx, channel, l.report()).Err(); err != nil {
+			failure.Store(&err)
+		}
+	}
+}
+
+func reason(failure *atomic.Pointer[error]) string {
+	if err := failure.Load(); err != nil {
+		return (*err).Error()
+	}
+	return "nothing is heard"
+}
+
+// report is what another gateway told, and when.
+type report struct {
+	at     time.Time
+	counts map[subject]int
+}
+
+// sum adds what is recent and drops the rest.
+func sum(others map[[16]byte]report) *map[subject]int {
+	total := map[subject]int{}
+	for from, r := range others {
+		if time.Since(r.at) >= believeFor {
+			delete(others, from)
+			continue
+		}
+		for who, n := range r.counts {
+			total[who] += n
+		}
+	}
+	return &total
+}
+
+// report writes the counts: the gateway's own id, then kind, id and count of
+// each subject.
+func (l *Limits) report() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := append(make([]byte, 0, 16+20*len(l.here)), l.self[:]...)
+	for who, n := range l.here {
+		out = append(append(out, who.kind), who.id[:]...)
+		out = binary.AppendUvarint(out, uint64(n))
+	}
+	return out
+}
+
+// parseReport reads what report wrote; it reports false for anything else.
+func parseReport(text []byte) (from [16]byte, counts map[subject]int, ok bool) {
+	if len(text) < 16 {
+		return from, nil, false
+	}
+	text = text[copy(from[:], text):]
+	counts = map[subject]int{}
+	for len(text) > 0 {
+		if len(text) < 18 {
+			return from, nil, false
+		}
+		who := subject{kind: text[0]}
+		text = text[1+copy(who.id[:], text[1:]):]
+		n, size := binary.Uvarint(text)
+		if size <= 0 || n > 1<<20 {
+			return from, nil, false
+		}
+		counts[who], text = int(n), text[size:]
+	}
+	return from, counts, true
+}
+
+func (l *Limits) gauge() error {
+	_, err := otel.Meter("gateway").Int64ObservableGauge("doorward_gateway_limits_shared",
+		metric.WithDescription("1 while the limits hold for all gateways together, 0 while each holds its own"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			value := int64(0)
+			if l.shared.Load() {
+				value = 1
+			}
+			o.Observe(value)
+			return nil
+		}))
+	return err
+}

@@ -1,0 +1,92 @@
+// Package applicationapi is the contract of the application service: logins
+// through an application's account stores.
+package applicationapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// API is what peers ask of the application service.
+type API interface {
+	// SignUp makes the first applications of a tenant: the built-in console,
+	// mapped to the administrators directory, and My Application with its
+	// directory. A repeated call gives what the first made.
+	SignUp(context.Context, SignUp) (SignedUp, error)
+
+	// Application gives an application, or apierr.NotFound.
+	Application(context.Context, directoryapi.Ref) (Application, error)
+
+	// Login checks a password against the application's account stores in
+	// their order. It returns apierr.NotFound for the application, the errors
+	// of directoryapi's Authenticate, NoStores, NotMapped, Reference, and
+	// NoSuchAccount for a disabled application.
+	Login(context.Context, Login) (directoryapi.Account, error)
+
+	// Standing tells whether an account may act through the application now.
+	// In the order of the interface (resolutions, section 12.6) it returns
+	// apierr.TokenAccountDisabled, TokenApplicationDisabled,
+	// TokenStoreDisabled or TokenAccountUnreachable; apierr.NotFound for an
+	// application that does not exist.
+	Standing(context.Context, Standing) (directoryapi.Account, error)
+}
+
+// Application is a program that leaves its users to the service.
+type Application struct {
+	TenantID               id.ID     `json:"tenantId"`
+	ID                     id.ID     `json:"id"`
+	Name                   string    `json:"name"`
+	Description            *string   `json:"description"`
+	Status                 string    `json:"status"`
+	Builtin                bool      `json:"builtin"` // the console, which cannot be deleted
+	AuthorizedCallbackURIs []string  `json:"authorizedCallbackUris" db:"authorized_callback_uris"`
+	AuthorizedOriginURIs   []string  `json:"authorizedOriginUris" db:"authorized_origin_uris"`
+	DefaultAccountStore    id.ID     `json:"defaultAccountStore,omitzero"` // mapping that holds the flag
+	DefaultGroupStore      id.ID     `json:"defaultGroupStore,omitzero"`   // mapping that holds the flag
+	SAMLPolicyID           id.ID     `json:"samlPolicyId" db:"saml_policy_id"`
+	WebConfigID            id.ID     `json:"webConfigId" db:"web_config_id"`
+	AccountLinkingPolicyID id.ID     `json:"accountLinkingPolicyId" db:"account_linking_policy_id"`
+	CreatedAt              time.Time `json:"createdAt"`
+	ModifiedAt             time.Time `json:"modifiedAt"`
+}
+
+// SignUp asks for the first applications of a tenant. The ids are the
+// caller's, so that a repeated call finds them.
+type SignUp struct {
+	Tenant             id.ID  `json:"tenant"`
+	Console            id.ID  `json:"console"`
+	ConsoleName        string `json:"consoleName"`
+	Administrators     id.ID  `json:"administrators"` // directory
+	ConsoleMapping     id.ID  `json:"consoleMapping"`
+	Application        id.ID  `json:"application"`
+	ApplicationMapping id.ID  `json:"applicationMapping"`
+	Directory          id.ID  `json:"directory"` // of My Application
+}
+
+// SignedUp is what SignUp made.
+type SignedUp struct {
+	Console     Application `json:"console"`
+	Application Application `json:"application"`
+}
+
+// Login asks for a login.
+type Login struct {
+	Tenant      id.ID         `json:"tenant"`
+	Application id.ID         `json:"application"`
+	Login       string        `json:"login"` // user name or email
+	Password    secure.Secret `json:"password"`
+	// AccountStore restricts the login to one mapped store, where it is set.
+	AccountStore href.Link `json:"accountStore,omitzero"`
+}
+
+// Standing asks after an account.
+type Standing struct {
+	Tenant      id.ID `json:"tenant"`
+	Application id.ID `json:"application"`
+	Account     id.ID `json:"account"`
+}

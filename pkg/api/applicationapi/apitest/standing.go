@@ -1,0 +1,56 @@
+package apitest
+
+import (
+	"testing"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+func standings(t *testing.T, s Subject) {
+	n, other := newTenant(t, s), newTenant(t, s)
+	open, closed, unmapped := n.directory(t, "Open"), n.directory(t, "Closed"), n.directory(t, "Unmapped")
+	shop, disabled := s.NewApplication(t, n.id), s.NewApplication(t, n.id)
+	for _, application := range []id.ID{shop, disabled} {
+		s.Map(t, n.id, application, open)
+		s.Map(t, n.id, application, closed)
+	}
+	enabled := n.account(t, open, "jo@example.test", directoryapi.Enabled)
+	idle := n.account(t, open, "idle@example.test", directoryapi.Disabled)
+	shut := n.account(t, closed, "shut@example.test", directoryapi.Enabled)
+	idleAndShut := n.account(t, closed, "idle@example.test", directoryapi.Disabled)
+	stranger := n.account(t, unmapped, "ann@example.test", directoryapi.Enabled)
+	s.DisableDirectory(t, n.ref(closed))
+	s.Disable(t, n.ref(disabled))
+
+	for _, c := range []struct {
+		what                 string
+		application, account id.ID
+		want                 error
+	}{
+		{"an enabled account in a store", shop, enabled, nil},
+		{"a disabled account", shop, idle, apierr.TokenAccountDisabled},
+		{"an account that never was", shop, newID(), apierr.TokenAccountDisabled},
+		{"an account of another tenant", shop, other.owner, apierr.TokenAccountDisabled},
+		{"a disabled store", shop, shut, apierr.TokenStoreDisabled},
+		{"no store of the application", shop, stranger, apierr.TokenAccountUnreachable},
+		{"an application without stores", s.NewApplication(t, n.id), enabled, apierr.TokenAccountUnreachable},
+		{"the account's own state goes before its store's", shop, idleAndShut, apierr.TokenAccountDisabled},
+		{"a disabled application", disabled, enabled, apierr.TokenApplicationDisabled},
+		{"a disabled application goes before a disabled store", disabled, shut, apierr.TokenApplicationDisabled},
+		{"a disabled application goes before reach", disabled, stranger, apierr.TokenApplicationDisabled},
+		{"the account's own state goes before the application's", disabled, idle, apierr.TokenAccountDisabled},
+		{"an application that never was", newID(), enabled, apierr.NotFound},
+		{"an application of another tenant", other.signUp.Application, enabled, apierr.NotFound},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			account, err := s.API.Standing(t.Context(), applicationapi.Standing{Tenant: n.id, Application: c.application, Account: c.account})
+			refuse(account, err)(t, c.want)
+			if c.want == nil {
+				equal(t, "who stands", account.ID, c.account)
+			}
+		})
+	}
+}

@@ -1,0 +1,33 @@
+package applicationapi
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/rpc"
+)
+
+// Client is the application service in another process.
+type Client struct{ rpc.Peer }
+
+var _ API = Client{}
+
+// SignUp asks the far service.
+func (c Client) SignUp(ctx context.Context, in SignUp) (SignedUp, error) {
+	return rpc.Call[SignUp, SignedUp](ctx, c.Peer, "application.SignUp", in)
+}
+
+// Application asks the far service.
+func (c Client) Application(ctx context.Context, in directoryapi.Ref) (Application, error) {
+	return rpc.Call[directoryapi.Ref, Application](ctx, c.Peer, "application.Application", in)
+}
+
+// Login asks the far service.
+func (c Client) Login(ctx context.Context, in Login) (directoryapi.Account, error) {
+	return rpc.Call[Login, directoryapi.Account](ctx, c.Peer, "application.Login", in)
+}
+
+// Standing asks the far service.
+func (c Client) Standing(ctx context.Context, in Standing) (directoryapi.Account, error) {
+	return rpc.Call[Standing, directoryapi.Account](ctx, c.Peer, "application.Standing", in)
+}

@@ -1,0 +1,15 @@
+package applicationapi
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/rpc"
+)
+
+// Serve answers the contract's far ends.
+func Serve(router fiber.Router, api API) {
+	rpc.Serve(router, "application.SignUp", api.SignUp)
+	rpc.Serve(router, "application.Application", api.Application)
+	rpc.Serve(router, "application.Login", api.Login)
+	rpc.Serve(router, "application.Standing", api.Standing)
+}

@@ -1,0 +1,194 @@
+// Package apitest is the suite of the directory service's contract. It holds
+// every implementation to what api.go promises, in the same process and over
+// HTTP:
+//
+//	func TestContract(t *testing.T) {
+//		apitest.Run(t, func(t *testing.T) apitest.Subject { … })
+//	}
+//
+// Each file holds the promises about one noun.
+package apitest
+
+import (
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rpc"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// Password is strong enough for the default policy of every directory.
+const Password = "Changeme1!"
+
+// Subject is an implementation under test, with the changes of state that the
+// contract has no method for.
+type Subject struct {
+	API directoryapi.API
+	// DisableDirectory gives a directory the status DISABLED.
+	DisableDirectory func(*testing.T, directoryapi.Ref)
+	// EnableVerification lets a directory ask new accounts to prove their email.
+	EnableVerification func(*testing.T, directoryapi.Ref)
+}
+
+// Run holds what open gives to the contract, near and far. The subject need not
+// be empty: the suite makes tenants of its own.
+func Run(t *testing.T, open func(*testing.T) Subject) {
+	t.Run("near", func(t *testing.T) { promises(t, open(t)) })
+	t.Run("far", func(t *testing.T) {
+		s := open(t)
+		near := s.API
+		s.API = directoryapi.Client{Peer: Far(t, "directory", func(router fiber.Router) { directoryapi.Serve(router, near) })}
+		promises(t, s)
+	})
+}
+
+func promises(t *testing.T, s Subject) {
+	t.Run("sign-up", func(t *testing.T) { signUps(t, s) })
+	t.Run("directories", func(t *testing.T) { directories(t, s) })
+	t.Run("accounts", func(t *testing.T) { accounts(t, s) })
+	t.Run("lists", func(t *testing.T) { lists(t, s) })
+	t.Run("logins", func(t *testing.T) { logins(t, s) })
+	t.Run("standings", func(t *testing.T) { standings(t, s) })
+	t.Run("mails", func(t *testing.T) { mails(t, s) })
+}
+
+// Far serves a contract as a service does and gives the way to it: HTTP over
+// memory, with signed callers.
+func Far(t *testing.T, name string, serve func(fiber.Router)) rpc.Peer {
+	t.Helper()
+	signer := caller.NewSigner(secure.Secret(strings.Repeat("s", 32)), time.Now)
+	app := rest.New(rest.Config{Service: name, Base: href.Base("https://doorward.test/v1"), Signer: signer})
+	serve(app)
+	listener := fasthttputil.NewInmemoryListener()
+	served := make(chan error, 1)
+	go func() { served <- app.Listener(listener) }()
+	t.Cleanup(func() {
+		if err := errors.Join(app.Shutdown(), <-served); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("stop the far %s: %v", name, err)
+		}
+	})
+	return rpc.Peer{Upstream: rpc.NearUpstream(name, listener.Dial), Signer: signer}
+}
+
+// tenant is one of the suite's own.
+type tenant struct {
+	Subject
+	id             id.ID
+	administrators id.ID
+	owner          directoryapi.Account
+}
+
+// newTenant signs a tenant up.
+func newTenant(t *testing.T, s Subject) tenant {
+	t.Helper()
+	in := newSignUp()
+	made := must(s.API.SignUp(t.Context(), in))(t)
+	return tenant{s, in.Tenant, in.Directory, made.Owner}
+}
+
+func newSignUp() directoryapi.SignUp {
+	return directoryapi.SignUp{
+		Tenant: newID(), Directory: newID(), Owner: newID(), Key: "calm-" + strings.Map(letter, strings.ToLower(rand.Text())),
+		DirectoryName: "Service Administrators", Email: "owner@example.test", Password: Password,
+	}
+}
+
+// letter keeps the letters a to z, of which a tenant's key is made.
+func letter(r rune) rune {
+	if r < 'a' || r > 'z' {
+		return -1
+	}
+	return r
+}
+
+var issued atomic.Int64
+
+// newID makes ids that sort in the order of their making, within a millisecond
+// too.
+func newID() id.ID {
+	return id.New(time.Now().Add(time.Duration(issued.Add(1)) * time.Millisecond))
+}
+
+func (n tenant) ref(v id.ID) directoryapi.Ref { return directoryapi.Ref{Tenant: n.id, ID: v} }
+
+// directory makes a directory of that name.
+func (n tenant) directory(t *testing.T, name string) id.ID {
+	t.Helper()
+	v := newID()
+	must(n.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: v, Name: name}))(t)
+	return v
+}
+
+// account makes an account with that email and Password. with changes the
+// request before it is sent.
+func (n tenant) account(t *testing.T, directory id.ID, email string, with ...func(*directoryapi.CreateAccount)) directoryapi.Account {
+	t.Helper()
+	return must(n.API.CreateAccount(t.Context(), n.newAccount(directory, email, with...)))(t)
+}
+
+func (n tenant) newAccount(directory id.ID, email string, with ...func(*directoryapi.CreateAccount)) directoryapi.CreateAccount {
+	in := directoryapi.CreateAccount{
+		Tenant: n.id, ID: newID(), Directory: directory, Workflow: true,
+		Account: directoryapi.NewAccount{Email: field.Some(email), Password: field.Some(Password)},
+	}
+	for _, change := range with {
+		change(&in)
+	}
+	return in
+}
+
+// status is a change of a new account.
+func status(value string) func(*directoryapi.CreateAccount) {
+	return func(in *directoryapi.CreateAccount) { in.Account.Status = field.Some(value) }
+}
+
+// stores are directories in the order of login.
+func stores(directories ...id.ID) []directoryapi.Store {
+	list := make([]directoryapi.Store, len(directories))
+	for i, v := range directories {
+		list[i] = directoryapi.Store{Kind: "directories", ID: v}
+	}
+	return list
+}
+
+// must takes an answer that has to come.
+func must[T any](answer T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+}
+
+// refuse wants an error of the catalogue; nil wants none.
+func refuse[T any](_ T, err error) func(*testing.T, error) {
+	return func(t *testing.T, want error) {
+		t.Helper()
+		if !errors.Is(err, want) {
+			t.Errorf("the error is %v, want %v", err, want)
+		}
+	}
+}
+
+func equal[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}

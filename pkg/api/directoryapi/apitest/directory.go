@@ -1,0 +1,78 @@
+package apitest
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+func directories(t *testing.T, s Subject) {
+	n, other := newTenant(t, s), newTenant(t, s)
+
+	t.Run("a new one is enabled", func(t *testing.T) {
+		in := directoryapi.CreateDirectory{Tenant: n.id, ID: newID(), Name: "Shop Directory"}
+		made := must(s.API.CreateDirectory(t.Context(), in))(t)
+		read := must(s.API.Directory(t.Context(), n.ref(in.ID)))(t)
+		for what, d := range map[string]directoryapi.Directory{"made": made, "read": read} {
+			equal(t, what+", the id", d.ID, in.ID)
+			equal(t, what+", the tenant", d.TenantID, n.id)
+			equal(t, what+", the name", d.Name, in.Name)
+			equal(t, what+", the status", d.Status, directoryapi.Enabled)
+			equal(t, what+", builtin", d.Builtin, false)
+		}
+		t.Run("a repeated call gives it", func(t *testing.T) {
+			equal(t, "the directory", must(s.API.CreateDirectory(t.Context(), in))(t), made)
+		})
+		t.Run("its name is taken, in any case", func(t *testing.T) {
+			refuse(s.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: newID(), Name: "SHOP directory"}))(t, apierr.Exists)
+		})
+		t.Run("its name is free in another tenant", func(t *testing.T) {
+			other.directory(t, in.Name)
+		})
+		t.Run("another tenant cannot see it", func(t *testing.T) {
+			refuse(s.API.Directory(t.Context(), other.ref(in.ID)))(t, apierr.NotFound)
+		})
+		t.Run("another tenant cannot delete it", func(t *testing.T) {
+			refuse(s.API.DeleteDirectory(t.Context(), other.ref(in.ID)))(t, apierr.NotFound)
+			must(s.API.Directory(t.Context(), n.ref(in.ID)))(t)
+		})
+	})
+	t.Run("of parallel calls for one name one succeeds", func(t *testing.T) {
+		var made, taken atomic.Int32
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				_, err := s.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: newID(), Name: "Contended"})
+				if err == nil {
+					made.Add(1)
+					return
+				}
+				refuse(0, err)(t, apierr.Exists)
+				taken.Add(1)
+			})
+		}
+		all.Wait()
+		equal(t, "the number made", made.Load(), 1)
+		equal(t, "the number refused", taken.Load(), 3)
+	})
+	t.Run("a deleted one is gone with its accounts", func(t *testing.T) {
+		d := n.directory(t, "Gone")
+		account := n.account(t, d, "jo@example.test")
+		must(s.API.DeleteDirectory(t.Context(), n.ref(d)))(t)
+		refuse(s.API.Directory(t.Context(), n.ref(d)))(t, apierr.NotFound)
+		refuse(s.API.Account(t.Context(), n.ref(account.ID)))(t, apierr.NotFound)
+		refuse(s.API.DeleteDirectory(t.Context(), n.ref(d)))(t, apierr.NotFound)
+		n.directory(t, "Gone") // its name is free
+	})
+	t.Run("the administrators directory stays", func(t *testing.T) {
+		refuse(s.API.DeleteDirectory(t.Context(), n.ref(n.administrators)))(t, apierr.BadRequest)
+		must(s.API.Account(t.Context(), n.ref(n.owner.ID)))(t)
+	})
+	t.Run("one that never was is not found", func(t *testing.T) {
+		refuse(s.API.Directory(t.Context(), n.ref(newID())))(t, apierr.NotFound)
+		refuse(s.API.DeleteDirectory(t.Context(), n.ref(newID())))(t, apierr.NotFound)
+	})
+}

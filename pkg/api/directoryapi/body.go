@@ -1,0 +1,30 @@
+package directoryapi
+
+import (
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/rest"
+)
+
+// ReadNewAccount reads a request that creates an account, by a directory or by
+// an application. The caller fills in the tenant and the directory.
+func ReadNewAccount(c *fiber.Ctx) (CreateAccount, error) {
+	in := CreateAccount{Workflow: true}
+	if err := rest.Body[AccountView](c, &in.Account); err != nil {
+		return in, err
+	}
+	switch workflow := c.Query("registrationWorkflowEnabled"); {
+	case workflow == "" || strings.EqualFold(workflow, "true"):
+	case strings.EqualFold(workflow, "false"):
+		in.Workflow = false
+	default:
+		return in, apierr.ParameterInvalid.Because("registrationWorkflowEnabled is true or false, not %q", workflow)
+	}
+	if format := c.Query("passwordFormat"); format != "" {
+		return in, apierr.QueryUnsupported.Because("the password format %q is not supported", format)
+	}
+	return in, nil
+}

@@ -1,0 +1,21 @@
+package directoryapi
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/rpc"
+)
+
+// Serve answers the contract's far ends.
+func Serve(router fiber.Router, api API) {
+	rpc.Serve(router, "directory.SignUp", api.SignUp)
+	rpc.Serve(router, "directory.CreateDirectory", api.CreateDirectory)
+	rpc.Serve(router, "directory.Directory", api.Directory)
+	rpc.Serve(router, "directory.DeleteDirectory", api.DeleteDirectory)
+	rpc.Serve(router, "directory.CreateAccount", api.CreateAccount)
+	rpc.Serve(router, "directory.Account", api.Account)
+	rpc.Serve(router, "directory.ListAccounts", api.ListAccounts)
+	rpc.Serve(router, "directory.Authenticate", api.Authenticate)
+	rpc.Serve(router, "directory.Standing", api.Standing)
+	rpc.Serve(router, "directory.Mail", api.Mail)
+}

@@ -1,0 +1,72 @@
+package directoryapi
+
+import (
+	"strings"
+
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+)
+
+// AccountView is the representation of an account (resolutions, section 3.3).
+// It stands beside the contract because the application service answers with
+// accounts too.
+type AccountView struct {
+	Href                    string     `json:"href"`
+	CreatedAt               rest.Time  `json:"createdAt"`
+	ModifiedAt              rest.Time  `json:"modifiedAt"`
+	PasswordModifiedAt      *rest.Time `json:"passwordModifiedAt"`
+	Username                string     `json:"username"`
+	Email                   string     `json:"email"`
+	GivenName               *string    `json:"givenName"`
+	MiddleName              *string    `json:"middleName"`
+	Surname                 *string    `json:"surname"`
+	FullName                string     `json:"fullName"`
+	Status                  string     `json:"status"`
+	EmailVerificationStatus string     `json:"emailVerificationStatus"`
+	EmailVerificationToken  *href.Link `json:"emailVerificationToken"`
+	Directory               href.Link  `json:"directory"`
+	Tenant                  href.Link  `json:"tenant"`
+	CustomData              href.Link  `json:"customData"`
+	ProviderData            href.Link  `json:"providerData"`
+	Groups                  href.Link  `json:"groups"`
+	GroupMemberships        href.Link  `json:"groupMemberships"`
+	Applications            href.Link  `json:"applications"`
+	APIKeys                 href.Link  `json:"apiKeys"`
+	AccessTokens            href.Link  `json:"accessTokens"`
+	RefreshTokens           href.Link  `json:"refreshTokens"`
+	LinkedAccounts          href.Link  `json:"linkedAccounts"`
+	AccountLinks            href.Link  `json:"accountLinks"`
+	Phones                  href.Link  `json:"phones"`
+	Factors                 href.Link  `json:"factors"`
+}
+
+// View renders the account.
+func (a Account) View(base href.Base) AccountView {
+	link := func(below string) href.Link { return base.Link("accounts", a.ID, below) }
+	v := AccountView{
+		Href: base.To("accounts", a.ID), CreatedAt: rest.Time(a.CreatedAt), ModifiedAt: rest.Time(a.ModifiedAt),
+		PasswordModifiedAt: (*rest.Time)(a.PasswordModifiedAt),
+		Username:           a.Username, Email: a.Email, GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname,
+		FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus,
+		Directory: base.Link("directories", a.DirectoryID), Tenant: base.Link("tenants", a.TenantID),
+		CustomData: link("customData"), ProviderData: link("providerData"), Groups: link("groups"),
+		GroupMemberships: link("groupMemberships"), Applications: link("applications"), APIKeys: link("apiKeys"),
+		AccessTokens: link("accessTokens"), RefreshTokens: link("refreshTokens"), LinkedAccounts: link("linkedAccounts"),
+		AccountLinks: link("accountLinks"), Phones: link("phones"), Factors: link("factors"),
+	}
+	if a.VerificationToken != "" {
+		v.EmailVerificationToken = &href.Link{Href: base.Path("accounts", "emailVerificationTokens", a.VerificationToken.Reveal())}
+	}
+	return v
+}
+
+// FullName joins the parts of the name that are there.
+func (a Account) FullName() string {
+	var parts []string
+	for _, part := range []*string{a.GivenName, a.MiddleName, a.Surname} {
+		if part != nil && strings.TrimSpace(*part) != "" {
+			parts = append(parts, strings.TrimSpace(*part))
+		}
+	}
+	return strings.Join(parts, " ")
+}

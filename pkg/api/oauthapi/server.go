@@ -1,0 +1,13 @@
+package oauthapi
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/rpc"
+)
+
+// Serve answers the contract's far ends.
+func Serve(router fiber.Router, api API) {
+	rpc.Serve(router, "oauth.Authenticate", api.Authenticate)
+	rpc.Serve(router, "oauth.EnsureKey", api.EnsureKey)
+}

@@ -1,0 +1,118 @@
+// Package apierr holds the one error type that reaches a client. Rules return
+// a value of catalog.go as it is, or with a reason for the developer:
+//
+//	return apierr.Exists.Because("an account with the email %q exists in the directory", email)
+//
+// errors.Is compares codes, so that an error keeps its identity through
+// wrapping and over the wire between services. Package rest turns it into
+// HTTP; whatever is not an *Error becomes a 500 whose text stays in the log.
+package apierr
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+)
+
+// Error is one refusal: resolutions of the interface, sections 12.1 to 12.4.
+type Error struct {
+	Status  int    `json:"status"`  // HTTP status
+	Code    int    `json:"code"`    // stable number that clients compare
+	Message string `json:"message"` // may be shown to an end user
+
+	// Reason tells the developer of the client what to change.
+	Reason string `json:"reason,omitempty"`
+	// RetryAfter, where not zero, is sent as the header Retry-After.
+	RetryAfter time.Duration `json:"retryAfter,omitempty"`
+	// Allow, where set, is sent as the header Allow of a 405.
+	Allow string `json:"allow,omitempty"`
+	// Fields are further members of the error body, such as "error" on the
+	// token endpoint (RFC 6749, section 5.2).
+	Fields map[string]any `json:"fields,omitempty"`
+}
+
+// Error gives the text for a log.
+func (e *Error) Error() string {
+	if e.Reason == "" {
+		return fmt.Sprintf("%d/%d: %s", e.Status, e.Code, e.Message)
+	}
+	return fmt.Sprintf("%d/%d: %s", e.Status, e.Code, e.Reason)
+}
+
+// Is reports whether target is the same entry of the catalogue.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code && t.Status == e.Status
+}
+
+// Because returns the error with a reason for the developer.
+func (e *Error) Because(format string, args ...any) *Error {
+	c := *e
+	c.Reason = fmt.Sprintf(format, args...)
+	return &c
+}
+
+// Saying returns the error with another text for the end user.
+func (e *Error) Saying(format string, args ...any) *Error {
+	c := *e
+	c.Message = fmt.Sprintf(format, args...)
+	return &c
+}
+
+// With returns the error with one more member of its body.
+func (e *Error) With(name string, value any) *Error {
+	c := *e
+	c.Fields = maps.Clone(e.Fields)
+	if c.Fields == nil {
+		c.Fields = map[string]any{}
+	}
+	c.Fields[name] = value
+	return &c
+}
+
+// After returns the error with the time that the client should wait.
+func (e *Error) After(wait time.Duration) *Error {
+	c := *e
+	c.RetryAfter = wait
+	return &c
+}
+
+// From finds the *Error in err's chain. Anything else is Internal; a nil err
+// is nil.
+func From(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return Internal
+}
+
+// Body renders the error as the interface's error body. moreInfo is the
+// address of the page that explains the code.
+func (e *Error) Body(moreInfo, requestID string) []byte {
+	reason := e.Reason
+	if reason == "" {
+		reason = e.Message
+	}
+	head, _ := json.Marshal(struct {
+		Status           int    `json:"status"`
+		Code             int    `json:"code"`
+		Message          string `json:"message"`
+		DeveloperMessage string `json:"developerMessage"`
+		MoreInfo         string `json:"moreInfo"`
+		RequestID        string `json:"requestId"`
+	}{e.Status, e.Code, e.Message, reason, moreInfo, requestID})
+	if len(e.Fields) == 0 {
+		return head
+	}
+	tail, err := json.Marshal(e.Fields)
+	if err != nil {
+		return head
+	}
+	return append(append(head[:len(head)-1], ','), tail[1:]...)
+}

@@ -1,0 +1,61 @@
+package apierr
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestAnErrorKeepsItsIdentityThroughWrappingAndJSON(t *testing.T) {
+	err := fmt.Errorf("load: %w", Exists.Because("the name %q is taken", "Staff").Saying("Taken.").With("accountLink", "x").After(time.Second))
+	if !errors.Is(err, Exists) || errors.Is(err, NotFound) {
+		t.Fatalf("errors.Is fails on %v", err)
+	}
+	text, marshalErr := json.Marshal(From(err))
+	if marshalErr != nil {
+		t.Fatal(marshalErr)
+	}
+	far := new(Error)
+	if err := json.Unmarshal(text, far); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(far, Exists) || far.Reason != `the name "Staff" is taken` || far.RetryAfter != time.Second || far.Fields["accountLink"] != "x" {
+		t.Fatalf("the far error is %+v", far)
+	}
+	if Exists.Reason != "" || Exists.Fields != nil || Exists.RetryAfter != 0 {
+		t.Fatalf("the catalogue was changed: %+v", Exists)
+	}
+}
+
+func TestAnythingElseIsInternal(t *testing.T) {
+	if From(errors.New("a secret detail")) != Internal || From(nil) != nil {
+		t.Fatal("From lets an unknown error out")
+	}
+}
+
+func TestEveryErrorIsListedOnce(t *testing.T) {
+	seen := map[int]string{}
+	for _, e := range All() {
+		if other, twice := seen[e.Code]; twice {
+			t.Errorf("code %d stands twice: %q, %q", e.Code, other, e.Message)
+		}
+		seen[e.Code] = e.Message
+		if e.Status < 400 || e.Status > 599 || e.Message == "" {
+			t.Errorf("%+v has no status or no text", e)
+		}
+	}
+}
+
+func TestTheBodyHasItsSixMembersAndTheFields(t *testing.T) {
+	var body map[string]any
+	if err := json.Unmarshal(NotFound.With("error", "invalid_grant").Body("https://x/errors/404", "r1"), &body); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"status", "code", "message", "developerMessage", "moreInfo", "requestId", "error"} {
+		if body[name] == nil || body[name] == "" {
+			t.Errorf("the body has no %s: %v", name, body)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package apierr
+
+import "net/http"
+
+// The generic texts for an end user. Where the catalogue has only a text for
+// developers, the end user reads the first.
+const (
+	apology    = "Sorry, that did not work. Please check what was entered and try again."
+	wrongLogin = "The user name or password is wrong."
+)
+
+// catalog lists every error below by its code, in the order of definition.
+var catalog []*Error
+
+func define(status, code int, message string) *Error {
+	e := &Error{Status: status, Code: code, Message: message}
+	catalog = append(catalog, e)
+	return e
+}
+
+func invalid(code int, message string) *Error {
+	return define(http.StatusBadRequest, code, message)
+}
+
+// All returns every error that the product can return.
+func All() []*Error { return append([]*Error(nil), catalog...) }
+
+// HTTP's own conditions. The code repeats the status where the interface has
+// no number of its own.
+var (
+	BadRequest       = define(http.StatusBadRequest, 400, apology)
+	Unauthorized     = define(http.StatusUnauthorized, 401, "Authentication is required.")
+	Forbidden        = define(http.StatusForbidden, 403, "This is not allowed.")
+	NotFound         = define(http.StatusNotFound, 404, "The requested resource does not exist.")
+	MethodNotAllowed = define(http.StatusMethodNotAllowed, 1100, "This method is not supported here.")
+	TooLarge         = define(http.StatusRequestEntityTooLarge, 413, "The request is too large.")
+	ContentType      = define(http.StatusUnsupportedMediaType, 1101, "The content type is not supported.")
+	TooMany          = define(http.StatusTooManyRequests, 429, "Too many requests. Please try again in a moment.")
+	Internal         = define(http.StatusInternalServerError, 500, "Something went wrong on our side. Please try again.")
+	Unavailable      = define(http.StatusServiceUnavailable, 503, "The service is busy. Please try again in a moment.")
+)
+
+// Values in a body.
+var (
+	Required         = invalid(2000, "A required value is missing.")
+	Exists           = define(http.StatusConflict, 2001, "That value is already taken.")
+	Invalid          = invalid(2002, "A value is invalid.")
+	Unsupported      = invalid(2003, "A value is not one of those supported.")
+	WrongType        = invalid(2004, "A value has the wrong type.")
+	Encoding         = invalid(2005, "The text is not valid UTF-8.")
+	Format           = invalid(2006, "A value has the wrong format.")
+	TooShort         = invalid(2007, "A value is too short.")
+	TooLong          = invalid(2008, "A value is too long.")
+	BelowMinimum     = invalid(2009, "A number is too small.")
+	AboveMaximum     = invalid(2010, "A number is too large.")
+	BeforeMinimum    = invalid(2011, "A time is too early.")
+	AfterMaximum     = invalid(2012, "A time is too late.")
+	OutOfRange       = invalid(2013, "A value is out of range.")
+	Reference        = invalid(2014, "A reference is invalid.")
+	UnknownProperty  = invalid(2015, "A property is unknown.")
+	NoSuchResource   = invalid(2016, "Nothing was found for that value.")
+	UnusedProperty   = invalid(2017, "A property is not supported here.")
+	MissingReference = invalid(2020, "The referenced resource does not exist.")
+	UnusableStatus   = invalid(2021, "The status of the referenced resource does not allow this.")
+	NotSAML          = invalid(2022, "The account store is not a SAML directory.")
+	NothingNamed     = define(http.StatusNotFound, 2023, "Nothing of that name was found.")
+	OtherInvitee     = invalid(2024, "The email differs from that of the invitation.")
+)
+
+// Queries.
+var (
+	MalformedQuery    = invalid(2100, "The query is malformed.")
+	ParameterEmpty    = invalid(2101, "A query parameter needs a value.")
+	ParameterRepeated = invalid(2102, "A query parameter may be given only once.")
+	ParameterInvalid  = invalid(2103, "A query parameter is invalid.")
+	OrderMalformed    = invalid(2104, "The order statement is malformed.")
+	QueryUnsupported  = invalid(2105, "A query value is not supported.")
+	OrderUnsupported  = invalid(2106, "That attribute cannot be sorted by.")
+	NotExpandable     = invalid(2107, "That attribute cannot be expanded.")
+	RangeReversed     = invalid(2108, "A range ends before it starts.")
+)
+
+// Custom data.
+var (
+	CustomDataKeyEmpty   = invalid(3000, apology)
+	CustomDataKeyLong    = invalid(3001, apology)
+	CustomDataKeyInvalid = invalid(3002, apology)
+	CustomDataReserved   = invalid(3003, apology)
+	CustomDataSize       = invalid(3004, apology)
+)
+
+// The owner of a tenant.
+var (
+	OwnerKept   = invalid(4001, "The owner of the tenant cannot be deleted.")
+	OwnerStatus = invalid(4002, "The status of the owner of the tenant is fixed.")
+)
+
+// Account stores of organizations.
+var (
+	OrgDirectoryTaken        = define(http.StatusConflict, 4520, "A directory of that name exists.")
+	OrgNoAccountStore        = invalid(4600, apology)
+	OrgAccountStoreDisabled  = invalid(4601, apology)
+	OrgNoGroupStore          = invalid(4602, apology)
+	OrgGroupStoreDisabled    = invalid(4603, apology)
+	OrgAlreadyMapped         = define(http.StatusConflict, 4604, apology)
+	OrgNoStores              = invalid(4605, wrongLogin)
+	OrgMirrorAccountStore    = invalid(4606, apology)
+	OrgMirrorGroupAsStore    = invalid(4608, apology)
+	OrgMirrorGroupStore      = invalid(4610, apology)
+	OrgGroupAsGroupStore     = invalid(4612, apology)
+	OrgInsideOrg             = invalid(4614, apology)
+	OrgDirectoryTypeMapped   = define(http.StatusConflict, 4700, apology)
+	OrgDirectoryTypeUnmapped = invalid(4701, apology)
+)
+
+// Account stores and callbacks of applications.
+var (
+	DirectoryTaken           = define(http.StatusConflict, 5010, "A directory of that name exists.")
+	NoAccountStore           = invalid(5100, apology)
+	AccountStoreDisabled     = invalid(5101, apology)
+	NoGroupStore             = invalid(5102, apology)
+	GroupStoreDisabled       = invalid(5103, apology)
+	AlreadyMapped            = define(http.StatusConflict, 5104, apology)
+	NoStores                 = invalid(5105, wrongLogin)
+	MirrorAccountStore       = invalid(5106, apology)
+	MirrorGroupAsStore       = invalid(5108, apology)
+	MirrorGroupStore         = invalid(5110, apology)
+	GroupAsGroupStore        = invalid(5112, apology)
+	NotMapped                = invalid(5114, wrongLogin)
+	OrgWithoutAccountStore   = invalid(5116, apology)
+	OrgDisabledAccountStore  = invalid(5117, apology)
+	OrgWithoutGroupStore     = invalid(5118, apology)
+	OrgDisabledGroupStore    = invalid(5119, apology)
+	NoCallback               = invalid(5120, apology)
+	CallbackNotListed        = invalid(5121, apology)
+	CallbackWildcardsOnly    = invalid(5122, apology)
+	DirectoryTypeMapped      = define(http.StatusConflict, 5200, apology)
+	DirectoryTypeUnavailable = invalid(5201, apology)
+)
+
+// Directories, their providers and their password rules.
+var (
+	MirrorReadOnly       = invalid(6100, "Accounts and groups of a mirror directory are made in its source.")
+	VerificationDisabled = invalid(6101, apology)
+	CannotBecomeMirror   = invalid(6201, apology)
+	ProviderFixed        = invalid(6202, apology)
+	RedirectURIMissing   = invalid(6203, apology)
+	StrengthContradicts  = invalid(6400, apology)
+	PasswordReused       = invalid(6401, "That password was used before. Please choose another.")
+)
+
+// Logins.
+var (
+	WrongPassword        = invalid(7100, wrongLogin)
+	AccountDisabled      = invalid(7101, wrongLogin)
+	AccountUnverified    = invalid(7102, wrongLogin)
+	NoSuchAccount        = invalid(7104, wrongLogin)
+	GroupDisabled        = invalid(7105, wrongLogin)
+	DirectoryDisabled    = invalid(7106, wrongLogin)
+	OrganizationDisabled = invalid(7107, wrongLogin)
+	ProviderRefused      = invalid(7200, apology)
+	ProviderIncomplete   = invalid(7201, apology)
+	MirroredProperty     = invalid(7202, apology)
+	ProviderOtherClient  = invalid(7203, apology)
+	DomainBlacklisted    = invalid(7205, "That email domain is not accepted.")
+	DomainNotWhitelisted = invalid(7206, "That email domain is not accepted.")
+	TemplateWithoutLink  = invalid(7301, apology)
+)
+
+// Account links.
+var (
+	AlreadyLinked     = define(http.StatusConflict, 7500, apology)
+	LinkToItself      = invalid(7501, apology)
+	LinkMalformed     = invalid(7502, apology)
+	TooManyLinks      = invalid(7503, apology)
+	LinkSameDirectory = define(http.StatusConflict, 7504, apology)
+	LinkedToOther     = define(http.StatusConflict, 7505, apology)
+)
+
+// Directory agents.
+var (
+	AgentUnreachable  = define(http.StatusBadGateway, 9000, apology)
+	ServerUnreachable = define(http.StatusBadGateway, 9001, apology)
+	AgentSlow         = define(http.StatusGatewayTimeout, 9002, apology)
+	ServerSlow        = define(http.StatusGatewayTimeout, 9003, apology)
+	AgentAnswer       = define(http.StatusBadGateway, 9004, apology)
+	ServerAnswer      = define(http.StatusBadGateway, 9005, apology)
+	ReferralFailed    = define(http.StatusBadGateway, 9006, apology)
+)
+
+// Tokens.
+var (
+	TokenAccountDisabled     = invalid(10010, "The session is no longer valid.")
+	TokenExpired             = invalid(10011, "The session has expired.")
+	TokenFromFuture          = invalid(10012, "The session is not valid.")
+	TokenRevoked             = define(http.StatusNotFound, 10013, "The session is no longer valid.")
+	TokenOtherApplication    = invalid(10014, "The session is not valid.")
+	TokenApplicationDisabled = invalid(10015, "The session is no longer valid.")
+	TokenAccountUnreachable  = invalid(10016, "The session is no longer valid.")
+	TokenSignature           = invalid(10017, "The session is not valid.")
+	TokenStoreDisabled       = invalid(10018, "The session is no longer valid.")
+	TokenTypeUnknown         = invalid(10024, apology)
+)
+
+// SAML.
+var (
+	SAMLMalformed    = invalid(10100, apology)
+	SAMLSignature    = invalid(10101, apology)
+	SAMLFailed       = invalid(10102, apology)
+	SAMLEntityTaken  = invalid(10110, apology)
+	SAMLRegistration = invalid(10111, apology)
+)
+
+// The hosted login.
+var (
+	NameKeyUnknown     = invalid(11001, apology)
+	NameKeyDisabled    = invalid(11002, apology)
+	NameKeyNotMapped   = invalid(11003, apology)
+	ClaimEmpty         = invalid(11004, apology)
+	TokenReplayed      = invalid(11005, apology)
+	SessionTimedOut    = define(http.StatusUnauthorized, 12001, "The session is over. Please log in again.")
+	NotAuthenticated   = invalid(12002, apology)
+	SMTPUnreachable    = invalid(13000, apology)
+	SMTPCredentials    = invalid(13001, apology)
+	SMTPProtocol       = invalid(13002, apology)
+	SMTPServerExists   = invalid(13003, apology)
+	PhoneNumberFixed   = invalid(13100, apology)
+	PhoneNumberInvalid = invalid(13101, "That phone number is not valid.")
+	PhoneNumberExists  = define(http.StatusConflict, 13102, "That phone number exists already.")
+	MessagePlaceholder = invalid(13103, "The message must contain ${code}.")
+	CodeWrong          = invalid(13104, "The code is wrong.")
+	PhoneHasFactor     = invalid(13105, "That phone number is in use already.")
+	CodeGeneration     = define(http.StatusInternalServerError, 13106, apology)
+	CodeValidation     = define(http.StatusInternalServerError, 13107, apology)
+	CodeExpired        = invalid(13108, "The code has expired.")
+	FactorDisabled     = invalid(13109, apology)
+	PhoneDisabled      = invalid(13110, apology)
+	PhoneContradicts   = invalid(13111, apology)
+	ChallengeFinished  = invalid(13112, apology)
+	ChallengeFailures  = invalid(13113, "Too many wrong codes. Please ask for a new one.")
+)

@@ -1,0 +1,223 @@
+// Package env reads a process's configuration from its environment. A struct
+// declares the variables:
+//
+//	type Config struct {
+//		Listen string `env:"DOORWARD_LISTEN" default:":8080" help:"address to serve on"`
+//	}
+//
+// Every variable can be given as NAME_FILE, naming a file that holds the
+// value. All problems are gathered and told at once, with what to change, and
+// a DOORWARD_ variable that nothing declares is one of them.
+package env
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// prefix marks the names that belong to the product alone.
+const prefix = "DOORWARD_"
+
+// Source is the environment of one process.
+type Source struct {
+	values   map[string]string
+	declared []variable
+	problems []string
+}
+
+type variable struct {
+	names          []string
+	fallback, help string
+	required       bool
+}
+
+// New takes the environment in the form of os.Environ.
+func New(environ []string) *Source {
+	s := &Source{values: map[string]string{}}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if value != "" { // an empty variable counts as absent, as compose files write them
+			s.values[name] = value
+		}
+	}
+	return s
+}
+
+// Set gives a variable a value unless the environment has one: standalone
+// points its services at the servers that it started.
+func (s *Source) Set(name, value string) {
+	if _, given := s.values[name]; !given {
+		if _, given := s.values[name+"_FILE"]; !given {
+			s.values[name] = value
+		}
+	}
+}
+
+// Has reports whether the environment gives the variable.
+func (s *Source) Has(name string) bool {
+	_, value := s.values[name]
+	_, file := s.values[name+"_FILE"]
+	return value || file
+}
+
+// Load fills the fields of the struct that into points at. The tag env names
+// the variable, or several of which the first that is set holds; default, help,
+// required:"true" and min describe it. A struct field without the tag is loaded in turn.
+func (s *Source) Load(into any) {
+	v := reflect.ValueOf(into).Elem()
+	for i := range v.NumField() {
+		field, target := v.Type().Field(i), v.Field(i)
+		names := field.Tag.Get("env")
+		if names == "" {
+			if field.Type.Kind() == reflect.Struct {
+				s.Load(target.Addr().Interface())
+			}
+			continue
+		}
+		d := variable{names: strings.Split(names, ","), fallback: field.Tag.Get("default"), help: field.Tag.Get("help"), required: field.Tag.Get("required") == "true"}
+		s.declare(d)
+		name, text, err := s.lookup(d)
+		if err == nil && text == "" {
+			if d.required {
+				s.problems = append(s.problems, fmt.Sprintf("%s is missing: %s", d.names[len(d.names)-1], d.help))
+			}
+			continue
+		}
+		if err == nil {
+			err = assign(target, text, field.Tag.Get("min"))
+		}
+		if err != nil {
+			s.problems = append(s.problems, fmt.Sprintf("%s: %v (%s)", name, err, d.help))
+		}
+	}
+}
+
+// Declare makes the variables of the struct that of points at known without
+// reading them: standalone reads some of them only after it has started the
+// servers that they speak of.
+func (s *Source) Declare(of any) {
+	silent := &Source{values: s.values}
+	silent.Load(of)
+	for _, d := range silent.declared {
+		s.declare(d)
+	}
+}
+
+func (s *Source) declare(d variable) {
+	if !slices.ContainsFunc(s.declared, func(other variable) bool { return slices.Equal(other.names, d.names) }) {
+		s.declared = append(s.declared, d)
+	}
+}
+
+func (s *Source) lookup(d variable) (name, text string, err error) {
+	for _, name := range d.names {
+		value, given := s.values[name]
+		file, byFile := s.values[name+"_FILE"]
+		switch {
+		case given && byFile:
+			return name, "", fmt.Errorf("both %s and %s_FILE are set; remove one", name, name)
+		case given:
+			return name, value, nil
+		case byFile:
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return name + "_FILE", "", err
+			}
+			return name, strings.TrimRight(string(content), "\r\n"), nil
+		}
+	}
+	return d.names[0], d.fallback, nil
+}
+
+func assign(target reflect.Value, text, least string) error {
+	switch target.Interface().(type) {
+	case secure.Secret:
+		target.SetString(text)
+	case time.Duration:
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return fmt.Errorf("%q is not a duration such as 250ms, 10s or 2h", text)
+		}
+		target.SetInt(int64(d))
+	case []string:
+		var list []string
+		for entry := range strings.SplitSeq(text, ",") {
+			if entry = strings.TrimSpace(entry); entry != "" {
+				list = append(list, entry)
+			}
+		}
+		target.Set(reflect.ValueOf(list))
+	default:
+		switch target.Kind() {
+		case reflect.String:
+			target.SetString(text)
+		case reflect.Bool:
+			b, err := strconv.ParseBool(text)
+			if err != nil {
+				return fmt.Errorf("%q is neither true nor false", text)
+			}
+			target.SetBool(b)
+		case reflect.Int:
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				return fmt.Errorf("%q is not a whole number", text)
+			}
+			if limit, err := strconv.Atoi(least); err == nil && n < limit {
+				return fmt.Errorf("%d is less than %d", n, limit)
+			}
+			target.SetInt(int64(n))
+		default:
+			panic("env: no rule for " + target.Type().String())
+		}
+	}
+	return nil
+}
+
+// Err tells every problem found by Load, and every DOORWARD_ variable that no
+// Load declared. Nil means that the configuration is complete.
+func (s *Source) Err() error {
+	problems := slices.Clone(s.problems)
+	known := map[string]bool{}
+	for _, d := range s.declared {
+		for _, name := range d.names {
+			known[name], known[name+"_FILE"] = true, true
+		}
+	}
+	for name := range s.values {
+		if strings.HasPrefix(name, prefix) && !known[name] {
+			problems = append(problems, fmt.Sprintf("%s is not a variable of this process: correct its name or remove it (--help lists all)", name))
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	slices.Sort(problems)
+	return errors.New("the configuration is not complete:\n  " + strings.Join(problems, "\n  "))
+}
+
+// Help prints every declared variable with its default.
+func (s *Source) Help(w io.Writer) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, d := range s.declared {
+		note := ""
+		switch {
+		case d.required:
+			note = " (required)"
+		case d.fallback != "":
+			note = " (default " + d.fallback + ")"
+		}
+		_, _ = fmt.Fprintf(table, "  %s\t%s%s\n", strings.Join(d.names, ", else "), d.help, note)
+	}
+	_ = table.Flush()
+	_, _ = fmt.Fprintln(w, "\nEach variable can be given as NAME_FILE, naming a file that holds the value.")
+}

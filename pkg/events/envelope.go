@@ -1,0 +1,83 @@
+// Package events carries facts from the service that knows them to the
+// services that act on them. A fact and its event commit together (tx.go); the
+// relay (relay.go) takes it to Kafka; a consumer (consumer.go) acts on it once,
+// however often it is delivered. The facts themselves are listed in types.go.
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/telemetry"
+)
+
+// Event is one of the types of types.go.
+type Event interface {
+	// About names the tenant, and the resource whose events keep their order.
+	About() (tenant, subject id.ID)
+}
+
+// Envelope is the form of an event on its way.
+type Envelope struct {
+	ID        id.ID             `json:"id"`   // the same on every delivery
+	Type      string            `json:"type"` // name of the Go type
+	Tenant    id.ID             `json:"tenant"`
+	Subject   id.ID             `json:"subject"`
+	At        time.Time         `json:"at"`
+	RequestID string            `json:"request,omitempty"` // of the request that caused it
+	Trace     map[string]string `json:"trace,omitempty"`   // W3C trace context of that request
+	Data      json.RawMessage   `json:"data"`
+}
+
+// wrap makes the envelope of an event that ctx's request causes.
+func wrap(ctx context.Context, event Event, now time.Time) (Envelope, error) {
+	data, err := json.Marshal(event)
+	if err != nil {
+		return Envelope{}, err
+	}
+	trace := propagation.MapCarrier{}
+	telemetry.Carry(ctx, trace)
+	tenant, subject := event.About()
+	return Envelope{
+		ID: id.New(now), Type: reflect.TypeOf(event).Name(), Tenant: tenant, Subject: subject,
+		At: now, RequestID: caller.From(ctx).RequestID, Trace: trace, Data: data,
+	}, nil
+}
+
+// context gives the context in which a consumer acts on the event: the caller
+// of the tenant and the trace of the request that caused it.
+func (e Envelope) context(ctx context.Context) context.Context {
+	ctx = caller.Into(ctx, caller.Caller{Tenant: e.Tenant, RequestID: e.RequestID})
+	return telemetry.Continue(ctx, propagation.MapCarrier(e.Trace))
+}
+
+// Handler acts on the events of one type.
+type Handler struct {
+	event string
+	act   func(context.Context, Envelope) error
+}
+
+// On makes a handler. fn runs again after a failure or a second delivery, so
+// that its effect must be in one transaction with tx.Seen.
+func On[E Event](fn func(context.Context, Envelope, E) error) Handler {
+	name := reflect.TypeFor[E]().Name()
+	return Handler{name, func(ctx context.Context, e Envelope) error {
+		var event E
+		if err := json.Unmarshal(e.Data, &event); err != nil {
+			return poison{fmt.Errorf("read the event %s %s: %w", name, e.ID, err)}
+		}
+		return fn(ctx, e, event)
+	}}
+}
+
+// poison marks an error that repeating cannot mend.
+type poison struct{ error }
+
+func (p poison) Unwrap() error { return p.error }

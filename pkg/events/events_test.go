@@ -1,0 +1,477 @@
+package events_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// The tests run a process of their own that they kill: the test binary with
+// one of these in its environment.
+const roleVariable, urlVariable, brokersVariable = "EVENTS_TEST_ROLE", "EVENTS_TEST_URL", "EVENTS_TEST_BROKERS"
+
+func TestMain(m *testing.M) {
+	events.SetPace(time.Millisecond)
+	if role := os.Getenv(roleVariable); role != "" {
+		child(role)
+		return
+	}
+	pgtest.Main(m)
+}
+
+// child relays or consumes until it is killed.
+func child(role string) {
+	ctx := context.Background()
+	db, err := openDB(ctx, os.Getenv(urlVariable))
+	if err != nil {
+		panic(err)
+	}
+	cfg := events.Config{Brokers: strings.Split(os.Getenv(brokersVariable), ","), Partitions: 3}
+	outbox := events.NewOutbox(db, "sender", time.Now)
+	work := outbox.Relay(cfg)
+	if role == "consume" {
+		work = events.Consume(cfg, "reader", []string{"sender"}, count(outbox))
+	}
+	fmt.Println(work(ctx))
+}
+
+var effects = fstest.MapFS{"20260101000001_effects.sql": {Data: []byte(`-- +goose Up
+CREATE TABLE effects (seq bigint GENERATED ALWAYS AS IDENTITY, account_id uuid NOT NULL);`)}}
+
+func openDB(ctx context.Context, url string) (*pg.DB, error) {
+	return pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "sender", Migrations: []fs.FS{events.Migrations(), effects}})
+}
+
+// count is a handler with one effect per event.
+func count(outbox *events.Outbox) events.Handler {
+	return events.On(func(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
+		return outbox.InTx(ctx, func(tx *events.Tx) error {
+			if seen, err := tx.Seen(ctx, e.Tenant, e.ID); seen || err != nil {
+				return err
+			}
+			_, err := pg.Exec(ctx, tx, `INSERT INTO effects (account_id) VALUES ($1)`, event.Account)
+			return err
+		})
+	})
+}
+
+// bench is a database, a broker and an outbox.
+type bench struct {
+	*testing.T
+	url     string
+	db      *pg.DB
+	cluster *kfake.Cluster
+	cfg     events.Config
+	outbox  *events.Outbox
+	tenant  id.ID
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	url := pgtest.New(t, nil)
+	db, err := openDB(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	b := &bench{T: t, url: url, db: db, tenant: id.New(time.Now()), outbox: events.NewOutbox(db, "sender", time.Now)}
+	b.startBroker()
+	return b
+}
+
+func (b *bench) startBroker(options ...kfake.Opt) {
+	b.Helper()
+	cluster, err := kfake.NewCluster(append(options, kfake.NumBrokers(1))...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(cluster.Close)
+	b.cluster = cluster
+	b.cfg = events.Config{Brokers: cluster.ListenAddrs(), Partitions: 3}
+}
+
+// emit commits n events of one account and gives the accounts in order.
+func (b *bench) emit(n int) []id.ID {
+	b.Helper()
+	accounts := make([]id.ID, n)
+	for i := range accounts {
+		accounts[i] = id.New(time.Now())
+		err := b.outbox.InTx(b.Context(), func(tx *events.Tx) error {
+			return tx.Emit(b.Context(), events.AccountDeleted{Tenant: b.tenant, Account: accounts[i]})
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return accounts
+}
+
+// start runs a worker until the test ends or stop is called.
+func (b *bench) start(work func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := work(ctx); err != nil {
+			b.Error(err)
+		}
+	}()
+	stop = func() {
+		cancel()
+		<-done
+	}
+	b.Cleanup(stop)
+	return stop
+}
+
+// eventually waits until ok gives true.
+func (b *bench) eventually(what string, ok func() bool) {
+	b.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline.C:
+			b.Fatalf("waited in vain: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+func (b *bench) effects() []id.ID {
+	rows, err := pg.All[struct{ AccountID id.ID }](context.Background(), b.db, `SELECT account_id FROM effects ORDER BY seq`)
+	if err != nil {
+		return nil // the database is away in some tests
+	}
+	list := make([]id.ID, len(rows))
+	for i, row := range rows {
+		list[i] = row.AccountID
+	}
+	return list
+}
+
+// want waits for each account's effect, and that none came twice.
+func (b *bench) want(accounts []id.ID) {
+	b.Helper()
+	b.eventually(fmt.Sprintf("%d effects", len(accounts)), func() bool { return len(b.effects()) >= len(accounts) })
+	times := map[id.ID]int{}
+	for _, account := range b.effects() {
+		times[account]++
+	}
+	for _, account := range accounts {
+		if times[account] != 1 {
+			b.Errorf("the event of %s had %d effects", account, times[account])
+		}
+	}
+	b.eventually("an empty outbox", func() bool {
+		n, err := pg.Value[int](context.Background(), b.db, `SELECT count(*) FROM outbox`)
+		return err == nil && n == 0
+	})
+}
+
+func (b *bench) consumer() func(context.Context) error {
+	return events.Consume(b.cfg, "reader", []string{"sender"}, count(b.outbox))
+}
+
+// kill runs a child process in a role.
+func (b *bench) child(role string) *exec.Cmd {
+	b.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	command := exec.Command(binary)
+	command.Env = append(os.Environ(), roleVariable+"="+role, urlVariable+"="+b.url, brokersVariable+"="+strings.Join(b.cfg.Brokers, ","))
+	command.Stderr = os.Stderr
+	if err := command.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	return command
+}
+
+func TestACommittedEventHasItsEffectAndARolledBackOneHasNone(t *testing.T) {
+	b := newBench(t)
+	refusal := errors.New("changed my mind")
+	err := b.outbox.InTx(t.Context(), func(tx *events.Tx) error {
+		if err := tx.Emit(t.Context(), events.AccountDeleted{Tenant: b.tenant, Account: id.New(time.Now())}); err != nil {
+			return err
+		}
+		return refusal
+	})
+	if !errors.Is(err, refusal) {
+		t.Fatal(err)
+	}
+	accounts := b.emit(20)
+	b.start(b.outbox.Relay(b.cfg))
+	b.start(b.consumer())
+	b.want(accounts)
+	if n := len(b.effects()); n != 20 {
+		t.Fatalf("%d effects, want 20", n)
+	}
+}
+
+func TestTheEventsOfOneSubjectKeepTheirOrder(t *testing.T) {
+	b := newBench(t)
+	subject := id.New(time.Now())
+	var directories []id.ID
+	for range 50 {
+		directory := id.New(time.Now())
+		directories = append(directories, directory)
+		if err := b.outbox.InTx(t.Context(), func(tx *events.Tx) error {
+			return tx.Emit(t.Context(), events.AccountVerified{Tenant: b.tenant, Account: subject, Directory: directory})
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.start(b.outbox.Relay(b.cfg))
+	var mu sync.Mutex
+	var got []id.ID
+	b.start(events.Consume(b.cfg, "reader", []string{"sender"}, events.On(func(_ context.Context, _ events.Envelope, e events.AccountVerified) error {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, e.Directory)
+		return nil
+	})))
+	b.eventually("50 events", func() bool { mu.Lock(); defer mu.Unlock(); return len(got) >= 50 })
+	mu.Lock()
+	defer mu.Unlock()
+	for i := range directories {
+		if got[i] != directories[i] {
+			t.Fatalf("event %d is out of order", i)
+		}
+	}
+}
+
+func TestEventsWaitWhileKafkaIsAway(t *testing.T) {
+	b := newBench(t)
+	b.cluster.Close()
+	accounts := b.emit(10)
+	stop := b.start(b.outbox.Relay(b.cfg))
+	b.eventually("a relay that holds the lead in vain", func() bool {
+		n, err := pg.Value[int](t.Context(), b.db, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted`)
+		return err == nil && n > 0
+	})
+	if n, err := pg.Value[int](t.Context(), b.db, `SELECT count(*) FROM outbox`); err != nil || n != 10 {
+		t.Fatalf("%d events wait, %v; want 10", n, err)
+	}
+	stop()
+	b.startBroker()
+	b.start(b.outbox.Relay(b.cfg))
+	b.start(b.consumer())
+	b.want(accounts)
+}
+
+func TestTheBrokerComesBackUnderTheSameRelayAndConsumer(t *testing.T) {
+	b := newBench(t)
+	dir := t.TempDir()
+	b.cluster.Close()
+	b.startBroker(kfake.DataDir(dir))
+	b.start(b.outbox.Relay(b.cfg))
+	b.start(b.consumer())
+	first := b.emit(10)
+	b.want(first)
+	var port int
+	if _, err := fmt.Sscanf(b.cfg.Brokers[0][strings.LastIndex(b.cfg.Brokers[0], ":"):], ":%d", &port); err != nil {
+		t.Fatal(err)
+	}
+	b.cluster.Close()
+	second := b.emit(10)
+	b.startBroker(kfake.DataDir(dir), kfake.Ports(port))
+	b.want(append(first, second...))
+}
+
+func TestTheRelaysConnectionBreaksAfterTheBrokerHasTheEvents(t *testing.T) {
+	b := newBench(t)
+	accounts := b.emit(10)
+	var cuts atomic.Int32
+	b.cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		if cuts.Add(1) <= 3 {
+			b.cluster.KeepControl()
+			pgtest.CutConnections(t, b.url)
+		}
+		return nil, nil, false
+	})
+	b.start(b.outbox.Relay(b.cfg))
+	b.start(b.consumer())
+	b.want(accounts)
+	if cuts.Load() < 2 {
+		t.Fatal("the events were sent once: the connection did not break in between")
+	}
+}
+
+func TestTheRelayIsKilledAfterTheBrokerHasTheEvents(t *testing.T) {
+	b := newBench(t)
+	accounts := b.emit(10)
+	killed, started := make(chan struct{}), make(chan struct{})
+	var relay *exec.Cmd
+	var once sync.Once
+	b.cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		once.Do(func() {
+			<-started
+			_ = relay.Process.Kill()
+			_, _ = relay.Process.Wait()
+			close(killed)
+		})
+		return nil, nil, false
+	})
+	relay = b.child("relay")
+	close(started)
+	<-killed
+	if n, err := pg.Value[int](t.Context(), b.db, `SELECT count(*) FROM outbox`); err != nil || n != 10 {
+		t.Fatalf("%d events wait after the kill, %v; want 10", n, err)
+	}
+	b.start(b.outbox.Relay(b.cfg))
+	b.start(b.consumer())
+	b.want(accounts)
+}
+
+func TestTheConsumerIsKilledAfterItsEffect(t *testing.T) {
+	b := newBench(t)
+	accounts := b.emit(10)
+	b.start(b.outbox.Relay(b.cfg))
+	killed, started := make(chan struct{}), make(chan struct{})
+	var consumer *exec.Cmd
+	var once sync.Once
+	b.cluster.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+		lost := false
+		once.Do(func() {
+			<-started
+			_ = consumer.Process.Kill()
+			_, _ = consumer.Process.Wait()
+			close(killed)
+			lost = true
+		})
+		return nil, nil, lost
+	})
+	consumer = b.child("consume")
+	close(started)
+	<-killed
+	if len(b.effects()) == 0 {
+		t.Fatal("the consumer was killed before it had an effect")
+	}
+	b.start(b.consumer())
+	b.want(accounts)
+}
+
+func TestTheConsumersDatabaseBreaksAgainAndAgain(t *testing.T) {
+	b := newBench(t)
+	b.start(b.outbox.Relay(b.cfg))
+	b.start(b.consumer())
+	var accounts []id.ID
+	for range 5 {
+		accounts = append(accounts, b.emit(10)...)
+		back := pgtest.Outage(t, b.url)
+		back()
+	}
+	b.want(accounts)
+}
+
+func TestAnotherReplicaLeadsWhenTheLeaderGoes(t *testing.T) {
+	b := newBench(t)
+	stop := b.start(b.outbox.Relay(b.cfg))
+	b.start(b.consumer())
+	first := b.emit(5)
+	b.want(first)
+	b.start(b.outbox.Relay(b.cfg)) // waits
+	stop()
+	b.want(append(first, b.emit(5)...))
+}
+
+func TestAnEventDeliveredTwiceHasOneEffect(t *testing.T) {
+	b := newBench(t)
+	accounts := b.emit(5)
+	envelopes, err := pg.All[struct{ Envelope []byte }](t.Context(), b.db, `SELECT envelope FROM outbox ORDER BY seq`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.start(b.outbox.Relay(b.cfg))
+	b.start(b.consumer())
+	b.want(accounts)
+	writer := &kafka.Writer{Addr: kafka.TCP(b.cfg.Brokers...), Topic: events.Topic("sender"), BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll}
+	defer func() { _ = writer.Close() }()
+	for _, e := range envelopes {
+		if err := writer.WriteMessages(t.Context(), kafka.Message{Value: e.Envelope}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.want(append(accounts, b.emit(1)...))
+	if n := len(b.effects()); n != 6 {
+		t.Fatalf("%d effects, want 6", n)
+	}
+}
+
+func TestWhatCannotBeDigestedIsSetAside(t *testing.T) {
+	b := newBench(t)
+	accounts := b.emit(4)
+	b.start(b.outbox.Relay(b.cfg))
+	var mu sync.Mutex
+	tries := map[id.ID]int{}
+	digest := events.On(func(_ context.Context, _ events.Envelope, e events.AccountDeleted) error {
+		mu.Lock()
+		defer mu.Unlock()
+		tries[e.Account]++
+		switch e.Account {
+		case accounts[0]:
+			return errors.New("a bug")
+		case accounts[1]:
+			panic("a worse bug")
+		case accounts[2]: // something is away for longer than the tries of a bug last
+			if tries[e.Account] < 20 {
+				return fmt.Errorf("ask a peer: %w", apierr.Unavailable)
+			}
+		}
+		return nil
+	})
+	b.start(events.Consume(b.cfg, "reader", []string{"sender"}, digest))
+	tried := func(account id.ID) int { mu.Lock(); defer mu.Unlock(); return tries[account] }
+	b.eventually("every event tried", func() bool {
+		return tried(accounts[0]) == 8 && tried(accounts[1]) == 8 && tried(accounts[2]) == 20 && tried(accounts[3]) == 1
+	})
+	reader := kafka.NewReader(kafka.ReaderConfig{Brokers: b.cfg.Brokers, GroupID: "test", GroupTopics: []string{events.Topic("sender") + ".dead"}, StartOffset: kafka.FirstOffset, MaxWait: 10 * time.Millisecond})
+	defer func() { _ = reader.Close() }()
+	aside := map[id.ID]bool{}
+	for range 2 {
+		message, err := reader.ReadMessage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e events.Envelope
+		if err := json.Unmarshal(message.Value, &e); err != nil {
+			t.Fatal(err)
+		}
+		aside[e.Subject] = true
+		if len(message.Headers) != 2 || string(message.Headers[0].Value) != "doorward.reader" {
+			t.Errorf("headers %v do not tell who set it aside and why", message.Headers)
+		}
+	}
+	if !aside[accounts[0]] || !aside[accounts[1]] {
+		t.Errorf("set aside: %v", aside)
+	}
+}

@@ -1,0 +1,8 @@
+package events
+
+import "github.com/doorward/doorward/pkg/id"
+
+// MailTokenPurpose is what a mail token of an account is sealed for (see
+// secure.Keyring): in its row, in the event that takes it to the mail, and in
+// the delivery that waits for the mail server.
+func MailTokenPurpose(account id.ID) string { return "mail.token/" + account.String() }

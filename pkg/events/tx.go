@@ -1,0 +1,91 @@
+package events
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Migrations makes the outbox and the list of seen events in a service's
+// schema; every service that emits or consumes hands it to pg.Open.
+func Migrations() fs.FS {
+	folder, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return folder
+}
+
+// Outbox runs a service's writing transactions. What they emit is committed
+// with their rows and taken to Kafka afterwards.
+type Outbox struct {
+	db    *pg.DB
+	topic string
+	now   func() time.Time
+	wake  chan struct{}
+}
+
+// NewOutbox makes the outbox of a service.
+func NewOutbox(db *pg.DB, service string, now func() time.Time) *Outbox {
+	return &Outbox{db: db, topic: Topic(service), now: now, wake: make(chan struct{}, 1)}
+}
+
+// Tx is a transaction that can emit events.
+type Tx struct {
+	pgx.Tx
+	outbox  *Outbox
+	emitted bool
+}
+
+// InTx runs fn in a transaction, commits, and wakes the relay when fn emitted.
+func (o *Outbox) InTx(ctx context.Context, fn func(*Tx) error) error {
+	emitted := false
+	err := o.db.InTx(ctx, func(inner pgx.Tx) error {
+		tx := &Tx{Tx: inner, outbox: o}
+		err := fn(tx)
+		emitted = tx.emitted
+		return err
+	})
+	if err == nil && emitted {
+		select {
+		case o.wake <- struct{}{}:
+		default:
+		}
+	}
+	return err
+}
+
+// Emit puts an event into the outbox.
+func (t *Tx) Emit(ctx context.Context, event Event) error {
+	e, err := wrap(ctx, event, t.outbox.now())
+	if err != nil {
+		return fmt.Errorf("write the event %T: %w", event, err)
+	}
+	body, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("write the event %T: %w", event, err)
+	}
+	_, err = pg.Exec(ctx, t, `INSERT INTO outbox (tenant_id, id, topic, key, envelope) VALUES ($1, $2, $3, $4, $5)`,
+		e.Tenant, e.ID, t.outbox.topic, e.Subject, body)
+	t.emitted = true
+	return err
+}
+
+// Seen notes that the event's effect is part of this transaction. It is true
+// when an earlier delivery has had its effect: then there is nothing to do.
+func (t *Tx) Seen(ctx context.Context, tenant, event id.ID) (bool, error) {
+	n, err := pg.Exec(ctx, t, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+		tenant, event, t.outbox.now())
+	return n == 0, err
+}

@@ -1,0 +1,225 @@
+// Package field reads the members of a request body. It tells absent from
+// null, takes the string forms of booleans and integers, and checks lengths and
+// values with the error codes of the interface (sections 0.3 and 3.1 of its
+// resolutions).
+package field
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/href"
+)
+
+// Of is one member of a body. Absent: Present is false. Null: Present and Null
+// are true. Otherwise Value holds what was sent.
+type Of[T any] struct {
+	Present bool
+	Null    bool
+	Value   T
+}
+
+// The kinds of member.
+type (
+	Text   = Of[string]
+	Bool   = Of[bool]
+	Int    = Of[int]
+	Link   = Of[href.Link]
+	Object = Of[json.RawMessage]
+	List   = Of[[]string]
+)
+
+// Some is a member that was sent with a value.
+func Some[T any](v T) Of[T] { return Of[T]{Present: true, Value: v} }
+
+// Given reports whether the member was sent with a value other than null.
+func (f Of[T]) Given() bool { return f.Present && !f.Null }
+
+// Or gives the value, or fallback for an absent or null member.
+func (f Of[T]) Or(fallback T) T {
+	if f.Given() {
+		return f.Value
+	}
+	return fallback
+}
+
+// IsZero lets encoding/json leave out an absent member (omitzero).
+func (f Of[T]) IsZero() bool { return !f.Present }
+
+// MarshalJSON writes the value, so that a body can travel between services.
+func (f Of[T]) MarshalJSON() ([]byte, error) {
+	if !f.Given() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(f.Value)
+}
+
+// UnmarshalJSON reads the member of a body.
+func (f *Of[T]) UnmarshalJSON(data []byte) error {
+	*f = Of[T]{Present: true}
+	if string(data) == "null" {
+		f.Null = true
+		return nil
+	}
+	switch target := any(&f.Value).(type) {
+	case *string:
+		if json.Unmarshal(data, target) != nil {
+			return apierr.WrongType.Because("must be a string")
+		}
+		if strings.ContainsRune(*target, 0) {
+			return apierr.Format.Because("must not contain the character NUL")
+		}
+	case *bool:
+		b, err := strconv.ParseBool(unquote(data))
+		if err != nil || !slices.Contains([]string{"true", "false"}, unquote(data)) {
+			return apierr.WrongType.Because("must be true or false")
+		}
+		*target = b
+	case *int:
+		n, err := strconv.Atoi(unquote(data))
+		if err != nil {
+			return apierr.WrongType.Because("must be a whole number")
+		}
+		*target = n
+	case *href.Link:
+		if json.Unmarshal(data, target) != nil || target.Href == "" {
+			return apierr.WrongType.Because(`must be an object of the form {"href": "…"}`)
+		}
+	case *[]string:
+		if json.Unmarshal(data, target) != nil {
+			return apierr.WrongType.Because("must be an array of strings")
+		}
+	case *json.RawMessage:
+		if data[0] != '{' {
+			return apierr.WrongType.Because("must be an object")
+		}
+		*target = bytes.Clone(data)
+	default:
+		return json.Unmarshal(data, target)
+	}
+	return nil
+}
+
+func unquote(data []byte) string {
+	if len(data) > 1 && data[0] == '"' {
+		return string(data[1 : len(data)-1])
+	}
+	return string(data)
+}
+
+// Decode reads a body into the struct of members that in points at. Members
+// that only the resource's representation has (the JSON names of view, a
+// struct) are read-only: they are accepted and ignored. Any other is 2015.
+func Decode(body []byte, in, view any) error {
+	if !utf8.Valid(body) {
+		return apierr.Encoding.Because("the body is not valid UTF-8")
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return apierr.Format.Because("the body is empty; a JSON object is expected")
+	}
+	var sent map[string]json.RawMessage
+	if err := json.Unmarshal(body, &sent); err != nil || sent == nil {
+		return apierr.Format.Because("the body is not a JSON object")
+	}
+	target := reflect.ValueOf(in).Elem()
+	writable, readable := members(target.Type()), map[string][]int(nil)
+	if view != nil {
+		readable = members(reflect.TypeOf(view))
+	}
+	for _, name := range slices.Sorted(maps.Keys(sent)) {
+		index, ok := writable[name]
+		if !ok {
+			if _, known := readable[name]; known {
+				continue
+			}
+			return apierr.UnknownProperty.Because("the property %q is unknown", name)
+		}
+		if err := json.Unmarshal(sent[name], target.FieldByIndex(index).Addr().Interface()); err != nil {
+			reason := apierr.From(err)
+			if reason == apierr.Internal {
+				reason = apierr.WrongType.Because("has the wrong type")
+			}
+			return reason.Because("%s %s", name, reason.Reason)
+		}
+	}
+	return nil
+}
+
+var memberCache sync.Map // reflect.Type → map[string][]int
+
+// members gives the JSON names of a struct's fields, those of embedded structs
+// too, with their places.
+func members(t reflect.Type) map[string][]int {
+	if known, ok := memberCache.Load(t); ok {
+		return known.(map[string][]int)
+	}
+	names := map[string][]int{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			names[name] = f.Index
+		}
+	}
+	memberCache.Store(t, names)
+	return names
+}
+
+// Required reads a text that must have a value: surrounding white space is
+// trimmed; absent, null, empty or blank is 2000, more than most characters 2008.
+func Required(f Text, name string, most int) (string, error) {
+	text := strings.TrimSpace(f.Or(""))
+	if text == "" {
+		return "", apierr.Required.Because("%s is required; it cannot be null, empty or blank", name)
+	}
+	return text, within(text, name, most)
+}
+
+// Optional reads a text that may be absent or null: nil. More than most
+// characters is 2008.
+func Optional(f Text, name string, most int) (*string, error) {
+	if !f.Given() {
+		return nil, nil
+	}
+	return &f.Value, within(f.Value, name, most)
+}
+
+func within(text, name string, most int) error {
+	if n := utf8.RuneCountInString(text); n > most {
+		return apierr.TooLong.Because("%s has %d characters; at most %d are allowed", name, n, most)
+	}
+	return nil
+}
+
+// Enum reads one of the allowed values, in any letter case; absent gives the
+// fallback, null 2000, anything else 2003.
+func Enum[E ~string](f Text, name string, fallback E, allowed ...E) (E, error) {
+	if !f.Present {
+		return fallback, nil
+	}
+	if f.Null || strings.TrimSpace(f.Value) == "" {
+		return fallback, apierr.Required.Because("%s cannot be null or empty", name)
+	}
+	for _, value := range allowed {
+		if strings.EqualFold(string(value), f.Value) {
+			return value, nil
+		}
+	}
+	return fallback, apierr.Unsupported.Because("%s must be one of %v", name, allowed)
+}
+
+// Fold gives the normal form under which names, user names and emails are
+// unique and are looked up: Unicode NFKC, case folded.
+func Fold(text string) string {
+	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text)))
+}

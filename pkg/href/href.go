@@ -1,0 +1,65 @@
+// Package href turns resources into the absolute URLs of the interface and
+// back. It is the only place that joins or splits them.
+package href
+
+import (
+	"strings"
+
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// Link is how a resource shows another.
+type Link struct {
+	Href string `json:"href"`
+}
+
+// Base is the public address of the management API, with its version segment
+// and without a slash at the end: "https://localhost:8443/v1".
+type Base string
+
+// Ref names a resource: the collection it is addressed under, and its id.
+type Ref struct {
+	Kind string // "accounts", "directories", …
+	ID   id.ID
+}
+
+// To gives the URL of a resource, or of something below it.
+func (b Base) To(kind string, v id.ID, below ...string) string {
+	return b.Path(append([]string{kind, v.String()}, below...)...)
+}
+
+// Path gives the URL of the joined segments.
+func (b Base) Path(segments ...string) string {
+	return string(b) + "/" + strings.Join(segments, "/")
+}
+
+// Link is To as a link.
+func (b Base) Link(kind string, v id.ID, below ...string) Link {
+	return Link{Href: b.To(kind, v, below...)}
+}
+
+// OptionalLink is Link, or nil (JSON null) for the zero ID.
+func (b Base) OptionalLink(kind string, v id.ID, below ...string) *Link {
+	if v.IsZero() {
+		return nil
+	}
+	link := b.Link(kind, v, below...)
+	return &link
+}
+
+// Host is the address without the version segment.
+func (b Base) Host() string { return strings.TrimSuffix(string(b), "/v1") }
+
+// Parse reads the URL of a resource of this deployment.
+func (b Base) Parse(href string) (Ref, bool) {
+	rest, ok := strings.CutPrefix(href, string(b)+"/")
+	if !ok {
+		return Ref{}, false
+	}
+	kind, text, ok := strings.Cut(strings.TrimSuffix(rest, "/"), "/")
+	if !ok {
+		return Ref{}, false
+	}
+	v, err := id.Parse(text)
+	return Ref{Kind: kind, ID: v}, err == nil
+}

@@ -1,0 +1,206 @@
+// Package list turns the query of a collection (page, order, search: sections
+// 0.3 and 7 of the interface's resolutions) into SQL. A Spec allows the
+// attributes of one kind of resource; nothing outside it reaches the database.
+package list
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+// The page that a client gets unless it asks for another.
+const (
+	DefaultLimit = 25
+	MaxLimit     = 100
+)
+
+// Kind says how an attribute compares.
+type Kind int
+
+// The kinds of attribute.
+const (
+	Text Kind = iota // case-insensitive; * at either end
+	Enum             // whole value, any case
+	Time             // instant, or range
+)
+
+// Attribute is one that a client may search or sort by.
+type Attribute struct {
+	Column string   // SQL expression
+	Folded string   // SQL expression of its normal form, where a column holds it
+	Kind   Kind     // how it compares
+	Values []string // of an Enum
+	NoSort bool
+	NoFind bool
+}
+
+// Spec lists the attributes of one kind of resource by their JSON names.
+type Spec map[string]Attribute
+
+// Query is what a client asks of a collection.
+type Query struct {
+	Offset  int      `json:"offset"`
+	Limit   int      `json:"limit"`
+	Q       string   `json:"q,omitempty"` // substring of any text attribute
+	Filters []Filter `json:"filters,omitempty"`
+	Order   []Order  `json:"order,omitempty"`
+}
+
+// Filter restricts one attribute.
+type Filter struct {
+	Attribute string    `json:"attribute"`
+	Match     Match     `json:"match,omitempty"`
+	Text      string    `json:"text,omitempty"`
+	From      time.Time `json:"from,omitzero"`  // inclusive
+	Until     time.Time `json:"until,omitzero"` // exclusive
+}
+
+// Match says where a text must occur.
+type Match int
+
+// The matches of a text.
+const (
+	Equal Match = iota
+	Prefix
+	Suffix
+	Contains
+)
+
+// Order sorts by one attribute.
+type Order struct {
+	Attribute  string `json:"attribute"`
+	Descending bool   `json:"descending,omitempty"`
+}
+
+// Page is a part of a collection. Size is the number of all its resources.
+type Page[T any] struct {
+	Offset int `json:"offset"`
+	Limit  int `json:"limit"`
+	Size   int `json:"size"`
+	Items  []T `json:"items"`
+}
+
+// First is the query of a collection's first page.
+func First() Query { return Query{Limit: DefaultLimit} }
+
+// Parse reads the query string of a collection's URL.
+func Parse(raw string, spec Spec) (Query, error) {
+	query := First()
+	seen := map[string]bool{}
+	for pair := range strings.SplitSeq(raw, "&") {
+		if pair == "" {
+			continue
+		}
+		rawName, rawValue, hasValue := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(rawName)
+		value, err2 := url.QueryUnescape(rawValue)
+		switch {
+		case err != nil || err2 != nil || name == "" || !utf8.ValidString(name) || !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+			return Query{}, apierr.MalformedQuery.Because("the query part %q is not of the form name=value", pair)
+		case !hasValue:
+			return Query{}, apierr.ParameterEmpty.Because("the query parameter %q needs a value", name)
+		case seen[name]:
+			return Query{}, apierr.ParameterRepeated.Because("the query parameter %q is given twice", name)
+		}
+		seen[name] = true
+		if err := query.take(name, value, spec); err != nil {
+			return Query{}, err
+		}
+	}
+	return query, nil
+}
+
+func (q *Query) take(name, value string, spec Spec) (err error) {
+	switch name {
+	case "offset":
+		q.Offset, err = number(name, value, 0)
+	case "limit":
+		q.Limit, err = number(name, value, 1)
+		q.Limit = min(q.Limit, MaxLimit)
+	case "q":
+		q.Q = value
+	case "orderBy":
+		q.Order, err = parseOrder(value, spec)
+	default:
+		var f Filter
+		f, err = parseFilter(name, value, spec)
+		q.Filters = append(q.Filters, f)
+	}
+	return err
+}
+
+func number(name, value string, least int) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < least {
+		return 0, apierr.ParameterInvalid.Because("%s must be a whole number of at least %d", name, least)
+	}
+	return n, nil
+}
+
+func parseOrder(value string, spec Spec) ([]Order, error) {
+	var order []Order
+	for statement := range strings.SplitSeq(value, ",") {
+		words := strings.Fields(statement)
+		if len(words) == 0 || len(words) > 2 {
+			return nil, apierr.OrderMalformed.Because("orderBy must be a list of <attribute> or <attribute> asc|desc, separated by commas")
+		}
+		o := Order{Attribute: words[0]}
+		if len(words) == 2 {
+			o.Descending = strings.EqualFold(words[1], "desc")
+			if !o.Descending && !strings.EqualFold(words[1], "asc") {
+				return nil, apierr.OrderMalformed.Because("%q is neither asc nor desc", words[1])
+			}
+		}
+		if attribute, ok := spec[o.Attribute]; !ok || attribute.NoSort {
+			return nil, apierr.OrderUnsupported.Because("the collection cannot be sorted by %q", o.Attribute)
+		}
+		if !slices.ContainsFunc(order, func(other Order) bool { return other.Attribute == o.Attribute }) {
+			order = append(order, o)
+		}
+	}
+	return order, nil
+}
+
+func parseFilter(name, value string, spec Spec) (Filter, error) {
+	attribute, ok := spec[name]
+	if !ok || attribute.NoFind {
+		return Filter{}, apierr.QueryUnsupported.Because("the collection cannot be searched by %q", name)
+	}
+	f := Filter{Attribute: name, Text: value}
+	switch attribute.Kind {
+	case Time:
+		var err error
+		f.Text = ""
+		f.From, f.Until, err = parsePeriod(value)
+		return f, err
+	case Enum:
+		f.Text = strings.ToUpper(value)
+		if !slices.Contains(attribute.Values, f.Text) {
+			return Filter{}, apierr.QueryUnsupported.Because("%s must be one of %v", name, attribute.Values)
+		}
+	default:
+		f.Text, f.Match = pattern(value)
+	}
+	return f, nil
+}
+
+// pattern takes a * from either end; one elsewhere is literal.
+func pattern(value string) (string, Match) {
+	text, suffix := strings.CutPrefix(value, "*")
+	text, prefix := strings.CutSuffix(text, "*")
+	switch {
+	case prefix && suffix:
+		return text, Contains
+	case prefix || value == "*":
+		return text, Prefix
+	case suffix:
+		return text, Suffix
+	}
+	return text, Equal
+}

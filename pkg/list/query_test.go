@@ -1,0 +1,118 @@
+package list
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+var spec = Spec{
+	"name":      {Column: "name", Folded: "name_folded"},
+	"status":    {Column: "status", Kind: Enum, Values: []string{"ENABLED", "DISABLED"}},
+	"createdAt": {Column: "created_at", Kind: Time},
+	"hidden":    {Column: "hidden", NoFind: true},
+	"unsorted":  {Column: "unsorted", NoSort: true},
+}
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		raw  string
+		want Query
+	}{
+		{"", Query{Limit: 25}},
+		{"offset=10&limit=40", Query{Offset: 10, Limit: 40}},
+		{"limit=1000", Query{Limit: 100}},
+		{"q=Jo+Doe", Query{Limit: 25, Q: "Jo Doe"}},
+		{"name=jo*", Query{Limit: 25, Filters: []Filter{{Attribute: "name", Text: "jo", Match: Prefix}}}},
+		{"name=*jo", Query{Limit: 25, Filters: []Filter{{Attribute: "name", Text: "jo", Match: Suffix}}}},
+		{"name=*j*o*", Query{Limit: 25, Filters: []Filter{{Attribute: "name", Text: "j*o", Match: Contains}}}},
+		{"name=%2Ajo&status=disabled", Query{Limit: 25, Filters: []Filter{{Attribute: "name", Text: "jo", Match: Suffix}, {Attribute: "status", Text: "DISABLED"}}}},
+		{"orderBy=name%20desc,createdAt", Query{Limit: 25, Order: []Order{{Attribute: "name", Descending: true}, {Attribute: "createdAt"}}}},
+		{"orderBy=name+ASC,name+desc", Query{Limit: 25, Order: []Order{{Attribute: "name"}}}},
+	} {
+		if got, err := Parse(c.raw, spec); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("Parse(%q) = %+v, %v; want %+v", c.raw, got, err, c.want)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for raw, want := range map[string]*apierr.Error{
+		"name=%zz":                         apierr.MalformedQuery,
+		"=x":                               apierr.MalformedQuery,
+		"name=%ff":                         apierr.MalformedQuery,
+		"name":                             apierr.ParameterEmpty,
+		"name=a&name=b":                    apierr.ParameterRepeated,
+		"limit=0":                          apierr.ParameterInvalid,
+		"limit=x":                          apierr.ParameterInvalid,
+		"offset=-1":                        apierr.ParameterInvalid,
+		"createdAt=tomorrow":               apierr.ParameterInvalid,
+		"createdAt=[2015,2014]":            apierr.RangeReversed,
+		"createdAt=[,]":                    apierr.ParameterInvalid,
+		"createdAt=[2015":                  apierr.ParameterInvalid,
+		"orderBy=":                         apierr.OrderMalformed,
+		"orderBy=name,":                    apierr.OrderMalformed,
+		"orderBy=name+sideways":            apierr.OrderMalformed,
+		"orderBy=nick":                     apierr.OrderUnsupported,
+		"orderBy=unsorted":                 apierr.OrderUnsupported,
+		"nick=x":                           apierr.QueryUnsupported,
+		"hidden=x":                         apierr.QueryUnsupported,
+		"status=PAUSED":                    apierr.QueryUnsupported,
+		"name%27%3B+DROP+TABLE+accounts=x": apierr.QueryUnsupported,
+	} {
+		if _, err := Parse(raw, spec); !errors.Is(err, want) {
+			t.Errorf("Parse(%q) = %v; want %v", raw, err, want)
+		}
+	}
+}
+
+func TestPeriods(t *testing.T) {
+	at := func(text string) time.Time {
+		if text == "" {
+			return time.Time{}
+		}
+		v, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for value, want := range map[string][2]string{
+		"2015":                     {"2015-01-01T00:00:00Z", "2016-01-01T00:00:00Z"},
+		"2015-01":                  {"2015-01-01T00:00:00Z", "2015-02-01T00:00:00Z"},
+		"2015-01-12T12":            {"2015-01-12T12:00:00Z", "2015-01-12T13:00:00Z"},
+		"2015-01-12T12:30:05.123Z": {"2015-01-12T12:30:05.123Z", "2015-01-12T12:30:05.124Z"},
+		"[2015-01-12]":             {"2015-01-12T00:00:00Z", "2015-01-13T00:00:00Z"},
+		"[2012,2015]":              {"2012-01-01T00:00:00Z", "2016-01-01T00:00:00Z"},
+		"(2012, 2015)":             {"2013-01-01T00:00:00Z", "2015-01-01T00:00:00Z"},
+		"[2012-05,]":               {"2012-05-01T00:00:00Z", ""},
+		"(,2015-01-14)":            {"", "2015-01-14T00:00:00Z"},
+		"[2015-01-12T12:30:05Z,2015-01-12T12:31]": {"2015-01-12T12:30:05Z", "2015-01-12T12:32:00Z"},
+	} {
+		from, until, err := parsePeriod(value)
+		if err != nil || !from.Equal(at(want[0])) || !until.Equal(at(want[1])) {
+			t.Errorf("parsePeriod(%q) = %v, %v, %v; want %v", value, from, until, err, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"q=a&limit=3", "name=*a*", "createdAt=[2014,2015)", "orderBy=name+desc", "%00=%ff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		query, err := Parse(raw, spec)
+		if err != nil {
+			if apierr.From(err).Status != 400 {
+				t.Fatalf("Parse(%q) = %v, which is no answer to a client", raw, err)
+			}
+			return
+		}
+		if query.Limit < 1 || query.Limit > MaxLimit || query.Offset < 0 {
+			t.Fatalf("Parse(%q) = %+v", raw, query)
+		}
+	})
+}

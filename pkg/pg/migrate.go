@@ -1,0 +1,121 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+)
+
+// migrate brings the service's schema up to date and gives the role that owns
+// it: doorward_<schema>, made on the first start where the login may make
+// roles. Where it may not, the login is the service's own and owns the schema
+// itself: the role is empty. Replicas that start together wait for each other.
+func migrate(ctx context.Context, cfg Config) (role string, err error) {
+	config, err := pgx.ParseConfig(cfg.URL.Reveal())
+	if err != nil {
+		return "", errors.New("DATABASE_URL is not a PostgreSQL connection string, such as postgres://user:password@host/database")
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return "", Error(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", lockKey("migrate", cfg.Schema)); err != nil {
+		return "", Error(err)
+	}
+	role, err = ensureSchema(ctx, conn, cfg.Schema)
+	if err != nil {
+		return "", err
+	}
+	if len(cfg.Migrations) == 0 {
+		return role, nil
+	}
+	config.RuntimeParams["search_path"] = cfg.Schema
+	if role != "" {
+		config.RuntimeParams["role"] = role
+	}
+	db := stdlib.OpenDB(*config)
+	defer func() { _ = db.Close() }()
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, folders(cfg.Migrations), goose.WithAllowOutofOrder(true), goose.WithTableName("migrations"))
+	if err != nil {
+		return "", err
+	}
+	_, err = provider.Up(ctx)
+	return role, err
+}
+
+func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role string, err error) {
+	role = "doorward_" + schema
+	name, owner := pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()
+	var known, mayCreate bool
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1),
+		(SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user)`, role).Scan(&known, &mayCreate)
+	if err != nil {
+		return "", Error(err)
+	}
+	switch {
+	case known:
+	case mayCreate:
+		if err := tolerate(conn.Exec(ctx, "CREATE ROLE "+owner+" NOLOGIN")); err != nil {
+			return "", err
+		}
+		if _, err := conn.Exec(ctx, "GRANT "+owner+" TO CURRENT_USER"); err != nil {
+			return "", Error(err)
+		}
+	default:
+		role, owner = "", "CURRENT_USER"
+	}
+	if err := tolerate(conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name+" AUTHORIZATION "+owner)); err != nil {
+		return "", fmt.Errorf("create the schema %q: %w", schema, err)
+	}
+	return role, nil
+}
+
+// tolerate ignores that another database of the same server made the object
+// between the question and the statement.
+func tolerate(_ pgconn.CommandTag, err error) error {
+	var failure *pgconn.PgError
+	if errors.As(err, &failure) && (failure.Code == "42710" || failure.Code == "23505" || failure.Code == "42P06") {
+		return nil
+	}
+	return Error(err)
+}
+
+// folders lays the files of several folders beside each other.
+type folders []fs.FS
+
+// Open opens the file in the first folder that has it.
+func (f folders) Open(name string) (fs.File, error) {
+	for _, folder := range f {
+		if file, err := folder.Open(name); !errors.Is(err, fs.ErrNotExist) {
+			return file, err
+		}
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// Glob lists the files of every folder.
+func (f folders) Glob(pattern string) (names []string, err error) {
+	for _, folder := range f {
+		found, err := fs.Glob(folder, pattern)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, found...)
+	}
+	return names, nil
+}
+
+// lockKey names an advisory lock of the product.
+func lockKey(purpose, name string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("doorward/" + purpose + "/" + name))
+	return int64(h.Sum64())
+}

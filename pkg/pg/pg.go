@@ -1,0 +1,218 @@
+// Package pg opens a service's part of PostgreSQL and runs its queries. One
+// service owns one schema under one role; queries of its store go through One,
+// All and Exec, which turn the driver's errors into those of the catalogue.
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/exaring/otelpgx"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/telemetry"
+)
+
+// Config says where a service's data is.
+type Config struct {
+	URL        secure.Secret // connection string, as libpq reads it
+	Schema     string        // the service's name
+	MaxConns   int32         // size of the pool; 0 means 8
+	Migrations []fs.FS       // numbered SQL files of goose
+}
+
+// DB is a pool of connections that see one service's schema.
+type DB struct {
+	*pgxpool.Pool
+	url secure.Secret
+}
+
+// Open migrates the service's schema and connects to it.
+func Open(ctx context.Context, cfg Config) (*DB, error) {
+	role, err := migrate(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the schema %q: %w", cfg.Schema, err)
+	}
+	pool, err := pgxpool.ParseConfig(cfg.URL.Reveal())
+	if err != nil {
+		return nil, errors.New("DATABASE_URL is not a PostgreSQL connection string, such as postgres://user:password@host/database")
+	}
+	if pool.MaxConns = cfg.MaxConns; pool.MaxConns == 0 {
+		pool.MaxConns = 8
+	}
+	pool.MaxConnIdleTime = time.Minute
+	params := pool.ConnConfig.RuntimeParams
+	params["search_path"] = cfg.Schema
+	params["application_name"] = "doorward-" + cfg.Schema
+	if role != "" {
+		params["role"] = role
+	}
+	if telemetry.Recording() {
+		pool.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTrimSQLInSpanName())
+	}
+	db, err := pgxpool.NewWithConfig(ctx, pool)
+	if err != nil {
+		return nil, fmt.Errorf("connect to PostgreSQL: %w", Error(err))
+	}
+	return &DB{Pool: db, url: cfg.URL}, nil
+}
+
+// Querier is a pool or a transaction.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// One reads the single row of a query into a struct by the names of its
+// columns. No row is apierr.NotFound.
+func One[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		var none T
+		return none, Error(err)
+	}
+	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
+	return v, Error(err)
+}
+
+// Value reads the single value of a query. No row is apierr.NotFound.
+func Value[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		var none T
+		return none, Error(err)
+	}
+	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
+	return v, Error(err)
+}
+
+// All reads the rows of a query into structs by the names of its columns.
+func All[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, Error(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	return list, Error(err)
+}
+
+// Exec runs a statement and gives the number of rows that it changed.
+func Exec(ctx context.Context, q Querier, sql string, args ...any) (int64, error) {
+	tag, err := q.Exec(ctx, sql, args...)
+	return tag.RowsAffected(), Error(err)
+}
+
+// MustChange runs a statement that has to change a row: none is
+// apierr.NotFound.
+func MustChange(ctx context.Context, q Querier, sql string, args ...any) error {
+	n, err := Exec(ctx, q, sql, args...)
+	if err == nil && n == 0 {
+		return apierr.NotFound
+	}
+	return err
+}
+
+// InTx runs fn in a transaction and commits what it did unless it fails. A
+// transaction that the database gave up in favour of another is run again.
+func (db *DB) InTx(ctx context.Context, fn func(pgx.Tx) error) error {
+	for attempt := 0; ; attempt++ {
+		tx, err := db.begin(ctx)
+		if err != nil {
+			return Error(err)
+		}
+		err = inTx(ctx, tx, fn)
+		var failure *pgconn.PgError
+		if attempt < 3 && errors.As(err, &failure) && (failure.Code == "40001" || failure.Code == "40P01") {
+			continue
+		}
+		return Error(err)
+	}
+}
+
+// begin opens a transaction. A pooled connection may have broken since it was
+// last used, as all do when the database restarts; then nothing has happened
+// yet, and the next connection is tried, at last a new one.
+func (db *DB) begin(ctx context.Context) (pgx.Tx, error) {
+	for attempt := int32(0); ; attempt++ {
+		tx, err := db.Begin(ctx)
+		if err == nil || ctx.Err() != nil || attempt > db.Config().MaxConns || !errors.Is(Error(err), apierr.Unavailable) {
+			return tx, err
+		}
+		var fresh *pgconn.ConnectError
+		if errors.As(err, &fresh) {
+			return nil, err // the database itself is away
+		}
+	}
+}
+
+func inTx(ctx context.Context, tx pgx.Tx, fn func(pgx.Tx) error) error {
+	// After a commit this does nothing; after a panic it frees the connection.
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// Ping is the readiness check.
+func (db *DB) Ping(ctx context.Context) error { return Error(db.Pool.Ping(ctx)) }
+
+// Stop closes the pool once its queries are done.
+func (db *DB) Stop(context.Context) error {
+	db.Close()
+	return nil
+}
+
+// Error gives what a failure of the database means to the caller: no row is
+// NotFound, a unique value that is taken is Exists, a database that cannot be
+// reached is Unavailable. Other errors stay as they are.
+func Error(err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *apierr.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		return apierr.NotFound
+	}
+	var failure *pgconn.PgError
+	if errors.As(err, &failure) {
+		switch {
+		case failure.Code == "23505":
+			return fmt.Errorf("%w (%w)", apierr.Exists, err)
+		case strings.HasPrefix(failure.Code, "08"), strings.HasPrefix(failure.Code, "57P"), failure.Code == "53300":
+			return away(err)
+		}
+		return err
+	}
+	var network net.Error
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err) || isClosed(err) {
+		return away(err)
+	}
+	return err
+}
+
+// away keeps the cause in the log and tells the client to come back.
+func away(err error) error {
+	return fmt.Errorf("%w (%w)", apierr.Unavailable.Because("the database cannot be reached; repeat the request later").After(time.Second), err)
+}
+
+// isClosed recognises the driver's untyped errors for a connection that broke
+// between two messages.
+func isClosed(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "conn closed") || strings.Contains(text, "unexpected EOF") || strings.Contains(text, "closed pool")
+}

@@ -1,0 +1,162 @@
+package pg_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+var notes = fstest.MapFS{"20260101000001_notes.sql": {Data: []byte(`-- +goose Up
+CREATE TABLE notes (tenant_id uuid NOT NULL, id uuid NOT NULL, text text NOT NULL, PRIMARY KEY (tenant_id, id), UNIQUE (tenant_id, text));`)}}
+
+type note struct {
+	TenantID id.ID
+	ID       id.ID
+	Text     string
+}
+
+func config(url string) pg.Config {
+	return pg.Config{URL: secure.Secret(url), Schema: "notes", Migrations: []fs.FS{notes}}
+}
+
+func open(t *testing.T) (*pg.DB, string) {
+	t.Helper()
+	url := pgtest.New(t, nil)
+	db, err := pg.Open(t.Context(), config(url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db, url
+}
+
+func TestRowsAreReadByTheNamesOfTheirColumns(t *testing.T) {
+	db, _ := open(t)
+	want := note{id.New(time.Now()), id.New(time.Now()), "hello"}
+	if _, err := pg.Exec(t.Context(), db, `INSERT INTO notes (tenant_id, id, text) VALUES ($1, $2, $3)`, want.TenantID, want.ID, want.Text); err != nil {
+		t.Fatal(err)
+	}
+	got, err := pg.One[note](t.Context(), db, `SELECT text, id, tenant_id FROM notes WHERE id = $1`, want.ID)
+	if err != nil || got != want {
+		t.Fatalf("One = %+v, %v; want %+v", got, err, want)
+	}
+	if all, err := pg.All[note](t.Context(), db, `SELECT text, id, tenant_id FROM notes`); err != nil || len(all) != 1 || all[0] != want {
+		t.Fatalf("All = %+v, %v", all, err)
+	}
+}
+
+func TestErrorsAreThoseOfTheCatalogue(t *testing.T) {
+	db, url := open(t)
+	ctx := t.Context()
+	if _, err := pg.One[note](ctx, db, `SELECT tenant_id, id, text FROM notes`); !errors.Is(err, apierr.NotFound) {
+		t.Errorf("no row is %v", err)
+	}
+	if err := pg.MustChange(ctx, db, `DELETE FROM notes`); !errors.Is(err, apierr.NotFound) {
+		t.Errorf("no change is %v", err)
+	}
+	same := id.New(time.Unix(1, 0))
+	insert := func() error {
+		_, err := pg.Exec(ctx, db, `INSERT INTO notes (tenant_id, id, text) VALUES ($1, $1, 'a')`, same)
+		return err
+	}
+	if err := insert(); err != nil {
+		t.Fatal(err)
+	}
+	if err := insert(); !errors.Is(err, apierr.Exists) {
+		t.Errorf("a taken value is %v", err)
+	}
+	back := pgtest.Outage(t, url)
+	if _, err := pg.Value[int](ctx, db, `SELECT 1`); !errors.Is(err, apierr.Unavailable) {
+		t.Errorf("an outage is %v", err)
+	}
+	back()
+	if n, err := pg.Value[int](ctx, db, `SELECT 1`); err != nil || n != 1 {
+		t.Errorf("after the outage: %v", err)
+	}
+	short, cancel := context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	if _, err := pg.Value[string](short, db, `SELECT pg_sleep(5)::text`); !errors.Is(err, apierr.Unavailable) {
+		t.Errorf("a query that takes too long is %v", err)
+	}
+}
+
+func TestAServiceOwnsItsSchemaUnderItsRole(t *testing.T) {
+	db, url := open(t)
+	who, err := pg.Value[string](t.Context(), db, `SELECT current_user || '/' || current_schema()`)
+	if err != nil || who != "doorward_notes/notes" {
+		t.Fatalf("a query runs as %q, %v", who, err)
+	}
+	other, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := pg.Exec(t.Context(), other, `SELECT 1 FROM notes.notes`); err == nil {
+		t.Fatal("another service reads the schema")
+	}
+}
+
+func TestReplicasThatStartTogetherMigrateOnce(t *testing.T) {
+	url := pgtest.New(t, nil)
+	var group sync.WaitGroup
+	errs := make(chan error, 8)
+	for range cap(errs) {
+		group.Go(func() {
+			db, err := pg.Open(t.Context(), config(url))
+			if err == nil {
+				db.Close()
+			}
+			errs <- err
+		})
+	}
+	group.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestATransactionThatLostIsRunAgain(t *testing.T) {
+	db, _ := open(t)
+	ctx := t.Context()
+	tenant := id.New(time.Now())
+	if _, err := pg.Exec(ctx, db, `INSERT INTO notes (tenant_id, id, text) VALUES ($1, $1, '0')`, tenant); err != nil {
+		t.Fatal(err)
+	}
+	const writers = 4
+	var group sync.WaitGroup
+	for range writers {
+		group.Go(func() {
+			err := db.InTx(ctx, func(tx pgx.Tx) error {
+				if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`); err != nil {
+					return err
+				}
+				_, err := pg.Exec(ctx, tx, `UPDATE notes SET text = (text::int + 1)::text WHERE tenant_id = $1`, tenant)
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if n, err := pg.Value[string](ctx, db, `SELECT text FROM notes WHERE tenant_id = $1`, tenant); err != nil || n != "4" {
+		t.Fatalf("the row counts %s, %v; want 4", n, err)
+	}
+}

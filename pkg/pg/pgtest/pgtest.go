@@ -1,0 +1,148 @@
+// Package pgtest gives each test a database of its own on a real PostgreSQL.
+//
+//	func TestMain(m *testing.M) { pgtest.Main(m) }
+//
+//	url := pgtest.New(t, store.Migrate)
+//
+// A test binary starts one private server when its first test asks for a
+// database, runs the migrations once into a template, and copies that for every
+// test. Where TEST_DATABASE_URL is set, a role that may create databases on that
+// server, it is used instead. server.go has the server's life, and package
+// private the server.
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// patience bounds every single step, so that a test fails instead of hanging.
+const patience = time.Minute
+
+// Migrate brings the empty database at the url to the schema under test. It
+// closes its connections before it returns.
+type Migrate func(ctx context.Context, url string) error
+
+// New returns the address of a database that only this test uses and that is
+// dropped when it ends. Tests that hand in the same function share its one run;
+// so it must be a plain function, not one that remembers different things each
+// time. With nil the database is empty.
+func New(t testing.TB, migrate Migrate) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := running(ctx)
+	if err != nil {
+		t.Fatalf("start PostgreSQL for tests: %v", err)
+	}
+	template, err := s.template(ctx, migrate)
+	if err != nil {
+		t.Fatalf("migrate the template database: %v", err)
+	}
+	name := newName()
+	if err := s.exec(ctx, `CREATE DATABASE `+name+` TEMPLATE `+template+s.strategy); err != nil {
+		t.Fatalf("create a database for the test: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := s.exec(ctx, `DROP DATABASE `+name+` WITH (FORCE)`); err != nil {
+			t.Errorf("drop the test's database: %v", err)
+		}
+	})
+	return s.url(name)
+}
+
+// CutConnections ends all connections to the test's database, in the middle of
+// whatever they do, as a crash of the database would. New ones are welcome.
+func CutConnections(t testing.TB, url string) {
+	t.Helper()
+	administer(t, func(ctx context.Context, s *server) error { return s.cut(ctx, nameIn(t, url)) })
+}
+
+// Outage makes the test's database unreachable, cutting its connections, until
+// end is called. Tests beside it notice nothing.
+func Outage(t testing.TB, url string) (end func()) {
+	t.Helper()
+	name := nameIn(t, url)
+	administer(t, func(ctx context.Context, s *server) error {
+		if err := s.exec(ctx, `ALTER DATABASE `+name+` ALLOW_CONNECTIONS false`); err != nil {
+			return err
+		}
+		return s.cut(ctx, name)
+	})
+	return func() {
+		t.Helper()
+		administer(t, func(ctx context.Context, s *server) error {
+			return s.exec(ctx, `ALTER DATABASE `+name+` ALLOW_CONNECTIONS true`)
+		})
+	}
+}
+
+func administer(t testing.TB, do func(context.Context, *server) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := running(ctx)
+	if err == nil {
+		err = do(ctx, s)
+	}
+	if err != nil {
+		t.Fatalf("administer the test's database: %v", err)
+	}
+}
+
+func nameIn(t testing.TB, url string) string {
+	t.Helper()
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(config.Database, prefix) {
+		t.Fatalf("%s is not a database of this package", config.Database)
+	}
+	return config.Database
+}
+
+// prefix marks what this package may drop. The rest of a name is random, because
+// test binaries share the server of TEST_DATABASE_URL.
+const prefix = "doorward_test_"
+
+func newName() string { return prefix + strings.ToLower(rand.Text()[:16]) }
+
+// template returns the name of the database that the function migrated, and
+// migrates it the first time.
+func (s *server) template(ctx context.Context, migrate Migrate) (string, error) {
+	if migrate == nil {
+		return "template1", nil
+	}
+	s.templating.Lock()
+	defer s.templating.Unlock()
+	key := reflect.ValueOf(migrate).Pointer()
+	if name, made := s.templates[key]; made {
+		return name, nil
+	}
+	name := newName()
+	if err := s.exec(ctx, `CREATE DATABASE `+name); err != nil {
+		return "", err
+	}
+	if err := migrate(ctx, s.url(name)); err != nil {
+		return "", err
+	}
+	// A template is copied only while nobody is in it.
+	if err := s.exec(ctx, `ALTER DATABASE `+name+` ALLOW_CONNECTIONS false`); err != nil {
+		return "", err
+	}
+	if err := s.cut(ctx, name); err != nil {
+		return "", fmt.Errorf("close the template: %w", err)
+	}
+	s.templates[key] = name
+	return name, nil
+}

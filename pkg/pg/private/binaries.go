@@ -1,0 +1,130 @@
+package private
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// oldest is the first major version that has all we use: DROP DATABASE … WITH
+// (FORCE) came with it.
+const oldest = 13
+
+// folders hold the binaries that distributions keep off the PATH, one folder
+// for each major version.
+var folders = []string{
+	"/usr/lib/postgresql/*/bin",
+	"/usr/pgsql-*/bin",
+	"/opt/homebrew/opt/postgresql*/bin",
+	"/usr/local/opt/postgresql*/bin",
+}
+
+// ErrNotFound is returned when the machine has no PostgreSQL server that will do.
+var ErrNotFound = fmt.Errorf("no PostgreSQL server of version %d or newer found on the PATH or in the usual folders; "+
+	"install one with `make setup` (or: apt-get install postgresql)", oldest)
+
+type binaries struct {
+	dir   string
+	major int
+}
+
+// Find returns the folder of initdb and postgres: the setting if there is one,
+// else the PATH's, else the newest in the folders of the known distributions.
+func Find(setting string) (bin string, err error) { return binariesFor(setting, 0) }
+
+// binariesFor returns what Find does, but of the wanted major version unless
+// that is 0, because a cluster can be run only by the version that made it.
+func binariesFor(setting string, wanted int) (string, error) {
+	if setting != "" {
+		found, err := inspect(setting, nil)
+		if err != nil {
+			return "", fmt.Errorf("the folder of PostgreSQL's programs is set to %s: %w", setting, err)
+		}
+		if wanted != 0 && found.major != wanted {
+			return "", fmt.Errorf("the cluster was made by PostgreSQL %d, but %s holds version %d", wanted, setting, found.major)
+		}
+		return found.dir, nil
+	}
+	all := installed()
+	if len(all) == 0 {
+		return "", ErrNotFound
+	}
+	if wanted == 0 {
+		return all[0].dir, nil
+	}
+	for _, found := range all {
+		if found.major == wanted {
+			return found.dir, nil
+		}
+	}
+	return "", fmt.Errorf("the cluster was made by PostgreSQL %d, which is no longer installed; "+
+		"install it with: apt-get install postgresql-%d", wanted, wanted)
+}
+
+// installed lists what the machine has, the PATH's first, then the newest first.
+func installed() []binaries {
+	var all []binaries
+	for _, pattern := range folders {
+		dirs, _ := filepath.Glob(pattern) // the only error is a bad pattern
+		for _, dir := range dirs {
+			if found, err := inspect(dir, versionedFolder.FindStringSubmatch(dir)); err == nil {
+				all = append(all, found)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b binaries) int { return b.major - a.major })
+	if program, err := exec.LookPath("initdb"); err == nil {
+		if resolved, err := filepath.EvalSymlinks(program); err == nil {
+			program = resolved
+		}
+		if found, err := inspect(filepath.Dir(program), nil); err == nil {
+			all = slices.Insert(all, 0, found)
+		}
+	}
+	return all
+}
+
+var (
+	majorVersion    = regexp.MustCompile(`\d+`)
+	versionedFolder = regexp.MustCompile(`(?:postgresql[/@]|pgsql-)(\d+)`)
+)
+
+// inspect returns the version of the programs in a folder, or why they will not
+// do. It asks initdb, which takes a third of a warm start, unless the folder's
+// name told.
+func inspect(dir string, told []string) (binaries, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return binaries{}, err
+	}
+	for _, program := range []string{"initdb", "postgres"} {
+		if info, err := os.Stat(filepath.Join(dir, program)); err != nil {
+			return binaries{}, err
+		} else if info.Mode()&0o111 == 0 {
+			return binaries{}, fmt.Errorf("%s is not a program", program)
+		}
+	}
+	var version string
+	if len(told) == 2 {
+		version = told[1]
+	} else {
+		says, err := exec.Command(filepath.Join(dir, "initdb"), "--version").Output()
+		if err != nil {
+			return binaries{}, fmt.Errorf("ask initdb for its version: %w", err)
+		}
+		version = majorVersion.FindString(string(says))
+	}
+	major, err := strconv.Atoi(version)
+	if err != nil {
+		return binaries{}, errors.New("initdb does not tell its version")
+	}
+	if major < oldest {
+		return binaries{}, fmt.Errorf("PostgreSQL %d is too old: %d or newer is needed", major, oldest)
+	}
+	return binaries{dir: dir, major: major}, nil
+}

@@ -1,0 +1,32 @@
+package private
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// attributes make a child that gets a signal when this process dies.
+func attributes(credential *syscall.Credential, death syscall.Signal) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: death, Credential: credential}
+}
+
+// residents lists the processes of a server on the data folder: the postmaster
+// and all its children have it as their working directory.
+func residents(data string, _ int) []int {
+	var found []int
+	entries, _ := filepath.Glob("/proc/[0-9]*/cwd") // the only error is a bad pattern
+	for _, entry := range entries {
+		if dir, err := os.Readlink(entry); err != nil || dir != data {
+			continue
+		}
+		process := filepath.Dir(entry)
+		if name, err := os.ReadFile(filepath.Join(process, "comm")); err != nil || string(name) != "postgres\n" {
+			continue // somebody's shell
+		}
+		pid, _ := strconv.Atoi(filepath.Base(process))
+		found = append(found, pid)
+	}
+	return found
+}

@@ -1,0 +1,98 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"mime"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// MIME is the content type of every JSON answer.
+const MIME = "application/json;charset=UTF-8"
+
+// Body reads a JSON body into the members of in. View is the type that renders
+// the resource: its other members are read-only and ignored when they are sent
+// back, and a member that neither has is refused (resolutions, section 0.3).
+func Body[View any](c *fiber.Ctx, in any) error {
+	if err := wantType(c, fiber.MIMEApplicationJSON); err != nil {
+		return err
+	}
+	var view View
+	return field.Decode(c.Body(), in, view)
+}
+
+// OptionalBody is Body for a request that may come without one.
+func OptionalBody[View any](c *fiber.Ctx, in any) error {
+	if len(bytes.TrimSpace(c.Body())) == 0 {
+		return nil
+	}
+	return Body[View](c, in)
+}
+
+// wantType checks the content type of a body and that it is UTF-8.
+func wantType(c *fiber.Ctx, want string) error {
+	kind, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
+	if err != nil || kind != want {
+		return apierr.ContentType.Because("send the body as Content-Type: %s", want)
+	}
+	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return apierr.Encoding.Because("the charset %q is not supported; send UTF-8", charset)
+	}
+	return nil
+}
+
+// ID reads the id in a path. Text that is no id names no resource: 404.
+func ID(c *fiber.Ctx, name string) (id.ID, error) {
+	v, err := id.Parse(c.Params(name))
+	if err != nil {
+		return id.ID{}, apierr.NotFound
+	}
+	return v, nil
+}
+
+// OK answers 200 with a resource.
+func OK(c *fiber.Ctx, view any) error { return send(c, fiber.StatusOK, view) }
+
+// Updated answers 200 with a resource and its address.
+func Updated(c *fiber.Ctx, href string, view any) error {
+	c.Set(fiber.HeaderLocation, href)
+	return send(c, fiber.StatusOK, view)
+}
+
+// Created answers 201 with a resource and its address.
+func Created(c *fiber.Ctx, href string, view any) error {
+	c.Set(fiber.HeaderLocation, href)
+	return send(c, fiber.StatusCreated, view)
+}
+
+// NoContent answers 204.
+func NoContent(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNoContent) }
+
+// Redirect answers 302 without a body. The query of the request goes along.
+func Redirect(c *fiber.Ctx, href string) error {
+	if query := c.Request().URI().QueryString(); len(query) > 0 {
+		href += "?" + string(query)
+	}
+	c.Set(fiber.HeaderLocation, href)
+	c.Status(fiber.StatusFound)
+	return nil
+}
+
+func send(c *fiber.Ctx, status int, view any) error {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(view); err != nil {
+		return err
+	}
+	c.Status(status)
+	c.Set(fiber.HeaderContentType, MIME)
+	c.Set(fiber.HeaderCacheControl, "no-cache")
+	return c.Send(bytes.TrimRight(body.Bytes(), "\n"))
+}

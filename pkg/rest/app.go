@@ -1,0 +1,218 @@
+// Package rest is what every HTTP application of the product has in common:
+// the Fiber app with its error handler and its caller (app.go), bodies and
+// answers (answer.go), and pages of collections (page.go).
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rpc"
+	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/telemetry"
+)
+
+// MaxBody is the largest body of any request: 10 MiB of customData must fit
+// into an account (resolutions, section 13.2).
+const MaxBody = 12 << 20
+
+// patience bounds the work on one request. A client that leaves does not cancel
+// it (fasthttp cannot tell), this does.
+const patience = 15 * time.Second
+
+// NewFiber makes the Fiber app of a process. Immutable keeps strings valid
+// after the handler returned; the read buffer fits the longest URL and header
+// that the interface allows.
+func NewFiber(fail fiber.ErrorHandler) *fiber.App {
+	return fiber.New(fiber.Config{
+		Immutable: true, CaseSensitive: true, StrictRouting: false, UnescapePath: false,
+		ReadBufferSize: 40 << 10, BodyLimit: MaxBody, IdleTimeout: time.Minute, ReadTimeout: time.Minute,
+		DisableStartupMessage: true, ErrorHandler: fail,
+		RequestMethods: []string{fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions},
+	})
+}
+
+// Config describes the HTTP application of one service.
+type Config struct {
+	Service string
+	Base    href.Base
+	Signer  *caller.Signer
+}
+
+// New makes the HTTP application of a service: it refuses a request without a
+// valid Caller, continues its trace, bounds its time, counts it, and turns
+// errors into answers.
+func New(cfg Config) *fiber.App {
+	app := NewFiber(func(c *fiber.Ctx, err error) error {
+		if strings.HasPrefix(c.Path(), rpc.Prefix) {
+			return c.JSON(refuse(c, err))
+		}
+		return Fail(c, cfg.Base, err)
+	})
+	app.Use(Observe(cfg.Service))
+	app.Use(func(c *fiber.Ctx) error {
+		who, err := cfg.Signer.Verify(c.Get(caller.Header))
+		if err != nil {
+			return apierr.Forbidden.Because("this address is for the gateway; send requests there")
+		}
+		if who.Tenant.IsZero() && strings.HasPrefix(c.Path(), "/v1/") {
+			return apierr.Forbidden.Because("a request to the management API needs a tenant")
+		}
+		ctx, cancel := context.WithTimeout(caller.Into(c.UserContext(), who), patience)
+		defer cancel()
+		c.SetUserContext(ctx)
+		return recovered(c)
+	})
+	return app
+}
+
+// recovered turns a panic of a handler into an error.
+func recovered(c *fiber.Ctx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return c.Next()
+}
+
+// Caller gives who asks.
+func Caller(c *fiber.Ctx) caller.Caller { return caller.From(c.UserContext()) }
+
+// Observe traces and counts the requests of a process. The error of a request
+// is answered here, so that its status is known.
+func Observe(service string) fiber.Handler {
+	duration, err := otel.Meter(service).Float64Histogram("doorward_"+service+"_request_duration_seconds",
+		metric.WithDescription("time to answer a request"), metric.WithUnit("s"),
+		metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10))
+	if err != nil {
+		otel.Handle(err)
+	}
+	var series sync.Map // label → metric.MeasurementOption
+	return func(c *fiber.Ctx) error {
+		started := time.Now()
+		ctx := rpc.Traced(c.UserContext(), &c.Request().Header)
+		ctx, span := telemetry.Tracer().Start(ctx, service, trace.WithSpanKind(trace.SpanKindServer))
+		defer span.End()
+		c.SetUserContext(ctx)
+		if err := recovered(c); err != nil {
+			if err := c.App().ErrorHandler(c, err); err != nil {
+				return err
+			}
+		}
+		route, method, status := Route(c), utils.CopyString(c.Method()), c.Response().StatusCode()
+		label := method + " " + route + " " + strconv.Itoa(status)
+		option, ok := series.Load(label)
+		if !ok {
+			option = metric.WithAttributeSet(attribute.NewSet(
+				attribute.String("method", method), attribute.String("route", route), attribute.Int("status", status)))
+			series.Store(label, option)
+		}
+		duration.Record(ctx, time.Since(started).Seconds(), option.(metric.MeasurementOption))
+		if span.IsRecording() {
+			span.SetName(service + " " + method + " " + route)
+			span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route), attribute.Int("http.response.status_code", status))
+			if status >= 500 {
+				span.SetStatus(codes.Error, "")
+			}
+		}
+		return nil
+	}
+}
+
+type routeKey struct{}
+
+// SetRoute names the route of a request where Fiber's own does not: the
+// gateway routes by its table.
+func SetRoute(c *fiber.Ctx, route string) { c.Locals(routeKey{}, route) }
+
+// Route gives the pattern that the request matched, never its path: a label
+// has no id in it.
+func Route(c *fiber.Ctx) string {
+	if route, ok := c.Locals(routeKey{}).(string); ok {
+		return route
+	}
+	if route := c.Route().Path; route != "/" {
+		return route
+	}
+	return "none"
+}
+
+// Fail answers a request with an error.
+func Fail(c *fiber.Ctx, base href.Base, err error) error {
+	refusal := refuse(c, err)
+	c.Set(fiber.HeaderContentType, MIME)
+	return c.Send(refusal.Body(base.Host()+"/errors/"+strconv.Itoa(refusal.Code), caller.From(c.UserContext()).RequestID))
+}
+
+// refuse finds what to say of an error, sets the status and the headers that
+// go with it, and logs it when it is a fault of ours. It is the only place that
+// does either.
+func refuse(c *fiber.Ctx, err error) *apierr.Error {
+	refusal := refusalOf(c, err)
+	if refusal.Status >= 500 {
+		slog.ErrorContext(c.UserContext(), "a request failed", "method", c.Method(), "route", Route(c), "status", refusal.Status, "error", err.Error())
+	}
+	if refusal.RetryAfter > 0 {
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((refusal.RetryAfter+time.Second-1)/time.Second)))
+	}
+	if refusal.Allow != "" {
+		c.Set(fiber.HeaderAllow, refusal.Allow)
+	}
+	c.Status(refusal.Status)
+	return refusal
+}
+
+// refusalOf finds the error of the catalogue for an error of a handler or of
+// Fiber.
+func refusalOf(c *fiber.Ctx, err error) *apierr.Error {
+	var own *fiber.Error
+	if !errors.As(err, &own) {
+		return apierr.From(err)
+	}
+	switch own.Code {
+	case fiber.StatusNotFound:
+		return apierr.NotFound
+	case fiber.StatusMethodNotAllowed:
+		refusal := *apierr.MethodNotAllowed.Because("%s is not offered here", c.Method())
+		refusal.Allow = c.GetRespHeader(fiber.HeaderAllow)
+		return &refusal
+	case fiber.StatusRequestEntityTooLarge:
+		return apierr.TooLarge.Because("the body is larger than %d bytes", MaxBody)
+	case fiber.StatusRequestHeaderFieldsTooLarge, fiber.StatusRequestURITooLong:
+		return apierr.TooLarge.Because("the URL or a header is too long")
+	}
+	if own.Code < 500 {
+		return apierr.BadRequest.Because("%s", own.Message)
+	}
+	return apierr.Internal
+}
+
+// Serve runs an app on a listener as a part of a process.
+func Serve(p *run.Process, name string, app *fiber.App, listener net.Listener) {
+	p.Go(name, func(context.Context) error { return app.Listener(listener) })
+	p.OnClose(name, func(ctx context.Context) error {
+		err := app.ShutdownWithContext(ctx)
+		_ = listener.Close() // also when the app had not begun to serve yet
+		return err
+	})
+}

@@ -1,0 +1,201 @@
+// Package resttest speaks to a service's HTTP application in tests, as the
+// gateway would, and compares answers with golden files.
+//
+//	client := resttest.New(t, app, signer, caller.Caller{Tenant: tenant})
+//	client.Post("/v1/directories", `{"name":"Staff"}`).Want(201).Golden("directory_created")
+//
+// A golden file holds status, Location and body. Ids, times and tokens differ
+// from run to run and are written as <id 1>, <time>, <token>. Rewrite the files
+// with: go test ./... -update
+package resttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/caller"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// Client sends requests to one app on behalf of one caller.
+type Client struct {
+	t      testing.TB
+	app    *fiber.App
+	signer *caller.Signer
+	who    caller.Caller
+}
+
+// New makes a client.
+func New(t testing.TB, app *fiber.App, signer *caller.Signer, who caller.Caller) *Client {
+	return &Client{t, app, signer, who}
+}
+
+// As gives a client of the same app for another caller.
+func (c *Client) As(who caller.Caller) *Client { return &Client{c.t, c.app, c.signer, who} }
+
+// Answer is what came back.
+type Answer struct {
+	t      testing.TB
+	what   string
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Get sends a GET.
+func (c *Client) Get(path string) Answer { return c.Send(http.MethodGet, path, "", "") }
+
+// Delete sends a DELETE.
+func (c *Client) Delete(path string) Answer { return c.Send(http.MethodDelete, path, "", "") }
+
+// Post sends a JSON body.
+func (c *Client) Post(path, body string) Answer {
+	return c.Send(http.MethodPost, path, fiber.MIMEApplicationJSON, body)
+}
+
+// Send sends any request. The path may be an absolute URL.
+func (c *Client) Send(method, path, contentType, body string) Answer {
+	c.t.Helper()
+	if i := strings.Index(path, "/v1/"); i > 0 {
+		path = path[i:]
+	}
+	request := httptest.NewRequest(method, path, strings.NewReader(body))
+	if contentType != "" {
+		request.Header.Set(fiber.HeaderContentType, contentType)
+	}
+	request.Header.Set(caller.Header, c.signer.Sign(c.who))
+	response, err := c.app.Test(request, -1)
+	if err != nil {
+		c.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	content, err := io.ReadAll(response.Body)
+	if err := response.Body.Close(); err != nil {
+		c.t.Fatal(err)
+	}
+	if err != nil {
+		c.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return Answer{c.t, method + " " + path, response.StatusCode, response.Header, content}
+}
+
+// Want checks the status.
+func (a Answer) Want(status int) Answer {
+	a.t.Helper()
+	if a.Status != status {
+		a.t.Fatalf("%s: status %d, want %d: %s", a.what, a.Status, status, a.Body)
+	}
+	return a
+}
+
+// WantError checks the status and the code of an error.
+func (a Answer) WantError(status, code int) Answer {
+	a.t.Helper()
+	a.Want(status)
+	if got := a.Int("code"); got != code {
+		a.t.Fatalf("%s: code %d, want %d: %s", a.what, got, code, a.Body)
+	}
+	return a
+}
+
+// Object reads the body.
+func (a Answer) Object() map[string]any {
+	a.t.Helper()
+	var object map[string]any
+	if err := json.Unmarshal(a.Body, &object); err != nil {
+		a.t.Fatalf("%s: the body is not a JSON object: %s", a.what, a.Body)
+	}
+	return object
+}
+
+// Text gives a text member of the body.
+func (a Answer) Text(name string) string {
+	text, _ := a.Object()[name].(string)
+	return text
+}
+
+// Int gives a number of the body.
+func (a Answer) Int(name string) int {
+	number, _ := a.Object()[name].(float64)
+	return int(number)
+}
+
+// Href gives the address of the resource, or of one that it links to.
+func (a Answer) Href(link ...string) string {
+	a.t.Helper()
+	object := a.Object()
+	for _, name := range link {
+		next, ok := object[name].(map[string]any)
+		if !ok {
+			a.t.Fatalf("%s: no link %s in %s", a.what, name, a.Body)
+		}
+		object = next
+	}
+	href, _ := object["href"].(string)
+	if href == "" {
+		a.t.Fatalf("%s: no href in %s", a.what, a.Body)
+	}
+	return href
+}
+
+var (
+	idPattern   = regexp.MustCompile(`\b[0-9A-Za-z]{22}\b`)
+	uuidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+	jwtPattern  = regexp.MustCompile(`eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+`)
+)
+
+// Golden compares the answer with testdata/<name>.json.
+func (a Answer) Golden(name string) Answer {
+	a.t.Helper()
+	var body bytes.Buffer
+	if len(a.Body) > 0 {
+		if err := json.Indent(&body, a.Body, "", "  "); err != nil {
+			a.t.Fatalf("%s: the body is not JSON: %s", a.what, a.Body)
+		}
+	}
+	got := fmt.Sprintf("%d\nLocation: %s\n\n%s\n", a.Status, a.Header.Get(fiber.HeaderLocation), body.String())
+	got = jwtPattern.ReplaceAllString(got, "<token>")
+	got = timePattern.ReplaceAllString(got, "<time>")
+	got = uuidPattern.ReplaceAllString(got, "<uuid>")
+	known := map[string]string{}
+	got = idPattern.ReplaceAllStringFunc(got, func(v string) string {
+		if !strings.ContainsAny(v, "0123456789") {
+			return v // a word
+		}
+		if known[v] == "" {
+			known[v] = fmt.Sprintf("<id %d>", len(known)+1)
+		}
+		return known[v]
+	})
+	file := filepath.Join("testdata", name+".json")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			a.t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			a.t.Fatal(err)
+		}
+		return a
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		a.t.Fatalf("%v (write it with: go test -update)", err)
+	}
+	if got != string(want) {
+		a.t.Errorf("%s differs from %s (accept it with: go test -update)\n--- want\n%s\n--- got\n%s", a.what, file, want, got)
+	}
+	return a
+}

@@ -1,0 +1,12 @@
+package rest
+
+import "time"
+
+// Time renders as the interface's datetime: UTC with three digits of
+// milliseconds.
+type Time time.Time
+
+// MarshalJSON writes "2026-11-20T20:25:00.000Z".
+func (t Time) MarshalJSON() ([]byte, error) {
+	return time.Time(t).UTC().AppendFormat(make([]byte, 0, 26), `"2006-01-02T15:04:05.000Z"`), nil
+}

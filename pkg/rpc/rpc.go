@@ -1,0 +1,95 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/telemetry"
+)
+
+// Prefix is where contracts are served. The gateway forwards nothing there.
+const Prefix = "/internal/"
+
+// Peer is a service that this process calls: where it is, and the signer of
+// the callers it is told.
+type Peer struct {
+	Upstream *Upstream
+	Signer   *caller.Signer
+}
+
+// Call asks a method of a peer's contract. It fails with the error that the
+// method returned, or with apierr.Unavailable when no replica answers. A broken
+// call is repeated: a contract's methods may be, because a request that creates
+// something carries the id of what it creates.
+func Call[Request, Response any](ctx context.Context, peer Peer, method string, in Request) (Response, error) {
+	var out Response
+	ctx, span := telemetry.Tracer().Start(ctx, peer.Upstream.Name+"."+method)
+	defer span.End()
+
+	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(request)
+	defer fasthttp.ReleaseResponse(response)
+	body, err := json.Marshal(in)
+	if err != nil {
+		return out, fmt.Errorf("call %s.%s: %w", peer.Upstream.Name, method, err)
+	}
+	request.Header.SetMethod(fiber.MethodPost)
+	request.SetRequestURI(Prefix + method)
+	request.Header.SetContentType(fiber.MIMEApplicationJSON)
+	request.Header.Set(caller.Header, peer.Signer.Sign(caller.From(ctx)))
+	telemetry.Carry(ctx, headers{&request.Header})
+	request.SetBodyRaw(body)
+	if err := peer.Upstream.Do(ctx, request, response, true); err != nil {
+		return out, err
+	}
+	if response.StatusCode() != fiber.StatusOK {
+		refusal := new(apierr.Error)
+		if json.Unmarshal(response.Body(), refusal) != nil || refusal.Code == 0 {
+			return out, fmt.Errorf("call %s.%s: unreadable answer with status %d", peer.Upstream.Name, method, response.StatusCode())
+		}
+		return out, refusal
+	}
+	if err := json.Unmarshal(response.Body(), &out); err != nil {
+		return out, fmt.Errorf("call %s.%s: %w", peer.Upstream.Name, method, err)
+	}
+	return out, nil
+}
+
+// Serve answers a method of the service's contract.
+func Serve[Request, Response any](router fiber.Router, method string, answer func(context.Context, Request) (Response, error)) {
+	router.Post(Prefix+method, func(c *fiber.Ctx) error {
+		var in Request
+		if err := json.Unmarshal(c.Body(), &in); err != nil {
+			return apierr.Format.Because("the call of %s cannot be read: %v", method, err)
+		}
+		out, err := answer(c.UserContext(), in)
+		if err != nil {
+			return err
+		}
+		return c.JSON(out)
+	})
+}
+
+// headers carries a trace in the headers of a request.
+type headers struct{ *fasthttp.RequestHeader }
+
+func (h headers) Get(name string) string { return string(h.Peek(name)) }
+func (h headers) Set(name, value string) { h.RequestHeader.Set(name, value) }
+func (h headers) Keys() (names []string) {
+	h.VisitAll(func(name, _ []byte) { names = append(names, string(name)) })
+	return names
+}
+
+// Trace writes the trace of ctx into a request's headers.
+func Trace(ctx context.Context, h *fasthttp.RequestHeader) { telemetry.Carry(ctx, headers{h}) }
+
+// Traced gives ctx the trace that a request's headers carry.
+func Traced(ctx context.Context, h *fasthttp.RequestHeader) context.Context {
+	return telemetry.Continue(ctx, headers{h})
+}

@@ -1,0 +1,169 @@
+package rpc_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rpc"
+)
+
+var signer = caller.NewSigner("a secret that is long enough for this", time.Now)
+
+type question struct {
+	Text string `json:"text"`
+}
+
+type reply struct {
+	Text   string        `json:"text"`
+	Caller caller.Caller `json:"caller"`
+}
+
+// replica serves one contract method on an address of its own.
+func replica(t *testing.T, answer func(context.Context, question) (reply, error)) (address string, stop func()) {
+	t.Helper()
+	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
+	rpc.Serve(app, "test.Ask", answer)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- app.Listener(listener) }()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			if err := app.ShutdownWithTimeout(time.Second); err != nil {
+				t.Log(err) // keep-alive connections are cut
+			}
+			_ = listener.Close() // also when it had not begun to serve yet
+			<-done
+		})
+	}
+	t.Cleanup(stop)
+	return "http://" + listener.Addr().String(), stop
+}
+
+func ask(ctx context.Context, t *testing.T, peer rpc.Peer, text string) (reply, error) {
+	t.Helper()
+	return rpc.Call[question, reply](ctx, peer, "test.Ask", question{text})
+}
+
+func peerOf(t *testing.T, addresses ...string) rpc.Peer {
+	t.Helper()
+	upstream, err := rpc.NewUpstream("test", addresses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rpc.Peer{Upstream: upstream, Signer: signer}
+}
+
+func echo(ctx context.Context, q question) (reply, error) {
+	return reply{q.Text, caller.From(ctx)}, nil
+}
+
+func TestACallCarriesItsCallerAndItsAnswer(t *testing.T) {
+	address, _ := replica(t, echo)
+	want := caller.Caller{Tenant: id.New(time.Now()), Key: "K1", RequestID: "r1"}
+	got, err := ask(caller.Into(t.Context(), want), t, peerOf(t, address), "hello")
+	if err != nil || got.Text != "hello" || got.Caller != want {
+		t.Fatalf("Call = %+v, %v", got, err)
+	}
+}
+
+func TestAnErrorOfTheCatalogueCrossesTheWire(t *testing.T) {
+	address, _ := replica(t, func(context.Context, question) (reply, error) {
+		return reply{}, apierr.WrongPassword.Because("the password is wrong").With("error", "invalid_request")
+	})
+	_, err := ask(t.Context(), t, peerOf(t, address), "")
+	refusal := apierr.From(err)
+	if !errors.Is(err, apierr.WrongPassword) || refusal.Reason != "the password is wrong" || refusal.Fields["error"] != "invalid_request" || refusal.Message != apierr.WrongPassword.Message {
+		t.Fatalf("Call = %v", err)
+	}
+}
+
+func TestAFaultOfThePeerShowsNothing(t *testing.T) {
+	address, _ := replica(t, func(context.Context, question) (reply, error) { panic("a secret detail") })
+	if _, err := ask(t.Context(), t, peerOf(t, address), ""); !errors.Is(err, apierr.Internal) || apierr.From(err).Reason != "" {
+		t.Fatalf("Call = %v", err)
+	}
+}
+
+func TestAReplicaThatGoesIsReplacedByAnother(t *testing.T) {
+	var first, second atomic.Int32
+	count := func(n *atomic.Int32) func(context.Context, question) (reply, error) {
+		return func(ctx context.Context, q question) (reply, error) { n.Add(1); return echo(ctx, q) }
+	}
+	one, stop := replica(t, count(&first))
+	two, _ := replica(t, count(&second))
+	peer := peerOf(t, one, two)
+	for range 20 {
+		if _, err := ask(t.Context(), t, peer, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first.Load() == 0 || second.Load() == 0 {
+		t.Fatalf("the replicas answered %d and %d requests: the work is not shared", first.Load(), second.Load())
+	}
+	stop()
+	for range 20 {
+		if _, err := ask(t.Context(), t, peer, ""); err != nil {
+			t.Fatalf("with one replica gone: %v", err)
+		}
+	}
+}
+
+func TestNoReplicaIsUnavailable(t *testing.T) {
+	address, stop := replica(t, echo)
+	peer := peerOf(t, address)
+	stop()
+	if _, err := ask(t.Context(), t, peer, ""); !errors.Is(err, apierr.Unavailable) || apierr.From(err).RetryAfter == 0 {
+		t.Fatalf("Call = %v", err)
+	}
+}
+
+func TestACallEndsAtItsDeadline(t *testing.T) {
+	release := make(chan struct{})
+	address, _ := replica(t, func(context.Context, question) (reply, error) { <-release; return reply{}, nil })
+	defer close(release)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := ask(ctx, t, peerOf(t, address), ""); !errors.Is(err, apierr.Unavailable) {
+		t.Fatalf("Call = %v", err)
+	}
+}
+
+func TestACallWithinTheProcess(t *testing.T) {
+	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
+	rpc.Serve(fiber.Router(app), "test.Ask", echo)
+	listener := fasthttputil.NewInmemoryListener()
+	done := make(chan error, 1)
+	go func() { done <- app.Listener(listener) }()
+	defer func() {
+		_ = app.ShutdownWithTimeout(time.Second)
+		<-done
+	}()
+	peer := rpc.Peer{Upstream: rpc.NearUpstream("test", listener.Dial), Signer: signer}
+	if got, err := ask(t.Context(), t, peer, "hello"); err != nil || got.Text != "hello" {
+		t.Fatalf("Call = %+v, %v", got, err)
+	}
+}
+
+func TestAddressesAreChecked(t *testing.T) {
+	for _, addresses := range [][]string{nil, {"localhost:80"}, {"https://localhost"}, {"http://"}} {
+		if _, err := rpc.NewUpstream("test", addresses); err == nil {
+			t.Errorf("NewUpstream(%v) succeeded", addresses)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+// Package rpc joins processes: an Upstream sends requests to the replicas of a
+// service, Call and Serve carry a contract's methods over it as JSON.
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+// patience bounds a request whose context has no deadline.
+const patience = 15 * time.Second
+
+// rest is how long a replica that refused a connection is left alone while
+// others answer.
+const rest = time.Second
+
+// Upstream is a service as its callers see it: one or more replicas. The least
+// busy one that answers gets the request.
+type Upstream struct {
+	Name     string
+	replicas []*replica
+	turn     atomic.Uint32
+}
+
+type replica struct {
+	client    *fasthttp.HostClient
+	downUntil atomic.Int64
+}
+
+// NewUpstream takes the addresses of a service's replicas, http://host:port.
+func NewUpstream(name string, addresses []string) (*Upstream, error) {
+	u := &Upstream{Name: name}
+	for _, address := range addresses {
+		parsed, err := url.Parse(address)
+		if err != nil || parsed.Scheme != "http" || parsed.Host == "" {
+			return nil, fmt.Errorf("the address %q of the %s service has not the form http://host:port", address, name)
+		}
+		u.replicas = append(u.replicas, newReplica(parsed.Host, nil))
+	}
+	if len(u.replicas) == 0 {
+		return nil, fmt.Errorf("the %s service has no address", name)
+	}
+	return u, nil
+}
+
+// NearUpstream reaches a service of the same process by dial.
+func NearUpstream(name string, dial func() (net.Conn, error)) *Upstream {
+	return &Upstream{Name: name, replicas: []*replica{newReplica(name, func(string) (net.Conn, error) { return dial() })}}
+}
+
+func newReplica(host string, dial fasthttp.DialFunc) *replica {
+	return &replica{client: &fasthttp.HostClient{
+		Addr: host, Dial: dial, MaxConns: 4096, MaxIdleConnDuration: 10 * time.Second,
+		ReadBufferSize: 64 << 10, MaxIdemponentCallAttempts: 1,
+		NoDefaultUserAgentHeader: true, DisableHeaderNamesNormalizing: false, DisablePathNormalizing: true,
+	}}
+}
+
+// Do sends a request and reads its answer. A request that may be repeated goes
+// to another replica when the connection breaks; any request does when no
+// connection could be made. Where no replica answers the error is
+// apierr.Unavailable.
+func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *fasthttp.Response, repeatable bool) error {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		deadline = time.Now().Add(patience)
+	}
+	var err error
+	for range len(u.replicas) + 1 {
+		r := u.pick()
+		request.SetHost(r.client.Addr)
+		err = r.client.DoDeadline(request, response, deadline)
+		if err == nil {
+			return nil
+		}
+		refused := isRefused(err)
+		if refused {
+			r.downUntil.Store(time.Now().Add(rest).UnixNano())
+		}
+		if !refused && (!repeatable || !isBroken(err)) {
+			break
+		}
+	}
+	return fmt.Errorf("%w (%s: %w)", apierr.Unavailable.Because("the %s service does not answer; repeat the request later", u.Name).After(time.Second), u.Name, err)
+}
+
+// pick gives the replica with the fewest requests under way, those that are
+// down last.
+func (u *Upstream) pick() *replica {
+	if len(u.replicas) == 1 {
+		return u.replicas[0]
+	}
+	now := time.Now().UnixNano()
+	first := int(u.turn.Add(1))
+	var best *replica
+	least := 0
+	for i := range u.replicas {
+		r := u.replicas[(first+i)%len(u.replicas)]
+		busy := r.client.PendingRequests()
+		if r.downUntil.Load() > now {
+			busy += 1 << 20
+		}
+		if best == nil || busy < least {
+			best, least = r, busy
+		}
+	}
+	return best
+}
+
+func isRefused(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, fasthttp.ErrDialTimeout)
+}
+
+func isBroken(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, fasthttp.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) && !op.Timeout()
+}

@@ -1,0 +1,231 @@
+// Package run is the life of a process: configuration, start in order, ready,
+// drain, close in reverse. A process also serves /healthz, /readyz and
+// /metrics on a private port.
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/telemetry"
+)
+
+// Config is what every process reads.
+type Config struct {
+	OpsListen string        `env:"DOORWARD_OPS_LISTEN" default:":9090" help:"private address of /healthz, /readyz and /metrics"`
+	Drain     time.Duration `env:"DOORWARD_DRAIN" default:"0s" help:"time between turning unready and closing, for a load balancer to notice"`
+	Stop      time.Duration `env:"DOORWARD_STOP_TIMEOUT" default:"20s" help:"longest time that a graceful stop may take"`
+	Telemetry telemetry.Config
+}
+
+// Process gathers the parts of a running process.
+type Process struct {
+	Name      string
+	Telemetry *telemetry.Telemetry
+
+	cfg    Config
+	ready  atomic.Bool
+	mu     sync.Mutex
+	checks map[string]func(context.Context) error
+	closes []closer
+	failed chan error
+}
+
+type closer struct {
+	name string
+	fn   func(context.Context) error
+}
+
+// Main is the whole main function of a process: it reads the configuration,
+// answers --help, opens the parts, and ends when it is told to or when a part
+// fails. load declares the variables; open starts the parts.
+func Main[C any](name, about string, load func(*env.Source) C, open func(context.Context, *Process, C) error) {
+	os.Exit(start(name, about, os.Args[1:], env.New(os.Environ()), os.Stdout, os.Stderr, load, open))
+}
+
+func start[C any](name, about string, args []string, source *env.Source, out, log io.Writer, load func(*env.Source) C, open func(context.Context, *Process, C) error) int {
+	own := load(source)
+	var cfg Config
+	source.Load(&cfg)
+	if slices.Contains(args, "--help") || slices.Contains(args, "-h") {
+		_, _ = fmt.Fprintf(out, "%s: %s\n\nIt is configured by its environment:\n\n", name, about)
+		source.Help(out)
+		return 0
+	}
+	if len(args) > 0 {
+		_, _ = fmt.Fprintf(log, "%s takes no arguments but --help; it is configured by its environment\n", name)
+		return 2
+	}
+	if err := source.Err(); err != nil {
+		_, _ = fmt.Fprintf(log, "%s cannot start: %v\n", name, err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	p, err := New(ctx, name, cfg, log)
+	if err != nil {
+		_, _ = fmt.Fprintf(log, "%s cannot start: %v\n", name, err)
+		return 1
+	}
+	if err := open(ctx, p, own); err != nil {
+		if ctx.Err() == nil { // not merely interrupted while starting
+			_, _ = fmt.Fprintf(log, "%s cannot start: %v\n", name, err)
+		}
+		_ = p.Close()
+		return 1
+	}
+	if err := p.Wait(ctx); err != nil {
+		slog.Error("stopped", "error", err.Error())
+		return 1
+	}
+	return 0
+}
+
+// New begins a process: telemetry and the private port.
+func New(ctx context.Context, name string, cfg Config, log io.Writer) (*Process, error) {
+	t, err := telemetry.Start(ctx, name, cfg.Telemetry, log)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{Name: name, Telemetry: t, cfg: cfg, checks: map[string]func(context.Context) error{}, failed: make(chan error, 1)}
+	p.OnClose("telemetry", t.Close)
+	listener, err := net.Listen("tcp", cfg.OpsListen)
+	if err != nil {
+		return nil, fmt.Errorf("listen on DOORWARD_OPS_LISTEN: %w", err)
+	}
+	server := &http.Server{Handler: p.ops(), ReadHeaderTimeout: 5 * time.Second}
+	p.Go("ops", func(context.Context) error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	p.OnClose("ops", server.Shutdown)
+	slog.Info("private port", "address", listener.Addr().String())
+	return p, nil
+}
+
+// OnClose registers what ends a part. Parts close in reverse order.
+func (p *Process) OnClose(name string, fn func(context.Context) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closes = append(p.closes, closer{name, fn})
+}
+
+// Check adds a condition of /readyz.
+func (p *Process) Check(name string, fn func(context.Context) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.checks[name] = fn
+}
+
+// Go runs a worker until its turn to close comes: its context ends and it is
+// waited for. A worker that fails stops the process, because a process that
+// lacks one of its parts is not ready.
+func (p *Process) Go(name string, work func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := work(ctx); err != nil && ctx.Err() == nil {
+			select {
+			case p.failed <- fmt.Errorf("%s: %w", name, err):
+			default:
+			}
+		}
+	}()
+	p.OnClose(name, func(closing context.Context) error {
+		cancel()
+		select {
+		case <-done:
+			return nil
+		case <-closing.Done():
+			return errors.New("did not end in time")
+		}
+	})
+}
+
+// Wait turns ready and stays until ctx ends or a part fails; then it turns
+// unready, drains and closes.
+func (p *Process) Wait(ctx context.Context) error {
+	p.ready.Store(true)
+	slog.Info("ready")
+	var failure error
+	select {
+	case <-ctx.Done():
+	case failure = <-p.failed:
+	}
+	p.ready.Store(false)
+	slog.Info("stopping")
+	if failure == nil && p.cfg.Drain > 0 {
+		time.Sleep(p.cfg.Drain)
+	}
+	return errors.Join(failure, p.Close())
+}
+
+// Close ends the parts in reverse order of their start.
+func (p *Process) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.Stop)
+	defer cancel()
+	p.mu.Lock()
+	closes := p.closes
+	p.closes = nil
+	p.mu.Unlock()
+	var errs []error
+	for _, c := range slices.Backward(closes) {
+		if err := c.fn(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", c.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p *Process) ops() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	mux.Handle("GET /metrics", p.Telemetry.Metrics)
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+		defer cancel()
+		problems := p.unready(ctx)
+		w.Header().Set("Content-Type", "application/json")
+		if len(problems) > 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"ready": len(problems) == 0, "problems": problems})
+	})
+	return mux
+}
+
+func (p *Process) unready(ctx context.Context) map[string]string {
+	problems := map[string]string{}
+	if !p.ready.Load() {
+		problems["process"] = "starting or stopping"
+	}
+	p.mu.Lock()
+	checks := make(map[string]func(context.Context) error, len(p.checks))
+	for name, check := range p.checks {
+		checks[name] = check
+	}
+	p.mu.Unlock()
+	for name, check := range checks {
+		if err := check(ctx); err != nil {
+			problems[name] = err.Error()
+		}
+	}
+	return problems
+}

@@ -1,0 +1,176 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/telemetry"
+)
+
+type config struct {
+	Name string `env:"DOORWARD_NAME" required:"true" help:"a name"`
+}
+
+func loadConfig(source *env.Source) (cfg config) {
+	source.Load(&cfg)
+	return cfg
+}
+
+func TestAConfigurationThatIsNotCompleteStopsTheStart(t *testing.T) {
+	var out, log bytes.Buffer
+	opened := false
+	open := func(context.Context, *Process, config) error { opened = true; return errors.New("enough") }
+	if code := start("test", "tests", nil, env.New([]string{"DOORWARD_NMAE=x"}), &out, &log, loadConfig, open); code != 2 || opened {
+		t.Fatalf("exit code %d, opened %v", code, opened)
+	}
+	for _, want := range []string{"DOORWARD_NAME is missing", "DOORWARD_NMAE is not a variable"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the message does not say %q: %s", want, log.String())
+		}
+	}
+}
+
+func TestHelpNeedsNoConfiguration(t *testing.T) {
+	var out, log bytes.Buffer
+	open := func(context.Context, *Process, config) error { return errors.New("opened") }
+	if code := start("test", "tests", []string{"--help"}, env.New(nil), &out, &log, loadConfig, open); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	for _, want := range []string{"DOORWARD_NAME", "DOORWARD_OPS_LISTEN", "(required)"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the help does not show %q", want)
+		}
+	}
+}
+
+func TestAStartThatFailsClosesWhatItOpened(t *testing.T) {
+	var out, log bytes.Buffer
+	closed := false
+	open := func(_ context.Context, p *Process, _ config) error {
+		p.OnClose("part", func(context.Context) error { closed = true; return nil })
+		return errors.New("the database is away")
+	}
+	environment := env.New([]string{"DOORWARD_NAME=x", "DOORWARD_OPS_LISTEN=127.0.0.1:0"})
+	if code := start("test", "tests", nil, environment, &out, &log, loadConfig, open); code != 1 || !closed || !strings.Contains(log.String(), "the database is away") {
+		t.Fatalf("exit code %d, closed %v: %s", code, closed, log.String())
+	}
+}
+
+func newProcess(t *testing.T) (*Process, string) {
+	t.Helper()
+	var log lockedBuffer
+	p, err := New(t.Context(), "test", Config{OpsListen: "127.0.0.1:0", Stop: 10 * time.Second, Telemetry: telemetry.Config{LogLevel: "info"}}, &log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(log.String()) {
+		var record struct{ Address string }
+		if json.Unmarshal([]byte(line), &record) == nil && record.Address != "" {
+			return p, "http://" + record.Address
+		}
+	}
+	t.Fatalf("the log does not name the private port: %s", log.String())
+	return nil, ""
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+func TestTheLifeOfAProcess(t *testing.T) {
+	p, ops := newProcess(t)
+	var mu sync.Mutex
+	var order []string
+	note := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, what)
+	}
+	away := errors.New("the peer is away")
+	var problem error
+	p.Check("peer", func(context.Context) error { mu.Lock(); defer mu.Unlock(); return problem })
+	p.OnClose("first", func(context.Context) error { note("first closed"); return nil })
+	p.Go("worker", func(ctx context.Context) error { <-ctx.Done(); note("worker ended"); return nil })
+	p.OnClose("last", func(context.Context) error {
+		note("last closed")
+		if status, _ := get(t, ops+"/readyz"); status != 503 {
+			t.Errorf("/readyz while closing is %d", status)
+		}
+		return nil
+	})
+	if status, body := get(t, ops+"/readyz"); status != 503 || !strings.Contains(body, "starting") {
+		t.Errorf("/readyz before the start is %d %s", status, body)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Wait(ctx) }()
+	for status := 0; status != 200; status, _ = get(t, ops+"/readyz") { // until Wait has turned it ready
+	}
+	mu.Lock()
+	problem = away
+	mu.Unlock()
+	if status, body := get(t, ops+"/readyz"); status != 503 || !strings.Contains(body, away.Error()) {
+		t.Errorf("/readyz with a problem is %d %s", status, body)
+	}
+	if status, _ := get(t, ops+"/healthz"); status != 200 {
+		t.Errorf("/healthz is %d", status)
+	}
+	if status, body := get(t, ops+"/metrics"); status != 200 || !strings.Contains(body, "go_goroutines") {
+		t.Errorf("/metrics is %d", status)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"last closed", "worker ended", "first closed"}; !slices.Equal(order, want) {
+		t.Errorf("closed in the order %v, want %v", order, want)
+	}
+}
+
+func TestAWorkerThatFailsStopsTheProcess(t *testing.T) {
+	p, _ := newProcess(t)
+	broken := errors.New("the listener broke")
+	p.Go("http", func(context.Context) error { return broken })
+	if err := p.Wait(t.Context()); !errors.Is(err, broken) {
+		t.Fatalf("Wait = %v", err)
+	}
+}

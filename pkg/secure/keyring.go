@@ -1,0 +1,104 @@
+package secure
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Keyring seals the secrets that must be read back: API key secrets, SMTP
+// passwords, mail tokens in events. The first key seals; every key opens, so
+// that a new key can be put in front and the older ones dropped once nothing
+// is sealed under them.
+type Keyring struct {
+	active string
+	keys   map[string]cipher.AEAD
+}
+
+// ErrSealed is returned for a sealed value that no key of the ring opens, or
+// that was sealed for another purpose.
+var ErrSealed = errors.New("secure: cannot open the sealed value: its master key is not configured, or the value was changed")
+
+const (
+	sealVersion = 1
+	nonceSize   = 12
+)
+
+// ParseKeyring reads "id:base64 of 32 bytes[,older id:base64...]".
+func ParseKeyring(text Secret) (*Keyring, error) {
+	ring := &Keyring{keys: map[string]cipher.AEAD{}}
+	for entry := range strings.SplitSeq(text.Reveal(), ",") {
+		name, encoded, ok := strings.Cut(strings.TrimSpace(entry), ":")
+		if !ok || name == "" || len(name) > 255 {
+			return nil, errors.New("a master key has the form <key id>:<base64 of 32 bytes>; make one with: echo k1:$(openssl rand -base64 32)")
+		}
+		key, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil || len(key) != 32 {
+			return nil, fmt.Errorf("the master key %q is not the base64 form of 32 bytes; make one with: openssl rand -base64 32", name)
+		}
+		if _, twice := ring.keys[name]; twice {
+			return nil, fmt.Errorf("the master key id %q is given twice", name)
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, err
+		}
+		aead, err := cipher.NewGCM(block)
+		if err != nil {
+			return nil, err
+		}
+		ring.keys[name] = aead
+		if ring.active == "" {
+			ring.active = name
+		}
+	}
+	return ring, nil
+}
+
+// NewMasterKey makes the text of a ring with one fresh key.
+func NewMasterKey(name string) Secret {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)
+	return Secret(name + ":" + base64.StdEncoding.EncodeToString(key))
+}
+
+// Seal encrypts plain with AES-256-GCM under the active key. The purpose (for
+// example "oauth.apikey/" and the key's id) is authenticated with it: a value
+// copied to another row does not open there.
+func (r *Keyring) Seal(plain Secret, purpose string) []byte {
+	out := make([]byte, 0, 2+len(r.active)+nonceSize+len(plain)+16)
+	out = append(out, sealVersion, byte(len(r.active)))
+	out = append(out, r.active...)
+	nonce := make([]byte, nonceSize)
+	_, _ = rand.Read(nonce)
+	out = append(out, nonce...)
+	return r.keys[r.active].Seal(out, nonce, []byte(plain), []byte(purpose))
+}
+
+// Open decrypts what Seal made for the same purpose.
+func (r *Keyring) Open(sealed []byte, purpose string) (Secret, error) {
+	if len(sealed) < 2 || sealed[0] != sealVersion || len(sealed) < 2+int(sealed[1])+nonceSize {
+		return "", ErrSealed
+	}
+	rest := sealed[2:]
+	name, rest := string(rest[:sealed[1]]), rest[sealed[1]:]
+	aead, ok := r.keys[name]
+	if !ok {
+		return "", fmt.Errorf("%w (key id %q)", ErrSealed, name)
+	}
+	plain, err := aead.Open(nil, rest[:nonceSize], rest[nonceSize:], []byte(purpose))
+	if err != nil {
+		return "", ErrSealed
+	}
+	return Secret(plain), nil
+}
+
+// Stale reports whether a sealed value is under another key than the active
+// one, so that it can be sealed again.
+func (r *Keyring) Stale(sealed []byte) bool {
+	return len(sealed) < 2 || len(sealed) < 2+int(sealed[1]) || string(sealed[2:2+sealed[1]]) != r.active
+}

@@ -1,0 +1,39 @@
+package secure
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+)
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+const base32Upper = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// Token makes an unguessable text of n characters of base62; 22 characters
+// carry 130 bits.
+func Token(n int) Secret { return Secret(random(n, base62)) }
+
+// KeyID makes the id of an API key: 26 upper-case letters and digits.
+func KeyID() string { return random(26, base32Upper) }
+
+// random draws n characters of the alphabet, each equally likely.
+func random(n int, alphabet string) string {
+	limit := 256 - 256%len(alphabet)
+	out := make([]byte, 0, n)
+	buffer := make([]byte, n+n/2)
+	for len(out) < n {
+		_, _ = rand.Read(buffer)
+		for _, b := range buffer {
+			if int(b) < limit && len(out) < n {
+				out = append(out, alphabet[int(b)%len(alphabet)])
+			}
+		}
+	}
+	return string(out)
+}
+
+// Digest is what is stored of a token: its SHA-256. A token of this package
+// has the entropy of a key, so that no slow hash is needed.
+func Digest(token Secret) []byte {
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}

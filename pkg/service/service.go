@@ -1,0 +1,60 @@
+// Package service is what the six services and the gateway read and open
+// alike: the public address, the shared secrets, and the way to each other.
+package service
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rpc"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// Config is what every process of a deployment is given.
+type Config struct {
+	Listen         string        `env:"DOORWARD_LISTEN" default:":8080" help:"address to serve on"`
+	BaseURL        string        `env:"DOORWARD_BASE_URL" required:"true" help:"public address of the management API with its version, such as https://id.example.com/v1"`
+	Alias          string        `env:"DOORWARD_ALIAS" default:"service" help:"word that names the product on the wire, in grant types, headers and names"`
+	InternalSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret of at least 32 characters that all processes of the deployment share; make one with: openssl rand -hex 32"`
+}
+
+// Common is what a process makes of its Config.
+type Common struct {
+	Base   href.Base
+	Alias  string // lower case
+	Signer *caller.Signer
+	Now    func() time.Time
+}
+
+// Open checks the configuration.
+func (c Config) Open() (Common, error) {
+	address, err := url.Parse(c.BaseURL)
+	if err != nil || address.Scheme != "https" || address.Host == "" || strings.TrimSuffix(address.Path, "/") != "/v1" {
+		return Common{}, errors.New("DOORWARD_BASE_URL must have the form https://host[:port]/v1")
+	}
+	if len(c.InternalSecret) < 32 {
+		return Common{}, errors.New("DOORWARD_INTERNAL_SECRET must have at least 32 characters; make one with: openssl rand -hex 32")
+	}
+	alias := strings.ToLower(c.Alias)
+	if alias == "" || strings.Trim(alias, "abcdefghijklmnopqrstuvwxyz") != "" {
+		return Common{}, errors.New("DOORWARD_ALIAS must be a word of the letters a to z")
+	}
+	now := func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+	return Common{
+		Base: href.Base(strings.TrimSuffix(c.BaseURL, "/")), Alias: alias,
+		Signer: caller.NewSigner(c.InternalSecret, now), Now: now,
+	}, nil
+}
+
+// Peer gives the way to a service by the addresses of its replicas.
+func (c Common) Peer(name string, addresses []string) (rpc.Peer, error) {
+	upstream, err := rpc.NewUpstream(name, addresses)
+	return rpc.Peer{Upstream: upstream, Signer: c.Signer}, err
+}
+
+// Title is the alias as a name: "Service".
+func (c Common) Title() string { return strings.ToUpper(c.Alias[:1]) + c.Alias[1:] }

@@ -1,0 +1,96 @@
+// Package app wires the application service: its configuration, its database,
+// its relay and its consumer, its HTTP application.
+package app
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/service"
+	"github.com/doorward/doorward/services/application"
+	applicationrest "github.com/doorward/doorward/services/application/rest"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// Config is the service's environment.
+type Config struct {
+	Service   service.Config
+	Events    events.Config
+	Database  secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
+	Directory []string      `env:"DOORWARD_DIRECTORY_URL" required:"true" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
+}
+
+// FromEnv reads the configuration.
+func FromEnv(source *env.Source) (cfg Config) {
+	source.Load(&cfg)
+	return cfg
+}
+
+// Peers are the services that this one asks.
+type Peers struct {
+	Directory directoryapi.API
+}
+
+// App is the wired service.
+type App struct {
+	API  applicationapi.API
+	HTTP *fiber.App
+}
+
+// Open wires the service as a part of a process.
+func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, error) {
+	common, err := cfg.Service.Open()
+	if err != nil {
+		return nil, err
+	}
+	db, err := pg.Open(ctx, pg.Config{URL: cfg.Database, Schema: "application", Migrations: []fs.FS{events.Migrations(), store.Migrations()}})
+	if err != nil {
+		return nil, err
+	}
+	p.OnClose("application database", db.Stop)
+	p.Check("application database", db.Ping)
+
+	data := store.New(db, common.Now)
+	svc := application.New(data, peers.Directory, common.Base, common.Now)
+	p.Go("application relay", data.Outbox().Relay(cfg.Events))
+	p.Go("application consumer", events.Consume(cfg.Events, "application", []string{"directory"}, events.On(svc.DirectoryDeleted)))
+
+	app := rest.New(rest.Config{Service: "application", Base: common.Base, Signer: common.Signer})
+	applicationapi.Serve(app, svc)
+	applicationrest.Mount(app, svc, common.Base)
+	return &App{API: svc, HTTP: app}, nil
+}
+
+// Run is the service as a process of its own.
+func Run(ctx context.Context, p *run.Process, cfg Config) error {
+	common, err := cfg.Service.Open()
+	if err != nil {
+		return err
+	}
+	directory, err := common.Peer("directory", cfg.Directory)
+	if err != nil {
+		return fmt.Errorf("DOORWARD_DIRECTORY_URL: %w", err)
+	}
+	app, err := Open(ctx, p, cfg, Peers{Directory: directoryapi.Client{Peer: directory}})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", cfg.Service.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on DOORWARD_LISTEN: %w", err)
+	}
+	rest.Serve(p, "http", app.HTTP, listener)
+	return nil
+}

@@ -1,0 +1,151 @@
+package application
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// Limits of an application's text (resolutions, section 3.1), in characters.
+const (
+	maxName        = 255
+	maxDescription = 4000
+)
+
+// NewApplication is the body that creates or updates an application.
+type NewApplication struct {
+	Name                   field.Text `json:"name"`
+	Description            field.Text `json:"description"`
+	Status                 field.Text `json:"status"`
+	AuthorizedCallbackURIs field.List `json:"authorizedCallbackUris"`
+	AuthorizedOriginURIs   field.List `json:"authorizedOriginUris"`
+}
+
+// Application gives an application, or apierr.NotFound.
+func (s *Service) Application(ctx context.Context, in directoryapi.Ref) (applicationapi.Application, error) {
+	return s.store.Application(ctx, in.Tenant, in.ID)
+}
+
+// ListApplications gives a page of the applications of the tenant of that id. A
+// caller's own is the only one that exists to it: any other is apierr.NotFound.
+func (s *Service) ListApplications(ctx context.Context, tenant, wanted id.ID, query list.Query) (list.Page[applicationapi.Application], error) {
+	if tenant != wanted {
+		return list.Page[applicationapi.Application]{}, apierr.NotFound
+	}
+	return s.store.ListApplications(ctx, tenant, query)
+}
+
+// ListDirectoryApplications gives a page of the applications that a directory
+// is mapped to, or apierr.NotFound for the directory.
+func (s *Service) ListDirectoryApplications(ctx context.Context, directory directoryapi.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
+	if _, err := s.directories.Directory(ctx, directory); err != nil {
+		return list.Page[applicationapi.Application]{}, err
+	}
+	return s.store.ListStoreApplications(ctx, directory.Tenant, directory.ID, query)
+}
+
+// CreateApplication makes an application from a client's body. It begins with
+// the directory that first asks for, or without an account store.
+func (s *Service) CreateApplication(ctx context.Context, tenant id.ID, in NewApplication, first FirstDirectory) (applicationapi.Application, error) {
+	a := s.newApplication(tenant, id.New(s.now()), "")
+	if err := apply(&a, in, true); err != nil {
+		return a, err
+	}
+	if first.Wanted {
+		return s.createWithDirectory(ctx, a, first)
+	}
+	err := s.tx(ctx, func(tx *store.Tx) error { return tx.InsertApplication(ctx, a) })
+	if errors.Is(err, apierr.Exists) {
+		err = nameTaken(a)
+	}
+	return a, err
+}
+
+// newApplication is an application as it is before a client says more, with the
+// addresses of its satellites.
+func (s *Service) newApplication(tenant, application id.ID, name string) applicationapi.Application {
+	now := s.now()
+	return applicationapi.Application{
+		TenantID: tenant, ID: application, Name: name, Status: directoryapi.Enabled,
+		AuthorizedCallbackURIs: []string{}, AuthorizedOriginURIs: []string{},
+		SAMLPolicyID: id.New(now), WebConfigID: id.New(now), AccountLinkingPolicyID: id.New(now),
+		CreatedAt: now, ModifiedAt: now,
+	}
+}
+
+// nameTaken is the refusal of a name that the tenant has.
+func nameTaken(a applicationapi.Application) error {
+	return apierr.Exists.Because("an application with the name %q exists", a.Name).Saying("An application of that name exists.")
+}
+
+// apply writes the members of a body into an application and checks them.
+func apply(a *applicationapi.Application, in NewApplication, isNew bool) (err error) {
+	if in.Name.Present || isNew {
+		if a.Name, err = field.Required(in.Name, "name", maxName); err != nil {
+			return err
+		}
+	}
+	if in.Description.Present {
+		if a.Description, err = field.Optional(in.Description, "description", maxDescription); err != nil {
+			return err
+		}
+	}
+	if a.Status, err = field.Enum(in.Status, "status", a.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+		return err
+	}
+	if in.AuthorizedCallbackURIs.Present {
+		if a.AuthorizedCallbackURIs, err = callbackURIs(in.AuthorizedCallbackURIs); err != nil {
+			return err
+		}
+	}
+	if in.AuthorizedOriginURIs.Present {
+		a.AuthorizedOriginURIs, err = originURIs(in.AuthorizedOriginURIs)
+	}
+	return err
+}
+
+// UpdateApplication changes what the body names.
+func (s *Service) UpdateApplication(ctx context.Context, tenant, application id.ID, in NewApplication) (applicationapi.Application, error) {
+	var a applicationapi.Application
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if a, err = tx.LockApplication(ctx, tenant, application); err != nil {
+			return err
+		}
+		if err := apply(&a, in, false); err != nil {
+			return err
+		}
+		a.ModifiedAt = s.now()
+		return tx.UpdateApplication(ctx, a)
+	})
+	if errors.Is(err, apierr.Exists) {
+		err = nameTaken(a)
+	}
+	return a, err
+}
+
+// DeleteApplication removes an application with its mappings, not the stores
+// that they lead to, and lets the other services drop what they hold of it. The
+// built-in console is refused with apierr.BadRequest.
+func (s *Service) DeleteApplication(ctx context.Context, tenant, application id.ID) error {
+	return s.tx(ctx, func(tx *store.Tx) error {
+		a, err := tx.LockApplication(ctx, tenant, application)
+		if err != nil {
+			return err
+		}
+		if a.Builtin {
+			return apierr.BadRequest.Because("the console application cannot be deleted")
+		}
+		if err := tx.DeleteApplication(ctx, tenant, application); err != nil {
+			return err
+		}
+		return tx.Emit(ctx, events.ApplicationDeleted{Tenant: tenant, Application: application})
+	})
+}

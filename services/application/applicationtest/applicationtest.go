@@ -1,0 +1,132 @@
+// Package applicationtest runs the application service for its tests: on a
+// database of the test's own, beside a directory service in memory, under a
+// clock that stands still until it is told to move.
+package applicationtest
+
+import (
+	"context"
+	"crypto/rand"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/directorytest"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// Base is the address of the service under test.
+const Base = href.Base("https://doorward.test/v1")
+
+// Password is that of every account.
+const Password = "Changeme1!"
+
+// Deployment is a running service with what is around it.
+type Deployment struct {
+	Service     *application.Service
+	Directories *directorytest.Directories
+	DB          *pg.DB
+	URL         string // of the database
+	Clock       *Clock
+}
+
+// Open starts the service. The test package's TestMain is pgtest.Main.
+func Open(t *testing.T) *Deployment {
+	t.Helper()
+	d := &Deployment{Clock: &Clock{now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}, URL: pgtest.New(t, migrate)}
+	var err error
+	if d.DB, err = pg.Open(t.Context(), config(d.URL)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.DB.Close)
+	d.Directories = directorytest.New(d.Clock.Now)
+	d.Service = application.New(store.New(d.DB, d.Clock.Now), d.Directories, Base, d.Clock.Now)
+	return d
+}
+
+func config(url string) pg.Config {
+	return pg.Config{URL: secure.Secret(url), Schema: "application", Migrations: []fs.FS{events.Migrations(), store.Migrations()}}
+}
+
+func migrate(ctx context.Context, url string) error {
+	db, err := pg.Open(ctx, config(url))
+	if err == nil {
+		db.Close()
+	}
+	return err
+}
+
+// Clock is the time of the service.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// Now gives the time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Tick moves the clock by a millisecond, so that what is made afterwards sorts
+// behind what was made before.
+func (c *Clock) Tick() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(time.Millisecond)
+}
+
+// Tenant signs a tenant up with the directory service and gives its id and that
+// of its administrators directory.
+func (d *Deployment) Tenant(t *testing.T) (tenant, administrators id.ID) {
+	t.Helper()
+	in := directoryapi.SignUp{
+		Tenant: d.NewID(), Directory: d.NewID(), Owner: d.NewID(), Key: strings.ToLower(rand.Text()),
+		DirectoryName: "Service Administrators", Email: "owner@example.test", Password: Password,
+	}
+	if _, err := d.Directories.SignUp(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	return in.Tenant, in.Directory
+}
+
+// NewID makes an id and moves the clock.
+func (d *Deployment) NewID() id.ID {
+	d.Clock.Tick()
+	return id.New(d.Clock.Now())
+}
+
+// Directory makes a directory.
+func (d *Deployment) Directory(t *testing.T, tenant id.ID, name string) id.ID {
+	t.Helper()
+	v := d.NewID()
+	if _, err := d.Directories.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: tenant, ID: v, Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// Account makes an account.
+func (d *Deployment) Account(t *testing.T, tenant, directory id.ID, email string) id.ID {
+	t.Helper()
+	v := d.NewID()
+	_, err := d.Directories.CreateAccount(t.Context(), directoryapi.CreateAccount{
+		Tenant: tenant, ID: v, Directory: directory, Workflow: true,
+		Account: directoryapi.NewAccount{Email: field.Some(email), Password: field.Some(Password)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

@@ -1,0 +1,110 @@
+package application
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+)
+
+func TestCallbackURIs(t *testing.T) {
+	good := []string{
+		"https://app.localhost/cb", "http://localhost:3000/cb", "https://app.example.test", "https://app.example.test/", "https://app.example.test/cb?from=login",
+		"https://*.shop.example.test/cb", "https://*.localhost:8443/cb", "https://xn--bcher-kva.example/cb", "https://my_host.example.test/a%20b",
+		"HTTPS://App.Example.Test/CB", "http://127.0.0.1:8080/cb", "http://[::1]:8080/cb",
+		"myapp://serviceCallback", "com.example.app:/oauth", "com.example.app://host.example/path", "myapp:///cb",
+	}
+	bad := []string{
+		"", " ", "/cb", "cb", "//app.example.test/cb", "app.example.test/cb", "https:", "https://", "https:///cb", "https:app.example.test",
+		"https://user@app.example.test/cb", "https://app.example.test@evil.example/cb", "https://:secret@app.example.test/cb",
+		"https://app.example.test/cb#part", "https://app.example.test/cb#", `https://app.example.test\@evil.example`, `https:\\app.example.test`,
+		"https://*", "https://*/cb", "https://*.*.example.test/cb", "https://app*.example.test/cb", "https://app.*.test/cb", "https://*app.example.test",
+		"https://*.example.test/*", "https://app.example.test/*", "https://app.example.test:*/cb", "*://app.example.test/cb", "https://app.example.test/cb?next=*",
+		"https://*.127.0.0.1/cb", "https://*.1/cb", "https://[*]/cb", "myapp://*.example.test/cb", "myapp:/*",
+		"https://app.example.test./cb", "https://.example.test", "https://app..example.test", "https://-/ ", "https://app.example.test:0/", "https://app.example.test:65536/",
+		"https://app.example.test:/cb", "https://app.example.test:80a/cb", "https://1.2.3/cb", "https://256.1.1.1/cb", "https://0x7f.1/cb", "https://[::1/cb", "https://[fe80::1%25eth0]/cb",
+		"https://bücher.example/cb", "https://app.example.test/ü", "https://app.example.test/a b", "https://app.example.test/\n", "https://app.example.test/\x00", "https://app.example.test/%zz",
+		"https://%61pp.example.test/cb", "https://app.example.test%2f.evil.example/", "https://" + strings.Repeat("x", 64) + ".test/",
+		"javascript:alert(1)", "javascript://app.example.test/%0aalert(1)", "JavaScript:/x", "data:text/html,x", "data:/x", "file:///etc/passwd", "blob:/x", "about:/blank", "view-source:/x", "vbscript:/x",
+		"mailto:jo@example.test", "urn:example:cb", "myapp:cb", "1app:/cb", "https://" + strings.Repeat("abc.", 70) + "test/",
+	}
+	for _, uri := range good {
+		if list, err := callbackURIs(field.Some([]string{uri})); err != nil || !slices.Equal(list, []string{uri}) {
+			t.Errorf("%q gave %q, %v", uri, list, err)
+		}
+	}
+	for _, uri := range bad {
+		if _, err := callbackURIs(field.Some([]string{good[0], uri})); !errors.Is(err, apierr.Format) {
+			t.Errorf("%q gave %v", uri, err)
+		}
+	}
+}
+
+func TestOriginURIs(t *testing.T) {
+	good := []string{"https://app.example.test", "http://localhost:3000", "https://*.apps.localhost", "https://*.apps.localhost:8443", "http://127.0.0.1:8080", "http://[::1]:8080", "ionic://localhost"}
+	bad := []string{"", "*", "null", "https://app.example.test/", "https://app.example.test/cb", "https://app.example.test?", "https://app.example.test?x=1", "https://app.example.test#",
+		"https://user@app.example.test", "app.example.test", "//app.example.test", "https://*", "https://*.*.test", "ionic://*.localhost", "file://", "file:///", "data:", "https://app.example.test:0", "com.example.app:/"}
+	for _, uri := range good {
+		if _, err := originURIs(field.Some([]string{uri})); err != nil {
+			t.Errorf("%q gave %v", uri, err)
+		}
+	}
+	for _, uri := range bad {
+		if _, err := originURIs(field.Some([]string{uri})); !errors.Is(err, apierr.Format) {
+			t.Errorf("%q gave %v", uri, err)
+		}
+	}
+}
+
+func TestAListOfURIsIsBounded(t *testing.T) {
+	entry := "https://app.example.test/" + strings.Repeat("x", 475) // 500 characters
+	fits := slices.Repeat([]string{entry}, 8)
+	fits[7] = fits[7][:493] // 4000 with the commas
+	if _, err := callbackURIs(field.Some(fits)); err != nil {
+		t.Errorf("4000 characters gave %v", err)
+	}
+	fits[7] += "x"
+	if _, err := callbackURIs(field.Some(fits)); !errors.Is(err, apierr.TooLong) {
+		t.Errorf("4001 characters gave %v", err)
+	}
+	t.Run("and may be emptied", func(t *testing.T) {
+		for _, in := range []field.List{field.Some([]string{}), {Present: true, Null: true}} {
+			if list, err := callbackURIs(in); err != nil || list == nil || len(list) != 0 {
+				t.Errorf("%v gave %v, %v", in, list, err)
+			}
+		}
+	})
+}
+
+// What is let into a list leads one way to every program that reads it.
+func FuzzCallbackURI(f *testing.F) {
+	for _, uri := range []string{"https://app.localhost/cb", "https://*.shop.example.test:8443/cb?x=1", "myapp://serviceCallback", "com.example.app:/cb", "http://[::1]/", "https://a@b/", `https:\\a`, "javascript:/x"} {
+		f.Add(uri)
+	}
+	f.Fuzz(func(t *testing.T, uri string) {
+		_, err := callbackURIs(field.Some([]string{uri}))
+		if err != nil {
+			if !errors.Is(err, apierr.Format) && !errors.Is(err, apierr.TooLong) {
+				t.Fatalf("%q gave %v", uri, err)
+			}
+			return
+		}
+		u, err := url.Parse(uri)
+		if err != nil || !u.IsAbs() || u.Opaque != "" || u.User != nil || u.Fragment != "" {
+			t.Fatalf("%q was accepted", uri)
+		}
+		if strings.ContainsFunc(uri, func(r rune) bool { return r <= ' ' || r > '~' }) || strings.ContainsAny(uri, `\#`) {
+			t.Fatalf("%q was accepted", uri)
+		}
+		if rest := strings.TrimPrefix(u.Host, "*."); strings.Contains(uri, "*") && (rest == u.Host || !isWeb(u) || strings.Contains(rest, "*")) {
+			t.Fatalf("%q was accepted with its wildcard", uri)
+		}
+		if _, err := originURIs(field.Some([]string{u.Scheme + "://" + u.Host})); u.Host != "" && err != nil {
+			t.Fatalf("the origin of %q gave %v", uri, err)
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package application_test
+
+import (
+	"testing"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi/apitest"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/applicationtest"
+)
+
+func TestContract(t *testing.T) {
+	apitest.Run(t, func(t *testing.T) apitest.Subject {
+		d := applicationtest.Open(t)
+		return apitest.Subject{
+			API: d.Service, Directories: d.Directories, Base: applicationtest.Base,
+			NewApplication: func(t *testing.T, tenant id.ID) id.ID { return newApplication(t, d, tenant) },
+			Map:            func(t *testing.T, tenant, to, directory id.ID) { newMapping(t, d, tenant, to, directory) },
+			Disable: func(t *testing.T, at directoryapi.Ref) {
+				if _, err := d.Service.UpdateApplication(t.Context(), at.Tenant, at.ID, application.NewApplication{Status: field.Some("disabled")}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			DisableDirectory: d.Directories.Disable,
+			Delete: func(t *testing.T, at directoryapi.Ref) {
+				if err := d.Service.DeleteApplication(t.Context(), at.Tenant, at.ID); err != nil {
+					t.Fatal(err)
+				}
+			},
+		}
+	})
+}
+
+// newApplication makes an application without account stores.
+func newApplication(t *testing.T, d *applicationtest.Deployment, tenant id.ID) id.ID {
+	t.Helper()
+	body := application.NewApplication{Name: field.Some("Shop " + d.NewID().String())}
+	a, err := d.Service.CreateApplication(t.Context(), tenant, body, application.FirstDirectory{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.ID
+}
+
+// newMapping makes a directory the last account store of an application.
+func newMapping(t *testing.T, d *applicationtest.Deployment, tenant, to, directory id.ID) id.ID {
+	t.Helper()
+	m, err := d.Service.CreateMapping(t.Context(), tenant, mappingBody(to, directory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.ID
+}
+
+func mappingBody(to, directory id.ID) application.NewMapping {
+	return application.NewMapping{Application: link("applications", to), AccountStore: link("directories", directory)}
+}
+
+func link(kind string, v id.ID) field.Of[href.Link] {
+	return field.Some(applicationtest.Base.Link(kind, v))
+}

@@ -1,0 +1,257 @@
+package directorytest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// find gives an account of the tenant, or nil.
+func (d *Directories) find(tenant, v id.ID) *account {
+	for _, a := range d.accounts {
+		if a.TenantID == tenant && a.ID == v {
+			return a
+		}
+	}
+	return nil
+}
+
+// CreateAccount makes an account.
+func (d *Directories) CreateAccount(_ context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+	return call(d, "CreateAccount", func() (directoryapi.Account, error) {
+		if own := d.find(in.Tenant, in.ID); own != nil {
+			return own.Account, nil
+		}
+		at := directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory}
+		directory, err := d.directory(at)
+		if err != nil {
+			return directoryapi.Account{}, err
+		}
+		if directory.Status != directoryapi.Enabled && !in.Application.IsZero() {
+			return directoryapi.Account{}, apierr.AccountStoreDisabled
+		}
+		a, err := d.read(in)
+		if err != nil {
+			return a.Account, err
+		}
+		if in.Workflow && d.verifying[at] && a.Status == directoryapi.Enabled {
+			a.Status, a.VerificationToken = directoryapi.Unverified, secure.Token(22)
+		}
+		for _, other := range d.accounts {
+			if other.DirectoryID == a.DirectoryID && (field.Fold(other.Email) == field.Fold(a.Email) || field.Fold(other.Username) == field.Fold(a.Username)) {
+				return a.Account, apierr.Exists
+			}
+		}
+		d.accounts = append(d.accounts, &a)
+		return a.Account, nil
+	})
+}
+
+// read checks a new account as far as the contract's suite asks.
+func (d *Directories) read(in directoryapi.CreateAccount) (a account, err error) {
+	now := d.now()
+	a.Account = directoryapi.Account{
+		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, EmailVerificationStatus: directoryapi.Unverified,
+		PasswordModifiedAt: &now, CreatedAt: now, ModifiedAt: now,
+	}
+	if a.Email, err = field.Required(in.Account.Email, "email", 255); err != nil {
+		return a, err
+	}
+	if !strings.Contains(a.Email, "@") {
+		return a, apierr.Format
+	}
+	a.Username = in.Account.Username.Or(a.Email)
+	for from, to := range map[*field.Text]**string{&in.Account.GivenName: &a.GivenName, &in.Account.MiddleName: &a.MiddleName, &in.Account.Surname: &a.Surname} {
+		if *to, err = field.Optional(*from, "name", 255); err != nil {
+			return a, err
+		}
+	}
+	password, err := field.Required(in.Account.Password, "password", 255)
+	if err != nil {
+		return a, err
+	}
+	if len(password) < 8 {
+		return a, apierr.TooShort
+	}
+	a.password = secure.Secret(password)
+	a.Status, err = field.Enum(in.Account.Status, "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified)
+	return a, err
+}
+
+// Account gives an account.
+func (d *Directories) Account(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+	return call(d, "Account", func() (directoryapi.Account, error) {
+		a := d.find(in.Tenant, in.ID)
+		if a == nil {
+			return directoryapi.Account{}, apierr.NotFound
+		}
+		return a.Account, nil
+	})
+}
+
+// ListAccounts gives a page of accounts.
+func (d *Directories) ListAccounts(_ context.Context, in directoryapi.ListAccounts) (list.Page[directoryapi.Account], error) {
+	return call(d, "ListAccounts", func() (list.Page[directoryapi.Account], error) {
+		page := list.Page[directoryapi.Account]{Offset: in.Query.Offset, Limit: in.Query.Limit, Items: []directoryapi.Account{}}
+		for _, a := range d.accounts {
+			if a.TenantID == in.Tenant && holds(in.Stores, a) && matches(a, in.Query) {
+				page.Items = append(page.Items, a.Account)
+			}
+		}
+		slices.SortStableFunc(page.Items, func(a, b directoryapi.Account) int { return compare(a, b, in.Query.Order) })
+		page.Size = len(page.Items)
+		page.Items = page.Items[min(in.Query.Offset, page.Size):min(in.Query.Offset+in.Query.Limit, page.Size)]
+		return page, nil
+	})
+}
+
+func holds(stores []directoryapi.Store, a *account) bool {
+	return slices.ContainsFunc(stores, func(store directoryapi.Store) bool { return store.ID == a.DirectoryID })
+}
+
+// text gives the texts that an account is searched and sorted by.
+func text(a directoryapi.Account) map[string]string {
+	name := func(part *string) string {
+		if part == nil {
+			return ""
+		}
+		return *part
+	}
+	return map[string]string{
+		"username": a.Username, "email": a.Email, "givenName": name(a.GivenName), "middleName": name(a.MiddleName), "surname": name(a.Surname),
+	}
+}
+
+func matches(a *account, query list.Query) bool {
+	texts := text(a.Account)
+	for _, f := range query.Filters {
+		switch f.Attribute {
+		case "status":
+			if a.Status != f.Text {
+				return false
+			}
+		case "createdAt", "modifiedAt", "passwordModifiedAt":
+			at := map[string]time.Time{"createdAt": a.CreatedAt, "modifiedAt": a.ModifiedAt, "passwordModifiedAt": *a.PasswordModifiedAt}[f.Attribute]
+			if at.Before(f.From) || !f.Until.IsZero() && !at.Before(f.Until) {
+				return false
+			}
+		default:
+			value, wanted := field.Fold(texts[f.Attribute]), field.Fold(f.Text)
+			if !map[list.Match]bool{
+				list.Equal: value == wanted, list.Prefix: strings.HasPrefix(value, wanted),
+				list.Suffix: strings.HasSuffix(value, wanted), list.Contains: strings.Contains(value, wanted),
+			}[f.Match] {
+				return false
+			}
+		}
+	}
+	for _, value := range texts {
+		if strings.Contains(field.Fold(value), field.Fold(query.Q)) {
+			return true
+		}
+	}
+	return false
+}
+
+func compare(a, b directoryapi.Account, order []list.Order) int {
+	for _, o := range order {
+		c := cmp.Compare(text(a)[o.Attribute], text(b)[o.Attribute])
+		if o.Descending {
+			c = -c
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// Authenticate checks a password.
+func (d *Directories) Authenticate(_ context.Context, in directoryapi.Authenticate) (directoryapi.Account, error) {
+	return call(d, "Authenticate", func() (directoryapi.Account, error) {
+		a := d.decider(in)
+		switch {
+		case a == nil:
+			return directoryapi.Account{}, apierr.NoSuchAccount
+		case a.password == "" || a.password != in.Password:
+			return directoryapi.Account{}, apierr.WrongPassword
+		case d.directoryOf(a).Status != directoryapi.Enabled:
+			return directoryapi.Account{}, apierr.DirectoryDisabled
+		case a.Status == directoryapi.Disabled:
+			return directoryapi.Account{}, apierr.AccountDisabled
+		case a.Status == directoryapi.Unverified:
+			return directoryapi.Account{}, apierr.AccountUnverified
+		}
+		return a.Account, nil
+	})
+}
+
+// decider gives the account of a login in the first store that has one, by its
+// user name before its email; nil when none has.
+func (d *Directories) decider(in directoryapi.Authenticate) *account {
+	login := field.Fold(in.Login)
+	for _, store := range in.Stores {
+		for _, of := range []func(*account) string{func(a *account) string { return a.Username }, func(a *account) string { return a.Email }} {
+			for _, a := range d.accounts {
+				if a.TenantID == in.Tenant && a.DirectoryID == store.ID && field.Fold(of(a)) == login {
+					return a
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (d *Directories) directoryOf(a *account) directoryapi.Directory {
+	return d.directories[directoryapi.Ref{Tenant: a.TenantID, ID: a.DirectoryID}]
+}
+
+// Standing tells whether an account may act.
+func (d *Directories) Standing(_ context.Context, in directoryapi.Standing) (directoryapi.Account, error) {
+	return call(d, "Standing", func() (directoryapi.Account, error) {
+		a := d.find(in.Tenant, in.Account)
+		switch {
+		case a == nil || a.Status != directoryapi.Enabled:
+			return directoryapi.Account{}, apierr.TokenAccountDisabled
+		case !holds(in.Stores, a):
+			return directoryapi.Account{}, apierr.TokenAccountUnreachable
+		case d.directoryOf(a).Status != directoryapi.Enabled:
+			return directoryapi.Account{}, apierr.TokenStoreDisabled
+		}
+		return a.Account, nil
+	})
+}
+
+// Mail gives the parts of a mail. The mails that a reset sends are on, those of
+// a registration off until EnableVerification.
+func (d *Directories) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
+	return call(d, "Mail", func() (directoryapi.Mail, error) {
+		a := d.find(in.Tenant, in.Account)
+		if a == nil {
+			return directoryapi.Mail{}, apierr.NotFound
+		}
+		directory := d.directoryOf(a)
+		switch in.Workflow {
+		case directoryapi.Reset, directoryapi.ResetSuccess:
+		case directoryapi.Verification:
+			if !d.verifying[directoryapi.Ref{Tenant: in.Tenant, ID: a.DirectoryID}] {
+				return directoryapi.Mail{}, apierr.NotFound
+			}
+		default:
+			return directoryapi.Mail{}, apierr.NotFound
+		}
+		return directoryapi.Mail{Account: a.Account, Directory: directory, Template: directoryapi.EmailTemplate{
+			TenantID: in.Tenant, DirectoryID: directory.ID, Workflow: in.Workflow, Subject: "A mail",
+			MimeType: "text/plain", TextBody: "$!{url}", HTMLBody: "<p>$!{url}</p>",
+		}}, nil
+	})
+}

@@ -1,0 +1,314 @@
+package application_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/applicationtest"
+	"github.com/doorward/doorward/services/application/directorytest"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// inOrder gives an application's mappings in the order of login, and wants it
+// to be without gaps.
+func inOrder(t *testing.T, d *applicationtest.Deployment, tenant, of id.ID) []store.Mapping {
+	t.Helper()
+	query := list.Query{Limit: list.MaxLimit, Order: []list.Order{{Attribute: "listIndex"}}}
+	page, err := d.Service.ListApplicationMappings(t.Context(), directoryapi.Ref{Tenant: tenant, ID: of}, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range page.Items {
+		if m.ListIndex != i {
+			t.Fatalf("the mapping at %d has the list index %d", i, m.ListIndex)
+		}
+	}
+	return page.Items
+}
+
+// order is a model of an application's mappings: their stores, and which of
+// them are the defaults.
+type order struct {
+	stores                []id.ID
+	accountStore, grouped id.ID
+}
+
+func (o *order) change(s id.ID, in application.MappingChange) {
+	at := slices.Index(o.stores, s)
+	if in.ListIndex.Given() {
+		o.stores = slices.Delete(o.stores, at, at+1)
+		o.stores = slices.Insert(o.stores, min(max(in.ListIndex.Value, 0), len(o.stores)), s)
+	}
+	set := func(flag field.Bool, holder *id.ID) {
+		switch {
+		case flag.Or(false):
+			*holder = s
+		case flag.Present && *holder == s:
+			*holder = id.ID{}
+		}
+	}
+	set(in.IsDefaultAccountStore, &o.accountStore)
+	set(in.IsDefaultGroupStore, &o.grouped)
+}
+
+func (o *order) drop(s id.ID) {
+	o.stores = slices.DeleteFunc(o.stores, func(other id.ID) bool { return other == s })
+	if o.accountStore == s {
+		o.accountStore = id.ID{}
+	}
+	if o.grouped == s {
+		o.grouped = id.ID{}
+	}
+}
+
+// Random sequences of what can happen to an application's mappings leave them
+// as a list and two names would be.
+func TestMappingsKeepTheOrderThatTheyAreGiven(t *testing.T) {
+	d := applicationtest.Open(t)
+	for seed := range uint64(4) {
+		dice := rand.New(rand.NewPCG(seed, 2))
+		tenant, _ := d.Tenant(t)
+		shop := newApplication(t, d, tenant)
+		beside := newApplication(t, d, tenant) // must not notice anything
+		other := d.Directory(t, tenant, "Other")
+		newMapping(t, d, tenant, beside, other)
+		var model order
+		mappings := map[id.ID]id.ID{} // by store
+
+		change := func(n int) (in application.MappingChange) {
+			if dice.IntN(2) == 0 {
+				in.ListIndex = field.Some(dice.IntN(n+4) - 2)
+			}
+			if dice.IntN(3) == 0 {
+				in.IsDefaultAccountStore = field.Some(dice.IntN(3) > 0)
+			}
+			if dice.IntN(3) == 0 {
+				in.IsDefaultGroupStore = field.Some(dice.IntN(3) > 0)
+			}
+			return in
+		}
+		for range 60 {
+			n := len(model.stores)
+			switch action := dice.IntN(10); {
+			case n == 0 || action < 4 && n < 12:
+				directory := d.Directory(t, tenant, d.NewID().String())
+				body := mappingBody(shop, directory)
+				body.MappingChange = change(n)
+				m, err := d.Service.CreateMapping(t.Context(), tenant, body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mappings[directory] = m.ID
+				model.stores = append(model.stores, directory)
+				model.change(directory, body.MappingChange)
+				if m.ListIndex != slices.Index(model.stores, directory) {
+					t.Fatalf("the new mapping says %d", m.ListIndex)
+				}
+			case action < 8:
+				s, in := model.stores[dice.IntN(n)], change(n)
+				m, err := d.Service.UpdateMapping(t.Context(), tenant, mappings[s], in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				model.change(s, in)
+				if m.ListIndex != slices.Index(model.stores, s) {
+					t.Fatalf("the moved mapping says %d", m.ListIndex)
+				}
+			case action == 8:
+				s := model.stores[dice.IntN(n)]
+				if err := d.Service.DeleteMapping(t.Context(), tenant, mappings[s]); err != nil {
+					t.Fatal(err)
+				}
+				model.drop(s)
+			default:
+				s := model.stores[dice.IntN(n)]
+				if err := directoryDeleted(t, d, tenant, s, d.NewID()); err != nil {
+					t.Fatal(err)
+				}
+				model.drop(s)
+			}
+			compareOrder(t, d, tenant, shop, model)
+		}
+		if left := inOrder(t, d, tenant, beside); len(left) != 1 || left[0].StoreID != other {
+			t.Errorf("the application beside it has the mappings %v", left)
+		}
+	}
+}
+
+func compareOrder(t *testing.T, d *applicationtest.Deployment, tenant, of id.ID, want order) {
+	t.Helper()
+	var got order
+	holders := map[id.ID]id.ID{} // store by mapping
+	for _, m := range inOrder(t, d, tenant, of) {
+		got.stores = append(got.stores, m.StoreID)
+		holders[m.ID] = m.StoreID
+		if m.IsDefaultAccountStore {
+			got.accountStore = m.StoreID
+		}
+		if m.IsDefaultGroupStore {
+			got.grouped = m.StoreID
+		}
+	}
+	if !slices.Equal(got.stores, want.stores) || got.accountStore != want.accountStore || got.grouped != want.grouped {
+		t.Fatalf("the order is %v, want %v", got, want)
+	}
+	a, err := d.Service.Application(t.Context(), directoryapi.Ref{Tenant: tenant, ID: of})
+	if err != nil || holders[a.DefaultAccountStore] != want.accountStore || holders[a.DefaultGroupStore] != want.grouped {
+		t.Fatalf("the application's defaults are %v and %v, %v", a.DefaultAccountStore, a.DefaultGroupStore, err)
+	}
+}
+
+func TestConcurrentChangesKeepTheOrderWithoutGaps(t *testing.T) {
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	shop := newApplication(t, d, tenant)
+	const kept = 6
+	var mappings []id.ID
+	for range kept {
+		mappings = append(mappings, newMapping(t, d, tenant, shop, d.Directory(t, tenant, d.NewID().String())))
+	}
+	var spare []id.ID
+	for range 8 {
+		spare = append(spare, d.Directory(t, tenant, d.NewID().String()))
+	}
+
+	var all sync.WaitGroup
+	for worker := range 8 {
+		dice := rand.New(rand.NewPCG(uint64(worker), 3))
+		all.Go(func() {
+			for range 10 {
+				in := application.MappingChange{ListIndex: field.Some(dice.IntN(kept + 2)), IsDefaultAccountStore: field.Some(true), IsDefaultGroupStore: field.Some(dice.IntN(2) == 0)}
+				if _, err := d.Service.UpdateMapping(t.Context(), tenant, mappings[dice.IntN(kept)], in); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		all.Go(func() { // comes and goes meanwhile
+			body := mappingBody(shop, spare[worker])
+			body.ListIndex = field.Some(0)
+			m, err := d.Service.CreateMapping(t.Context(), tenant, body)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if worker%2 == 0 {
+				err = d.Service.DeleteMapping(t.Context(), tenant, m.ID)
+			} else {
+				err = directoryDeleted(t, d, tenant, spare[worker], d.NewID())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	left := inOrder(t, d, tenant, shop)
+	if len(left) != kept {
+		t.Fatalf("%d mappings are left, want %d", len(left), kept)
+	}
+	defaults := 0
+	for _, m := range left {
+		if m.IsDefaultAccountStore {
+			defaults++
+		}
+	}
+	if defaults != 1 {
+		t.Errorf("%d mappings are the default account store", defaults)
+	}
+}
+
+func TestOfParallelMappingsOfOneStoreOneIsMade(t *testing.T) {
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	shop, directory := newApplication(t, d, tenant), d.Directory(t, tenant, "People")
+	results := make([]error, 6)
+	var all sync.WaitGroup
+	for i := range results {
+		all.Go(func() { _, results[i] = d.Service.CreateMapping(t.Context(), tenant, mappingBody(shop, directory)) })
+	}
+	all.Wait()
+	made := 0
+	for _, err := range results {
+		if err == nil {
+			made++
+		} else if !errors.Is(err, apierr.AlreadyMapped) {
+			t.Error(err)
+		}
+	}
+	if made != 1 || len(inOrder(t, d, tenant, shop)) != 1 {
+		t.Errorf("%d were made", made)
+	}
+}
+
+// directoryDeleted delivers the event that a directory is gone.
+func directoryDeleted(t *testing.T, d *applicationtest.Deployment, tenant, directory, event id.ID) error {
+	return d.Service.DirectoryDeleted(t.Context(), events.Envelope{ID: event, Tenant: tenant}, events.DirectoryDeleted{Tenant: tenant, Directory: directory})
+}
+
+func TestADeletedDirectoryLeavesItsApplications(t *testing.T) {
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	stranger, _ := d.Tenant(t)
+	first, second := newApplication(t, d, tenant), newApplication(t, d, tenant)
+	gone, kept := d.Directory(t, tenant, "Gone"), d.Directory(t, tenant, "Kept")
+	for _, a := range []id.ID{first, second} {
+		body := mappingBody(a, gone)
+		body.IsDefaultAccountStore, body.IsDefaultGroupStore = field.Some(true), field.Some(true)
+		if _, err := d.Service.CreateMapping(t.Context(), tenant, body); err != nil {
+			t.Fatal(err)
+		}
+		newMapping(t, d, tenant, a, kept)
+	}
+
+	t.Run("not for the event of another tenant", func(t *testing.T) {
+		if err := directoryDeleted(t, d, stranger, gone, d.NewID()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(inOrder(t, d, tenant, first)); n != 2 {
+			t.Errorf("%d mappings are left", n)
+		}
+	})
+	event := d.NewID()
+	if err := directoryDeleted(t, d, tenant, gone, event); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []id.ID{first, second} {
+		compareOrder(t, d, tenant, a, order{stores: []id.ID{kept}})
+	}
+	t.Run("once, however often it is told", func(t *testing.T) {
+		newMapping(t, d, tenant, first, gone)
+		if err := directoryDeleted(t, d, tenant, gone, event); err != nil {
+			t.Fatal(err)
+		}
+		compareOrder(t, d, tenant, first, order{stores: []id.ID{kept, gone}})
+	})
+}
+
+// The event of a directory's end may be digested while a mapping to it is made.
+func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	shop, directory := newApplication(t, d, tenant), d.Directory(t, tenant, "Going")
+	d.Directories.Break("Directory", directorytest.After, once(func() error {
+		if _, err := d.Directories.DeleteDirectory(t.Context(), directoryapi.Ref{Tenant: tenant, ID: directory}); err != nil {
+			t.Error(err)
+		}
+		return directoryDeleted(t, d, tenant, directory, d.NewID())
+	}))
+	if _, err := d.Service.CreateMapping(t.Context(), tenant, mappingBody(shop, directory)); !errors.Is(err, apierr.Reference) {
+		t.Errorf("the error is %v", err)
+	}
+	if left := inOrder(t, d, tenant, shop); len(left) != 0 {
+		t.Errorf("the mapping %v is left", left)
+	}
+}

@@ -1,0 +1,34 @@
+// Package application keeps applications and the account stores that they are
+// mapped to, and logs accounts in through them. Its rules are methods of
+// Service, one file per noun or workflow; its SQL is under store, its HTTP
+// under rest, and its wiring under app.
+package application
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// Service is the application service.
+type Service struct {
+	store       *store.Store
+	directories directoryapi.API
+	base        href.Base
+	now         func() time.Time
+}
+
+// New makes the service. base is the address that the hrefs of account stores
+// begin with.
+func New(s *store.Store, directories directoryapi.API, base href.Base, now func() time.Time) *Service {
+	return &Service{store: s, directories: directories, base: base, now: now}
+}
+
+var _ applicationapi.API = (*Service)(nil)
+
+// tx is a transaction of the store.
+func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }

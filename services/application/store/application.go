@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// applicationColumns gives the default stores from the flags of the mappings,
+// of which an application has at most one each.
+const applicationColumns = `a.tenant_id, a.id, a.name, a.description, a.status, a.builtin, a.authorized_callback_uris, a.authorized_origin_uris,
+	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.application_id = a.id AND m.is_default_account_store) AS default_account_store,
+	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.application_id = a.id AND m.is_default_group_store) AS default_group_store,
+	a.saml_policy_id, a.web_config_id, a.account_linking_policy_id, a.created_at, a.modified_at`
+
+// Applications are searched and sorted by these attributes.
+var Applications = list.Spec{
+	"name":        {Column: "a.name", Folded: "a.name_folded"},
+	"description": {Column: "a.description"},
+	"status":      {Column: "a.status", Kind: list.Enum, Values: []string{directoryapi.Enabled, directoryapi.Disabled}},
+	"createdAt":   {Column: "a.created_at", Kind: list.Time},
+	"modifiedAt":  {Column: "a.modified_at", Kind: list.Time},
+}
+
+// Application gives an application, or apierr.NotFound.
+func (s *Store) Application(ctx context.Context, tenant, application id.ID) (applicationapi.Application, error) {
+	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.id = $2`, tenant, application)
+}
+
+// ListApplications gives a page of the tenant's applications.
+func (s *Store) ListApplications(ctx context.Context, tenant id.ID, query list.Query) (list.Page[applicationapi.Application], error) {
+	return list.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
+		`FROM applications a WHERE a.tenant_id = $1`, "a.id", tenant)
+}
+
+// ListStoreApplications gives a page of the applications that a store is mapped to.
+func (s *Store) ListStoreApplications(ctx context.Context, tenant, store id.ID, query list.Query) (list.Page[applicationapi.Application], error) {
+	return list.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
+		`FROM applications a WHERE a.tenant_id = $1 AND EXISTS (SELECT FROM account_store_mappings m
+			WHERE m.tenant_id = a.tenant_id AND m.application_id = a.id AND m.store_id = $2)`, "a.id", tenant, store)
+}
+
+// NameTaken tells whether the tenant has an application of that name.
+func (s *Store) NameTaken(ctx context.Context, tenant id.ID, name string) (bool, error) {
+	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM applications WHERE tenant_id = $1 AND name_folded = $2)`, tenant, field.Fold(name))
+}
+
+// LockApplication reads an application that the transaction will change. Its
+// mappings stay as they are until the transaction ends.
+func (tx *Tx) LockApplication(ctx context.Context, tenant, application id.ID) (applicationapi.Application, error) {
+	return pg.One[applicationapi.Application](ctx, tx, `SELECT `+applicationColumns+` FROM applications a
+		WHERE a.tenant_id = $1 AND a.id = $2 FOR UPDATE OF a`, tenant, application)
+}
+
+// LockStoreApplications gives the applications that a store is mapped to, and
+// keeps their mappings as they are until the transaction ends.
+func (tx *Tx) LockStoreApplications(ctx context.Context, tenant, store id.ID) ([]id.ID, error) {
+	locked, err := pg.All[struct{ ID id.ID }](ctx, tx, `SELECT a.id FROM applications a WHERE a.tenant_id = $1 AND EXISTS (SELECT FROM account_store_mappings m
+		WHERE m.tenant_id = a.tenant_id AND m.application_id = a.id AND m.store_id = $2) ORDER BY a.id FOR UPDATE OF a`, tenant, store)
+	ids := make([]id.ID, len(locked))
+	for i := range locked {
+		ids[i] = locked[i].ID
+	}
+	return ids, err
+}
+
+// InsertApplication adds an application. A name that is taken is apierr.Exists.
+func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Application) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin,
+		authorized_callback_uris, authorized_origin_uris, saml_policy_id, web_config_id, account_linking_policy_id, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.Builtin,
+		a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.SAMLPolicyID, a.WebConfigID, a.AccountLinkingPolicyID, a.CreatedAt, a.ModifiedAt)
+	return err
+}
+
+// UpdateApplication writes what a client can change.
+func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Application) error {
+	return pg.MustChange(ctx, tx, `UPDATE applications SET name = $3, name_folded = $4, description = $5, status = $6,
+		authorized_callback_uris = $7, authorized_origin_uris = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
+		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.ModifiedAt)
+}
+
+// DeleteApplication removes an application with its mappings.
+func (tx *Tx) DeleteApplication(ctx context.Context, tenant, application id.ID) error {
+	return pg.MustChange(ctx, tx, `DELETE FROM applications WHERE tenant_id = $1 AND id = $2`, tenant, application)
+}

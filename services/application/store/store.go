@@ -1,0 +1,47 @@
+// Package store holds all SQL of the application service, one file per noun.
+// Store reads; Tx writes and emits. Every query names its tenant.
+package store
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"time"
+
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Migrations makes the service's tables.
+func Migrations() fs.FS {
+	folder, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return folder
+}
+
+// Store reads.
+type Store struct {
+	db     *pg.DB
+	outbox *events.Outbox
+}
+
+// New makes the store of the service.
+func New(db *pg.DB, now func() time.Time) *Store {
+	return &Store{db: db, outbox: events.NewOutbox(db, "application", now)}
+}
+
+// Outbox is what the relay empties.
+func (s *Store) Outbox() *events.Outbox { return s.outbox }
+
+// Tx writes. Its Emit commits an event together with the rows.
+type Tx struct{ *events.Tx }
+
+// Tx runs fn in a transaction.
+func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
+	return s.outbox.InTx(ctx, func(tx *events.Tx) error { return fn(&Tx{tx}) })
+}

@@ -1,0 +1,99 @@
+// Package app wires the directory service: its configuration, its database,
+// its relay, its HTTP application.
+package app
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"runtime"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/service"
+	"github.com/doorward/doorward/services/directory"
+	directoryrest "github.com/doorward/doorward/services/directory/rest"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// Config is the service's environment.
+type Config struct {
+	Service   service.Config
+	Events    events.Config
+	Database  secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
+
+	Argon2Memory    int           `env:"DOORWARD_ARGON2_MEMORY" default:"19456" min:"8" help:"memory of a password hash in KiB"`
+	Argon2Time      int           `env:"DOORWARD_ARGON2_TIME" default:"2" min:"1" help:"passes of a password hash"`
+	Argon2Threads   int           `env:"DOORWARD_ARGON2_THREADS" default:"1" min:"1" help:"lanes of a password hash"`
+	HashWorkers     int           `env:"DOORWARD_HASH_WORKERS" default:"0" min:"0" help:"password hashes computed at once; 0 means one per processor"`
+	HashQueue       int           `env:"DOORWARD_HASH_QUEUE" default:"128" min:"1" help:"password hashes that may wait; more are refused with 503"`
+	VerificationTTL time.Duration `env:"DOORWARD_VERIFICATION_TTL" default:"168h" help:"how long an email verification token is good"`
+}
+
+// FromEnv reads the configuration.
+func FromEnv(source *env.Source) (cfg Config) {
+	source.Load(&cfg)
+	return cfg
+}
+
+// App is the wired service.
+type App struct {
+	API  directoryapi.API
+	HTTP *fiber.App
+}
+
+// Open wires the service as a part of a process.
+func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
+	common, err := cfg.Service.Open()
+	if err != nil {
+		return nil, err
+	}
+	ring, err := secure.ParseKeyring(cfg.MasterKey)
+	if err != nil {
+		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
+	}
+	db, err := pg.Open(ctx, pg.Config{URL: cfg.Database, Schema: "directory", Migrations: []fs.FS{events.Migrations(), store.Migrations()}})
+	if err != nil {
+		return nil, err
+	}
+	p.OnClose("directory database", db.Stop)
+	p.Check("directory database", db.Ping)
+
+	workers := cfg.HashWorkers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	cost := secure.Cost{Memory: uint32(cfg.Argon2Memory), Time: uint32(cfg.Argon2Time), Threads: uint8(cfg.Argon2Threads)}
+	data := store.New(db, common.Now)
+	svc := directory.New(data, secure.NewPasswords(cost, workers, cfg.HashQueue), ring, common.Now, directory.Config{VerificationTTL: cfg.VerificationTTL})
+	p.Go("directory relay", data.Outbox().Relay(cfg.Events))
+
+	app := rest.New(rest.Config{Service: "directory", Base: common.Base, Signer: common.Signer})
+	directoryapi.Serve(app, svc)
+	directoryrest.Mount(app, svc, common.Base)
+	return &App{API: svc, HTTP: app}, nil
+}
+
+// Run is the service as a process of its own.
+func Run(ctx context.Context, p *run.Process, cfg Config) error {
+	app, err := Open(ctx, p, cfg)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", cfg.Service.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on DOORWARD_LISTEN: %w", err)
+	}
+	rest.Serve(p, "http", app.HTTP, listener)
+	return nil
+}

@@ -1,0 +1,145 @@
+package directory
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// Limits of a directory's text (resolutions, section 3.1), in characters.
+const (
+	maxName        = 255
+	maxDescription = 1000
+)
+
+// NewDirectory is the body that creates a directory.
+type NewDirectory struct {
+	Name        field.Text `json:"name"`
+	Description field.Text `json:"description"`
+	Status      field.Text `json:"status"`
+}
+
+// Directory gives a directory, or apierr.NotFound.
+func (s *Service) Directory(ctx context.Context, in directoryapi.Ref) (directoryapi.Directory, error) {
+	return s.store.Directory(ctx, in.Tenant, in.ID)
+}
+
+// ListDirectories gives a page of the tenant's directories.
+func (s *Service) ListDirectories(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Directory], error) {
+	return s.store.ListDirectories(ctx, tenant, query)
+}
+
+// NewDirectory makes a cloud directory from a client's body.
+func (s *Service) NewDirectory(ctx context.Context, tenant id.ID, in NewDirectory) (directoryapi.Directory, error) {
+	d := directoryapi.Directory{TenantID: tenant, ID: id.New(s.now())}
+	var err error
+	if d.Name, err = field.Required(in.Name, "name", maxName); err != nil {
+		return d, err
+	}
+	if d.Description, err = field.Optional(in.Description, "description", maxDescription); err != nil {
+		return d, err
+	}
+	if d.Status, err = field.Enum(in.Status, "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+		return d, err
+	}
+	return s.createDirectory(ctx, d)
+}
+
+// CreateDirectory makes a cloud directory of a name for a peer.
+func (s *Service) CreateDirectory(ctx context.Context, in directoryapi.CreateDirectory) (directoryapi.Directory, error) {
+	d, err := s.createDirectory(ctx, directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name})
+	if errors.Is(err, apierr.Exists) {
+		// The name may be taken by this very directory, when the call is repeated.
+		if own, mine := s.store.Directory(ctx, in.Tenant, in.ID); mine == nil {
+			return own, nil
+		}
+	}
+	return d, err
+}
+
+func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory) (directoryapi.Directory, error) {
+	err := s.tx(ctx, func(tx *store.Tx) error { return s.insertDirectory(ctx, tx, d) })
+	if errors.Is(err, apierr.Exists) {
+		return d, apierr.Exists.Because("a directory with the name %q exists", d.Name).Saying("A directory of that name exists.")
+	}
+	if err != nil {
+		return d, err
+	}
+	return s.store.Directory(ctx, d.TenantID, d.ID)
+}
+
+// insertDirectory adds a directory with everything that belongs to one.
+func (s *Service) insertDirectory(ctx context.Context, tx *store.Tx, d directoryapi.Directory) error {
+	now := s.now()
+	if d.Status == "" {
+		d.Status = directoryapi.Enabled
+	}
+	d.SchemaID, d.CreatedAt, d.ModifiedAt = id.New(now), now, now
+	if err := tx.InsertDirectory(ctx, d); err != nil {
+		return err
+	}
+	if err := tx.InsertPolicies(ctx, d.TenantID, d.ID, now); err != nil {
+		return err
+	}
+	for _, template := range defaultTemplates(d, now) {
+		if err := tx.InsertTemplate(ctx, template); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UpdateDirectory changes what the body names.
+func (s *Service) UpdateDirectory(ctx context.Context, tenant, directory id.ID, in NewDirectory) (directoryapi.Directory, error) {
+	var d directoryapi.Directory
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if d, err = tx.LockDirectory(ctx, tenant, directory); err != nil {
+			return err
+		}
+		if in.Name.Present {
+			if d.Name, err = field.Required(in.Name, "name", maxName); err != nil {
+				return err
+			}
+		}
+		if in.Description.Present {
+			if d.Description, err = field.Optional(in.Description, "description", maxDescription); err != nil {
+				return err
+			}
+		}
+		if d.Status, err = field.Enum(in.Status, "status", d.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+			return err
+		}
+		d.ModifiedAt = s.now()
+		return tx.UpdateDirectory(ctx, d)
+	})
+	if errors.Is(err, apierr.Exists) {
+		err = apierr.Exists.Because("a directory with the name %q exists", d.Name).Saying("A directory of that name exists.")
+	}
+	return d, err
+}
+
+// DeleteDirectory removes a directory with its accounts and policies, and lets
+// the other services drop what they hold of it. The built-in administrators
+// directory is refused with apierr.BadRequest.
+func (s *Service) DeleteDirectory(ctx context.Context, in directoryapi.Ref) (directoryapi.Empty, error) {
+	return directoryapi.Empty{}, s.tx(ctx, func(tx *store.Tx) error {
+		d, err := tx.LockDirectory(ctx, in.Tenant, in.ID)
+		if err != nil {
+			return err
+		}
+		if d.Builtin {
+			return apierr.BadRequest.Because("the administrators directory cannot be deleted")
+		}
+		if err := tx.DeleteDirectory(ctx, in.Tenant, in.ID); err != nil {
+			return err
+		}
+		return tx.Emit(ctx, events.DirectoryDeleted{Tenant: in.Tenant, Directory: in.ID})
+	})
+}

@@ -1,0 +1,76 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// Authenticate checks a password. The first of the stores that holds an account
+// of that login decides. One hash is computed whether or not an account was
+// found, and the state of an account shows only to who knows its password.
+func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate) (directoryapi.Account, error) {
+	found, err := s.store.FindLogin(ctx, in.Tenant, storeIDs(in.Stores), in.Login)
+	absent := errors.Is(err, apierr.NotFound)
+	if err != nil && !absent {
+		return directoryapi.Account{}, err
+	}
+	match, stale, err := s.passwords.Verify(ctx, found.PasswordHash, in.Password)
+	switch {
+	case err != nil:
+		return directoryapi.Account{}, err
+	case absent:
+		return directoryapi.Account{}, apierr.NoSuchAccount.Because("no account of that user name or email is in the account stores")
+	case !match:
+		return directoryapi.Account{}, apierr.WrongPassword.Because("the password is wrong")
+	case found.DirectoryStatus != directoryapi.Enabled:
+		return directoryapi.Account{}, apierr.DirectoryDisabled.Because("the directory of the account is disabled")
+	case found.Status == directoryapi.Disabled:
+		return directoryapi.Account{}, apierr.AccountDisabled.Because("the account is disabled")
+	case found.Status == directoryapi.Unverified:
+		return directoryapi.Account{}, apierr.AccountUnverified.Because("the email of the account is not verified yet")
+	}
+	if stale {
+		s.rehash(ctx, found, in.Password)
+	}
+	return s.unsealed(found.Account)
+}
+
+// rehash stores the password under the configured cost. A login does not fail
+// because of it: the next one tries again.
+func (s *Service) rehash(ctx context.Context, found store.Candidate, password secure.Secret) {
+	hash, err := s.passwords.Hash(ctx, password)
+	if err == nil {
+		err = s.tx(ctx, func(tx *store.Tx) error {
+			return tx.ReplacePassword(ctx, found.TenantID, found.ID, found.PasswordHash, hash)
+		})
+	}
+	if err != nil {
+		slog.WarnContext(ctx, "a password keeps its former hash", "error", err.Error())
+	}
+}
+
+// Standing tells whether an account may act through one of the stores now.
+func (s *Service) Standing(ctx context.Context, in directoryapi.Standing) (directoryapi.Account, error) {
+	found, err := s.store.Holder(ctx, in.Tenant, in.Account)
+	reachable := slices.ContainsFunc(in.Stores, func(store directoryapi.Store) bool { return store.ID == found.DirectoryID })
+	switch {
+	case errors.Is(err, apierr.NotFound):
+		return found.Account, apierr.TokenAccountDisabled.Because("the account was deleted")
+	case err != nil:
+		return found.Account, err
+	case found.Status != directoryapi.Enabled:
+		return found.Account, apierr.TokenAccountDisabled.Because("the account has the status %s", found.Status)
+	case reachable && found.DirectoryStatus != directoryapi.Enabled:
+		return found.Account, apierr.TokenStoreDisabled.Because("the directory of the account is disabled")
+	case !reachable:
+		return found.Account, apierr.TokenAccountUnreachable.Because("the account is in no account store of the application")
+	}
+	return s.unsealed(found.Account)
+}

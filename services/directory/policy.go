@@ -1,0 +1,113 @@
+package directory
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// PolicyChange is the body that updates an account creation policy.
+type PolicyChange struct {
+	VerificationEmailStatus        field.Text `json:"verificationEmailStatus"`
+	VerificationSuccessEmailStatus field.Text `json:"verificationSuccessEmailStatus"`
+	WelcomeEmailStatus             field.Text `json:"welcomeEmailStatus"`
+	EmailDomainWhitelist           field.List `json:"emailDomainWhitelist"`
+	EmailDomainBlacklist           field.List `json:"emailDomainBlacklist"`
+}
+
+// CreationPolicy gives the account creation policy of a directory.
+func (s *Service) CreationPolicy(ctx context.Context, tenant, directory id.ID) (store.CreationPolicy, error) {
+	return s.store.CreationPolicy(ctx, tenant, directory)
+}
+
+// UpdateCreationPolicy changes what the body names. A list is replaced whole.
+func (s *Service) UpdateCreationPolicy(ctx context.Context, tenant, directory id.ID, in PolicyChange) (store.CreationPolicy, error) {
+	var p store.CreationPolicy
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if p, err = tx.LockCreationPolicy(ctx, tenant, directory); err != nil {
+			return err
+		}
+		for _, status := range []struct {
+			in   field.Text
+			name string
+			to   *string
+		}{
+			{in.VerificationEmailStatus, "verificationEmailStatus", &p.VerificationEmailStatus},
+			{in.VerificationSuccessEmailStatus, "verificationSuccessEmailStatus", &p.VerificationSuccessEmailStatus},
+			{in.WelcomeEmailStatus, "welcomeEmailStatus", &p.WelcomeEmailStatus},
+		} {
+			if *status.to, err = field.Enum(status.in, status.name, *status.to, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+				return err
+			}
+		}
+		for _, domains := range []struct {
+			in   field.List
+			name string
+			to   *[]string
+		}{{in.EmailDomainWhitelist, "emailDomainWhitelist", &p.EmailDomainWhitelist}, {in.EmailDomainBlacklist, "emailDomainBlacklist", &p.EmailDomainBlacklist}} {
+			if domains.in.Present {
+				if *domains.to, err = domainList(domains.name, domains.in.Or([]string{})); err != nil {
+					return err
+				}
+			}
+		}
+		p.ModifiedAt = s.now()
+		return tx.UpdateCreationPolicy(ctx, p)
+	})
+	return p, err
+}
+
+// domainList checks the entries of an email domain list: host names in which
+// * may stand anywhere.
+func domainList(name string, entries []string) ([]string, error) {
+	for _, entry := range entries {
+		if entry == "" || len(entry) > 255 || strings.ContainsFunc(entry, func(r rune) bool {
+			return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-.*", r) || r > 127)
+		}) {
+			return nil, apierr.WrongType.Because("%s holds %q, which is not a domain name with or without *", name, entry)
+		}
+	}
+	return entries, nil
+}
+
+// checkDomain refuses an email whose domain the policy does not accept. A
+// domain on both lists is refused.
+func checkDomain(p store.CreationPolicy, email string) error {
+	domain := field.Fold(email[strings.LastIndexByte(email, '@')+1:])
+	matches := func(pattern string) bool { return matchDomain(field.Fold(pattern), domain) }
+	if slices.ContainsFunc(p.EmailDomainBlacklist, matches) {
+		return apierr.DomainBlacklisted.Because("the email domain %q is on the directory's blacklist", domain)
+	}
+	if len(p.EmailDomainWhitelist) > 0 && !slices.ContainsFunc(p.EmailDomainWhitelist, matches) {
+		return apierr.DomainNotWhitelisted.Because("the email domain %q is not on the directory's whitelist", domain)
+	}
+	return nil
+}
+
+// matchDomain compares a domain with a pattern in which each * stands for any
+// characters, also none. Each part is searched once, from where the last one
+// ended, so that the time grows with the length alone.
+func matchDomain(pattern, domain string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == domain
+	}
+	rest, ok := strings.CutPrefix(domain, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1 : len(parts)-1] {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			return false
+		}
+		rest = after
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}

@@ -1,0 +1,37 @@
+// Package directory keeps tenants, directories and accounts, and decides who
+// may log in. Its rules are methods of Service, one file per noun or workflow;
+// its SQL is under store, its HTTP under rest, and its wiring under app.
+package directory
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// Service is the directory service.
+type Service struct {
+	store     *store.Store
+	passwords *secure.Passwords
+	ring      *secure.Keyring
+	now       func() time.Time
+	cfg       Config
+}
+
+// Config holds the service's limits.
+type Config struct {
+	VerificationTTL time.Duration // how long an email verification token is good
+}
+
+// New makes the service.
+func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
+	return &Service{store: s, passwords: passwords, ring: ring, now: now, cfg: cfg}
+}
+
+var _ directoryapi.API = (*Service)(nil)
+
+// tx is a transaction of the store.
+func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+const directoryColumns = `tenant_id, id, name, description, status, builtin, schema_id, created_at, modified_at`
+
+// Directories are searched and sorted by these attributes.
+var Directories = list.Spec{
+	"name":        {Column: "name", Folded: "name_folded"},
+	"description": {Column: "description"},
+	"status":      {Column: "status", Kind: list.Enum, Values: []string{directoryapi.Enabled, directoryapi.Disabled}},
+	"createdAt":   {Column: "created_at", Kind: list.Time},
+	"modifiedAt":  {Column: "modified_at", Kind: list.Time},
+}
+
+// Directory gives a directory, or apierr.NotFound.
+func (s *Store) Directory(ctx context.Context, tenant, directory id.ID) (directoryapi.Directory, error) {
+	return pg.One[directoryapi.Directory](ctx, s.db, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2`, tenant, directory)
+}
+
+// ListDirectories gives a page of the tenant's directories.
+func (s *Store) ListDirectories(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Directory], error) {
+	return list.Select[directoryapi.Directory](ctx, s.db, Directories, query, directoryColumns,
+		`FROM directories WHERE tenant_id = $1`, "id", tenant)
+}
+
+// LockDirectory reads a directory that the transaction will change.
+func (tx *Tx) LockDirectory(ctx context.Context, tenant, directory id.ID) (directoryapi.Directory, error) {
+	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, directory)
+}
+
+// InsertDirectory adds a directory. A name that is taken is apierr.Exists.
+func (tx *Tx) InsertDirectory(ctx context.Context, d directoryapi.Directory) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO directories (tenant_id, id, name, name_folded, description, status, builtin, schema_id, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		d.TenantID, d.ID, d.Name, field.Fold(d.Name), d.Description, d.Status, d.Builtin, d.SchemaID, d.CreatedAt, d.ModifiedAt)
+	return err
+}
+
+// UpdateDirectory writes what a client can change.
+func (tx *Tx) UpdateDirectory(ctx context.Context, d directoryapi.Directory) error {
+	return pg.MustChange(ctx, tx, `UPDATE directories SET name = $3, name_folded = $4, description = $5, status = $6, modified_at = $7
+		WHERE tenant_id = $1 AND id = $2`, d.TenantID, d.ID, d.Name, field.Fold(d.Name), d.Description, d.Status, d.ModifiedAt)
+}
+
+// DeleteDirectory removes a directory with its accounts and policies.
+func (tx *Tx) DeleteDirectory(ctx context.Context, tenant, directory id.ID) error {
+	return pg.MustChange(ctx, tx, `DELETE FROM directories WHERE tenant_id = $1 AND id = $2`, tenant, directory)
+}

@@ -1,0 +1,23 @@
+package store
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+const tenantColumns = `tenant_id, key, name, created_at, modified_at`
+
+// Tenant gives a tenant, or apierr.NotFound.
+func (s *Store) Tenant(ctx context.Context, tenant id.ID) (directoryapi.Tenant, error) {
+	return pg.One[directoryapi.Tenant](ctx, s.db, `SELECT `+tenantColumns+` FROM tenants WHERE tenant_id = $1`, tenant)
+}
+
+// InsertTenant adds a tenant. A key that is taken is apierr.Exists.
+func (tx *Tx) InsertTenant(ctx context.Context, t directoryapi.Tenant) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO tenants (tenant_id, key, name, created_at, modified_at) VALUES ($1, $2, $3, $4, $5)`,
+		t.ID, t.Key, t.Name, t.CreatedAt, t.ModifiedAt)
+	return err
+}

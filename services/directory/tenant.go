@@ -1,0 +1,72 @@
+package directory
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// Tenant gives the tenant of that id. A caller's own is the only one that
+// exists to it: any other is apierr.NotFound.
+func (s *Service) Tenant(ctx context.Context, tenant, wanted id.ID) (directoryapi.Tenant, error) {
+	if tenant != wanted {
+		return directoryapi.Tenant{}, apierr.NotFound
+	}
+	return s.store.Tenant(ctx, tenant)
+}
+
+// SignUp makes a tenant with its administrators directory and its owner's
+// account, all or nothing (resolutions, section 11.2). The owner's email is not
+// verified by it. A repeated call gives what the first made.
+func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directoryapi.SignedUp, error) {
+	done, err := s.signedUp(ctx, in)
+	if !errors.Is(err, apierr.NotFound) {
+		return done, err
+	}
+	hash := ""
+	if in.Password != "" {
+		if hash, err = s.passwords.Hash(ctx, in.Password); err != nil {
+			return directoryapi.SignedUp{}, err
+		}
+	}
+	now := s.now()
+	err = s.tx(ctx, func(tx *store.Tx) error {
+		tenant := directoryapi.Tenant{ID: in.Tenant, Key: in.Key, Name: in.Key, CreatedAt: now, ModifiedAt: now}
+		if err := tx.InsertTenant(ctx, tenant); err != nil {
+			return err
+		}
+		administrators := directoryapi.Directory{TenantID: in.Tenant, ID: in.Directory, Name: in.DirectoryName, Builtin: true}
+		if err := s.insertDirectory(ctx, tx, administrators); err != nil {
+			return err
+		}
+		owner := directoryapi.Account{
+			TenantID: in.Tenant, ID: in.Owner, DirectoryID: in.Directory, Username: in.Email, Email: in.Email,
+			Status: directoryapi.Enabled, EmailVerificationStatus: directoryapi.Unverified, Owner: true,
+			PasswordModifiedAt: &now, CreatedAt: now, ModifiedAt: now,
+		}
+		return tx.InsertAccount(ctx, owner, hash, nil)
+	})
+	if err != nil && !errors.Is(err, apierr.Exists) {
+		return directoryapi.SignedUp{}, err
+	}
+	done, again := s.signedUp(ctx, in) // also when another call was first
+	if errors.Is(again, apierr.NotFound) && err != nil {
+		return directoryapi.SignedUp{}, err
+	}
+	return done, again
+}
+
+func (s *Service) signedUp(ctx context.Context, in directoryapi.SignUp) (out directoryapi.SignedUp, err error) {
+	if out.Tenant, err = s.store.Tenant(ctx, in.Tenant); err != nil {
+		return out, err
+	}
+	if out.Directory, err = s.store.Directory(ctx, in.Tenant, in.Directory); err != nil {
+		return out, err
+	}
+	out.Owner, err = s.store.Account(ctx, in.Tenant, in.Owner)
+	return out, err
+}

@@ -1,0 +1,71 @@
+package directory
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// Verify spends an email verification token (resolutions, section 2.4). Of any
+// number of parallel tries one succeeds; an unknown, spent or expired token is
+// apierr.NotFound.
+func (s *Service) Verify(ctx context.Context, tenant id.ID, token secure.Secret) (directoryapi.Account, error) {
+	var a directoryapi.Account
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if a, err = tx.Verify(ctx, tenant, secure.Digest(token), s.now()); err != nil {
+			return err
+		}
+		return tx.Emit(ctx, events.AccountVerified{Tenant: tenant, Account: a.ID, Directory: a.DirectoryID})
+	})
+	if errors.Is(err, apierr.NotFound) {
+		err = apierr.NotFound.Because("the verification token is unknown, used or expired")
+	}
+	return a, err
+}
+
+// Mail gives what a mail of a workflow to an account is made of, or
+// apierr.NotFound when the account is gone or the workflow is off.
+func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
+	var mail directoryapi.Mail
+	var err error
+	if mail.Account, err = s.store.Account(ctx, in.Tenant, in.Account); err != nil {
+		return mail, err
+	}
+	on, err := s.workflowOn(ctx, in.Tenant, mail.Account.DirectoryID, in.Workflow)
+	if err != nil {
+		return mail, err
+	}
+	if !on {
+		return mail, apierr.NotFound.Because("the workflow %s of the directory is disabled", in.Workflow)
+	}
+	if mail.Directory, err = s.store.Directory(ctx, in.Tenant, mail.Account.DirectoryID); err != nil {
+		return mail, err
+	}
+	mail.Template, err = s.store.Template(ctx, in.Tenant, mail.Account.DirectoryID, in.Workflow)
+	return mail, err
+}
+
+func (s *Service) workflowOn(ctx context.Context, tenant, directory id.ID, workflow directoryapi.Workflow) (bool, error) {
+	creation, err := s.store.CreationPolicy(ctx, tenant, directory)
+	if err != nil {
+		return false, err
+	}
+	password, err := s.store.PasswordPolicy(ctx, tenant, directory)
+	if err != nil {
+		return false, err
+	}
+	status := map[directoryapi.Workflow]string{
+		directoryapi.Verification:        creation.VerificationEmailStatus,
+		directoryapi.VerificationSuccess: creation.VerificationSuccessEmailStatus,
+		directoryapi.Welcome:             creation.WelcomeEmailStatus,
+		directoryapi.Reset:               password.ResetEmailStatus,
+		directoryapi.ResetSuccess:        password.ResetSuccessEmailStatus,
+	}
+	return status[workflow] == directoryapi.Enabled, nil
+}

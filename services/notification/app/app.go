@@ -1,0 +1,136 @@
+// Package app wires the notification service: its configuration, its database,
+// its consumer and its senders.
+package app
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/mail"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/service"
+	"github.com/doorward/doorward/services/notification"
+	"github.com/doorward/doorward/services/notification/store"
+)
+
+// Config is the service's environment.
+type Config struct {
+	Service   service.Config
+	Events    events.Config
+	Database  secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
+
+	Directory   []string `env:"DOORWARD_DIRECTORY_URL" required:"true" help:"comma-separated addresses of the directory service, http://host:port"`
+	Application []string `env:"DOORWARD_APPLICATION_URL" required:"true" help:"comma-separated addresses of the application service, http://host:port"`
+
+	SMTP     secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"server that takes all mail, smtp://[user:password@]host:port (STARTTLS where it is offered) or smtps://"`
+	From     string        `env:"DOORWARD_MAIL_FROM" help:"address that mails come from; absent: no-reply@ and the host of DOORWARD_BASE_URL"`
+	FromName string        `env:"DOORWARD_MAIL_FROM_NAME" help:"name that mails come from; absent: DOORWARD_ALIAS as a name"`
+	Senders  int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process hands over at once"`
+	Timeout  time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"longest time that handing over one mail may take"`
+}
+
+// FromEnv reads the configuration.
+func FromEnv(source *env.Source) (cfg Config) {
+	source.Load(&cfg)
+	return cfg
+}
+
+// Peers are the services that this one asks.
+type Peers = notification.Peers
+
+// App is the wired service. Nobody asks it anything yet: its HTTP application
+// has no endpoint.
+type App struct {
+	HTTP *fiber.App
+}
+
+// Open wires the service as a part of a process.
+func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, error) {
+	common, err := cfg.Service.Open()
+	if err != nil {
+		return nil, err
+	}
+	ring, err := secure.ParseKeyring(cfg.MasterKey)
+	if err != nil {
+		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
+	}
+	mails, err := cfg.mails(common)
+	if err != nil {
+		return nil, err
+	}
+	db, err := pg.Open(ctx, pg.Config{URL: cfg.Database, Schema: "notification", Migrations: []fs.FS{events.Migrations(), store.Migrations()}})
+	if err != nil {
+		return nil, err
+	}
+	p.OnClose("notification database", db.Stop)
+	p.Check("notification database", db.Ping)
+
+	svc := notification.New(store.New(db, common.Now), peers, ring, common.Base, common.Now, mails)
+	p.Go("notification sweep", svc.Sweep)
+	p.Go("notification senders", svc.Send)
+	p.Go("notification consumer", events.Consume(cfg.Events, "notification", notification.Sources, svc.Handlers()...))
+
+	return &App{HTTP: rest.New(rest.Config{Service: "notification", Base: common.Base, Signer: common.Signer})}, nil
+}
+
+// mails reads how mail leaves.
+func (c Config) mails(common service.Common) (cfg notification.Config, err error) {
+	if cfg.Server, err = notification.ParseServer(c.SMTP); err != nil {
+		return cfg, fmt.Errorf("DOORWARD_SMTP_URL is %w", err)
+	}
+	address := c.From
+	if address == "" {
+		address = "no-reply@" + notification.Host(common.Base)
+	}
+	from, err := mail.ParseAddress(address)
+	if err != nil || from.Name != "" {
+		return cfg, fmt.Errorf("DOORWARD_MAIL_FROM must be an email address such as no-reply@example.com; %q is none", address)
+	}
+	if from.Name = c.FromName; from.Name == "" {
+		from.Name = common.Title()
+	}
+	if c.Timeout <= 0 {
+		return cfg, fmt.Errorf("DOORWARD_MAIL_TIMEOUT must be longer than nothing")
+	}
+	cfg.From, cfg.Senders, cfg.Timeout = *from, c.Senders, c.Timeout
+	return cfg, nil
+}
+
+// Run is the service as a process of its own.
+func Run(ctx context.Context, p *run.Process, cfg Config) error {
+	common, err := cfg.Service.Open()
+	if err != nil {
+		return err
+	}
+	directory, err := common.Peer("directory", cfg.Directory)
+	if err != nil {
+		return fmt.Errorf("DOORWARD_DIRECTORY_URL: %w", err)
+	}
+	application, err := common.Peer("application", cfg.Application)
+	if err != nil {
+		return fmt.Errorf("DOORWARD_APPLICATION_URL: %w", err)
+	}
+	app, err := Open(ctx, p, cfg, Peers{Directory: directoryapi.Client{Peer: directory}, Application: applicationapi.Client{Peer: application}})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", cfg.Service.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on DOORWARD_LISTEN: %w", err)
+	}
+	rest.Serve(p, "http", app.HTTP, listener)
+	return nil
+}

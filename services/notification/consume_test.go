@@ -1,0 +1,74 @@
+package notification
+
+import (
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/services/notification/mailtest"
+)
+
+func TestEventsAskForTheirMails(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{})
+	s := o.service()
+	workflows := func() (list []directoryapi.Workflow) {
+		for _, r := range o.rows() {
+			list = append(list, directoryapi.Workflow(r.Workflow))
+		}
+		return list
+	}
+	e, event := o.registration()
+	for range 3 { // the same event again changes nothing
+		if err := s.registered(t.Context(), e, event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := workflows(); len(got) != 1 || got[0] != directoryapi.Verification {
+		t.Errorf("a registration with a token asks for %v", got)
+	}
+
+	o.turn(time.Second)
+	e, event = o.registration()
+	event.Token = nil
+	if err := s.registered(t.Context(), e, event); err != nil {
+		t.Fatal(err)
+	}
+	if got := workflows(); len(got) != 2 || got[1] != directoryapi.Welcome {
+		t.Errorf("a registration without a token asks for %v", got[1:])
+	}
+
+	o.turn(time.Second)
+	e.ID = id.New(clock)
+	for range 2 {
+		if err := s.verified(t.Context(), e, events.AccountVerified{Tenant: o.tenant, Account: event.Account}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := map[directoryapi.Workflow]int{}
+	for _, workflow := range workflows()[2:] {
+		asked[workflow]++
+	}
+	if len(asked) != 2 || asked[directoryapi.VerificationSuccess] != 1 || asked[directoryapi.Welcome] != 1 {
+		t.Errorf("a proof asks for %v", asked)
+	}
+}
+
+func TestAnEventWaitsForTheDatabase(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{})
+	s := o.service()
+	e, event := o.registration()
+	end := pgtest.Outage(t, o.url)
+	if err := s.registered(t.Context(), e, event); err == nil {
+		t.Error("the consumer is told that the event was taken")
+	}
+	end()
+	if err := s.registered(t.Context(), e, event); err != nil {
+		t.Fatal(err)
+	}
+	if rows := o.rows(); len(rows) != 1 {
+		t.Errorf("there are %d deliveries, want 1", len(rows))
+	}
+}

@@ -1,0 +1,189 @@
+package notification
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/textproto"
+	"strings"
+	"sync"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
+)
+
+// goodbye is how long the server may take to answer QUIT.
+const goodbye = 2 * time.Second
+
+// courier hands mails to the mail server, one after the other over one
+// connection. It belongs to one sender.
+type courier struct {
+	server  Server
+	client  *gomail.Client
+	session *smtp.Client // nil: no connection
+
+	mu   sync.Mutex
+	conn net.Conn // below session
+}
+
+// errAway marks a failure that has nothing to do with the mail at hand: nothing
+// can be sent now.
+var errAway = errors.New("not now")
+
+// refusal is an answer to this mail that will be the same next time.
+type refusal struct{ error }
+
+// newCourier fails for a user name or password that cannot be sent.
+func newCourier(server Server, timeout time.Duration) (*courier, error) {
+	c := &courier{server: server}
+	options := []gomail.Option{
+		gomail.WithPort(server.Port), gomail.WithTLSPolicy(gomail.TLSOpportunistic), gomail.WithTimeout(timeout),
+		gomail.WithDialContextFunc(c.connect), gomail.WithoutNoop(), gomail.WithoutRset(),
+	}
+	if server.User != "" {
+		// PLAIN and LOGIN refuse to show the password to a server that is neither
+		// local nor reached over TLS.
+		options = append(options, gomail.WithUsername(server.User), gomail.WithPassword(server.Password.Reveal()),
+			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin, gomail.SMTPAuthCramMD5))
+	}
+	client, err := gomail.NewClient(server.Host, options...)
+	if err != nil {
+		return nil, fmt.Errorf("prepare to send mail: %w", err)
+	}
+	c.client = client
+	return c, nil
+}
+
+// carry hands over one mail until ctx ends. An error that is errAway came before
+// the server was told of the mail, a refusal is final, and any other leaves open
+// whether the mail will arrive.
+func (c *courier) carry(ctx context.Context, m *gomail.Msg) error {
+	stop := context.AfterFunc(ctx, c.cut)
+	defer stop()
+	if c.session != nil && c.session.Noop() != nil {
+		c.drop() // the server closed the connection since the last mail
+	}
+	if c.session == nil {
+		session, err := c.client.DialToSMTPClientWithContext(ctx)
+		if err != nil {
+			c.drop() // the library leaves it open
+			return fmt.Errorf("%w: connect to the mail server: %s", errAway, withoutAnswer(err))
+		}
+		c.session = session
+	}
+	// Only an address needs SMTPUTF8. Asked for without need, it keeps the mail
+	// from passing on to older servers.
+	c.session.SkipSMTPUTF8(isASCII(m.GetToString()))
+	err := c.client.SendWithSMTPClient(c.session, m)
+	if err == nil {
+		return nil
+	}
+	c.drop()
+	if m.IsDelivered() {
+		return nil // what failed came after the server took the mail
+	}
+	return judge(err)
+}
+
+// connect is how the library reaches the server.
+func (c *courier) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	var conn net.Conn
+	var err error
+	if c.server.TLS {
+		dialer := tls.Dialer{Config: &tls.Config{ServerName: c.server.Host, MinVersion: tls.VersionTLS12}}
+		conn, err = dialer.DialContext(ctx, network, address)
+	} else {
+		var dialer net.Dialer
+		conn, err = dialer.DialContext(ctx, network, address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.conn = conn
+	c.mu.Unlock()
+	return conn, ctx.Err() // cut may have come before there was a connection
+}
+
+// cut ends the connection in the middle of whatever it carries.
+func (c *courier) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn != nil {
+		_ = c.conn.Close()
+	}
+}
+
+// drop forgets the connection.
+func (c *courier) drop() {
+	c.cut()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn, c.session = nil, nil
+}
+
+// hangUp closes the connection politely, if there is one.
+func (c *courier) hangUp() {
+	if c.session == nil {
+		return
+	}
+	if c.session.UpdateDeadline(goodbye) == nil {
+		_ = c.client.CloseWithSMTPClient(c.session)
+	}
+	c.drop()
+}
+
+// judge turns a failure of the library into one of ours. Only the codes of the
+// server's answer are kept: its text may repeat the mail, and with it the token.
+func judge(err error) error {
+	var failure *gomail.SendError
+	if !errors.As(err, &failure) {
+		return errors.New("the connection to the mail server broke")
+	}
+	code, status := failure.ErrorCode(), failure.EnhancedStatusCode()
+	answer := fmt.Errorf("%s: the connection to the mail server broke", failure.Reason)
+	if code != 0 {
+		answer = fmt.Errorf("%s: the mail server answered %s", failure.Reason, strings.TrimSpace(fmt.Sprint(code, " ", status)))
+	}
+	switch failure.Reason {
+	case gomail.ErrConnCheck, gomail.ErrSMTPMailFrom:
+		// Every mail has the same envelope sender, so that its refusal is about the
+		// deployment.
+		return fmt.Errorf("%w: %w", errAway, answer)
+	case gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose:
+		// 5.7 speaks of rules and rights: those of this deployment, as a rule, which
+		// its operator can mend.
+		if code >= 500 && !strings.HasPrefix(status, "5.7.") {
+			return refusal{answer}
+		}
+	}
+	return answer
+}
+
+// withoutAnswer tells why there is no connection, without the text that the
+// server answered.
+func withoutAnswer(err error) string {
+	var answer *textproto.Error
+	switch {
+	case errors.As(err, &answer):
+		return fmt.Sprintf("it answered %d", answer.Code)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it closed the connection"
+	}
+	return err.Error()
+}
+
+func isASCII(texts []string) bool {
+	for _, text := range texts {
+		for i := range len(text) {
+			if text[i] > 127 {
+				return false
+			}
+		}
+	}
+	return true
+}

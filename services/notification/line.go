@@ -1,0 +1,53 @@
+package notification
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/doorward/doorward/pkg/field"
+)
+
+// line makes a text fit for one line of a mail: no line break, no other control
+// character, nothing that turns the direction of what follows it.
+func line(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsControl(r), r == '\u2028', r == '\u2029':
+			return ' '
+		case '\u202a' <= r && r <= '\u202e', '\u2066' <= r && r <= '\u2069':
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+}
+
+// addresses are the parts of a text that a mail program would make a link of,
+// because they begin as one.
+var addresses = regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]*:[^\s]|www[.。．｡])\S*`)
+
+// domain finds a dot that may stand inside a host name, in any script.
+var domain = regexp.MustCompile(`([.。．｡])([^\s.。．｡])`)
+
+// name makes a text fit for a line that who registers an account has written,
+// maybe with the address of somebody else: what looks like a link is taken out,
+// and "evil.example" becomes "evil. example", which no mail program makes a
+// link of and which "J.R. Smith" survives.
+func name(text string) string {
+	text = addresses.ReplaceAllString(line(text), "")
+	text = domain.ReplaceAllString(text, "$1 $2")
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// login makes a user name fit for a line. It must stay what its owner types, so
+// only one that is no single word, or holds a link, is treated as a name.
+func login(username, email string) string {
+	text := line(username)
+	if field.Fold(username) == field.Fold(email) {
+		return text
+	}
+	if strings.ContainsFunc(text, unicode.IsSpace) || strings.ContainsAny(text, ":/\\") || addresses.MatchString(text) {
+		return name(text)
+	}
+	return text
+}

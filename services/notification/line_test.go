@@ -1,0 +1,66 @@
+package notification
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+)
+
+func TestNamesLoseWhatCouldBeALink(t *testing.T) {
+	for given, want := range map[string]string{
+		"Jo":                                  "Jo",
+		"  Anne   Marie ":                     "Anne Marie",
+		"J.R. Smith":                          "J. R. Smith",
+		"O'Neil-Åström":                       "O'Neil-Åström",
+		"山田 太郎":                               "山田 太郎",
+		"Jo\r\nBcc: x@example.com":            "Jo Bcc: x@example. com",
+		"Jo\u2028Doe":                         "Jo Doe",
+		"Jo\u202eeoD":                         "JoeoD",
+		"http://evil.example/x":               "",
+		"Win at HTTPS://EVIL.example?a=b now": "Win at now",
+		"click www.evil.example!":             "click",
+		"evil.example/path":                   "evil. example/path",
+		"evil。example":                        "evil。 example",
+		"javascript:alert(1)":                 "",
+		"mailto:boss@evil.example":            "",
+		"evil.example:8080/x":                 "",
+		"Jo\x00\x1b[31m":                      "Jo [31m",
+		"...":                                 "...",
+	} {
+		if got := name(given); got != want {
+			t.Errorf("%q became %q, want %q", given, got, want)
+		}
+	}
+}
+
+func TestUserNamesStayWhatTheirOwnersType(t *testing.T) {
+	for given, want := range map[string]string{
+		"jo.doe":                  "jo.doe",
+		"jo@example.test":         "jo@example.test",
+		"JO@example.test":         "JO@example.test",
+		"see http://evil.example": "see",
+		"http://evil.example":     "",
+		"www.evil.example":        "",
+		"visit evil.example now":  "visit evil. example now",
+		"a\r\nb":                  "a b",
+	} {
+		if got := login(given, "jo@example.test"); got != want {
+			t.Errorf("%q became %q, want %q", given, got, want)
+		}
+	}
+}
+
+func FuzzName(f *testing.F) {
+	for _, seed := range []string{"Jo", "http://a.b", "hhttp://ttp://a", "a.b.c", "www.www.", "a\r\nb", "a:b:c", "\xff\xfe"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := name(text)
+		if strings.ContainsFunc(got, unicode.IsControl) || addresses.MatchString(got) || domain.MatchString(got) {
+			t.Fatalf("%q became %q", text, got)
+		}
+		if again := name(got); again != got {
+			t.Fatalf("%q became %q, and then %q", text, got, again)
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package notification
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// pages are the deployment's own pages that a mail leads to, unless its template
+// names another.
+var pages = map[directoryapi.Workflow]string{
+	directoryapi.Verification: "/emailVerificationTokens",
+	directoryapi.Reset:        "/passwordReset",
+}
+
+// linkBase is where the link of a template leads to, without its token; empty
+// for a workflow that has no link.
+func (s *Service) linkBase(template directoryapi.EmailTemplate) string {
+	if template.LinkBaseURL != nil {
+		return line(*template.LinkBaseURL)
+	}
+	if page, ok := pages[template.Workflow]; ok {
+		return s.base.Host() + page
+	}
+	return ""
+}
+
+// pair is the token as a query has it.
+func pair(token secure.Secret) string { return "sptoken=" + url.QueryEscape(token.Reveal()) }
+
+// link adds the token to a URL: to its query, before its fragment (resolutions,
+// section 18.2).
+func link(base string, token secure.Secret) string {
+	address, fragment, found := strings.Cut(base, "#")
+	separator := "?"
+	switch {
+	case strings.HasSuffix(address, "?"), strings.HasSuffix(address, "&"):
+		separator = ""
+	case strings.Contains(address, "?"):
+		separator = "&"
+	}
+	address += separator + pair(token)
+	if found {
+		address += "#" + fragment
+	}
+	return address
+}

@@ -1,0 +1,126 @@
+package notification
+
+import (
+	"fmt"
+	"html"
+	"net/mail"
+	"strings"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+	"golang.org/x/net/idna"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/notification/store"
+)
+
+// letter is all that a mail is made of.
+type letter struct {
+	delivery store.Delivery
+	directoryapi.Mail
+	token       secure.Secret // empty: the mail has no link
+	application *string       // name of the application, where the template asks for it
+}
+
+// namesApplication reports whether the text that will be sent may speak of the
+// application, so that others do not wait for the application service.
+func namesApplication(t directoryapi.EmailTemplate) bool {
+	return strings.Contains(t.TextBody+t.HTMLBody, "{application.")
+}
+
+// values gives what the macros of the letter stand for. Custom data is not kept
+// yet: its macros have no value.
+func (s *Service) values(l letter) values {
+	known := values{
+		"account.fullName":       name(l.Account.FullName()),
+		"account.username":       login(l.Account.Username, l.Account.Email),
+		"account.email":          line(l.Account.Email),
+		"account.directory.name": line(l.Directory.Name),
+	}
+	for macro, value := range map[string]*string{
+		"account.givenName": l.Account.GivenName, "account.middleName": l.Account.MiddleName, "account.surname": l.Account.Surname,
+	} {
+		if value != nil {
+			known[macro] = name(*value)
+		}
+	}
+	if l.application != nil {
+		known["application.name"] = line(*l.application)
+	}
+	if l.token != "" {
+		known["sptoken"] = l.token.Reveal()
+		known["sptokenNameValuePair"] = pair(l.token)
+		if base := s.linkBase(l.Template); base != "" {
+			known["url"] = link(base, l.token)
+		}
+	}
+	return known
+}
+
+// compose writes the mail. Macros stand in bodies only; what stands in a header
+// is one line. It fails for an address that no mail can be sent to.
+func (s *Service) compose(l letter, now time.Time) (*gomail.Msg, error) {
+	to, err := recipient(l.Account.Email)
+	if err != nil {
+		return nil, err
+	}
+	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	m.ToMailAddress(to)
+	m.FromMailAddress(s.author(l.Template))
+	m.EnvelopeFromMailAddress(&mail.Address{Address: s.cfg.From.Address})
+	m.Subject(line(l.Template.Subject))
+	m.SetMessageIDWithValue(s.messageID(l.delivery))
+	m.SetDateWithValue(now)
+	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no vacation notice comes back
+
+	known := s.values(l)
+	text := expand(l.Template.TextBody, known, func(value string) string { return value })
+	page := expand(l.Template.HTMLBody, known, html.EscapeString)
+	switch l.Template.MimeType {
+	case "text/html":
+		m.SetBodyString(gomail.TypeTextHTML, page)
+	case "multipart/alternative":
+		m.SetBodyString(gomail.TypeTextPlain, text)
+		m.AddAlternativeString(gomail.TypeTextHTML, page)
+	default:
+		m.SetBodyString(gomail.TypeTextPlain, text)
+	}
+	return m, nil
+}
+
+// recipient reads an account's email as the address of a mail, and nothing but
+// an address. The host name goes out in the form that every mail server reads
+// (RFC 5890).
+func recipient(email string) (*mail.Address, error) {
+	parsed, err := mail.ParseAddress(email)
+	if err != nil || parsed.Address != email {
+		return nil, fmt.Errorf("no mail can be sent to the account's email")
+	}
+	at := strings.LastIndexByte(email, '@')
+	if host, err := idna.Lookup.ToASCII(email[at+1:]); err == nil {
+		parsed.Address = email[:at+1] + host
+	}
+	parsed.Name = ""
+	return parsed, nil
+}
+
+// author is who writes: the template's sender, or the deployment's.
+func (s *Service) author(t directoryapi.EmailTemplate) *mail.Address {
+	from := s.cfg.From
+	if t.FromEmailAddress != nil {
+		if parsed, err := mail.ParseAddress(*t.FromEmailAddress); err == nil {
+			from.Address = parsed.Address
+		}
+	}
+	if t.FromName != nil {
+		from.Name = line(*t.FromName)
+	}
+	return &from
+}
+
+// messageID is the same on every try of a delivery, so that a mail that went
+// out twice can be recognised.
+func (s *Service) messageID(d store.Delivery) string {
+	return d.ID.String() + "@" + Host(s.base)
+}

@@ -1,0 +1,180 @@
+package notification
+
+import (
+	"bytes"
+	"net/mail"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/notification/mailtest"
+	"github.com/doorward/doorward/services/notification/store"
+)
+
+var clock = time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC)
+
+const token = secure.Secret("5ZxK2mQ8vT1bN7cR4wL0pA")
+
+func text(s string) *string { return &s }
+
+// verification is a letter as the default template of a directory makes it.
+func verification() letter {
+	return letter{
+		delivery: store.Delivery{ID: id.New(clock), Workflow: directoryapi.Verification},
+		token:    token,
+		Mail: directoryapi.Mail{
+			Template: directoryapi.EmailTemplate{
+				Workflow: directoryapi.Verification, Subject: "Verify your account", MimeType: "text/plain",
+				TextBody: "Hello $!{account.givenName},\n\nopen $!{url} please.\n",
+				HTMLBody: `<p>Hello $!{account.givenName},</p><a href="$!{url}">$!{url}</a>`,
+			},
+			Account:   directoryapi.Account{Email: "jo@example.test", Username: "jo", GivenName: text("Jo"), Surname: text("Doe")},
+			Directory: directoryapi.Directory{Name: "Customers"},
+		},
+	}
+}
+
+func writer() *Service {
+	return &Service{base: "https://id.example.test:8443/v1", cfg: Config{From: mail.Address{Name: "Service", Address: "no-reply@id.example.test"}}}
+}
+
+// read composes the letter and reads the mail as a mail program does.
+func read(t *testing.T, l letter) mailtest.Message {
+	t.Helper()
+	m, err := writer().compose(l, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw bytes.Buffer
+	if _, err := m.WriteTo(&raw); err != nil {
+		t.Fatal(err)
+	}
+	read, err := mailtest.Parse(raw.Bytes())
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, raw.String())
+	}
+	for line := range strings.SplitSeq(read.Raw, "\r\n") {
+		if len(line) > 998 || strings.ContainsAny(line, "\r\n") {
+			t.Errorf("a line is longer than a mail server must take, or broken: %.80q", line)
+		}
+	}
+	return read
+}
+
+func TestAMailIsReadAsItWasMeant(t *testing.T) {
+	const page = "https://id.example.test:8443/emailVerificationTokens?sptoken=" + string(token)
+	for _, c := range []struct{ kind, text, html string }{
+		{"text/plain", "Hello Jo,\n\nopen " + page + " please.\n", ""},
+		{"text/html", "", `<p>Hello Jo,</p><a href="` + page + `">` + page + `</a>`},
+		{"multipart/alternative", "Hello Jo,\n\nopen " + page + " please.\n", `<p>Hello Jo,</p><a href="` + page + `">` + page + `</a>`},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			l := verification()
+			l.Template.MimeType = c.kind
+			m := read(t, l)
+			if m.Type != c.kind || m.Text != c.text || m.HTML != c.html {
+				t.Errorf("got %s:\n%s\n%s", m.Type, m.Text, m.HTML)
+			}
+			if m.Subject != "Verify your account" || m.To != "jo@example.test" || m.From != "no-reply@id.example.test" || m.FromName != "Service" {
+				t.Errorf("the header is %+v", m)
+			}
+			if want := l.delivery.ID.String() + "@id.example.test"; m.ID != want {
+				t.Errorf("the Message-ID is %s, want %s", m.ID, want)
+			}
+			if date, err := m.Header.Date(); err != nil || !date.Equal(clock) {
+				t.Errorf("the date is %v, %v", date, err)
+			}
+			if got := m.Header.Get("Auto-Submitted"); got != "auto-generated" {
+				t.Errorf("Auto-Submitted is %q", got)
+			}
+		})
+	}
+}
+
+func TestEveryMacroHasItsValue(t *testing.T) {
+	l := verification()
+	l.Account.MiddleName, l.application = text("M"), text("Shop & Co")
+	l.Template.TextBody = "${account.givenName}|${account.middleName}|${account.surname}|${account.fullName}|${account.username}|${account.email}|" +
+		"${account.directory.name}|${application.name}|${sptoken}|${sptokenNameValuePair}|$!{account.customData.color}|${application.customData.color}"
+	want := "Jo|M|Doe|Jo M Doe|jo|jo@example.test|Customers|Shop & Co|" + string(token) + "|sptoken=" + string(token) + "||${application.customData.color}"
+	if got := read(t, l).Text; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	t.Run("without a token or an application", func(t *testing.T) {
+		l := verification()
+		l.Template.Workflow, l.token = directoryapi.Welcome, ""
+		l.Template.TextBody = "[$!{url}$!{sptoken}$!{sptokenNameValuePair}$!{application.name}] ${url}"
+		if got := read(t, l).Text; got != "[] ${url}" {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+func TestHostileTextStaysText(t *testing.T) {
+	l := verification()
+	l.Template.MimeType = "multipart/alternative"
+	l.Account.GivenName = text("Jo\r\nBcc: eve@evil.example\r\n\r\n<script>alert(1)</script> https://evil.example/win ${sptoken} $!{url}")
+	l.Directory.Name = "\r\n.\r\nQUIT\r\n"
+	l.Template.TextBody += "$!{account.directory.name}\n.\n"
+	l.Template.Subject = "Hi\r\nBcc: eve@evil.example\r\n\r\n$!{sptoken} \u202e" + strings.Repeat("ü", 200)
+	l.Template.FromName = text("Shop\" <eve@evil.example>\r\nBcc: eve@evil.example, " + strings.Repeat("ß", 200))
+	l.Template.FromEmailAddress = text("shop@example.test\r\nBcc: eve@evil.example")
+	m := read(t, l)
+
+	if m.Header.Has("Bcc") || strings.Contains(m.Raw[:strings.Index(m.Raw, "\r\n\r\n")], "\r\nBcc") {
+		t.Errorf("a header was injected:\n%s", m.Raw)
+	}
+	if m.To != "jo@example.test" || m.From != "no-reply@id.example.test" {
+		t.Errorf("the mail goes from %s to %s", m.From, m.To)
+	}
+	if !strings.HasPrefix(m.FromName, `Shop" <eve@evil.example>  Bcc: `) || !strings.HasSuffix(m.FromName, "ßß") {
+		t.Errorf("the name of the sender became %q", m.FromName)
+	}
+	if !strings.HasPrefix(m.Subject, "Hi  Bcc: eve@evil.example    $!{sptoken} ü") || !strings.HasSuffix(m.Subject, "üü") {
+		t.Errorf("the subject became %q", m.Subject)
+	}
+	for _, body := range []string{m.Text, m.HTML} {
+		if strings.Contains(body, "evil.example") || mailtest.Token(body) != string(token) {
+			t.Errorf("a name brought a link, or the link is lost:\n%s", body)
+		}
+		if !strings.Contains(body, "${sptoken} $!{url}") {
+			t.Errorf("the macros of a name were read:\n%s", body)
+		}
+	}
+	if strings.Contains(m.HTML, "<script>") || !strings.Contains(m.HTML, "&lt;script&gt;") {
+		t.Errorf("a name brought markup:\n%s", m.HTML)
+	}
+	if !strings.HasSuffix(m.Text, "\n.\n") {
+		t.Errorf("the text was cut: %q", m.Text)
+	}
+}
+
+func TestATemplateMayNameItsSender(t *testing.T) {
+	l := verification()
+	l.Template.FromName, l.Template.FromEmailAddress = text("Shop"), text("shop@example.test")
+	if m := read(t, l); m.From != "shop@example.test" || m.FromName != "Shop" {
+		t.Errorf("the mail comes from %s <%s>", m.FromName, m.From)
+	}
+}
+
+func TestOnlyAnAddressIsARecipient(t *testing.T) {
+	for email, want := range map[string]string{
+		"jo@example.test":      "jo@example.test",
+		"Jo+tag@Example.test":  "Jo+tag@example.test",
+		"jo@bücher.test":       "jo@xn--bcher-kva.test",
+		"jö@example.test":      "jö@example.test",
+		"Jo<eve@example.test>": "",
+		"a,b@example.test":     "",
+		"(x)jo@example.test":   "",
+		`"jo"@example.test`:    "",
+		"jo@exam\r\nple.test":  "",
+	} {
+		got, err := recipient(email)
+		if (err != nil) != (want == "") || (err == nil && got.Address != want) {
+			t.Errorf("%q became %v, %v; want %q", email, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,224 @@
+// Package mailtest is a mail server for tests. It speaks SMTP over loopback,
+// keeps what it takes, and misbehaves as a test asks it to.
+package mailtest
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+)
+
+// patience bounds the wait for mail.
+const patience = 30 * time.Second
+
+// Behaviour is how a server differs from one that takes everything. A nil
+// function agrees.
+type Behaviour struct {
+	User, Password string       // asked for, where they are set
+	TLS            *tls.Config  // offers STARTTLS, where it is set
+	Implicit       bool         // TLS from the first byte
+	Mail           func() error // answers MAIL FROM
+	Rcpt           func(to string) error
+	// Data answers a message that was taken. Drop breaks the connection instead.
+	Data func(Message) error
+}
+
+// Drop is returned by Data to break the connection without an answer.
+var Drop = errors.New("drop")
+
+// Answer is a refusal of the server, such as 550 5.1.1. Its text repeats what it
+// refuses, as some servers do.
+func Answer(code int, status [3]int, text string) error {
+	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode(status), Message: text}
+}
+
+// Server is a running mail server.
+type Server struct {
+	Address string
+
+	smtp        *smtp.Server
+	mu          sync.Mutex
+	behaviour   Behaviour
+	taken       []Message
+	more        chan struct{} // closed and made anew when taken grows
+	connections int
+}
+
+// Start runs a server on the address; an empty one means any free port. It ends
+// with the test, or by Stop.
+func Start(t testing.TB, address string, behaviour Behaviour) *Server {
+	t.Helper()
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Address: listener.Addr().String(), behaviour: behaviour, more: make(chan struct{})}
+	s.smtp = smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.connections++
+		return &session{server: s, conn: c}, nil
+	}))
+	s.smtp.Domain, s.smtp.EnableSMTPUTF8 = "mail.test", true
+	s.smtp.ErrorLog = silent{}
+	if behaviour.Implicit {
+		listener = tls.NewListener(listener, behaviour.TLS)
+	} else {
+		s.smtp.TLSConfig = behaviour.TLS
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.smtp.Serve(listener)
+	}()
+	t.Cleanup(func() {
+		s.Stop()
+		<-done
+	})
+	return s
+}
+
+// Stop ends the server and its connections. It may be called again.
+func (s *Server) Stop() { _ = s.smtp.Close() }
+
+// Behave changes the answers of the server.
+func (s *Server) Behave(change func(*Behaviour)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.behaviour)
+}
+
+// Connections counts the clients that said hello.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connections
+}
+
+// Taken gives the messages that the server has got so far, those included whose
+// client never heard of it.
+func (s *Server) Taken() []Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.taken)
+}
+
+// Await waits until the server has got n messages, and gives them.
+func (s *Server) Await(t testing.TB, n int) []Message {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		s.mu.Lock()
+		taken, more := slices.Clone(s.taken), s.more
+		s.mu.Unlock()
+		if len(taken) >= n {
+			return taken
+		}
+		select {
+		case <-more:
+		case <-limit:
+			t.Fatalf("the mail server has got %d messages, want %d", len(taken), n)
+		}
+	}
+}
+
+func (s *Server) now() Behaviour {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.behaviour
+}
+
+func (s *Server) take(m Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken = append(s.taken, m)
+	close(s.more)
+	s.more = make(chan struct{})
+}
+
+type session struct {
+	server   *Server
+	conn     *smtp.Conn
+	known    bool
+	from, to string
+}
+
+func (s *session) AuthMechanisms() []string {
+	if s.server.now().User == "" {
+		return nil
+	}
+	return []string{sasl.Plain}
+}
+
+func (s *session) Auth(string) (sasl.Server, error) {
+	return sasl.NewPlainServer(func(_, user, password string) error {
+		want := s.server.now()
+		if user != want.User || password != want.Password {
+			return Answer(535, [3]int{5, 7, 8}, "wrong: "+user+" "+password)
+		}
+		s.known = true
+		return nil
+	}), nil
+}
+
+func (s *session) Mail(from string, _ *smtp.MailOptions) error {
+	now := s.server.now()
+	if now.User != "" && !s.known {
+		return smtp.ErrAuthRequired
+	}
+	s.from = from
+	if now.Mail != nil {
+		return now.Mail()
+	}
+	return nil
+}
+
+func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
+	s.to = to
+	if rcpt := s.server.now().Rcpt; rcpt != nil {
+		return rcpt(to)
+	}
+	return nil
+}
+
+func (s *session) Data(r io.Reader) error {
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	_, secured := s.conn.TLSConnectionState()
+	m, err := Parse(raw)
+	if err != nil {
+		return Answer(554, [3]int{5, 6, 0}, err.Error())
+	}
+	m.EnvelopeFrom, m.EnvelopeTo, m.Secured = s.from, s.to, secured
+	s.server.take(m)
+	if data := s.server.now().Data; data != nil {
+		err = data(m)
+	}
+	if errors.Is(err, Drop) {
+		_ = s.conn.Conn().Close()
+	}
+	return err
+}
+
+func (s *session) Reset()        {}
+func (s *session) Logout() error { return nil }
+
+// silent drops the server's complaints about clients that break off, as tests
+// make them.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+func (silent) Println(...any)        {}

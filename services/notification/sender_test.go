@@ -1,0 +1,408 @@
+package notification
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/services/notification/mailtest"
+	"github.com/doorward/doorward/services/notification/store"
+)
+
+func TestADeliveryIsSentOnce(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{})
+	s := o.service()
+	o.run(s)
+	o.order(s, 1)
+	r := o.await("sent", all(store.Sent))[0]
+	if r.HasToken || r.Leased || r.LastError != "" || r.FinishedAt == nil {
+		t.Errorf("what is left of the delivery is %+v", r)
+	}
+	m := o.mail.Taken()
+	if len(m) != 1 || mailtest.Token(m[0].Text) != token.Reveal() || m[0].ID != r.ID.String()+"@id.example.test" {
+		t.Errorf("the mails are %+v", m)
+	}
+	if m[0].EnvelopeFrom != "no-reply@id.example.test" || m[0].EnvelopeTo != m[0].To {
+		t.Errorf("the envelope goes from %s to %s", m[0].EnvelopeFrom, m[0].EnvelopeTo)
+	}
+}
+
+func TestReplicasShareTheDeliveries(t *testing.T) {
+	const mails = 300
+	o := newOffice(t, mailtest.Behaviour{})
+	first, second := o.service(), o.service(func(c *Config) { c.Senders = 4 })
+	o.order(first, mails)
+	o.run(first)
+	o.run(second)
+	o.await("sent", all(store.Sent))
+	ids := map[string]int{}
+	for _, m := range o.mail.Taken() {
+		ids[m.ID]++
+	}
+	if len(ids) != mails || len(o.mail.Taken()) != mails {
+		t.Errorf("%d mails of %d deliveries came, want %d", len(o.mail.Taken()), len(ids), mails)
+	}
+	if n := o.mail.Connections(); n > 3*6 {
+		t.Errorf("six senders made %d connections for %d mails", n, mails)
+	}
+}
+
+func TestAnUnwantedMailIsNotSent(t *testing.T) {
+	for name, answer := range map[string]func(directoryapi.MailOf) (directoryapi.Mail, error){
+		"the account is gone or the workflow is off": func(directoryapi.MailOf) (directoryapi.Mail, error) {
+			return directoryapi.Mail{}, errNotFound
+		},
+		"the address is proven meanwhile": func(directoryapi.MailOf) (directoryapi.Mail, error) {
+			l := verification()
+			l.Account.EmailVerificationStatus = directoryapi.Verified
+			return l.Mail, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOffice(t, mailtest.Behaviour{})
+			o.answers(answer)
+			s := o.service()
+			o.run(s)
+			o.order(s, 1)
+			if r := o.await("unwanted", all(store.Unwanted))[0]; r.HasToken {
+				t.Error("the token is kept")
+			}
+			if n := len(o.mail.Taken()); n != 0 {
+				t.Errorf("%d mails were sent", n)
+			}
+		})
+	}
+}
+
+func TestTheApplicationIsAskedForItsNameAlone(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{})
+	asked := 0
+	o.question = func(in directoryapi.Ref) (a applicationAnswered, err error) {
+		asked++
+		a.Name = "Shop"
+		return a, err
+	}
+	s := o.service()
+	o.run(s)
+	o.order(s, 1)
+	o.mail.Await(t, 1)
+	if asked != 0 {
+		t.Error("the application was asked for a mail that does not name it")
+	}
+	speak := func(in directoryapi.MailOf) (directoryapi.Mail, error) {
+		l := verification()
+		l.Template.TextBody = "[${application.name}]"
+		return l.Mail, nil
+	}
+	o.answers(speak)
+	o.order(s, 1)
+	if m := o.mail.Await(t, 2)[1]; m.Text != "[Shop]" || asked != 1 {
+		t.Errorf("the mail says %s", m.Text)
+	}
+	o.mu.Lock()
+	o.question = func(directoryapi.Ref) (a applicationAnswered, err error) { return a, errNotFound }
+	o.mu.Unlock()
+	o.order(s, 1)
+	if m := o.mail.Await(t, 3)[2]; m.Text != "[${application.name}]" {
+		t.Errorf("the mail of a deleted application says %s", m.Text)
+	}
+}
+
+func TestTheMailServersAnswerDecides(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		mail     error
+		rcpt     error
+		data     error
+		state    string
+		failures int
+		reason   string
+	}{
+		{name: "an unknown recipient is final", rcpt: mailtest.Answer(550, [3]int{5, 1, 1}, "no such user"), state: store.Failed, reason: "550 5.1.1"},
+		{name: "refused content is final", data: mailtest.Answer(554, [3]int{5, 6, 0}, "no"), state: store.Failed, reason: "554 5.6.0"},
+		{name: "a rule of the server may be mended", rcpt: mailtest.Answer(554, [3]int{5, 7, 1}, "relay access denied"), state: store.Waiting, failures: 1, reason: "554 5.7.1"},
+		{name: "a full mailbox may empty", rcpt: mailtest.Answer(452, [3]int{4, 2, 2}, "full"), state: store.Waiting, failures: 1, reason: "452 4.2.2"},
+		{name: "a busy server is not the mail's fault", mail: mailtest.Answer(451, [3]int{4, 3, 0}, "busy"), state: store.Waiting, reason: "451 4.3.0"},
+		{name: "a refused sender is not the mail's fault", mail: mailtest.Answer(550, [3]int{5, 7, 1}, "who are you"), state: store.Waiting, reason: "550 5.7.1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := newOffice(t, mailtest.Behaviour{
+				Mail: func() error { return c.mail },
+				Rcpt: func(string) error { return c.rcpt },
+				Data: func(m mailtest.Message) error { return repeating(c.data, m) },
+			})
+			s := o.service()
+			o.run(s)
+			o.order(s, 1)
+			r := o.await("tried", func(rows []row) bool { return rows[0].LastError != "" })[0]
+			if r.State != c.state || r.Failures != c.failures || !strings.Contains(r.LastError, c.reason) {
+				t.Errorf("the delivery is %+v", r)
+			}
+			if (r.State == store.Failed) == r.HasToken {
+				t.Errorf("the token is kept: %v", r.HasToken)
+			}
+			if strings.Contains(r.LastError, token.Reveal()) || strings.Contains(r.LastError, "@") {
+				t.Errorf("the note of the failure tells too much: %s", r.LastError)
+			}
+		})
+	}
+}
+
+// repeating is a refusal that repeats the mail, as spam filters do.
+func repeating(refusal error, m mailtest.Message) error {
+	if refusal == nil {
+		return nil
+	}
+	return mailtest.Answer(554, [3]int{5, 6, 0}, "listed: "+mailtest.Token(m.Text))
+}
+
+func TestAFailedDeliveryIsTriedAgain(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{Rcpt: func(string) error { return mailtest.Answer(450, [3]int{4, 7, 1}, "greylisted") }})
+	s := o.service()
+	o.run(s)
+	o.order(s, 1)
+	for failures := 1; failures <= 3; failures++ {
+		r := o.await("tried", func(rows []row) bool { return rows[0].Failures == failures && !rows[0].Leased })[0]
+		if want := o.now().Add(backoff(failures)); !r.NextTryAt.Equal(want) {
+			t.Errorf("after %d failures the next try is at %v, want %v", failures, r.NextTryAt, want)
+		}
+		o.turn(backoff(failures))
+	}
+	o.mail.Behave(func(b *mailtest.Behaviour) { b.Rcpt = nil })
+	o.await("tried", func(rows []row) bool { return rows[0].Failures == 4 || rows[0].State == store.Sent })
+	o.turn(time.Hour)
+	o.await("sent", all(store.Sent))
+}
+
+func TestADeliveryIsGivenUpAfterThreeDays(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{Rcpt: func(string) error { return mailtest.Answer(450, [3]int{4, 2, 0}, "later") }})
+	s := o.service()
+	o.run(s)
+	o.order(s, 1)
+	o.await("tried", tried)
+	o.turn(giveUp)
+	if r := o.await("failed", all(store.Failed))[0]; r.HasToken || r.Failures != 1 {
+		t.Errorf("what is left of the delivery is %+v", r)
+	}
+	tries := 0
+	for age := time.Duration(0); age < giveUp; tries++ {
+		age += backoff(tries + 1)
+	}
+	if tries < 60 || tries > 100 {
+		t.Errorf("a delivery is tried %d times before it is given up", tries)
+	}
+}
+
+func TestAMailServerThatIsAwayHoldsNothingAgainstTheMails(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{})
+	address := o.mail.Address
+	o.mail.Stop()
+	s := o.service()
+	o.run(s)
+	o.order(s, 5)
+	o.await("tried", func(rows []row) bool { return rows[0].LastError != "" || rows[1].LastError != "" })
+	for _, r := range o.rows() {
+		if r.State != store.Waiting || r.Failures != 0 {
+			t.Errorf("the delivery is %+v", r)
+		}
+	}
+	o.mail = mailtest.Start(t, address, mailtest.Behaviour{})
+	o.turn(soon)
+	o.await("sent", all(store.Sent))
+	if n := len(o.mail.Taken()); n != 5 {
+		t.Errorf("%d mails came, want 5", n)
+	}
+}
+
+func TestADirectoryServiceThatIsAwayHoldsNothingAgainstTheMails(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{})
+	answer := o.answer
+	o.answers(func(directoryapi.MailOf) (directoryapi.Mail, error) { return directoryapi.Mail{}, apierr.Unavailable })
+	s := o.service()
+	o.run(s)
+	o.order(s, 1)
+	if r := o.await("tried", tried)[0]; r.Failures != 0 {
+		t.Errorf("the delivery is %+v", r)
+	}
+	o.answers(answer)
+	o.turn(soon)
+	o.await("sent", all(store.Sent))
+}
+
+func TestATokenThatCannotBeOpenedWaitsForItsKey(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{})
+	s := o.service()
+	o.run(s)
+	e, event := o.registration()
+	event.Token = []byte("sealed by somebody else")
+	if err := s.registered(t.Context(), e, event); err != nil {
+		t.Fatal(err)
+	}
+	if r := o.await("tried", tried)[0]; r.Failures != 1 || len(o.mail.Taken()) != 0 {
+		t.Errorf("the delivery is %+v", r)
+	}
+}
+
+func TestAPanicIsAFailureLikeAnother(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{})
+	o.answers(func(directoryapi.MailOf) (directoryapi.Mail, error) { panic("boo") })
+	s := o.service()
+	o.run(s)
+	o.order(s, 1)
+	if r := o.await("tried", tried)[0]; r.Failures != 1 || r.LastError != "panic: boo" {
+		t.Errorf("the delivery is %+v", r)
+	}
+}
+
+func TestAConnectionThatBreaksAfterTheMailLeavesOneDuplicate(t *testing.T) {
+	var once sync.Once
+	o := newOffice(t, mailtest.Behaviour{Data: func(mailtest.Message) (err error) {
+		once.Do(func() { err = mailtest.Drop })
+		return err
+	}})
+	s := o.service()
+	o.run(s)
+	o.order(s, 1)
+	o.await("tried", tried)
+	o.turn(backoff(1))
+	o.await("sent", all(store.Sent))
+	m := o.mail.Taken()
+	if len(m) != 2 || m[0].ID != m[1].ID {
+		t.Errorf("%d mails came: %+v", len(m), m)
+	}
+}
+
+func TestAServerThatStallsIsLeft(t *testing.T) {
+	stall := make(chan struct{})
+	o := newOffice(t, mailtest.Behaviour{Rcpt: func(string) error {
+		<-stall
+		return nil
+	}})
+	t.Cleanup(func() { close(stall) })
+	s := o.service(func(c *Config) { c.Timeout = 200 * time.Millisecond })
+	o.run(s)
+	o.order(s, 1)
+	if r := o.await("tried", tried)[0]; r.Failures != 1 {
+		t.Errorf("the delivery is %+v", r)
+	}
+}
+
+func TestAStopLetsTheMailThatIsOnItsWayArrive(t *testing.T) {
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	o := newOffice(t, mailtest.Behaviour{Data: func(mailtest.Message) error {
+		close(reached)
+		<-goOn
+		return nil
+	}})
+	s := o.service()
+	stop := o.run(s)
+	o.order(s, 1)
+	<-reached
+	stopped := make(chan struct{})
+	go func() {
+		stop()
+		close(stopped)
+	}()
+	close(goOn)
+	<-stopped
+	if r := o.rows()[0]; r.State != store.Sent {
+		t.Errorf("the delivery is %+v", r)
+	}
+}
+
+func TestADatabaseOutageAfterTheMailDoesNotRepeatIt(t *testing.T) {
+	taken, end := make(chan struct{}), func() {}
+	o := newOffice(t, mailtest.Behaviour{})
+	o.mail.Behave(func(b *mailtest.Behaviour) {
+		b.Data = func(mailtest.Message) error {
+			end = pgtest.Outage(t, o.url)
+			close(taken)
+			return nil
+		}
+	})
+	s := o.service()
+	o.run(s)
+	o.order(s, 1)
+	<-taken
+	end()
+	o.await("sent", all(store.Sent))
+	if n := len(o.mail.Taken()); n != 1 {
+		t.Errorf("%d mails came, want 1", n)
+	}
+}
+
+func TestADeadSendersDeliveryIsTakenOver(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{})
+	s := o.service()
+	o.order(s, 1)
+	dead, err := o.lease(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.lease(s); !errors.Is(err, apierr.NotFound) {
+		t.Errorf("a leased delivery is given again: %v", err)
+	}
+	o.turn(2 * s.cfg.Timeout)
+	taken, err := o.lease(s)
+	if err != nil || taken.ID != dead.ID {
+		t.Fatalf("the delivery is not given again: %v", err)
+	}
+
+	t.Run("a failure of the former holder changes nothing", func(t *testing.T) {
+		if result := s.settle(t.Context(), dead, errors.New("late")); result != "postponed" {
+			t.Errorf("the result is %s", result)
+		}
+		if r := o.rows()[0]; !r.Leased || r.LastError != "" {
+			t.Errorf("the delivery is %+v", r)
+		}
+	})
+	t.Run("its success ends the delivery", func(t *testing.T) {
+		s.settle(t.Context(), dead, nil)
+		s.settle(t.Context(), taken, refusal{errors.New("later")})
+		if r := o.rows()[0]; r.State != store.Sent || r.LastError != "" {
+			t.Errorf("the delivery is %+v", r)
+		}
+	})
+}
+
+func TestOldDeliveriesAreDeletedInBatches(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{})
+	s := o.service()
+	o.order(s, 3)
+	o.run(s)
+	o.await("sent", all(store.Sent))
+	o.turn(kept)
+	o.order(s, 1)
+	delete := func() (n int64) {
+		if err := s.store.Tx(t.Context(), func(tx *store.Tx) (err error) {
+			n, err = tx.DeleteDeliveries(t.Context(), o.now().Add(-kept), 2)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := delete(); n != 0 {
+		t.Errorf("%d deliveries were deleted before their time", n)
+	}
+	o.turn(time.Second)
+	if first, second, third := delete(), delete(), delete(); first != 2 || second != 1 || third != 0 {
+		t.Errorf("the batches are %d, %d, %d", first, second, third)
+	}
+	o.await("sent", func(rows []row) bool { return len(rows) == 1 && rows[0].State == store.Sent })
+	o.turn(kept + time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.Sweep(ctx) }()
+	o.await("gone", func(rows []row) bool { return len(rows) == 0 })
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

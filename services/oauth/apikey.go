@@ -1,0 +1,234 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+const (
+	// secretLength is the length of a secret in characters of base62, which
+	// carry 256 bits: as many as the HS256 signatures made with it.
+	secretLength = 43
+
+	maxKeyID       = 64   // characters
+	maxName        = 255  // characters (resolutions, section 3.1)
+	maxDescription = 1000 // characters
+)
+
+// keyPurpose is what the secret of a key is sealed for.
+func keyPurpose(key string) string { return "oauth.apikey/" + key }
+
+// isKeyID reports whether text can be the id of a key. Whatever else a client
+// sends in its place, such as in the kid of a token, never reaches a query.
+func isKeyID(text string) bool {
+	return text != "" && len(text) <= maxKeyID && strings.Trim(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_") == ""
+}
+
+// Key gives a key with its secret, or apierr.NotFound.
+func (s *Service) Key(ctx context.Context, tenant id.ID, key string) (store.Key, error) {
+	if !isKeyID(key) {
+		return store.Key{}, apierr.NotFound
+	}
+	return s.unsealed(s.store.Key(ctx, tenant, key))
+}
+
+// unsealed fills in the secret of a key that was read.
+func (s *Service) unsealed(k store.Key, err error) (store.Key, error) {
+	if err == nil {
+		k.Secret, err = s.ring.Open(k.SecretSealed, keyPurpose(k.ID))
+	}
+	return k, err
+}
+
+// ListKeys gives a page of an account's keys, or apierr.NotFound for the
+// account.
+func (s *Service) ListKeys(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[store.Key], error) {
+	if _, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account}); err != nil {
+		return list.Page[store.Key]{}, err
+	}
+	page, err := s.store.ListKeys(ctx, tenant, account, query)
+	for i := range page.Items {
+		if page.Items[i], err = s.unsealed(page.Items[i], err); err != nil {
+			return page, err
+		}
+	}
+	return page, err
+}
+
+// ApplicationKeys gives the key that the query's filter id names, if its account
+// can be reached through the application (resolutions, section 2.6); no key is
+// an empty page. The status of the key and of its account are for the client to
+// look at. It returns apierr.NotFound for the application, and
+// apierr.ParameterEmpty without an id.
+func (s *Service) ApplicationKeys(ctx context.Context, tenant, application id.ID, query list.Query) (list.Page[store.Key], error) {
+	page := list.Page[store.Key]{Offset: query.Offset, Limit: query.Limit, Items: []store.Key{}}
+	if _, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application}); err != nil {
+		return page, err
+	}
+	wanted := list.Filter{}
+	if len(query.Filters) > 0 {
+		wanted = query.Filters[0]
+	}
+	switch {
+	case wanted.Match != list.Equal:
+		return page, nil // an id holds no asterisk
+	case wanted.Text == "":
+		return page, apierr.ParameterEmpty.Because("the query parameter id is required: the id of an API key")
+	}
+	k, err := s.Key(ctx, tenant, wanted.Text)
+	if errors.Is(err, apierr.NotFound) {
+		return page, nil
+	}
+	if err != nil {
+		return page, err
+	}
+	reached, err := s.reaches(ctx, applicationapi.Standing{Tenant: tenant, Application: application, Account: k.AccountID})
+	if err != nil || !reached {
+		return page, err
+	}
+	page.Size = 1
+	if query.Offset == 0 {
+		page.Items = append(page.Items, k)
+	}
+	return page, nil
+}
+
+// reaches tells whether an account can be reached through the account stores of
+// an application, whatever the account's status. A disabled application reaches
+// nobody.
+func (s *Service) reaches(ctx context.Context, in applicationapi.Standing) (bool, error) {
+	_, err := s.peers.Application.Standing(ctx, in)
+	switch {
+	case errors.Is(err, apierr.TokenStoreDisabled):
+		return true, nil
+	case errors.Is(err, apierr.TokenAccountDisabled):
+		// Standing tells the status of the account before it looks for the
+		// stores that hold it: which ones do is not known of an account that
+		// may not act anyway. One that was deleted is reached by nothing.
+		_, err = s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Account})
+		if errors.Is(err, apierr.NotFound) {
+			return false, nil
+		}
+	case errors.Is(err, apierr.TokenAccountUnreachable), errors.Is(err, apierr.TokenApplicationDisabled), errors.Is(err, apierr.NotFound):
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// KeyText is the body that creates an API key.
+type KeyText struct {
+	Name        field.Text `json:"name"`
+	Description field.Text `json:"description"`
+}
+
+// KeyChange is the body that updates an API key.
+type KeyChange struct {
+	KeyText
+	Status field.Text `json:"status"`
+}
+
+// apply writes the members of a body into a key and checks them.
+func (in KeyText) apply(k *store.Key) (err error) {
+	if in.Name.Present {
+		if k.Name, err = field.Optional(in.Name, "name", maxName); err != nil {
+			return err
+		}
+	}
+	if in.Description.Present {
+		k.Description, err = field.Optional(in.Description, "description", maxDescription)
+	}
+	return err
+}
+
+// CreateKey makes an API key of an account, or returns apierr.NotFound for the
+// account.
+func (s *Service) CreateKey(ctx context.Context, tenant, account id.ID, in KeyText) (store.Key, error) {
+	if _, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account}); err != nil {
+		return store.Key{}, err
+	}
+	k := s.newKey(oauthapi.EnsureKey{Tenant: tenant, Account: account, ID: secure.KeyID(), Secret: secure.Token(secretLength)})
+	if err := in.apply(&k); err != nil {
+		return k, err
+	}
+	return k, s.tx(ctx, func(tx *store.Tx) error { return tx.InsertKey(ctx, k) })
+}
+
+func (s *Service) newKey(in oauthapi.EnsureKey) store.Key {
+	now := s.now()
+	return store.Key{
+		Key: oauthapi.Key{
+			TenantID: in.Tenant, ID: in.ID, AccountID: in.Account, Status: directoryapi.Enabled, CreatedAt: now, ModifiedAt: now,
+		},
+		SecretSealed: s.ring.Seal(in.Secret, keyPurpose(in.ID)), Secret: in.Secret,
+	}
+}
+
+// EnsureKey makes an API key with a given id and secret. A repeated call gives
+// what the first made; another secret or account for the same id is
+// apierr.Exists.
+func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthapi.Key, error) {
+	if !isKeyID(in.ID) {
+		return oauthapi.Key{}, apierr.Format.Because("the id of an API key has 1 to %d letters, digits, hyphens and underscores", maxKeyID)
+	}
+	if in.Secret == "" {
+		return oauthapi.Key{}, apierr.Required.Because("the secret of an API key cannot be empty")
+	}
+	k := s.newKey(in)
+	err := s.tx(ctx, func(tx *store.Tx) error { return tx.InsertKey(ctx, k) })
+	if !errors.Is(err, apierr.Exists) {
+		return k.Key, err
+	}
+	own, err := s.Key(ctx, in.Tenant, in.ID)
+	if err != nil && !errors.Is(err, apierr.NotFound) {
+		return oauthapi.Key{}, err
+	}
+	if err != nil || own.AccountID != in.Account || !equal(own.Secret, in.Secret) {
+		return oauthapi.Key{}, apierr.Exists.Because("an API key with the id %q exists, with another secret or of another account", in.ID)
+	}
+	return own.Key, nil
+}
+
+// UpdateKey changes what the body names.
+func (s *Service) UpdateKey(ctx context.Context, tenant id.ID, key string, in KeyChange) (store.Key, error) {
+	var k store.Key
+	if !isKeyID(key) {
+		return k, apierr.NotFound
+	}
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if k, err = tx.LockKey(ctx, tenant, key); err != nil {
+			return err
+		}
+		if err := in.apply(&k); err != nil {
+			return err
+		}
+		if k.Status, err = field.Enum(in.Status, "status", k.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+			return err
+		}
+		k.ModifiedAt = s.now()
+		return tx.UpdateKey(ctx, k)
+	})
+	s.keys.drop(tenant, key)
+	return s.unsealed(k, err)
+}
+
+// DeleteKey removes a key, or returns apierr.NotFound. The tokens that it signed
+// cannot be verified any more.
+func (s *Service) DeleteKey(ctx context.Context, tenant id.ID, key string) error {
+	if !isKeyID(key) {
+		return apierr.NotFound
+	}
+	err := s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteKey(ctx, tenant, key) })
+	s.keys.drop(tenant, key)
+	return err
+}

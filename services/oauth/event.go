@@ -1,0 +1,65 @@
+package oauth
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+// batch bounds the rows that one transaction deletes where there may be
+// millions.
+const batch = 5000
+
+// Handlers act on what other services tell: keys and tokens go with their
+// account, tokens and policy with their application. A token that is issued
+// while that happens is refused by its standing, and purged when it expires.
+func (s *Service) Handlers() []events.Handler {
+	return []events.Handler{events.On(s.accountDeleted), events.On(s.applicationDeleted)}
+}
+
+func (s *Service) accountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
+	return s.once(ctx, e, func(tx *store.Tx) error {
+		if err := tx.DeleteAccountKeys(ctx, event.Tenant, event.Account); err != nil {
+			return err
+		}
+		return tx.DeleteAccountTokens(ctx, event.Tenant, event.Account)
+	})
+}
+
+// applicationDeleted deletes the tokens in transactions of their own before the
+// one that ends the event: a delivery that breaks off goes on where it was.
+func (s *Service) applicationDeleted(ctx context.Context, e events.Envelope, event events.ApplicationDeleted) error {
+	for _, kind := range store.Kinds {
+		_, err := s.drain(ctx, func(tx *store.Tx) (int64, error) {
+			return tx.DeleteApplicationTokens(ctx, kind, event.Tenant, event.Application, batch)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.once(ctx, e, func(tx *store.Tx) error { return tx.DeletePolicy(ctx, event.Tenant, event.Application) })
+}
+
+// once runs the effect of an event, unless an earlier delivery has had it.
+func (s *Service) once(ctx context.Context, e events.Envelope, effect func(*store.Tx) error) error {
+	return s.tx(ctx, func(tx *store.Tx) error {
+		if seen, err := tx.Seen(ctx, e.Tenant, e.ID); err != nil || seen {
+			return err
+		}
+		return effect(tx)
+	})
+}
+
+// drain repeats a bounded deletion, each time in a transaction of its own, until
+// it finds less than a batch, and gives the number of rows.
+func (s *Service) drain(ctx context.Context, some func(*store.Tx) (int64, error)) (total int64, err error) {
+	for n := int64(batch); err == nil && n == batch; total += n {
+		n = 0
+		err = s.tx(ctx, func(tx *store.Tx) (err error) {
+			n, err = some(tx)
+			return err
+		})
+	}
+	return total, err
+}

@@ -1,0 +1,94 @@
+package oauth_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/services/oauth"
+	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+)
+
+// rows gives the number of rows of every table of the service, in turn: keys,
+// routes, policies, refresh and access tokens.
+func rows(t testing.TB, d *oauthtest.Deployment) (n [5]int) {
+	t.Helper()
+	for i, table := range []string{"api_keys", "api_key_routes", "oauth_policies", "refresh_tokens", "access_tokens"} {
+		var err error
+		if n[i], err = pg.Value[int](t.Context(), d.DB, `SELECT count(*) FROM `+table); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+// populate gives a site tokens, a policy, and a key of its account.
+func populate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site) {
+	t.Helper()
+	d.LogIn(t, s)
+	if _, err := d.Service.CreateKey(t.Context(), s.Tenant, s.Account, oauth.KeyText{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Service.UpdatePolicy(t.Context(), s.Tenant, s.Application, oauth.PolicyChange{AccessTokenTTL: field.Some("PT1M")}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestADeletedAccountLosesItsKeysAndTokens(t *testing.T) {
+	d := oauthtest.Open(t)
+	populate(t, d, d.Site)
+	populate(t, d, d.NewSite(t))
+	event := events.AccountDeleted{Tenant: d.Tenant, Account: d.Account}
+	envelope := events.Envelope{ID: id.New(d.Clock.Now()), Tenant: d.Tenant, Subject: d.Account}
+	for range 2 {
+		if err := d.Service.AccountDeleted(t.Context(), envelope, event); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := rows(t, d), [5]int{3, 3, 2, 1, 1}; got != want {
+			t.Errorf("left are %v, want %v", got, want)
+		}
+	}
+	t.Run("a second delivery does nothing", func(t *testing.T) {
+		d.LogIn(t, d.Site) // as if the account were there still
+		if err := d.Service.AccountDeleted(t.Context(), envelope, event); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := rows(t, d), [5]int{3, 3, 2, 2, 2}; got != want {
+			t.Errorf("left are %v, want %v", got, want)
+		}
+	})
+}
+
+func TestADeletedApplicationLosesItsTokensAndPolicy(t *testing.T) {
+	d := oauthtest.Open(t)
+	populate(t, d, d.Site)
+	populate(t, d, d.NewSite(t))
+	_, err := d.DB.Exec(t.Context(), `INSERT INTO access_tokens SELECT t.tenant_id, gen_random_uuid(), t.application_id, t.account_id, t.key_id, NULL, t.issued_at, t.expires_at
+		FROM access_tokens t, generate_series(1, 12000) WHERE t.tenant_id = $1`, d.Tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := events.ApplicationDeleted{Tenant: d.Tenant, Application: d.Application}
+	envelope := events.Envelope{ID: id.New(d.Clock.Now()), Tenant: d.Tenant, Subject: d.Application}
+	for range 2 {
+		if err := d.Service.ApplicationDeleted(t.Context(), envelope, event); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := rows(t, d), [5]int{4, 4, 1, 1, 1}; got != want {
+			t.Errorf("left are %v, want %v", got, want)
+		}
+	}
+}
+
+func TestAnEventWaitsForTheDatabase(t *testing.T) {
+	d := oauthtest.Open(t)
+	d.DB.Close()
+	err := d.Service.AccountDeleted(t.Context(), events.Envelope{ID: id.New(d.Clock.Now()), Tenant: d.Tenant}, events.AccountDeleted{Tenant: d.Tenant, Account: d.Account})
+	if !errors.Is(err, apierr.Unavailable) {
+		t.Errorf("got %v, want %v: the consumer tries that again for ever", err, apierr.Unavailable)
+	}
+}

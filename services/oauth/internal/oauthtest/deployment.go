@@ -1,0 +1,204 @@
+package oauthtest
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth"
+	oauthrest "github.com/doorward/doorward/services/oauth/rest"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+// What every deployment of a test has.
+const (
+	Base     href.Base     = "https://id.example.test/v1"
+	Alias                  = "service"
+	Login                  = "jo@example.test"
+	Password secure.Secret = "Changeme1!"
+)
+
+// Clock is a clock that stands still until a test moves it.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// Now gives the time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Move moves the clock.
+func (c *Clock) Move(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(by)
+}
+
+// Site is one tenant: its administrator with an API key, and an application
+// whose directory has an account.
+type Site struct {
+	Tenant         id.ID
+	Administrators id.ID // directory
+	Administrator  id.ID // account
+	Key            string
+	Secret         secure.Secret
+	Directory      id.ID // of the application
+	Account        id.ID
+	Application    id.ID
+}
+
+// Deployment is the service in its surroundings.
+type Deployment struct {
+	Site
+	*World
+	Service *oauth.Service
+	Store   *store.Store
+	DB      *pg.DB
+	Clock   *Clock
+	Signer  *caller.Signer
+	HTTP    *fiber.App
+}
+
+// Schema is where the service's tables are in the database at the URL.
+func Schema(url string) pg.Config {
+	return pg.Config{URL: secure.Secret(url), Schema: "oauth", Migrations: []fs.FS{events.Migrations(), store.Migrations()}}
+}
+
+// Migrate makes the service's tables.
+func Migrate(ctx context.Context, url string) error {
+	db, err := pg.Open(ctx, Schema(url))
+	if err == nil {
+		db.Close()
+	}
+	return err
+}
+
+// Open starts the service on a database of its own, with one site.
+func Open(t testing.TB) *Deployment {
+	t.Helper()
+	db, err := pg.Open(t.Context(), Schema(pgtest.New(t, Migrate)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Deployment{DB: db, Clock: &Clock{now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}}
+	d.World = NewWorld(Base, d.Clock.Now)
+	d.Store = store.New(db, d.Clock.Now)
+	d.Service = oauth.New(d.Store, oauth.Peers{Directory: d.World.DirectoryAPI(), Application: d.World.ApplicationAPI()}, ring, d.Clock.Now,
+		oauth.Config{Base: Base, Alias: Alias})
+	d.Signer = caller.NewSigner("a secret of the tests, 32 characters", d.Clock.Now)
+	d.HTTP = rest.New(rest.Config{Service: "oauth", Base: Base, Signer: d.Signer})
+	oauthapi.Serve(d.HTTP, d.Service)
+	oauthrest.Mount(d.HTTP, d.Service, Base, Alias)
+	d.Site = d.NewSite(t)
+	return d
+}
+
+// NewSite adds a tenant.
+func (d *Deployment) NewSite(t testing.TB) Site {
+	t.Helper()
+	s := Site{Tenant: id.New(d.Clock.Now()), Key: secure.KeyID(), Secret: secure.Token(43)}
+	s.Administrators = d.NewDirectory(s.Tenant, true)
+	s.Administrator = d.NewAccount(s.Tenant, s.Administrators, "owner@example.test", Password)
+	s.Directory = d.NewDirectory(s.Tenant, false)
+	s.Account = d.NewAccount(s.Tenant, s.Directory, Login, Password)
+	s.Application = d.NewApplication(s.Tenant, s.Directory)
+	_, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: s.Tenant, Account: s.Administrator, ID: s.Key, Secret: s.Secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Form makes a form of names and values in turn.
+func Form(pairs ...string) oauth.Form {
+	form := oauth.Form{}
+	for i := 0; i < len(pairs); i += 2 {
+		form[pairs[i]] = secure.Secret(pairs[i+1])
+	}
+	return form
+}
+
+// Request is what the site's administrator posts to its application's token
+// endpoint.
+func (s Site) Request(pairs ...string) oauth.TokenRequest {
+	return oauth.TokenRequest{Tenant: s.Tenant, Application: s.Application, Key: s.Key, Form: Form(pairs...)}
+}
+
+// LogIn gets the tokens of the site's account.
+func (d *Deployment) LogIn(t testing.TB, s Site) oauth.Issued {
+	t.Helper()
+	issued, err := d.Service.Token(t.Context(), s.Request("grant_type", "password", "username", Login, "password", Password.Reveal()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return issued
+}
+
+// Answer is what a request got.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// Do sends a request on behalf of the site's administrator. A url.Values body is
+// a form, a string JSON, nil none.
+func (d *Deployment) Do(t testing.TB, s Site, method, path string, body any) Answer {
+	t.Helper()
+	var content io.Reader
+	kind := ""
+	switch body := body.(type) {
+	case url.Values:
+		content, kind = strings.NewReader(body.Encode()), fiber.MIMEApplicationForm
+	case string:
+		content, kind = strings.NewReader(body), fiber.MIMEApplicationJSON
+	}
+	request := httptest.NewRequestWithContext(t.Context(), method, "/v1"+strings.TrimPrefix(path, string(Base)), content)
+	if kind != "" {
+		request.Header.Set(fiber.HeaderContentType, kind)
+	}
+	return d.Send(t, s, request)
+}
+
+// Send is Do with a request of the test's own.
+func (d *Deployment) Send(t testing.TB, s Site, request *http.Request) Answer {
+	t.Helper()
+	request.Header.Set(caller.Header, d.Signer.Sign(caller.Caller{Tenant: s.Tenant, Key: s.Key, Account: s.Administrator, RequestID: "a-request"}))
+	response, err := d.HTTP.Test(request, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Answer{response.StatusCode, response.Header, string(content)}
+}

@@ -1,0 +1,123 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+// What the tokens of an application live for unless its policy says otherwise,
+// and the bounds of a policy (resolutions, section 8.3). Ten years hold at most
+// three leap days.
+const (
+	defaultAccessTTL  = "PT1H"
+	defaultRefreshTTL = "P60D"
+	minTTL            = time.Second
+	maxTTL            = 3653 * day
+)
+
+// PolicyChange is the body that updates an OAuth policy.
+type PolicyChange struct {
+	AccessTokenTTL  field.Text `json:"accessTokenTtl"`
+	RefreshTokenTTL field.Text `json:"refreshTokenTtl"`
+}
+
+// Policy gives the policy of an application, or apierr.NotFound for the
+// application. One that nobody has changed is the default, as old as the
+// application.
+func (s *Service) Policy(ctx context.Context, tenant, application id.ID) (store.Policy, error) {
+	app, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application})
+	if err != nil {
+		return store.Policy{}, err
+	}
+	p, err := s.store.Policy(ctx, tenant, application)
+	if errors.Is(err, apierr.NotFound) {
+		return defaultPolicy(app), nil
+	}
+	return p, err
+}
+
+func defaultPolicy(app applicationapi.Application) store.Policy {
+	return store.Policy{
+		TenantID: app.TenantID, ApplicationID: app.ID, AccessTokenTTL: defaultAccessTTL, RefreshTokenTTL: defaultRefreshTTL,
+		CreatedAt: app.CreatedAt, ModifiedAt: app.CreatedAt,
+	}
+}
+
+// UpdatePolicy changes what the body names, for the tokens that are issued from
+// then on. A refresh token lifetime of zero, in any form, ends their issue.
+func (s *Service) UpdatePolicy(ctx context.Context, tenant, application id.ID, in PolicyChange) (store.Policy, error) {
+	app, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application})
+	if err != nil {
+		return store.Policy{}, err
+	}
+	var p store.Policy
+	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+		if p, err = tx.LockPolicy(ctx, defaultPolicy(app)); err != nil {
+			return err
+		}
+		if in.AccessTokenTTL.Present {
+			if p.AccessTokenTTL, err = lifetime(in.AccessTokenTTL, "accessTokenTtl", false); err != nil {
+				return err
+			}
+		}
+		if in.RefreshTokenTTL.Present {
+			if p.RefreshTokenTTL, err = lifetime(in.RefreshTokenTTL, "refreshTokenTtl", true); err != nil {
+				return err
+			}
+		}
+		p.ModifiedAt = s.now()
+		return tx.UpdatePolicy(ctx, p)
+	})
+	return p, err
+}
+
+// lifetime checks a duration of a policy and gives it as it was written.
+func lifetime(in field.Text, name string, mayBeZero bool) (string, error) {
+	text, err := field.Required(in, name, 255)
+	if err != nil {
+		return "", err
+	}
+	ttl, err := parseDuration(text)
+	switch {
+	case err != nil:
+		return "", apierr.Format.Because("%s: %s", name, apierr.From(err).Reason)
+	case ttl == 0 && mayBeZero:
+		return text, nil
+	case ttl == 0:
+		return "", apierr.Format.Because("%s must not be zero", name)
+	case ttl < minTTL:
+		return "", apierr.BelowMinimum.Because("%s must be at least PT1S", name)
+	case ttl > maxTTL:
+		return "", apierr.AboveMaximum.Because("%s must be at most P10Y", name)
+	}
+	return text, nil
+}
+
+// lifetimes gives how long the tokens of an application live, in whole seconds
+// because those are what a JWT tells. A refresh lifetime of zero means none.
+func (s *Service) lifetimes(ctx context.Context, tenant, application id.ID) (access, refresh time.Duration, err error) {
+	p, err := s.store.Policy(ctx, tenant, application)
+	if errors.Is(err, apierr.NotFound) {
+		p, err = store.Policy{AccessTokenTTL: defaultAccessTTL, RefreshTokenTTL: defaultRefreshTTL}, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	access, err = parseDuration(p.AccessTokenTTL)
+	if err == nil {
+		refresh, err = parseDuration(p.RefreshTokenTTL)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the OAuth policy of %s: %w", application, err)
+	}
+	return access.Truncate(time.Second), refresh.Truncate(time.Second), nil
+}

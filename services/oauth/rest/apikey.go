@@ -1,0 +1,103 @@
+package rest
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/oauth"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+// plain refuses to show a secret in clear to a client that asks for an encrypted
+// one. Collections refuse the parameter by themselves.
+func plain(c *fiber.Ctx) error {
+	if c.Query("encryptSecret") != "" {
+		return apierr.QueryUnsupported.Because("encryptSecret is not supported")
+	}
+	return nil
+}
+
+func (h *handlers) accountKeys(c *fiber.Ctx) error {
+	tenant, account, err := at(c)
+	if err != nil {
+		return err
+	}
+	query, err := rest.Query(c, store.Keys)
+	if err != nil {
+		return err
+	}
+	page, err := h.svc.ListKeys(c.UserContext(), tenant, account, query)
+	if err != nil {
+		return err
+	}
+	return rest.Page(c, h.base.To("accounts", account, "apiKeys"), page, h.keyView)
+}
+
+func (h *handlers) applicationKeys(c *fiber.Ctx) error {
+	tenant, application, err := at(c)
+	if err != nil {
+		return err
+	}
+	query, err := rest.Query(c, store.KeyByID)
+	if err != nil {
+		return err
+	}
+	page, err := h.svc.ApplicationKeys(c.UserContext(), tenant, application, query)
+	if err != nil {
+		return err
+	}
+	return rest.Page(c, h.base.To("applications", application, "apiKeys"), page, h.keyView)
+}
+
+func (h *handlers) createKey(c *fiber.Ctx) error {
+	tenant, account, err := at(c)
+	if err != nil {
+		return err
+	}
+	if err := plain(c); err != nil {
+		return err
+	}
+	var in oauth.KeyText
+	if err := rest.OptionalBody[keyView](c, &in); err != nil {
+		return err
+	}
+	key, err := h.svc.CreateKey(c.UserContext(), tenant, account, in)
+	if err != nil {
+		return err
+	}
+	return rest.Created(c, h.base.Path("apiKeys", key.ID), h.keyView(key))
+}
+
+func (h *handlers) key(c *fiber.Ctx) error {
+	if err := plain(c); err != nil {
+		return err
+	}
+	key, err := h.svc.Key(c.UserContext(), rest.Caller(c).Tenant, c.Params("id"))
+	if err != nil {
+		return err
+	}
+	return rest.OK(c, h.keyView(key))
+}
+
+func (h *handlers) updateKey(c *fiber.Ctx) error {
+	if err := plain(c); err != nil {
+		return err
+	}
+	var in oauth.KeyChange
+	if err := rest.Body[keyView](c, &in); err != nil {
+		return err
+	}
+	key, err := h.svc.UpdateKey(c.UserContext(), rest.Caller(c).Tenant, c.Params("id"), in)
+	if err != nil {
+		return err
+	}
+	return rest.Updated(c, h.base.Path("apiKeys", key.ID), h.keyView(key))
+}
+
+func (h *handlers) deleteKey(c *fiber.Ctx) error {
+	if err := h.svc.DeleteKey(c.UserContext(), rest.Caller(c).Tenant, c.Params("id")); err != nil {
+		return err
+	}
+	return rest.NoContent(c)
+}

@@ -1,0 +1,66 @@
+package rest
+
+import (
+	"mime"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth"
+)
+
+// maxForm bounds the body of the token endpoints (resolutions, section 13.2).
+const maxForm = 64 << 10
+
+// form reads the body of a token endpoint (resolutions, section 8.1).
+func form(c *fiber.Ctx) (oauth.Form, error) {
+	kind, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
+	if err != nil || kind != fiber.MIMEApplicationForm {
+		return nil, invalidRequest(apierr.Format.Because("send the body as Content-Type: %s", fiber.MIMEApplicationForm))
+	}
+	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return nil, invalidRequest(apierr.Encoding.Because("the charset %q is not supported; send UTF-8", charset))
+	}
+	return parseForm(string(c.Body()))
+}
+
+// parseForm reads a form whose fields may each be given once (RFC 6749, section
+// 3.2). One without a value counts as absent.
+func parseForm(body string) (oauth.Form, error) {
+	if len(body) > maxForm {
+		return nil, apierr.TooLarge.Because("the form is larger than %d bytes", maxForm)
+	}
+	values, err := url.ParseQuery(body)
+	if err != nil {
+		return nil, invalidRequest(apierr.Format.Because("the body is not a form of name=value pairs joined by &"))
+	}
+	fields := oauth.Form{}
+	for name, given := range values {
+		switch {
+		case len(given) > 1:
+			return nil, invalidRequest(apierr.ParameterRepeated.Because("the form field %q is given twice", name))
+		case !utf8.ValidString(given[0]):
+			return nil, invalidRequest(apierr.Encoding.Because("the form field %q is not valid UTF-8", name))
+		case strings.ContainsRune(given[0], 0):
+			return nil, invalidRequest(apierr.Format.Because("the form field %q must not contain the character NUL", name))
+		case given[0] != "":
+			fields[name] = secure.Secret(given[0])
+		}
+	}
+	return fields, nil
+}
+
+func invalidRequest(refusal *apierr.Error) error { return refusal.With("error", "invalid_request") }
+
+// notStored marks an answer that holds tokens, or the refusal of some, as one
+// that nobody may keep (RFC 6749, section 5.1).
+func notStored(c *fiber.Ctx) error {
+	err := c.Next()
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set(fiber.HeaderPragma, "no-cache")
+	return err
+}

@@ -1,0 +1,47 @@
+// Package rest is the HTTP face of the OAuth service: routes.go lists its
+// endpoints, each noun has a file of handlers that read, ask and answer,
+// form.go reads the bodies of the token endpoints, and views.go renders
+// resources.
+package rest
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/services/oauth"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+type handlers struct {
+	svc   *oauth.Service
+	base  href.Base
+	alias string
+}
+
+// Mount adds the service's endpoints to its app. alias is the word that stands
+// for "service" in the answer of the token endpoint.
+func Mount(app *fiber.App, svc *oauth.Service, base href.Base, alias string) {
+	h := &handlers{svc, base, alias}
+	v1 := app.Group("/v1")
+
+	v1.Post("/applications/:id/oauth/token", notStored, h.issue)
+	v1.Post("/applications/:id/oauth/revoke", notStored, h.revoke)
+	v1.Get("/applications/:id/authTokens/:token", h.validate)
+
+	v1.Get("/accessTokens/:id", h.token(store.Access))
+	v1.Delete("/accessTokens/:id", h.deleteToken(store.Access))
+	v1.Get("/accounts/:id/accessTokens", h.accountTokens(store.Access))
+	v1.Get("/refreshTokens/:id", h.token(store.Refresh))
+	v1.Delete("/refreshTokens/:id", h.deleteToken(store.Refresh))
+	v1.Get("/accounts/:id/refreshTokens", h.accountTokens(store.Refresh))
+
+	v1.Get("/oAuthPolicies/:id", h.policy)
+	v1.Post("/oAuthPolicies/:id", h.updatePolicy)
+
+	v1.Get("/accounts/:id/apiKeys", h.accountKeys)
+	v1.Post("/accounts/:id/apiKeys", h.createKey)
+	v1.Get("/applications/:id/apiKeys", h.applicationKeys)
+	v1.Get("/apiKeys/:id", h.key)
+	v1.Post("/apiKeys/:id", h.updateKey)
+	v1.Delete("/apiKeys/:id", h.deleteKey)
+}

@@ -1,0 +1,411 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	oauthrest "github.com/doorward/doorward/services/oauth/rest"
+)
+
+type object = map[string]any
+
+func decode(t *testing.T, answer oauthtest.Answer) object {
+	t.Helper()
+	var body object
+	if err := json.Unmarshal([]byte(answer.Body), &body); err != nil {
+		t.Fatalf("%d %q: %v", answer.Status, answer.Body, err)
+	}
+	return body
+}
+
+// want checks the status of an answer.
+func want(t *testing.T, status int, answer oauthtest.Answer) oauthtest.Answer {
+	t.Helper()
+	if answer.Status != status {
+		t.Fatalf("the status is %d, want %d: %s", answer.Status, status, answer.Body)
+	}
+	return answer
+}
+
+// refused checks that an answer is an error body with all its members.
+func refused(t *testing.T, status, code int, answer oauthtest.Answer) object {
+	t.Helper()
+	body := decode(t, answer)
+	if answer.Status != status || body["status"] != float64(status) || body["code"] != float64(code) {
+		t.Errorf("the answer is %d %s, want %d/%d", answer.Status, answer.Body, status, code)
+	}
+	for _, member := range []string{"message", "developerMessage", "moreInfo", "requestId"} {
+		if text, ok := body[member].(string); !ok || text == "" {
+			t.Errorf("%s is %v", member, body[member])
+		}
+	}
+	return body
+}
+
+// notStored checks the headers of the token endpoints.
+func notStored(t *testing.T, answer oauthtest.Answer) {
+	t.Helper()
+	if answer.Header.Get("Cache-Control") != "no-store" || answer.Header.Get("Pragma") != "no-cache" {
+		t.Errorf("the headers are %v", answer.Header)
+	}
+}
+
+func tokens(s oauthtest.Site) string {
+	return "/applications/" + s.Application.String() + "/oauth/token"
+}
+
+func passwordForm() url.Values {
+	return url.Values{"grant_type": {"password"}, "username": {oauthtest.Login}, "password": {oauthtest.Password.Reveal()}}
+}
+
+func refreshForm(token string) url.Values {
+	return url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}
+}
+
+func TestTokenAnswers(t *testing.T) {
+	d := oauthtest.Open(t)
+	answer := want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm()))
+	notStored(t, answer)
+	login := decode(t, answer)
+	access, refresh := login["access_token"].(string), login["refresh_token"].(string)
+	jti := strings.TrimPrefix(login["service_access_token_href"].(string), string(oauthtest.Base)+"/accessTokens/")
+	golden(t, "token-password", d, answer.Body, map[string]string{access: "<access jwt>", refresh: "<refresh jwt>", jti: "<access>"})
+
+	answer = want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), refreshForm(refresh)))
+	next := decode(t, answer)
+	golden(t, "token-refresh", d, answer.Body, map[string]string{
+		next["access_token"].(string): "<access jwt>", refresh: "<refresh jwt>",
+		strings.TrimPrefix(next["service_access_token_href"].(string), string(oauthtest.Base)+"/accessTokens/"): "<access>",
+	})
+
+	key := decode(t, want(t, 201, d.Do(t, d.Site, "POST", "/accounts/"+d.Account.String()+"/apiKeys", nil)))
+	for _, form := range []url.Values{
+		{"grant_type": {"client_credentials"}, "client_id": {key["id"].(string)}, "client_secret": {key["secret"].(string)}},
+		{"grant_type": {"client_credentials"}, "apiKeyId": {key["id"].(string)}, "apiKeySecret": {key["secret"].(string)}, "scope": {"everything"}},
+	} {
+		answer = want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), form))
+		client := decode(t, answer)
+		golden(t, "token-client", d, answer.Body, map[string]string{
+			client["access_token"].(string): "<access jwt>",
+			strings.TrimPrefix(client["service_access_token_href"].(string), string(oauthtest.Base)+"/accessTokens/"): "<access>",
+		})
+	}
+
+	t.Run("the resource of a token", func(t *testing.T) {
+		answer := want(t, 302, d.Do(t, d.Site, "GET", "/applications/"+d.Application.String()+"/authTokens/"+access+"?expand=account", nil))
+		if location := answer.Header.Get("Location"); location != string(oauthtest.Base)+"/accessTokens/"+jti+"?expand=account" || answer.Body != "" {
+			t.Errorf("the redirect is %q with %q", location, answer.Body)
+		}
+		answer = want(t, 200, d.Do(t, d.Site, "GET", "/accessTokens/"+jti, nil))
+		resource := decode(t, answer)
+		if resource["jwt"] != access {
+			t.Errorf("jwt is %v, want %s", resource["jwt"], access)
+		}
+		expanded := resource["expandedJwt"].(object)
+		if signature := expanded["signature"].(string); !strings.HasSuffix(access, "."+signature) {
+			t.Errorf("the signature is %s", signature)
+		}
+		rti := expanded["claims"].(object)["rti"].(string)
+		golden(t, "access-token", d, answer.Body, map[string]string{
+			access: "<access jwt>", jti: "<access>", rti: "<refresh>", expanded["signature"].(string): "<signature>",
+		})
+
+		answer = want(t, 200, d.Do(t, d.Site, "GET", "/refreshTokens/"+rti, nil))
+		if decode(t, answer)["jwt"] != refresh {
+			t.Errorf("the refresh token is %s", answer.Body)
+		}
+		golden(t, "refresh-token", d, answer.Body, map[string]string{
+			refresh: "<refresh jwt>", rti: "<refresh>", refresh[strings.LastIndexByte(refresh, '.')+1:]: "<signature>",
+		})
+		want(t, 404, d.Do(t, d.Site, "GET", "/accessTokens/"+rti, nil))
+		want(t, 404, d.Do(t, d.Site, "GET", "/refreshTokens/"+jti, nil))
+	})
+	t.Run("the alias names the link", func(t *testing.T) {
+		d.HTTP = rest.New(rest.Config{Service: "oauth", Base: oauthtest.Base, Signer: d.Signer})
+		oauthrest.Mount(d.HTTP, d.Service, oauthtest.Base, "acme")
+		login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
+		if login["acme_access_token_href"] == nil || login["service_access_token_href"] != nil {
+			t.Errorf("the answer is %v", login)
+		}
+	})
+}
+
+// The failures of section 12.4, as far as their grants are built.
+func TestGrantFailures(t *testing.T) {
+	d := oauthtest.Open(t)
+	path := tokens(d.Site)
+	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", path, passwordForm())))
+	key := decode(t, want(t, 201, d.Do(t, d.Site, "POST", "/accounts/"+d.Account.String()+"/apiKeys", nil)))
+	clientForm := func(key, secret any) url.Values {
+		return url.Values{"grant_type": {"client_credentials"}, "client_id": {key.(string)}, "client_secret": {secret.(string)}}
+	}
+	other := d.NewDirectory(d.Tenant, false)
+	form := func(pairs ...string) url.Values {
+		values := passwordForm()
+		for i := 0; i < len(pairs); i += 2 {
+			values.Set(pairs[i], pairs[i+1])
+		}
+		return values
+	}
+	status := func(resource id.ID, status string) func() {
+		return func() { d.SetStatus(d.Tenant, resource, status) }
+	}
+	keyStatus := func(status string) func() {
+		return func() {
+			want(t, 200, d.Do(t, d.Site, "POST", "/apiKeys/"+key["id"].(string), `{"status":"`+status+`"}`))
+		}
+	}
+	foreign := d.NewSite(t)
+	foreignLogin := decode(t, want(t, 200, d.Do(t, foreign, "POST", tokens(foreign), passwordForm())))
+	foreignKey := decode(t, want(t, 201, d.Do(t, foreign, "POST", "/accounts/"+foreign.Account.String()+"/apiKeys", nil)))
+
+	for _, c := range []struct {
+		name     string
+		form     url.Values
+		do, undo func()
+		status   int
+		code     int
+		error    any
+	}{
+		{"nothing", url.Values{}, nil, nil, 400, 2000, "invalid_request"},
+		{"no grant type", url.Values{"username": {"jo"}}, nil, nil, 400, 2000, "invalid_request"},
+		{"no user name", url.Values{"grant_type": {"password"}, "password": {"x"}}, nil, nil, 400, 2000, "invalid_request"},
+		{"no password", url.Values{"grant_type": {"password"}, "username": {"x"}, "password": {""}}, nil, nil, 400, 2000, "invalid_request"},
+		{"no refresh token", url.Values{"grant_type": {"refresh_token"}}, nil, nil, 400, 2000, "invalid_request"},
+		{"no client", url.Values{"grant_type": {"client_credentials"}}, nil, nil, 400, 2000, "invalid_request"},
+		{"no client secret", url.Values{"grant_type": {"client_credentials"}, "client_id": {"x"}}, nil, nil, 400, 2000, "invalid_request"},
+		{"a field twice", url.Values{"grant_type": {"password", "password"}}, nil, nil, 400, 2102, "invalid_request"},
+		{"an unknown grant type", url.Values{"grant_type": {"guess"}}, nil, nil, 400, 2003, "invalid_request"},
+		{"a grant type in other letters", url.Values{"grant_type": {"PASSWORD"}}, nil, nil, 400, 2003, "invalid_request"},
+		{"the grant of an assertion", url.Values{"grant_type": {"service_token"}, "token": {"x"}}, nil, nil, 400, 2003, "invalid_request"},
+		{"the social grant", url.Values{"grant_type": {"service_social"}, "providerId": {"x"}}, nil, nil, 400, 2003, "invalid_request"},
+		{"the grant of a factor", url.Values{"grant_type": {"service_factor_challenge"}, "code": {"x"}}, nil, nil, 400, 2003, "invalid_request"},
+
+		{"a wrong password", form("password", "Wrong1234"), nil, nil, 400, 7100, "invalid_request"},
+		{"an unknown login", form("username", "nobody"), nil, nil, 400, 7104, "invalid_request"},
+		{"a disabled account", form(), status(d.Account, directoryapi.Disabled), status(d.Account, directoryapi.Enabled), 400, 7101, "invalid_request"},
+		{"an unverified account", form(), status(d.Account, directoryapi.Unverified), status(d.Account, directoryapi.Enabled), 400, 7102, "invalid_request"},
+		{"a disabled directory", form(), status(d.Directory, directoryapi.Disabled), status(d.Directory, directoryapi.Enabled), 400, 7106, "invalid_request"},
+		{"a disabled application", form(), status(d.Application, directoryapi.Disabled), status(d.Application, directoryapi.Enabled), 400, 7104, "invalid_request"},
+		{"an application without stores", form(), func() { d.Map(d.Tenant, d.Application) }, func() { d.Map(d.Tenant, d.Application, d.Directory) }, 400, 5105, "invalid_request"},
+		{"a store that is not mapped", form("accountStore", oauthtest.Base.To("directories", other)), nil, nil, 400, 5114, "invalid_request"},
+		{"a store that is not there", form("accountStore", oauthtest.Base.To("directories", d.Account)), nil, nil, 400, 2014, "invalid_request"},
+		{"a store of another tenant", form("accountStore", oauthtest.Base.To("directories", foreign.Directory)), nil, nil, 400, 2014, "invalid_request"},
+		{"a name key", form("nameKey", "acme"), nil, nil, 400, 2014, "invalid_request"},
+		{"a name key by its other name", form("organizationNameKey", "acme"), nil, nil, 400, 2014, "invalid_request"},
+
+		{"no refresh token at all", refreshForm("abc"), nil, nil, 400, 10017, "invalid_grant"},
+		{"an access token", refreshForm(login["access_token"].(string)), nil, nil, 400, 10017, "invalid_grant"},
+		{"a refresh token of another tenant", refreshForm(foreignLogin["refresh_token"].(string)), nil, nil, 400, 10017, "invalid_grant"},
+		{"a refresh for a disabled account", refreshForm(login["refresh_token"].(string)), status(d.Account, directoryapi.Disabled), status(d.Account, directoryapi.Enabled), 400, 10010, "invalid_grant"},
+		{"a refresh for a disabled application", refreshForm(login["refresh_token"].(string)), status(d.Application, directoryapi.Disabled), status(d.Application, directoryapi.Enabled), 400, 10015, "invalid_grant"},
+
+		{"an unknown client", clientForm("NOBODY", "x"), nil, nil, 401, 401, "invalid_client"},
+		{"a client that is SQL", clientForm("' OR ''='", "x"), nil, nil, 401, 401, "invalid_client"},
+		{"a client's wrong secret", clientForm(key["id"], "x"), nil, nil, 401, 401, "invalid_client"},
+		{"a client of another tenant", clientForm(foreignKey["id"], foreignKey["secret"]), nil, nil, 401, 401, "invalid_client"},
+		{"an administrator, who is not reached", clientForm(d.Key, d.Secret.Reveal()), nil, nil, 401, 401, "invalid_client"},
+		{"a disabled client key", clientForm(key["id"], key["secret"]), keyStatus("disabled"), keyStatus("ENABLED"), 401, 401, "invalid_client"},
+		{"a client whose account is disabled", clientForm(key["id"], key["secret"]), status(d.Account, directoryapi.Disabled), status(d.Account, directoryapi.Enabled), 401, 401, "invalid_client"},
+		{"a client whose directory is disabled", clientForm(key["id"], key["secret"]), status(d.Directory, directoryapi.Disabled), status(d.Directory, directoryapi.Enabled), 401, 401, "invalid_client"},
+
+		{"a peer that is away", form(), func() { d.Fail(apierr.Unavailable) }, func() { d.Fail(nil) }, 503, 503, nil},
+		{"a peer that is away from a client", clientForm(key["id"], key["secret"]), func() { d.Fail(apierr.Unavailable) }, func() { d.Fail(nil) }, 503, 503, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.do != nil {
+				c.do()
+				defer c.undo()
+			}
+			answer := d.Do(t, d.Site, "POST", path, c.form)
+			notStored(t, answer)
+			if body := refused(t, c.status, c.code, answer); body["error"] != c.error {
+				t.Errorf("error is %v, want %v", body["error"], c.error)
+			}
+		})
+	}
+	t.Run("a refresh token that was revoked", func(t *testing.T) {
+		want(t, 200, d.Do(t, d.Site, "POST", strings.Replace(path, "token", "revoke", 1), url.Values{"token": {login["refresh_token"].(string)}}))
+		if body := refused(t, 400, 10013, d.Do(t, d.Site, "POST", path, refreshForm(login["refresh_token"].(string)))); body["error"] != "invalid_grant" {
+			t.Errorf("error is %v", body["error"])
+		}
+	})
+	t.Run("a refresh token that has expired", func(t *testing.T) {
+		login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", path, passwordForm())))
+		d.Clock.Move(60 * 24 * time.Hour)
+		if body := refused(t, 400, 10011, d.Do(t, d.Site, "POST", path, refreshForm(login["refresh_token"].(string)))); body["error"] != "invalid_grant" {
+			t.Errorf("error is %v", body["error"])
+		}
+	})
+	t.Run("the body of a refusal", func(t *testing.T) {
+		golden(t, "error-password", d, d.Do(t, d.Site, "POST", path, form("password", "Wrong1234")).Body, nil)
+		golden(t, "error-client", d, d.Do(t, d.Site, "POST", path, clientForm("NOBODY", "x")).Body, nil)
+	})
+}
+
+func TestContentTypeOfTheTokenEndpoints(t *testing.T) {
+	d := oauthtest.Open(t)
+	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
+	for _, endpoint := range []string{tokens(d.Site), strings.Replace(tokens(d.Site), "token", "revoke", 1)} {
+		body := passwordForm()
+		body.Set("token", login["access_token"].(string))
+		for kind, code := range map[string]int{
+			"":                    2006,
+			"application/json":    2006,
+			"multipart/form-data": 2006,
+			"text/plain":          2006,
+			"application/x-www-form-urlencoded; charset=iso-8859-1": 2005,
+			"application/x-www-form-urlencoded":                     0,
+			"application/x-www-form-urlencoded;charset=UTF-8":       0,
+			"Application/X-WWW-Form-URLEncoded; charset=utf-8":      0,
+		} {
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1"+endpoint, strings.NewReader(body.Encode()))
+			if kind != "" {
+				request.Header.Set(fiber.HeaderContentType, kind)
+			}
+			answer := d.Send(t, d.Site, request)
+			notStored(t, answer)
+			if code == 0 {
+				want(t, 200, answer)
+				continue
+			}
+			if body := refused(t, 400, code, answer); body["error"] != "invalid_request" {
+				t.Errorf("%s: error is %v", kind, body["error"])
+			}
+		}
+		refused(t, 413, 413, d.Do(t, d.Site, "POST", endpoint, url.Values{"x": {strings.Repeat("x", 65<<10)}}))
+	}
+	t.Run("the fields are in the body, not in the URL", func(t *testing.T) {
+		refused(t, 400, 2000, d.Do(t, d.Site, "POST", tokens(d.Site)+"?"+passwordForm().Encode(), url.Values{}))
+	})
+}
+
+func TestRevocationAnswers(t *testing.T) {
+	d := oauthtest.Open(t)
+	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
+	access := login["access_token"].(string)
+	path := strings.Replace(tokens(d.Site), "token", "revoke", 1)
+	for range 2 {
+		answer := want(t, 200, d.Do(t, d.Site, "POST", path, url.Values{"token": {access}, "token_type_hint": {"access_token"}}))
+		notStored(t, answer)
+		if answer.Body != "" {
+			t.Errorf("the body is %q", answer.Body)
+		}
+	}
+	refused(t, 404, 10013, d.Do(t, d.Site, "GET", "/applications/"+d.Application.String()+"/authTokens/"+access, nil))
+	if body := refused(t, 400, 2000, d.Do(t, d.Site, "POST", path, url.Values{"token_type_hint": {"access_token"}})); body["error"] != "invalid_request" {
+		t.Errorf("error is %v", body["error"])
+	}
+	// {"alg":"HS256"}.{} with a signature of nobody
+	if body := refused(t, 400, 10024, d.Do(t, d.Site, "POST", path, url.Values{"token": {"eyJhbGciOiJIUzI1NiJ9.e30.AAAA"}})); body["error"] != "unsupported_token_type" {
+		t.Errorf("error is %v", body["error"])
+	}
+}
+
+func TestTokenCollections(t *testing.T) {
+	d := oauthtest.Open(t)
+	second := d.Site
+	second.Application = d.NewApplication(d.Tenant, d.Directory)
+	want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm()))
+	d.Clock.Move(time.Second)
+	last := decode(t, want(t, 200, d.Do(t, second, "POST", tokens(second), passwordForm())))
+	path := "/accounts/" + d.Account.String() + "/accessTokens"
+	first, other := oauthtest.Base.To("applications", d.Application), oauthtest.Base.To("applications", second.Application)
+
+	sizes := func(query string) (size float64, applications []string) {
+		t.Helper()
+		page := decode(t, want(t, 200, d.Do(t, d.Site, "GET", path+query, nil)))
+		for _, item := range page["items"].([]any) {
+			applications = append(applications, item.(object)["application"].(object)["href"].(string))
+		}
+		if page["href"] != string(oauthtest.Base)+path+query {
+			t.Errorf("href is %v", page["href"])
+		}
+		return page["size"].(float64), applications
+	}
+	for query, want := range map[string][]string{
+		"":                           {first, other},
+		"?orderBy=createdAt+desc":    {other, first},
+		"?application.href=" + first: {first},
+		"?application.href=" + other + "&limit=1": {other},
+		"?offset=1": {other},
+		"?offset=9": nil,
+	} {
+		if _, got := sizes(query); strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("%q gives %v, want %v", query, got, want)
+		}
+	}
+	if size, _ := sizes("?limit=1"); size != 2 {
+		t.Errorf("the size is %v", size)
+	}
+	foreign := d.NewSite(t)
+	for query, refusal := range map[string]*apierr.Error{
+		"?application.href=" + oauthtest.Base.To("applications", foreign.Application): apierr.NotFound,
+		"?application.href=" + oauthtest.Base.To("applications", d.Account):           apierr.NotFound,
+		"?application.href=" + oauthtest.Base.To("directories", d.Directory):          apierr.ParameterInvalid,
+		"?application.href=" + first + "*":                                            apierr.ParameterInvalid,
+		"?application.href=*":                                                         apierr.ParameterInvalid,
+		"?application.href=https://evil.example/v1/applications/x":                    apierr.ParameterInvalid,
+		"?application.href=":                                                          apierr.ParameterInvalid,
+		"?application.href":                                                           apierr.ParameterEmpty,
+		"?application.href=" + first + "&application.href=" + first:                   apierr.ParameterRepeated,
+		"?jwt=x":                     apierr.QueryUnsupported,
+		"?createdAt=2026":            apierr.QueryUnsupported,
+		"?orderBy=jwt":               apierr.OrderUnsupported,
+		"?orderBy=application.href":  apierr.OrderUnsupported,
+		"?limit=0":                   apierr.ParameterInvalid,
+		"?offset=-1":                 apierr.ParameterInvalid,
+		"?orderBy=createdAt+sideway": apierr.OrderMalformed,
+	} {
+		t.Run(query, func(t *testing.T) { refused(t, refusal.Status, refusal.Code, d.Do(t, d.Site, "GET", path+query, nil)) })
+	}
+	t.Run("refresh tokens likewise", func(t *testing.T) {
+		page := decode(t, want(t, 200, d.Do(t, d.Site, "GET", strings.Replace(path, "access", "refresh", 1)+"?application.href="+other, nil)))
+		items := page["items"].([]any)
+		if len(items) != 1 || items[0].(object)["jwt"] != last["refresh_token"] {
+			t.Errorf("the page is %v", page)
+		}
+		answer := want(t, 200, d.Do(t, d.Site, "GET", strings.Replace(path, "access", "refresh", 1)+"?limit=1", nil))
+		item := decode(t, answer)["items"].([]any)[0].(object)
+		golden(t, "refresh-tokens", d, answer.Body, map[string]string{
+			item["jwt"].(string): "<refresh jwt>", item["href"].(string)[len(string(oauthtest.Base)+"/refreshTokens/"):]: "<refresh>",
+			item["expandedJwt"].(object)["signature"].(string): "<signature>",
+		})
+	})
+	t.Run("what has expired is gone", func(t *testing.T) {
+		href := last["service_access_token_href"].(string)
+		want(t, 200, d.Do(t, d.Site, "GET", href, nil))
+		d.Clock.Move(time.Hour)
+		if size, _ := sizes(""); size != 0 {
+			t.Errorf("%v tokens are left", size)
+		}
+		refused(t, 404, 404, d.Do(t, d.Site, "GET", href, nil))
+		refused(t, 404, 404, d.Do(t, d.Site, "DELETE", href, nil))
+	})
+}
+
+func TestDeletedTokensAreGone(t *testing.T) {
+	d := oauthtest.Open(t)
+	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
+	access := login["service_access_token_href"].(string)
+	rti := decode(t, d.Do(t, d.Site, "GET", access, nil))["expandedJwt"].(object)["claims"].(object)["rti"].(string)
+	for _, href := range []string{access, oauthtest.Base.Path("refreshTokens", rti)} {
+		if answer := want(t, 204, d.Do(t, d.Site, "DELETE", href, nil)); answer.Body != "" {
+			t.Errorf("the body is %q", answer.Body)
+		}
+		refused(t, 404, 404, d.Do(t, d.Site, "GET", href, nil))
+		refused(t, 404, 404, d.Do(t, d.Site, "DELETE", href, nil))
+	}
+}

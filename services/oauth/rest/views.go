@@ -1,0 +1,104 @@
+package rest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/oauth"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+// collections are the addresses of the two kinds of token.
+var collections = map[store.Kind]string{store.Access: "accessTokens", store.Refresh: "refreshTokens"}
+
+// issuedView is the answer of the token endpoint (RFC 6749, section 5.1). One of
+// its names holds the alias of the deployment.
+func (h *handlers) issuedView(issued oauth.Issued) map[string]any {
+	view := map[string]any{
+		"access_token":                 issued.Access.Reveal(),
+		"token_type":                   "Bearer",
+		"expires_in":                   int64(issued.ExpiresIn / time.Second),
+		h.alias + "_access_token_href": h.base.To("accessTokens", issued.AccessTokenID),
+	}
+	if issued.Refresh != "" {
+		view["refresh_token"] = issued.Refresh.Reveal()
+	}
+	return view
+}
+
+type tokenView struct {
+	Href        string      `json:"href"`
+	CreatedAt   rest.Time   `json:"createdAt"`
+	JWT         string      `json:"jwt"`
+	ExpandedJWT expandedJWT `json:"expandedJwt"`
+	Account     href.Link   `json:"account"`
+	Application href.Link   `json:"application"`
+	Tenant      href.Link   `json:"tenant"`
+}
+
+// expandedJWT is a JWT taken apart, its signature as it stands in the JWT.
+type expandedJWT struct {
+	Header    json.RawMessage `json:"header"`
+	Claims    json.RawMessage `json:"claims"`
+	Signature string          `json:"signature"`
+}
+
+func (h *handlers) tokenView(t store.LiveToken) tokenView {
+	return tokenView{
+		Href: h.base.To(collections[t.Kind], t.ID), CreatedAt: rest.Time(t.IssuedAt), JWT: t.JWT.Reveal(), ExpandedJWT: expand(t.JWT.Reveal()),
+		Account: h.base.Link("accounts", t.AccountID), Application: h.base.Link("applications", t.ApplicationID), Tenant: h.base.Link("tenants", t.TenantID),
+	}
+}
+
+// expand takes apart a JWT that this service has just made.
+func expand(jwt string) expandedJWT {
+	parts := strings.Split(jwt, ".")
+	header, _ := base64.RawURLEncoding.DecodeString(parts[0])
+	claims, _ := base64.RawURLEncoding.DecodeString(parts[1])
+	return expandedJWT{Header: header, Claims: claims, Signature: parts[2]}
+}
+
+type policyView struct {
+	Href               string    `json:"href"`
+	CreatedAt          rest.Time `json:"createdAt"`
+	ModifiedAt         rest.Time `json:"modifiedAt"`
+	AccessTokenTTL     string    `json:"accessTokenTtl"`
+	RefreshTokenTTL    string    `json:"refreshTokenTtl"`
+	TokenEndpoint      href.Link `json:"tokenEndpoint"`
+	RevocationEndpoint href.Link `json:"revocationEndpoint"`
+	Application        href.Link `json:"application"`
+	Tenant             href.Link `json:"tenant"`
+}
+
+func (h *handlers) policyView(p store.Policy) policyView {
+	return policyView{
+		Href: h.base.To("oAuthPolicies", p.ApplicationID), CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt),
+		AccessTokenTTL: p.AccessTokenTTL, RefreshTokenTTL: p.RefreshTokenTTL,
+		TokenEndpoint:      h.base.Link("applications", p.ApplicationID, "oauth", "token"),
+		RevocationEndpoint: h.base.Link("applications", p.ApplicationID, "oauth", "revoke"),
+		Application:        h.base.Link("applications", p.ApplicationID), Tenant: h.base.Link("tenants", p.TenantID),
+	}
+}
+
+// keyView has no times: the interface shows none of a key.
+type keyView struct {
+	Href        string    `json:"href"`
+	ID          string    `json:"id"`
+	Secret      string    `json:"secret"`
+	Status      string    `json:"status"`
+	Name        *string   `json:"name"`
+	Description *string   `json:"description"`
+	Account     href.Link `json:"account"`
+	Tenant      href.Link `json:"tenant"`
+}
+
+func (h *handlers) keyView(k store.Key) keyView {
+	return keyView{
+		Href: h.base.Path("apiKeys", k.ID), ID: k.ID, Secret: k.Secret.Reveal(), Status: k.Status, Name: k.Name, Description: k.Description,
+		Account: h.base.Link("accounts", k.AccountID), Tenant: h.base.Link("tenants", k.TenantID),
+	}
+}

@@ -1,0 +1,69 @@
+// Package oauth keeps API keys, issues and checks tokens, and holds how long
+// they live. Its rules are methods of Service: one file per noun (apikey.go,
+// token.go, policy.go) and per grant (grant_*.go), with what every grant shares
+// in grant.go. Its SQL is under store, its HTTP under rest, and its wiring
+// under app.
+package oauth
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+// Service is the OAuth service.
+type Service struct {
+	store *store.Store
+	peers Peers
+	ring  *secure.Keyring
+	now   func() time.Time
+	cfg   Config
+	keys  *keyCache
+	dummy store.Key // stands in for a key that does not exist, so that the work is the same
+}
+
+// Peers are the services that this one asks.
+type Peers struct {
+	Directory   directoryapi.API
+	Application applicationapi.API
+}
+
+// Config is how the deployment is known to its clients.
+type Config struct {
+	Base  href.Base // in the claims of tokens
+	Alias string    // word that stands for "service" in grant types
+}
+
+// New makes the service.
+func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
+	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg, keys: newKeyCache(now)}
+	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), keyPurpose(""))
+	return svc
+}
+
+var _ oauthapi.API = (*Service)(nil)
+
+// tx is a transaction of the store.
+func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }
+
+// refusal gives the refusal of a request to an application: apierr.NotFound
+// when the tenant has no such application, else err. Only a request that fails
+// is worth the question; one that succeeds has had its answer.
+func (s *Service) refusal(ctx context.Context, tenant, application id.ID, err error) error {
+	if err == nil || apierr.From(err).Status >= 500 {
+		return err
+	}
+	if _, gone := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application}); errors.Is(gone, apierr.NotFound) {
+		return apierr.NotFound
+	}
+	return err
+}

@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+const keyColumns = `k.tenant_id, k.id, k.account_id, k.status, k.name, k.description, k.secret_sealed, k.created_at, k.modified_at`
+
+// Keys of an account are sorted by these attributes, and cannot be searched.
+var Keys = list.Spec{
+	"id":     {Column: "k.id", NoFind: true},
+	"name":   {Column: "k.name", NoFind: true},
+	"status": {Column: "k.status", NoFind: true},
+}
+
+// KeyByID is what the keys of an application are asked by.
+var KeyByID = list.Spec{"id": {Column: "k.id"}}
+
+// Key is an API key with its sealed secret.
+type Key struct {
+	oauthapi.Key
+	SecretSealed []byte
+
+	// Secret is what SecretSealed holds, where it is needed.
+	Secret secure.Secret `db:"-"`
+}
+
+// FindKey gives a key of any tenant, or apierr.NotFound: it is how a request
+// finds the tenant that it belongs to.
+func (s *Store) FindKey(ctx context.Context, key string) (Key, error) {
+	return pg.One[Key](ctx, s.db, `SELECT `+keyColumns+` FROM api_key_routes r
+		JOIN api_keys k ON k.tenant_id = r.tenant_id AND k.id = r.id WHERE r.id = $1`, key)
+}
+
+// Key gives a key, or apierr.NotFound.
+func (s *Store) Key(ctx context.Context, tenant id.ID, key string) (Key, error) {
+	return pg.One[Key](ctx, s.db, `SELECT `+keyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2`, tenant, key)
+}
+
+// ListKeys gives a page of an account's keys.
+func (s *Store) ListKeys(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Key], error) {
+	return list.Select[Key](ctx, s.db, Keys, query, keyColumns,
+		`FROM api_keys k WHERE k.tenant_id = $1 AND k.account_id = $2`, "k.created_at, k.id", tenant, account)
+}
+
+// LockKey reads a key that the transaction will change.
+func (tx *Tx) LockKey(ctx context.Context, tenant id.ID, key string) (Key, error) {
+	return pg.One[Key](ctx, tx, `SELECT `+keyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2 FOR UPDATE`, tenant, key)
+}
+
+// InsertKey adds a key. An id that any tenant has is apierr.Exists.
+func (tx *Tx) InsertKey(ctx context.Context, k Key) error {
+	if _, err := pg.Exec(ctx, tx, `INSERT INTO api_key_routes (id, tenant_id) VALUES ($1, $2)`, k.ID, k.TenantID); err != nil {
+		return err
+	}
+	_, err := pg.Exec(ctx, tx, `INSERT INTO api_keys (tenant_id, id, account_id, status, name, description, secret_sealed, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		k.TenantID, k.ID, k.AccountID, k.Status, k.Name, k.Description, k.SecretSealed, k.CreatedAt, k.ModifiedAt)
+	return err
+}
+
+// UpdateKey writes what a client can change.
+func (tx *Tx) UpdateKey(ctx context.Context, k Key) error {
+	return pg.MustChange(ctx, tx, `UPDATE api_keys SET status = $3, name = $4, description = $5, modified_at = $6 WHERE tenant_id = $1 AND id = $2`,
+		k.TenantID, k.ID, k.Status, k.Name, k.Description, k.ModifiedAt)
+}
+
+// DeleteKey removes a key, or gives apierr.NotFound.
+func (tx *Tx) DeleteKey(ctx context.Context, tenant id.ID, key string) error {
+	return pg.MustChange(ctx, tx, `WITH gone AS (DELETE FROM api_keys WHERE tenant_id = $1 AND id = $2 RETURNING id)
+		DELETE FROM api_key_routes r USING gone WHERE r.id = gone.id`, tenant, key)
+}
+
+// DeleteAccountKeys removes the keys of an account.
+func (tx *Tx) DeleteAccountKeys(ctx context.Context, tenant, account id.ID) error {
+	_, err := pg.Exec(ctx, tx, `WITH gone AS (DELETE FROM api_keys WHERE tenant_id = $1 AND account_id = $2 RETURNING id)
+		DELETE FROM api_key_routes r USING gone WHERE r.id = gone.id`, tenant, account)
+	return err
+}

@@ -1,0 +1,45 @@
+// Package store holds all SQL of the OAuth service, one file per noun. Store
+// reads; Tx writes. Every query names its tenant, but for two: FindKey, which
+// leads to it, and Purge, which looks at age alone.
+package store
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"time"
+
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Migrations makes the service's tables.
+func Migrations() fs.FS {
+	folder, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return folder
+}
+
+// Store reads.
+type Store struct {
+	db     *pg.DB
+	outbox *events.Outbox
+}
+
+// New makes the store of the service.
+func New(db *pg.DB, now func() time.Time) *Store {
+	return &Store{db: db, outbox: events.NewOutbox(db, "oauth", now)}
+}
+
+// Tx writes. Its Seen commits a consumed event's id together with its effect.
+type Tx struct{ *events.Tx }
+
+// Tx runs fn in a transaction.
+func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
+	return s.outbox.InTx(ctx, func(tx *events.Tx) error { return fn(&Tx{tx}) })
+}

@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// Kind tells the two tokens apart. It is the member stt of a JWT's header.
+type Kind string
+
+// The kinds of token.
+const (
+	Access  Kind = "access"
+	Refresh Kind = "refresh"
+)
+
+// Kinds lists both in the order in which they are deleted: without its refresh
+// token no new access token is made behind the deletion's back.
+var Kinds = []Kind{Refresh, Access}
+
+// Tokens of an account are sorted and searched by these attributes. The
+// application is another service's resource: the rules take that filter out of
+// the query before it comes here.
+var Tokens = list.Spec{
+	"createdAt":        {Column: "t.issued_at", Kind: list.Time, NoFind: true},
+	"application.href": {NoSort: true},
+}
+
+// Token is a token that was issued.
+type Token struct {
+	Kind          Kind
+	TenantID      id.ID
+	ID            id.ID
+	ApplicationID id.ID
+	AccountID     id.ID
+	KeyID         string    // of the API key that signs it
+	RefreshID     id.ID     // of an access token: the refresh token it came with; zero where there is none
+	IssuedAt      time.Time // whole seconds, as in its JWT
+	ExpiresAt     time.Time // whole seconds, as in its JWT
+}
+
+// LiveToken is a token with what its JWT is made of.
+type LiveToken struct {
+	Token
+	SecretSealed []byte
+
+	// JWT is the signed form of the token.
+	JWT secure.Secret `db:"-"`
+}
+
+// table and columns are the SQL in which the two kinds differ.
+func (k Kind) table() string {
+	if k == Refresh {
+		return "refresh_tokens"
+	}
+	return "access_tokens"
+}
+
+func (k Kind) columns() string {
+	const shared = `t.tenant_id, t.id, t.application_id, t.account_id, t.key_id, t.issued_at, t.expires_at`
+	if k == Refresh {
+		return `'refresh' AS kind, NULL::uuid AS refresh_id, ` + shared
+	}
+	return `'access' AS kind, t.refresh_id, ` + shared
+}
+
+// Token gives a token whether or not it has expired, or apierr.NotFound.
+func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
+	return pg.One[Token](ctx, s.db, `SELECT `+kind.columns()+` FROM `+kind.table()+` t WHERE t.tenant_id = $1 AND t.id = $2`, tenant, token)
+}
+
+// live is where the tokens are that can be shown. The join leaves out those
+// whose API key was deleted: nothing can verify them, so they are gone.
+func (k Kind) live() string {
+	return `FROM ` + k.table() + ` t JOIN api_keys k ON k.tenant_id = t.tenant_id AND k.id = t.key_id WHERE t.tenant_id = $1 AND t.expires_at > $2`
+}
+
+// LiveToken gives a token that has not expired, or apierr.NotFound.
+func (s *Store) LiveToken(ctx context.Context, kind Kind, tenant, token id.ID, now time.Time) (LiveToken, error) {
+	return pg.One[LiveToken](ctx, s.db, `SELECT `+kind.columns()+`, k.secret_sealed `+kind.live()+` AND t.id = $3`, tenant, now, token)
+}
+
+// ListTokens gives a page of an account's tokens that have not expired, of one
+// application unless that is zero.
+func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, application id.ID, now time.Time, query list.Query) (list.Page[LiveToken], error) {
+	return list.Select[LiveToken](ctx, s.db, Tokens, query, kind.columns()+`, k.secret_sealed`,
+		kind.live()+` AND t.account_id = $3 AND ($4::uuid IS NULL OR t.application_id = $4)`, "t.id", tenant, now, account, application)
+}
+
+// InsertToken adds a token.
+func (tx *Tx) InsertToken(ctx context.Context, t Token) (err error) {
+	if t.Kind == Refresh {
+		_, err = pg.Exec(ctx, tx, `INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`, t.TenantID, t.ID, t.ApplicationID, t.AccountID, t.KeyID, t.IssuedAt, t.ExpiresAt)
+		return err
+	}
+	_, err = pg.Exec(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, t.TenantID, t.ID, t.ApplicationID, t.AccountID, t.KeyID, t.RefreshID, t.IssuedAt, t.ExpiresAt)
+	return err
+}
+
+// InsertRefreshed adds an access token that a refresh token pays for, or gives
+// apierr.NotFound when that is gone. The refresh token is locked against its
+// deletion, not against other refreshes: a revocation that comes first leaves
+// nothing to refresh, and one that comes later finds this token to delete.
+func (tx *Tx) InsertRefreshed(ctx context.Context, t Token) error {
+	return pg.MustChange(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at)
+		SELECT r.tenant_id, $3, r.application_id, r.account_id, $4, r.id, $5, $6
+		FROM refresh_tokens r WHERE r.tenant_id = $1 AND r.id = $2 FOR KEY SHARE`,
+		t.TenantID, t.RefreshID, t.ID, t.KeyID, t.IssuedAt, t.ExpiresAt)
+}
+
+// DeleteToken removes one token, or gives apierr.NotFound when it has expired
+// or is gone.
+func (tx *Tx) DeleteToken(ctx context.Context, kind Kind, tenant, token id.ID, now time.Time) error {
+	return pg.MustChange(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id = $2 AND expires_at > $3`, tenant, token, now)
+}
+
+// DeletePair removes a refresh token and every access token that came of it.
+func (tx *Tx) DeletePair(ctx context.Context, tenant, account, refresh id.ID) error {
+	if _, err := pg.Exec(ctx, tx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND id = $2`, tenant, refresh); err != nil {
+		return err
+	}
+	_, err := pg.Exec(ctx, tx, `DELETE FROM access_tokens WHERE tenant_id = $1 AND account_id = $2 AND refresh_id = $3`, tenant, account, refresh)
+	return err
+}
+
+// DeleteAccountTokens removes all tokens of an account.
+func (tx *Tx) DeleteAccountTokens(ctx context.Context, tenant, account id.ID) error {
+	for _, kind := range Kinds {
+		if _, err := pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND account_id = $2`, tenant, account); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteApplicationTokens removes at most limit tokens of a kind of an
+// application, and gives their number.
+func (tx *Tx) DeleteApplicationTokens(ctx context.Context, kind Kind, tenant, application id.ID, limit int) (int64, error) {
+	return pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id IN
+		(SELECT id FROM `+kind.table()+` WHERE tenant_id = $1 AND application_id = $2 LIMIT $3)`, tenant, application, limit)
+}
+
+// Purge removes at most limit tokens of a kind that expired before a time, the
+// oldest first, and gives their number. Rows that another replica purges at the
+// same moment are left to it.
+func (tx *Tx) Purge(ctx context.Context, kind Kind, before time.Time, limit int) (int64, error) {
+	return pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE (tenant_id, id) IN
+		(SELECT tenant_id, id FROM `+kind.table()+` WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
+}

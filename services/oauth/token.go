@@ -1,0 +1,204 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+// skew is how much the clocks of two processes may differ: a token that is
+// younger than that is not from the future.
+const skew = time.Minute
+
+// sign gives the JWT of a token (resolutions, section 8.3). The same token and
+// secret give the same text every time, so that it need not be stored.
+func (s *Service) sign(t store.Token, secret secure.Secret) (secure.Secret, error) {
+	claims := secure.Claims{
+		"jti": t.ID.String(),
+		"iat": t.IssuedAt.Unix(),
+		"iss": s.cfg.Base.To("applications", t.ApplicationID),
+		"sub": s.cfg.Base.To("accounts", t.AccountID),
+		"exp": t.ExpiresAt.Unix(),
+	}
+	if !t.RefreshID.IsZero() {
+		claims["rti"] = t.RefreshID.String()
+	}
+	text, err := secure.SignJWT(map[string]any{"kid": t.KeyID, "stt": string(t.Kind)}, claims, secret)
+	return secure.Secret(text), err
+}
+
+// presented is a token that a client sent and whose signature is good. What it
+// says was true when a key of the tenant signed it.
+type presented struct {
+	key       store.Key
+	kind      store.Kind // empty: the token does not say
+	id        id.ID      // zero: it has no id of ours
+	issuer    string
+	subject   string
+	issuedAt  time.Time
+	expiresAt time.Time
+}
+
+// errUnreadable refuses text that is not a JWT signed by a key of the tenant.
+var errUnreadable = apierr.TokenSignature.Because("the token is not a JWT that an API key of the tenant has signed with HS256")
+
+// read verifies the signature of a token with the key that its header names, in
+// the caller's tenant and nowhere else. seen, where not nil, may refuse a token
+// by its header, before its signature is verified.
+func (s *Service) read(ctx context.Context, tenant id.ID, text secure.Secret, seen func(header map[string]any) error) (presented, error) {
+	var p presented
+	var failure error // of the look-up, which says more than that the token is bad
+	header, claims, err := secure.ParseJWT(text.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
+		if seen != nil {
+			if failure = seen(header); failure != nil {
+				return "", failure
+			}
+		}
+		kid, _ := header["kid"].(string)
+		p.key, failure = s.signingKey(ctx, tenant, kid)
+		return p.key.Secret, failure
+	})
+	switch {
+	case failure != nil && !errors.Is(failure, apierr.NotFound):
+		return p, failure
+	case err != nil:
+		return p, errUnreadable
+	}
+	if _, critical := header["crit"]; critical {
+		return p, errUnreadable // extensions that must be understood (RFC 7515, section 4.1.11), and there are none here
+	}
+	stt, _ := header["stt"].(string)
+	p.kind = store.Kind(stt)
+	issuedAt, err := claims.GetIssuedAt()
+	if err != nil || issuedAt == nil {
+		return p, errUnreadable
+	}
+	expiresAt, err := claims.GetExpirationTime()
+	if err != nil || expiresAt == nil {
+		return p, errUnreadable
+	}
+	p.issuedAt, p.expiresAt = issuedAt.Time, expiresAt.Time
+	p.issuer, _ = claims["iss"].(string)
+	p.subject, _ = claims["sub"].(string)
+	jti, _ := claims["jti"].(string)
+	p.id, _ = id.Parse(jti)
+	return p, nil
+}
+
+// check refuses a token of a kind that is not good, up to whether it is still
+// there, with the first error in the order of the interface (resolutions,
+// section 12.6). A token of an API key that is not enabled counts as one whose
+// signature is bad: whoever found that key could have signed it.
+func (s *Service) check(ctx context.Context, kind store.Kind, tenant, application id.ID, text secure.Secret) (store.Token, error) {
+	p, err := s.read(ctx, tenant, text, nil)
+	now := s.now()
+	switch {
+	case err != nil:
+		return store.Token{}, err
+	case p.key.Status != directoryapi.Enabled:
+		return store.Token{}, apierr.TokenSignature.Because("the API key that signed the token is not enabled")
+	case p.kind != kind:
+		return store.Token{}, apierr.TokenSignature.Because("the token is not a token of the type %s", kind)
+	case p.issuer != s.cfg.Base.To("applications", application):
+		return store.Token{}, apierr.TokenOtherApplication.Because("the token was issued by another application")
+	case p.issuedAt.After(now.Add(skew)):
+		return store.Token{}, apierr.TokenFromFuture.Because("the token was issued in the future")
+	case !now.Before(p.expiresAt):
+		return store.Token{}, apierr.TokenExpired.Because("the token has expired")
+	}
+	t, err := s.store.Token(ctx, kind, tenant, p.id)
+	switch {
+	case errors.Is(err, apierr.NotFound):
+		return t, apierr.TokenRevoked.Because("the token was deleted")
+	case err != nil:
+		return t, err
+	case !s.issued(t, p):
+		return t, apierr.TokenSignature.Because("the token is not the one that was issued under its id")
+	}
+	return t, nil
+}
+
+// issued reports whether a token that was presented says what was issued under
+// its id. A signature alone does not prove that: end users hold API keys of the
+// tenant too.
+func (s *Service) issued(t store.Token, p presented) bool {
+	return t.KeyID == p.key.ID && t.ExpiresAt.Equal(p.expiresAt) && s.cfg.Base.To("accounts", t.AccountID) == p.subject
+}
+
+// standing refuses an account that may not act through an application now.
+func (s *Service) standing(ctx context.Context, tenant, application, account id.ID) error {
+	_, err := s.peers.Application.Standing(ctx, applicationapi.Standing{Tenant: tenant, Application: application, Account: account})
+	return err
+}
+
+// Validate tells whether an access token is good, and gives it. The errors and
+// their order are those of the interface (resolutions, section 12.6);
+// apierr.NotFound is for an application that does not exist.
+func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
+	t, err := s.check(ctx, store.Access, tenant, application, text)
+	if err == nil {
+		err = s.standing(ctx, tenant, application, t.AccountID)
+	}
+	return t, s.refusal(ctx, tenant, application, err)
+}
+
+// LiveToken gives a token that has not expired, with its JWT, or
+// apierr.NotFound.
+func (s *Service) LiveToken(ctx context.Context, kind store.Kind, tenant, token id.ID) (store.LiveToken, error) {
+	return s.signed(s.store.LiveToken(ctx, kind, tenant, token, s.now()))
+}
+
+// signed fills in the JWT of a token that was read.
+func (s *Service) signed(t store.LiveToken, err error) (store.LiveToken, error) {
+	if err != nil {
+		return t, err
+	}
+	secret, err := s.ring.Open(t.SecretSealed, keyPurpose(t.KeyID))
+	if err == nil {
+		t.JWT, err = s.sign(t.Token, secret)
+	}
+	return t, err
+}
+
+// ListTokens gives a page of an account's tokens that have not expired. The
+// filter application.href keeps those of one application. It returns
+// apierr.NotFound for the account, and for an application that the tenant does
+// not have.
+func (s *Service) ListTokens(ctx context.Context, kind store.Kind, tenant, account id.ID, query list.Query) (list.Page[store.LiveToken], error) {
+	none := list.Page[store.LiveToken]{}
+	if _, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account}); err != nil {
+		return none, err
+	}
+	var application id.ID
+	for _, f := range query.Filters {
+		ref, ok := s.cfg.Base.Parse(f.Text)
+		if !ok || ref.Kind != "applications" || f.Match != list.Equal {
+			return none, apierr.ParameterInvalid.Because("%s must be the href of an application", f.Attribute)
+		}
+		if _, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: ref.ID}); err != nil {
+			return none, err
+		}
+		application = ref.ID
+	}
+	query.Filters = nil
+	page, err := s.store.ListTokens(ctx, kind, tenant, account, application, s.now(), query)
+	for i := range page.Items {
+		if page.Items[i], err = s.signed(page.Items[i], err); err != nil {
+			return page, err
+		}
+	}
+	return page, err
+}
+
+// DeleteToken ends one token and no other, or returns apierr.NotFound.
+func (s *Service) DeleteToken(ctx context.Context, kind store.Kind, tenant, token id.ID) error {
+	return s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteToken(ctx, kind, tenant, token, s.now()) })
+}

@@ -1,0 +1,467 @@
+package oauth_test
+
+import (
+	"crypto"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth"
+	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+type object = map[string]any
+
+// compact joins the parts of a JWT, signed with HS256 by nothing but the
+// standard library.
+func compact(header, claims []byte, secret []byte) string {
+	b64 := base64.RawURLEncoding.EncodeToString
+	text := b64(header) + "." + b64(claims)
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(text))
+	return text + "." + b64(mac.Sum(nil))
+}
+
+func forge(t testing.TB, header, claims object, secret secure.Secret) secure.Secret {
+	t.Helper()
+	h, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secure.Secret(compact(h, c, []byte(secret.Reveal())))
+}
+
+// open takes a JWT apart.
+func open(t testing.TB, token secure.Secret) (header, claims object) {
+	t.Helper()
+	parts := strings.Split(token.Reveal(), ".")
+	for i, into := range []*object{&header, &claims} {
+		raw, err := base64.RawURLEncoding.DecodeString(parts[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(raw, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return header, claims
+}
+
+func with(o object, name string, value any) object {
+	changed := maps.Clone(o)
+	changed[name] = value
+	if value == nil {
+		delete(changed, name)
+	}
+	return changed
+}
+
+func validate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site, token secure.Secret, want error) {
+	t.Helper()
+	if _, err := d.Service.Validate(t.Context(), s.Tenant, s.Application, token); !errors.Is(err, want) {
+		t.Errorf("validation gives %v, want %v", err, want)
+	}
+}
+
+func TestTokenContents(t *testing.T) {
+	d := oauthtest.Open(t)
+	d.Clock.Move(789 * time.Millisecond)
+	issued := d.LogIn(t, d.Site)
+	now := float64(d.Clock.Now().Unix())
+	application, account := oauthtest.Base.To("applications", d.Application), oauthtest.Base.To("accounts", d.Account)
+
+	for kind, token := range map[string]secure.Secret{"access": issued.Access, "refresh": issued.Refresh} {
+		header, claims := open(t, token)
+		if header["kid"] != d.Key || header["alg"] != "HS256" || header["stt"] != kind || len(header) != 3 {
+			t.Errorf("the header of the %s token is %v", kind, header)
+		}
+		if claims["iss"] != application || claims["sub"] != account || claims["iat"] != now {
+			t.Errorf("the claims of the %s token are %v", kind, claims)
+		}
+		parts := strings.Split(token.Reveal(), ".")
+		h, _ := base64.RawURLEncoding.DecodeString(parts[0])
+		c, _ := base64.RawURLEncoding.DecodeString(parts[1])
+		if want := compact(h, c, []byte(d.Secret.Reveal())); token.Reveal() != want {
+			t.Errorf("the %s token is %s, want %s", kind, token.Reveal(), want)
+		}
+	}
+	_, access := open(t, issued.Access)
+	_, refresh := open(t, issued.Refresh)
+	if access["exp"] != now+3600 || refresh["exp"] != now+60*24*3600 || access["rti"] != refresh["jti"] || refresh["rti"] != nil || len(access) != 6 || len(refresh) != 5 {
+		t.Errorf("the claims are %v and %v", access, refresh)
+	}
+	if access["jti"] != issued.AccessTokenID.String() || issued.ExpiresIn != time.Hour {
+		t.Errorf("issued is %+v", issued)
+	}
+}
+
+// The worked check of the interface's resolutions, section 8.3: its token
+// verifies with its secret, although this service orders the members otherwise.
+func TestWorkedToken(t *testing.T) {
+	d := oauthtest.Open(t)
+	_, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId", Secret: "MyKeySecret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := []byte(`{"kid":"MyKeyId","stt":"access","alg":"HS256"}`)
+	claims := []byte(`{"jti":"5eXnHmJ9m3kUw2Qp7sVabc","iat":1708000000,"iss":"https://localhost/v1/applications/4Xy7",` +
+		`"sub":"https://localhost/v1/accounts/8Ab9","exp":1708003600,"rti":"3rTkLm8Qw2XyZ0aBcDeFgH"}`)
+	token := compact(header, claims, []byte("MyKeySecret"))
+	if !strings.HasSuffix(token, ".Dl9u8ascJfD-LxEG8DsPotQ9nNE_Snehde9b0adbvDY") {
+		t.Fatalf("the token is %s", token)
+	}
+	validate(t, d, d.Site, secure.Secret(token), apierr.TokenOtherApplication) // past the signature
+	validate(t, d, d.Site, secure.Secret(token[:len(token)-3]+"abc"), apierr.TokenSignature)
+}
+
+func TestMembersOfATokenMayComeInAnyOrder(t *testing.T) {
+	d := oauthtest.Open(t)
+	_, claims := open(t, d.LogIn(t, d.Site).Access)
+	body, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate(t, d, d.Site, secure.Secret(compact([]byte(`{"stt":"access","kid":"`+d.Key+`","alg":"HS256"}`), body, []byte(d.Secret.Reveal()))), nil)
+}
+
+// Attacks on the signature and on the way to its key.
+func TestForgedTokens(t *testing.T) {
+	d := oauthtest.Open(t)
+	other := d.NewSite(t)
+	issued := d.LogIn(t, d.Site)
+	header, claims := open(t, issued.Access)
+	parts := strings.Split(issued.Access.Reveal(), ".")
+	b64 := base64.RawURLEncoding.EncodeToString
+	none := b64([]byte(`{"alg":"none","stt":"access","kid":"` + d.Key + `"}`))
+
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(&private.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publicPEM := secure.Secret(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
+	rs256 := b64([]byte(`{"alg":"RS256","stt":"access","kid":"`+d.Key+`"}`)) + "." + parts[1]
+	digest := sha256.Sum256([]byte(rs256))
+	signature, err := rsa.SignPKCS1v15(nil, private, crypto.SHA256, digest[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	endUserKey, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	forgeries := map[string]secure.Secret{
+		"nothing":                                "",
+		"no JWT":                                 "abc",
+		"two parts":                              secure.Secret(parts[0] + "." + parts[1]),
+		"four parts":                             issued.Access + ".x",
+		"a changed signature":                    secure.Secret(parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2]))),
+		"no signature":                           secure.Secret(parts[0] + "." + parts[1] + "."),
+		"claims of another token":                secure.Secret(parts[0] + "." + strings.Split(issued.Refresh.Reveal(), ".")[1] + "." + parts[2]),
+		"alg none":                               secure.Secret(none + "." + parts[1] + "."),
+		"alg none, signed":                       secure.Secret(none + "." + parts[1] + "." + parts[2]),
+		"alg None":                               secure.Secret(b64([]byte(`{"alg":"None","kid":"`+d.Key+`"}`)) + "." + parts[1] + "."),
+		"no alg":                                 forge(t, with(header, "alg", nil), claims, d.Secret),
+		"alg HS512 in the header":                forge(t, with(header, "alg", "HS512"), claims, d.Secret),
+		"RS256 by somebody's key":                secure.Secret(rs256 + "." + b64(signature)),
+		"HS256 with a public key":                forge(t, header, claims, publicPEM),
+		"HS256 with an empty secret":             forge(t, header, claims, ""),
+		"a header that must be understood":       forge(t, with(with(header, "crit", []string{"x"}), "x", 1), claims, d.Secret),
+		"kid of another tenant, with its secret": forge(t, with(header, "kid", other.Key), claims, other.Secret),
+		"kid of an end user, with its secret":    forge(t, with(header, "kid", endUserKey.ID), claims, endUserKey.Secret),
+		"no kid":                                 forge(t, with(header, "kid", nil), claims, d.Secret),
+		"kid as a number":                        forge(t, with(header, "kid", 7), claims, d.Secret),
+		"kid as a list":                          forge(t, with(header, "kid", []string{d.Key}), claims, d.Secret),
+		"kid as SQL":                             forge(t, with(header, "kid", "' OR ''='"), claims, ""),
+		"kid as a path":                          forge(t, with(header, "kid", "../../../../dev/null"), claims, ""),
+		"kid as a URL":                           forge(t, with(header, "kid", "https://evil.example/key"), claims, ""),
+		"kid with NUL":                           forge(t, with(header, "kid", d.Key+"\x00"), claims, d.Secret),
+		"kid of great length":                    forge(t, with(header, "kid", strings.Repeat(d.Key, 1000)), claims, d.Secret),
+		"a refresh token":                        issued.Refresh,
+		"stt in other letters":                   forge(t, with(header, "stt", "ACCESS"), claims, d.Secret),
+		"stt of an assertion":                    forge(t, with(header, "stt", "assertion"), claims, d.Secret),
+		"no stt":                                 forge(t, with(header, "stt", nil), claims, d.Secret),
+		"no exp":                                 forge(t, header, with(claims, "exp", nil), d.Secret),
+		"no iat":                                 forge(t, header, with(claims, "iat", nil), d.Secret),
+		"exp as text":                            forge(t, header, with(claims, "exp", "9999999999"), d.Secret),
+		"a later exp":                            forge(t, header, with(claims, "exp", claims["exp"].(float64)+1), d.Secret),
+		"another account":                        forge(t, header, with(claims, "sub", oauthtest.Base.To("accounts", d.Administrator)), d.Secret),
+	}
+	for name, token := range forgeries {
+		t.Run(name, func(t *testing.T) { validate(t, d, d.Site, token, apierr.TokenSignature) })
+	}
+	for name, token := range map[string]secure.Secret{
+		"no iss":       forge(t, header, with(claims, "iss", nil), d.Secret),
+		"iss of a bad": forge(t, header, with(claims, "iss", "https://evil.example/v1/applications/"+d.Application.String()), d.Secret),
+		"iss in part":  forge(t, header, with(claims, "iss", claims["iss"].(string)+"/"), d.Secret),
+	} {
+		t.Run(name, func(t *testing.T) { validate(t, d, d.Site, token, apierr.TokenOtherApplication) })
+	}
+	for name, token := range map[string]secure.Secret{
+		"no jti":            forge(t, header, with(claims, "jti", nil), d.Secret),
+		"an unknown jti":    forge(t, header, with(claims, "jti", d.Account.String()), d.Secret),
+		"jti of a refresh":  forge(t, header, with(claims, "jti", claims["rti"]), d.Secret),
+		"a jti that is bad": forge(t, header, with(claims, "jti", "' OR ''='"), d.Secret),
+	} {
+		t.Run(name, func(t *testing.T) { validate(t, d, d.Site, token, apierr.TokenRevoked) })
+	}
+	t.Run("no forgery revokes anything", func(t *testing.T) {
+		for name, token := range forgeries {
+			if token == issued.Refresh || token == "" {
+				continue
+			}
+			err := d.Service.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: d.Application, Form: oauthtest.Form("token", token.Reveal())})
+			if err != nil && !errors.Is(err, apierr.TokenTypeUnknown) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		validate(t, d, d.Site, issued.Access, nil)
+	})
+	t.Run("the real one of another tenant is no token here", func(t *testing.T) {
+		validate(t, d, d.Site, d.LogIn(t, other).Access, apierr.TokenSignature)
+	})
+}
+
+// The errors of section 12.6 in their order: each case breaks what comes after
+// it too, wherever one test can.
+func TestOrderOfValidation(t *testing.T) {
+	d := oauthtest.Open(t)
+	other := d.NewApplication(d.Tenant, d.Directory)
+	fresh := func() (secure.Secret, object, object) {
+		token := d.LogIn(t, d.Site).Access
+		header, claims := open(t, token)
+		return token, header, claims
+	}
+	deleted := func(token secure.Secret) secure.Secret {
+		_, claims := open(t, token)
+		if _, err := d.DB.Exec(t.Context(), `DELETE FROM access_tokens WHERE tenant_id = $1`, d.Tenant); err != nil {
+			t.Fatal(err, claims)
+		}
+		return token
+	}
+	disable := func(t *testing.T, what ...id.ID) {
+		for _, resource := range what {
+			d.SetStatus(d.Tenant, resource, directoryapi.Disabled)
+			t.Cleanup(func() { d.SetStatus(d.Tenant, resource, directoryapi.Enabled) })
+		}
+	}
+	t.Run("good", func(t *testing.T) {
+		token, _, _ := fresh()
+		validate(t, d, d.Site, token, nil)
+	})
+	t.Run("10017 before 10014", func(t *testing.T) {
+		_, header, claims := fresh()
+		validate(t, d, d.Site, forge(t, header, with(claims, "iss", "x"), "wrong"), apierr.TokenSignature)
+	})
+	t.Run("10014 before 10012", func(t *testing.T) {
+		_, header, claims := fresh()
+		token := forge(t, header, with(claims, "iat", claims["iat"].(float64)+3600), d.Secret)
+		if _, err := d.Service.Validate(t.Context(), d.Tenant, other, token); !errors.Is(err, apierr.TokenOtherApplication) {
+			t.Error(err)
+		}
+	})
+	t.Run("10012 before 10011", func(t *testing.T) {
+		_, header, claims := fresh()
+		iat := claims["iat"].(float64)
+		validate(t, d, d.Site, forge(t, header, with(with(claims, "iat", iat+61), "exp", iat-1), d.Secret), apierr.TokenFromFuture)
+		validate(t, d, d.Site, forge(t, header, with(claims, "iat", iat+60), d.Secret), nil)
+	})
+	t.Run("10011 before 10013", func(t *testing.T) {
+		token, _, _ := fresh()
+		d.Clock.Move(time.Hour - time.Millisecond)
+		validate(t, d, d.Site, token, nil)
+		deleted(token)
+		d.Clock.Move(time.Millisecond)
+		validate(t, d, d.Site, token, apierr.TokenExpired)
+	})
+	t.Run("10013 before 10010", func(t *testing.T) {
+		token, _, _ := fresh()
+		disable(t, d.Account)
+		validate(t, d, d.Site, deleted(token), apierr.TokenRevoked)
+	})
+	t.Run("10010 before 10015", func(t *testing.T) {
+		token, _, _ := fresh()
+		disable(t, d.Account, d.Application, d.Directory)
+		validate(t, d, d.Site, token, apierr.TokenAccountDisabled)
+	})
+	t.Run("10015 before 10018", func(t *testing.T) {
+		token, _, _ := fresh()
+		disable(t, d.Application, d.Directory)
+		validate(t, d, d.Site, token, apierr.TokenApplicationDisabled)
+	})
+	t.Run("10018", func(t *testing.T) {
+		token, _, _ := fresh()
+		disable(t, d.Directory)
+		validate(t, d, d.Site, token, apierr.TokenStoreDisabled)
+	})
+	t.Run("10016", func(t *testing.T) {
+		token, _, _ := fresh()
+		d.Map(d.Tenant, d.Application)
+		t.Cleanup(func() { d.Map(d.Tenant, d.Application, d.Directory) })
+		validate(t, d, d.Site, token, apierr.TokenAccountUnreachable)
+	})
+	t.Run("an account that was deleted", func(t *testing.T) {
+		token, _, _ := fresh()
+		d.Delete(d.Tenant, d.Account)
+		validate(t, d, d.Site, token, apierr.TokenAccountDisabled)
+	})
+	t.Run("an application that was deleted", func(t *testing.T) {
+		d.Delete(d.Tenant, d.Application)
+		validate(t, d, d.Site, "no token", apierr.NotFound)
+	})
+	t.Run("a peer that is away", func(t *testing.T) {
+		s := d.NewSite(t)
+		token := d.LogIn(t, s).Access
+		d.Fail(apierr.Unavailable)
+		defer d.Fail(nil)
+		validate(t, d, s, token, apierr.Unavailable)
+	})
+	t.Run("a database that is away", func(t *testing.T) {
+		s := d.NewSite(t)
+		token := d.LogIn(t, s).Access
+		d.DB.Close()
+		validate(t, d, s, token, apierr.Unavailable)
+	})
+}
+
+func TestTokensOfAKeyThatMayNotBeUsed(t *testing.T) {
+	d := oauthtest.Open(t)
+	key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Administrator, oauth.KeyText{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := d.Site
+	second.Key, second.Secret = key.ID, key.Secret
+	issued := d.LogIn(t, second)
+	validate(t, d, d.Site, issued.Access, nil)
+	status := func(status string) {
+		t.Helper()
+		if _, err := d.Service.UpdateKey(t.Context(), d.Tenant, key.ID, oauth.KeyChange{Status: field.Some(status)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signed := second.Request("grant_type", "password", "username", oauthtest.Login, "password", oauthtest.Password.Reveal())
+
+	status(directoryapi.Disabled)
+	validate(t, d, d.Site, issued.Access, apierr.TokenSignature)
+	if _, err := d.Service.Token(t.Context(), signed); !errors.Is(err, apierr.Unauthorized) {
+		t.Errorf("a disabled key signs: %v", err)
+	}
+	if _, err := d.Service.LiveToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID); err != nil {
+		t.Errorf("the resource is gone: %v", err)
+	}
+	status(directoryapi.Enabled)
+	validate(t, d, d.Site, issued.Access, nil)
+
+	if err := d.Service.DeleteKey(t.Context(), d.Tenant, key.ID); err != nil {
+		t.Fatal(err)
+	}
+	validate(t, d, d.Site, issued.Access, apierr.TokenSignature)
+	if _, err := d.Service.Token(t.Context(), signed); !errors.Is(err, apierr.Unauthorized) {
+		t.Errorf("a deleted key signs: %v", err)
+	}
+	if _, err := d.Service.LiveToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID); !errors.Is(err, apierr.NotFound) {
+		t.Errorf("the resource of a token that nothing can verify: %v", err)
+	}
+}
+
+// Another process learns within a second that a key is disabled.
+func TestCachedKeysDie(t *testing.T) {
+	d := oauthtest.Open(t)
+	token := d.LogIn(t, d.Site).Access
+	validate(t, d, d.Site, token, nil)
+	if _, err := d.DB.Exec(t.Context(), `UPDATE api_keys SET status = 'DISABLED' WHERE tenant_id = $1 AND id = $2`, d.Tenant, d.Key); err != nil {
+		t.Fatal(err)
+	}
+	d.Clock.Move(time.Second - time.Millisecond)
+	validate(t, d, d.Site, token, nil)
+	d.Clock.Move(time.Millisecond)
+	validate(t, d, d.Site, token, apierr.TokenSignature)
+}
+
+func TestValidationAsksOnePeerOnce(t *testing.T) {
+	d := oauthtest.Open(t)
+	token := d.LogIn(t, d.Site).Access
+	before := d.Standings()
+	validate(t, d, d.Site, token, nil)
+	if asked := d.Standings() - before; asked != 1 {
+		t.Errorf("the standing was asked %d times", asked)
+	}
+}
+
+// FuzzValidate holds what reads a token to: no panic, and a refusal of the
+// catalogue, never a fault of ours.
+func FuzzValidate(f *testing.F) {
+	d := oauthtest.Open(f)
+	issued := d.LogIn(f, d.Site)
+	header, claims := open(f, issued.Access)
+	for _, seed := range []secure.Secret{
+		"", "abc", "..", issued.Access, issued.Refresh,
+		forge(f, with(header, "kid", 1), claims, d.Secret), forge(f, header, object{}, d.Secret), forge(f, header, with(claims, "exp", 1e300), d.Secret),
+	} {
+		f.Add(seed.Reveal(), []byte(`{"kid":"`+d.Key+`","alg":"HS256","stt":"access"}`), []byte(`{"jti":"x"}`))
+	}
+	f.Fuzz(func(t *testing.T, token string, header, claims []byte) {
+		for _, text := range []string{token, compact(header, claims, []byte(d.Secret.Reveal()))} {
+			_, err := d.Service.Validate(t.Context(), d.Tenant, d.Application, secure.Secret(text))
+			if apierr.From(err) == apierr.Internal {
+				t.Fatalf("%q: %v", text, err)
+			}
+			err = d.Service.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: d.Application, Form: oauthtest.Form("token", text)})
+			if apierr.From(err) == apierr.Internal {
+				t.Fatalf("%q: %v", text, err)
+			}
+		}
+	})
+}
+
+// BenchmarkValidate compares validation with its bound: one SELECT by primary
+// key on the same database.
+func BenchmarkValidate(b *testing.B) {
+	d := oauthtest.Open(b)
+	issued := d.LogIn(b, d.Site)
+	b.Run("select", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := d.Store.Token(b.Context(), store.Access, d.Tenant, issued.AccessTokenID); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "selects/s")
+	})
+	b.Run("validate", func(b *testing.B) {
+		before := d.Standings()
+		for b.Loop() {
+			if _, err := d.Service.Validate(b.Context(), d.Tenant, d.Application, issued.Access); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "validations/s")
+		b.ReportMetric(float64(d.Standings()-before)/float64(b.N), "standings/op")
+	})
+}
