@@ -92,7 +92,10 @@ func TestOneQuestionAnswersForAMoment(t *testing.T) {
 	})
 	t.Run("and a key that is back works again after a moment", func(t *testing.T) {
 		s.keys.add(keyID, keySecret, tenant)
-		eventually(t, "the key works", func() bool { a, err := s.try(t, call{method: "GET", path: "/v1/accounts/1"}); return err == nil && a.status == 200 })
+		eventually(t, "the key works", func() bool {
+			a, err := s.try(t, call{method: "GET", path: "/v1/accounts/1"})
+			return err == nil && a.status == 200
+		})
 	})
 }
 

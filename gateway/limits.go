@@ -16,9 +16,9 @@ type subject struct {
 }
 
 const (
-	aTenant byte = iota + 1
-	anAddress // requests without a key
-	aGuesser  // the address of who sends keys that are not known to be good
+	aTenant   byte = iota + 1
+	anAddress      // requests without a key
+	aGuesser       // the address of who sends keys that are not known to be good
 )
 
 func tenantSubject(tenant id.ID) subject { return subject{aTenant, tenant} }

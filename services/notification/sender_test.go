@@ -102,14 +102,14 @@ func TestTheApplicationIsAskedForItsNameAlone(t *testing.T) {
 	}
 	o.answers(speak)
 	o.order(s, 1)
-	if m := o.mail.Await(t, 2)[1]; m.Text != "[Shop]" || asked != 1 {
+	if m := o.mail.Await(t, 2)[1]; m.Text != "[Shop]\n" || asked != 1 {
 		t.Errorf("the mail says %s", m.Text)
 	}
 	o.mu.Lock()
 	o.question = func(directoryapi.Ref) (a applicationAnswered, err error) { return a, errNotFound }
 	o.mu.Unlock()
 	o.order(s, 1)
-	if m := o.mail.Await(t, 3)[2]; m.Text != "[${application.name}]" {
+	if m := o.mail.Await(t, 3)[2]; m.Text != "[${application.name}]\n" {
 		t.Errorf("the mail of a deleted application says %s", m.Text)
 	}
 }

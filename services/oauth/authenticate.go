@@ -12,9 +12,9 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// badKey refuses a management credential. It does not say what is wrong with
+// errBadKey refuses a management credential. It does not say what is wrong with
 // it.
-var badKey = apierr.Unauthorized.Because("the API key is unknown, its secret is wrong, or it may not be used here")
+var errBadKey = apierr.Unauthorized.Because("the API key is unknown, its secret is wrong, or it may not be used here")
 
 // Authenticate checks an API key as a management credential (resolutions,
 // section 11.1): the key, its account and the administrators directory that
@@ -37,7 +37,7 @@ func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (o
 		return oauthapi.Key{}, unlessNotFound(err)
 	}
 	if account.Status != directoryapi.Enabled || !directory.Builtin || directory.Status != directoryapi.Enabled {
-		return oauthapi.Key{}, badKey
+		return oauthapi.Key{}, errBadKey
 	}
 	return k.Key, nil
 }
@@ -46,7 +46,7 @@ func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (o
 // the key. Other errors stay: a directory that does not answer is no wrong key.
 func unlessNotFound(err error) error {
 	if errors.Is(err, apierr.NotFound) {
-		return badKey
+		return errBadKey
 	}
 	return err
 }
@@ -62,7 +62,7 @@ func (s *Service) proven(secret secure.Secret, k store.Key, err error) (store.Ke
 		return k, err
 	}
 	if !equal(k.Secret, secret) || absent || k.Status != directoryapi.Enabled {
-		return k, badKey
+		return k, errBadKey
 	}
 	return k, nil
 }

@@ -139,7 +139,7 @@ func (s *Service) signPair(ctx context.Context, in TokenRequest, access, refresh
 	key, err := s.signingKey(ctx, in.Tenant, in.Key)
 	if errors.Is(err, apierr.NotFound) || (err == nil && key.Status != directoryapi.Enabled) {
 		// That happened after the gateway had accepted it.
-		return Issued{}, badKey
+		return Issued{}, errBadKey
 	}
 	if err != nil {
 		return Issued{}, err

@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// badClient refuses client credentials without saying what is wrong with them.
-var badClient = apierr.Unauthorized.Because("the client credentials are wrong, disabled, or not of this application").With("error", "invalid_client")
+// errBadClient refuses client credentials without saying what is wrong with them.
+var errBadClient = apierr.Unauthorized.Because("the client credentials are wrong, disabled, or not of this application").With("error", "invalid_client")
 
 // clientGrant gives an access token, and no refresh token, to an account that
 // shows one of its API keys (RFC 6749, section 4.4). The key is sent in the
@@ -36,7 +36,7 @@ func (s *Service) clientGrant(ctx context.Context, in TokenRequest) (Issued, err
 	}
 	if err != nil {
 		if status := apierr.From(err).Status; status == http.StatusBadRequest || status == http.StatusUnauthorized {
-			err = badClient
+			err = errBadClient
 		}
 		return Issued{}, err
 	}

@@ -16,22 +16,23 @@ const replicas = 2
 type service struct {
 	name  string
 	peers []string
+	seals bool // keeps secrets, so it is given the key that seals them
 	env   func(*plan) []string
 }
 
 var services = []service{
-	{name: "directory"},
+	{name: "directory", seals: true},
 	{name: "application", peers: []string{"directory"}},
-	{name: "oauth", peers: []string{"directory", "application"}},
-	{name: "mfa", peers: []string{"directory"}},
-	{name: "notification", peers: []string{"directory", "application"}, env: func(p *plan) []string {
+	{name: "oauth", peers: []string{"directory", "application"}, seals: true},
+	{name: "mfa"},
+	{name: "notification", peers: []string{"directory", "application"}, seals: true, env: func(p *plan) []string {
 		return []string{
 			"DOORWARD_SMTP_URL=smtp://" + p.smtp,
 			"DOORWARD_MAIL_FROM=no-reply@example.test",
 			"DOORWARD_MAIL_FROM_NAME=Doorward",
 		}
 	}},
-	{name: "idsite", peers: []string{"directory", "application", "oauth", "mfa"}, env: func(p *plan) []string {
+	{name: "idsite", peers: []string{"directory", "application", "oauth"}, env: func(p *plan) []string {
 		return []string{
 			"DOORWARD_BOOTSTRAP_KEY_ID=" + p.Key.ID,
 			"DOORWARD_BOOTSTRAP_KEY_SECRET=" + p.Key.Secret,
@@ -55,11 +56,13 @@ func (d *Distributed) replicas(ctx context.Context, p *plan) ([]func() error, er
 				"KAFKA_BROKERS="+p.kafka,
 				"DOORWARD_BASE_URL="+p.Key.BaseURL,
 				"DOORWARD_INTERNAL_SECRET="+p.Internal,
-				"DOORWARD_MASTER_KEY="+p.Master,
 				"DOORWARD_LISTEN="+address,
 				"DOORWARD_OPS_LISTEN="+ops,
 			)
 			env = append(env, p.addresses(service.peers...)...)
+			if service.seals {
+				env = append(env, "DOORWARD_MASTER_KEY="+p.Master)
+			}
 			if service.env != nil {
 				env = append(env, service.env(p)...)
 			}

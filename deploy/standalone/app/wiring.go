@@ -31,7 +31,7 @@ func (s *standalone) wire(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("application: %w", err)
 	}
-	factors, err := mfa.Open(ctx, p, mfa.FromEnv(s.source), mfa.Peers{Directory: directories.API})
+	factors, err := mfa.Open(ctx, p, mfa.FromEnv(s.source))
 	if err != nil {
 		return fmt.Errorf("mfa: %w", err)
 	}
@@ -62,9 +62,7 @@ func (s *standalone) wire(ctx context.Context) error {
 	if err := s.source.Err(); err != nil {
 		return err
 	}
-	if err := front.Serve(p, s.listener); err != nil {
-		return err
-	}
+	front.Serve(p, s.listener)
 	select {
 	case <-sites.Bootstrapped:
 		return nil

@@ -29,7 +29,7 @@ type Config struct {
 	Service   service.Config
 	Events    events.Config
 	Database  secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
-	Directory []string      `env:"DOORWARD_DIRECTORY_URL" required:"true" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
+	Directory []string      `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
 }
 
 // FromEnv reads the configuration.

@@ -32,8 +32,8 @@ type Config struct {
 	Database  secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
 
-	Directory   []string `env:"DOORWARD_DIRECTORY_URL" required:"true" help:"comma-separated addresses of the directory service, http://host:port"`
-	Application []string `env:"DOORWARD_APPLICATION_URL" required:"true" help:"comma-separated addresses of the application service, http://host:port"`
+	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service, http://host:port"`
+	Application []string `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service, http://host:port"`
 
 	SMTP     secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"server that takes all mail, smtp://[user:password@]host:port (STARTTLS where it is offered) or smtps://"`
 	From     string        `env:"DOORWARD_MAIL_FROM" help:"address that mails come from; absent: no-reply@ and the host of DOORWARD_BASE_URL"`

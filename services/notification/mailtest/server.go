@@ -45,11 +45,13 @@ type Server struct {
 	Address string
 
 	smtp        *smtp.Server
+	listener    net.Listener
 	mu          sync.Mutex
 	behaviour   Behaviour
 	taken       []Message
 	more        chan struct{} // closed and made anew when taken grows
-	connections int
+	connections int           // ever made
+	open        int           // of them
 }
 
 // Start runs a server on the address; an empty one means any free port. It ends
@@ -68,15 +70,17 @@ func Start(t testing.TB, address string, behaviour Behaviour) *Server {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.connections++
+		s.open++
 		return &session{server: s, conn: c}, nil
 	}))
-	s.smtp.Domain, s.smtp.EnableSMTPUTF8 = "mail.test", true
+	s.smtp.Domain, s.smtp.EnableSMTPUTF8, s.smtp.AllowInsecureAuth = "mail.test", true, true
 	s.smtp.ErrorLog = silent{}
 	if behaviour.Implicit {
 		listener = tls.NewListener(listener, behaviour.TLS)
 	} else {
 		s.smtp.TLSConfig = behaviour.TLS
 	}
+	s.listener = listener
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -90,7 +94,10 @@ func Start(t testing.TB, address string, behaviour Behaviour) *Server {
 }
 
 // Stop ends the server and its connections. It may be called again.
-func (s *Server) Stop() { _ = s.smtp.Close() }
+func (s *Server) Stop() {
+	_ = s.listener.Close() // the server may not have begun to serve it
+	_ = s.smtp.Close()
+}
 
 // Behave changes the answers of the server.
 func (s *Server) Behave(change func(*Behaviour)) {
@@ -104,6 +111,13 @@ func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.connections
+}
+
+// Open counts the clients that are there now.
+func (s *Server) Open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
 }
 
 // Taken gives the messages that the server has got so far, those included whose
@@ -213,8 +227,14 @@ func (s *session) Data(r io.Reader) error {
 	return err
 }
 
-func (s *session) Reset()        {}
-func (s *session) Logout() error { return nil }
+func (s *session) Reset() {}
+
+func (s *session) Logout() error {
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	s.server.open--
+	return nil
+}
 
 // silent drops the server's complaints about clients that break off, as tests
 // make them.

@@ -31,8 +31,8 @@ type Config struct {
 	Events      events.Config
 	Database    secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 	MasterKey   secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
-	Directory   []string      `env:"DOORWARD_DIRECTORY_URL" required:"true" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
-	Application []string      `env:"DOORWARD_APPLICATION_URL" required:"true" help:"comma-separated addresses of the application service's replicas, http://host:port"`
+	Directory   []string      `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
+	Application []string      `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service's replicas, http://host:port"`
 }
 
 // FromEnv reads the configuration.
@@ -85,11 +85,11 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	}
 	directory, err := common.Peer("directory", cfg.Directory)
 	if err != nil {
-		return err
+		return fmt.Errorf("DOORWARD_DIRECTORY_URL: %w", err)
 	}
 	application, err := common.Peer("application", cfg.Application)
 	if err != nil {
-		return err
+		return fmt.Errorf("DOORWARD_APPLICATION_URL: %w", err)
 	}
 	app, err := Open(ctx, p, cfg, Peers{
 		Directory: directoryapi.Client{Peer: directory}, Application: applicationapi.Client{Peer: application},

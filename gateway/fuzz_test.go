@@ -1,0 +1,157 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/base64"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/doorward/doorward/pkg/rpc"
+)
+
+// What was accepted of an expand query means what it says, and no more.
+func FuzzExpand(f *testing.F) {
+	for _, seed := range []string{"tenant", "tenant,groups(offset:0,limit:10)", "groups(limit:1) , tenant", "(", ")", ",", "a(b(c))", "groups(offset:-1)", "tenant()", "groups(limit:99999999999999999999)", "\x00", "tenant\xff"} {
+		f.Add(seed)
+	}
+	allowed := []string{"tenant", "groups", "directory"}
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := parseExpand(text, allowed)
+		if err != nil {
+			return
+		}
+		if len(all) == 0 || len(all) > len(allowed) {
+			t.Fatalf("%q gives %d names", text, len(all))
+		}
+		var again []string
+		for _, e := range all {
+			query, err := url.ParseQuery(e.page)
+			if !slices.Contains(allowed, e.name) || !strings.Contains(text, e.name) || err != nil || len(query) > 2 {
+				t.Fatalf("%q gives %+v", text, e)
+			}
+			page := strings.NewReplacer("=", ":", "&", ",").Replace(e.page)
+			if page != "" {
+				page = "(" + page + ")"
+			}
+			again = append(again, e.name+page)
+		}
+		if second, err := parseExpand(strings.Join(again, ","), allowed); err != nil || !slices.Equal(all, second) {
+			t.Fatalf("%q gives %v, read again %v, %v", text, all, second, err)
+		}
+	})
+}
+
+// An Authorization header is refused or is exactly an id, a colon and a secret.
+func FuzzAuthorization(f *testing.F) {
+	for _, seed := range []string{"", "a:b", "a", ":", "a:", ":b", "a:b:c", "a b:c", "\x00:\x00", strings.Repeat("x", 900) + ":y"} {
+		f.Add([]byte(base64.StdEncoding.EncodeToString([]byte(seed))))
+	}
+	f.Add([]byte(" QTpC "))
+	f.Add([]byte("QTpC=="))
+	f.Add([]byte("QTp\nC"))
+	f.Fuzz(func(t *testing.T, encoded []byte) {
+		var buffer [maxCredentials]byte
+		cred, ok := parseBasic(buffer[:0], encoded)
+		if !ok {
+			return
+		}
+		plain, err := base64.StdEncoding.DecodeString(strings.Trim(string(encoded), " "))
+		if err != nil || string(plain) != string(cred.id)+":"+string(cred.secret) || len(cred.secret) == 0 {
+			t.Fatalf("%q gives %q and %q", encoded, cred.id, cred.secret)
+		}
+		for _, b := range cred.id {
+			if b <= ' ' || b >= 0x7f || b == ':' {
+				t.Fatalf("%q gives the id %q", encoded, cred.id)
+			}
+		}
+	})
+}
+
+// A path that matches is what every other reader takes it for, and none leads
+// inside.
+func FuzzPath(f *testing.F) {
+	for _, seed := range []string{"/v1/accounts/1", "//v1//accounts///1/", "/v1/accounts/..%2f..%2finternal", "/v1/../internal/x", "/client/a/b/c", "/v1/accounts/%2e%2e/x", "/v1/accounts/1?x=/../y", "https://h/v1/accounts/1", "/_mailbox/../internal", "/v1/accounts/%00", "", "*", "/client/a/%252e%252e/x"} {
+		f.Add([]byte(seed))
+	}
+	upstreams := map[string]*rpc.Upstream{}
+	for _, owner := range []string{"directory", "application", "oauth", "mfa", "notification", "idsite", "mailbox"} {
+		upstreams[owner] = rpc.NearUpstream(owner, nil)
+	}
+	r := newRouter(upstreams)
+	f.Fuzz(func(t *testing.T, target []byte) {
+		target, ok := origin(target)
+		if !ok {
+			return
+		}
+		path, _, _ := bytes.Cut(target, []byte{'?'})
+		spelt, ok := spell(nil, path)
+		if !ok {
+			return
+		}
+		again, ok := spell(nil, spelt)
+		if !ok || !bytes.Equal(again, spelt) {
+			t.Fatalf("%q is spelt %q, and that %q", path, spelt, again)
+		}
+		found := r.match(spelt)
+		if found == nil {
+			return
+		}
+		if got := []byte(found.pattern); bytes.Count(got, []byte{'/'}) != bytes.Count(spelt, []byte{'/'}) && !bytes.HasSuffix(got, []byte{'*'}) {
+			t.Fatalf("%q matches %s", spelt, found.pattern)
+		}
+		// A server that decodes and cleans the path, as none of ours does, comes
+		// to the same one.
+		uri := fasthttp.AcquireURI()
+		defer fasthttp.ReleaseURI(uri)
+		if err := uri.Parse([]byte("host"), spelt); err != nil {
+			return
+		}
+		if !strings.HasPrefix(string(uri.Path()), "/v1/") && found.access == byKey || strings.HasPrefix(string(uri.Path()), rpc.Prefix) ||
+			bytes.Count(uri.Path(), []byte{'/'}) != bytes.Count(spelt, []byte{'/'}) {
+			t.Fatalf("%q matches %s, but can be read as %q", spelt, found.pattern, uri.Path())
+		}
+	})
+}
+
+// What another gateway tells is read or left, whatever it is.
+func FuzzReport(f *testing.F) {
+	l := NewLimits()
+	f.Add(l.report())
+	l.enter(tenantSubject(tenant), 1)
+	f.Add(l.report())
+	f.Add([]byte("short"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		_, counts, ok := parseReport(text)
+		if ok && len(counts)*18 > len(text) {
+			t.Fatalf("%d counts in %d bytes", len(counts), len(text))
+		}
+		for _, n := range counts {
+			if n < 0 {
+				t.Fatal("a count is negative")
+			}
+		}
+	})
+}
+
+// A query keeps what is the service's.
+func FuzzQuery(f *testing.F) {
+	for _, seed := range []string{"", "a=b", "expand=a&b=c", "_method=PUT", "%65xpand=a", "a=%", "&&", "expand", "a=b&expand=x&_method=DELETE&c"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, query []byte) {
+		rest, own, err := takeControls(nil, query)
+		if err != nil {
+			return
+		}
+		if len(rest) > len(query) || own.expand == "" && own.raw != nil {
+			t.Fatalf("%q leaves %q and %+v", query, rest, own)
+		}
+		if left, own, err := takeControls(nil, rest); err != nil || own.expand != "" || own.method != "" || !bytes.Equal(bytes.Trim(left, "&"), bytes.Trim(rest, "&")) && !bytes.Contains(rest, []byte("&&")) {
+			t.Fatalf("%q leaves %q, which leaves %q and %+v, %v", query, rest, left, own, err)
+		}
+	})
+}

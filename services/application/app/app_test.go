@@ -1,0 +1,263 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/application/app"
+	"github.com/doorward/doorward/services/application/applicationtest"
+	"github.com/doorward/doorward/services/application/directorytest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+var secret = secure.Secret(strings.Repeat("s", 32))
+
+// process is the service as a process of its own, configured by its
+// environment, with a broker and a directory service over the network.
+type process struct {
+	*testing.T
+	address     string
+	signer      *caller.Signer
+	tenant      id.ID
+	directories *directorytest.Directories
+	outbox      *events.Outbox // of the directory service
+	cfg         events.Config
+}
+
+func start(t *testing.T) *process {
+	t.Helper()
+	p := &process{T: t, signer: caller.NewSigner(secret, time.Now), tenant: id.New(time.Now()), directories: directorytest.New(time.Now)}
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	p.cfg = events.Config{Brokers: broker.ListenAddrs(), Partitions: 2}
+	url := pgtest.New(t, nil)
+	p.address = free(t)
+	environment := source(t, map[string]string{
+		"DATABASE_URL": url, "KAFKA_BROKERS": strings.Join(p.cfg.Brokers, ","), "DOORWARD_LISTEN": p.address,
+		"DOORWARD_BASE_URL": string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET": secret.Reveal(), "DOORWARD_DIRECTORY_URL": "http://" + p.directoryService(),
+		"DOORWARD_OPS_LISTEN": "127.0.0.1:0",
+	})
+	if err := app.Run(t.Context(), begin(t, environment), app.FromEnv(environment)); err != nil {
+		t.Fatal(err)
+	}
+	p.outbox = p.directoryOutbox(url)
+	return p
+}
+
+// source is an environment that is complete: what is missing would be told.
+func source(t *testing.T, values map[string]string) *env.Source {
+	t.Helper()
+	var environ []string
+	for name, value := range values {
+		environ = append(environ, name+"="+value)
+	}
+	s := env.New(environ)
+	t.Cleanup(func() {
+		if err := s.Err(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// begin begins a process, which ends with the test.
+func begin(t *testing.T, environment *env.Source) *run.Process {
+	t.Helper()
+	var cfg run.Config
+	environment.Load(&cfg)
+	p, err := run.New(t.Context(), "application", cfg, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// free gives an address that nobody listens on.
+func free(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// directoryService serves the directory's contract and gives its address.
+func (p *process) directoryService() string {
+	p.Helper()
+	server := rest.New(rest.Config{Service: "directory", Base: href.Base(applicationtest.Base), Signer: p.signer})
+	directoryapi.Serve(server, p.directories)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		p.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Listener(listener) }()
+	p.Cleanup(func() {
+		_ = server.Shutdown()
+		<-served
+	})
+	return listener.Addr().String()
+}
+
+// directoryOutbox relays what the directory service tells.
+func (p *process) directoryOutbox(url string) *events.Outbox {
+	p.Helper()
+	db, err := pg.Open(p.Context(), pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations()}})
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(db.Close)
+	outbox := events.NewOutbox(db, "directory", time.Now)
+	p.work(outbox.Relay(p.cfg))
+	return outbox
+}
+
+// work runs a worker until the test ends.
+func (p *process) work(work func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- work(ctx) }()
+	p.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			p.Error(err)
+		}
+	})
+}
+
+func (p *process) send(method, path string, body map[string]any) (status int, answer map[string]any) {
+	p.Helper()
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		p.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(p.Context(), method, "http://"+p.address+strings.TrimPrefix(path, applicationtest.Base.Host()), bytes.NewReader(encoded))
+	if err != nil {
+		p.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set(caller.Header, p.signer.Sign(caller.Caller{Tenant: p.tenant}))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusNoContent {
+		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+			p.Fatal(err)
+		}
+	}
+	return response.StatusCode, answer
+}
+
+// eventually waits until ok gives true.
+func (p *process) eventually(what string, ok func() bool) {
+	p.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline.C:
+			p.Fatalf("waited in vain: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+func TestTheProcess(t *testing.T) {
+	p := start(t)
+	status, made := p.send("POST", "/v1/applications?createDirectory=true", map[string]any{"name": "Shop"})
+	if status != http.StatusCreated {
+		t.Fatalf("it answers %d %v", status, made)
+	}
+	shop := made["href"].(string)
+	_, mapping := p.send("GET", made["defaultAccountStoreMapping"].(map[string]any)["href"].(string), nil)
+	ref, ok := applicationtest.Base.Parse(mapping["accountStore"].(map[string]any)["href"].(string))
+	if !ok {
+		t.Fatalf("the mapping is %v", mapping)
+	}
+
+	t.Run("hears that a directory is gone", func(t *testing.T) {
+		err := p.outbox.InTx(t.Context(), func(tx *events.Tx) error {
+			return tx.Emit(t.Context(), events.DirectoryDeleted{Tenant: p.tenant, Directory: ref.ID})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.eventually("the mapping to go", func() bool {
+			_, a := p.send("GET", shop, nil)
+			return a["defaultAccountStoreMapping"] == nil && a["defaultGroupStoreMapping"] == nil
+		})
+	})
+	t.Run("tells that an application is gone", func(t *testing.T) {
+		told := make(chan events.ApplicationDeleted, 8)
+		p.work(events.Consume(p.cfg, "listener", []string{"application"}, events.On(func(_ context.Context, _ events.Envelope, event events.ApplicationDeleted) error {
+			told <- event
+			return nil
+		})))
+		if status, _ := p.send("DELETE", shop, nil); status != http.StatusNoContent {
+			t.Fatalf("it answers %d", status)
+		}
+		select {
+		case event := <-told:
+			if event.Tenant != p.tenant || applicationtest.Base.To("applications", event.Application) != shop {
+				t.Errorf("it tells of %+v", event)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("waited in vain for the event")
+		}
+	})
+}
+
+func TestAProcessThatIsNotConfigured(t *testing.T) {
+	s := env.New(nil)
+	app.FromEnv(s)
+	err := s.Err()
+	for _, name := range []string{"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET", "DOORWARD_DIRECTORY_URL"} {
+		if err == nil || !strings.Contains(err.Error(), name+" is missing") {
+			t.Errorf("it does not ask for %s: %v", name, err)
+		}
+	}
+	t.Run("with an address of no form", func(t *testing.T) {
+		environment := env.New([]string{"DOORWARD_BASE_URL=" + string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET=" + secret.Reveal(),
+			"DOORWARD_DIRECTORY_URL=directory:8080", "DOORWARD_OPS_LISTEN=127.0.0.1:0"})
+		if err := app.Run(t.Context(), begin(t, environment), app.FromEnv(environment)); err == nil || !strings.Contains(fmt.Sprint(err), "DOORWARD_DIRECTORY_URL") {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package rest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/application/applicationtest"
+	applicationrest "github.com/doorward/doorward/services/application/rest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// object is a JSON object of a body or an answer.
+type object map[string]any
+
+// client speaks for one tenant, as the gateway does after it authenticated a
+// key.
+type client struct {
+	*applicationtest.Deployment
+	app            *fiber.App
+	signer         *caller.Signer
+	tenant         id.ID
+	administrators id.ID
+}
+
+// open starts a service and gives the client of a new tenant.
+func open(t *testing.T) *client {
+	t.Helper()
+	d := applicationtest.Open(t)
+	signer := caller.NewSigner(secure.Secret(strings.Repeat("s", 32)), d.Clock.Now)
+	app := rest.New(rest.Config{Service: "application", Base: applicationtest.Base, Signer: signer})
+	applicationrest.Mount(app, d.Service, applicationtest.Base)
+	return (&client{Deployment: d, app: app, signer: signer}).another(t)
+}
+
+// another is the client of another new tenant of the same service.
+func (c *client) another(t *testing.T) *client {
+	t.Helper()
+	other := *c
+	other.tenant, other.administrators = c.Tenant(t)
+	return &other
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// object reads the body.
+func (a answer) object(t *testing.T) object {
+	t.Helper()
+	var o object
+	if err := json.Unmarshal(a.body, &o); err != nil {
+		t.Fatalf("the answer %d %q is no JSON object: %v", a.status, a.body, err)
+	}
+	return o
+}
+
+// send sends a request. The body is an object, or text that is sent as it is.
+func (c *client) send(t *testing.T, method, path string, body any) answer {
+	t.Helper()
+	var content io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		content = strings.NewReader(b)
+	default:
+		encoded, err := json.Marshal(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content = bytes.NewReader(encoded)
+	}
+	path = strings.TrimPrefix(path, string(applicationtest.Base))
+	request := httptest.NewRequest(method, "/v1"+path, content)
+	request.Header.Set(caller.Header, c.signer.Sign(caller.Caller{Tenant: c.tenant, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"}))
+	if content != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := c.app.Test(request, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	read, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, read}
+}
+
+// want sends a request that is answered with that status, and gives the answer.
+func (c *client) want(t *testing.T, status int, method, path string, body any) answer {
+	t.Helper()
+	a := c.send(t, method, path, body)
+	if a.status != status {
+		t.Fatalf("%s %s gave %d %s, want %d", method, path, a.status, a.body, status)
+	}
+	return a
+}
+
+func (c *client) get(t *testing.T, path string) object {
+	t.Helper()
+	return c.want(t, 200, "GET", path, nil).object(t)
+}
+
+// create posts a new resource and checks the Location of the answer.
+func (c *client) create(t *testing.T, path string, body any) object {
+	t.Helper()
+	a := c.want(t, 201, "POST", path, body)
+	made := a.object(t)
+	if location := a.header.Get("Location"); location != made["href"] {
+		t.Errorf("the Location is %q, want %q", location, made["href"])
+	}
+	return made
+}
+
+func (c *client) update(t *testing.T, path string, body any) object {
+	t.Helper()
+	a := c.want(t, 200, "POST", path, body)
+	changed := a.object(t)
+	if location := a.header.Get("Location"); location != changed["href"] {
+		t.Errorf("the Location is %q, want %q", location, changed["href"])
+	}
+	return changed
+}
+
+// refused sends a request that is refused with that status and code.
+func (c *client) refused(t *testing.T, status, code int, method, path string, body any) object {
+	t.Helper()
+	a := c.want(t, status, method, path, body)
+	refusal := a.object(t)
+	if refusal["code"] != float64(code) {
+		t.Errorf("%s %s gave %s, want the code %d", method, path, a.body, code)
+	}
+	return refusal
+}
+
+// application makes an application without account stores.
+func (c *client) application(t *testing.T, name string) string {
+	t.Helper()
+	c.Clock.Tick()
+	return text(c.create(t, "/applications", object{"name": name})["href"])
+}
+
+// directory makes a directory and gives its href.
+func (c *client) directory(t *testing.T, name string) string {
+	t.Helper()
+	return applicationtest.Base.To("directories", c.Directory(t, c.tenant, name))
+}
+
+// mapping maps a directory to an application.
+func (c *client) mapping(t *testing.T, application, directory string, more object) string {
+	t.Helper()
+	c.Clock.Tick()
+	body := object{"application": link(application), "accountStore": link(directory)}
+	for name, value := range more {
+		body[name] = value
+	}
+	return text(c.create(t, "/accountStoreMappings", body)["href"])
+}
+
+func link(href string) object { return object{"href": href} }
+
+// linked gives the href of a link in an answer.
+func linked(t *testing.T, o object, name string) string {
+	t.Helper()
+	l, ok := o[name].(map[string]any)
+	if !ok {
+		t.Fatalf("%s is %v, want a link", name, o[name])
+	}
+	return text(l["href"])
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// items gives one member of the items of a collection.
+func items(t *testing.T, page object, member string) (values []string) {
+	t.Helper()
+	list, ok := page["items"].([]any)
+	if !ok {
+		t.Fatalf("the page has no items: %v", page)
+	}
+	for _, item := range list {
+		values = append(values, text(item.(map[string]any)[member]))
+	}
+	return values
+}
+
+// idOf gives the id at the end of an href.
+func idOf(t *testing.T, href string) id.ID {
+	t.Helper()
+	v, err := id.Parse(href[strings.LastIndexByte(href, '/')+1:])
+	if err != nil {
+		t.Fatalf("%q has no id", href)
+	}
+	return v
+}
+
+// otherSigner signs under another secret than that of the deployment.
+func otherSigner() *caller.Signer {
+	return caller.NewSigner(secure.Secret(strings.Repeat("x", 32)), time.Now)
+}

@@ -1,0 +1,242 @@
+package directory_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi/apitest"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+var cheap = secure.Cost{Memory: 64, Time: 1, Threads: 1}
+
+func migrate(ctx context.Context, url string) error {
+	db, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations(), store.Migrations()}})
+	if err == nil {
+		db.Close()
+	}
+	return err
+}
+
+func openDB(t *testing.T) *pg.DB {
+	t.Helper()
+	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(pgtest.New(t, migrate)), Schema: "directory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+func now() time.Time { return time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC) }
+
+func open(t *testing.T, db *pg.DB, cost secure.Cost) *directory.Service {
+	t.Helper()
+	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return directory.New(store.New(db, now), secure.NewPasswords(cost, 2, 1000), ring, now, directory.Config{VerificationTTL: time.Hour})
+}
+
+var _ directoryapi.API = (*directory.Service)(nil)
+
+func TestContract(t *testing.T) {
+	apitest.Run(t, func(t *testing.T) apitest.Subject {
+		svc := open(t, openDB(t), cheap)
+		return apitest.Subject{
+			API: svc,
+			DisableDirectory: func(t *testing.T, d directoryapi.Ref) {
+				if _, err := svc.UpdateDirectory(t.Context(), d.Tenant, d.ID, directory.NewDirectory{Status: field.Some("DISABLED")}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			EnableVerification: func(t *testing.T, d directoryapi.Ref) {
+				if _, err := svc.UpdateCreationPolicy(t.Context(), d.Tenant, d.ID, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")}); err != nil {
+					t.Fatal(err)
+				}
+			},
+		}
+	})
+}
+
+// world is a tenant with one directory and one account.
+type world struct {
+	*directory.Service
+	db        *pg.DB
+	tenant    id.ID
+	directory id.ID
+	account   directoryapi.Account
+}
+
+const password = "Changeme1!"
+
+func newWorld(t *testing.T, policy directory.PolicyChange) world {
+	t.Helper()
+	db := openDB(t)
+	w := world{Service: open(t, db, cheap), db: db, tenant: id.New(now()), directory: id.New(now())}
+	_, err := w.SignUp(t.Context(), directoryapi.SignUp{
+		Tenant: w.tenant, Directory: id.New(now()), Owner: id.New(now()), Key: "calm-otter", DirectoryName: "Service Administrators", Email: "owner@example.test",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: w.tenant, ID: w.directory, Name: "Staff"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.UpdateCreationPolicy(t.Context(), w.tenant, w.directory, policy); err != nil {
+		t.Fatal(err)
+	}
+	w.account, err = w.CreateAccount(t.Context(), directoryapi.CreateAccount{
+		Tenant: w.tenant, ID: id.New(now()), Directory: w.directory, Workflow: true,
+		Account: directoryapi.NewAccount{Email: field.Some("jo@example.test"), Username: field.Some("jo"), Password: field.Some(password)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w world) login(t *testing.T, svc *directory.Service, login, password string) error {
+	t.Helper()
+	_, err := svc.Authenticate(t.Context(), directoryapi.Authenticate{
+		Tenant: w.tenant, Stores: []directoryapi.Store{{Kind: "directories", ID: w.directory}}, Login: login, Password: secure.Secret(password),
+	})
+	return err
+}
+
+func (w world) hash(t *testing.T) string {
+	t.Helper()
+	hash, err := pg.Value[string](t.Context(), w.db, `SELECT password_hash FROM accounts WHERE id = $1`, w.account.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash
+}
+
+func TestALoginUnderAnotherCostHashesThePasswordAnew(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{})
+	former := w.hash(t)
+	dearer := open(t, w.db, secure.Cost{Memory: 128, Time: 1, Threads: 1})
+	if err := w.login(t, dearer, "jo", "wrong"); !errors.Is(err, apierr.WrongPassword) || w.hash(t) != former {
+		t.Fatalf("a wrong password: %v", err)
+	}
+	if err := w.login(t, dearer, "JO", password); err != nil {
+		t.Fatal(err)
+	}
+	if hash := w.hash(t); hash == former || !strings.Contains(hash, "m=128,") {
+		t.Fatalf("the stored hash is %.30s…", hash)
+	}
+	if err := w.login(t, w.Service, "jo@example.test", password); err != nil {
+		t.Fatalf("the same password under its new hash: %v", err)
+	}
+}
+
+func TestTheStateOfAnAccountShowsOnlyToWhoKnowsItsPassword(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{})
+	for status, want := range map[string]*apierr.Error{"DISABLED": apierr.AccountDisabled, "UNVERIFIED": apierr.AccountUnverified} {
+		if _, err := w.UpdateAccount(t.Context(), w.tenant, w.account.ID, directory.Change{NewAccount: directoryapi.NewAccount{Status: field.Some(status)}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.login(t, w.Service, "jo", "wrong"); !errors.Is(err, apierr.WrongPassword) {
+			t.Errorf("%s with a wrong password: %v", status, err)
+		}
+		if err := w.login(t, w.Service, "jo", password); !errors.Is(err, want) {
+			t.Errorf("%s with the password: %v", status, err)
+		}
+	}
+}
+
+func TestAnUnknownLoginCostsTheSameWork(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{})
+	costly := open(t, w.db, secure.Cost{Memory: 8 * 1024, Time: 1, Threads: 1})
+	if err := w.login(t, costly, "jo", password); err != nil { // hashed anew under the cost of this test
+		t.Fatal(err)
+	}
+	median := func(login string, want *apierr.Error) time.Duration {
+		times := make([]time.Duration, 31)
+		for i := range times {
+			started := time.Now()
+			if err := w.login(t, costly, login, "wrong"); !errors.Is(err, want) {
+				t.Fatal(err)
+			}
+			times[i] = time.Since(started)
+		}
+		slices.Sort(times)
+		return times[len(times)/2]
+	}
+	known, unknown := median("jo", apierr.WrongPassword), median("nobody", apierr.NoSuchAccount)
+	if ratio := float64(known) / float64(unknown); ratio < 0.5 || ratio > 2 {
+		t.Errorf("a known login takes %v, an unknown one %v", known, unknown)
+	}
+}
+
+// outbox gives the types of the events that wait, in order.
+func (w world) outbox(t *testing.T) []string {
+	t.Helper()
+	rows, err := pg.All[struct{ Type string }](t.Context(), w.db, `SELECT convert_from(envelope, 'UTF8')::json->>'type' AS type FROM outbox ORDER BY seq`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := []string{}
+	for _, row := range rows {
+		types = append(types, row.Type)
+	}
+	return types
+}
+
+func TestFactsAndTheirEventsAreCommittedTogether(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
+	ctx := t.Context()
+	if _, err := w.Verify(ctx, w.tenant, w.account.VerificationToken); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.DeleteAccount(ctx, w.tenant, w.account.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.DeleteDirectory(ctx, directoryapi.Ref{Tenant: w.tenant, ID: w.directory}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := w.outbox(t), []string{"AccountRegistered", "AccountVerified", "AccountDeleted", "DirectoryDeleted"}; !slices.Equal(got, want) {
+		t.Errorf("the outbox holds %v, want %v", got, want)
+	}
+	// What fails leaves neither a row nor an event.
+	if err := w.DeleteAccount(ctx, w.tenant, w.account.ID); !errors.Is(err, apierr.NotFound) {
+		t.Fatal(err)
+	}
+	if n := len(w.outbox(t)); n != 4 {
+		t.Errorf("the outbox holds %d events after a refusal", n)
+	}
+}
+
+func TestATokenIsNeverStoredOrSentInClear(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
+	token := w.account.VerificationToken.Reveal()
+	for _, table := range []string{"accounts", "outbox"} {
+		rows, err := pg.All[struct{ Row string }](t.Context(), w.db, `SELECT t::text AS row FROM `+table+` t`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			if strings.Contains(row.Row, token) || strings.Contains(row.Row, password) {
+				t.Errorf("%s shows a secret: %s", table, row.Row)
+			}
+		}
+	}
+}

@@ -1,0 +1,25 @@
+// Package rest is the HTTP face of the idsite service: routes.go lists its
+// endpoints, site.go has their handlers and the view.
+package rest
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/services/idsite"
+)
+
+type handlers struct {
+	svc  *idsite.Service
+	base href.Base
+}
+
+// Mount adds the service's endpoints to its app.
+func Mount(app *fiber.App, svc *idsite.Service, base href.Base) {
+	h := &handlers{svc, base}
+	v1 := app.Group("/v1")
+
+	v1.Get("/tenants/:id/idSites", h.sites)
+	v1.Get("/tenants/:id/idsites", h.sites) // some clients spell it so
+	v1.Get("/idSites/:id", h.site)
+}

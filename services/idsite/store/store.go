@@ -1,0 +1,39 @@
+// Package store holds all SQL of the idsite service, one file per noun. Store
+// reads; Tx writes. Every query names its tenant.
+package store
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Migrations makes the service's tables.
+func Migrations() fs.FS {
+	folder, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return folder
+}
+
+// Store reads.
+type Store struct{ db *pg.DB }
+
+// New makes the store of the service.
+func New(db *pg.DB) *Store { return &Store{db} }
+
+// Tx writes.
+type Tx struct{ pgx.Tx }
+
+// Tx runs fn in a transaction.
+func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
+	return s.db.InTx(ctx, func(tx pgx.Tx) error { return fn(&Tx{tx}) })
+}

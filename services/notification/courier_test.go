@@ -1,0 +1,82 @@
+package notification
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/services/notification/mailtest"
+	"github.com/doorward/doorward/services/notification/store"
+)
+
+const user, password = "doorward", "geheim-123"
+
+func known(c *Config) { c.Server.User, c.Server.Password = user, password }
+
+func TestTheMailServerMayAskForAPassword(t *testing.T) {
+	for name, behaviour := range map[string]mailtest.Behaviour{
+		"over STARTTLS":            {User: user, Password: password, TLS: trusted},
+		"over TLS":                 {User: user, Password: password, TLS: trusted, Implicit: true},
+		"in clear on this machine": {User: user, Password: password},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOffice(t, behaviour)
+			s := o.service(known, func(c *Config) { c.Server.TLS = behaviour.Implicit })
+			o.run(s)
+			o.order(s, 2)
+			o.await("sent", all(store.Sent))
+			if m := o.mail.Await(t, 2)[0]; m.Secured != (behaviour.TLS != nil) {
+				t.Errorf("the mail came over TLS: %v", m.Secured)
+			}
+		})
+	}
+}
+
+func TestSTARTTLSIsUsedWhereItIsOffered(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{TLS: trusted})
+	s := o.service()
+	o.run(s)
+	o.order(s, 1)
+	if m := o.mail.Await(t, 1)[0]; !m.Secured {
+		t.Error("the mail came in clear")
+	}
+}
+
+func TestAMailServerThatWillNotHaveUsHoldsNothingAgainstTheMails(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		address   string // of the server
+		behaviour mailtest.Behaviour
+		change    func(*Config)
+		reason    string
+	}{
+		{"a wrong password", "", mailtest.Behaviour{User: user, Password: "another", TLS: trusted}, known, "it answered 535"},
+		{"no password", "", mailtest.Behaviour{User: user, Password: password, TLS: trusted}, func(*Config) {}, "the mail server answered 502 5.7.0"},
+		{"a server that does not ask", "", mailtest.Behaviour{TLS: trusted}, known, "server does not support SMTP AUTH"},
+		{"a password that would be shown to the network", "127.0.0.2:0", mailtest.Behaviour{User: user, Password: password}, known, "unencrypted connection"},
+		{"a certificate of another host", "127.0.0.2:0", mailtest.Behaviour{TLS: trusted}, func(*Config) {}, "certificate"},
+		{"a server that speaks no TLS", "", mailtest.Behaviour{}, func(c *Config) { c.Server.TLS = true }, "tls: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := newOffice(t, mailtest.Behaviour{})
+			o.mail = mailtest.Start(t, c.address, c.behaviour)
+			s := o.service(c.change)
+			o.run(s)
+			o.order(s, 1)
+			r := o.await("tried", tried)[0]
+			if r.Failures != 0 || !strings.Contains(r.LastError, c.reason) {
+				t.Errorf("the delivery is %+v", r)
+			}
+			if strings.Contains(r.LastError, password) || strings.Contains(r.LastError, user) {
+				t.Errorf("the note of the failure repeats the password: %s", r.LastError)
+			}
+			tick := time.NewTicker(time.Millisecond)
+			defer tick.Stop()
+			for deadline := time.Now().Add(10 * time.Second); o.mail.Open() > 0; <-tick.C {
+				if time.Now().After(deadline) {
+					t.Fatal("the connection is left open")
+				}
+			}
+		})
+	}
+}
