@@ -196,8 +196,9 @@ func TestOldTLSIsRefused(t *testing.T) {
 // Clients that connect and say nothing, or stop in the middle, hold up nobody
 // and are closed in time.
 func TestSlowClientsAreBounded(t *testing.T) {
-	s := open(t, func(cfg *Config, s *site) {})
-	s.HTTP.Server().ReadTimeout = 300 * time.Millisecond // before the first connection
+	s := open(t, func(_ *Config, s *site) {
+		s.prepare = func(g *Gateway) { g.HTTP.Server().ReadTimeout = 300 * time.Millisecond }
+	})
 	silent, err := net.Dial("tcp", s.address)
 	if err != nil {
 		t.Fatal(err)

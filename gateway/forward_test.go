@@ -258,13 +258,16 @@ func TestTheTraceGoesOn(t *testing.T) {
 }
 
 func TestLargeBuffersAreNotKeptWithAConnection(t *testing.T) {
-	s := open(t)
+	var request, response int
+	s := open(t, func(_ *Config, s *site) {
+		s.prepare = func(g *Gateway) {
+			g.steps = append([]step{func(x *exchange) error { // what is there already
+				request, response = cap(x.Request().Body()), cap(x.Response().SwapBody(nil))
+				return nil
+			}}, g.steps...)
+		}
+	})
 	s.services["directory"].does(func(c *fiber.Ctx) error { return c.Send(make([]byte, 4<<20)) })
-	request, response := 0, 0
-	s.steps = append([]step{func(x *exchange) error { // what the connection's request before has left
-		request, response = cap(x.Request().SwapBody(nil)), cap(x.Response().SwapBody(nil))
-		return nil
-	}}, s.steps...)
 	a := s.post(t, "/v1/accounts/1", strings.Repeat("x", 4<<20)).want(200)
 	if len(a.body) != 4<<20 || request < 4<<20 {
 		t.Fatalf("%d bytes came, of a request of %d", len(a.body), request)

@@ -55,6 +55,7 @@ type site struct {
 	address  string
 	http     *http.Client
 	keys     *keyBook
+	prepare  func(*Gateway) // before it serves
 	services map[string]*fakeService
 }
 
@@ -75,6 +76,9 @@ func open(t testing.TB, settings ...setting) *site {
 	if s.Gateway, err = New(cfg); err != nil {
 		t.Fatal(err)
 	}
+	if s.prepare != nil {
+		s.prepare(s.Gateway)
+	}
 	s.serve(t, cfg.Proxied)
 	return s
 }
@@ -86,9 +90,9 @@ func (s *site) serve(t testing.TB, plain bool) {
 		t.Fatal(err)
 	}
 	s.address = listener.Addr().String()
-	scheme, use := "https", &certificate
+	use := &certificate
 	if plain {
-		scheme, use = "http", nil
+		use = nil
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.HTTP.Listener(s.Listen(listener, use)) }()
@@ -105,7 +109,6 @@ func (s *site) serve(t testing.TB, plain bool) {
 			t.Errorf("the gateway ended: %v", err)
 		}
 	})
-	_ = scheme
 }
 
 // fakeService is what stands behind the gateway: an application of the same

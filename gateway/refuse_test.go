@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
@@ -85,21 +86,26 @@ func TestTheAliasNamesTheHeaderAndTheRealm(t *testing.T) {
 // The application of a gateway keeps one client's request from ending the
 // process, or from being seen by another's.
 func TestAPanicIsA500(t *testing.T) {
-	s := open(t)
-	boom := true
-	s.steps = append([]step{func(x *exchange) error {
-		if boom {
-			panic("the secret of the panic")
+	var early, late atomic.Bool
+	panics := func(when *atomic.Bool) step {
+		return func(*exchange) error {
+			if when.Load() {
+				panic("the secret of the panic")
+			}
+			return nil
 		}
-		return nil
-	}}, s.steps...)
+	}
+	s := open(t, func(_ *Config, s *site) {
+		s.prepare = func(g *Gateway) { g.steps = append(append([]step{panics(&early)}, g.steps...), panics(&late)) }
+	})
+	early.Store(true)
 	a := s.get(t, "/v1/accounts/1").wantError(500, 500)
 	if strings.Contains(string(a.body), "panic") {
 		t.Errorf("the answer tells why: %s", a.body)
 	}
-	boom = false
+	early.Store(false)
 	s.get(t, "/v1/accounts/1").want(200)
-	s.steps = append(s.steps, func(*exchange) error { panic("late") })
+	late.Store(true)
 	for range s.cfg.TenantLimit + 1 {
 		s.get(t, "/v1/accounts/1").wantError(500, 500) // and none of them stays counted
 	}

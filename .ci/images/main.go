@@ -3,7 +3,7 @@
 //
 //   - compose.yaml is read by the library that docker compose reads it with;
 //   - the Dockerfile is read by BuildKit's parser, whose warnings count;
-//   - the Dockerfile names every module of the workspace and every process;
+//   - the Dockerfile compiles every process of compose.yaml;
 //   - each process of compose.yaml is given every variable that it requires
 //     and none that it does not know, by what its --help says.
 //
@@ -117,33 +117,13 @@ func checkDockerfile() (problems, processes []string, err error) {
 			}
 		}
 	}
-	modules, err := workspace()
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, module := range modules {
-		if !slices.Contains(copied, module+"/go.*") {
-			problems = append(problems, fmt.Sprintf("%s does not copy %s/go.*, so that the download of modules fails", dockerfile, module))
+	for _, match := range regexp.MustCompile(`\./(\S+)/cmd/(\w+)`).FindAllStringSubmatch(commands.String(), -1) {
+		if module := match[1]; !slices.Contains(copied, module+"/go.*") {
+			problems = append(problems, fmt.Sprintf("%s does not copy %s/go.* before it downloads", dockerfile, module))
 		}
-	}
-	for _, match := range regexp.MustCompile(`\./\S+/cmd/(\w+)`).FindAllStringSubmatch(commands.String(), -1) {
-		processes = append(processes, match[1])
+		processes = append(processes, match[2])
 	}
 	return problems, processes, nil
-}
-
-// workspace lists the folders of the workspace's modules.
-func workspace() (modules []string, err error) {
-	text, err := os.ReadFile("go.work")
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if folder, ok := strings.CutPrefix(strings.TrimSpace(line), "./"); ok {
-			modules = append(modules, folder)
-		}
-	}
-	return modules, nil
 }
 
 // variableLine is a line of a process's --help: a variable, or several of which

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -46,8 +47,13 @@ func start(ctx context.Context, args []string) error {
 		return err
 	}
 	report.print(os.Stdout)
-	if options.JSON == "" {
-		return nil
+	if options.JSON != "" {
+		if err := report.write(options.JSON); err != nil {
+			return err
+		}
 	}
-	return report.write(options.JSON)
+	if names := report.failed(); len(names) > 0 {
+		return fmt.Errorf("not one operation succeeded: %s", strings.Join(names, ", "))
+	}
+	return nil
 }

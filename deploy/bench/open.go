@@ -22,15 +22,13 @@ type openOutcome struct {
 func (l load) open(ctx context.Context, s subject, rate float64, pause func(time.Duration)) (openOutcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	begin := time.Now().Add(l.warm)
-	plan := newSchedule(begin, rate, l.duration)
+	plan := newSchedule(time.Now().Add(l.warm), rate, l.duration)
 	var (
 		sum     = openOutcome{outcome: outcome{tally: newTally(), took: l.duration}, offered: plan.count, late: newTally()}
 		turn    atomic.Uint64
 		workers sync.WaitGroup
 		mu      sync.Mutex
 		ready   sync.WaitGroup
-		grace   = begin.Add(l.duration + max(l.duration/2, time.Second))
 		lines   = make([]line, l.connections)
 	)
 	// Each connection is made, and used once, before the schedule begins.
@@ -46,6 +44,8 @@ func (l load) open(ctx context.Context, s subject, rate float64, pause func(time
 	}
 	ready.Wait()
 	plan.begin = later(plan.begin, time.Now())
+	end := plan.begin.Add(l.duration)
+	grace := end.Add(max(l.duration/2, time.Second))
 	due := plan.play(ctx, pause, func(by time.Duration) { sum.late.count(by, nil) })
 	for _, line := range lines {
 		workers.Go(func() {
@@ -65,7 +65,7 @@ func (l load) open(ctx context.Context, s subject, rate float64, pause func(time
 			sum.unsent += unsent
 		})
 	}
-	usage, err := l.meter.between(ctx, plan.begin, plan.begin.Add(l.duration))
+	usage, err := l.meter.between(ctx, plan.begin, end)
 	if err != nil {
 		cancel()
 	}

@@ -105,51 +105,27 @@ func (c *Client) AwaitMail(t testing.TB, address string) Message {
 	return found
 }
 
-// AwaitToken waits for a mail to this address that carries another token than
-// the one known already, and returns the token.
-func (c *Client) AwaitToken(t testing.TB, address, known string) string {
-	t.Helper()
-	var token string
-	err := AwaitFor(t.Context(), MailLimit, "a mail with a new token to "+address, func(ctx context.Context) error {
-		messages, err := c.Mailbox(ctx, url.Values{"to": {address}})
-		if err != nil {
-			return err
-		}
-		for _, message := range messages {
-			if !message.SentTo(address) {
-				continue
-			}
-			if token, err = message.Sptoken(); err == nil && token != known {
-				return nil
-			}
-		}
-		return fmt.Errorf("%d messages in the mailbox, none with another token", len(messages))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token
-}
-
 // MailCount waits until every one of the addresses has got at least one
-// message and returns how many each has got.
+// message and returns how many each has got, by the address as it was given.
 func (c *Client) MailCount(ctx context.Context, limit time.Duration, addresses []string) (map[string]int, error) {
-	count := make(map[string]int, len(addresses))
+	var count map[string]int
 	what := fmt.Sprintf("a mail to each of %d addresses", len(addresses))
 	err := AwaitFor(ctx, limit, what, func(ctx context.Context) error {
 		messages, err := c.Mailbox(ctx, url.Values{"summary": {"true"}})
 		if err != nil {
 			return err
 		}
-		clear(count)
+		got := map[string]int{}
 		for _, message := range messages {
 			for _, to := range message.To {
-				count[strings.ToLower(bare(to))]++
+				got[strings.ToLower(bare(to))]++
 			}
 		}
+		count = make(map[string]int, len(addresses))
 		var missing []string
 		for _, address := range addresses {
-			if count[strings.ToLower(address)] == 0 {
+			count[address] = got[strings.ToLower(address)]
+			if count[address] == 0 {
 				missing = append(missing, address)
 			}
 		}

@@ -117,20 +117,3 @@ func TestRegistrationCanBeQuiet(t *testing.T) {
 		}
 	}
 }
-
-func TestAVerificationMailCanBeAskedForAgain(t *testing.T) {
-	site := client.NewVerificationSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	first, err := client.AwaitMail(t, account.Text("email")).Sptoken()
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := post(site.Application.Href()+"/verificationEmails", e2e.Object{"login": account.Text("email")})
-	if answer := client.Want(t, http.StatusAccepted, again); len(answer.Body) != 0 {
-		t.Errorf("the answer has a body: %s", answer)
-	}
-	second := client.AwaitToken(t, account.Text("email"), first)
-	client.Refused(t, 404, 404, verify(first))
-	client.Want(t, http.StatusOK, verify(second))
-	client.Refused(t, 400, 2016, post(site.Application.Href()+"/verificationEmails", e2e.Object{"login": "nobody@example.test"}))
-}

@@ -475,3 +475,22 @@ func TestWhatCannotBeDigestedIsSetAside(t *testing.T) {
 		t.Errorf("set aside: %v", aside)
 	}
 }
+
+func TestWhatWasSeenLongAgoIsForgotten(t *testing.T) {
+	b := newBench(t)
+	ctx := t.Context()
+	_, err := pg.Exec(ctx, b.db, `INSERT INTO seen_events (tenant_id, event_id, seen_at)
+		SELECT gen_random_uuid(), gen_random_uuid(), now() - interval '31 days' FROM generate_series(1, 12000)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pg.Exec(ctx, b.db, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES (gen_random_uuid(), gen_random_uuid(), now() - interval '29 days')`); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.outbox.ForgetOnce(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := pg.Value[int](ctx, b.db, `SELECT count(*) FROM seen_events`); err != nil || n != 1 {
+		t.Fatalf("%d events are remembered, %v; want the young one", n, err)
+	}
+}

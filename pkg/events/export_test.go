@@ -1,6 +1,12 @@
 package events
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // SetPace lets tests fail fast: it sets the first pause after a failure.
 func SetPace(first time.Duration) { firstPause = first }
+
+// ForgetOnce lets a test drop what was seen long ago.
+func (o *Outbox) ForgetOnce(ctx context.Context) error { return o.forget(ctx) }

@@ -36,6 +36,7 @@ func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 		if err != nil {
 			return err
 		}
+		ctx = telemetry.Quiet(ctx)
 		r := &relay{outbox: o, cfg: cfg, writer: newWriter(cfg), sent: sent}
 		defer func() { _ = r.writer.Close() }()
 		for failures := 0; ctx.Err() == nil; failures++ {

@@ -186,6 +186,10 @@ func Error(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return apierr.NotFound
 	}
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return away(err)
+	}
 	var failure *pgconn.PgError
 	if errors.As(err, &failure) {
 		switch {
@@ -197,8 +201,7 @@ func Error(err error) error {
 		return err
 	}
 	var network net.Error
-	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, net.ErrClosed) ||
+	if errors.As(err, &network) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err) || isClosed(err) {
 		return away(err)
 	}

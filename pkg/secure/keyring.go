@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -70,9 +71,7 @@ func NewMasterKey(name string) Secret {
 // example "oauth.apikey/" and the key's id) is authenticated with it: a value
 // copied to another row does not open there.
 func (r *Keyring) Seal(plain Secret, purpose string) []byte {
-	out := make([]byte, 0, 2+len(r.active)+nonceSize+len(plain)+16)
-	out = append(out, sealVersion, byte(len(r.active)))
-	out = append(out, r.active...)
+	out := slices.Grow(r.Mark(), nonceSize+len(plain)+16)
 	nonce := make([]byte, nonceSize)
 	_, _ = rand.Read(nonce)
 	out = append(out, nonce...)
@@ -97,8 +96,8 @@ func (r *Keyring) Open(sealed []byte, purpose string) (Secret, error) {
 	return Secret(plain), nil
 }
 
-// Stale reports whether a sealed value is under another key than the active
-// one, so that it can be sealed again.
-func (r *Keyring) Stale(sealed []byte) bool {
-	return len(sealed) < 2 || len(sealed) < 2+int(sealed[1]) || string(sealed[2:2+sealed[1]]) != r.active
+// Mark is what every value sealed under the active key begins with. A value
+// that does not is to be sealed again before its key can be dropped.
+func (r *Keyring) Mark() []byte {
+	return append([]byte{sealVersion, byte(len(r.active))}, r.active...)
 }

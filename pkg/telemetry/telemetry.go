@@ -105,6 +105,12 @@ func Recording() bool {
 	return ok
 }
 
+// Quiet gives a context whose work is in no trace: a worker that polls would
+// otherwise start a trace each time.
+func Quiet(ctx context.Context) context.Context {
+	return trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}))
+}
+
 // Tracer makes the spans of the product.
 func Tracer() trace.Tracer { return otel.Tracer("github.com/doorward/doorward") }
 

@@ -97,8 +97,8 @@ func (s *Service) directoryNamed(ctx context.Context, directory directoryapi.Ref
 	return err
 }
 
-// counted is how many names with a small number are tried before one whose
-// number nobody can have: a tenant may keep the directories of any number of
+// counted is how many names with a small number are tried before one with a
+// random number: a tenant may keep the directories of any number of
 // deleted applications.
 const counted = 9
 
@@ -111,7 +111,7 @@ func (s *Service) directoryAfter(ctx context.Context, directory directoryapi.Ref
 		err = s.directoryNamed(ctx, directory, directoryName(application, n))
 	}
 	if errors.Is(err, apierr.DirectoryTaken) {
-		err = s.directoryNamed(ctx, directory, directoryName(application, uniqueNumber(directory.ID)))
+		err = s.directoryNamed(ctx, directory, directoryName(application, randomNumber(directory.ID)))
 	}
 	return err
 }
@@ -129,8 +129,8 @@ func directoryName(application string, number int) string {
 	return application + suffix
 }
 
-// uniqueNumber is made of random bits of an id.
-func uniqueNumber(v id.ID) int {
+// randomNumber is made of the random bits of an id.
+func randomNumber(v id.ID) int {
 	n := 0
 	for _, b := range v[len(v)-5:] {
 		n = n<<8 | int(b)

@@ -37,7 +37,13 @@ func run(m *testing.M) (status int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, remove()) }()
+	defer func() {
+		if status != 0 || err != nil {
+			fmt.Fprintln(os.Stderr, "logs and data are kept in", dir)
+			return
+		}
+		err = remove()
+	}()
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
 	bin, err := harness.Build(ctx, dir, harness.DistributedPackages...)

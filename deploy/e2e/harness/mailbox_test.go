@@ -48,8 +48,8 @@ func TestTheClientReadsWhatTheMailboxGot(t *testing.T) {
 	if token, err := got.Sptoken(); err != nil || token != "abc.def" {
 		t.Errorf("got the token %q, %v", token, err)
 	}
-	count, err := client.MailCount(t.Context(), time.Minute, []string{"jo@example.test"})
-	if err != nil || count["jo@example.test"] != 1 {
+	count, err := client.MailCount(t.Context(), time.Minute, []string{"Jo@Example.test"})
+	if err != nil || count["Jo@Example.test"] != 1 {
 		t.Errorf("counted %v, %v", count, err)
 	}
 	if err := mailbox.Kill(); err != nil {

@@ -51,7 +51,9 @@ func FromEnv(source *env.Source) Config {
 }
 
 // Run opens everything and tells the developer what to do next.
-func Run(ctx context.Context, p *run.Process, cfg Config) error {
+func Run(ctx context.Context, p *run.Process, cfg Config) error { return runTo(ctx, p, cfg, os.Stdout) }
+
+func runTo(ctx context.Context, p *run.Process, cfg Config, out io.Writer) error {
 	listener, err := listen(cfg.source)
 	if err != nil {
 		return err
@@ -72,7 +74,7 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	if err := s.wire(ctx); err != nil {
 		return err
 	}
-	s.greet(os.Stdout)
+	s.greet(out)
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -248,16 +247,18 @@ func TestAProcessThatIsNotConfigured(t *testing.T) {
 	s := env.New(nil)
 	app.FromEnv(s)
 	err := s.Err()
-	for _, name := range []string{"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET", "DOORWARD_DIRECTORY_URL"} {
+	for _, name := range []string{"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET"} {
 		if err == nil || !strings.Contains(err.Error(), name+" is missing") {
 			t.Errorf("it does not ask for %s: %v", name, err)
 		}
 	}
-	t.Run("with an address of no form", func(t *testing.T) {
-		environment := env.New([]string{"DOORWARD_BASE_URL=" + string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET=" + secret.Reveal(),
-			"DOORWARD_DIRECTORY_URL=directory:8080", "DOORWARD_OPS_LISTEN=127.0.0.1:0"})
-		if err := app.Run(t.Context(), begin(t, environment), app.FromEnv(environment)); err == nil || !strings.Contains(fmt.Sprint(err), "DOORWARD_DIRECTORY_URL") {
-			t.Errorf("the error is %v", err)
-		}
-	})
+	for what, address := range map[string]string{"without the address of a peer": "", "with an address of no form": "directory:8080"} {
+		t.Run(what, func(t *testing.T) {
+			environment := env.New([]string{"DOORWARD_BASE_URL=" + string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET=" + secret.Reveal(),
+				"DOORWARD_DIRECTORY_URL=" + address, "DOORWARD_OPS_LISTEN=127.0.0.1:0"})
+			if err := app.Run(t.Context(), begin(t, environment), app.FromEnv(environment)); err == nil || !strings.Contains(err.Error(), "DOORWARD_DIRECTORY_URL") {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
 }

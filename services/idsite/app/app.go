@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/mail"
+	"regexp"
+	"sync/atomic"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -57,8 +60,9 @@ type Peers = idsite.Peers
 // App is the wired service.
 type App struct {
 	HTTP *fiber.App
-	// Bootstrapped is closed when the first tenant is there, or none is asked for.
-	Bootstrapped <-chan struct{}
+	// Bootstrapped gives nil when the first tenant is there, or none is asked for,
+	// and otherwise why it cannot be made.
+	Bootstrapped <-chan error
 }
 
 // Open wires the service as a part of a process.
@@ -67,11 +71,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case (cfg.KeyID == "") != (cfg.KeySecret == ""):
-		return nil, errors.New("DOORWARD_BOOTSTRAP_KEY_ID and DOORWARD_BOOTSTRAP_KEY_SECRET go together: set both or neither")
-	case cfg.KeyID != "" && len(cfg.KeySecret) < 32:
-		return nil, errors.New("DOORWARD_BOOTSTRAP_KEY_SECRET must have at least 32 characters; make one with: openssl rand -hex 24")
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 	db, err := pg.Open(ctx, pg.Config{URL: cfg.Database, Schema: "idsite", Migrations: []fs.FS{store.Migrations()}})
 	if err != nil {
@@ -86,30 +87,54 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	return &App{HTTP: app, Bootstrapped: bootstrap(p, svc, cfg)}, nil
 }
 
-// bootstrap makes the first tenant beside the start of the process, which is
-// not ready before it is done.
-func bootstrap(p *run.Process, svc *idsite.Service, cfg Config) <-chan struct{} {
-	done := make(chan struct{})
-	if cfg.KeyID == "" {
-		close(done)
-		return done
+// host is a host name, such as id.example.com.
+var host = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+
+// check refuses what would make half a tenant.
+func (c Config) check() error {
+	switch {
+	case (c.KeyID == "") != (c.KeySecret == ""):
+		return errors.New("DOORWARD_BOOTSTRAP_KEY_ID and DOORWARD_BOOTSTRAP_KEY_SECRET go together: set both or neither")
+	case c.KeyID != "" && len(c.KeySecret) < 32:
+		return errors.New("DOORWARD_BOOTSTRAP_KEY_SECRET must have at least 32 characters; make one with: openssl rand -hex 24")
+	case !isEmail(c.OwnerEmail):
+		return fmt.Errorf("DOORWARD_BOOTSTRAP_OWNER_EMAIL must be an email address such as owner@example.com; %q is none", c.OwnerEmail)
+	case !host.MatchString(c.Suffix):
+		return fmt.Errorf("DOORWARD_IDSITE_SUFFIX must be a host name in lower case, such as id.example.com; %q is none", c.Suffix)
 	}
+	return nil
+}
+
+func isEmail(text string) bool {
+	address, err := mail.ParseAddress(text)
+	return err == nil && address.Address == text
+}
+
+// bootstrap makes the first tenant beside the start of the process, which is
+// not ready before it is done, and stops when it cannot be.
+func bootstrap(p *run.Process, svc *idsite.Service, cfg Config) <-chan error {
+	outcome := make(chan error, 1)
+	if cfg.KeyID == "" {
+		close(outcome)
+		return outcome
+	}
+	var done atomic.Bool
+	p.Check("first tenant", func(context.Context) error {
+		if !done.Load() {
+			return errors.New("not made yet")
+		}
+		return nil
+	})
 	p.Go("first tenant", func(ctx context.Context) error {
+		defer close(outcome)
 		err := svc.Ensure(ctx, idsite.Bootstrap{KeyID: cfg.KeyID, KeySecret: cfg.KeySecret, OwnerEmail: cfg.OwnerEmail})
-		if err == nil {
-			close(done)
+		done.Store(err == nil)
+		if err != nil {
+			outcome <- err
 		}
 		return err
 	})
-	p.Check("first tenant", func(context.Context) error {
-		select {
-		case <-done:
-			return nil
-		default:
-			return errors.New("not made yet")
-		}
-	})
-	return done
+	return outcome
 }
 
 // Run is the service as a process of its own.

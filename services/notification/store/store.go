@@ -35,6 +35,10 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{db: db, outbox: events.NewOutbox(db, "notification", now)}
 }
 
+// Outbox runs the service's transactions, and remembers the events that it has
+// seen.
+func (s *Store) Outbox() *events.Outbox { return s.outbox }
+
 // Tx writes. Its Seen commits the note of an event together with the rows.
 type Tx struct{ *events.Tx }
 

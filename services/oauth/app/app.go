@@ -67,8 +67,11 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.OnClose("oauth database", db.Stop)
 	p.Check("oauth database", db.Ping)
 
-	svc := oauth.New(store.New(db, common.Now), peers, ring, common.Now, oauth.Config{Base: common.Base, Alias: common.Alias})
+	data := store.New(db, common.Now)
+	svc := oauth.New(data, peers, ring, common.Now, oauth.Config{Base: common.Base, Alias: common.Alias})
+	p.Go("oauth memory", data.Outbox().Forget)
 	p.Go("oauth consumer", events.Consume(cfg.Events, "oauth", []string{"directory", "application"}, svc.Handlers()...))
+	p.Go("oauth resealer", svc.Reseal)
 	p.Go("oauth purger", svc.Purger(oauth.PurgeEvery))
 
 	app := rest.New(rest.Config{Service: "oauth", Base: common.Base, Signer: common.Signer})

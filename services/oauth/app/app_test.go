@@ -45,7 +45,7 @@ func TestTheConfigurationTellsWhatIsMissing(t *testing.T) {
 	err := source.Err()
 	for _, name := range []string{
 		"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET", "DOORWARD_MASTER_KEY",
-		"DOORWARD_DIRECTORY_URL", "DOORWARD_APPLICATION_URL", "DOORWARD_LISTEM",
+		"DOORWARD_LISTEM",
 	} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is not told: %v", name, err)
@@ -76,6 +76,8 @@ func TestStartRefusesABadConfiguration(t *testing.T) {
 		"a secret that is short":  {strings.Repeat("s", 32), "s", "DOORWARD_INTERNAL_SECRET"},
 		"a directory's URL":       {"DIRECTORY_URL=http", "DIRECTORY_URL=ftp", "DOORWARD_DIRECTORY_URL"},
 		"an application's URL":    {"APPLICATION_URL=http", "APPLICATION_URL=ftp", "DOORWARD_APPLICATION_URL"},
+		"no directory":            {"DOORWARD_DIRECTORY_URL=http://127.0.0.1:1", "DOORWARD_DIRECTORY_URL=", "DOORWARD_DIRECTORY_URL"},
+		"no application":          {"DOORWARD_APPLICATION_URL=http://127.0.0.1:1", "DOORWARD_APPLICATION_URL=", "DOORWARD_APPLICATION_URL"},
 		"a database's URL":        {url, "nonsense", "DATABASE_URL"},
 		"a database that is away": {url, "postgres://127.0.0.1:1/x", "the database cannot be reached"},
 		"an address to listen on": {"DOORWARD_LISTEN=127.0.0.1:0", "DOORWARD_LISTEN=127.0.0.1:none", "DOORWARD_LISTEN"},

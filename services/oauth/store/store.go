@@ -36,6 +36,10 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{db: db, outbox: events.NewOutbox(db, "oauth", now)}
 }
 
+// Outbox runs the service's transactions, and remembers the events that it has
+// seen.
+func (s *Store) Outbox() *events.Outbox { return s.outbox }
+
 // Tx writes. Its Seen commits a consumed event's id together with its effect.
 type Tx struct{ *events.Tx }
 

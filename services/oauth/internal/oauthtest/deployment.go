@@ -74,6 +74,7 @@ type Deployment struct {
 	Site
 	*World
 	Service *oauth.Service
+	Master  secure.Secret // the master key
 	Store   *store.Store
 	DB      *pg.DB
 	Clock   *Clock
@@ -103,21 +104,28 @@ func Open(t testing.TB) *Deployment {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &Deployment{DB: db, Clock: &Clock{now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}}
+	master := secure.NewMasterKey("k1")
+	d := &Deployment{DB: db, Master: master, Clock: &Clock{now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}}
 	d.World = NewWorld(Base, d.Clock.Now)
 	d.Store = store.New(db, d.Clock.Now)
-	d.Service = oauth.New(d.Store, oauth.Peers{Directory: d.World.DirectoryAPI(), Application: d.World.ApplicationAPI()}, ring, d.Clock.Now,
-		oauth.Config{Base: Base, Alias: Alias})
+	d.Service = d.Under(t, master)
 	d.Signer = caller.NewSigner("a secret of the tests, 32 characters", d.Clock.Now)
 	d.HTTP = rest.New(rest.Config{Service: "oauth", Base: Base, Signer: d.Signer})
 	oauthapi.Serve(d.HTTP, d.Service)
 	oauthrest.Mount(d.HTTP, d.Service, Base, Alias)
 	d.Site = d.NewSite(t)
 	return d
+}
+
+// Under gives the same service as it is after a start with other master keys.
+func (d *Deployment) Under(t testing.TB, master secure.Secret) *oauth.Service {
+	t.Helper()
+	ring, err := secure.ParseKeyring(master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return oauth.New(d.Store, oauth.Peers{Directory: d.World.DirectoryAPI(), Application: d.World.ApplicationAPI()}, ring, d.Clock.Now,
+		oauth.Config{Base: Base, Alias: Alias})
 }
 
 // NewSite adds a tenant.

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+// operation is one thing that a client of the product does.
+type operation struct {
+	name  string
+	about string
+	do    func(*siteLine, uint64) error
+}
+
+// operations, in the order of the report.
+var operations = []operation{
+	{"login", "POST loginAttempts with a right password", (*siteLine).login},
+	{"validate", "GET authTokens, then the access token it redirects to: two requests", (*siteLine).validate},
+	{"refresh", "POST oauth/token with a refresh token", (*siteLine).refresh},
+	{"get", "GET an account", (*siteLine).get},
+	{"create", "POST an account to the application", (*siteLine).create},
+}
+
+func operationNames() (names []string) {
+	for _, operation := range operations {
+		names = append(names, operation.name)
+	}
+	return names
+}
+
+// subject is the operation as something to put load on.
+func (s *site) subject(o operation) subject {
+	return subject{o.name, func() line {
+		return &siteLine{wire: newWire(s.address, s.tls, patience), site: s, operate: o.do}
+	}}
+}
+
+// siteLine performs one operation over one connection.
+type siteLine struct {
+	*wire
+	site    *site
+	operate func(*siteLine, uint64) error
+}
+
+func (l *siteLine) do(n uint64) error { return l.operate(l, n) }
+
+// ask begins the next request.
+func (l *siteLine) ask(method, address string) {
+	l.request.Reset()
+	l.request.Header.SetMethod(method)
+	l.request.SetRequestURI(address)
+	key := l.site.client.Key
+	l.request.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(key.ID+":"+key.Secret)))
+}
+
+func (l *siteLine) body(contentType string, body []byte) {
+	l.request.Header.SetContentType(contentType)
+	l.request.SetBodyRaw(body)
+}
+
+func (l *siteLine) json(body e2e.Object) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encode the body: %w", err)
+	}
+	l.body("application/json", raw)
+	return nil
+}
+
+// one takes a value of the site for the nth operation.
+func one(of []string, n uint64) string { return of[scattered(n)%uint64(len(of))] }
+
+func (l *siteLine) login(n uint64) error {
+	l.ask("POST", l.site.application+"/loginAttempts")
+	value := base64.StdEncoding.EncodeToString([]byte(one(l.site.emails, n) + ":" + e2e.Password))
+	if err := l.json(e2e.Object{"type": "basic", "value": value}); err != nil {
+		return err
+	}
+	return l.send(fasthttp.StatusOK)
+}
+
+func (l *siteLine) validate(n uint64) error {
+	l.ask("GET", l.site.application+"/authTokens/"+one(l.site.access, n))
+	if err := l.send(fasthttp.StatusFound); err != nil {
+		return err
+	}
+	l.ask("GET", string(l.answer.Header.Peek("Location")))
+	return l.send(fasthttp.StatusOK)
+}
+
+func (l *siteLine) refresh(n uint64) error {
+	l.ask("POST", l.site.application+"/oauth/token")
+	grant := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {one(l.site.refresh, n)}}
+	l.body("application/x-www-form-urlencoded", []byte(grant.Encode()))
+	return l.send(fasthttp.StatusOK)
+}
+
+func (l *siteLine) get(n uint64) error {
+	l.ask("GET", one(l.site.accounts, n))
+	return l.send(fasthttp.StatusOK)
+}
+
+// created counts the accounts that operations have asked for, over all runs, so
+// that each has an email address of its own.
+var created atomic.Int64
+
+func (l *siteLine) create(uint64) error {
+	l.ask("POST", l.site.application+"/accounts")
+	email := "new" + strconv.FormatInt(created.Add(1), 10) + "-" + l.site.run + "@example.test"
+	if err := l.json(newAccount(email)); err != nil {
+		return err
+	}
+	return l.send(fasthttp.StatusCreated)
+}

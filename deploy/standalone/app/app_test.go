@@ -1,0 +1,284 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/telemetry"
+)
+
+// product is a standalone within the test.
+type product struct {
+	*testing.T
+	dir    string
+	key    key
+	spans  *tracetest.InMemoryExporter
+	client *http.Client
+	stop   func()
+}
+
+// start runs a standalone on a free port until the test ends or stop is called.
+func start(t *testing.T, dir string, environ ...string) *product {
+	t.Helper()
+	p := &product{T: t, dir: dir, spans: tracetest.NewInMemoryExporter()}
+	source := env.New(append([]string{"DOORWARD_DATA_DIR=" + dir, "DOORWARD_LISTEN=localhost:0", "DOORWARD_ARGON2_MEMORY=64", "PATH=" + os.Getenv("PATH")}, environ...))
+	cfg := FromEnv(source)
+	source.Declare(new(run.Config)) // as run.Main does
+	process, err := run.New(t.Context(), "doorward", run.Config{OpsListen: "127.0.0.1:0", Stop: 20 * time.Second, Telemetry: telemetry.Config{LogLevel: "warn"}}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process.Telemetry.Trace(sdktrace.NewTracerProvider(sdktrace.WithSyncer(p.spans)))
+	var greeting bytes.Buffer
+	if err := runTo(t.Context(), process, cfg, &greeting); err != nil {
+		t.Fatal(errors.Join(err, process.Close()))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- process.Wait(ctx) }()
+	p.stop = func() {
+		if ctx.Err() != nil {
+			return
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(p.stop)
+	content, err := os.ReadFile(filepath.Join(dir, "apikey.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(content, &p.key); err != nil {
+		t.Fatal(err)
+	}
+	authority, err := os.ReadFile(p.key.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	p.client = &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	for _, want := range []string{p.key.BaseURL, p.key.CAFile, "curl -sL -K " + filepath.Join(dir, "curl.conf"), "/_mailbox"} {
+		if !strings.Contains(greeting.String(), want) {
+			t.Errorf("the greeting does not show %q:\n%s", want, greeting.String())
+		}
+	}
+	if strings.Contains(greeting.String(), p.key.Secret) {
+		t.Error("the greeting shows the API key's secret")
+	}
+	return p
+}
+
+// send sends a request with the API key and wants a status.
+func (p *product) send(method, url, body string, want int) (map[string]any, http.Header) {
+	p.Helper()
+	if strings.HasPrefix(url, "/") {
+		url = p.key.BaseURL + url
+	}
+	request, err := http.NewRequestWithContext(p.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		p.Fatal(err)
+	}
+	request.SetBasicAuth(p.key.ID, p.key.Secret)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	response, err := p.client.Do(request)
+	if err != nil {
+		p.Fatal(err)
+	}
+	content, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		p.Fatal(err)
+	}
+	if response.StatusCode != want {
+		p.Fatalf("%s %s: status %d, want %d: %s", method, url, response.StatusCode, want, content)
+	}
+	var object map[string]any
+	_ = json.Unmarshal(content, &object) // a redirect has no body
+	return object, response.Header
+}
+
+func href(object map[string]any, link ...string) string {
+	for _, name := range link {
+		object, _ = object[name].(map[string]any)
+	}
+	text, _ := object["href"].(string)
+	return text
+}
+
+// mails waits for n mails.
+func (p *product) mails(n int) []any {
+	p.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+		box, _ := p.send("GET", strings.TrimSuffix(p.key.BaseURL, "/v1")+"/_mailbox", "", 200)
+		if messages, _ := box["messages"].([]any); len(messages) >= n {
+			tick.Stop()
+			return messages
+		}
+		if time.Now().After(deadline) {
+			p.Fatalf("waited in vain for %d mails", n)
+		}
+	}
+}
+
+// verifying gives a directory whose registrations must be verified, and the
+// address of its application.
+func (p *product) verifying() (application string) {
+	p.Helper()
+	made, _ := p.send("POST", "/applications?createDirectory=true", `{"name":"Shop"}`, 201)
+	mapping, _ := p.send("GET", href(made, "defaultAccountStoreMapping"), "", 200)
+	directory, _ := p.send("GET", href(mapping, "accountStore"), "", 200)
+	p.send("POST", href(directory, "accountCreationPolicy"), `{"verificationEmailStatus":"ENABLED"}`, 200)
+	return href(made)
+}
+
+func TestOneTraceJoinsTheRequestAndItsMail(t *testing.T) {
+	p := start(t, t.TempDir())
+	application := p.verifying()
+	p.spans.Reset()
+	p.send("POST", application+"/accounts", `{"email":"jo@example.test","password":"Changeme1!"}`, 201)
+	p.mails(1)
+	var spans tracetest.SpanStubs
+	ended := func(name string) bool {
+		return slices.ContainsFunc(spans, func(s tracetest.SpanStub) bool { return s.Name == name })
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for !ended("send mail") || !ended("consume AccountRegistered") { // the last to end
+		if spans = p.spans.GetSpans(); time.Now().After(deadline) {
+			t.Fatal("waited in vain for the spans of the mail")
+		}
+	}
+	byID := map[trace.SpanID]tracetest.SpanStub{}
+	var root trace.TraceID
+	for _, span := range spans {
+		byID[span.SpanContext.SpanID()] = span
+		if span.Name == "gateway POST /v1/applications/:id/accounts" {
+			root = span.SpanContext.TraceID()
+		}
+	}
+	if !root.IsValid() {
+		var names []string
+		for _, span := range spans {
+			names = append(names, span.Name)
+		}
+		t.Fatalf("the request has no span among %q", names)
+	}
+	// path gives the names from a span up to the root of its trace.
+	path := func(span tracetest.SpanStub) (names []string) {
+		for {
+			names = append(names, span.Name)
+			parent, ok := byID[span.Parent.SpanID()]
+			if !ok {
+				return names
+			}
+			span = parent
+		}
+	}
+	var lines []string
+	var paths [][]string
+	for _, span := range spans {
+		if span.SpanContext.TraceID() == root {
+			paths = append(paths, path(span))
+			lines = append(lines, strings.Join(path(span), " < "))
+		}
+	}
+	slices.Sort(lines)
+	for _, want := range [][]string{
+		{"application POST /v1/applications/:id/accounts", "gateway POST"},
+		{"INSERT", "application POST", "gateway POST"}, // SQL, in the directory service
+		{"publish AccountRegistered", "gateway POST"},  // Kafka
+		{"consume AccountRegistered", "gateway POST"},
+		{"send mail", "gateway POST"},
+		{"redis publish", "gateway POST"}, // Redis
+	} {
+		if !slices.ContainsFunc(paths, func(names []string) bool { return descends(names, want) }) {
+			t.Errorf("no span in the trace of the request is %s\n%s", strings.Join(want, " < "), strings.Join(lines, "\n"))
+		}
+	}
+}
+
+// descends reports whether the wanted names begin the path's in their order,
+// with others between them allowed.
+func descends(path, want []string) bool {
+	if !strings.HasPrefix(path[0], want[0]) {
+		return false
+	}
+	for _, name := range path {
+		if len(want) > 0 && strings.HasPrefix(name, want[0]) {
+			want = want[1:]
+		}
+	}
+	return len(want) == 0
+}
+
+func TestASecondStartKeepsEverything(t *testing.T) {
+	dir := t.TempDir()
+	p := start(t, dir)
+	first := p.key
+	account, _ := p.send("POST", p.verifying()+"/accounts", `{"email":"jo@example.test","password":"Changeme1!"}`, 201)
+	mail := fmt.Sprint(p.mails(1)[0])
+	authority, err := os.ReadFile(first.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stop()
+
+	p = start(t, dir)
+	if p.key.ID != first.ID || p.key.Secret != first.Secret {
+		t.Error("the key changed")
+	}
+	_, path, _ := strings.Cut(href(account), "/v1")
+	p.send("GET", path, "", 200)
+	if got := fmt.Sprint(p.mails(1)[0]); got != mail {
+		t.Errorf("the mail changed: %s", got)
+	}
+	if again, err := os.ReadFile(first.CAFile); err != nil || !bytes.Equal(again, authority) {
+		t.Errorf("the certificate authority changed: %v", err)
+	}
+}
+
+func TestSecretsAreReadableByTheirOwnerAlone(t *testing.T) {
+	p := start(t, t.TempDir())
+	for _, name := range []string{"apikey.json", "apiKey-" + p.key.ID + ".properties", "curl.conf", "secrets.json", "ca-key.pem", "server-key.pem"} {
+		info, err := os.Stat(filepath.Join(p.dir, name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has the mode %v", name, info.Mode())
+		}
+	}
+}
+
+func TestADataFolderServesOneProcess(t *testing.T) {
+	p := start(t, t.TempDir())
+	if _, err := openFolder(p.dir); err == nil || !strings.Contains(err.Error(), "DOORWARD_DATA_DIR") {
+		t.Fatalf("a second process opens the folder: %v", err)
+	}
+}

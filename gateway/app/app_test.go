@@ -1,0 +1,283 @@
+package app
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/service"
+	"github.com/doorward/doorward/pkg/telemetry"
+)
+
+const secret = "an internal secret of 32 characters"
+
+var tenant = id.New(time.Unix(1_790_000_000, 0))
+
+// oauth is the OAuth service with one key.
+type oauth struct{ oauthapi.API }
+
+func (oauth) Authenticate(_ context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
+	if in.ID != "KEY" || in.Secret.Reveal() != "secret" {
+		return oauthapi.Key{}, apierr.Unauthorized
+	}
+	return oauthapi.Key{ID: "KEY", TenantID: tenant}, nil
+}
+
+// listen runs an application of a service on a port of its own.
+func listen(t *testing.T, name string, mount func(*fiber.App)) (address string) {
+	t.Helper()
+	common, err := service.Config{BaseURL: "https://localhost/v1", Alias: "service", InternalSecret: secret}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := rest.New(rest.Config{Service: name, Base: common.Base, Signer: common.Signer})
+	mount(app)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = app.Listener(listener) }()
+	t.Cleanup(func() { _ = app.ShutdownWithTimeout(time.Second) })
+	return "http://" + listener.Addr().String()
+}
+
+// pair writes a certificate for localhost and its key.
+func pair(t *testing.T) (cert, key string, roots *x509.CertPool) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+	cert, key = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	for path, text := range map[string][]byte{cert: certPEM, key: keyPEM} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roots = x509.NewCertPool()
+	roots.AppendCertsFromPEM(certPEM)
+	return cert, key, roots
+}
+
+// variables is a complete environment.
+func variables(t *testing.T) (map[string]string, *x509.CertPool) {
+	t.Helper()
+	cert, key, roots := pair(t)
+	who := func(name string) string {
+		return listen(t, name, func(app *fiber.App) {
+			app.All("/*", func(c *fiber.Ctx) error {
+				return rest.OK(c, map[string]any{"service": name, "path": c.Path(), "tenant": rest.Caller(c).Tenant})
+			})
+		})
+	}
+	return map[string]string{
+		"DOORWARD_BASE_URL": "https://localhost/v1", "DOORWARD_INTERNAL_SECRET": secret, "DOORWARD_LISTEN": free(t),
+		"REDIS_URL":              "redis://" + miniredis.RunT(t).Addr(),
+		"DOORWARD_TLS_CERT_FILE": cert, "DOORWARD_TLS_KEY_FILE": key,
+		"DOORWARD_DIRECTORY_URL": who("directory") + "," + who("directory"), "DOORWARD_APPLICATION_URL": who("application"),
+		"DOORWARD_OAUTH_URL": listen(t, "oauth", func(app *fiber.App) { oauthapi.Serve(app, oauth{}) }),
+		"DOORWARD_MFA_URL":   who("mfa"), "DOORWARD_NOTIFICATION_URL": who("notification"), "DOORWARD_IDSITE_URL": who("idsite"),
+	}, roots
+}
+
+func free(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func source(variables map[string]string) *env.Source {
+	var environ []string
+	for name, value := range variables {
+		environ = append(environ, name+"="+value)
+	}
+	return env.New(environ)
+}
+
+func process(t *testing.T) *run.Process {
+	t.Helper()
+	p, err := run.New(t.Context(), "gateway", run.Config{OpsListen: "127.0.0.1:0", Stop: 10 * time.Second, Telemetry: telemetry.Config{LogLevel: "error"}}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func get(t *testing.T, client *http.Client, url, key, secret string) (*http.Response, map[string]any) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth(key, secret)
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var body map[string]any
+	if err := json.NewDecoder(response.Body).Decode(&body); err != nil {
+		t.Fatal(err)
+	}
+	return response, body
+}
+
+func TestAGatewayOfItsOwn(t *testing.T) {
+	given, roots := variables(t)
+	mailbox := listen(t, "mailbox", func(app *fiber.App) {
+		app.Get("/_mailbox", func(c *fiber.Ctx) error { return rest.OK(c, map[string]any{"messages": []string{}}) })
+	})
+	given["DOORWARD_MAILBOX_URL"] = mailbox
+	from := source(given)
+	cfg := FromEnv(from)
+	if err := from.Err(); err != nil {
+		t.Fatal(err)
+	}
+	p := process(t)
+	if err := Run(t.Context(), p, cfg); err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}}, Timeout: 20 * time.Second}
+	address := "https://" + given["DOORWARD_LISTEN"]
+	response, body := get(t, client, address+"/v1/accounts/1", "KEY", "secret")
+	if response.StatusCode != 200 || body["service"] != "directory" || body["tenant"] != tenant.String() {
+		t.Errorf("%d, %v", response.StatusCode, body)
+	}
+	if response, body := get(t, client, address+"/v1/accounts/1", "KEY", "wrong"); response.StatusCode != 401 || body["code"] != 401.0 {
+		t.Errorf("%d, %v", response.StatusCode, body)
+	}
+	if response, body := get(t, client, address+"/_mailbox", "", ""); response.StatusCode != 200 || body["messages"] == nil {
+		t.Errorf("%d, %v", response.StatusCode, body)
+	}
+	client.CloseIdleConnections()
+	if err := p.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if conn, err := net.Dial("tcp", given["DOORWARD_LISTEN"]); err == nil {
+		_ = conn.Close()
+		t.Error("the closed gateway accepts connections")
+	}
+}
+
+func TestAHalfConfiguredGatewayDoesNotStart(t *testing.T) {
+	complete, _ := variables(t)
+	for name, c := range map[string]struct {
+		change map[string]string // "" removes
+		tells  string
+	}{
+		"no base URL":             {map[string]string{"DOORWARD_BASE_URL": ""}, "DOORWARD_BASE_URL"},
+		"a plain base URL":        {map[string]string{"DOORWARD_BASE_URL": "http://localhost/v1"}, "DOORWARD_BASE_URL"},
+		"no Redis":                {map[string]string{"REDIS_URL": ""}, "REDIS_URL"},
+		"no certificate":          {map[string]string{"DOORWARD_TLS_CERT_FILE": ""}, "DOORWARD_TLS_CERT_FILE"},
+		"a certificate of text":   {map[string]string{"DOORWARD_TLS_CERT_FILE": "", "DOORWARD_TLS_CERT": "text"}, "DOORWARD_TLS_CERT"},
+		"a TLS mode of its own":   {map[string]string{"DOORWARD_TLS": "off"}, "use certificate or proxy"},
+		"a proxy without hops":    {map[string]string{"DOORWARD_TLS": "proxy"}, "DOORWARD_TRUSTED_HOPS"},
+		"no service":              {map[string]string{"DOORWARD_MFA_URL": "", "DOORWARD_IDSITE_URL": ""}, "DOORWARD_MFA_URL is missing; DOORWARD_IDSITE_URL is missing"},
+		"a service without a URL": {map[string]string{"DOORWARD_OAUTH_URL": "localhost:1"}, "http://host:port"},
+		"no limit":                {map[string]string{"DOORWARD_TENANT_CONCURRENCY": "0"}, "DOORWARD_TENANT_CONCURRENCY"},
+		"an unknown variable":     {map[string]string{"DOORWARD_TENANT_CONCURENCY": "10"}, "DOORWARD_TENANT_CONCURENCY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			given := map[string]string{}
+			for name, value := range complete {
+				given[name] = value
+			}
+			for name, value := range c.change {
+				given[name] = value
+			}
+			from := source(given)
+			cfg := FromEnv(from)
+			err := from.Err()
+			if err == nil {
+				p := process(t)
+				defer func() { _ = p.Close() }()
+				err = Run(t.Context(), p, cfg)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.tells) {
+				t.Errorf("it says %v, want %s", err, c.tells)
+			}
+			if err != nil && strings.Contains(err.Error(), secret) {
+				t.Errorf("it tells the secret: %v", err)
+			}
+		})
+	}
+}
+
+func TestStandaloneOpensAndServesOnItsOwnListener(t *testing.T) {
+	given, roots := variables(t)
+	cfg := FromEnv(source(given))
+	up, err := cfg.Services.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := process(t)
+	app, err := Open(t.Context(), p, cfg, up, oauth{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	app.Serve(p, listener)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}}, Timeout: 20 * time.Second}
+	if response, body := get(t, client, "https://"+listener.Addr().String()+"/v1/applications/1", "KEY", "secret"); response.StatusCode != 200 || body["service"] != "application" {
+		t.Errorf("%d, %v", response.StatusCode, body)
+	}
+	client.CloseIdleConnections()
+	if err := p.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func TestHelpListsEveryVariable(t *testing.T) {
+	from := source(nil)
+	FromEnv(from)
+	var help strings.Builder
+	from.Help(&help)
+	for _, name := range []string{"DOORWARD_LISTEN", "DOORWARD_BASE_URL", "DOORWARD_ALIAS", "DOORWARD_INTERNAL_SECRET", "REDIS_URL", "DOORWARD_TLS", "DOORWARD_TLS_CERT", "DOORWARD_TLS_KEY",
+		"DOORWARD_TRUSTED_HOPS", "DOORWARD_TENANT_CONCURRENCY", "DOORWARD_ADDRESS_CONCURRENCY", "DOORWARD_MAILBOX_URL", "DOORWARD_DIRECTORY_URL", "DOORWARD_APPLICATION_URL",
+		"DOORWARD_OAUTH_URL", "DOORWARD_MFA_URL", "DOORWARD_NOTIFICATION_URL", "DOORWARD_IDSITE_URL"} {
+		if !strings.Contains(help.String(), "  "+name+" ") {
+			t.Errorf("--help does not list %s", name)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package idsite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+// patience bounds one try of a sign-up.
+const patience = 30 * time.Second
+
+// Ensure signs the first tenant up, and tries again until it is done or ctx
+// ends: the other services may start later than this one. It fails at once, with
+// what the operator has to change, for a configuration that they refuse.
+func (s *Service) Ensure(ctx context.Context, in Bootstrap) error {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := s.tryOnce(ctx, in)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := refused(err); err != nil {
+			return err
+		}
+		slog.WarnContext(ctx, "the first tenant is not complete yet", "error", err.Error())
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+func (s *Service) tryOnce(ctx context.Context, in Bootstrap) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := s.SignUp(ctx, in)
+	return err
+}
+
+// refused gives what the operator has to change, or nil for a failure that may
+// pass by itself.
+func refused(err error) error {
+	switch {
+	case errors.Is(err, apierr.Exists):
+		return fmt.Errorf("%w; set DOORWARD_BOOTSTRAP_KEY_SECRET to the secret that the key was made with, or choose another DOORWARD_BOOTSTRAP_KEY_ID", err)
+	case apierr.From(err).Status == http.StatusBadRequest:
+		return fmt.Errorf("%w; correct the variables DOORWARD_BOOTSTRAP_KEY_ID and DOORWARD_BOOTSTRAP_OWNER_EMAIL", err)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package rest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite"
+	"github.com/doorward/doorward/services/idsite/peertest"
+	idsiterest "github.com/doorward/doorward/services/idsite/rest"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+var rewrite = flag.Bool("update", false, "rewrite the golden answers under testdata")
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+const base = href.Base("https://localhost:8443/v1")
+
+func open(ctx context.Context, url string) (*pg.DB, error) {
+	return pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "idsite", Migrations: []fs.FS{store.Migrations()}})
+}
+
+func migrate(ctx context.Context, url string) error {
+	db, err := open(ctx, url)
+	if err == nil {
+		db.Close()
+	}
+	return err
+}
+
+// client asks the service as the gateway does.
+type client struct {
+	app    *fiber.App
+	signer *caller.Signer
+	svc    *idsite.Service
+}
+
+func newClient(t *testing.T) client {
+	t.Helper()
+	db, err := open(t.Context(), pgtest.New(t, migrate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	now := func() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
+	signer := caller.NewSigner("0123456789abcdef0123456789abcdef", now)
+	svc := idsite.New(store.New(db), peertest.New().Peers(), now, idsite.Config{Title: "Service", Suffix: "localhost"})
+	app := rest.New(rest.Config{Service: "idsite", Base: base, Signer: signer})
+	idsiterest.Mount(app, svc, base)
+	return client{app, signer, svc}
+}
+
+// tenant signs a tenant up and gives its id and that of its site.
+func (c client) tenant(t *testing.T, key string) (tenant, site id.ID) {
+	t.Helper()
+	made, err := c.svc.SignUp(t.Context(), idsite.Bootstrap{KeyID: key, KeySecret: "secret", OwnerEmail: "owner@example.test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := c.svc.ListSites(t.Context(), made.ID, made.ID, list.First())
+	if err != nil || len(page.Items) != 1 {
+		t.Fatalf("the sites are %+v, %v", page, err)
+	}
+	return made.ID, page.Items[0].ID
+}
+
+func (c client) do(t *testing.T, tenant id.ID, method, path string) (status int, body []byte) {
+	t.Helper()
+	request := httptest.NewRequest(method, path, nil)
+	request.Header.Set(caller.Header, c.signer.Sign(caller.Caller{Tenant: tenant}))
+	answer, err := c.app.Test(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err = io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, body
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, got, "", "  "); err != nil {
+		t.Fatalf("not JSON: %s", got)
+	}
+	pretty.WriteByte('\n')
+	path := filepath.Join("testdata", name+".json")
+	if *rewrite {
+		if err := os.WriteFile(path, pretty.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(pretty.Bytes(), want) {
+		t.Errorf("the answer is not %s:\n%s", path, pretty.Bytes())
+	}
+}
+
+// The ids come from the API key's id, so that the answers are the same on every
+// run.
+func TestAnswers(t *testing.T) {
+	c := newClient(t)
+	tenant, site := c.tenant(t, "2EXAMPLE0KEY0ID00000000000")
+	for _, answer := range []struct{ name, path string }{
+		{"idsite", "/v1/idSites/" + site.String()},
+		{"idsites", "/v1/tenants/" + tenant.String() + "/idSites?offset=0&limit=1"},
+	} {
+		t.Run(answer.name, func(t *testing.T) {
+			status, body := c.do(t, tenant, http.MethodGet, answer.path)
+			if status != http.StatusOK {
+				t.Errorf("the status is %d", status)
+			}
+			golden(t, answer.name, body)
+		})
+	}
+	_, upper := c.do(t, tenant, http.MethodGet, "/v1/tenants/"+tenant.String()+"/idSites")
+	if _, lower := c.do(t, tenant, http.MethodGet, "/v1/tenants/"+tenant.String()+"/idsites"); !bytes.Equal(upper, lower) {
+		t.Errorf("the spellings differ:\n%s\n%s", upper, lower)
+	}
+}
+
+func TestASiteIsItsTenantsAlone(t *testing.T) {
+	c := newClient(t)
+	mine, site := c.tenant(t, "mine")
+	theirs, foreign := c.tenant(t, "theirs")
+	for path, want := range map[string]int{
+		"/v1/idSites/" + site.String():                   http.StatusOK,
+		"/v1/idSites/" + foreign.String():                http.StatusNotFound,
+		"/v1/idSites/nothing":                            http.StatusNotFound,
+		"/v1/tenants/" + mine.String() + "/idSites":      http.StatusOK,
+		"/v1/tenants/" + theirs.String() + "/idSites":    http.StatusNotFound,
+		"/v1/tenants/" + mine.String() + "/idSites?a=b":  http.StatusBadRequest,
+		"/v1/tenants/" + mine.String() + "/idSites?q=id": http.StatusOK,
+		"/v1/tenants/nothing/idSites":                    http.StatusNotFound,
+		"/v1/idSites":                                    http.StatusNotFound,
+	} {
+		if status, body := c.do(t, mine, http.MethodGet, path); status != want {
+			t.Errorf("GET %s answers %d, want %d: %s", path, status, want, body)
+		}
+	}
+	if status, _ := c.do(t, mine, http.MethodDelete, "/v1/idSites/"+site.String()); status != http.StatusMethodNotAllowed {
+		t.Errorf("DELETE answers %d", status)
+	}
+}

@@ -1,0 +1,246 @@
+package idsite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite"
+	"github.com/doorward/doorward/services/idsite/peertest"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+var in = idsite.Bootstrap{KeyID: "2EXAMPLE0KEY0ID00000000000", KeySecret: "0123456789abcdef0123456789abcdef", OwnerEmail: "owner@example.test"}
+
+func open(ctx context.Context, url string) (*pg.DB, error) {
+	return pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "idsite", Migrations: []fs.FS{store.Migrations()}})
+}
+
+func migrate(ctx context.Context, url string) error {
+	db, err := open(ctx, url)
+	if err == nil {
+		db.Close()
+	}
+	return err
+}
+
+func newService(t *testing.T, d *peertest.Deployment) (svc *idsite.Service, url string) {
+	t.Helper()
+	url = pgtest.New(t, migrate)
+	db, err := open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	now := func() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
+	return idsite.New(store.New(db), d.Peers(), now, idsite.Config{Title: "Service", Suffix: "example.test"}), url
+}
+
+// complete checks that the deployment holds one tenant with all that belongs to
+// it, and gives the tenant.
+func complete(t *testing.T, svc *idsite.Service, d *peertest.Deployment) id.ID {
+	t.Helper()
+	tenants := d.Tenants()
+	if len(tenants) != 1 {
+		t.Fatalf("there are %d tenants, want 1", len(tenants))
+	}
+	made := tenants[0]
+	if made.Directory.Name != "Service Administrators" || made.Owner.Email != in.OwnerEmail {
+		t.Errorf("the tenant has %+v", made)
+	}
+	applications := d.Applications(made.Tenant.ID)
+	if applications.ConsoleName != "Service" || applications.Administrators != made.Directory.ID {
+		t.Errorf("the applications are %+v", applications)
+	}
+	ids := map[id.ID]bool{}
+	for _, v := range []id.ID{
+		made.Tenant.ID, made.Directory.ID, made.Owner.ID, applications.Console, applications.ConsoleMapping,
+		applications.Application, applications.ApplicationMapping, applications.Directory,
+	} {
+		ids[v] = true
+	}
+	if len(ids) != 8 || ids[id.ID{}] {
+		t.Errorf("the ids are not all different: %v", ids)
+	}
+	if key := d.Keys()[in.KeyID]; len(d.Keys()) != 1 || key.Tenant != made.Tenant.ID || key.Account != made.Owner.ID || key.Secret != in.KeySecret {
+		t.Errorf("the API keys are %v", d.Keys())
+	}
+	page, err := svc.ListSites(t.Context(), made.Tenant.ID, made.Tenant.ID, list.First())
+	if err != nil || page.Size != 1 || page.Items[0].DomainName != made.Tenant.Key+".id.example.test" {
+		t.Errorf("the sites are %+v, %v", page, err)
+	}
+	return made.Tenant.ID
+}
+
+func TestASignUpIsTheSameHoweverOftenItIsAsked(t *testing.T) {
+	d := peertest.New()
+	svc, _ := newService(t, d)
+	var first id.ID
+	for range 3 {
+		tenant, err := svc.SignUp(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if complete(t, svc, d); first.IsZero() {
+			first = tenant.ID
+		}
+		if tenant.ID != first {
+			t.Errorf("the tenant is %s and was %s", tenant.ID, first)
+		}
+	}
+	other := in
+	other.KeyID = "another"
+	if tenant, err := svc.SignUp(t.Context(), other); err != nil || tenant.ID == first || len(d.Tenants()) != 2 {
+		t.Errorf("another key gives the tenant %s, %v", tenant.ID, err)
+	}
+}
+
+func TestASignUpGoesOnWhereItBrokeOff(t *testing.T) {
+	for step := 1; step <= 3; step++ {
+		t.Run(fmt.Sprintf("at call %d", step), func(t *testing.T) {
+			d := peertest.New()
+			svc, _ := newService(t, d)
+			d.Fail(func(call int) error {
+				if call == step {
+					return apierr.Unavailable
+				}
+				return nil
+			})
+			if _, err := svc.SignUp(t.Context(), in); !errors.Is(err, apierr.Unavailable) {
+				t.Fatalf("the sign-up ends with %v", err)
+			}
+			if step < 3 && len(d.Keys()) != 0 {
+				t.Error("there is a key to half a tenant")
+			}
+			if _, err := svc.SignUp(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			complete(t, svc, d)
+		})
+	}
+	t.Run("at its own database", func(t *testing.T) {
+		d := peertest.New()
+		svc, url := newService(t, d)
+		end := pgtest.Outage(t, url)
+		if _, err := svc.SignUp(t.Context(), in); !errors.Is(err, apierr.Unavailable) {
+			t.Errorf("the sign-up ends with %v", err)
+		}
+		end()
+		if len(d.Keys()) != 0 {
+			t.Error("there is a key to half a tenant")
+		}
+		if _, err := svc.SignUp(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		complete(t, svc, d)
+	})
+}
+
+func TestReplicasMakeOneTenant(t *testing.T) {
+	d := peertest.New()
+	svc, _ := newService(t, d)
+	var replicas sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		replicas.Go(func() { _, errs[i] = svc.SignUp(t.Context(), in) })
+	}
+	replicas.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	complete(t, svc, d)
+}
+
+func TestATenantKeyThatIsTakenIsPassedOver(t *testing.T) {
+	d := peertest.New()
+	svc, _ := newService(t, d)
+	first, err := svc.SignUp(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d = peertest.New()
+	d.Take(first.Key)
+	svc, _ = newService(t, d)
+	second, err := svc.SignUp(t.Context(), in)
+	if err != nil || second.Key == first.Key || second.ID != first.ID {
+		t.Errorf("the tenant is %+v, %v; was %+v", second, err, first)
+	}
+	complete(t, svc, d)
+	if again, err := svc.SignUp(t.Context(), in); err != nil || again.Key != second.Key {
+		t.Errorf("the tenant is %+v, %v", again, err)
+	}
+}
+
+func TestTheFirstTenantWaitsForTheOtherServices(t *testing.T) {
+	d := peertest.New()
+	svc, _ := newService(t, d)
+	d.Fail(func(call int) error {
+		if call <= 3 {
+			return apierr.Unavailable
+		}
+		return nil
+	})
+	if err := svc.Ensure(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	complete(t, svc, d)
+
+	d.Fail(func(int) error { return apierr.Unavailable })
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := svc.Ensure(ctx, in); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without them it ends with %v", err)
+	}
+}
+
+func TestARefusedConfigurationIsTold(t *testing.T) {
+	d := peertest.New()
+	svc, _ := newService(t, d)
+	if err := svc.Ensure(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	other := in
+	other.KeySecret = "another secret of at least 32 characters"
+	err := svc.Ensure(t.Context(), other)
+	if err == nil || !strings.Contains(err.Error(), "DOORWARD_BOOTSTRAP_KEY_SECRET") || strings.Contains(err.Error(), "another secret of") {
+		t.Errorf("another secret ends with %v", err)
+	}
+	d.Fail(func(int) error { return apierr.Format.Because("email is not an email address") })
+	if err := svc.Ensure(t.Context(), in); err == nil || !strings.Contains(err.Error(), "DOORWARD_BOOTSTRAP_OWNER_EMAIL") {
+		t.Errorf("a refused email ends with %v", err)
+	}
+}
+
+func TestTenantKeysAreTwoWords(t *testing.T) {
+	form := regexp.MustCompile(`^[a-z]{2,}-[a-z]{2,}$`)
+	seen := map[string]bool{}
+	d := peertest.New()
+	svc, _ := newService(t, d)
+	const tenants = 50
+	for i := range tenants {
+		each := in
+		each.KeyID = fmt.Sprintf("key-%d", i)
+		tenant, err := svc.SignUp(t.Context(), each)
+		if err != nil || !form.MatchString(tenant.Key) || len(tenant.Key) > 63 {
+			t.Fatalf("the tenant key is %q, %v", tenant.Key, err)
+		}
+		seen[tenant.Key] = true
+	}
+	if len(seen) != tenants {
+		t.Errorf("%d tenants have %d keys", tenants, len(seen))
+	}
+}

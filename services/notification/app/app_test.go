@@ -1,0 +1,313 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kfake"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/telemetry"
+	"github.com/doorward/doorward/services/notification/app"
+	"github.com/doorward/doorward/services/notification/mailtest"
+)
+
+// process is set where the test binary plays the service's process.
+const process = "NOTIFICATION_PROCESS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(process) != "" {
+		run.Main("notification", "as the tests start it", app.FromEnv, app.Run)
+	}
+	pgtest.Main(m)
+}
+
+const secret = secure.Secret("0123456789abcdef0123456789abcdef")
+
+// world is all that the service needs around it: PostgreSQL, Kafka, a mail
+// server, and a directory service that emits events and answers questions.
+type world struct {
+	t      *testing.T
+	mail   *mailtest.Server
+	env    []string
+	outbox *events.Outbox
+	kafka  *kafka.Writer
+	ring   *secure.Keyring
+	tenant id.ID
+}
+
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, mail: mailtest.Start(t, "", mailtest.Behaviour{}), tenant: id.New(now())}
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.AllowAutoTopicCreation())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	url, master := pgtest.New(t, nil), secure.NewMasterKey("test")
+	if w.ring, err = secure.ParseKeyring(master); err != nil {
+		t.Fatal(err)
+	}
+	cfg := events.Config{Brokers: broker.ListenAddrs(), Partitions: 2}
+	w.kafka = &kafka.Writer{Addr: kafka.TCP(cfg.Brokers...), Topic: events.Topic("directory"), Balancer: kafka.Murmur2Balancer{}, RequiredAcks: kafka.RequireAll, BatchTimeout: time.Millisecond}
+	t.Cleanup(func() { _ = w.kafka.Close() })
+
+	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	w.outbox = events.NewOutbox(db, "directory", now)
+	ctx, cancel := context.WithCancel(context.Background())
+	relayed := make(chan error)
+	go func() { relayed <- w.outbox.Relay(cfg)(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-relayed
+	})
+	w.env = []string{
+		"DATABASE_URL=" + url, "KAFKA_BROKERS=" + strings.Join(cfg.Brokers, ","), "DOORWARD_KAFKA_PARTITIONS=2",
+		"DOORWARD_MASTER_KEY=" + master.Reveal(), "DOORWARD_INTERNAL_SECRET=" + secret.Reveal(),
+		"DOORWARD_BASE_URL=https://localhost:8443/v1", "DOORWARD_LISTEN=127.0.0.1:0", "DOORWARD_OPS_LISTEN=127.0.0.1:0",
+		"DOORWARD_DIRECTORY_URL=http://" + w.directory(), "DOORWARD_APPLICATION_URL=http://127.0.0.1:1",
+		"DOORWARD_SMTP_URL=smtp://" + w.mail.Address, "DOORWARD_LOG_LEVEL=error",
+	}
+	return w
+}
+
+// peer answers as the directory service does, in process and over HTTP.
+type peer struct{ directoryapi.API }
+
+func (peer) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
+	return directoryapi.Mail{
+		Template: directoryapi.EmailTemplate{Workflow: in.Workflow, Subject: string(in.Workflow), MimeType: "text/plain", TextBody: "$!{url}"},
+		Account:  directoryapi.Account{ID: in.Account, Email: address(in.Account)},
+	}, nil
+}
+
+func address(account id.ID) string { return account.String() + "@example.test" }
+
+// directory serves the peer and gives its address.
+func (w *world) directory() string {
+	server := rest.New(rest.Config{Service: "directory", Base: "https://localhost:8443/v1", Signer: caller.NewSigner(secret, now)})
+	directoryapi.Serve(server, peer{})
+	return listen(w.t, server.Listener, server.Shutdown)
+}
+
+// open starts the service in this process.
+func (w *world) open(exporter *tracetest.InMemoryExporter) *app.App {
+	w.t.Helper()
+	source := env.New(w.env)
+	var cfg run.Config
+	source.Load(&cfg)
+	own := app.FromEnv(source)
+	if err := source.Err(); err != nil {
+		w.t.Fatal(err)
+	}
+	p, err := run.New(w.t.Context(), "notification", cfg, io.Discard)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if exporter != nil {
+		p.Telemetry.Trace(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
+	}
+	a, err := app.Open(w.t.Context(), p, own, app.Peers{Directory: peer{}, Application: struct{ applicationapi.API }{}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	return a
+}
+
+// start starts the service as a process of its own.
+func (w *world) start() *exec.Cmd {
+	w.t.Helper()
+	command := exec.Command(os.Args[0])
+	command.Env = append(w.env, process+"=1")
+	command.Stderr = os.Stderr
+	if err := command.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	return command
+}
+
+// register emits the event of a registration, with its token.
+func (w *world) register(ctx context.Context) (account id.ID, token secure.Secret) {
+	w.t.Helper()
+	account, token = id.New(now()), secure.Token(22)
+	err := w.outbox.InTx(ctx, func(tx *events.Tx) error {
+		return tx.Emit(ctx, events.AccountRegistered{Tenant: w.tenant, Account: account, Token: w.ring.Seal(token, events.MailTokenPurpose(account))})
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return account, token
+}
+
+// publish sends an event past the outbox, under the given event id.
+func (w *world) publish(event id.ID, fact events.Event) {
+	w.t.Helper()
+	data, _ := json.Marshal(fact)
+	tenant, subject := fact.About()
+	kind := map[bool]string{true: "AccountVerified", false: "AccountRegistered"}
+	_, verified := fact.(events.AccountVerified)
+	body, _ := json.Marshal(events.Envelope{ID: event, Type: kind[verified], Tenant: tenant, Subject: subject, At: now(), Data: data})
+	if err := w.kafka.WriteMessages(w.t.Context(), kafka.Message{Key: []byte(subject.String()), Value: body}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestAnEventBecomesAMailInOneTrace(t *testing.T) {
+	w, exporter := newWorld(t), tracetest.NewInMemoryExporter()
+	w.open(exporter)
+	ctx, root := telemetry.Tracer().Start(t.Context(), "register")
+	account, token := w.register(ctx)
+	root.End()
+
+	m := w.mail.Await(t, 1)[0]
+	if m.To != address(account) || m.Subject != "verification" || m.From != "no-reply@localhost" || m.FromName != "Service" {
+		t.Errorf("the mail is %+v", m)
+	}
+	if want := "https://localhost:8443/emailVerificationTokens?sptoken=" + token.Reveal(); strings.TrimSpace(m.Text) != want {
+		t.Errorf("the mail leads to %s, want %s", m.Text, want)
+	}
+
+	want := []string{"send mail", "consume AccountRegistered", "register"}
+	var path []string
+	await(t, "the span of the mail", func() bool {
+		spans := map[string]tracetest.SpanStub{}
+		for _, span := range exporter.GetSpans() {
+			spans[span.SpanContext.SpanID().String()] = span
+		}
+		for _, span := range spans {
+			if span.Name != "send mail" {
+				continue
+			}
+			for path = nil; span.Name != ""; span = spans[span.Parent.SpanID().String()] {
+				path = append(path, span.Name)
+			}
+			return strings.Join(path, " < ") == strings.Join(want, " < ")
+		}
+		return false
+	})
+}
+
+func TestAnEventThatComesTwiceBecomesOneMail(t *testing.T) {
+	w := newWorld(t)
+	w.open(nil)
+	w.register(t.Context()) // makes the topic
+	w.mail.Await(t, 1)
+	account, event := id.New(now()), id.New(now())
+	registered := events.AccountRegistered{Tenant: w.tenant, Account: account, Token: w.ring.Seal("t0ken", events.MailTokenPurpose(account))}
+	for range 3 {
+		w.publish(event, registered)
+	}
+	// What comes afterwards on the same partition shows that all three were read.
+	w.publish(id.New(now()), events.AccountVerified{Tenant: w.tenant, Account: account})
+	subjects := map[string]int{}
+	for _, m := range w.mail.Await(t, 4)[1:] {
+		subjects[m.Subject]++
+	}
+	if len(subjects) != 3 || subjects["verification"] != 1 || subjects["verificationSuccess"] != 1 || subjects["welcome"] != 1 {
+		t.Errorf("the mails are %v", subjects)
+	}
+}
+
+func TestAKilledProcessRepeatsAtMostTheMailInItsHands(t *testing.T) {
+	w := newWorld(t)
+	w.env = append(w.env, "DOORWARD_MAIL_TIMEOUT=1s", "DOORWARD_MAIL_SENDERS=1")
+	killed := make(chan struct{})
+	first := w.start()
+	w.mail.Behave(func(b *mailtest.Behaviour) {
+		b.Data = func(mailtest.Message) error {
+			w.mail.Behave(func(b *mailtest.Behaviour) { b.Data = nil })
+			_ = first.Process.Signal(syscall.SIGKILL)
+			_, _ = first.Process.Wait()
+			close(killed)
+			return nil // to nobody
+		}
+	})
+	const mails = 5
+	for range mails {
+		w.register(t.Context())
+	}
+	<-killed
+	w.start()
+	count, total := map[string]int{}, 0
+	for _, m := range w.mail.Await(t, mails+1) {
+		count[m.To+" "+m.ID]++
+		total++
+	}
+	if len(count) != mails || total != mails+1 {
+		t.Errorf("%d mails came of %d deliveries: %v", total, len(count), count)
+	}
+}
+
+func TestTheServiceAnswersTheGatewayAlone(t *testing.T) {
+	w := newWorld(t)
+	a := w.open(nil)
+	for signed, want := range map[string]int{"": http.StatusForbidden, caller.NewSigner(secret, now).Sign(caller.Caller{Tenant: w.tenant}): http.StatusNotFound} {
+		request := httptest.NewRequest(http.MethodGet, "/v1/smtpServers", nil)
+		if signed != "" {
+			request.Header.Set(caller.Header, signed)
+		}
+		answer, err := a.HTTP.Test(request)
+		if err != nil || answer.StatusCode != want {
+			t.Errorf("the answer is %v, %v; want %d", answer, err, want)
+		}
+	}
+}
+
+func TestAHalfConfigurationIsRefused(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct{ variable, says string }{
+		{"DOORWARD_SMTP_URL=smtp://jo:geheim@localhost", "DOORWARD_SMTP_URL is not of the form"},
+		{"DOORWARD_SMTP_URL=", "DOORWARD_SMTP_URL is missing"},
+		{"DOORWARD_MAIL_FROM=nobody", "DOORWARD_MAIL_FROM must be an email address"},
+		{"DOORWARD_MAIL_FROM=Jo <jo@example.test>", "DOORWARD_MAIL_FROM must be an email address"},
+		{"DOORWARD_MAIL_TIMEOUT=0s", "DOORWARD_MAIL_TIMEOUT must be longer"},
+		{"DOORWARD_MASTER_KEY=k1:short", "DOORWARD_MASTER_KEY: the master key"},
+		{"DOORWARD_DIRECTORY_URL=localhost", "DOORWARD_DIRECTORY_URL: the address"},
+		{"DOORWARD_MAIL_FORM=a@b.c", "DOORWARD_MAIL_FORM is not a variable of this process"},
+	} {
+		command := exec.Command(os.Args[0])
+		command.Env = append(append([]string{}, w.env...), process+"=1", c.variable)
+		out, err := command.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.says) || strings.Contains(string(out), "geheim") {
+			t.Errorf("with %s the process ends with %v and says:\n%s", c.variable, err, out)
+		}
+	}
+}

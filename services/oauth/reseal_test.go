@@ -1,0 +1,43 @@
+package oauth_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+)
+
+func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
+	d := oauthtest.Open(t)
+	next := secure.NewMasterKey("k2")
+	good := func(master secure.Secret) error {
+		_, err := d.Under(t, master).Authenticate(t.Context(), oauthapi.Authenticate{ID: d.Key, Secret: d.Secret})
+		return err
+	}
+	if good(next) == nil {
+		t.Fatal("the secret opens under a master key that it was not sealed under")
+	}
+	both := next + "," + d.Master
+	if err := good(both); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Under(t, both).Reseal(ctx) }()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	for good(next) != nil {
+		select {
+		case <-deadline.C:
+			t.Fatal("the secret was not sealed again")
+		default:
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}
