@@ -30,8 +30,7 @@ const (
 // admit bounds what the server reads and for how long.
 func (g *Gateway) admit(server *fasthttp.Server) {
 	server.ReadTimeout, server.WriteTimeout = headerTime, answerTime
-	server.DisablePreParseMultipartForm = true // else it writes files
-	server.SecureErrorLogMessage = true        // else errors quote headers
+	server.SecureErrorLogMessage = true // else errors quote headers
 	server.CloseOnShutdown = true
 	known := g.HTTP.Config().RequestMethods
 	server.HeaderReceived = func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {

@@ -98,7 +98,6 @@ func (g *Gateway) forward(x *exchange) error {
 	if err := g.send(x.ctx, x.route, x.method, x.target, x.signed, request, response); err != nil {
 		return err
 	}
-	response.Header.ResetConnectionClose()
 	for _, name := range hopByHop {
 		response.Header.Del(name)
 	}

@@ -121,7 +121,7 @@ func FuzzPath(f *testing.F) {
 func FuzzReport(f *testing.F) {
 	l := NewLimits()
 	f.Add(l.report())
-	l.enter(tenantSubject(tenant), 1)
+	l.enter(f.Context(), tenantSubject(tenant), 1)
 	f.Add(l.report())
 	f.Add([]byte("short"))
 	f.Fuzz(func(t *testing.T, text []byte) {

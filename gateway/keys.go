@@ -71,7 +71,7 @@ func (k *keys) authenticate(ctx context.Context, cred credential, from netip.Add
 			return k.ask(ctx, in, cred.digest)
 		}
 		who := addressSubject(aGuesser, from)
-		if !k.limits.enter(who, k.limit) {
+		if !k.limits.enter(ctx, who, k.limit) {
 			return caller.Caller{}, tooMany
 		}
 		result, err := k.ask(ctx, in, cred.digest)
@@ -110,7 +110,6 @@ func (k *keys) ask(ctx context.Context, in oauthapi.Authenticate, digest [sha256
 	key, err := k.api.Authenticate(ctx, in)
 	if errors.Is(err, apierr.Unauthorized) {
 		k.bad.Add(digest, asked.Add(keyLife))
-		k.forget(in.ID, digest)
 		return caller.Caller{}, apierr.Unauthorized
 	}
 	if err != nil {
@@ -119,11 +118,4 @@ func (k *keys) ask(ctx context.Context, in oauthapi.Authenticate, digest [sha256
 	who := caller.Caller{Tenant: key.TenantID, Key: key.ID, Account: key.AccountID}
 	k.good.Add(in.ID, goodKey{digest, who, asked.Add(keyLife)})
 	return who, nil
-}
-
-// forget drops a credential that has been right until now.
-func (k *keys) forget(id string, digest [sha256.Size]byte) {
-	if known, ok := k.good.Peek(id); ok && known.digest == digest {
-		k.good.Remove(id)
-	}
 }

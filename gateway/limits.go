@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"crypto/rand"
 	"net/netip"
 	"sync"
@@ -44,11 +45,12 @@ type Limits struct {
 	here      map[subject]int
 	elsewhere atomic.Pointer[map[subject]int] // replaced whole, never changed
 	shared    atomic.Bool
+	news      chan context.Context // the first request of a subject, to be told at once
 }
 
 // NewLimits makes limits that count this process alone.
 func NewLimits() *Limits {
-	l := &Limits{here: map[subject]int{}}
+	l := &Limits{here: map[subject]int{}, news: make(chan context.Context, 1)}
 	_, _ = rand.Read(l.self[:])
 	l.elsewhere.Store(&map[subject]int{})
 	return l
@@ -56,7 +58,7 @@ func NewLimits() *Limits {
 
 // enter counts a request in, unless most are in flight already. Each that
 // enters must leave.
-func (l *Limits) enter(who subject, most int) bool {
+func (l *Limits) enter(ctx context.Context, who subject, most int) bool {
 	others := (*l.elsewhere.Load())[who]
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,6 +67,13 @@ func (l *Limits) enter(who subject, most int) bool {
 		return false
 	}
 	l.here[who] = now + 1
+	if now == 0 {
+		select {
+		case <-l.news: // this is newer
+		default:
+		}
+		l.news <- ctx // never blocks: mu is held, and the place was made free
+	}
 	return true
 }
 

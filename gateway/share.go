@@ -10,8 +10,10 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/telemetry"
 )
 
 const (
@@ -78,18 +80,25 @@ func (l *Limits) Share(ctx context.Context, redis kv.Client) error {
 	}
 }
 
-// tell publishes the counts of this gateway. It publishes none too: hearing
-// itself is how a gateway knows that it is heard.
+// tell publishes the counts of this gateway every tellEvery, and once in
+// between when a subject gets its first request, in the trace of that request.
+// It publishes none too: hearing itself is how a gateway knows that it is heard.
 func (l *Limits) tell(ctx context.Context, redis kv.Client, failure *atomic.Pointer[error]) {
 	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()
+	quiet, news := telemetry.Quiet(ctx), l.news
 	for {
+		cause := quiet
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			news = l.news
+		case request := <-news:
+			cause = trace.ContextWithSpan(ctx, trace.SpanFromContext(request))
+			news = nil // until the next tick
 		}
-		if err := redis.Publish(ctx, channel, l.report()).Err(); err != nil {
+		if err := redis.Publish(cause, channel, l.report()).Err(); err != nil {
 			failure.Store(&err)
 		}
 	}

@@ -64,7 +64,7 @@ func (g *Gateway) limit(x *exchange) error {
 	if x.caller.Tenant.IsZero() {
 		who, most, reason = addressSubject(anAddress, x.address), g.cfg.AddressLimit, "address_limit"
 	}
-	if !g.Limits.enter(who, most) {
+	if !g.Limits.enter(x.UserContext(), who, most) {
 		return g.refused.as(reason, tooMany)
 	}
 	x.leave, x.counted = who, true

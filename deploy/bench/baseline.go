@@ -184,6 +184,7 @@ func (b *baseline) hash(c *fiber.Ctx) error {
 			}
 			mu.Lock()
 			defer mu.Unlock()
+			result.Count += done
 			result.PerSecond += float64(done) / time.Since(began).Seconds()
 		})
 	}
@@ -195,6 +196,7 @@ func (b *baseline) hash(c *fiber.Ctx) error {
 }
 
 type hashRate struct {
+	Count     int     `json:"count"`
 	PerSecond float64 `json:"perSecond"`
 }
 

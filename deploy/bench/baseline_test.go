@@ -44,15 +44,15 @@ func TestTheBaselineIsMeasuredAndEndsWithItsInput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.done() == 0 || o.failed() > 0 {
+		if o.done() == 0 || len(o.failures) > 0 {
 			t.Errorf("%s: %d answers, failures %v: %v", subject.name, o.done(), o.failures, o.example)
 		}
 		if shares := o.usage.shares(); runtime.GOOS == "linux" && shares.Generator == 0 {
 			t.Errorf("%s: the generator used no processor: %+v", subject.name, shares)
 		}
 	}
-	if rate, err := y.hashes(100 * time.Millisecond); err != nil || rate <= 0 {
-		t.Errorf("%g hashes a second: %v", rate, err)
+	if rate, _, err := y.hashes(100 * time.Millisecond); err != nil || rate.Count == 0 || rate.PerSecond <= 0 {
+		t.Errorf("%+v: %v", rate, err)
 	}
 	if _, _, err := memory(y.meter.pid); runtime.GOOS == "linux" && err != nil {
 		t.Error(err)

@@ -52,6 +52,9 @@ func run(ctx context.Context, o Options) (report *Report, err error) {
 			return nil, err
 		}
 	}
+	if d.standalone != nil && report.refused() {
+		d.standalone.Logs(os.Stderr) // the reason may stand there, and nowhere else once the folder is gone
+	}
 	report.Took = time.Since(began).Seconds()
 	return report, nil
 }
@@ -66,7 +69,7 @@ func compare(ctx context.Context, o Options, dir string, d *deployment, wanted [
 	if d.standalone == nil {
 		defer func() { err = errors.Join(err, s.remove(context.WithoutCancel(ctx))) }()
 	}
-	if err := s.fill(ctx, o.Accounts, tell); err != nil {
+	if err := s.fill(ctx, o.Accounts, o.Tokens, tell); err != nil {
 		return fmt.Errorf("seed accounts: %w", err)
 	}
 	folder := filepath.Join(dir, "baseline")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,14 @@ type outcome struct {
 
 // rate is in operations a second.
 func (o outcome) rate() float64 { return float64(o.done()) / o.took.Seconds() }
+
+// useless is an error when everything failed: to go on would measure nothing.
+func (o outcome) useless(name string) error {
+	if o.done() > 0 || o.example == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: not one operation succeeded (%s), for example: %w", name, failures(o.failures), o.example)
+}
 
 // closed puts load on the subject with a number of connections of which each
 // sends as soon as it was answered. An operation counts when it ends within

@@ -25,6 +25,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the clean-up
 	err := start(ctx, os.Args[1:])
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -33,6 +33,10 @@ type Options struct {
 	Only        []string      `json:"only"`
 	Short       bool          `json:"short"`
 
+	// Tokens is how many accounts are logged in before the measurement. Each
+	// login costs a password hash, and more of them would prove nothing.
+	Tokens int `json:"tokens"`
+
 	KeyFile string `json:"-"`
 	JSON    string `json:"-"`
 }
@@ -43,10 +47,10 @@ func readOptions(args []string, out io.Writer) (Options, error) {
 	var only string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.IntVar(&o.Accounts, "accounts", 2000, "accounts to seed before the measurement (-short: 150)")
+	flags.IntVar(&o.Accounts, "accounts", 2000, "accounts to seed before the measurement (-short: 100)")
 	flags.IntVar(&o.Connections, "connections", 16, fmt.Sprintf("connections of the load generator, 1 to %d", maxConnections))
-	flags.DurationVar(&o.Duration, "duration", 2*time.Second, "length of one run (-short: 800ms)")
-	flags.IntVar(&o.Rounds, "rounds", 5, "how often every run is repeated, in turns (-short: 3)")
+	flags.DurationVar(&o.Duration, "duration", time.Second, "length of one run (-short: 800ms)")
+	flags.IntVar(&o.Rounds, "rounds", 9, "how often every run is repeated, in turns (-short: 3)")
 	flags.StringVar(&o.Loop, "loop", "both", "closed: send when answered; open: send at a fixed rate; both")
 	flags.Float64Var(&o.Rate, "rate", 0, "operations a second of the open loop; 0: half of what the closed loop reached")
 	flags.StringVar(&only, "only", "", "measure only these, separated by commas: "+strings.Join(choices(), ", "))
@@ -59,7 +63,9 @@ func readOptions(args []string, out io.Writer) (Options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q; -h lists the flags", flags.Arg(0))
 	}
+	o.Tokens = 200
 	if o.Short {
+		o.Tokens = 24
 		given := map[string]bool{}
 		flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 		shorten := func(name string, change func()) {
@@ -67,13 +73,17 @@ func readOptions(args []string, out io.Writer) (Options, error) {
 				change()
 			}
 		}
-		shorten("accounts", func() { o.Accounts = 150 })
+		shorten("accounts", func() { o.Accounts = 100 })
 		shorten("duration", func() { o.Duration = 800 * time.Millisecond })
 		shorten("rounds", func() { o.Rounds = 3 })
 	}
+	o.Tokens = min(o.Tokens, o.Accounts)
 	o.Only = choices()
 	if only != "" {
 		o.Only = strings.Split(only, ",")
+	}
+	if !o.wants("validate") && !o.wants("refresh") {
+		o.Tokens = 0
 	}
 	return o, o.check()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,32 +85,45 @@ func (r *Report) printStandalone(out io.Writer) {
 func mebibytes(bytes int64) string { return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20)) }
 
 func (r *Report) printClosed(out io.Writer) {
-	fmt.Fprintf(out, "\nClosed loop: as many operations as %d connections can do. The ratios are rates over those of the\nbaselines in the same round, the median of the rounds with the lowest and the highest.\n\n", r.Options.Connections)
+	fmt.Fprintf(out, "\nClosed loop: what %d connections can do that send as soon as they were answered. A ratio is that of the\nrates in the same round: the median of the rounds, and the lowest and the highest.\n\n", r.Options.Connections)
 	t := columns(out)
-	row(t, "", "a second", "over bare", "over row", "over hash", "p50 ms", "p90", "p99", "max", "CPU/op", "failed")
+	row(t, "", "a second", "over bare", "over row", "over hash", "CPU/op", "over row", "over hash", "failed")
 	for _, b := range r.Baselines {
-		row(t, append([]string{"bare " + map[string]string{bareName: "handler", rowName: "handler + one SELECT"}[b.Name], number(b.PerSecond), "", "", ""}, b.cells()...)...)
+		row(t, baselineTitles[b.Name], number(b.PerSecond), "", "", "", b.cost(), "", "", failures(b.Failures))
 	}
-	row(t, "bare password hash", number(r.HashPerSecond), "", "", "", "", "", "", "", "", "")
 	for _, c := range r.Closed {
-		row(t, append([]string{c.Name, number(c.PerSecond), c.OverBare.String(), c.OverRow.String(), c.OverHash.String()}, c.cells()...)...)
+		row(t, c.Name, number(c.PerSecond), c.OverBare.String(), c.OverRow.String(), c.OverHash.String(),
+			c.cost(), known(c.CostOverRow), known(c.CostOverHash), failures(c.Failures))
 	}
 	_ = t.Flush()
 
-	fmt.Fprint(out, "\nWhere the processors' time went, in percent of all there was:\n\n")
+	fmt.Fprint(out, "\nTheir latencies in ms, and where the processors' time went, in percent of all there was:\n\n")
 	t = columns(out)
 	defer t.Flush()
-	row(t, "", "generator", "server", "its PostgreSQL", "others")
-	share := func(f Figures) {
-		row(t, f.Name, percent(f.Shares.Generator), percent(f.Shares.Server), percent(f.Shares.Database), percent(f.Shares.Others))
+	row(t, "", "p50", "p90", "p99", "max", "generator", "server", "its PostgreSQL", "others")
+	both := func(title string, f Figures) {
+		l, s := f.Latency, f.Shares
+		cells := []string{"", "", "", ""}
+		if l != (Percentiles{}) {
+			cells = []string{millis(l.P50), millis(l.P90), millis(l.P99), millis(l.Max)}
+		}
+		cells = append(cells, percent(s.Generator))
+		if f.CostMicros == 0 { // a process that is not ours to look at
+			cells = append(cells, "-", "-", "-")
+		} else {
+			cells = append(cells, percent(s.Server), percent(s.Database), percent(s.Others))
+		}
+		row(t, append([]string{title}, cells...)...)
 	}
 	for _, b := range r.Baselines {
-		share(b.Figures)
+		both(baselineTitles[b.Name], b)
 	}
 	for _, c := range r.Closed {
-		share(c.Figures)
+		both(c.Name, c.Figures)
 	}
 }
+
+var baselineTitles = map[string]string{bareName: "bare handler", rowName: "row: bare handler, one SELECT", hashName: "hash alone, all cores"}
 
 func (r *Report) printOpen(out io.Writer) {
 	fmt.Fprint(out, "\nOpen loop: a fixed rate over the same connections; latencies in ms from the time at which an operation\nwas meant to be sent. Row: the bare handler with one SELECT, at the same rate, in turns.\n\n")
@@ -136,21 +150,31 @@ func (r *Report) printFailures(out io.Writer) {
 	}
 }
 
-// cells are those that baselines and operations have in common.
-func (f Figures) cells() []string {
-	cost := ""
-	if f.CostMicros > 0 {
-		cost = number(f.CostMicros) + " us"
+// cost is "-" where it is not known.
+func (f Figures) cost() string {
+	switch {
+	case f.CostMicros == 0:
+		return "-"
+	case f.CostMicros >= 1000:
+		return number(f.CostMicros/1000) + " ms"
+	default:
+		return number(f.CostMicros) + " us"
 	}
-	return []string{millis(f.Latency.P50), millis(f.Latency.P90), millis(f.Latency.P99), millis(f.Latency.Max), cost, failures(f.Failures)}
 }
 
-// String is empty where nothing was compared.
+func known(ratio float64) string {
+	if ratio == 0 {
+		return "-"
+	}
+	return number(ratio)
+}
+
+// String is "-" where nothing was compared.
 func (r Ratio) String() string {
 	if r.Median == 0 {
 		return "-"
 	}
-	return number(r.Median) + " (" + number(r.Low) + "-" + number(r.High) + ")"
+	return number(r.Median) + " (" + number(r.Low) + " to " + number(r.High) + ")"
 }
 
 // failures are counts by status, or "0".
@@ -165,18 +189,13 @@ func failures(by map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// number shows three digits, or all before the point.
+// number shows three digits, or all before the point, and no exponent.
 func number(n float64) string {
-	switch {
-	case n >= 100:
-		return strconv.FormatFloat(n, 'f', 0, 64)
-	case n >= 10:
-		return strconv.FormatFloat(n, 'f', 1, 64)
-	case n >= 1:
-		return strconv.FormatFloat(n, 'f', 2, 64)
-	default:
-		return strconv.FormatFloat(n, 'g', 3, 64)
+	if n <= 0 {
+		return "0"
 	}
+	before := int(math.Floor(math.Log10(n))) + 1
+	return strconv.FormatFloat(n, 'f', max(0, 3-before), 64)
 }
 
 func millis(n float64) string  { return strconv.FormatFloat(n, 'f', 2, 64) }

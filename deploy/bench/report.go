@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,11 +34,10 @@ type Report struct {
 	Seeded     int    `json:"accountsSeeded"`
 	Created    int    `json:"accountsCreated"` // by the measurement
 
-	Standalone    *StandaloneFigures `json:"standalone,omitempty"`
-	HashPerSecond float64            `json:"hashesPerSecond,omitempty"`
-	Baselines     []Baseline         `json:"baselines,omitempty"`
-	Closed        []Closed           `json:"closedLoop,omitempty"`
-	Open          []Open             `json:"openLoop,omitempty"`
+	Standalone *StandaloneFigures `json:"standalone,omitempty"`
+	Baselines  []Figures          `json:"baselines,omitempty"`
+	Closed     []Closed           `json:"closedLoop,omitempty"`
+	Open       []Open             `json:"openLoop,omitempty"`
 }
 
 // Figures are those of one subject under a closed loop.
@@ -52,9 +52,6 @@ type Figures struct {
 	Example    string         `json:"failure,omitempty"`
 }
 
-// Baseline is something that operations are compared with.
-type Baseline struct{ Figures }
-
 // Closed is an operation under a closed loop, and its rate over those of the
 // baselines in the same rounds.
 type Closed struct {
@@ -62,6 +59,10 @@ type Closed struct {
 	OverBare Ratio `json:"overBare"`
 	OverRow  Ratio `json:"overRow"`
 	OverHash Ratio `json:"overHash"`
+
+	// The same for the processor time of one operation.
+	CostOverRow  float64 `json:"processorOverRow"`
+	CostOverHash float64 `json:"processorOverHash"`
 }
 
 // Open is an operation at a fixed rate, and the row handler at the same rate.
@@ -114,7 +115,7 @@ func handshake(address string, config *tls.Config) (string, error) {
 
 func figures(s *series) Figures {
 	f := Figures{
-		Name: s.name, PerSecond: median(s.rates), Count: s.tally.done(), CostMicros: float64(s.cost()) / float64(time.Microsecond),
+		Name: s.name, PerSecond: median(s.rates), Count: s.count, CostMicros: float64(s.cost()) / float64(time.Microsecond),
 		Latency: percentiles(s.tally.latencies), Shares: s.usage.shares(), Failures: s.tally.failures,
 	}
 	if s.tally.example != nil {
@@ -125,12 +126,20 @@ func figures(s *series) Figures {
 
 func (r *Report) addClosed(wanted []operation, all map[string]*series) {
 	bare, row, hash := all[bareName], all[rowName], all[hashName]
-	r.HashPerSecond = median(hash.rates)
-	r.Baselines = []Baseline{{figures(bare)}, {figures(row)}}
+	r.Baselines = []Figures{figures(bare), figures(row), figures(hash)}
 	for _, operation := range wanted {
 		s := all[operation.name]
-		r.Closed = append(r.Closed, Closed{Figures: figures(s), OverBare: s.over(bare), OverRow: s.over(row), OverHash: s.over(hash)})
+		r.Closed = append(r.Closed, Closed{Figures: figures(s), OverBare: s.over(bare), OverRow: s.over(row), OverHash: s.over(hash),
+			CostOverRow: quotient(s.cost(), row.cost()), CostOverHash: quotient(s.cost(), hash.cost())})
 	}
+}
+
+// quotient is 0 where one of both is not known.
+func quotient(a, b time.Duration) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
 }
 
 func (r *Report) addOpen(wanted []operation, all map[string]*openSeries) {
@@ -148,9 +157,7 @@ func (r *Report) addOpen(wanted []operation, all map[string]*openSeries) {
 
 // all are the figures of every table.
 func (r *Report) all() (all []Figures) {
-	for _, b := range r.Baselines {
-		all = append(all, b.Figures)
-	}
+	all = append(all, r.Baselines...)
 	for _, c := range r.Closed {
 		all = append(all, c.Figures)
 	}
@@ -168,6 +175,11 @@ func (r *Report) failed() (names []string) {
 		}
 	}
 	return names
+}
+
+// refused tells whether the product failed at anything.
+func (r *Report) refused() bool {
+	return slices.ContainsFunc(r.all(), func(f Figures) bool { return len(f.Failures) > 0 })
 }
 
 // write puts the report into a file.

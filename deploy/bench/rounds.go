@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -17,24 +18,31 @@ const (
 type series struct {
 	name  string
 	rates []float64 // of each round, operations a second
+	count int       // operations that succeeded
 	tally *tally
 	usage usage
 }
 
 func newSeries(name string) *series { return &series{name: name, tally: newTally()} }
 
-func (s *series) add(rate float64, o outcome) {
-	s.rates = append(s.rates, rate)
+func (s *series) add(o outcome) {
+	s.note(o.rate(), o.done(), o.usage)
 	s.tally.add(o.tally)
-	s.usage = s.usage.plus(o.usage)
+}
+
+// note adds a round of which no latencies are known.
+func (s *series) note(rate float64, count int, used usage) {
+	s.rates = append(s.rates, rate)
+	s.count += count
+	s.usage = s.usage.plus(used)
 }
 
 // cost is the processor time of one operation, in the process and its database.
 func (s *series) cost() time.Duration {
-	if s.tally.done() == 0 {
+	if s.count == 0 {
 		return 0
 	}
-	return (s.usage.server + s.usage.children) / time.Duration(s.tally.done())
+	return (s.usage.server + s.usage.children) / time.Duration(s.count)
 }
 
 // Ratio is the median over the rounds of a rate over another of the same round,
@@ -93,20 +101,22 @@ func (c *comparison) closedRounds(ctx context.Context) (map[string]*series, erro
 	all := map[string]*series{}
 	type turn struct {
 		name string
-		run  func() (rate float64, o outcome, err error)
+		run  func(*series) error
 	}
 	closed := func(s subject, m *meter) turn {
-		return turn{s.name, func() (float64, outcome, error) {
+		return turn{s.name, func(all *series) error {
 			o, err := c.load(m).closed(ctx, s)
-			return o.rate(), o, err
+			all.add(o)
+			return errors.Join(err, o.useless(s.name))
 		}}
 	}
 	turns := []turn{
 		closed(c.yardstick.bare(), c.yardstick.meter),
 		closed(c.yardstick.row(), c.yardstick.meter),
-		{hashName, func() (float64, outcome, error) {
-			rate, err := c.yardstick.hashes(c.options.Duration)
-			return rate, outcome{tally: newTally()}, err
+		{hashName, func(all *series) error {
+			rate, used, err := c.yardstick.hashes(c.options.Duration)
+			all.note(rate.PerSecond, rate.Count, used)
+			return err
 		}},
 	}
 	for _, operation := range c.operations {
@@ -119,15 +129,10 @@ func (c *comparison) closedRounds(ctx context.Context) (map[string]*series, erro
 		line := ""
 		for n := range turns {
 			turn := turns[(n+round)%len(turns)]
-			rate, o, err := turn.run()
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
+			if err := errors.Join(turn.run(all[turn.name]), ctx.Err()); err != nil {
 				return nil, err
 			}
-			all[turn.name].add(rate, o)
-			line += "  " + turn.name + " " + number(rate)
+			line += "  " + turn.name + " " + number(all[turn.name].rates[round])
 		}
 		c.tell("closed loop, round %d of %d:%s", round+1, c.options.Rounds, line)
 	}
@@ -182,8 +187,11 @@ func (c *comparison) openRounds(ctx context.Context, closed map[string]*series) 
 			if err != nil {
 				return nil, err
 			}
-			s.row.add(row.rate(), row.outcome)
-			s.subject.add(subject.rate(), subject.outcome)
+			if err := errors.Join(row.useless(rowName), subject.useless(operation.name)); err != nil {
+				return nil, err
+			}
+			s.row.add(row.outcome)
+			s.subject.add(subject.outcome)
 			s.offered += subject.offered
 			s.unsent += subject.unsent
 			s.rowUnsent += row.unsent

@@ -32,11 +32,19 @@ func TestMedian(t *testing.T) {
 	}
 }
 
+func TestNumbersHaveThreeDigits(t *testing.T) {
+	for n, want := range map[float64]string{0: "0", 0.0000617: "0.0000617", 0.2771: "0.277", 1: "1.00", 9.999: "10.00", 31.25: "31.2", 104: "104", 31176.4: "31176"} {
+		if got := number(n); got != want {
+			t.Errorf("%g is shown as %s, want %s", n, got, want)
+		}
+	}
+}
+
 func TestOptions(t *testing.T) {
 	read := func(args ...string) (Options, error) { return readOptions(args, io.Discard) }
 	t.Run("short changes the defaults and not what is given", func(t *testing.T) {
 		o, err := read("-short", "-rounds", "7")
-		if err != nil || o.Rounds != 7 || o.Accounts != 150 || o.Duration != 800*time.Millisecond {
+		if err != nil || o.Rounds != 7 || o.Accounts != 100 || o.Duration != 800*time.Millisecond {
 			t.Errorf("%+v, %v", o, err)
 		}
 	})

@@ -36,10 +36,6 @@ type site struct {
 // hashes busy.
 const seeders = 8
 
-// maxTokens is how many accounts are logged in before the measurement. Each
-// login costs a password hash, and more of them would prove nothing.
-const maxTokens = 200
-
 // openSite makes a site in the deployment of the key. Nothing is in it yet.
 func openSite(ctx context.Context, key e2e.Key) (*site, error) {
 	if err := onLoopback(ctx, key); err != nil {
@@ -81,7 +77,7 @@ func onLoopback(ctx context.Context, key e2e.Key) error {
 }
 
 // fill creates accounts and logs some of them in.
-func (s *site) fill(ctx context.Context, accounts int, tell func(string, ...any)) error {
+func (s *site) fill(ctx context.Context, accounts, tokens int, tell func(string, ...any)) error {
 	s.accounts, s.emails = make([]string, accounts), make([]string, accounts)
 	began := time.Now()
 	err := s.each(ctx, accounts, "seeded %d of %d accounts", tell, func(ctx context.Context, n int) error {
@@ -95,7 +91,6 @@ func (s *site) fill(ctx context.Context, accounts int, tell func(string, ...any)
 	}
 	took := time.Since(began).Seconds()
 	tell("seeded %d accounts in %.1f s, %.0f a second", accounts, took, float64(accounts)/took)
-	tokens := min(accounts, maxTokens)
 	s.access, s.refresh = make([]string, tokens), make([]string, tokens)
 	return s.each(ctx, tokens, "logged in %d of %d accounts", tell, func(ctx context.Context, n int) error {
 		grant := url.Values{"grant_type": {"password"}, "username": {s.emails[n]}, "password": {e2e.Password}}

@@ -50,13 +50,6 @@ func (t *tally) add(other *tally) {
 
 func (t *tally) done() int { return int(t.latencies.TotalCount()) }
 
-func (t *tally) failed() (sum int) {
-	for _, count := range t.failures {
-		sum += count
-	}
-	return sum
-}
-
 // Percentiles are latencies in milliseconds.
 type Percentiles struct {
 	P50 float64 `json:"p50Millis"`
@@ -65,7 +58,11 @@ type Percentiles struct {
 	Max float64 `json:"maxMillis"`
 }
 
+// percentiles of nothing are all zero.
 func percentiles(h *hdrhistogram.Histogram) Percentiles {
+	if h.TotalCount() == 0 {
+		return Percentiles{}
+	}
 	at := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / float64(time.Millisecond) }
 	return Percentiles{P50: at(50), P90: at(90), P99: at(99), Max: float64(h.Max()) / float64(time.Millisecond)}
 }

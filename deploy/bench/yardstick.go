@@ -134,20 +134,27 @@ func (l *plainLine) do(n uint64) error {
 	return l.send(fasthttp.StatusOK)
 }
 
-// hashes lets the baseline verify passwords on all processors for a time and
-// returns how many it verified a second.
-func (y *yardstick) hashes(length time.Duration) (float64, error) {
+// hashes lets the baseline verify passwords on all processors for a time.
+func (y *yardstick) hashes(length time.Duration) (rate hashRate, used usage, err error) {
 	w := newWire(y.Address, y.tls, length+patience)
 	defer w.close()
 	w.request.SetRequestURI("https://" + y.Address + "/hash/" + strconv.FormatInt(length.Milliseconds(), 10))
+	began := time.Now()
+	before, err := y.meter.read()
+	if err != nil {
+		return rate, used, err
+	}
 	if err := w.send(fasthttp.StatusOK); err != nil {
-		return 0, fmt.Errorf("measure the bare password hash: %w", err)
+		return rate, used, fmt.Errorf("measure the bare password hash: %w", err)
 	}
-	var rate hashRate
+	after, err := y.meter.read()
+	if err != nil {
+		return rate, used, err
+	}
 	if err := json.Unmarshal(w.answer.Body(), &rate); err != nil {
-		return 0, fmt.Errorf("measure the bare password hash: %w", err)
+		return rate, used, fmt.Errorf("measure the bare password hash: %w", err)
 	}
-	return rate.PerSecond, nil
+	return rate, usage{after.minus(before), time.Since(began)}, nil
 }
 
 // scattered turns a count into numbers without an order, the same in every run.

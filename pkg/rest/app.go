@@ -47,7 +47,8 @@ func NewFiber(fail fiber.ErrorHandler) *fiber.App {
 		Immutable: true, CaseSensitive: true, StrictRouting: false, UnescapePath: false,
 		ReadBufferSize: 40 << 10, BodyLimit: MaxBody, IdleTimeout: time.Minute, ReadTimeout: time.Minute,
 		DisableStartupMessage: true, ErrorHandler: fail,
-		RequestMethods: []string{fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions},
+		DisablePreParseMultipartForm: true, // else a form with files is written to disk before anybody looks
+		RequestMethods:               []string{fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions},
 	})
 }
 

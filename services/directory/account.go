@@ -53,16 +53,12 @@ func storeIDs(stores []directoryapi.Store) []id.ID {
 	return ids
 }
 
-// mailPurpose is what a mail token of an account is sealed for, in its row and
-// in the event that takes it to the mail.
-func mailPurpose(account id.ID) string { return "mail.token/" + account.String() }
-
 // unsealed fills in the verification token, which the account shows.
 func (s *Service) unsealed(a directoryapi.Account) (directoryapi.Account, error) {
 	if a.VerificationSealed == nil {
 		return a, nil
 	}
-	token, err := s.ring.Open(a.VerificationSealed, mailPurpose(a.ID))
+	token, err := s.ring.Open(a.VerificationSealed, events.MailTokenPurpose(a.ID))
 	a.VerificationToken = token
 	return a, err
 }
@@ -102,7 +98,7 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 		a.Status = directoryapi.Unverified
 		token := secure.Token(22)
 		expires := now.Add(s.cfg.VerificationTTL)
-		verification = &store.Verification{Digest: secure.Digest(token), Sealed: s.ring.Seal(token, mailPurpose(a.ID)), ExpiresAt: &expires}
+		verification = &store.Verification{Digest: secure.Digest(token), Sealed: s.ring.Seal(token, events.MailTokenPurpose(a.ID)), ExpiresAt: &expires}
 		a.VerificationToken, a.VerificationSealed = token, verification.Sealed
 	}
 	err = s.tx(ctx, func(tx *store.Tx) error {

@@ -75,7 +75,7 @@ func (s *Service) signUpTenant(ctx context.Context, seed string, in directoryapi
 			return made, err
 		}
 	}
-	return made, fmt.Errorf("no key is free among %d: %v", keyTries, err) // may pass: not the refusal of one key
+	return made, fmt.Errorf("none of %d keys is free: %s", keyTries, err.Error()) // no refusal of the API key: it may pass
 }
 
 // derived gives the id of a part of the first tenant: a UUID of version 8 (RFC

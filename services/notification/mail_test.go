@@ -124,7 +124,8 @@ func TestHostileTextStaysText(t *testing.T) {
 	l.Template.FromEmailAddress = text("shop@example.test\r\nBcc: eve@evil.example")
 	m := read(t, l)
 
-	if m.Header.Has("Bcc") || strings.Contains(m.Raw[:strings.Index(m.Raw, "\r\n\r\n")], "\r\nBcc") {
+	head, _, _ := strings.Cut(m.Raw, "\r\n\r\n")
+	if m.Header.Has("Bcc") || strings.Contains(head, "\r\nBcc") {
 		t.Errorf("a header was injected:\n%s", m.Raw)
 	}
 	if m.To != "jo@example.test" || m.From != "no-reply@id.example.test" {

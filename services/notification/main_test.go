@@ -32,7 +32,7 @@ var trusted *tls.Config
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "doorward-mail-")
 	if err == nil {
-		trusted, err = mailtest.Trust(dir)
+		trusted, err = mailtest.Trust(dir, time.Now())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -198,29 +198,34 @@ type row struct {
 
 func (o *office) rows() []row {
 	o.t.Helper()
-	rows, err := pg.All[row](o.t.Context(), o.db, `SELECT id, workflow, state, failures, last_error, next_try_at, leased_until IS NOT NULL AS leased,
-		token_sealed IS NOT NULL AS has_token, finished_at FROM deliveries ORDER BY id`)
+	rows, err := o.read()
 	if err != nil {
 		o.t.Fatal(err)
 	}
 	return rows
 }
 
-// await waits until the deliveries are as the test wants them.
+func (o *office) read() ([]row, error) {
+	return pg.All[row](o.t.Context(), o.db, `SELECT id, workflow, state, failures, last_error, next_try_at, leased_until IS NOT NULL AS leased,
+		token_sealed IS NOT NULL AS has_token, finished_at FROM deliveries ORDER BY id`)
+}
+
+// await waits until the deliveries are as the test wants them. A connection that
+// the test cut is none of its business.
 func (o *office) await(what string, is func([]row) bool) []row {
 	o.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	limit := time.After(30 * time.Second)
 	for {
-		rows := o.rows()
-		if is(rows) {
+		rows, err := o.read()
+		if err == nil && is(rows) {
 			return rows
 		}
 		select {
 		case <-tick.C:
 		case <-limit:
-			o.t.Fatalf("the deliveries are not %s: %+v", what, rows)
+			o.t.Fatalf("the deliveries are not %s: %+v, %v", what, rows, err)
 		}
 	}
 }

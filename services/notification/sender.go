@@ -116,9 +116,10 @@ func (s *Service) sender(ctx context.Context, courier *courier) {
 func (s *Service) sendNext(ctx context.Context, courier *courier) (found bool, err error) {
 	now := s.now()
 	var d store.Delivery
-	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
+	quiet := telemetry.Quiet(ctx)
+	err = s.store.Tx(quiet, func(tx *store.Tx) (err error) {
 		// Twice the time that a try may take leaves room for clocks that differ.
-		d, err = tx.LeaseDelivery(ctx, now, now.Add(2*s.cfg.Timeout))
+		d, err = tx.LeaseDelivery(quiet, now, now.Add(2*s.cfg.Timeout))
 		return err
 	})
 	if errors.Is(err, apierr.NotFound) {

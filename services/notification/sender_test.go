@@ -263,7 +263,7 @@ func TestAPanicIsAFailureLikeAnother(t *testing.T) {
 func TestAConnectionThatBreaksAfterTheMailLeavesOneDuplicate(t *testing.T) {
 	var once sync.Once
 	o := newOffice(t, mailtest.Behaviour{Data: func(mailtest.Message) (err error) {
-		once.Do(func() { err = mailtest.Drop })
+		once.Do(func() { err = mailtest.ErrDrop })
 		return err
 	}})
 	s := o.service()
@@ -327,8 +327,8 @@ func TestADatabaseOutageAfterTheMailDoesNotRepeatIt(t *testing.T) {
 		}
 	})
 	s := o.service()
-	o.run(s)
 	o.order(s, 1)
+	o.run(s)
 	<-taken
 	end()
 	o.await("sent", all(store.Sent))
@@ -379,7 +379,7 @@ func TestOldDeliveriesAreDeletedInBatches(t *testing.T) {
 	o.await("sent", all(store.Sent))
 	o.turn(kept)
 	o.order(s, 1)
-	delete := func() (n int64) {
+	deleted := func() (n int64) {
 		if err := s.store.Tx(t.Context(), func(tx *store.Tx) (err error) {
 			n, err = tx.DeleteDeliveries(t.Context(), o.now().Add(-kept), 2)
 			return err
@@ -388,11 +388,11 @@ func TestOldDeliveriesAreDeletedInBatches(t *testing.T) {
 		}
 		return n
 	}
-	if n := delete(); n != 0 {
+	if n := deleted(); n != 0 {
 		t.Errorf("%d deliveries were deleted before their time", n)
 	}
 	o.turn(time.Second)
-	if first, second, third := delete(), delete(), delete(); first != 2 || second != 1 || third != 0 {
+	if first, second, third := deleted(), deleted(), deleted(); first != 2 || second != 1 || third != 0 {
 		t.Errorf("the batches are %d, %d, %d", first, second, third)
 	}
 	o.await("sent", func(rows []row) bool { return len(rows) == 1 && rows[0].State == store.Sent })

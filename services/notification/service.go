@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/notification/store"
 )
 
@@ -69,7 +70,7 @@ func (s *Service) observe() {
 	if _, err = meter.Int64ObservableGauge("doorward_notification_deliveries_waiting",
 		metric.WithDescription("deliveries that are not done"),
 		metric.WithInt64Callback(func(ctx context.Context, o metric.Int64Observer) error {
-			n, err := s.store.Waiting(ctx, countMost)
+			n, err := s.store.Waiting(telemetry.Quiet(ctx), countMost)
 			if err == nil {
 				o.Observe(n)
 			}

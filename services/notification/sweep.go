@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/notification/store"
 )
 
@@ -19,6 +20,7 @@ const (
 
 // Sweep is the worker that deletes old deliveries until ctx ends.
 func (s *Service) Sweep(ctx context.Context) error {
+	ctx = telemetry.Quiet(ctx)
 	for {
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "old deliveries are kept", "error", err.Error())

@@ -13,9 +13,15 @@ import (
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
-// startLimit bounds building and starting everything, on a machine that has
-// nothing in its build cache.
-const startLimit = 10 * time.Minute
+const (
+	// startLimit bounds building and starting everything, on a machine that
+	// has nothing in its build cache.
+	startLimit = 10 * time.Minute
+
+	// mailTimeout is short: a mail that was on its way when its sender was
+	// killed is taken up again after twice this.
+	mailTimeout = 5 * time.Second
+)
 
 // All tests share one deployment and heal what they break.
 var (
@@ -50,7 +56,9 @@ func run(m *testing.M) (status int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	shape, err = harness.StartDistributed(ctx, harness.Config{Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true})
+	shape, err = harness.StartDistributed(ctx, harness.Config{
+		Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true, MailTimeout: mailTimeout,
+	})
 	if err != nil {
 		return 1, err
 	}

@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/doorward/doorward/deploy/e2e"
 )
@@ -36,6 +37,11 @@ type Config struct {
 	// "DOORWARD_LOG_LEVEL=debug".
 	Env []string
 
+	// MailTimeout bounds the work on one mail; zero leaves the product's own
+	// limit. A mail in the hands of a process that is killed is taken up again
+	// after twice this time.
+	MailTimeout time.Duration
+
 	// Own starts PostgreSQL, Redis and Kafka for the distributed shape also
 	// when DATABASE_URL, REDIS_URL or KAFKA_BROKERS name others, because
 	// somebody means to kill them.
@@ -50,6 +56,14 @@ func (c Config) prepare() error {
 		return fmt.Errorf("open the folder of the shape: %w", err)
 	}
 	return nil
+}
+
+// mailEnv is MailTimeout as the process that sends mails reads it.
+func (c Config) mailEnv() []string {
+	if c.MailTimeout == 0 {
+		return nil
+	}
+	return []string{"DOORWARD_MAIL_TIMEOUT=" + c.MailTimeout.String()}
 }
 
 // path is a place below the shape's folder.

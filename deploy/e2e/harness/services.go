@@ -18,6 +18,7 @@ type service struct {
 	peers []string
 	seals bool // keeps secrets, so it is given the key that seals them
 	env   func(*plan) []string
+	mails bool // sends the mails
 }
 
 var services = []service{
@@ -25,7 +26,7 @@ var services = []service{
 	{name: "application", peers: []string{"directory"}},
 	{name: "oauth", peers: []string{"directory", "application"}, seals: true},
 	{name: "mfa"},
-	{name: "notification", peers: []string{"directory", "application"}, seals: true, env: func(p *plan) []string {
+	{name: "notification", peers: []string{"directory", "application"}, seals: true, mails: true, env: func(p *plan) []string {
 		return []string{
 			"DOORWARD_SMTP_URL=smtp://" + p.smtp,
 			"DOORWARD_MAIL_FROM=no-reply@example.test",
@@ -62,6 +63,9 @@ func (d *Distributed) replicas(ctx context.Context, p *plan) ([]func() error, er
 			env = append(env, p.addresses(service.peers...)...)
 			if service.seals {
 				env = append(env, "DOORWARD_MASTER_KEY="+p.Master)
+			}
+			if service.mails {
+				env = append(env, d.config.mailEnv()...)
 			}
 			if service.env != nil {
 				env = append(env, service.env(p)...)

@@ -38,10 +38,11 @@ func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
 	if bin := os.Getenv("DOORWARD_POSTGRES_BIN"); bin != "" {
 		env = append(env, "DOORWARD_POSTGRES_BIN="+bin)
 	}
+	env = append(append(env, config.mailEnv()...), config.Env...)
 	s.daemon = &Daemon{
 		Name:  "standalone",
 		path:  filepath.Join(config.Bin, "doorward"),
-		env:   append(env, config.Env...),
+		env:   env,
 		dir:   config.Dir,
 		log:   config.path("standalone.log"),
 		ready: func(ctx context.Context) error { return answering(ctx, s.KeyFile()) },

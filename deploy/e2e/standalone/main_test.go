@@ -13,11 +13,16 @@ import (
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
-// buildLimit bounds a build that finds nothing in its cache; mailLimit bounds
-// the wait for mails after a crash.
 const (
+	// buildLimit bounds a build that finds nothing in its cache.
 	buildLimit = 10 * time.Minute
-	mailLimit  = 2 * time.Minute
+
+	// mailLimit bounds the wait for mails after a crash.
+	mailLimit = 2 * time.Minute
+
+	// mailTimeout is short: a mail that was on its way when the process was
+	// killed is taken up again after twice this.
+	mailTimeout = 5 * time.Second
 )
 
 // bin holds the binary; folder is where every test puts its processes.
@@ -58,7 +63,7 @@ func run(m *testing.M) (status int, err error) {
 func start(t *testing.T, name string) (*harness.Standalone, *e2e.Client) {
 	t.Helper()
 	dir := filepath.Join(folder, strings.ReplaceAll(t.Name(), "/", "-")+"-"+name)
-	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: dir, Bin: bin})
+	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: dir, Bin: bin, MailTimeout: mailTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,9 +71,11 @@ func start(t *testing.T, name string) (*harness.Standalone, *e2e.Client) {
 		if t.Failed() {
 			shape.Logs(t.Output())
 		}
+		began := time.Now()
 		if err := shape.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
+		t.Logf("%s stopped after %s", name, time.Since(began).Round(time.Millisecond))
 	})
 	return shape, clientOf(t, shape)
 }

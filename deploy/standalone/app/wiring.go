@@ -62,13 +62,17 @@ func (s *standalone) wire(ctx context.Context) error {
 	if err := s.source.Err(); err != nil {
 		return err
 	}
-	front.Serve(p, s.listener)
+	// Clients that connected early are answered once the key works.
 	select {
-	case <-sites.Bootstrapped:
-		return nil
+	case err := <-sites.Bootstrapped:
+		if err != nil {
+			return err
+		}
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	front.Serve(p, s.listener)
+	return nil
 }
 
 // near serves an app in memory and gives the way to it.

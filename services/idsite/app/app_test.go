@@ -75,8 +75,12 @@ func TestTheFirstTenantIsMadeAtTheStart(t *testing.T) {
 	signer := caller.NewSigner(secret, func() time.Time { return time.Now().UTC() })
 	request.Header.Set(caller.Header, signer.Sign(caller.Caller{Tenant: tenants[0].Tenant.ID}))
 	answer, err := a.HTTP.Test(request)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Errorf("the site answers %v, %v", answer, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("the site answers %d", answer.StatusCode)
 	}
 }
 

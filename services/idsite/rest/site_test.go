@@ -92,6 +92,7 @@ func (c client) do(t *testing.T, tenant id.ID, method, path string) (status int,
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = answer.Body.Close() }()
 	body, err = io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)

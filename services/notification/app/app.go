@@ -78,9 +78,11 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.OnClose("notification database", db.Stop)
 	p.Check("notification database", db.Ping)
 
-	svc := notification.New(store.New(db, common.Now), peers, ring, common.Base, common.Now, mails)
+	data := store.New(db, common.Now)
+	svc := notification.New(data, peers, ring, common.Base, common.Now, mails)
 	p.Go("notification sweep", svc.Sweep)
 	p.Go("notification senders", svc.Send)
+	p.Go("notification memory", data.Outbox().Forget)
 	p.Go("notification consumer", events.Consume(cfg.Events, "notification", notification.Sources, svc.Handlers()...))
 
 	return &App{HTTP: rest.New(rest.Config{Service: "notification", Base: common.Base, Signer: common.Signer})}, nil

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"errors"
 	"net"
 	"testing"
 	"time"
@@ -16,8 +17,9 @@ func listen(t testing.TB, serve func(net.Listener) error, stop func() error) str
 	done := make(chan error)
 	go func() { done <- serve(listener) }()
 	t.Cleanup(func() {
-		_ = stop()
-		<-done
+		if err := errors.Join(stop(), <-done); err != nil {
+			t.Error(err)
+		}
 	})
 	return listener.Addr().String()
 }

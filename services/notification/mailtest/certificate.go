@@ -14,15 +14,14 @@ import (
 	"time"
 )
 
-// Trust makes a certificate for a server on loopback that this process trusts.
-// It must come before the process first looks at a certificate: package
+// Trust makes a certificate for a server on loopback that this process trusts,
+// good for an hour around now. It must come before the process first looks at a certificate: package
 // crypto/x509 reads the trusted ones once.
-func Trust(dir string) (*tls.Config, error) {
+func Trust(dir string, now time.Time) (*tls.Config, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},

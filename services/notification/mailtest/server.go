@@ -27,12 +27,12 @@ type Behaviour struct {
 	Implicit       bool         // TLS from the first byte
 	Mail           func() error // answers MAIL FROM
 	Rcpt           func(to string) error
-	// Data answers a message that was taken. Drop breaks the connection instead.
+	// Data answers a message that was taken. ErrDrop breaks the connection instead.
 	Data func(Message) error
 }
 
-// Drop is returned by Data to break the connection without an answer.
-var Drop = errors.New("drop")
+// ErrDrop is returned by Data to break the connection without an answer.
+var ErrDrop = errors.New("drop")
 
 // Answer is a refusal of the server, such as 550 5.1.1. Its text repeats what it
 // refuses, as some servers do.
@@ -221,7 +221,7 @@ func (s *session) Data(r io.Reader) error {
 	if data := s.server.now().Data; data != nil {
 		err = data(m)
 	}
-	if errors.Is(err, Drop) {
+	if errors.Is(err, ErrDrop) {
 		_ = s.conn.Conn().Close()
 	}
 	return err

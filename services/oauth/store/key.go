@@ -69,7 +69,7 @@ func (tx *Tx) InsertKey(ctx context.Context, k Key) error {
 // not begin with mark, which the transaction will seal again. Keys that another
 // replica has locked are left to it.
 func (tx *Tx) LockUnmarked(ctx context.Context, mark []byte, limit int) ([]Key, error) {
-	return pg.All[Key](ctx, tx, `SELECT `+keyColumns+` FROM api_keys k WHERE substring(k.secret_sealed FOR length($1)) <> $1
+	return pg.All[Key](ctx, tx, `SELECT `+keyColumns+` FROM api_keys k WHERE substring(k.secret_sealed FOR length($1::bytea)) <> $1::bytea
 		LIMIT $2 FOR UPDATE SKIP LOCKED`, mark, limit)
 }
 
