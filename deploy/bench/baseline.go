@@ -164,6 +164,7 @@ func (b *baseline) hash(c *fiber.Ctx) error {
 		return fiber.ErrBadRequest
 	}
 	var (
+		ctx     = c.UserContext() // not to be asked for by several at once
 		length  = time.Duration(millis) * time.Millisecond
 		result  hashRate
 		failure error
@@ -174,7 +175,7 @@ func (b *baseline) hash(c *fiber.Ctx) error {
 		workers.Go(func() {
 			began, done := time.Now(), 0
 			for time.Since(began) < length {
-				if _, _, err := b.hashes.Verify(c.UserContext(), b.stored, baselinePassword); err != nil {
+				if _, _, err := b.hashes.Verify(ctx, b.stored, baselinePassword); err != nil {
 					mu.Lock()
 					defer mu.Unlock()
 					failure = err

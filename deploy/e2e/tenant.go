@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -57,19 +58,23 @@ func (c *Client) NewVerificationSite(t testing.TB) Site {
 	return site
 }
 
+// cleanLimit bounds the clean-up of one resource.
+const cleanLimit = 30 * time.Second
+
 // deleteAtEnd cleans up behind the test and minds only whether the resource is
-// gone: a scenario may have deleted it itself.
+// gone: a scenario may have deleted it itself, and where something was killed a
+// call may have to be repeated.
 func (c *Client) deleteAtEnd(t testing.TB, address string) {
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
-		defer cancel()
-		answer, err := c.Do(ctx, Request{Method: http.MethodDelete, URL: address})
+		err := AwaitFor(context.WithoutCancel(t.Context()), cleanLimit, "the clean-up", func(ctx context.Context) error {
+			answer, err := c.Do(ctx, Request{Method: http.MethodDelete, URL: address})
+			if err == nil && answer.Status != http.StatusNoContent && answer.Status != http.StatusNotFound {
+				err = errors.New(answer.String())
+			}
+			return err
+		})
 		if err != nil {
-			t.Logf("clean up: %v", err)
-			return
-		}
-		if answer.Status != http.StatusNoContent && answer.Status != http.StatusNotFound {
-			t.Errorf("clean up: %s", answer)
+			t.Error(err)
 		}
 	})
 }

@@ -2,7 +2,7 @@ package events
 
 import "github.com/doorward/doorward/pkg/id"
 
-// AccountRegistered: an account was created with the registration workflow.
+// AccountRegistered says that an account was created with the registration workflow.
 // The directory's policies decide which mail goes out, if any.
 type AccountRegistered struct {
 	Tenant      id.ID  `json:"tenant"`
@@ -15,7 +15,7 @@ type AccountRegistered struct {
 // About names the account.
 func (e AccountRegistered) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// AccountVerified: the email of an account was proven.
+// AccountVerified says that the email of an account was proven.
 type AccountVerified struct {
 	Tenant    id.ID `json:"tenant"`
 	Account   id.ID `json:"account"`
@@ -25,7 +25,7 @@ type AccountVerified struct {
 // About names the account.
 func (e AccountVerified) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// AccountDeleted: the account is gone; what others hold of it goes too.
+// AccountDeleted says that the account is gone; what others hold of it goes too.
 type AccountDeleted struct {
 	Tenant  id.ID `json:"tenant"`
 	Account id.ID `json:"account"`
@@ -34,7 +34,7 @@ type AccountDeleted struct {
 // About names the account.
 func (e AccountDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// DirectoryDeleted: the directory, its groups and its accounts are gone.
+// DirectoryDeleted says that the directory, its groups and its accounts are gone.
 type DirectoryDeleted struct {
 	Tenant    id.ID `json:"tenant"`
 	Directory id.ID `json:"directory"`
@@ -43,7 +43,7 @@ type DirectoryDeleted struct {
 // About names the directory.
 func (e DirectoryDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Directory }
 
-// ApplicationDeleted: the application is gone; its tokens and policies go too.
+// ApplicationDeleted says that the application is gone; its tokens and policies go too.
 type ApplicationDeleted struct {
 	Tenant      id.ID `json:"tenant"`
 	Application id.ID `json:"application"`

@@ -30,7 +30,7 @@ type Of[T any] struct {
 	Value   T
 }
 
-// The kinds of member.
+// Text and its neighbours are the kinds of member.
 type (
 	Text   = Of[string]
 	Bool   = Of[bool]

@@ -43,13 +43,15 @@ const patience = 15 * time.Second
 // after the handler returned; the read buffer fits the longest URL and header
 // that the interface allows.
 func NewFiber(fail fiber.ErrorHandler) *fiber.App {
-	return fiber.New(fiber.Config{
+	app := fiber.New(fiber.Config{
 		Immutable: true, CaseSensitive: true, StrictRouting: false, UnescapePath: false,
 		ReadBufferSize: 40 << 10, BodyLimit: MaxBody, IdleTimeout: time.Minute, ReadTimeout: time.Minute,
 		DisableStartupMessage: true, ErrorHandler: fail,
 		DisablePreParseMultipartForm: true, // else a form with files is written to disk before anybody looks
 		RequestMethods:               []string{fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions},
 	})
+	app.Server().CloseOnShutdown = true // tells the others to send their next request elsewhere
+	return app
 }
 
 // Config describes the HTTP application of one service.

@@ -187,9 +187,11 @@ func (p *Process) Close() error {
 	p.mu.Unlock()
 	var errs []error
 	for _, c := range slices.Backward(closes) {
+		started := time.Now()
 		if err := c.fn(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("close %s: %w", c.name, err))
 		}
+		slog.Debug("closed", "part", c.name, "seconds", time.Since(started).Seconds())
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -50,7 +51,8 @@ func TestTheBalancerTakesTurnsAndPassesByTheDead(t *testing.T) {
 	if err := balancer.close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := http.Get("http://" + address); err == nil {
-		t.Error("a closed balancer answers")
+	if conn, err := net.Dial("tcp", address); err == nil {
+		t.Error("a closed balancer takes connections")
+		conn.Close()
 	}
 }
