@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -220,8 +221,8 @@ func TestSlowClientsAreBounded(t *testing.T) {
 }
 
 func isTimeout(err error) bool {
-	timeout, ok := err.(net.Error)
-	return ok && timeout.Timeout()
+	var network net.Error
+	return errors.As(err, &network) && network.Timeout()
 }
 
 func TestBehindALoadBalancer(t *testing.T) {

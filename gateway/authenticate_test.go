@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,7 +85,7 @@ func TestOneQuestionAnswersForAMoment(t *testing.T) {
 		a, err := s.try(t, call{method: "GET", path: "/v1/accounts/1"})
 		return err == nil && a.status == 401
 	})
-	if took := time.Since(removed); took > keyLife+time.Second/2 {
+	if took := time.Since(removed); took > keyLife+time.Second {
 		t.Errorf("the removed key worked for %s", took)
 	}
 	t.Run("and not a moment longer by being used", func(t *testing.T) {
@@ -108,7 +109,12 @@ func TestAChangedSecretReplacesTheOldOne(t *testing.T) {
 }
 
 func TestManyAtOnceAskOneQuestion(t *testing.T) {
-	s := open(t)
+	var arrived atomic.Int64
+	s := open(t, func(_ *Config, s *site) {
+		s.prepare = func(g *Gateway) {
+			g.steps = append([]step{func(*exchange) error { arrived.Add(1); return nil }}, g.steps...)
+		}
+	})
 	release := make(chan struct{})
 	s.keys.does(func(_ context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
 		<-release
@@ -129,7 +135,7 @@ func TestManyAtOnceAskOneQuestion(t *testing.T) {
 	for range 60 {
 		ask(as(keyID, "wrong"), 401)
 	}
-	eventually(t, "both questions are asked", func() bool { return s.keys.calls.Load() == 2 })
+	eventually(t, "all have come, and both questions are asked", func() bool { return arrived.Load() == 120 && s.keys.calls.Load() == 2 })
 	close(release)
 	group.Wait()
 	if n := s.keys.calls.Load(); n != 2 {

@@ -30,14 +30,19 @@ type Of[T any] struct {
 	Value   T
 }
 
-// Text and its neighbours are the kinds of member.
 type (
-	Text   = Of[string]
-	Bool   = Of[bool]
-	Int    = Of[int]
-	Link   = Of[href.Link]
+	// Text is a member that holds a text.
+	Text = Of[string]
+	// Bool is a member that is true or false.
+	Bool = Of[bool]
+	// Int is a member that holds a whole number.
+	Int = Of[int]
+	// Link is a member that points at another resource.
+	Link = Of[href.Link]
+	// Object is a member that holds an object, as it was sent.
 	Object = Of[json.RawMessage]
-	List   = Of[[]string]
+	// List is a member that holds texts.
+	List = Of[[]string]
 )
 
 // Some is a member that was sent with a value.

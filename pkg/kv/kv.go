@@ -27,6 +27,14 @@ type Config struct {
 // Client is a connection pool to one Redis, a Sentinel group or a Cluster.
 type Client = redis.UniversalClient
 
+func init() { redis.SetLogger(silence{}) }
+
+// silence drops what the client would print by itself: its users get the same
+// as errors, and say what it means.
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
 // Open makes the client. It does not wait for Redis: its users live without.
 func Open(cfg Config) (Client, error) {
 	client, err := dial(cfg.URL.Reveal())

@@ -167,3 +167,78 @@ func TestAddressesAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// severed is a listener whose connections can be cut as by the death of its
+// process.
+type severed struct {
+	net.Listener
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (s *severed) Accept() (net.Conn, error) {
+	conn, err := s.Listener.Accept()
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.conns = append(s.conns, conn)
+	}
+	return conn, err
+}
+
+func (s *severed) cut(t *testing.T) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, conn := range s.conns {
+		_ = conn.Close()
+	}
+}
+
+func TestManyKeptConnectionsToADeadReplicaFailNoCall(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dying := &severed{Listener: listener}
+	// Answers wait for each other, so that there is a connection for each.
+	const callers = 16
+	var barrier sync.WaitGroup
+	barrier.Add(callers)
+	meet := true
+	answer := func(ctx context.Context, q question) (reply, error) {
+		if meet {
+			barrier.Done()
+			barrier.Wait()
+		}
+		return echo(ctx, q)
+	}
+	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
+	rpc.Serve(app, "test.Ask", answer)
+	done := make(chan error, 1)
+	go func() { done <- app.Listener(dying) }()
+	living, _ := replica(t, answer)
+	peer := peerOf(t, "http://"+listener.Addr().String(), living)
+	together := func() {
+		t.Helper()
+		var group sync.WaitGroup
+		for range callers {
+			group.Go(func() {
+				if _, err := ask(t.Context(), t, peer, ""); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+	}
+	together()
+	meet = false
+	dying.cut(t)
+	<-done
+	for range 5 {
+		together()
+	}
+}

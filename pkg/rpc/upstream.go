@@ -76,18 +76,23 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 		deadline = time.Now().Add(patience)
 	}
 	var err error
+	// One try more than there are replicas: a single one may only have closed a
+	// connection that was kept.
 	for range len(u.replicas) + 1 {
 		r := u.pick()
 		request.SetHost(r.client.Addr)
 		err = r.client.DoDeadline(request, response, deadline)
 		if err == nil {
+			r.downUntil.Store(0)
 			return nil
 		}
-		refused := isRefused(err)
-		if refused {
+		refused, broken := isRefused(err), isBroken(err)
+		if refused || broken {
+			// Its other kept connections are broken too; the next try is another's.
 			r.downUntil.Store(time.Now().Add(rest).UnixNano())
+			r.client.CloseIdleConnections()
 		}
-		if !refused && (!repeatable || !isBroken(err)) {
+		if !refused && !(broken && repeatable) {
 			break
 		}
 	}
@@ -95,7 +100,7 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 }
 
 // pick gives the replica with the fewest requests under way, those that are
-// down last.
+// down last: of these the one that was found down first.
 func (u *Upstream) pick() *replica {
 	if len(u.replicas) == 1 {
 		return u.replicas[0]
@@ -103,15 +108,15 @@ func (u *Upstream) pick() *replica {
 	now := time.Now().UnixNano()
 	first := int(u.turn.Add(1))
 	var best *replica
-	least := 0
+	var least int64
 	for i := range u.replicas {
 		r := u.replicas[(first+i)%len(u.replicas)]
-		busy := r.client.PendingRequests()
-		if r.downUntil.Load() > now {
-			busy += 1 << 20
+		cost := int64(r.client.PendingRequests())
+		if until := r.downUntil.Load(); until > now {
+			cost = until // more than any number of requests
 		}
-		if best == nil || busy < least {
-			best, least = r, busy
+		if best == nil || cost < least {
+			best, least = r, cost
 		}
 	}
 	return best

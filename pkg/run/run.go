@@ -82,11 +82,12 @@ func start[C any](name, about string, args []string, source *env.Source, out, lo
 		return 1
 	}
 	if err := open(ctx, p, own); err != nil {
-		if ctx.Err() == nil { // not merely interrupted while starting
+		interrupted := ctx.Err() != nil
+		if err := errors.Join(err, p.Close()); !interrupted {
 			_, _ = fmt.Fprintf(log, "%s cannot start: %v\n", name, err)
+			return 1
 		}
-		_ = p.Close()
-		return 1
+		return 0
 	}
 	if err := p.Wait(ctx); err != nil {
 		slog.Error("stopped", "error", err.Error())

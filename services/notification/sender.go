@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/notification/store"
 )
@@ -28,9 +29,12 @@ const (
 	poll = time.Second
 	// giveUp is the age at which a delivery that fails is not tried again.
 	giveUp = 72 * time.Hour
+	// lease is how long a delivery stays with a sender that died. A sender that
+	// lives renews it.
+	lease = 10 * time.Second
 	// soon is when a delivery is tried again whose try failed for a reason that
 	// has nothing to do with it.
-	soon = 15 * time.Second
+	soon = 5 * time.Second
 	// ask bounds the questions to other services.
 	ask = 15 * time.Second
 	// grace is how long a mail that is on its way may take once the process stops,
@@ -118,8 +122,7 @@ func (s *Service) sendNext(ctx context.Context, courier *courier) (found bool, e
 	var d store.Delivery
 	quiet := telemetry.Quiet(ctx)
 	err = s.store.Tx(quiet, func(tx *store.Tx) (err error) {
-		// Twice the time that a try may take leaves room for clocks that differ.
-		d, err = tx.LeaseDelivery(quiet, now, now.Add(2*s.cfg.Timeout))
+		d, err = tx.LeaseDelivery(quiet, id.New(now), now, now.Add(lease))
 		return err
 	})
 	if errors.Is(err, apierr.NotFound) {
@@ -129,6 +132,7 @@ func (s *Service) sendNext(ctx context.Context, courier *courier) (found bool, e
 		return false, fmt.Errorf("look for a delivery: %w", err)
 	}
 	s.stir() // more may be due than one sender can do
+	defer s.hold(quiet, d)()
 
 	ctx = caller.Into(ctx, caller.Caller{Tenant: d.TenantID, RequestID: d.RequestID})
 	ctx, span := telemetry.Tracer().Start(telemetry.Continue(ctx, propagation.MapCarrier(d.Trace)), "send mail",
@@ -145,6 +149,25 @@ func (s *Service) sendNext(ctx context.Context, courier *courier) (found bool, e
 		return true, outcome
 	}
 	return true, nil
+}
+
+// hold renews the lease of a delivery until release is called.
+func (s *Service) hold(ctx context.Context, d store.Delivery) (release func()) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for wait(ctx, lease/3) == nil {
+			err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RenewLease(ctx, d, s.now().Add(lease)) })
+			if err != nil && ctx.Err() == nil {
+				slog.WarnContext(ctx, "the lease of a delivery was not renewed", "delivery", d.ID.String(), "error", err.Error())
+			}
+		}
+	}()
+	return func() {
+		stop()
+		<-ended
+	}
 }
 
 // try sends the mail of a delivery. A panic is a failure like another.

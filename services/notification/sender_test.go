@@ -348,12 +348,28 @@ func TestADeadSendersDeliveryIsTakenOver(t *testing.T) {
 	if _, err := o.lease(s); !errors.Is(err, apierr.NotFound) {
 		t.Errorf("a leased delivery is given again: %v", err)
 	}
-	o.turn(2 * s.cfg.Timeout)
+	o.turn(lease - time.Second)
+	if err := s.store.Tx(t.Context(), func(tx *store.Tx) error { return tx.RenewLease(t.Context(), dead, o.now().Add(lease)) }); err != nil {
+		t.Fatal(err)
+	}
+	o.turn(lease - time.Second)
+	if _, err := o.lease(s); !errors.Is(err, apierr.NotFound) {
+		t.Errorf("a delivery whose lease was renewed is given again: %v", err)
+	}
+	o.turn(time.Second)
 	taken, err := o.lease(s)
 	if err != nil || taken.ID != dead.ID {
 		t.Fatalf("the delivery is not given again: %v", err)
 	}
 
+	t.Run("the former holder cannot renew its lease", func(t *testing.T) {
+		if err := s.store.Tx(t.Context(), func(tx *store.Tx) error { return tx.RenewLease(t.Context(), dead, o.now()) }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.lease(s); !errors.Is(err, apierr.NotFound) {
+			t.Errorf("the lease of the new holder ended: %v", err)
+		}
+	})
 	t.Run("a failure of the former holder changes nothing", func(t *testing.T) {
 		if result := s.settle(t.Context(), dead, errors.New("late")); result != "postponed" {
 			t.Errorf("the result is %s", result)

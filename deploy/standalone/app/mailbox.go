@@ -30,6 +30,9 @@ func startMailbox(p *run.Process, dir string) (pages *fasthttputil.InmemoryListe
 
 	pages = fasthttputil.NewInmemoryListener()
 	server := &http.Server{Handler: box.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	// A kept connection would hold up the stop: the listener in memory does not
+	// wake a read that waits for the next request.
+	server.SetKeepAlivesEnabled(false)
 	p.Go("mailbox pages", func(context.Context) error {
 		if err := server.Serve(pages); !errors.Is(err, http.ErrServerClosed) {
 			return err

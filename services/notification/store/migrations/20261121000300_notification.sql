@@ -17,6 +17,7 @@ CREATE TABLE deliveries (
     failures integer NOT NULL DEFAULT 0,
     next_try_at timestamptz NOT NULL,
     leased_until timestamptz,
+    leased_by uuid,
     last_error text NOT NULL DEFAULT '',
     created_at timestamptz NOT NULL,
     finished_at timestamptz,
