@@ -7,10 +7,10 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# The modules of the workspace. deploy/e2e and deploy/bench start the whole
-# product, so they have targets of their own.
+# The modules of the workspace. deploy/e2e starts the whole product, so it has
+# a target of its own.
 MODULES := $(shell sed -nE 's:^[[:space:]]+\./::p' go.work)
-PARTS   := $(filter-out deploy/e2e deploy/bench,$(MODULES))
+PARTS   := $(filter-out deploy/e2e,$(MODULES))
 # What of the workspace has Go files.
 packages = $(addprefix ./,$(addsuffix /...,$(1)))
 

@@ -2,17 +2,20 @@ package app
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
+
+	"github.com/doorward/doorward/pkg/secure"
 )
 
-// memory is the size that the process is kept near, in bytes. A password hash
-// takes 19 MiB for an instant; without a limit such blocks pile up between two
-// collections.
-const memory = 80 << 20
+// resting is what the process needs while no password is checked, in bytes.
+const resting = 32 << 20
 
-// boundMemory sets the soft limit, unless the environment sets one.
+// boundMemory sets a soft limit, unless the environment sets one: what the
+// process needs at rest, and one password hash for each processor. Without it
+// the memory of hashes that are done piles up between two collections.
 func boundMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memory)
+		debug.SetMemoryLimit(resting + int64(runtime.GOMAXPROCS(0))*int64(secure.DefaultCost.Memory)<<10)
 	}
 }
