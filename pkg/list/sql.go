@@ -51,14 +51,14 @@ func (b *builder) where(query Query) string {
 	}
 	if query.Q != "" {
 		like := b.arg("%" + escape(field.Fold(query.Q)) + "%")
-		var any []string
+		var matches []string
 		for _, name := range b.names() {
 			if a := b.spec[name]; a.Kind == Text && !a.NoFind {
-				any = append(any, a.folded()+" LIKE "+like)
+				matches = append(matches, a.folded()+" LIKE "+like)
 			}
 		}
-		if len(any) > 0 {
-			sql.WriteString(" AND (" + strings.Join(any, " OR ") + ")")
+		if len(matches) > 0 {
+			sql.WriteString(" AND (" + strings.Join(matches, " OR ") + ")")
 		}
 	}
 	return sql.String()

@@ -57,7 +57,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		params["role"] = role
 	}
 	if telemetry.Recording() {
-		pool.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTrimSQLInSpanName())
+		pool.ConnConfig.Tracer = otelpgx.NewTracer()
 	}
 	db, err := pgxpool.NewWithConfig(ctx, pool)
 	if err != nil {

@@ -310,7 +310,7 @@ func launchAs(t *testing.T, program string, credential *syscall.Credential, dir 
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { command.Process.Kill() })
+	t.Cleanup(func() { _ = command.Process.Kill() })
 	return launcher{Cmd: command, said: bufio.NewReader(out)}
 }
 
@@ -329,7 +329,7 @@ func (l launcher) kill(t *testing.T) {
 	if err := l.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	l.Process.Wait() // its exit status is that of the kill
+	_, _ = l.Process.Wait() // its exit status is that of the kill
 }
 
 func TestKilledLauncher(t *testing.T) {

@@ -18,7 +18,6 @@ import (
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
-	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
@@ -116,7 +115,7 @@ func free(t *testing.T) string {
 // directoryService serves the directory's contract and gives its address.
 func (p *process) directoryService() string {
 	p.Helper()
-	server := rest.New(rest.Config{Service: "directory", Base: href.Base(applicationtest.Base), Signer: p.signer})
+	server := rest.New(rest.Config{Service: "directory", Base: applicationtest.Base, Signer: p.signer})
 	directoryapi.Serve(server, p.directories)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
