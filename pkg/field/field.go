@@ -226,5 +226,17 @@ func Enum[E ~string](f Text, name string, fallback E, allowed ...E) (E, error) {
 // Fold gives the normal form under which names, user names and emails are
 // unique and are looked up: Unicode NFKC, case folded.
 func Fold(text string) string {
-	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text)))
+	return norm.NFKC.String(strings.Map(cherokee, cases.Fold().String(norm.NFKC.String(text))))
+}
+
+// cherokee folds the one script whose letters fold to upper case (Unicode,
+// CaseFolding.txt), where the library swaps the two cases.
+func cherokee(r rune) rune {
+	switch {
+	case 0xab70 <= r && r <= 0xabbf:
+		return r - 0xab70 + 0x13a0
+	case 0x13f8 <= r && r <= 0x13fd:
+		return r - 8
+	}
+	return r
 }

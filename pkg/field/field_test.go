@@ -128,7 +128,7 @@ func TestEnumTakesAnyCase(t *testing.T) {
 }
 
 func TestFoldGivesOneFormForWhatLooksAlike(t *testing.T) {
-	for _, same := range [][2]string{{"Jo@Example.TEST", "jo@example.test"}, {"stra\u00dfe", "STRASSE"}, {"\uff2a\uff4f", "jo"}, {"e\u0301", "\u00c9"}, {"\ufb01n", "FIN"}} {
+	for _, same := range [][2]string{{"Jo@Example.TEST", "jo@example.test"}, {"stra\u00dfe", "STRASSE"}, {"\uff2a\uff4f", "jo"}, {"e\u0301", "\u00c9"}, {"\ufb01n", "FIN"}, {"\u13b6\u13f0", "\uab86\u13f8"}} {
 		if Fold(same[0]) != Fold(same[1]) {
 			t.Errorf("Fold(%q) = %q, Fold(%q) = %q", same[0], Fold(same[0]), same[1], Fold(same[1]))
 		}
@@ -149,6 +149,7 @@ func FuzzDecode(f *testing.F) {
 
 func FuzzFold(f *testing.F) {
 	f.Add("Jo@Example.TEST")
+	f.Add("\u13b6\uab86\u13f0\u13f8")
 	f.Fuzz(func(t *testing.T, text string) {
 		if once := Fold(text); Fold(once) != once {
 			t.Fatalf("Fold(Fold(%q)) = %q, Fold = %q", text, Fold(once), once)
