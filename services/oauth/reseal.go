@@ -54,5 +54,8 @@ func (s *Service) resealBatch(ctx context.Context) (n int, err error) {
 		n = len(keys)
 		return nil
 	})
-	return n, err
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
 }

@@ -54,7 +54,6 @@ func FromEnv(source *env.Source) Config {
 func Run(ctx context.Context, p *run.Process, cfg Config) error { return runTo(ctx, p, cfg, os.Stdout) }
 
 func runTo(ctx context.Context, p *run.Process, cfg Config, out io.Writer) error {
-	boundMemory()
 	listener, err := listen(cfg.source)
 	if err != nil {
 		return err

@@ -5,17 +5,23 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/doorward/doorward/pkg/secure"
+	directory "github.com/doorward/doorward/services/directory/app"
 )
 
 // resting is what the process needs while no password is checked, in bytes.
 const resting = 32 << 20
 
 // boundMemory sets a soft limit, unless the environment sets one: what the
-// process needs at rest, and one password hash for each processor. Without it
-// the memory of hashes that are done piles up between two collections.
-func boundMemory() {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(resting + int64(runtime.GOMAXPROCS(0))*int64(secure.DefaultCost.Memory)<<10)
+// process needs at rest, and the password hashes that it computes at once.
+// Without it the memory of hashes that are done piles up between two
+// collections.
+func boundMemory(hashes directory.Config) {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return
 	}
+	workers := hashes.HashWorkers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	debug.SetMemoryLimit(resting + int64(workers)*int64(hashes.Argon2Memory)<<10)
 }

@@ -23,7 +23,9 @@ import (
 // listener in memory, as it would over the network.
 func (s *standalone) wire(ctx context.Context) error {
 	p := s.process
-	directories, err := directory.Open(ctx, p, directory.FromEnv(s.source))
+	accounts := directory.FromEnv(s.source)
+	boundMemory(accounts)
+	directories, err := directory.Open(ctx, p, accounts)
 	if err != nil {
 		return fmt.Errorf("directory: %w", err)
 	}

@@ -66,11 +66,11 @@ func (tx *Tx) InsertKey(ctx context.Context, k Key) error {
 }
 
 // LockUnmarked reads up to limit keys of all tenants whose sealed secret does
-// not begin with mark, which the transaction will seal again. Keys that another
-// replica has locked are left to it.
+// not begin with mark, which the transaction will seal again. It waits for
+// another replica that does so, and then leaves out what that has done.
 func (tx *Tx) LockUnmarked(ctx context.Context, mark []byte, limit int) ([]Key, error) {
 	return pg.All[Key](ctx, tx, `SELECT `+keyColumns+` FROM api_keys k WHERE substring(k.secret_sealed FOR length($1::bytea)) <> $1::bytea
-		LIMIT $2 FOR UPDATE SKIP LOCKED`, mark, limit)
+		LIMIT $2 FOR UPDATE`, mark, limit)
 }
 
 // SetSealed writes the sealed secret of a key anew.
