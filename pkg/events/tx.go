@@ -19,13 +19,7 @@ var files embed.FS
 
 // Migrations makes the outbox and the list of seen events in a service's
 // schema; every service that emits or consumes hands it to pg.Open.
-func Migrations() fs.FS {
-	folder, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return folder
-}
+func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Outbox runs a service's writing transactions. What they emit is committed
 // with their rows and taken to Kafka afterwards.

@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -86,6 +87,15 @@ func tolerate(_ pgconn.CommandTag, err error) error {
 		return nil
 	}
 	return Error(err)
+}
+
+// Embedded gives the folder migrations of a package's compiled-in files.
+func Embedded(files embed.FS) fs.FS {
+	folder, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // only a name that is no path fails
+	}
+	return folder
 }
 
 // folders lays the files of several folders beside each other.

@@ -219,3 +219,14 @@ func Serve(p *run.Process, name string, app *fiber.App, listener net.Listener) {
 		return err
 	})
 }
+
+// Listen serves an app on the address of DOORWARD_LISTEN: a service in a process
+// of its own.
+func Listen(p *run.Process, address string, app *fiber.App) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen on DOORWARD_LISTEN: %w", err)
+	}
+	Serve(p, "http", app, listener)
+	return nil
+}

@@ -4,6 +4,7 @@ package service
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -50,10 +51,14 @@ func (c Config) Open() (Common, error) {
 	}, nil
 }
 
-// Peer gives the way to a service by the addresses of its replicas.
+// Peer gives the way to a service by the addresses of its replicas, which are
+// those of the variable DOORWARD_<NAME>_URL.
 func (c Common) Peer(name string, addresses []string) (rpc.Peer, error) {
 	upstream, err := rpc.NewUpstream(name, addresses)
-	return rpc.Peer{Upstream: upstream, Signer: c.Signer}, err
+	if err != nil {
+		return rpc.Peer{}, fmt.Errorf("DOORWARD_%s_URL: %w", strings.ToUpper(name), err)
+	}
+	return rpc.Peer{Upstream: upstream, Signer: c.Signer}, nil
 }
 
 // Title is the alias as a name: "Service".

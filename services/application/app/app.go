@@ -4,9 +4,7 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
-	"net"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -82,16 +80,11 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	}
 	directory, err := common.Peer("directory", cfg.Directory)
 	if err != nil {
-		return fmt.Errorf("DOORWARD_DIRECTORY_URL: %w", err)
+		return err
 	}
 	app, err := Open(ctx, p, cfg, Peers{Directory: directoryapi.Client{Peer: directory}})
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", cfg.Service.Listen)
-	if err != nil {
-		return fmt.Errorf("listen on DOORWARD_LISTEN: %w", err)
-	}
-	rest.Serve(p, "http", app.HTTP, listener)
-	return nil
+	return rest.Listen(p, cfg.Service.Listen, app.HTTP)
 }

@@ -16,13 +16,7 @@ import (
 var files embed.FS
 
 // Migrations makes the service's tables.
-func Migrations() fs.FS {
-	folder, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return folder
-}
+func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Store reads.
 type Store struct {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net"
 	"runtime"
 	"time"
 
@@ -90,10 +89,5 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", cfg.Service.Listen)
-	if err != nil {
-		return fmt.Errorf("listen on DOORWARD_LISTEN: %w", err)
-	}
-	rest.Serve(p, "http", app.HTTP, listener)
-	return nil
+	return rest.Listen(p, cfg.Service.Listen, app.HTTP)
 }

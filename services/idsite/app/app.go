@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/mail"
 	"regexp"
 	"sync/atomic"
@@ -145,15 +144,15 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	}
 	directory, err := common.Peer("directory", cfg.Peers.Directory)
 	if err != nil {
-		return fmt.Errorf("DOORWARD_DIRECTORY_URL: %w", err)
+		return err
 	}
 	application, err := common.Peer("application", cfg.Peers.Application)
 	if err != nil {
-		return fmt.Errorf("DOORWARD_APPLICATION_URL: %w", err)
+		return err
 	}
 	oauth, err := common.Peer("oauth", cfg.Peers.OAuth)
 	if err != nil {
-		return fmt.Errorf("DOORWARD_OAUTH_URL: %w", err)
+		return err
 	}
 	app, err := Open(ctx, p, cfg, Peers{
 		Directory: directoryapi.Client{Peer: directory}, Application: applicationapi.Client{Peer: application}, OAuth: oauthapi.Client{Peer: oauth},
@@ -161,10 +160,5 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", cfg.Service.Listen)
-	if err != nil {
-		return fmt.Errorf("listen on DOORWARD_LISTEN: %w", err)
-	}
-	rest.Serve(p, "http", app.HTTP, listener)
-	return nil
+	return rest.Listen(p, cfg.Service.Listen, app.HTTP)
 }

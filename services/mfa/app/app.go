@@ -4,9 +4,7 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
-	"net"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -57,10 +55,5 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", cfg.Service.Listen)
-	if err != nil {
-		return fmt.Errorf("listen on DOORWARD_LISTEN: %w", err)
-	}
-	rest.Serve(p, "http", app.HTTP, listener)
-	return nil
+	return rest.Listen(p, cfg.Service.Listen, app.HTTP)
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/mail"
 	"time"
 
@@ -119,20 +118,15 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	}
 	directory, err := common.Peer("directory", cfg.Directory)
 	if err != nil {
-		return fmt.Errorf("DOORWARD_DIRECTORY_URL: %w", err)
+		return err
 	}
 	application, err := common.Peer("application", cfg.Application)
 	if err != nil {
-		return fmt.Errorf("DOORWARD_APPLICATION_URL: %w", err)
+		return err
 	}
 	app, err := Open(ctx, p, cfg, Peers{Directory: directoryapi.Client{Peer: directory}, Application: applicationapi.Client{Peer: application}})
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", cfg.Service.Listen)
-	if err != nil {
-		return fmt.Errorf("listen on DOORWARD_LISTEN: %w", err)
-	}
-	rest.Serve(p, "http", app.HTTP, listener)
-	return nil
+	return rest.Listen(p, cfg.Service.Listen, app.HTTP)
 }
