@@ -25,6 +25,53 @@ type AccountVerified struct {
 // About names the account.
 func (e AccountVerified) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
+// VerificationRequested says that an account is to get another mail to prove its
+// email.
+type VerificationRequested struct {
+	Tenant      id.ID  `json:"tenant"`
+	Account     id.ID  `json:"account"`
+	Directory   id.ID  `json:"directory"`
+	Application id.ID  `json:"application,omitzero"` // through which it was asked, if any
+	Token       []byte `json:"token"`                // sealed verification token
+}
+
+// About names the account.
+func (e VerificationRequested) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
+
+// PasswordResetRequested says that an account may set a new password and is to
+// get the mail with the link.
+type PasswordResetRequested struct {
+	Tenant      id.ID  `json:"tenant"`
+	Account     id.ID  `json:"account"`
+	Directory   id.ID  `json:"directory"`
+	Application id.ID  `json:"application,omitzero"` // through which it was asked, if any
+	Token       []byte `json:"token"`                // sealed reset token
+}
+
+// About names the account.
+func (e PasswordResetRequested) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
+
+// PasswordReset says that a reset token was spent on a new password.
+type PasswordReset struct {
+	Tenant      id.ID `json:"tenant"`
+	Account     id.ID `json:"account"`
+	Directory   id.ID `json:"directory"`
+	Application id.ID `json:"application,omitzero"` // through which it was asked, if any
+}
+
+// About names the account.
+func (e PasswordReset) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
+
+// GroupDeleted says that the group is gone, not its members.
+type GroupDeleted struct {
+	Tenant    id.ID `json:"tenant"`
+	Group     id.ID `json:"group"`
+	Directory id.ID `json:"directory"`
+}
+
+// About names the group.
+func (e GroupDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Group }
+
 // AccountDeleted says that the account is gone; what others hold of it goes too.
 type AccountDeleted struct {
 	Tenant  id.ID `json:"tenant"`

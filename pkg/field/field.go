@@ -223,6 +223,22 @@ func Enum[E ~string](f Text, name string, fallback E, allowed ...E) (E, error) {
 	return fallback, apierr.Unsupported.Because("%s must be one of %v", name, allowed)
 }
 
+// Whole reads a whole number between least and most; absent gives the
+// fallback, null 2000, one outside 2009 or 2010.
+func Whole(f Int, name string, fallback, least, most int) (int, error) {
+	switch {
+	case !f.Present:
+		return fallback, nil
+	case f.Null:
+		return fallback, apierr.Required.Because("%s cannot be null", name)
+	case f.Value < least:
+		return fallback, apierr.BelowMinimum.Because("%s is %d; it must be at least %d", name, f.Value, least)
+	case f.Value > most:
+		return fallback, apierr.AboveMaximum.Because("%s is %d; it must be at most %d", name, f.Value, most)
+	}
+	return f.Value, nil
+}
+
 // Fold gives the normal form under which names, user names and emails are
 // unique and are looked up: Unicode NFKC, case folded.
 func Fold(text string) string {

@@ -83,6 +83,7 @@ func New(cfg Config) *fiber.App {
 		ctx, cancel := context.WithTimeout(caller.Into(c.UserContext(), who), patience)
 		defer cancel()
 		c.SetUserContext(ctx)
+		c.Locals(baseKey{}, cfg.Base)
 		return recovered(c)
 	})
 	return app

@@ -107,7 +107,8 @@ func (s *Service) login(ctx context.Context, application directoryapi.Ref, where
 	case len(stores) == 0:
 		return directoryapi.Account{}, apierr.NoStores.Because("the application has no account stores")
 	}
-	return s.directories.Authenticate(ctx, directoryapi.Authenticate{Tenant: application.Tenant, Stores: stores, Login: login, Password: password})
+	in, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{Tenant: application.Tenant, Stores: stores, Login: login, Password: password})
+	return in.Account, err
 }
 
 // named finds the store that an attempt names among those of the application.

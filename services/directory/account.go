@@ -31,8 +31,19 @@ func (s *Service) ListAccounts(ctx context.Context, in directoryapi.ListAccounts
 }
 
 // TenantAccounts gives a page of all the accounts of a tenant.
-func (s *Service) TenantAccounts(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
-	return s.listAccounts(ctx, tenant, nil, query)
+func (s *Service) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+	if _, err := s.Tenant(ctx, tenant); err != nil {
+		return list.Page[directoryapi.Account]{}, err
+	}
+	return s.listAccounts(ctx, tenant.Tenant, nil, query)
+}
+
+// DirectoryAccounts gives a page of the accounts of a directory.
+func (s *Service) DirectoryAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+	if _, err := s.Directory(ctx, in); err != nil {
+		return list.Page[directoryapi.Account]{}, err
+	}
+	return s.listAccounts(ctx, in.Tenant, []id.ID{in.ID}, query)
 }
 
 func (s *Service) listAccounts(ctx context.Context, tenant id.ID, directories []id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
@@ -177,24 +188,24 @@ type Change struct {
 
 // UpdateAccount changes what the body names. The status of the tenant's owner
 // is fixed: apierr.OwnerStatus.
-func (s *Service) UpdateAccount(ctx context.Context, tenant, account id.ID, in Change) (directoryapi.Account, error) {
-	before, err := s.store.Account(ctx, tenant, account)
+func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (directoryapi.Account, error) {
+	before, err := s.store.Account(ctx, at.Tenant, at.ID)
 	if err != nil {
 		return before, err
 	}
-	policy, err := s.store.CreationPolicy(ctx, tenant, before.DirectoryID)
+	policy, err := s.store.CreationPolicy(ctx, at.Tenant, before.DirectoryID)
 	if err != nil {
 		return before, err
 	}
 	password := ""
 	if in.Password.Present {
-		if password, err = s.newPassword(ctx, tenant, before.DirectoryID, in.Password); err != nil {
+		if password, err = s.newPassword(ctx, at.Tenant, before.DirectoryID, in.Password); err != nil {
 			return before, err
 		}
 	}
 	var a directoryapi.Account
 	err = s.tx(ctx, func(tx *store.Tx) (err error) {
-		if a, err = tx.LockAccount(ctx, tenant, account); err != nil {
+		if a, err = tx.LockAccount(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
 		former := a
@@ -218,7 +229,7 @@ func (s *Service) UpdateAccount(ctx context.Context, tenant, account id.ID, in C
 		a.ModifiedAt = s.now()
 		if password != "" {
 			a.PasswordModifiedAt = &a.ModifiedAt
-			if err := tx.SetPassword(ctx, tenant, account, password); err != nil {
+			if err := tx.SetPassword(ctx, at.Tenant, at.ID, password); err != nil {
 				return err
 			}
 		}
@@ -238,19 +249,19 @@ func (s *Service) UpdateAccount(ctx context.Context, tenant, account id.ID, in C
 
 // DeleteAccount removes an account, and lets the other services drop what they
 // hold of it. The tenant's owner is refused: apierr.OwnerKept.
-func (s *Service) DeleteAccount(ctx context.Context, tenant, account id.ID) error {
+func (s *Service) DeleteAccount(ctx context.Context, at id.Ref) error {
 	return s.tx(ctx, func(tx *store.Tx) error {
-		a, err := tx.LockAccount(ctx, tenant, account)
+		a, err := tx.LockAccount(ctx, at.Tenant, at.ID)
 		if err != nil {
 			return err
 		}
 		if a.Owner {
 			return apierr.OwnerKept.Because("the owner of the tenant cannot be deleted")
 		}
-		if err := tx.DeleteAccount(ctx, tenant, account); err != nil {
+		if err := tx.DeleteAccount(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
-		return tx.Emit(ctx, events.AccountDeleted{Tenant: tenant, Account: account})
+		return tx.Emit(ctx, events.AccountDeleted{Tenant: at.Tenant, Account: at.ID})
 	})
 }
 

@@ -31,9 +31,12 @@ func (s *Service) Directory(ctx context.Context, in directoryapi.Ref) (directory
 	return s.store.Directory(ctx, in.Tenant, in.ID)
 }
 
-// ListDirectories gives a page of the tenant's directories.
-func (s *Service) ListDirectories(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Directory], error) {
-	return s.store.ListDirectories(ctx, tenant, query)
+// TenantDirectories gives a page of the directories of a tenant.
+func (s *Service) TenantDirectories(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Directory], error) {
+	if _, err := s.Tenant(ctx, tenant); err != nil {
+		return list.Page[directoryapi.Directory]{}, err
+	}
+	return s.store.ListDirectories(ctx, tenant.Tenant, query)
 }
 
 // NewDirectory makes a cloud directory from a client's body.
@@ -81,6 +84,9 @@ func (s *Service) insertDirectory(ctx context.Context, tx *store.Tx, d directory
 	if d.Status == "" {
 		d.Status = directoryapi.Enabled
 	}
+	if d.ProviderID == "" {
+		d.ProviderID = directoryapi.Native
+	}
 	d.SchemaID, d.CreatedAt, d.ModifiedAt = id.New(now), now, now
 	if err := tx.InsertDirectory(ctx, d); err != nil {
 		return err
@@ -97,10 +103,10 @@ func (s *Service) insertDirectory(ctx context.Context, tx *store.Tx, d directory
 }
 
 // UpdateDirectory changes what the body names.
-func (s *Service) UpdateDirectory(ctx context.Context, tenant, directory id.ID, in NewDirectory) (directoryapi.Directory, error) {
+func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirectory) (directoryapi.Directory, error) {
 	var d directoryapi.Directory
 	err := s.tx(ctx, func(tx *store.Tx) (err error) {
-		if d, err = tx.LockDirectory(ctx, tenant, directory); err != nil {
+		if d, err = tx.LockDirectory(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
 		if in.Name.Present {
@@ -125,11 +131,16 @@ func (s *Service) UpdateDirectory(ctx context.Context, tenant, directory id.ID, 
 	return d, err
 }
 
-// DeleteDirectory removes a directory with its accounts and policies, and lets
+// DeleteDirectory is RemoveDirectory for a peer.
+func (s *Service) DeleteDirectory(ctx context.Context, in directoryapi.Ref) (directoryapi.Empty, error) {
+	return directoryapi.Empty{}, s.RemoveDirectory(ctx, in)
+}
+
+// RemoveDirectory removes a directory with its accounts and policies, and lets
 // the other services drop what they hold of it. The built-in administrators
 // directory is refused with apierr.BadRequest.
-func (s *Service) DeleteDirectory(ctx context.Context, in directoryapi.Ref) (directoryapi.Empty, error) {
-	return directoryapi.Empty{}, s.tx(ctx, func(tx *store.Tx) error {
+func (s *Service) RemoveDirectory(ctx context.Context, in id.Ref) error {
+	return s.tx(ctx, func(tx *store.Tx) error {
 		d, err := tx.LockDirectory(ctx, in.Tenant, in.ID)
 		if err != nil {
 			return err

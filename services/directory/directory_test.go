@@ -52,7 +52,7 @@ func open(t *testing.T, db *pg.DB, cost secure.Cost) *directory.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return directory.New(store.New(db, now), secure.NewPasswords(cost, 2, 1000), ring, now, directory.Config{VerificationTTL: time.Hour})
+	return directory.New(store.New(db, now), secure.NewPasswords(cost, 2, 1000), ring, "https://localhost:8443/v1", now, directory.Config{VerificationTTL: time.Hour})
 }
 
 var _ directoryapi.API = (*directory.Service)(nil)
@@ -63,12 +63,12 @@ func TestContract(t *testing.T) {
 		return apitest.Subject{
 			API: svc,
 			DisableDirectory: func(t *testing.T, d directoryapi.Ref) {
-				if _, err := svc.UpdateDirectory(t.Context(), d.Tenant, d.ID, directory.NewDirectory{Status: field.Some("DISABLED")}); err != nil {
+				if _, err := svc.UpdateDirectory(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.ID}, directory.NewDirectory{Status: field.Some("DISABLED")}); err != nil {
 					t.Fatal(err)
 				}
 			},
 			EnableVerification: func(t *testing.T, d directoryapi.Ref) {
-				if _, err := svc.UpdateCreationPolicy(t.Context(), d.Tenant, d.ID, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")}); err != nil {
+				if _, err := svc.UpdateCreationPolicy(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.ID}, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")}); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -100,7 +100,7 @@ func newWorld(t *testing.T, policy directory.PolicyChange) world {
 	if _, err := w.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: w.tenant, ID: w.directory, Name: "Staff"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.UpdateCreationPolicy(t.Context(), w.tenant, w.directory, policy); err != nil {
+	if _, err := w.UpdateCreationPolicy(t.Context(), id.Ref{Tenant: w.tenant, ID: w.directory}, policy); err != nil {
 		t.Fatal(err)
 	}
 	w.account, err = w.CreateAccount(t.Context(), directoryapi.CreateAccount{
@@ -151,7 +151,7 @@ func TestALoginUnderAnotherCostHashesThePasswordAnew(t *testing.T) {
 func TestTheStateOfAnAccountShowsOnlyToWhoKnowsItsPassword(t *testing.T) {
 	w := newWorld(t, directory.PolicyChange{})
 	for status, want := range map[string]*apierr.Error{"DISABLED": apierr.AccountDisabled, "UNVERIFIED": apierr.AccountUnverified} {
-		if _, err := w.UpdateAccount(t.Context(), w.tenant, w.account.ID, directory.Change{NewAccount: directoryapi.NewAccount{Status: field.Some(status)}}); err != nil {
+		if _, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directory.Change{NewAccount: directoryapi.NewAccount{Status: field.Some(status)}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.login(t, w.Service, "jo", "wrong"); !errors.Is(err, apierr.WrongPassword) {
@@ -207,7 +207,7 @@ func TestFactsAndTheirEventsAreCommittedTogether(t *testing.T) {
 	if _, err := w.Verify(ctx, w.tenant, w.account.VerificationToken); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.DeleteAccount(ctx, w.tenant, w.account.ID); err != nil {
+	if err := w.DeleteAccount(ctx, id.Ref{Tenant: w.tenant, ID: w.account.ID}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.DeleteDirectory(ctx, directoryapi.Ref{Tenant: w.tenant, ID: w.directory}); err != nil {
@@ -217,7 +217,7 @@ func TestFactsAndTheirEventsAreCommittedTogether(t *testing.T) {
 		t.Errorf("the outbox holds %v, want %v", got, want)
 	}
 	// What fails leaves neither a row nor an event.
-	if err := w.DeleteAccount(ctx, w.tenant, w.account.ID); !errors.Is(err, apierr.NotFound) {
+	if err := w.DeleteAccount(ctx, id.Ref{Tenant: w.tenant, ID: w.account.ID}); !errors.Is(err, apierr.NotFound) {
 		t.Fatal(err)
 	}
 	if n := len(w.outbox(t)); n != 4 {

@@ -17,34 +17,35 @@ import (
 // Authenticate checks a password. The first of the stores that holds an account
 // of that login decides. One hash is computed whether or not an account was
 // found, and the state of an account shows only to who knows its password.
-func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate) (directoryapi.Account, error) {
+func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	found, err := store.Candidate{}, error(apierr.NotFound)
 	if utf8.ValidString(in.Login) && !strings.ContainsRune(in.Login, 0) { // else no account can have it
 		found, err = s.store.FindLogin(ctx, in.Tenant, storeIDs(in.Stores), in.Login)
 	}
 	absent := errors.Is(err, apierr.NotFound)
 	if err != nil && !absent {
-		return directoryapi.Account{}, err
+		return directoryapi.Authenticated{}, err
 	}
 	match, stale, err := s.passwords.Verify(ctx, found.PasswordHash, in.Password)
 	switch {
 	case err != nil:
-		return directoryapi.Account{}, err
+		return directoryapi.Authenticated{}, err
 	case absent:
-		return directoryapi.Account{}, apierr.NoSuchAccount.Because("no account of that user name or email is in the account stores")
+		return directoryapi.Authenticated{}, apierr.NoSuchAccount.Because("no account of that user name or email is in the account stores")
 	case !match:
-		return directoryapi.Account{}, apierr.WrongPassword.Because("the password is wrong")
+		return directoryapi.Authenticated{}, apierr.WrongPassword.Because("the password is wrong")
 	case found.DirectoryStatus != directoryapi.Enabled:
-		return directoryapi.Account{}, apierr.DirectoryDisabled.Because("the directory of the account is disabled")
+		return directoryapi.Authenticated{}, apierr.DirectoryDisabled.Because("the directory of the account is disabled")
 	case found.Status == directoryapi.Disabled:
-		return directoryapi.Account{}, apierr.AccountDisabled.Because("the account is disabled")
+		return directoryapi.Authenticated{}, apierr.AccountDisabled.Because("the account is disabled")
 	case found.Status == directoryapi.Unverified:
-		return directoryapi.Account{}, apierr.AccountUnverified.Because("the email of the account is not verified yet")
+		return directoryapi.Authenticated{}, apierr.AccountUnverified.Because("the email of the account is not verified yet")
 	}
 	if stale {
 		s.rehash(ctx, found, in.Password)
 	}
-	return s.unsealed(found.Account)
+	account, err := s.unsealed(found.Account)
+	return directoryapi.Authenticated{Account: account, Store: directoryapi.Store{Kind: directoryapi.Directories, ID: found.DirectoryID}}, err
 }
 
 // rehash stores the password under the configured cost. A login does not fail

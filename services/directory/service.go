@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -17,6 +18,7 @@ type Service struct {
 	store     *store.Store
 	passwords *secure.Passwords
 	ring      *secure.Keyring
+	base      href.Base
 	now       func() time.Time
 	cfg       Config
 }
@@ -27,8 +29,8 @@ type Config struct {
 }
 
 // New makes the service.
-func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
-	return &Service{store: s, passwords: passwords, ring: ring, now: now, cfg: cfg}
+func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
+	return &Service{store: s, passwords: passwords, ring: ring, base: base, now: now, cfg: cfg}
 }
 
 var _ directoryapi.API = (*Service)(nil)

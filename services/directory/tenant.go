@@ -12,11 +12,11 @@ import (
 
 // Tenant gives the tenant of that id. A caller's own is the only one that
 // exists to it: any other is apierr.NotFound.
-func (s *Service) Tenant(ctx context.Context, tenant, wanted id.ID) (directoryapi.Tenant, error) {
-	if tenant != wanted {
+func (s *Service) Tenant(ctx context.Context, in id.Ref) (directoryapi.Tenant, error) {
+	if in.Tenant != in.ID {
 		return directoryapi.Tenant{}, apierr.NotFound
 	}
-	return s.store.Tenant(ctx, tenant)
+	return s.store.Tenant(ctx, in.Tenant)
 }
 
 // SignUp makes a tenant with its administrators directory and its owner's

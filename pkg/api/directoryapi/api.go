@@ -40,12 +40,49 @@ type API interface {
 	// ListAccounts gives a page of the accounts of all the stores, each once.
 	ListAccounts(context.Context, ListAccounts) (list.Page[Account], error)
 
+	// CreateGroup makes a group in a directory. It returns the validation
+	// errors of the interface, apierr.Exists, apierr.MirrorReadOnly, and
+	// apierr.NotFound for the directory.
+	CreateGroup(context.Context, CreateGroup) (Group, error)
+
+	// Group gives a group, or apierr.NotFound.
+	Group(context.Context, Ref) (Group, error)
+
+	// ListGroups gives a page of the groups of all the stores, each once: those
+	// of a directory, and a group that is a store itself.
+	ListGroups(context.Context, ListGroups) (list.Page[Group], error)
+
+	// StoresOf gives the stores that hold an account: its directory and its
+	// groups. It returns apierr.NotFound for the account.
+	StoresOf(context.Context, Ref) (StoresOf, error)
+
 	// Authenticate checks a password. The first of the stores that holds an
 	// account of that login decides; the work is the same when none does. It
 	// returns apierr.NoSuchAccount, WrongPassword, AccountDisabled,
-	// AccountUnverified, DirectoryDisabled, or Unavailable when too many
-	// passwords are being checked.
-	Authenticate(context.Context, Authenticate) (Account, error)
+	// AccountUnverified, GroupDisabled, DirectoryDisabled, or Unavailable when
+	// too many passwords are being checked.
+	Authenticate(context.Context, Authenticate) (Authenticated, error)
+
+	// AskVerification makes a new verification token for the account of a login
+	// and lets its mail go out, unless its email is verified already. It returns
+	// apierr.NoSuchResource for an unknown login and VerificationDisabled where
+	// the directory's workflow is off.
+	AskVerification(context.Context, AskVerification) (Empty, error)
+
+	// AskReset makes a password reset token for the account of a login and lets
+	// its mail go out where the directory's workflow is on. It returns
+	// apierr.NoSuchResource for an unknown login.
+	AskReset(context.Context, AskReset) (PasswordReset, error)
+
+	// Reset gives the reset that a token stands for, or apierr.NotFound for one
+	// that is unknown, spent or expired.
+	Reset(context.Context, ResetToken) (PasswordReset, error)
+
+	// SpendReset sets the password of the account that a token stands for, and
+	// spends all open reset tokens of the account. Of any number of parallel
+	// tries one succeeds. It returns apierr.NotFound as Reset does, and the
+	// errors of a new password, which spend nothing.
+	SpendReset(context.Context, SpendReset) (PasswordReset, error)
 
 	// Standing tells whether an account may act through one of the stores
 	// now. It returns apierr.TokenAccountDisabled for an account that is gone
@@ -71,10 +108,7 @@ const (
 type Empty struct{}
 
 // Ref names a resource of a tenant.
-type Ref struct {
-	Tenant id.ID `json:"tenant"`
-	ID     id.ID `json:"id"`
-}
+type Ref = id.Ref
 
 // Tenant is the private data space of one customer.
 type Tenant struct {
@@ -85,6 +119,16 @@ type Tenant struct {
 	ModifiedAt time.Time `json:"modifiedAt"`
 }
 
+// The kinds of account store, as they stand in an href.
+const (
+	Directories = "directories"
+	Groups      = "groups"
+)
+
+// Native is the providerId of cloud directories. Another belongs to a mirror of
+// a directory elsewhere, which is read-only.
+const Native = "native"
+
 // Directory is a container of accounts.
 type Directory struct {
 	TenantID    id.ID     `json:"tenantId"`
@@ -93,9 +137,33 @@ type Directory struct {
 	Description *string   `json:"description"`
 	Status      string    `json:"status"`  // Enabled or Disabled
 	Builtin     bool      `json:"builtin"` // the administrators directory, which cannot be deleted
+	ProviderID  string    `json:"providerId"`
 	SchemaID    id.ID     `json:"schemaId"`
 	CreatedAt   time.Time `json:"createdAt"`
 	ModifiedAt  time.Time `json:"modifiedAt"`
+}
+
+// Mirror reports whether the directory is a read-only copy of one elsewhere.
+func (d Directory) Mirror() bool { return d.ProviderID != Native }
+
+// Group is a named set of accounts of one directory.
+type Group struct {
+	TenantID    id.ID     `json:"tenantId"`
+	ID          id.ID     `json:"id"`
+	DirectoryID id.ID     `json:"directoryId"`
+	Name        string    `json:"name"`
+	Description *string   `json:"description"`
+	Status      string    `json:"status"` // Enabled or Disabled
+	CreatedAt   time.Time `json:"createdAt"`
+	ModifiedAt  time.Time `json:"modifiedAt"`
+}
+
+// NewGroup is the body that creates a group.
+type NewGroup struct {
+	Name        field.Text   `json:"name,omitzero"`
+	Description field.Text   `json:"description,omitzero"`
+	Status      field.Text   `json:"status,omitzero"`
+	CustomData  field.Object `json:"customData,omitzero"`
 }
 
 // Account is an identity in a directory.
@@ -122,18 +190,20 @@ type Account struct {
 
 // NewAccount is the body that creates an account.
 type NewAccount struct {
-	Username   field.Text `json:"username,omitzero"`
-	Email      field.Text `json:"email,omitzero"`
-	Password   field.Text `json:"password,omitzero"`
-	GivenName  field.Text `json:"givenName,omitzero"`
-	MiddleName field.Text `json:"middleName,omitzero"`
-	Surname    field.Text `json:"surname,omitzero"`
-	Status     field.Text `json:"status,omitzero"`
+	Username   field.Text   `json:"username,omitzero"`
+	Email      field.Text   `json:"email,omitzero"`
+	Password   field.Text   `json:"password,omitzero"`
+	GivenName  field.Text   `json:"givenName,omitzero"`
+	MiddleName field.Text   `json:"middleName,omitzero"`
+	Surname    field.Text   `json:"surname,omitzero"`
+	Status     field.Text   `json:"status,omitzero"`
+	CustomData field.Object `json:"customData,omitzero"`
 }
 
-// Store is a place where accounts are looked for: a directory.
+// Store is a place where accounts are looked for: a directory, or a group,
+// which holds its members.
 type Store struct {
-	Kind string `json:"kind"` // "directories"
+	Kind string `json:"kind"` // Directories or Groups
 	ID   id.ID  `json:"id"`
 }
 
@@ -167,8 +237,12 @@ type CreateAccount struct {
 	Tenant      id.ID      `json:"tenant"`
 	ID          id.ID      `json:"id"`
 	Directory   id.ID      `json:"directory"`
+	Group       id.ID      `json:"group,omitzero"`       // of the directory, which it joins
 	Application id.ID      `json:"application,omitzero"` // through which it is created, for its mails
 	Account     NewAccount `json:"account"`
+	// HashedPassword says that the password is a hash in the modular crypt
+	// format (resolutions, section 9).
+	HashedPassword bool `json:"hashedPassword,omitempty"`
 	// Workflow lets the directory's registration mails go out.
 	Workflow bool `json:"workflow"`
 }
@@ -186,6 +260,66 @@ type Authenticate struct {
 	Stores   []Store       `json:"stores"` // in the order of login
 	Login    string        `json:"login"`  // user name or email
 	Password secure.Secret `json:"password"`
+}
+
+// Authenticated is the account of a login, and the store that decided.
+type Authenticated struct {
+	Account Account `json:"account"`
+	Store   Store   `json:"store"`
+}
+
+// CreateGroup asks for a group.
+type CreateGroup struct {
+	Tenant    id.ID    `json:"tenant"`
+	ID        id.ID    `json:"id"`
+	Directory id.ID    `json:"directory"`
+	Group     NewGroup `json:"group"`
+}
+
+// ListGroups asks for a page.
+type ListGroups struct {
+	Tenant id.ID      `json:"tenant"`
+	Stores []Store    `json:"stores"`
+	Query  list.Query `json:"query"`
+}
+
+// StoresOf are the stores that hold an account.
+type StoresOf struct {
+	Stores []Store `json:"stores"`
+}
+
+// AskVerification asks for another verification mail.
+type AskVerification struct {
+	Tenant      id.ID   `json:"tenant"`
+	Application id.ID   `json:"application,omitzero"` // through which it is asked, for the mail
+	Stores      []Store `json:"stores"`               // in the order of login
+	Login       string  `json:"login"`                // user name or email
+}
+
+// AskReset asks for a password reset.
+type AskReset struct {
+	Tenant      id.ID   `json:"tenant"`
+	Application id.ID   `json:"application,omitzero"` // through which it is asked, for the mail
+	Stores      []Store `json:"stores"`               // in the order of login
+	Login       string  `json:"login"`                // user name or email
+}
+
+// ResetToken names a password reset.
+type ResetToken struct {
+	Tenant id.ID         `json:"tenant"`
+	Token  secure.Secret `json:"token"` // a JWT, its dots percent-encoded or not (resolutions, section 2.5)
+}
+
+// SpendReset sets a new password.
+type SpendReset struct {
+	ResetToken
+	Password field.Text `json:"password"`
+}
+
+// PasswordReset is the right to set an account's password once.
+type PasswordReset struct {
+	Token   secure.Secret `json:"token"` // a JWT
+	Account Account       `json:"account"`
 }
 
 // Standing asks after an account.

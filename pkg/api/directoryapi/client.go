@@ -48,8 +48,8 @@ func (c Client) ListAccounts(ctx context.Context, in ListAccounts) (list.Page[Ac
 }
 
 // Authenticate asks the far service.
-func (c Client) Authenticate(ctx context.Context, in Authenticate) (Account, error) {
-	return rpc.Call[Authenticate, Account](ctx, c.Peer, "directory.Authenticate", in)
+func (c Client) Authenticate(ctx context.Context, in Authenticate) (Authenticated, error) {
+	return rpc.Call[Authenticate, Authenticated](ctx, c.Peer, "directory.Authenticate", in)
 }
 
 // Standing asks the far service.
@@ -60,4 +60,44 @@ func (c Client) Standing(ctx context.Context, in Standing) (Account, error) {
 // Mail asks the far service.
 func (c Client) Mail(ctx context.Context, in MailOf) (Mail, error) {
 	return rpc.Call[MailOf, Mail](ctx, c.Peer, "directory.Mail", in)
+}
+
+// CreateGroup asks the far service.
+func (c Client) CreateGroup(ctx context.Context, in CreateGroup) (Group, error) {
+	return rpc.Call[CreateGroup, Group](ctx, c.Peer, "directory.CreateGroup", in)
+}
+
+// Group asks the far service.
+func (c Client) Group(ctx context.Context, in Ref) (Group, error) {
+	return rpc.Call[Ref, Group](ctx, c.Peer, "directory.Group", in)
+}
+
+// ListGroups asks the far service.
+func (c Client) ListGroups(ctx context.Context, in ListGroups) (list.Page[Group], error) {
+	return rpc.Call[ListGroups, list.Page[Group]](ctx, c.Peer, "directory.ListGroups", in)
+}
+
+// StoresOf asks the far service.
+func (c Client) StoresOf(ctx context.Context, in Ref) (StoresOf, error) {
+	return rpc.Call[Ref, StoresOf](ctx, c.Peer, "directory.StoresOf", in)
+}
+
+// AskVerification asks the far service.
+func (c Client) AskVerification(ctx context.Context, in AskVerification) (Empty, error) {
+	return rpc.Call[AskVerification, Empty](ctx, c.Peer, "directory.AskVerification", in)
+}
+
+// AskReset asks the far service.
+func (c Client) AskReset(ctx context.Context, in AskReset) (PasswordReset, error) {
+	return rpc.Call[AskReset, PasswordReset](ctx, c.Peer, "directory.AskReset", in)
+}
+
+// Reset asks the far service.
+func (c Client) Reset(ctx context.Context, in ResetToken) (PasswordReset, error) {
+	return rpc.Call[ResetToken, PasswordReset](ctx, c.Peer, "directory.Reset", in)
+}
+
+// SpendReset asks the far service.
+func (c Client) SpendReset(ctx context.Context, in SpendReset) (PasswordReset, error) {
+	return rpc.Call[SpendReset, PasswordReset](ctx, c.Peer, "directory.SpendReset", in)
 }

@@ -18,4 +18,12 @@ func Serve(router fiber.Router, api API) {
 	rpc.Serve(router, "directory.Authenticate", api.Authenticate)
 	rpc.Serve(router, "directory.Standing", api.Standing)
 	rpc.Serve(router, "directory.Mail", api.Mail)
+	rpc.Serve(router, "directory.CreateGroup", api.CreateGroup)
+	rpc.Serve(router, "directory.Group", api.Group)
+	rpc.Serve(router, "directory.ListGroups", api.ListGroups)
+	rpc.Serve(router, "directory.StoresOf", api.StoresOf)
+	rpc.Serve(router, "directory.AskVerification", api.AskVerification)
+	rpc.Serve(router, "directory.AskReset", api.AskReset)
+	rpc.Serve(router, "directory.Reset", api.Reset)
+	rpc.Serve(router, "directory.SpendReset", api.SpendReset)
 }

@@ -11,9 +11,7 @@ import (
 // It stands beside the contract because the application service answers with
 // accounts too.
 type AccountView struct {
-	Href                    string     `json:"href"`
-	CreatedAt               rest.Time  `json:"createdAt"`
-	ModifiedAt              rest.Time  `json:"modifiedAt"`
+	rest.Head
 	PasswordModifiedAt      *rest.Time `json:"passwordModifiedAt"`
 	Username                string     `json:"username"`
 	Email                   string     `json:"email"`
@@ -44,7 +42,7 @@ type AccountView struct {
 func (a Account) View(base href.Base) AccountView {
 	link := func(below string) href.Link { return base.Link("accounts", a.ID, below) }
 	v := AccountView{
-		Href: base.To("accounts", a.ID), CreatedAt: rest.Time(a.CreatedAt), ModifiedAt: rest.Time(a.ModifiedAt),
+		Head:               rest.Head{Href: base.To("accounts", a.ID), CreatedAt: rest.Time(a.CreatedAt), ModifiedAt: rest.Time(a.ModifiedAt)},
 		PasswordModifiedAt: (*rest.Time)(a.PasswordModifiedAt),
 		Username:           a.Username, Email: a.Email, GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname,
 		FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus,

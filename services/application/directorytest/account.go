@@ -176,22 +176,22 @@ func compare(a, b directoryapi.Account, order []list.Order) int {
 }
 
 // Authenticate checks a password.
-func (d *Directories) Authenticate(_ context.Context, in directoryapi.Authenticate) (directoryapi.Account, error) {
-	return call(d, "Authenticate", func() (directoryapi.Account, error) {
+func (d *Directories) Authenticate(_ context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
+	return call(d, "Authenticate", func() (directoryapi.Authenticated, error) {
 		a := d.decider(in)
 		switch {
 		case a == nil:
-			return directoryapi.Account{}, apierr.NoSuchAccount
+			return directoryapi.Authenticated{}, apierr.NoSuchAccount
 		case a.password == "" || a.password != in.Password:
-			return directoryapi.Account{}, apierr.WrongPassword
+			return directoryapi.Authenticated{}, apierr.WrongPassword
 		case d.directoryOf(a).Status != directoryapi.Enabled:
-			return directoryapi.Account{}, apierr.DirectoryDisabled
+			return directoryapi.Authenticated{}, apierr.DirectoryDisabled
 		case a.Status == directoryapi.Disabled:
-			return directoryapi.Account{}, apierr.AccountDisabled
+			return directoryapi.Authenticated{}, apierr.AccountDisabled
 		case a.Status == directoryapi.Unverified:
-			return directoryapi.Account{}, apierr.AccountUnverified
+			return directoryapi.Authenticated{}, apierr.AccountUnverified
 		}
-		return a.Account, nil
+		return directoryapi.Authenticated{Account: a.Account, Store: directoryapi.Store{Kind: directoryapi.Directories, ID: a.DirectoryID}}, nil
 	})
 }
 

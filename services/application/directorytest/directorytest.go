@@ -18,7 +18,8 @@ import (
 
 // Directories keeps tenants, directories and accounts in memory.
 type Directories struct {
-	now func() time.Time
+	directoryapi.API // what is not kept here yet
+	now              func() time.Time
 
 	mu          sync.Mutex
 	tenants     map[id.ID]directoryapi.Tenant

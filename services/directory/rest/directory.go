@@ -1,89 +1,38 @@
 package rest
 
 import (
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
-	"github.com/doorward/doorward/services/directory"
-	"github.com/doorward/doorward/services/directory/store"
 )
 
-// ref reads the resource of the path within the caller's tenant.
-func ref(c *fiber.Ctx) (directoryapi.Ref, error) {
-	v, err := rest.ID(c, "id")
-	return directoryapi.Ref{Tenant: rest.Caller(c).Tenant, ID: v}, err
+type directoryView struct {
+	rest.Head
+	Name                  string    `json:"name"`
+	Description           *string   `json:"description"`
+	Status                string    `json:"status"`
+	Tenant                href.Link `json:"tenant"`
+	Accounts              href.Link `json:"accounts"`
+	Groups                href.Link `json:"groups"`
+	Provider              href.Link `json:"provider"`
+	CustomData            href.Link `json:"customData"`
+	AccountCreationPolicy href.Link `json:"accountCreationPolicy"`
+	PasswordPolicy        href.Link `json:"passwordPolicy"`
+	AccountSchema         href.Link `json:"accountSchema"`
+	Applications          href.Link `json:"applications"`
+	ApplicationMappings   href.Link `json:"applicationMappings"`
+	Organizations         href.Link `json:"organizations"`
+	OrganizationMappings  href.Link `json:"organizationMappings"`
 }
 
-func (h *handlers) createDirectory(c *fiber.Ctx) error {
-	var in directory.NewDirectory
-	if err := rest.Body[directoryView](c, &in); err != nil {
-		return err
+func (v views) directory(d directoryapi.Directory) directoryView {
+	link := func(below string) href.Link { return v.base.Link("directories", d.ID, below) }
+	return directoryView{
+		Head: rest.Head{Href: v.base.To("directories", d.ID), CreatedAt: rest.Time(d.CreatedAt), ModifiedAt: rest.Time(d.ModifiedAt)},
+		Name: d.Name, Description: d.Description, Status: d.Status, Tenant: v.base.Link("tenants", d.TenantID),
+		Accounts: link("accounts"), Groups: link("groups"), Provider: link("provider"), CustomData: link("customData"),
+		AccountCreationPolicy: v.base.Link("accountCreationPolicies", d.ID), PasswordPolicy: v.base.Link("passwordPolicies", d.ID),
+		AccountSchema: v.base.Link("schemas", d.SchemaID), Applications: link("applications"), ApplicationMappings: link("applicationMappings"),
+		Organizations: link("organizations"), OrganizationMappings: link("organizationMappings"),
 	}
-	d, err := h.svc.NewDirectory(c.UserContext(), rest.Caller(c).Tenant, in)
-	if err != nil {
-		return err
-	}
-	return rest.Created(c, h.base.To("directories", d.ID), h.directoryView(d))
-}
-
-func (h *handlers) directory(c *fiber.Ctx) error {
-	in, err := ref(c)
-	if err != nil {
-		return err
-	}
-	d, err := h.svc.Directory(c.UserContext(), in)
-	if err != nil {
-		return err
-	}
-	return rest.OK(c, h.directoryView(d))
-}
-
-func (h *handlers) updateDirectory(c *fiber.Ctx) error {
-	at, err := ref(c)
-	if err != nil {
-		return err
-	}
-	var in directory.NewDirectory
-	if err := rest.Body[directoryView](c, &in); err != nil {
-		return err
-	}
-	d, err := h.svc.UpdateDirectory(c.UserContext(), at.Tenant, at.ID, in)
-	if err != nil {
-		return err
-	}
-	return rest.Updated(c, h.base.To("directories", d.ID), h.directoryView(d))
-}
-
-func (h *handlers) deleteDirectory(c *fiber.Ctx) error {
-	in, err := ref(c)
-	if err != nil {
-		return err
-	}
-	if _, err := h.svc.DeleteDirectory(c.UserContext(), in); err != nil {
-		return err
-	}
-	return rest.NoContent(c)
-}
-
-func (h *handlers) directoryAccounts(c *fiber.Ctx) error {
-	in, err := ref(c)
-	if err != nil {
-		return err
-	}
-	query, err := rest.Query(c, store.Accounts)
-	if err != nil {
-		return err
-	}
-	d, err := h.svc.Directory(c.UserContext(), in)
-	if err != nil {
-		return err
-	}
-	page, err := h.svc.ListAccounts(c.UserContext(), directoryapi.ListAccounts{
-		Tenant: d.TenantID, Stores: []directoryapi.Store{{Kind: "directories", ID: d.ID}}, Query: query,
-	})
-	if err != nil {
-		return err
-	}
-	return rest.Page(c, h.base.To("directories", d.ID, "accounts"), page, h.accountView)
 }

@@ -1,42 +1,42 @@
 // Package rest is the HTTP face of the directory service: routes.go lists its
-// endpoints, each noun has a file of handlers that read, ask and answer, and
-// views.go renders resources.
+// endpoints, and each noun has a file with its representation and, where an
+// endpoint is more than reading, asking and answering, its handler.
 package rest
 
 import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/store"
 )
 
-type handlers struct {
-	svc  *directory.Service
-	base href.Base
-}
+// views renders resources: one method per noun, in the noun's file.
+type views struct{ base href.Base }
 
 // Mount adds the service's endpoints to its app.
 func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
-	h := &handlers{svc, base}
+	v := views{base}
 	v1 := app.Group("/v1")
 
-	v1.Get("/tenants/current", h.currentTenant)
-	v1.Get("/tenants/:id", h.tenant)
-	v1.Get("/tenants/:id/directories", h.tenantDirectories)
-	v1.Get("/tenants/:id/accounts", h.tenantAccounts)
+	v1.Get("/tenants/current", v.currentTenant)
+	v1.Get("/tenants/:id", rest.Get(svc.Tenant, v.tenant))
+	v1.Get("/tenants/:id/directories", rest.List(store.Directories, svc.TenantDirectories, v.directory))
+	v1.Get("/tenants/:id/accounts", rest.List(store.Accounts, svc.TenantAccounts, v.account))
 
-	v1.Post("/directories", h.createDirectory)
-	v1.Get("/directories/:id", h.directory)
-	v1.Post("/directories/:id", h.updateDirectory)
-	v1.Delete("/directories/:id", h.deleteDirectory)
-	v1.Get("/directories/:id/accounts", h.directoryAccounts)
-	v1.Post("/directories/:id/accounts", h.createAccount)
+	v1.Post("/directories", rest.CreateOwn(svc.NewDirectory, v.directory))
+	v1.Get("/directories/:id", rest.Get(svc.Directory, v.directory))
+	v1.Post("/directories/:id", rest.Update(svc.UpdateDirectory, v.directory))
+	v1.Delete("/directories/:id", rest.Delete(svc.RemoveDirectory))
+	v1.Get("/directories/:id/accounts", rest.List(store.Accounts, svc.DirectoryAccounts, v.account))
+	v1.Post("/directories/:id/accounts", createAccount(svc, v))
 
-	v1.Post("/accounts/emailVerificationTokens/:token", h.verify)
-	v1.Get("/accounts/:id", h.account)
-	v1.Post("/accounts/:id", h.updateAccount)
-	v1.Delete("/accounts/:id", h.deleteAccount)
+	v1.Post("/accounts/emailVerificationTokens/:token", verify(svc, v))
+	v1.Get("/accounts/:id", rest.Get(svc.Account, v.account))
+	v1.Post("/accounts/:id", rest.Update(svc.UpdateAccount, v.account))
+	v1.Delete("/accounts/:id", rest.Delete(svc.DeleteAccount))
 
-	v1.Get("/accountCreationPolicies/:id", h.creationPolicy)
-	v1.Post("/accountCreationPolicies/:id", h.updateCreationPolicy)
+	v1.Get("/accountCreationPolicies/:id", rest.Get(svc.CreationPolicy, v.creationPolicy))
+	v1.Post("/accountCreationPolicies/:id", rest.Update(svc.UpdateCreationPolicy, v.creationPolicy))
 }

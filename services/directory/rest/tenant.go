@@ -4,59 +4,38 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
-	"github.com/doorward/doorward/services/directory/store"
 )
 
-func (h *handlers) currentTenant(c *fiber.Ctx) error {
-	return rest.Redirect(c, h.base.To("tenants", rest.Caller(c).Tenant))
+// currentTenant leads to the tenant of the caller's key.
+func (v views) currentTenant(c *fiber.Ctx) error {
+	return rest.Redirect(c, v.base.To("tenants", rest.Caller(c).Tenant))
 }
 
-// ownTenant reads the tenant of the path, which must be the caller's.
-func (h *handlers) ownTenant(c *fiber.Ctx) (directoryapi.Tenant, error) {
-	wanted, err := rest.ID(c, "id")
-	if err != nil {
-		return directoryapi.Tenant{}, err
-	}
-	return h.svc.Tenant(c.UserContext(), rest.Caller(c).Tenant, wanted)
+type tenantView struct {
+	rest.Head
+	Name                           string    `json:"name"`
+	Key                            string    `json:"key"`
+	CustomData                     href.Link `json:"customData"`
+	Organizations                  href.Link `json:"organizations"`
+	Applications                   href.Link `json:"applications"`
+	Directories                    href.Link `json:"directories"`
+	Accounts                       href.Link `json:"accounts"`
+	Agents                         href.Link `json:"agents"`
+	Groups                         href.Link `json:"groups"`
+	IDSites                        href.Link `json:"idSites"`
+	SMTPServers                    href.Link `json:"smtpServers"`
+	Phones                         href.Link `json:"phones"`
+	RegisteredSAMLServiceProviders href.Link `json:"registeredSamlServiceProviders"`
 }
 
-func (h *handlers) tenant(c *fiber.Ctx) error {
-	tenant, err := h.ownTenant(c)
-	if err != nil {
-		return err
+func (v views) tenant(t directoryapi.Tenant) tenantView {
+	link := func(below string) href.Link { return v.base.Link("tenants", t.ID, below) }
+	return tenantView{
+		Head: rest.Head{Href: v.base.To("tenants", t.ID), CreatedAt: rest.Time(t.CreatedAt), ModifiedAt: rest.Time(t.ModifiedAt)}, Name: t.Name, Key: t.Key,
+		CustomData: link("customData"), Organizations: link("organizations"), Applications: link("applications"), Directories: link("directories"),
+		Accounts: link("accounts"), Agents: link("agents"), Groups: link("groups"), IDSites: link("idSites"), SMTPServers: link("smtpServers"),
+		Phones: link("phones"), RegisteredSAMLServiceProviders: link("registeredSamlServiceProviders"),
 	}
-	return rest.OK(c, h.tenantView(tenant))
-}
-
-func (h *handlers) tenantDirectories(c *fiber.Ctx) error {
-	tenant, err := h.ownTenant(c)
-	if err != nil {
-		return err
-	}
-	query, err := rest.Query(c, store.Directories)
-	if err != nil {
-		return err
-	}
-	page, err := h.svc.ListDirectories(c.UserContext(), tenant.ID, query)
-	if err != nil {
-		return err
-	}
-	return rest.Page(c, h.base.To("tenants", tenant.ID, "directories"), page, h.directoryView)
-}
-
-func (h *handlers) tenantAccounts(c *fiber.Ctx) error {
-	tenant, err := h.ownTenant(c)
-	if err != nil {
-		return err
-	}
-	query, err := rest.Query(c, store.Accounts)
-	if err != nil {
-		return err
-	}
-	page, err := h.svc.TenantAccounts(c.UserContext(), tenant.ID, query)
-	if err != nil {
-		return err
-	}
-	return rest.Page(c, h.base.To("tenants", tenant.ID, "accounts"), page, h.accountView)
 }

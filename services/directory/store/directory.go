@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-const directoryColumns = `tenant_id, id, name, description, status, builtin, schema_id, created_at, modified_at`
+const directoryColumns = `tenant_id, id, name, description, status, builtin, provider_id, schema_id, created_at, modified_at`
 
 // Directories are searched and sorted by these attributes.
 var Directories = list.Spec{
@@ -39,9 +39,9 @@ func (tx *Tx) LockDirectory(ctx context.Context, tenant, directory id.ID) (direc
 
 // InsertDirectory adds a directory. A name that is taken is apierr.Exists.
 func (tx *Tx) InsertDirectory(ctx context.Context, d directoryapi.Directory) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO directories (tenant_id, id, name, name_folded, description, status, builtin, schema_id, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		d.TenantID, d.ID, d.Name, field.Fold(d.Name), d.Description, d.Status, d.Builtin, d.SchemaID, d.CreatedAt, d.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO directories (tenant_id, id, name, name_folded, description, status, builtin, provider_id, schema_id, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		d.TenantID, d.ID, d.Name, field.Fold(d.Name), d.Description, d.Status, d.Builtin, d.ProviderID, d.SchemaID, d.CreatedAt, d.ModifiedAt)
 	return err
 }
 

@@ -52,12 +52,13 @@ func logins(t *testing.T, s Subject) {
 		{"a disabled directory shows only to who knows a password", shut.Email, "Wrong1234", []id.ID{closed}, id.ID{}, apierr.WrongPassword},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			account, err := s.API.Authenticate(t.Context(), directoryapi.Authenticate{
+			in, err := s.API.Authenticate(t.Context(), directoryapi.Authenticate{
 				Tenant: n.id, Stores: stores(c.in...), Login: c.login, Password: secret(c.password),
 			})
-			refuse(account, err)(t, c.want)
+			refuse(in, err)(t, c.want)
 			if c.want == nil {
-				equal(t, "who logged in", account.ID, c.who)
+				equal(t, "who logged in", in.Account.ID, c.who)
+				equal(t, "the store that decided", in.Store, directoryapi.Store{Kind: directoryapi.Directories, ID: in.Account.DirectoryID})
 			}
 		})
 	}

@@ -31,7 +31,7 @@ func signUps(t *testing.T, s Subject) {
 		account := must(s.API.Authenticate(t.Context(), directoryapi.Authenticate{
 			Tenant: in.Tenant, Stores: stores(in.Directory), Login: in.Email, Password: in.Password,
 		}))(t)
-		equal(t, "who logged in", account.ID, in.Owner)
+		equal(t, "who logged in", account.Account.ID, in.Owner)
 	})
 	t.Run("a repeated call gives what the first made", func(t *testing.T) {
 		again := must(s.API.SignUp(t.Context(), in))(t)

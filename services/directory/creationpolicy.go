@@ -22,15 +22,15 @@ type PolicyChange struct {
 }
 
 // CreationPolicy gives the account creation policy of a directory.
-func (s *Service) CreationPolicy(ctx context.Context, tenant, directory id.ID) (store.CreationPolicy, error) {
-	return s.store.CreationPolicy(ctx, tenant, directory)
+func (s *Service) CreationPolicy(ctx context.Context, directory id.Ref) (store.CreationPolicy, error) {
+	return s.store.CreationPolicy(ctx, directory.Tenant, directory.ID)
 }
 
 // UpdateCreationPolicy changes what the body names. A list is replaced whole.
-func (s *Service) UpdateCreationPolicy(ctx context.Context, tenant, directory id.ID, in PolicyChange) (store.CreationPolicy, error) {
+func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in PolicyChange) (store.CreationPolicy, error) {
 	var p store.CreationPolicy
 	err := s.tx(ctx, func(tx *store.Tx) (err error) {
-		if p, err = tx.LockCreationPolicy(ctx, tenant, directory); err != nil {
+		if p, err = tx.LockCreationPolicy(ctx, directory.Tenant, directory.ID); err != nil {
 			return err
 		}
 		for _, status := range []struct {

@@ -1,0 +1,155 @@
+package rest
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+)
+
+// The functions below make the handlers of a resource out of a rule and a view,
+// so that an endpoint is one line in routes.go:
+//
+//	v1.Get("/groups/:id", rest.Get(svc.Group, v.group))
+//	v1.Post("/groups/:id", rest.Update(svc.UpdateGroup, v.group))
+//	v1.Delete("/groups/:id", rest.Delete(svc.DeleteGroup))
+//	v1.Get("/directories/:id/groups", rest.List(store.Groups, svc.DirectoryGroups, v.group))
+//	v1.Post("/directories/:id/groups", rest.Create(svc.NewGroup, v.group))
+//
+// A rule is told the resource of the path within the caller's tenant, and
+// returns an error of the catalogue. Where a handler has more to do, it is
+// written out.
+
+// Head is what every representation begins with; a view embeds it.
+type Head struct {
+	Href       string `json:"href"`
+	CreatedAt  Time   `json:"createdAt"`
+	ModifiedAt Time   `json:"modifiedAt"`
+}
+
+// Self is the address of the resource.
+func (h Head) Self() string { return h.Href }
+
+// Resource is a representation that knows its address.
+type Resource interface{ Self() string }
+
+// Ref reads the resource of the path, in the caller's tenant. Text that is no
+// id names no resource: apierr.NotFound.
+func Ref(c *fiber.Ctx) (id.Ref, error) {
+	v, err := ID(c, "id")
+	return id.Ref{Tenant: Caller(c).Tenant, ID: v}, err
+}
+
+// Get answers 200 with the resource of the path.
+func Get[T, View any](read func(context.Context, id.Ref) (T, error), view func(T) View) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := Ref(c)
+		if err != nil {
+			return err
+		}
+		resource, err := read(c.UserContext(), at)
+		if err != nil {
+			return err
+		}
+		return OK(c, view(resource))
+	}
+}
+
+// Update changes the resource of the path by the body and answers 200.
+func Update[In, T any, View Resource](change func(context.Context, id.Ref, In) (T, error), view func(T) View) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		v, err := write(c, change, view)
+		if err != nil {
+			return err
+		}
+		return Updated(c, v.Self(), v)
+	}
+}
+
+// Create makes a resource below that of the path and answers 201.
+func Create[In, T any, View Resource](create func(context.Context, id.Ref, In) (T, error), view func(T) View) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		v, err := write(c, create, view)
+		if err != nil {
+			return err
+		}
+		return Created(c, v.Self(), v)
+	}
+}
+
+// CreateOwn makes a resource of the caller's tenant, whose path names none, and
+// answers 201.
+func CreateOwn[In, T any, View Resource](create func(context.Context, id.ID, In) (T, error), view func(T) View) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		var in In
+		if err := Body[View](c, &in); err != nil {
+			return err
+		}
+		resource, err := create(c.UserContext(), Caller(c).Tenant, in)
+		if err != nil {
+			return err
+		}
+		v := view(resource)
+		return Created(c, v.Self(), v)
+	}
+}
+
+func write[In, T, View any](c *fiber.Ctx, rule func(context.Context, id.Ref, In) (T, error), view func(T) View) (v View, err error) {
+	at, err := Ref(c)
+	if err != nil {
+		return v, err
+	}
+	var in In
+	if err := Body[View](c, &in); err != nil {
+		return v, err
+	}
+	resource, err := rule(c.UserContext(), at, in)
+	if err != nil {
+		return v, err
+	}
+	return view(resource), nil
+}
+
+// Delete removes the resource of the path and answers 204.
+func Delete(remove func(context.Context, id.Ref) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := Ref(c)
+		if err != nil {
+			return err
+		}
+		if err := remove(c.UserContext(), at); err != nil {
+			return err
+		}
+		return NoContent(c)
+	}
+}
+
+// List answers 200 with a page of a collection of the resource of the path.
+func List[T, View any](spec list.Spec, read func(context.Context, id.Ref, list.Query) (list.Page[T], error), view func(T) View) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := Ref(c)
+		if err != nil {
+			return err
+		}
+		query, err := Query(c, spec)
+		if err != nil {
+			return err
+		}
+		page, err := read(c.UserContext(), at, query)
+		if err != nil {
+			return err
+		}
+		return Page(c, Address(c), page, view)
+	}
+}
+
+type baseKey struct{}
+
+// Address is the public URL of the path that was asked for.
+func Address(c *fiber.Ctx) string {
+	base, _ := c.Locals(baseKey{}).(href.Base)
+	return base.Host() + string(c.Request().URI().PathOriginal())
+}

@@ -1,0 +1,33 @@
+package rest
+
+import (
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+type creationPolicyView struct {
+	rest.Head
+	VerificationEmailStatus           string    `json:"verificationEmailStatus"`
+	VerificationSuccessEmailStatus    string    `json:"verificationSuccessEmailStatus"`
+	WelcomeEmailStatus                string    `json:"welcomeEmailStatus"`
+	EmailDomainWhitelist              []string  `json:"emailDomainWhitelist"`
+	EmailDomainBlacklist              []string  `json:"emailDomainBlacklist"`
+	VerificationEmailTemplates        href.Link `json:"verificationEmailTemplates"`
+	VerificationSuccessEmailTemplates href.Link `json:"verificationSuccessEmailTemplates"`
+	WelcomeEmailTemplates             href.Link `json:"welcomeEmailTemplates"`
+	Directory                         href.Link `json:"directory"`
+	Tenant                            href.Link `json:"tenant"`
+}
+
+func (v views) creationPolicy(p store.CreationPolicy) creationPolicyView {
+	link := func(below string) href.Link { return v.base.Link("accountCreationPolicies", p.DirectoryID, below) }
+	return creationPolicyView{
+		Head:                    rest.Head{Href: v.base.To("accountCreationPolicies", p.DirectoryID), CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt)},
+		VerificationEmailStatus: p.VerificationEmailStatus, VerificationSuccessEmailStatus: p.VerificationSuccessEmailStatus,
+		WelcomeEmailStatus: p.WelcomeEmailStatus, EmailDomainWhitelist: p.EmailDomainWhitelist, EmailDomainBlacklist: p.EmailDomainBlacklist,
+		VerificationEmailTemplates: link("verificationEmailTemplates"), VerificationSuccessEmailTemplates: link("verificationSuccessEmailTemplates"),
+		WelcomeEmailTemplates: link("welcomeEmailTemplates"),
+		Directory:             v.base.Link("directories", p.DirectoryID), Tenant: v.base.Link("tenants", p.TenantID),
+	}
+}
