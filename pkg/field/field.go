@@ -199,6 +199,15 @@ func Optional(f Text, name string, most int) (*string, error) {
 	return &f.Value, within(f.Value, name, most)
 }
 
+// Nonempty is Optional for a text that has at least one character when it is
+// there; an empty one is 2007.
+func Nonempty(f Text, name string, most int) (*string, error) {
+	if f.Given() && f.Value == "" {
+		return nil, apierr.TooShort.Because("%s is empty; leave it out or send null instead", name)
+	}
+	return Optional(f, name, most)
+}
+
 func within(text, name string, most int) error {
 	if n := utf8.RuneCountInString(text); n > most {
 		return apierr.TooLong.Because("%s has %d characters; at most %d are allowed", name, n, most)
@@ -243,6 +252,14 @@ func Whole(f Int, name string, fallback, least, most int) (int, error) {
 // unique and are looked up: Unicode NFKC, case folded.
 func Fold(text string) string {
 	return norm.NFKC.String(strings.Map(cherokee, cases.Fold().String(norm.NFKC.String(text))))
+}
+
+// FoldOptional is Fold for a text that may be absent, which folds to nothing.
+func FoldOptional(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return Fold(*text)
 }
 
 // cherokee folds the one script whose letters fold to upper case (Unicode,

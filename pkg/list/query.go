@@ -4,6 +4,7 @@
 package list
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -25,23 +26,74 @@ type Kind int
 
 // The kinds of attribute.
 const (
-	Text Kind = iota // case-insensitive; * at either end
-	Enum             // whole value, any case
-	Time             // instant, or range
+	Text   Kind = iota // case-insensitive; * at either end
+	Enum               // whole value, any case
+	Time               // instant, or range
+	Custom             // any value of custom data
+)
+
+// Bounds of what one query may ask.
+const (
+	maxOffset = 1<<31 - 1
+	maxCustom = 8 // conditions or sorts by custom data
 )
 
 // Attribute is one that a client may search or sort by.
 type Attribute struct {
-	Column string   // SQL expression
-	Folded string   // SQL expression of its normal form, where a column holds it
-	Kind   Kind     // how it compares
-	Values []string // of an Enum
-	NoSort bool
-	NoFind bool
+	Column  string   // SQL expression
+	Folded  string   // SQL expression of its normal form, where a column holds it
+	Kind    Kind     // how it compares
+	Values  []string // of an Enum
+	Search  string   // SQL column that holds all text attributes, with an index for any part of it
+	Counted string   // SQL column by which the sizes of Parts are kept
+	Custom  *CustomValues
+	NoSort  bool
+	NoFind  bool
 }
 
-// Spec lists the attributes of one kind of resource by their JSON names.
+// CustomValues is where the searchable values of custom data are: a table v with
+// the columns path, text (folded), number, moment, and element, which is true
+// for a value inside an array.
+type CustomValues struct {
+	From  string // with a condition: "account_values v WHERE v.tenant_id = $1"
+	Key   string // column that names the owner: "account_id"
+	Owner string // SQL of the owner's id: "a.id"
+}
+
+// Spec lists the attributes of one kind of resource by their JSON names. The
+// name "customData.*" stands for every value of its custom data.
 type Spec map[string]Attribute
+
+const (
+	customPrefix = "customData."
+	anyCustom    = "customData.*"
+)
+
+// find gives an attribute, and the path of one of custom data; the zero
+// Attribute for one that is not there.
+func (s Spec) find(name string) (a Attribute, path string) {
+	if rest, ok := strings.CutPrefix(name, customPrefix); ok {
+		if a, ok := s[anyCustom]; ok && isPath(rest) {
+			return a, rest
+		}
+		return Attribute{}, ""
+	}
+	return s[name], ""
+}
+
+// isPath checks the form of a path: keys joined by dots.
+func isPath(path string) bool {
+	for key := range strings.SplitSeq(path, ".") {
+		if key == "" || len(key) > 255 || strings.ContainsFunc(key, func(r rune) bool {
+			return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-')
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func (a Attribute) isKnown() bool { return a.Column != "" || a.Custom != nil }
 
 // Query is what a client asks of a collection.
 type Query struct {
@@ -59,6 +111,16 @@ type Filter struct {
 	Text      string    `json:"text,omitempty"`
 	From      time.Time `json:"from,omitzero"`  // inclusive
 	Until     time.Time `json:"until,omitzero"` // exclusive
+
+	Numbers NumberRange `json:"numbers,omitzero"`
+}
+
+// NumberRange bounds a number; an empty text is an open end.
+type NumberRange struct {
+	Least string `json:"least,omitempty"` // decimal
+	Most  string `json:"most,omitempty"`  // decimal
+	Above bool   `json:"above,omitempty"` // Least is excluded
+	Below bool   `json:"below,omitempty"` // Most is excluded
 }
 
 // Match says where a text must occur.
@@ -70,6 +132,7 @@ const (
 	Prefix
 	Suffix
 	Contains
+	Range // From, Until and Numbers
 )
 
 // Order sorts by one attribute.
@@ -113,13 +176,33 @@ func Parse(raw string, spec Spec) (Query, error) {
 			return Query{}, err
 		}
 	}
-	return query, nil
+	return query, query.bounded()
+}
+
+// bounded refuses more of the costly conditions than a sane client sends.
+func (q Query) bounded() error {
+	custom := 0
+	for _, f := range q.Filters {
+		if strings.HasPrefix(f.Attribute, customPrefix) {
+			custom++
+		}
+	}
+	for _, o := range q.Order {
+		if strings.HasPrefix(o.Attribute, customPrefix) {
+			custom++
+		}
+	}
+	if custom > maxCustom {
+		return apierr.MalformedQuery.Because("the query names custom data %d times; %d are allowed", custom, maxCustom)
+	}
+	return nil
 }
 
 func (q *Query) take(name, value string, spec Spec) (err error) {
 	switch name {
 	case "offset":
 		q.Offset, err = number(name, value, 0)
+		q.Offset = min(q.Offset, maxOffset)
 	case "limit":
 		q.Limit, err = number(name, value, 1)
 		q.Limit = min(q.Limit, MaxLimit)
@@ -137,6 +220,9 @@ func (q *Query) take(name, value string, spec Spec) (err error) {
 
 func number(name, value string, least int) (int, error) {
 	n, err := strconv.Atoi(value)
+	if errors.Is(err, strconv.ErrRange) && n > 0 {
+		return n, nil // as much as there can be
+	}
 	if err != nil || n < least {
 		return 0, apierr.ParameterInvalid.Because("%s must be a whole number of at least %d", name, least)
 	}
@@ -157,7 +243,7 @@ func parseOrder(value string, spec Spec) ([]Order, error) {
 				return nil, apierr.OrderMalformed.Because("%q is neither asc nor desc", words[1])
 			}
 		}
-		if attribute, ok := spec[o.Attribute]; !ok || attribute.NoSort {
+		if attribute, _ := spec.find(o.Attribute); !attribute.isKnown() || attribute.NoSort {
 			return nil, apierr.OrderUnsupported.Because("the collection cannot be sorted by %q", o.Attribute)
 		}
 		if !slices.ContainsFunc(order, func(other Order) bool { return other.Attribute == o.Attribute }) {
@@ -168,12 +254,17 @@ func parseOrder(value string, spec Spec) ([]Order, error) {
 }
 
 func parseFilter(name, value string, spec Spec) (Filter, error) {
-	attribute, ok := spec[name]
-	if !ok || attribute.NoFind {
+	attribute, _ := spec.find(name)
+	if !attribute.isKnown() || attribute.NoFind {
 		return Filter{}, apierr.QueryUnsupported.Because("the collection cannot be searched by %q", name)
+	}
+	if value == "" {
+		return Filter{}, apierr.ParameterEmpty.Because("the query parameter %q needs a value", name)
 	}
 	f := Filter{Attribute: name, Text: value}
 	switch attribute.Kind {
+	case Custom:
+		return customFilter(f)
 	case Time:
 		var err error
 		f.Text = ""

@@ -10,10 +10,11 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Select reads a page. columns and from are SQL of the store: from names the
-// tables and the condition that every resource of the collection meets
-// ("FROM groups g WHERE g.tenant_id = $1 AND …"), args its parameters, and key
-// the id that breaks ties.
+// Select reads a page of a collection. columns and from are SQL of the store:
+// from names the tables and the condition that every resource of the collection
+// meets ("FROM groups g WHERE g.tenant_id = $1 AND …"), args its parameters,
+// and key the id that breaks ties. A collection that may hold millions is read
+// with SelectParts.
 func Select[T any](ctx context.Context, db pg.Querier, spec Spec, query Query, columns, from, key string, args ...any) (Page[T], error) {
 	page := Page[T]{Offset: query.Offset, Limit: query.Limit, Items: []T{}}
 	b := builder{spec: spec, args: args}
@@ -26,7 +27,7 @@ func Select[T any](ctx context.Context, db pg.Querier, spec Spec, query Query, c
 	if query.Offset >= size {
 		return page, nil
 	}
-	sql := "SELECT " + columns + " " + from + where + b.order(query.Order, key) + " LIMIT " + b.arg(query.Limit) + " OFFSET " + b.arg(query.Offset)
+	sql := "SELECT " + columns + " " + from + where + orderBy(b.sorts(query), key) + " LIMIT " + b.arg(query.Limit) + " OFFSET " + b.arg(query.Offset)
 	items, err := pg.All[T](ctx, db, sql, b.args...)
 	if err == nil && items != nil {
 		page.Items = items
@@ -44,65 +45,151 @@ func (b *builder) arg(value any) string {
 	return fmt.Sprintf("$%d", len(b.args))
 }
 
+// where is the conditions of a query, each behind an AND.
 func (b *builder) where(query Query) string {
 	var sql strings.Builder
 	for _, f := range query.Filters {
 		sql.WriteString(" AND " + b.filter(f))
 	}
 	if query.Q != "" {
-		like := b.arg("%" + escape(field.Fold(query.Q)) + "%")
-		var matches []string
-		for _, name := range b.names() {
-			if a := b.spec[name]; a.Kind == Text && !a.NoFind {
-				matches = append(matches, a.folded()+" LIKE "+like)
-			}
-		}
-		if len(matches) > 0 {
-			sql.WriteString(" AND (" + strings.Join(matches, " OR ") + ")")
-		}
+		sql.WriteString(" AND " + b.anywhere(query.Q))
 	}
 	return sql.String()
 }
 
+// anywhere finds a text in any text attribute.
+func (b *builder) anywhere(text string) string {
+	like := " LIKE " + b.arg("%"+escape(field.Fold(text))+"%")
+	var matches []string
+	for _, name := range b.names() {
+		switch a := b.spec[name]; {
+		case a.Kind != Text || a.NoFind:
+		case a.Search != "":
+			return a.Search + like
+		default:
+			matches = append(matches, a.folded()+like)
+		}
+	}
+	if len(matches) == 0 {
+		return "false"
+	}
+	return "(" + strings.Join(matches, " OR ") + ")"
+}
+
 func (b *builder) filter(f Filter) string {
-	a := b.spec[f.Attribute]
+	a, path := b.spec.find(f.Attribute)
 	switch a.Kind {
 	case Enum:
 		return a.Column + " = " + b.arg(f.Text)
 	case Time:
-		condition := "true"
-		if !f.From.IsZero() {
-			condition = a.Column + " >= " + b.arg(f.From)
-		}
-		if !f.Until.IsZero() {
-			condition += " AND " + a.Column + " < " + b.arg(f.Until)
-		}
-		return "(" + condition + ")"
+		return "(" + b.during(a.Column, f) + ")"
+	case Custom:
+		return b.custom(*a.Custom, path, f)
 	}
-	folded := field.Fold(f.Text)
-	switch f.Match {
-	case Prefix:
-		return a.folded() + " LIKE " + b.arg(escape(folded)+"%")
-	case Suffix:
-		return a.folded() + " LIKE " + b.arg("%"+escape(folded))
-	case Contains:
-		return a.folded() + " LIKE " + b.arg("%"+escape(folded)+"%")
+	condition := a.folded() + b.match(f)
+	if a.Search != "" && (f.Match == Suffix || f.Match == Contains) { // its index finds what an ordered one cannot
+		condition = a.Search + " LIKE " + b.arg("%"+escape(field.Fold(f.Text))+"%") + " AND " + condition
 	}
-	return a.folded() + " = " + b.arg(folded)
+	return condition
 }
 
-// order sorts by the query's attributes and then by creation: ids grow with
-// time, and they are unique.
-func (b *builder) order(order []Order, key string) string {
-	var parts []string
-	for _, o := range order {
-		part := b.spec[o.Attribute].sorted()
-		if o.Descending {
-			part += " DESC NULLS LAST"
-		}
-		parts = append(parts, part)
+// match compares a folded text.
+func (b *builder) match(f Filter) string {
+	folded := escape(field.Fold(f.Text))
+	switch f.Match {
+	case Prefix:
+		return " LIKE " + b.arg(folded+"%")
+	case Suffix:
+		return " LIKE " + b.arg("%"+folded)
+	case Contains:
+		return " LIKE " + b.arg("%"+folded+"%")
 	}
-	return " ORDER BY " + strings.Join(append(parts, key), ", ")
+	return " = " + b.arg(field.Fold(f.Text))
+}
+
+func (b *builder) during(column string, f Filter) string {
+	conditions := []string{}
+	if !f.From.IsZero() {
+		conditions = append(conditions, column+" >= "+b.arg(f.From))
+	}
+	if !f.Until.IsZero() {
+		conditions = append(conditions, column+" < "+b.arg(f.Until))
+	}
+	return strings.Join(conditions, " AND ")
+}
+
+// custom finds the owners of a value. What a value is decides how it compares
+// with a range (resolutions, section 7.4).
+func (b *builder) custom(c CustomValues, path string, f Filter) string {
+	var either []string
+	switch {
+	case f.Match != Range:
+		either = append(either, "v.text"+b.match(f))
+		if number, ok := parseNumber(f.Text); ok && f.Match == Equal {
+			either = append(either, "v.number = "+b.arg(number)+"::text::numeric")
+		}
+	default:
+		if during := b.during("v.moment", f); during != "" {
+			either = append(either, during)
+		}
+		if within := b.within("v.number", f.Numbers); within != "" {
+			either = append(either, within)
+		}
+	}
+	return c.Owner + " IN (SELECT v." + c.Key + " FROM " + c.From + " AND v.path = " + b.arg(path) + " AND ((" + strings.Join(either, ") OR (") + ")))"
+}
+
+func (b *builder) within(column string, r NumberRange) string {
+	conditions := []string{}
+	if r.Least != "" {
+		conditions = append(conditions, column+pick(r.Above, " > ", " >= ")+b.arg(r.Least)+"::text::numeric")
+	}
+	if r.Most != "" {
+		conditions = append(conditions, column+pick(r.Below, " < ", " <= ")+b.arg(r.Most)+"::text::numeric")
+	}
+	return strings.Join(conditions, " AND ")
+}
+
+func pick(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
+}
+
+// sort is one expression to sort by.
+type sort struct{ sql, direction string }
+
+// sorts are the expressions of a query's order. Those of custom data put the
+// resources without the value last, numbers before texts.
+func (b *builder) sorts(query Query) []sort {
+	var all []sort
+	for _, o := range query.Order {
+		direction := pick(o.Descending, " DESC", "")
+		a, path := b.spec.find(o.Attribute)
+		if a.Kind != Custom {
+			all = append(all, sort{a.sorted(), direction})
+			continue
+		}
+		value := " FROM " + a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner + " AND v.path = " + b.arg(path) + " AND NOT v.element)"
+		for _, column := range []string{"number", "text"} {
+			all = append(all, sort{"(SELECT v." + column + value, direction + " NULLS LAST"})
+		}
+	}
+	return all
+}
+
+// orderBy sorts by the expressions and then by creation: ids grow with time,
+// and they are unique. They run in the direction of the last expression, so that
+// an index over both can be read either way.
+func orderBy(sorts []sort, key string) string {
+	var parts []string
+	direction := ""
+	for _, s := range sorts {
+		parts = append(parts, s.sql+s.direction)
+		direction = s.direction
+	}
+	return " ORDER BY " + strings.Join(append(parts, key+strings.TrimSuffix(direction, " NULLS LAST")), ", ")
 }
 
 func (b *builder) names() []string {

@@ -38,7 +38,11 @@ func migrate(ctx context.Context, cfg Config) (role string, err error) {
 	if len(cfg.Migrations) == 0 {
 		return role, nil
 	}
-	config.RuntimeParams["search_path"] = cfg.Schema
+	path, err := ensureExtensions(ctx, conn, cfg)
+	if err != nil {
+		return "", err
+	}
+	config.RuntimeParams["search_path"] = path
 	if role != "" {
 		config.RuntimeParams["role"] = role
 	}
@@ -77,6 +81,30 @@ func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role stri
 		return "", fmt.Errorf("create the schema %q: %w", schema, err)
 	}
 	return role, nil
+}
+
+// ensureExtensions makes the extensions that the migrations need, where nobody
+// has, and gives the search path under which migrations see them. They lie in the
+// schema public, or wherever an administrator put them. Only the
+// migrations name what is in them.
+func ensureExtensions(ctx context.Context, conn *pgx.Conn, cfg Config) (path string, err error) {
+	path = pgx.Identifier{cfg.Schema}.Sanitize()
+	for _, name := range cfg.Extensions {
+		const where = `SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = $1`
+		var schema string
+		err := conn.QueryRow(ctx, where, name).Scan(&schema)
+		if errors.Is(err, pgx.ErrNoRows) {
+			if err := tolerate(conn.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS "+pgx.Identifier{name}.Sanitize()+" SCHEMA public")); err != nil {
+				return "", fmt.Errorf("create the extension %q, which comes with PostgreSQL: %w; an administrator can do it with CREATE EXTENSION %s", name, err, name)
+			}
+			err = conn.QueryRow(ctx, where, name).Scan(&schema)
+		}
+		if err != nil {
+			return "", Error(err)
+		}
+		path += ", " + pgx.Identifier{schema}.Sanitize()
+	}
+	return path, nil
 }
 
 // tolerate ignores that another database of the same server made the object

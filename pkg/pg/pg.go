@@ -28,6 +28,7 @@ type Config struct {
 	Schema     string        // the service's name
 	MaxConns   int32         // size of the pool; 0 means 8
 	Migrations []fs.FS       // numbered SQL files of goose
+	Extensions []string      // of PostgreSQL's own, which the migrations need
 }
 
 // DB is a pool of connections that see one service's schema.
@@ -65,6 +66,10 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	return &DB{Pool: db, url: cfg.URL}, nil
 }
+
+// PlanEach, as the first argument of a query, lets PostgreSQL plan it for the
+// values of this time, where a plan for any values could be a bad one.
+const PlanEach = pgx.QueryExecModeCacheDescribe
 
 // Querier is a pool or a transaction.
 type Querier interface {
@@ -195,6 +200,8 @@ func Error(err error) error {
 		switch {
 		case failure.Code == "23505":
 			return fmt.Errorf("%w (%w)", apierr.Exists, err)
+		case failure.Code == "54000": // an entry of an index has its limit
+			return fmt.Errorf("%w (%w)", apierr.TooLong.Because("a text is too long in its normal form (Unicode NFKC, case folded)"), err)
 		case strings.HasPrefix(failure.Code, "08"), strings.HasPrefix(failure.Code, "57P"), failure.Code == "53300":
 			return away(err)
 		}

@@ -2,6 +2,8 @@ package rest
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"mime"
 	"strings"
@@ -56,8 +58,41 @@ func ID(c *fiber.Ctx, name string) (id.ID, error) {
 	return v, nil
 }
 
-// OK answers 200 with a resource.
-func OK(c *fiber.Ctx, view any) error { return send(c, fiber.StatusOK, view) }
+// OK answers 200 with a resource and its validator, or 304 to a client that
+// holds it already (RFC 9110, section 13; resolutions, section 13.3).
+func OK(c *fiber.Ctx, view any) error {
+	body, err := render(view)
+	if err != nil {
+		return err
+	}
+	tag := validator(body)
+	c.Set(fiber.HeaderETag, tag)
+	if known := c.Get(fiber.HeaderIfNoneMatch); known != "" && matches(known, tag) {
+		c.Set(fiber.HeaderCacheControl, "no-cache")
+		c.Status(fiber.StatusNotModified)
+		return nil
+	}
+	return sendBody(c, fiber.StatusOK, body)
+}
+
+// validator is the weak entity tag of a representation. It is made from the
+// representation itself, so that it changes with all that a client can see.
+func validator(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+}
+
+// matches compares the entity tags of an If-None-Match weakly (RFC 9110,
+// section 13.1.2).
+func matches(known, tag string) bool {
+	for candidate := range strings.SplitSeq(known, ",") {
+		candidate = strings.TrimSpace(candidate)
+		if candidate == "*" || strings.TrimPrefix(candidate, "W/") == strings.TrimPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
+}
 
 // Updated answers 200 with a resource and its address.
 func Updated(c *fiber.Ctx, href string, view any) error {
@@ -85,14 +120,24 @@ func Redirect(c *fiber.Ctx, href string) error {
 }
 
 func send(c *fiber.Ctx, status int, view any) error {
+	body, err := render(view)
+	if err != nil {
+		return err
+	}
+	return sendBody(c, status, body)
+}
+
+func render(view any) ([]byte, error) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(view); err != nil {
-		return err
-	}
+	err := encoder.Encode(view)
+	return bytes.TrimRight(body.Bytes(), "\n"), err
+}
+
+func sendBody(c *fiber.Ctx, status int, body []byte) error {
 	c.Status(status)
 	c.Set(fiber.HeaderContentType, MIME)
 	c.Set(fiber.HeaderCacheControl, "no-cache")
-	return c.Send(bytes.TrimRight(body.Bytes(), "\n"))
+	return c.Send(body)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -25,45 +24,6 @@ func (s *Service) Account(ctx context.Context, in directoryapi.Ref) (directoryap
 	return s.unsealed(a)
 }
 
-// ListAccounts gives a page of the accounts of the stores, each once.
-func (s *Service) ListAccounts(ctx context.Context, in directoryapi.ListAccounts) (list.Page[directoryapi.Account], error) {
-	return s.listAccounts(ctx, in.Tenant, storeIDs(in.Stores), in.Query)
-}
-
-// TenantAccounts gives a page of all the accounts of a tenant.
-func (s *Service) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	if _, err := s.Tenant(ctx, tenant); err != nil {
-		return list.Page[directoryapi.Account]{}, err
-	}
-	return s.listAccounts(ctx, tenant.Tenant, nil, query)
-}
-
-// DirectoryAccounts gives a page of the accounts of a directory.
-func (s *Service) DirectoryAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	if _, err := s.Directory(ctx, in); err != nil {
-		return list.Page[directoryapi.Account]{}, err
-	}
-	return s.listAccounts(ctx, in.Tenant, []id.ID{in.ID}, query)
-}
-
-func (s *Service) listAccounts(ctx context.Context, tenant id.ID, directories []id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
-	page, err := s.store.ListAccounts(ctx, tenant, directories, query)
-	for i := range page.Items {
-		if page.Items[i], err = s.unsealed(page.Items[i]); err != nil {
-			return page, err
-		}
-	}
-	return page, err
-}
-
-func storeIDs(stores []directoryapi.Store) []id.ID {
-	ids := make([]id.ID, len(stores))
-	for i, store := range stores {
-		ids[i] = store.ID
-	}
-	return ids
-}
-
 // unsealed fills in the verification token, which the account shows.
 func (s *Service) unsealed(a directoryapi.Account) (directoryapi.Account, error) {
 	if a.VerificationSealed == nil {
@@ -74,17 +34,72 @@ func (s *Service) unsealed(a directoryapi.Account) (directoryapi.Account, error)
 	return a, err
 }
 
-// CreateAccount makes an account in a directory and lets its mails go out
-// (resolutions, sections 3.3 and 3.4).
-func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
-	d, err := s.store.Directory(ctx, in.Tenant, in.Directory)
+func (s *Service) allUnsealed(page list.Page[directoryapi.Account], err error) (list.Page[directoryapi.Account], error) {
+	for i := 0; i < len(page.Items) && err == nil; i++ {
+		page.Items[i], err = s.unsealed(page.Items[i])
+	}
+	return page, err
+}
+
+// ListAccounts gives a page of the accounts of the stores, each once. A group
+// whose directory is a store too adds nothing to it.
+func (s *Service) ListAccounts(ctx context.Context, in directoryapi.ListAccounts) (list.Page[directoryapi.Account], error) {
+	directories, groups := split(in.Stores)
+	groups, err := s.store.GroupsOutside(ctx, in.Tenant, groups, directories)
 	if err != nil {
-		return directoryapi.Account{}, err
+		return list.Page[directoryapi.Account]{}, err
 	}
-	if d.Status != directoryapi.Enabled && !in.Application.IsZero() {
-		return directoryapi.Account{}, apierr.AccountStoreDisabled.Because("the directory %q is disabled", d.Name)
+	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, directories, groups, in.Query))
+}
+
+// split parts stores by their kind.
+func split(stores []directoryapi.Store) (directories, groups []id.ID) {
+	directories, groups = []id.ID{}, []id.ID{}
+	for _, store := range stores {
+		switch store.Kind {
+		case directoryapi.Directories:
+			directories = append(directories, store.ID)
+		case directoryapi.Groups:
+			groups = append(groups, store.ID)
+		}
 	}
-	policy, err := s.store.CreationPolicy(ctx, in.Tenant, in.Directory)
+	return directories, groups
+}
+
+// TenantAccounts gives a page of all the accounts of a tenant.
+func (s *Service) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+	if _, err := s.Tenant(ctx, tenant); err != nil {
+		return list.Page[directoryapi.Account]{}, err
+	}
+	return s.allUnsealed(s.store.TenantAccounts(ctx, tenant.Tenant, query))
+}
+
+// DirectoryAccounts gives a page of the accounts of a directory.
+func (s *Service) DirectoryAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+	if _, err := s.Directory(ctx, in); err != nil {
+		return list.Page[directoryapi.Account]{}, err
+	}
+	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, []id.ID{in.ID}, nil, query))
+}
+
+// GroupAccounts gives a page of the members of a group.
+func (s *Service) GroupAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+	if _, err := s.Group(ctx, in); err != nil {
+		return list.Page[directoryapi.Account]{}, err
+	}
+	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, nil, []id.ID{in.ID}, query))
+}
+
+// NewAccount makes an account from a client's body.
+func (s *Service) NewAccount(ctx context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+	in.ID = id.New(s.now())
+	return s.CreateAccount(ctx, in)
+}
+
+// CreateAccount makes an account in a directory, and a member of a group where
+// one is named, and lets its mails go out (resolutions, sections 3.3 and 3.4).
+func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+	to, err := s.registrar(ctx, in)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
@@ -96,32 +111,27 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 	if err := apply(&a, in.Account, true); err != nil {
 		return directoryapi.Account{}, err
 	}
-	if err := checkDomain(policy, a.Email); err != nil {
+	if err := checkDomain(to.creation, a.Email); err != nil {
 		return directoryapi.Account{}, err
 	}
 	password, err := s.newPassword(ctx, in.Tenant, in.Directory, in.Account.Password)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-
-	var verification *store.Verification
-	if in.Workflow && policy.VerificationEmailStatus == directoryapi.Enabled && a.Status != directoryapi.Disabled {
-		a.Status = directoryapi.Unverified
-		token := secure.Token(22)
-		expires := now.Add(s.cfg.VerificationTTL)
-		verification = &store.Verification{Digest: secure.Digest(token), Sealed: s.ring.Seal(token, events.MailTokenPurpose(a.ID)), ExpiresAt: &expires}
-		a.VerificationToken, a.VerificationSealed = token, verification.Sealed
-	}
+	event, verification := s.register(&a, in, to.creation)
 	err = s.tx(ctx, func(tx *store.Tx) error {
 		if err := tx.InsertAccount(ctx, a, password, verification); err != nil {
 			return err
 		}
-		if !in.Workflow || a.Status == directoryapi.Disabled {
+		if !in.Group.IsZero() {
+			if err := tx.InsertMembership(ctx, store.Membership{TenantID: a.TenantID, ID: id.New(now), DirectoryID: a.DirectoryID, GroupID: in.Group, AccountID: a.ID, CreatedAt: now}); err != nil {
+				return err
+			}
+		}
+		if event == nil {
 			return nil
 		}
-		return tx.Emit(ctx, events.AccountRegistered{
-			Tenant: a.TenantID, Account: a.ID, Directory: a.DirectoryID, Application: in.Application, Token: a.VerificationSealed,
-		})
+		return tx.Emit(ctx, *event)
 	})
 	if errors.Is(err, apierr.Exists) {
 		if own, mine := s.store.Account(ctx, in.Tenant, in.ID); mine == nil {
@@ -149,11 +159,12 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, isNew bool) (err
 			return apierr.Format.Because("email %q is not an email address", a.Email)
 		}
 	}
-	if in.Username.Given() || (in.Username.Present && !isNew) {
+	switch {
+	case in.Username.Given():
 		if a.Username, err = field.Required(in.Username, "username", 255); err != nil {
 			return err
 		}
-	} else if isNew {
+	case in.Username.Null || isNew:
 		a.Username = a.Email
 	}
 	for _, part := range []struct {
@@ -162,7 +173,7 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, isNew bool) (err
 		to   **string
 	}{{in.GivenName, "givenName", &a.GivenName}, {in.MiddleName, "middleName", &a.MiddleName}, {in.Surname, "surname", &a.Surname}} {
 		if part.in.Present {
-			if *part.to, err = field.Optional(part.in, part.name, 255); err != nil {
+			if *part.to, err = field.Nonempty(part.in, part.name, 255); err != nil {
 				return err
 			}
 		}
@@ -187,9 +198,14 @@ type Change struct {
 }
 
 // UpdateAccount changes what the body names. The status of the tenant's owner
-// is fixed: apierr.OwnerStatus.
+// is fixed: apierr.OwnerStatus. Of an account in a mirror directory only the
+// status and the custom data can change: apierr.MirroredProperty.
 func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (directoryapi.Account, error) {
 	before, err := s.store.Account(ctx, at.Tenant, at.ID)
+	if err != nil {
+		return before, err
+	}
+	d, err := s.store.Directory(ctx, at.Tenant, before.DirectoryID)
 	if err != nil {
 		return before, err
 	}
@@ -199,32 +215,26 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 	}
 	password := ""
 	if in.Password.Present {
+		if d.Mirror() {
+			return before, mirrored("password")
+		}
 		if password, err = s.newPassword(ctx, at.Tenant, before.DirectoryID, in.Password); err != nil {
 			return before, err
 		}
 	}
 	var a directoryapi.Account
 	err = s.tx(ctx, func(tx *store.Tx) (err error) {
-		if a, err = tx.LockAccount(ctx, at.Tenant, at.ID); err != nil {
+		if before, err = tx.LockAccount(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
-		former := a
-		if err := apply(&a, in.NewAccount, false); err != nil {
+		a = before
+		if err := change(&a, in, policy); err != nil {
 			return err
 		}
-		if a.Owner && in.Status.Present && a.Status != former.Status {
-			return apierr.OwnerStatus.Because("the status of the tenant's owner cannot be changed")
-		}
-		if field.Fold(a.Email) != field.Fold(former.Email) {
-			if err := checkDomain(policy, a.Email); err != nil {
-				return err
+		if d.Mirror() {
+			if name := differs(before, a); name != "" {
+				return mirrored(name)
 			}
-			a.EmailVerificationStatus = directoryapi.Unverified
-			a.VerificationSealed = nil // its token proves the former email
-		}
-		if a.EmailVerificationStatus, err = field.Enum(in.EmailVerificationStatus, "emailVerificationStatus", a.EmailVerificationStatus,
-			directoryapi.Verified, directoryapi.Unverified); err != nil {
-			return err
 		}
 		a.ModifiedAt = s.now()
 		if password != "" {
@@ -233,10 +243,7 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 				return err
 			}
 		}
-		if a.EmailVerificationStatus == directoryapi.Verified {
-			a.VerificationSealed = nil
-		}
-		return tx.UpdateAccount(ctx, a)
+		return tx.UpdateAccount(ctx, before, a)
 	})
 	if errors.Is(err, apierr.Exists) {
 		err = taken(a)
@@ -245,6 +252,67 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 		return a, err
 	}
 	return s.unsealed(a)
+}
+
+// change writes the body of an update into an account and checks it.
+func change(a *directoryapi.Account, in Change, policy store.CreationPolicy) (err error) {
+	before := *a
+	if err := apply(a, in.NewAccount, false); err != nil {
+		return err
+	}
+	if a.Owner && a.Status != before.Status {
+		return apierr.OwnerStatus.Because("the status of the tenant's owner cannot be changed")
+	}
+	if field.Fold(a.Email) != field.Fold(before.Email) {
+		if err := checkDomain(policy, a.Email); err != nil {
+			return err
+		}
+		a.EmailVerificationStatus = directoryapi.Unverified
+		a.VerificationSealed = nil // its token proves the former email
+	}
+	if a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus, a.EmailVerificationStatus); err != nil {
+		return err
+	}
+	if a.EmailVerificationStatus == directoryapi.Verified {
+		a.VerificationSealed = nil
+	}
+	return nil
+}
+
+// verificationStatus reads a new status. UNKNOWN, which only accounts have that
+// are older than the field, may be sent back as it was read.
+func verificationStatus(in field.Text, fallback string) (string, error) {
+	if fallback == directoryapi.Unknown && strings.EqualFold(in.Or(""), directoryapi.Unknown) {
+		return fallback, nil
+	}
+	return field.Enum(in, "emailVerificationStatus", fallback, directoryapi.Verified, directoryapi.Unverified)
+}
+
+// mirrored is the refusal of a change to what a mirror directory copies.
+func mirrored(name string) error {
+	return apierr.MirroredProperty.Because("%s is copied from the directory that this one mirrors; change it there", name)
+}
+
+// differs names a property, beside the status, in which two states of an account
+// differ; empty when there is none.
+func differs(before, after directoryapi.Account) string {
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	for _, property := range []struct{ name, before, after string }{
+		{"username", before.Username, after.Username}, {"email", before.Email, after.Email},
+		{"givenName", text(before.GivenName), text(after.GivenName)}, {"middleName", text(before.MiddleName), text(after.MiddleName)},
+		{"surname", text(before.Surname), text(after.Surname)},
+		{"emailVerificationStatus", before.EmailVerificationStatus, after.EmailVerificationStatus},
+	} {
+		if property.before != property.after {
+			return property.name
+		}
+	}
+	return ""
 }
 
 // DeleteAccount removes an account, and lets the other services drop what they
@@ -258,15 +326,9 @@ func (s *Service) DeleteAccount(ctx context.Context, at id.Ref) error {
 		if a.Owner {
 			return apierr.OwnerKept.Because("the owner of the tenant cannot be deleted")
 		}
-		if err := tx.DeleteAccount(ctx, at.Tenant, at.ID); err != nil {
+		if err := tx.DeleteAccount(ctx, a); err != nil {
 			return err
 		}
 		return tx.Emit(ctx, events.AccountDeleted{Tenant: at.Tenant, Account: at.ID})
 	})
-}
-
-// NewAccount makes an account from a client's body.
-func (s *Service) NewAccount(ctx context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
-	in.ID = id.New(s.now())
-	return s.CreateAccount(ctx, in)
 }

@@ -148,7 +148,7 @@ func (s *Service) RemoveDirectory(ctx context.Context, in id.Ref) error {
 		if d.Builtin {
 			return apierr.BadRequest.Because("the administrators directory cannot be deleted")
 		}
-		if err := tx.DeleteDirectory(ctx, in.Tenant, in.ID); err != nil {
+		if err := tx.DeleteDirectory(ctx, in.Tenant, in.ID, s.now()); err != nil {
 			return err
 		}
 		return tx.Emit(ctx, events.DirectoryDeleted{Tenant: in.Tenant, Directory: in.ID})

@@ -3,7 +3,6 @@ package directory_test
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +26,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 var cheap = secure.Cost{Memory: 64, Time: 1, Threads: 1}
 
 func migrate(ctx context.Context, url string) error {
-	db, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations(), store.Migrations()}})
+	db, err := pg.Open(ctx, store.Config(secure.Secret(url)))
 	if err == nil {
 		db.Close()
 	}

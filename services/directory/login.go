@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -18,10 +18,7 @@ import (
 // of that login decides. One hash is computed whether or not an account was
 // found, and the state of an account shows only to who knows its password.
 func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
-	found, err := store.Candidate{}, error(apierr.NotFound)
-	if utf8.ValidString(in.Login) && !strings.ContainsRune(in.Login, 0) { // else no account can have it
-		found, err = s.store.FindLogin(ctx, in.Tenant, storeIDs(in.Stores), in.Login)
-	}
+	found, err := s.find(ctx, in.Tenant, in.Stores, in.Login)
 	absent := errors.Is(err, apierr.NotFound)
 	if err != nil && !absent {
 		return directoryapi.Authenticated{}, err
@@ -34,18 +31,40 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 		return directoryapi.Authenticated{}, apierr.NoSuchAccount.Because("no account of that user name or email is in the account stores")
 	case !match:
 		return directoryapi.Authenticated{}, apierr.WrongPassword.Because("the password is wrong")
-	case found.DirectoryStatus != directoryapi.Enabled:
-		return directoryapi.Authenticated{}, apierr.DirectoryDisabled.Because("the directory of the account is disabled")
-	case found.Status == directoryapi.Disabled:
-		return directoryapi.Authenticated{}, apierr.AccountDisabled.Because("the account is disabled")
-	case found.Status == directoryapi.Unverified:
-		return directoryapi.Authenticated{}, apierr.AccountUnverified.Because("the email of the account is not verified yet")
+	}
+	if err := admits(found); err != nil {
+		return directoryapi.Authenticated{}, err
 	}
 	if stale {
 		s.rehash(ctx, found, in.Password)
 	}
 	account, err := s.unsealed(found.Account)
-	return directoryapi.Authenticated{Account: account, Store: directoryapi.Store{Kind: directoryapi.Directories, ID: found.DirectoryID}}, err
+	return directoryapi.Authenticated{Account: account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID}}, err
+}
+
+// find gives the account of a login in the first of the stores that has one, or
+// apierr.NotFound.
+func (s *Service) find(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (store.Candidate, error) {
+	if !utf8.ValidString(login) || strings.ContainsRune(login, 0) {
+		return store.Candidate{}, apierr.NotFound // no account can have it
+	}
+	return s.store.FindLogin(ctx, tenant, stores, login)
+}
+
+// admits refuses an account whose state, or that of what holds it, forbids a
+// login.
+func admits(found store.Candidate) error {
+	switch {
+	case found.DirectoryStatus != directoryapi.Enabled:
+		return apierr.DirectoryDisabled.Because("the directory of the account is disabled")
+	case found.StoreStatus != directoryapi.Enabled:
+		return apierr.GroupDisabled.Because("the group through which the account is reached is disabled")
+	case found.Status == directoryapi.Disabled:
+		return apierr.AccountDisabled.Because("the account is disabled")
+	case found.Status == directoryapi.Unverified:
+		return apierr.AccountUnverified.Because("the email of the account is not verified yet")
+	}
+	return nil
 }
 
 // rehash stores the password under the configured cost. A login does not fail
@@ -64,8 +83,8 @@ func (s *Service) rehash(ctx context.Context, found store.Candidate, password se
 
 // Standing tells whether an account may act through one of the stores now.
 func (s *Service) Standing(ctx context.Context, in directoryapi.Standing) (directoryapi.Account, error) {
-	found, err := s.store.Holder(ctx, in.Tenant, in.Account)
-	reachable := slices.ContainsFunc(in.Stores, func(store directoryapi.Store) bool { return store.ID == found.DirectoryID })
+	directories, groups := split(in.Stores)
+	found, err := s.store.Holder(ctx, in.Tenant, in.Account, directories, groups)
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return found.Account, apierr.TokenAccountDisabled.Because("the account was deleted")
@@ -73,10 +92,10 @@ func (s *Service) Standing(ctx context.Context, in directoryapi.Standing) (direc
 		return found.Account, err
 	case found.Status != directoryapi.Enabled:
 		return found.Account, apierr.TokenAccountDisabled.Because("the account has the status %s", found.Status)
-	case reachable && found.DirectoryStatus != directoryapi.Enabled:
-		return found.Account, apierr.TokenStoreDisabled.Because("the directory of the account is disabled")
-	case !reachable:
+	case !found.Reached:
 		return found.Account, apierr.TokenAccountUnreachable.Because("the account is in no account store of the application")
+	case !found.Open:
+		return found.Account, apierr.TokenStoreDisabled.Because("the directory of the account, or each group through which it is reached, is disabled")
 	}
 	return s.unsealed(found.Account)
 }

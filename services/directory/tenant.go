@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -17,6 +18,33 @@ func (s *Service) Tenant(ctx context.Context, in id.Ref) (directoryapi.Tenant, e
 		return directoryapi.Tenant{}, apierr.NotFound
 	}
 	return s.store.Tenant(ctx, in.Tenant)
+}
+
+// TenantChange is the body that updates a tenant.
+type TenantChange struct {
+	Name       field.Text   `json:"name"`
+	CustomData field.Object `json:"customData"`
+}
+
+// UpdateTenant changes what the body names.
+func (s *Service) UpdateTenant(ctx context.Context, at id.Ref, in TenantChange) (directoryapi.Tenant, error) {
+	tenant, err := s.Tenant(ctx, at)
+	if err != nil {
+		return tenant, err
+	}
+	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+		if tenant, err = tx.LockTenant(ctx, at.Tenant); err != nil {
+			return err
+		}
+		if in.Name.Present {
+			if tenant.Name, err = field.Required(in.Name, "name", maxName); err != nil {
+				return err
+			}
+		}
+		tenant.ModifiedAt = s.now()
+		return tx.UpdateTenant(ctx, tenant)
+	})
+	return tenant, err
 }
 
 // SignUp makes a tenant with its administrators directory and its owner's

@@ -5,7 +5,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"runtime"
 	"time"
 
@@ -61,7 +60,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
-	db, err := pg.Open(ctx, pg.Config{URL: cfg.Database, Schema: "directory", Migrations: []fs.FS{events.Migrations(), store.Migrations()}})
+	db, err := pg.Open(ctx, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}

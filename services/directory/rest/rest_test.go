@@ -3,7 +3,6 @@ package rest_test
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +51,7 @@ func (b *bench) advance(d time.Duration) {
 }
 
 func migrate(ctx context.Context, url string) error {
-	db, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations(), store.Migrations()}})
+	db, err := pg.Open(ctx, store.Config(secure.Secret(url)))
 	if err == nil {
 		db.Close()
 	}

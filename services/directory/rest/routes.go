@@ -22,14 +22,15 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 
 	v1.Get("/tenants/current", v.currentTenant)
 	v1.Get("/tenants/:id", rest.Get(svc.Tenant, v.tenant))
+	v1.Post("/tenants/:id", rest.Update(svc.UpdateTenant, v.tenant))
 	v1.Get("/tenants/:id/directories", rest.List(store.Directories, svc.TenantDirectories, v.directory))
-	v1.Get("/tenants/:id/accounts", rest.List(store.Accounts, svc.TenantAccounts, v.account))
+	v1.Get("/tenants/:id/accounts", rest.List(store.DirectoryAccounts, svc.TenantAccounts, v.account))
 
 	v1.Post("/directories", rest.CreateOwn(svc.NewDirectory, v.directory))
 	v1.Get("/directories/:id", rest.Get(svc.Directory, v.directory))
 	v1.Post("/directories/:id", rest.Update(svc.UpdateDirectory, v.directory))
 	v1.Delete("/directories/:id", rest.Delete(svc.RemoveDirectory))
-	v1.Get("/directories/:id/accounts", rest.List(store.Accounts, svc.DirectoryAccounts, v.account))
+	v1.Get("/directories/:id/accounts", rest.List(store.DirectoryAccounts, svc.DirectoryAccounts, v.account))
 	v1.Post("/directories/:id/accounts", createAccount(svc, v))
 
 	v1.Post("/accounts/emailVerificationTokens/:token", verify(svc, v))

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -14,18 +16,40 @@ import (
 const accountColumns = `a.tenant_id, a.id, a.directory_id, a.username, a.email, a.given_name, a.middle_name, a.surname, a.status,
 	a.email_verification_status, a.verification_sealed, a.password_modified_at, a.owner, a.created_at, a.modified_at`
 
+// liveAccounts are the accounts whose directory is there: one that is deleted
+// goes at once, and its accounts after it.
+const liveAccounts = `accounts a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id`
+
+// AccountStatuses are the values of an account's status.
+var AccountStatuses = []string{directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified}
+
 // Accounts are searched and sorted by these attributes.
 var Accounts = list.Spec{
-	"username":           {Column: "a.username", Folded: "a.username_folded"},
-	"email":              {Column: "a.email", Folded: "a.email_folded"},
-	"givenName":          {Column: "a.given_name"},
-	"middleName":         {Column: "a.middle_name"},
-	"surname":            {Column: "a.surname"},
-	"status":             {Column: "a.status", Kind: list.Enum, Values: []string{directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified}},
+	"username":   {Column: "a.username", Folded: "a.username_folded", Search: "a.search"},
+	"email":      {Column: "a.email", Folded: "a.email_folded", Search: "a.search"},
+	"givenName":  {Column: "a.given_name", Folded: "a.given_name_folded", Search: "a.search"},
+	"middleName": {Column: "a.middle_name", Folded: "a.middle_name_folded", Search: "a.search"},
+	"surname":    {Column: "a.surname", Folded: "a.surname_folded", Search: "a.search"},
+	"fullName":   {Column: "a.full_name_folded", Folded: "a.full_name_folded", NoFind: true},
+	"status":     {Column: "a.status", Kind: list.Enum, Values: AccountStatuses, Counted: "c.status"},
+	"emailVerificationStatus": {Column: "a.email_verification_status", Kind: list.Enum, NoFind: true,
+		Values: []string{directoryapi.Unknown, directoryapi.Unverified, directoryapi.Verified}},
 	"createdAt":          {Column: "a.created_at", Kind: list.Time},
 	"modifiedAt":         {Column: "a.modified_at", Kind: list.Time},
 	"passwordModifiedAt": {Column: "a.password_modified_at", Kind: list.Time},
 }
+
+// DirectoryAccounts are the attributes of accounts in directories, where they
+// are searched and sorted by custom data too (resolutions, section 7.4).
+var DirectoryAccounts = func() list.Spec {
+	spec := list.Spec{"customData.*": {Kind: list.Custom, Custom: &list.CustomValues{
+		From: "account_values v WHERE v.tenant_id = $1 AND v.directory_id = part.id", Key: "account_id", Owner: "a.id",
+	}}}
+	for name, attribute := range Accounts {
+		spec[name] = attribute
+	}
+	return spec
+}()
 
 // Verification is an open proof of an account's email.
 type Verification struct {
@@ -36,104 +60,150 @@ type Verification struct {
 
 // Account gives an account, or apierr.NotFound.
 func (s *Store) Account(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
-	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM accounts a WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
+	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
-// ListAccounts gives a page of the accounts of the directories; nil means all
-// directories of the tenant.
-func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories []id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
-	if directories == nil {
-		return list.Select[directoryapi.Account](ctx, s.db, Accounts, query, accountColumns, `FROM accounts a WHERE a.tenant_id = $1`, "a.id", tenant)
+// ListAccounts gives a page of the accounts of directories and the members of
+// groups, each once. The groups are those of other directories.
+func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, groups []id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
+	accounts := list.Parts{Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id", Tenant: "a.tenant_id = $1", Args: []any{tenant}}
+	if len(directories) > 0 {
+		accounts.Args = append(accounts.Args, directories)
+		accounts.Parts = append(accounts.Parts, list.Part{
+			Each:  "(SELECT d.id FROM directories d WHERE d.tenant_id = $1 AND d.id = ANY ($2)) AS part",
+			Where: "a.tenant_id = $1 AND a.directory_id = part.id",
+			Size:  "SELECT coalesce(sum(c.n), 0) FROM account_counts c WHERE c.tenant_id = $1 AND c.directory_id = ANY ($2)",
+		})
 	}
-	return list.Select[directoryapi.Account](ctx, s.db, Accounts, query, accountColumns,
-		`FROM accounts a WHERE a.tenant_id = $1 AND a.directory_id = ANY ($2)`, "a.id", tenant, directories)
+	if len(groups) > 0 {
+		accounts.Args = append(accounts.Args, groups)
+		accounts.Parts = append(accounts.Parts, list.Part{
+			Where: "a.tenant_id = $1 AND a.id IN (SELECT m.account_id FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = ANY (" + accounts.Last() + "))",
+		})
+	}
+	return list.SelectParts[directoryapi.Account](ctx, s.db, accounts, query)
 }
 
-// Candidate is an account that a login leads to.
-type Candidate struct {
-	directoryapi.Account
-	PasswordHash    string
-	DirectoryStatus string
-}
-
-// FindLogin gives the account of a login in the first of the directories that
-// has one, by its user name before its email; apierr.NotFound when none has.
-func (s *Store) FindLogin(ctx context.Context, tenant id.ID, directories []id.ID, login string) (Candidate, error) {
-	return pg.One[Candidate](ctx, s.db, `SELECT `+accountColumns+`, a.password_hash, d.status AS directory_status
-		FROM unnest($2::uuid[]) WITH ORDINALITY AS store (id, position)
-		JOIN directories d ON d.tenant_id = $1 AND d.id = store.id
-		JOIN accounts a ON a.tenant_id = $1 AND a.directory_id = store.id AND (a.username_folded = $3 OR a.email_folded = $3)
-		ORDER BY store.position, a.username_folded <> $3 LIMIT 1`, tenant, directories, field.Fold(login))
-}
-
-// Holder is an account with the status of its directory.
-type Holder struct {
-	directoryapi.Account
-	DirectoryStatus string
-}
-
-// Holder gives an account and the status of its directory, or apierr.NotFound.
-func (s *Store) Holder(ctx context.Context, tenant, account id.ID) (Holder, error) {
-	return pg.One[Holder](ctx, s.db, `SELECT `+accountColumns+`, d.status AS directory_status FROM accounts a
-		JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
+// TenantAccounts gives a page of all accounts of a tenant.
+func (s *Store) TenantAccounts(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
+	return list.SelectParts[directoryapi.Account](ctx, s.db, list.Parts{
+		Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id", Tenant: "a.tenant_id = $1", Args: []any{tenant},
+		Parts: []list.Part{{
+			Each:  "(SELECT d.id FROM directories d WHERE d.tenant_id = $1) AS part",
+			Where: "a.tenant_id = $1 AND a.directory_id = part.id",
+			Size:  "SELECT coalesce(sum(c.n), 0) FROM account_counts c WHERE c.tenant_id = $1",
+		}},
+	}, query)
 }
 
 // LockAccount reads an account that the transaction will change.
 func (tx *Tx) LockAccount(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
-	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM accounts a WHERE a.tenant_id = $1 AND a.id = $2 FOR UPDATE`, tenant, account)
+	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2 FOR UPDATE OF a`, tenant, account)
 }
 
-// InsertAccount adds an account. A user name or email that the directory has
-// is apierr.Exists. v is nil for an account without an open verification.
+// InsertAccount adds an account to a directory that is there, or returns
+// apierr.NotFound. A user name or email that the directory has is
+// apierr.Exists. v is nil for an account without an open verification.
 func (tx *Tx) InsertAccount(ctx context.Context, a directoryapi.Account, passwordHash string, v *Verification) error {
 	if v == nil {
 		v = &Verification{}
 	}
-	_, err := pg.Exec(ctx, tx, `INSERT INTO accounts (tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name, middle_name,
-		surname, status, email_verification_status, verification_digest, verification_sealed, verification_expires_at, password_hash,
-		password_modified_at, owner, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
-		a.TenantID, a.ID, a.DirectoryID, a.Username, field.Fold(a.Username), a.Email, field.Fold(a.Email), a.GivenName, a.MiddleName,
-		a.Surname, a.Status, a.EmailVerificationStatus, v.Digest, v.Sealed, v.ExpiresAt, passwordHash,
-		a.PasswordModifiedAt, a.Owner, a.CreatedAt, a.ModifiedAt)
-	return err
+	s := searchable(a)
+	return pg.MustChange(ctx, tx, `WITH directory AS (
+			SELECT FROM directories WHERE tenant_id = $1 AND id = $3 FOR KEY SHARE
+		), counted AS (
+			INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) SELECT $1, $3, $15, $26, 1 FROM directory
+			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + 1
+		)
+		INSERT INTO accounts (tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name, given_name_folded,
+			middle_name, middle_name_folded, surname, surname_folded, full_name_folded, status, search, email_verification_status,
+			verification_digest, verification_sealed, verification_expires_at, password_hash, password_modified_at, owner, created_at, modified_at)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25
+		FROM directory`,
+		a.TenantID, a.ID, a.DirectoryID, a.Username, s.username, a.Email, s.email, a.GivenName, s.givenName,
+		a.MiddleName, s.middleName, a.Surname, s.surname, s.fullName, a.Status, s.all, a.EmailVerificationStatus,
+		v.Digest, v.Sealed, v.ExpiresAt, passwordHash, a.PasswordModifiedAt, a.Owner, a.CreatedAt, a.ModifiedAt, shard())
+}
+
+// shards is over how many rows the count of one status is spread.
+const shards = 16
+
+func shard() int { return rand.IntN(shards) }
+
+// accountText is an account's text in its normal form.
+type accountText struct{ username, email, givenName, middleName, surname, fullName, all string }
+
+// maxSorted bounds the text by which full names are sorted, in characters: three
+// long names are more than an index takes.
+const maxSorted = 300
+
+func searchable(a directoryapi.Account) accountText {
+	f := accountText{
+		username: field.Fold(a.Username), email: field.Fold(a.Email),
+		givenName: field.FoldOptional(a.GivenName), middleName: field.FoldOptional(a.MiddleName), surname: field.FoldOptional(a.Surname),
+	}
+	fullName := []rune(field.Fold(a.FullName()))
+	f.fullName = string(fullName[:min(len(fullName), maxSorted)])
+	parts := []string{f.username}
+	for _, part := range []string{f.email, f.givenName, f.middleName, f.surname} {
+		if part != "" && part != f.username {
+			parts = append(parts, part)
+		}
+	}
+	f.all = strings.Join(parts, "\n")
+	return f
 }
 
 // UpdateAccount writes what a client can change. An account without a sealed
 // verification token has no open verification any more.
-func (tx *Tx) UpdateAccount(ctx context.Context, a directoryapi.Account) error {
-	return pg.MustChange(ctx, tx, `UPDATE accounts SET username = $3, username_folded = $4, email = $5, email_folded = $6, given_name = $7, middle_name = $8,
-		surname = $9, status = $10, email_verification_status = $11, password_modified_at = $12, modified_at = $13,
-		verification_digest = CASE WHEN $14 THEN NULL ELSE verification_digest END,
-		verification_sealed = CASE WHEN $14 THEN NULL ELSE verification_sealed END
+func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account) error {
+	s := searchable(a)
+	err := pg.MustChange(ctx, tx, `UPDATE accounts SET username = $3, username_folded = $4, email = $5, email_folded = $6,
+		given_name = $7, given_name_folded = $8, middle_name = $9, middle_name_folded = $10, surname = $11, surname_folded = $12,
+		full_name_folded = $13, search = $14, status = $15, email_verification_status = $16, password_modified_at = $17, modified_at = $18,
+		verification_digest = CASE WHEN $19 THEN NULL ELSE verification_digest END,
+		verification_sealed = CASE WHEN $19 THEN NULL ELSE verification_sealed END
 		WHERE tenant_id = $1 AND id = $2`,
-		a.TenantID, a.ID, a.Username, field.Fold(a.Username), a.Email, field.Fold(a.Email), a.GivenName, a.MiddleName,
-		a.Surname, a.Status, a.EmailVerificationStatus, a.PasswordModifiedAt, a.ModifiedAt, a.VerificationSealed == nil)
+		a.TenantID, a.ID, a.Username, s.username, a.Email, s.email,
+		a.GivenName, s.givenName, a.MiddleName, s.middleName, a.Surname, s.surname,
+		s.fullName, s.all, a.Status, a.EmailVerificationStatus, a.PasswordModifiedAt, a.ModifiedAt, a.VerificationSealed == nil)
+	if err != nil || before.Status == a.Status {
+		return err
+	}
+	return tx.count(ctx, a, before.Status, a.Status)
 }
 
-// SetPassword writes the hash of a new password.
-func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, hash string) error {
-	return pg.MustChange(ctx, tx, `UPDATE accounts SET password_hash = $3 WHERE tenant_id = $1 AND id = $2`, tenant, account, hash)
-}
-
-// ReplacePassword writes another hash of the same password, unless the password
-// was changed meanwhile.
-func (tx *Tx) ReplacePassword(ctx context.Context, tenant, account id.ID, old, hash string) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $4 WHERE tenant_id = $1 AND id = $2 AND password_hash = $3`, tenant, account, old, hash)
+// count moves an account from one status to another in its directory's counts;
+// an empty one is none.
+func (tx *Tx) count(ctx context.Context, a directoryapi.Account, from, to string) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n)
+		SELECT $1, d.id, step.status, $5, step.n FROM directories d, (VALUES ($3::text, -1), ($4, 1)) AS step (status, n)
+		WHERE d.tenant_id = $1 AND d.id = $2 AND step.status <> '' ORDER BY step.status
+		ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + excluded.n`,
+		a.TenantID, a.DirectoryID, from, to, shard())
 	return err
 }
 
 // Verify spends a verification token: of any number of tries one succeeds, and
 // the others are apierr.NotFound.
 func (tx *Tx) Verify(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {
-	return pg.One[directoryapi.Account](ctx, tx, `UPDATE accounts a SET email_verification_status = 'VERIFIED', modified_at = $3,
-		status = CASE WHEN a.status = 'UNVERIFIED' THEN 'ENABLED' ELSE a.status END,
-		verification_digest = NULL, verification_sealed = NULL, verification_expires_at = NULL
-		WHERE a.tenant_id = $1 AND a.verification_digest = $2 AND a.verification_expires_at > $3
-		RETURNING `+accountColumns, tenant, digest, now)
+	before, err := pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+liveAccounts+`
+		WHERE a.tenant_id = $1 AND a.verification_digest = $2 AND a.verification_expires_at > $3 FOR UPDATE OF a`, tenant, digest, now)
+	if err != nil {
+		return before, err
+	}
+	after := before
+	after.EmailVerificationStatus, after.ModifiedAt, after.VerificationSealed = directoryapi.Verified, now, nil
+	if after.Status == directoryapi.Unverified {
+		after.Status = directoryapi.Enabled
+	}
+	return after, tx.UpdateAccount(ctx, before, after)
 }
 
 // DeleteAccount removes an account.
-func (tx *Tx) DeleteAccount(ctx context.Context, tenant, account id.ID) error {
-	return pg.MustChange(ctx, tx, `DELETE FROM accounts WHERE tenant_id = $1 AND id = $2`, tenant, account)
+func (tx *Tx) DeleteAccount(ctx context.Context, a directoryapi.Account) error {
+	if err := pg.MustChange(ctx, tx, `DELETE FROM accounts WHERE tenant_id = $1 AND id = $2`, a.TenantID, a.ID); err != nil {
+		return err
+	}
+	return tx.count(ctx, a, a.Status, "")
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/field"
@@ -14,8 +15,8 @@ const directoryColumns = `tenant_id, id, name, description, status, builtin, pro
 
 // Directories are searched and sorted by these attributes.
 var Directories = list.Spec{
-	"name":        {Column: "name", Folded: "name_folded"},
-	"description": {Column: "description"},
+	"name":        {Column: "name", Folded: "name_folded", Search: "search"},
+	"description": {Column: "description", Folded: "description_folded", Search: "search"},
 	"status":      {Column: "status", Kind: list.Enum, Values: []string{directoryapi.Enabled, directoryapi.Disabled}},
 	"createdAt":   {Column: "created_at", Kind: list.Time},
 	"modifiedAt":  {Column: "modified_at", Kind: list.Time},
@@ -39,19 +40,27 @@ func (tx *Tx) LockDirectory(ctx context.Context, tenant, directory id.ID) (direc
 
 // InsertDirectory adds a directory. A name that is taken is apierr.Exists.
 func (tx *Tx) InsertDirectory(ctx context.Context, d directoryapi.Directory) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO directories (tenant_id, id, name, name_folded, description, status, builtin, provider_id, schema_id, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		d.TenantID, d.ID, d.Name, field.Fold(d.Name), d.Description, d.Status, d.Builtin, d.ProviderID, d.SchemaID, d.CreatedAt, d.ModifiedAt)
+	name, description := field.Fold(d.Name), field.FoldOptional(d.Description)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO directories (tenant_id, id, name, name_folded, description, description_folded, search, status, builtin, provider_id, schema_id, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		d.TenantID, d.ID, d.Name, name, d.Description, description, name+"\n"+description, d.Status, d.Builtin, d.ProviderID, d.SchemaID, d.CreatedAt, d.ModifiedAt)
 	return err
 }
 
 // UpdateDirectory writes what a client can change.
 func (tx *Tx) UpdateDirectory(ctx context.Context, d directoryapi.Directory) error {
-	return pg.MustChange(ctx, tx, `UPDATE directories SET name = $3, name_folded = $4, description = $5, status = $6, modified_at = $7
-		WHERE tenant_id = $1 AND id = $2`, d.TenantID, d.ID, d.Name, field.Fold(d.Name), d.Description, d.Status, d.ModifiedAt)
+	name, description := field.Fold(d.Name), field.FoldOptional(d.Description)
+	return pg.MustChange(ctx, tx, `UPDATE directories SET name = $3, name_folded = $4, description = $5, description_folded = $6, search = $7,
+		status = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
+		d.TenantID, d.ID, d.Name, name, d.Description, description, name+"\n"+description, d.Status, d.ModifiedAt)
 }
 
-// DeleteDirectory removes a directory with its accounts and policies.
-func (tx *Tx) DeleteDirectory(ctx context.Context, tenant, directory id.ID) error {
-	return pg.MustChange(ctx, tx, `DELETE FROM directories WHERE tenant_id = $1 AND id = $2`, tenant, directory)
+// DeleteDirectory removes a directory with its policies, and leaves its accounts
+// and groups, which nobody sees any more, to RemoveLeft.
+func (tx *Tx) DeleteDirectory(ctx context.Context, tenant, directory id.ID, now time.Time) error {
+	if err := pg.MustChange(ctx, tx, `DELETE FROM directories WHERE tenant_id = $1 AND id = $2`, tenant, directory); err != nil {
+		return err
+	}
+	_, err := pg.Exec(ctx, tx, `INSERT INTO directory_removals (tenant_id, directory_id, created_at) VALUES ($1, $2, $3)`, tenant, directory, now)
+	return err
 }

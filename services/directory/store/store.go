@@ -10,13 +10,20 @@ import (
 
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations makes the service's tables.
-func Migrations() fs.FS { return pg.Embedded(files) }
+// Config says where the service's data is and how its tables are made. Parts of
+// text are found by pg_trgm, within a directory by btree_gin.
+func Config(url secure.Secret) pg.Config {
+	return pg.Config{
+		URL: url, Schema: "directory", Migrations: []fs.FS{events.Migrations(), pg.Embedded(files)},
+		Extensions: []string{"pg_trgm", "btree_gin"},
+	}
+}
 
 // Store reads.
 type Store struct {

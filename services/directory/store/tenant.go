@@ -21,3 +21,13 @@ func (tx *Tx) InsertTenant(ctx context.Context, t directoryapi.Tenant) error {
 		t.ID, t.Key, t.Name, t.CreatedAt, t.ModifiedAt)
 	return err
 }
+
+// LockTenant reads a tenant that the transaction will change.
+func (tx *Tx) LockTenant(ctx context.Context, tenant id.ID) (directoryapi.Tenant, error) {
+	return pg.One[directoryapi.Tenant](ctx, tx, `SELECT `+tenantColumns+` FROM tenants WHERE tenant_id = $1 FOR UPDATE`, tenant)
+}
+
+// UpdateTenant writes what a client can change.
+func (tx *Tx) UpdateTenant(ctx context.Context, t directoryapi.Tenant) error {
+	return pg.MustChange(ctx, tx, `UPDATE tenants SET name = $2, modified_at = $3 WHERE tenant_id = $1`, t.ID, t.Name, t.ModifiedAt)
+}

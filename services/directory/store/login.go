@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// Candidate is an account that a login leads to, and the store that decided.
+type Candidate struct {
+	directoryapi.Account
+	PasswordHash    string
+	Mirror          bool // its directory is a copy of one elsewhere
+	DirectoryStatus string
+	StoreKind       string
+	StoreID         id.ID
+	StoreStatus     string
+}
+
+// FindLogin gives the account of a login in the first of the stores that has
+// one, by its user name before its email; apierr.NotFound when none has. It is
+// one query, however many stores there are.
+func (s *Store) FindLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
+	kinds, ids := make([]string, len(stores)), make([]id.ID, len(stores))
+	for i, store := range stores {
+		kinds[i], ids[i] = store.Kind, store.ID
+	}
+	return pg.One[Candidate](ctx, s.db, `WITH stores AS (
+			SELECT * FROM unnest($2::text[], $3::uuid[]) WITH ORDINALITY AS store (kind, id, position)
+		), found AS (
+			SELECT s.position, s.kind AS store_kind, s.id AS store_id, d.status AS store_status, a.id
+			FROM stores s
+			JOIN directories d ON d.tenant_id = $1 AND d.id = s.id
+			JOIN accounts a ON a.tenant_id = $1 AND a.directory_id = s.id AND (a.username_folded = $4 OR a.email_folded = $4)
+			WHERE s.kind = 'directories'
+			UNION ALL
+			SELECT s.position, s.kind, s.id, g.status, a.id
+			FROM stores s
+			JOIN groups g ON g.tenant_id = $1 AND g.id = s.id
+			JOIN accounts a ON a.tenant_id = $1 AND a.directory_id = g.directory_id AND (a.username_folded = $4 OR a.email_folded = $4)
+			JOIN group_memberships m ON m.tenant_id = $1 AND m.group_id = g.id AND m.account_id = a.id
+			WHERE s.kind = 'groups'
+		)
+		SELECT `+accountColumns+`, a.password_hash, d.provider_id <> 'native' AS mirror, d.status AS directory_status,
+			f.store_kind, f.store_id, f.store_status
+		FROM found f
+		JOIN accounts a ON a.tenant_id = $1 AND a.id = f.id
+		JOIN directories d ON d.tenant_id = $1 AND d.id = a.directory_id
+		ORDER BY f.position, a.username_folded <> $4 LIMIT 1`, tenant, kinds, ids, field.Fold(login))
+}
+
+// Holder is an account with what the stores say of it.
+type Holder struct {
+	directoryapi.Account
+	Reached bool // a store holds it
+	Open    bool // a store that holds it is enabled, and its directory too
+}
+
+// Holder gives an account and whether one of the directories or groups holds
+// it; apierr.NotFound for an account that is not there.
+func (s *Store) Holder(ctx context.Context, tenant, account id.ID, directories, groups []id.ID) (Holder, error) {
+	return pg.One[Holder](ctx, s.db, `SELECT `+accountColumns+`,
+		a.directory_id = ANY ($3) OR through.groups > 0 AS reached,
+		d.status = 'ENABLED' AND (a.directory_id = ANY ($3) OR through.enabled > 0) AS open
+		FROM `+liveAccounts+`
+		CROSS JOIN LATERAL (
+			SELECT count(*) AS groups, count(*) FILTER (WHERE g.status = 'ENABLED') AS enabled
+			FROM group_memberships m JOIN groups g ON g.tenant_id = $1 AND g.id = m.group_id
+			WHERE m.tenant_id = $1 AND m.account_id = a.id AND m.group_id = ANY ($4)
+		) through
+		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account, directories, groups)
+}
