@@ -83,6 +83,12 @@ func (tx *Tx) LockAccount(ctx context.Context, tenant, account id.ID) (directory
 	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM accounts a WHERE a.tenant_id = $1 AND a.id = $2 FOR UPDATE`, tenant, account)
 }
 
+// HoldAccount reads an account that nobody can delete before the transaction
+// ends.
+func (tx *Tx) HoldAccount(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
+	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM accounts a WHERE a.tenant_id = $1 AND a.id = $2 FOR KEY SHARE`, tenant, account)
+}
+
 // InsertAccount adds an account. A user name or email that the directory has
 // is apierr.Exists. v is nil for an account without an open verification.
 func (tx *Tx) InsertAccount(ctx context.Context, a directoryapi.Account, passwordHash string, v *Verification) error {

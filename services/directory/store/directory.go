@@ -37,6 +37,12 @@ func (tx *Tx) LockDirectory(ctx context.Context, tenant, directory id.ID) (direc
 	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, directory)
 }
 
+// HoldDirectory reads a directory that nobody can delete before the transaction
+// ends.
+func (tx *Tx) HoldDirectory(ctx context.Context, tenant, directory id.ID) (directoryapi.Directory, error) {
+	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE`, tenant, directory)
+}
+
 // InsertDirectory adds a directory. A name that is taken is apierr.Exists.
 func (tx *Tx) InsertDirectory(ctx context.Context, d directoryapi.Directory) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO directories (tenant_id, id, name, name_folded, description, status, builtin, provider_id, schema_id, created_at, modified_at)
