@@ -28,6 +28,9 @@ type Error struct {
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 	// Allow, where set, is sent as the header Allow of a 405.
 	Allow string `json:"allow,omitempty"`
+	// Location, where set, is sent as the header Location: the address of the
+	// resource that is in the way.
+	Location string `json:"location,omitempty"`
 	// Fields are further members of the error body, such as "error" on the
 	// token endpoint (RFC 6749, section 5.2).
 	Fields map[string]any `json:"fields,omitempty"`
@@ -76,6 +79,13 @@ func (e *Error) With(name string, value any) *Error {
 func (e *Error) After(wait time.Duration) *Error {
 	c := *e
 	c.RetryAfter = wait
+	return &c
+}
+
+// At returns the error with the address of the resource that is in the way.
+func (e *Error) At(location string) *Error {
+	c := *e
+	c.Location = location
 	return &c
 }
 

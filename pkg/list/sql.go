@@ -96,6 +96,9 @@ func (b *builder) filter(f Filter) string {
 // match compares a folded text.
 func (b *builder) match(f Filter) string {
 	folded := escape(field.Fold(f.Text))
+	if folded == "" {
+		return " <> ''" // a * alone: any value
+	}
 	switch f.Match {
 	case Prefix:
 		return " LIKE " + b.arg(folded+"%")

@@ -100,6 +100,16 @@ func Value[T any](ctx context.Context, q Querier, sql string, args ...any) (T, e
 	return v, Error(err)
 }
 
+// Values reads the values of a query with one column.
+func Values[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, Error(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	return list, Error(err)
+}
+
 // All reads the rows of a query into structs by the names of its columns.
 func All[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, sql, args...)

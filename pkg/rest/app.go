@@ -182,6 +182,9 @@ func refuse(c *fiber.Ctx, err error) *apierr.Error {
 	if refusal.Allow != "" {
 		c.Set(fiber.HeaderAllow, refusal.Allow)
 	}
+	if refusal.Location != "" {
+		c.Set(fiber.HeaderLocation, refusal.Location)
+	}
 	c.Status(refusal.Status)
 	return refusal
 }

@@ -84,11 +84,12 @@ func TestACallCarriesItsCallerAndItsAnswer(t *testing.T) {
 
 func TestAnErrorOfTheCatalogueCrossesTheWire(t *testing.T) {
 	address, _ := replica(t, func(context.Context, question) (reply, error) {
-		return reply{}, apierr.WrongPassword.Because("the password is wrong").With("error", "invalid_request")
+		return reply{}, apierr.WrongPassword.Because("the password is wrong").With("error", "invalid_request").At("https://localhost/v1/accounts/1")
 	})
 	_, err := ask(t.Context(), t, peerOf(t, address), "")
 	refusal := apierr.From(err)
-	if !errors.Is(err, apierr.WrongPassword) || refusal.Reason != "the password is wrong" || refusal.Fields["error"] != "invalid_request" || refusal.Message != apierr.WrongPassword.Message {
+	if !errors.Is(err, apierr.WrongPassword) || refusal.Reason != "the password is wrong" || refusal.Fields["error"] != "invalid_request" ||
+		refusal.Location != "https://localhost/v1/accounts/1" || refusal.Message != apierr.WrongPassword.Message {
 		t.Fatalf("Call = %v", err)
 	}
 }

@@ -68,3 +68,31 @@ func (a Account) FullName() string {
 	}
 	return strings.Join(parts, " ")
 }
+
+// GroupView is the representation of a group. The application service answers
+// with groups too.
+type GroupView struct {
+	rest.Head
+	Name                 string    `json:"name"`
+	Description          *string   `json:"description"`
+	Status               string    `json:"status"`
+	CustomData           href.Link `json:"customData"`
+	Directory            href.Link `json:"directory"`
+	Tenant               href.Link `json:"tenant"`
+	Accounts             href.Link `json:"accounts"`
+	AccountMemberships   href.Link `json:"accountMemberships"`
+	Applications         href.Link `json:"applications"`
+	AccountStoreMappings href.Link `json:"accountStoreMappings"`
+}
+
+// View renders the group.
+func (g Group) View(base href.Base) GroupView {
+	link := func(below string) href.Link { return base.Link(Groups, g.ID, below) }
+	return GroupView{
+		Head: rest.Head{Href: base.To(Groups, g.ID), CreatedAt: rest.Time(g.CreatedAt), ModifiedAt: rest.Time(g.ModifiedAt)},
+		Name: g.Name, Description: g.Description, Status: g.Status,
+		CustomData: link("customData"), Directory: base.Link(Directories, g.DirectoryID), Tenant: base.Link("tenants", g.TenantID),
+		Accounts: link("accounts"), AccountMemberships: link("accountMemberships"),
+		Applications: link("applications"), AccountStoreMappings: link("accountStoreMappings"),
+	}
+}

@@ -101,6 +101,12 @@ func (tx *Tx) LockAccount(ctx context.Context, tenant, account id.ID) (directory
 	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2 FOR UPDATE OF a`, tenant, account)
 }
 
+// HoldAccount reads an account that nobody can delete before the transaction
+// ends.
+func (tx *Tx) HoldAccount(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
+	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2 FOR KEY SHARE OF a`, tenant, account)
+}
+
 // InsertAccount adds an account to a directory that is there, or returns
 // apierr.NotFound. A user name or email that the directory has is
 // apierr.Exists. v is nil for an account without an open verification.

@@ -38,6 +38,12 @@ func (tx *Tx) LockDirectory(ctx context.Context, tenant, directory id.ID) (direc
 	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, directory)
 }
 
+// HoldDirectory reads a directory that nobody can delete before the transaction
+// ends.
+func (tx *Tx) HoldDirectory(ctx context.Context, tenant, directory id.ID) (directoryapi.Directory, error) {
+	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE`, tenant, directory)
+}
+
 // InsertDirectory adds a directory. A name that is taken is apierr.Exists.
 func (tx *Tx) InsertDirectory(ctx context.Context, d directoryapi.Directory) error {
 	name, description := field.Fold(d.Name), field.FoldOptional(d.Description)

@@ -1,0 +1,139 @@
+package directory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// maxLinks is how many links an account can have (resolutions, section 6.1).
+const maxLinks = 10
+
+// NewAccountLink is the body that links two accounts.
+type NewAccountLink struct {
+	LeftAccount  field.Link `json:"leftAccount"`
+	RightAccount field.Link `json:"rightAccount"`
+}
+
+// AccountLink gives a link, or apierr.NotFound.
+func (s *Service) AccountLink(ctx context.Context, in id.Ref) (store.AccountLink, error) {
+	return s.store.AccountLink(ctx, in.Tenant, in.ID)
+}
+
+// AccountLinks gives a page of the links that have the account at one end.
+func (s *Service) AccountLinks(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.AccountLink], error) {
+	if _, err := s.store.Account(ctx, account.Tenant, account.ID); err != nil {
+		return list.Page[store.AccountLink]{}, err
+	}
+	return s.store.AccountLinks(ctx, account.Tenant, account.ID, query)
+}
+
+// LinkedAccounts gives a page of the accounts at the other ends of an account's
+// links.
+func (s *Service) LinkedAccounts(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+	if _, err := s.store.Account(ctx, account.Tenant, account.ID); err != nil {
+		return list.Page[directoryapi.Account]{}, err
+	}
+	return s.allUnsealed(s.store.LinkedAccounts(ctx, account.Tenant, account.ID, query))
+}
+
+// NewAccountLink links two accounts of different directories (resolutions,
+// section 6.1). Both are locked, so that of parallel links that exclude each
+// other one is made.
+func (s *Service) NewAccountLink(ctx context.Context, tenant id.ID, in NewAccountLink) (store.AccountLink, error) {
+	now := s.now()
+	l := store.AccountLink{TenantID: tenant, ID: id.New(now), CreatedAt: now}
+	var err error
+	if l.LeftAccountID, err = s.linkEnd(in.LeftAccount, "leftAccount"); err != nil {
+		return l, err
+	}
+	if l.RightAccountID, err = s.linkEnd(in.RightAccount, "rightAccount"); err != nil {
+		return l, err
+	}
+	if l.LeftAccountID == l.RightAccountID {
+		return l, apierr.LinkToItself.Because("leftAccount and rightAccount are the same account")
+	}
+	err = s.tx(ctx, func(tx *store.Tx) error {
+		directories, err := s.lockEnds(ctx, tx, l)
+		if err != nil {
+			return err
+		}
+		reaches, err := tx.Reaches(ctx, tenant, l.LeftAccountID, l.RightAccountID)
+		if err != nil {
+			return err
+		}
+		if err := s.checkLink(l, directories, reaches); err != nil {
+			return err
+		}
+		return tx.InsertAccountLink(ctx, l)
+	})
+	return l, err
+}
+
+// linkEnd reads one of the two accounts of a body.
+func (s *Service) linkEnd(in field.Link, name string) (id.ID, error) {
+	v, err := s.reference(in, name, "accounts")
+	if err != nil && !errors.Is(err, apierr.NotFound) {
+		err = apierr.LinkMalformed.Because("%s", apierr.From(err).Reason)
+	}
+	return v, err
+}
+
+// lockEnds locks the accounts of a new link in the order of their ids, so that
+// two links never wait for each other, and gives the directory of each.
+func (s *Service) lockEnds(ctx context.Context, tx *store.Tx, l store.AccountLink) (map[id.ID]id.ID, error) {
+	ends := []id.ID{l.LeftAccountID, l.RightAccountID}
+	slices.SortFunc(ends, func(a, b id.ID) int { return bytes.Compare(a[:], b[:]) })
+	directories := map[id.ID]id.ID{}
+	for _, end := range ends {
+		a, err := tx.LockAccount(ctx, l.TenantID, end)
+		if errors.Is(err, apierr.NotFound) {
+			return nil, apierr.NotFound.Because("there is no account %q", s.base.To("accounts", end))
+		}
+		if err != nil {
+			return nil, err
+		}
+		directories[end] = a.DirectoryID
+	}
+	return directories, nil
+}
+
+// checkLink refuses a link that the links of its accounts exclude. An account
+// reaches at most one account of each other directory.
+func (s *Service) checkLink(l store.AccountLink, directories map[id.ID]id.ID, reaches []store.Reach) error {
+	if directories[l.LeftAccountID] == directories[l.RightAccountID] {
+		return apierr.LinkSameDirectory.Because("both accounts are in the same directory")
+	}
+	partner := map[id.ID]id.ID{l.LeftAccountID: l.RightAccountID, l.RightAccountID: l.LeftAccountID}
+	for _, r := range reaches {
+		if r.OtherID == partner[r.AccountID] {
+			existing := s.base.Link("accountLinks", r.LinkID)
+			return apierr.AlreadyLinked.Because("the accounts are linked by %q", existing.Href).At(existing.Href).With("accountLink", existing)
+		}
+	}
+	for _, r := range reaches {
+		if r.OtherDirectoryID == directories[partner[r.AccountID]] {
+			return apierr.LinkedToOther.Because("the account %q is linked to another account of that directory", s.base.To("accounts", r.AccountID))
+		}
+	}
+	count := map[id.ID]int{}
+	for _, r := range reaches {
+		if count[r.AccountID]++; count[r.AccountID] == maxLinks {
+			return apierr.TooManyLinks.Because("the account %q has %d links; it cannot have more", s.base.To("accounts", r.AccountID), maxLinks)
+		}
+	}
+	return nil
+}
+
+// DeleteAccountLink removes a link, not its accounts.
+func (s *Service) DeleteAccountLink(ctx context.Context, at id.Ref) error {
+	return s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteAccountLink(ctx, at.Tenant, at.ID) })
+}

@@ -1,0 +1,173 @@
+package directory
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// Group gives a group, or apierr.NotFound.
+func (s *Service) Group(ctx context.Context, in directoryapi.Ref) (directoryapi.Group, error) {
+	return s.store.Group(ctx, in.Tenant, in.ID)
+}
+
+// TenantGroups gives a page of all the groups of a tenant.
+func (s *Service) TenantGroups(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
+	if _, err := s.Tenant(ctx, tenant); err != nil {
+		return list.Page[directoryapi.Group]{}, err
+	}
+	return s.store.TenantGroups(ctx, tenant.Tenant, query)
+}
+
+// DirectoryGroups gives a page of the groups of a directory.
+func (s *Service) DirectoryGroups(ctx context.Context, directory id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
+	if _, err := s.Directory(ctx, directory); err != nil {
+		return list.Page[directoryapi.Group]{}, err
+	}
+	return s.store.StoreGroups(ctx, directory.Tenant, []id.ID{directory.ID}, nil, query)
+}
+
+// AccountGroups gives a page of the groups that an account is a member of.
+func (s *Service) AccountGroups(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
+	if _, err := s.store.Account(ctx, account.Tenant, account.ID); err != nil {
+		return list.Page[directoryapi.Group]{}, err
+	}
+	return s.store.AccountGroups(ctx, account.Tenant, account.ID, query)
+}
+
+// ListGroups gives a page of the groups of the stores, each once: those of a
+// directory, and a group that is a store itself.
+func (s *Service) ListGroups(ctx context.Context, in directoryapi.ListGroups) (list.Page[directoryapi.Group], error) {
+	directories, groups := split(in.Stores)
+	return s.store.StoreGroups(ctx, in.Tenant, directories, groups, in.Query)
+}
+
+// StoresOf gives the directory of an account and then its groups, or
+// apierr.NotFound for the account.
+func (s *Service) StoresOf(ctx context.Context, account directoryapi.Ref) (directoryapi.StoresOf, error) {
+	stores, err := s.store.StoresOf(ctx, account.Tenant, account.ID)
+	if err == nil && len(stores) == 0 {
+		err = apierr.NotFound
+	}
+	return directoryapi.StoresOf{Stores: stores}, err
+}
+
+// NewGroup makes a group in a directory from a client's body.
+func (s *Service) NewGroup(ctx context.Context, directory id.Ref, in directoryapi.NewGroup) (directoryapi.Group, error) {
+	return s.CreateGroup(ctx, directoryapi.CreateGroup{Tenant: directory.Tenant, ID: id.New(s.now()), Directory: directory.ID, Group: in})
+}
+
+// CreateGroup makes a group in a cloud directory. A repeated call gives what
+// the first made.
+func (s *Service) CreateGroup(ctx context.Context, in directoryapi.CreateGroup) (directoryapi.Group, error) {
+	now := s.now()
+	g := directoryapi.Group{TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled, CreatedAt: now, ModifiedAt: now}
+	err := s.tx(ctx, func(tx *store.Tx) error {
+		d, err := tx.HoldDirectory(ctx, in.Tenant, in.Directory)
+		if err != nil {
+			return err
+		}
+		if d.Mirror() {
+			return apierr.MirrorReadOnly.Because("the directory %q is a mirror; its groups are made in its source", d.Name)
+		}
+		if err := applyGroup(&g, in.Group, true); err != nil {
+			return err
+		}
+		if err := tx.InsertGroup(ctx, g); err != nil {
+			return err
+		}
+		return s.mergeGroupData(ctx, tx, g, in.Group.CustomData)
+	})
+	if errors.Is(err, apierr.Exists) {
+		if own, mine := s.store.Group(ctx, in.Tenant, in.ID); mine == nil {
+			return own, nil // the call was repeated
+		}
+		err = groupTaken(g)
+	}
+	return g, err
+}
+
+// groupTaken is the refusal of a name that the directory has.
+func groupTaken(g directoryapi.Group) error {
+	return apierr.Exists.Because("the directory has a group with the name %q", g.Name).Saying("A group of that name exists.")
+}
+
+// applyGroup writes the members of a body into a group and checks them. A new
+// group needs a name.
+func applyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) (err error) {
+	if in.Name.Present || isNew {
+		if g.Name, err = field.Required(in.Name, "name", maxName); err != nil {
+			return err
+		}
+	}
+	if in.Description.Present {
+		if g.Description, err = field.Optional(in.Description, "description", maxDescription); err != nil {
+			return err
+		}
+	}
+	g.Status, err = field.Enum(in.Status, "status", g.Status, directoryapi.Enabled, directoryapi.Disabled)
+	return err
+}
+
+// UpdateGroup changes what the body names. In a mirror directory the name and
+// the description are those of its source: another value is
+// apierr.MirroredProperty.
+func (s *Service) UpdateGroup(ctx context.Context, at id.Ref, in directoryapi.NewGroup) (directoryapi.Group, error) {
+	var g directoryapi.Group
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if g, err = tx.LockGroup(ctx, at.Tenant, at.ID); err != nil {
+			return err
+		}
+		former := g
+		if err := applyGroup(&g, in, false); err != nil {
+			return err
+		}
+		if g.Name != former.Name || !same(g.Description, former.Description) {
+			if err := wantCloud(ctx, tx, g.TenantID, g.DirectoryID, "the name and the description of its groups"); err != nil {
+				return err
+			}
+		}
+		g.ModifiedAt = s.now()
+		if err := tx.UpdateGroup(ctx, g); err != nil {
+			return err
+		}
+		return s.mergeGroupData(ctx, tx, g, in.CustomData)
+	})
+	if errors.Is(err, apierr.Exists) {
+		err = groupTaken(g)
+	}
+	return g, err
+}
+
+func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// wantCloud refuses a change that only the source of a mirror directory can make.
+func wantCloud(ctx context.Context, tx *store.Tx, tenant, directory id.ID, what string) error {
+	d, err := tx.HoldDirectory(ctx, tenant, directory)
+	if err == nil && d.Mirror() {
+		return apierr.MirroredProperty.Because("the directory %q is a mirror; %s are changed in its source", d.Name, what)
+	}
+	return err
+}
+
+// DeleteGroup removes a group with its memberships, not its accounts, and lets
+// the other services drop what they hold of it.
+func (s *Service) DeleteGroup(ctx context.Context, at id.Ref) error {
+	return s.tx(ctx, func(tx *store.Tx) error {
+		g, err := tx.LockGroup(ctx, at.Tenant, at.ID)
+		if err != nil {
+			return err
+		}
+		if err := tx.DeleteGroup(ctx, at.Tenant, at.ID); err != nil {
+			return err
+		}
+		return tx.Emit(ctx, events.GroupDeleted{Tenant: at.Tenant, Group: at.ID, Directory: g.DirectoryID})
+	})
+}

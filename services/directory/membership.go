@@ -1,0 +1,93 @@
+package directory
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// NewMembership is the body that puts an account into a group.
+type NewMembership struct {
+	Account field.Link `json:"account"`
+	Group   field.Link `json:"group"`
+}
+
+// Membership gives a membership, or apierr.NotFound.
+func (s *Service) Membership(ctx context.Context, in id.Ref) (store.Membership, error) {
+	return s.store.Membership(ctx, in.Tenant, in.ID)
+}
+
+// AccountMemberships gives a page of the memberships of an account.
+func (s *Service) AccountMemberships(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.Membership], error) {
+	if _, err := s.store.Account(ctx, account.Tenant, account.ID); err != nil {
+		return list.Page[store.Membership]{}, err
+	}
+	return s.store.AccountMemberships(ctx, account.Tenant, account.ID, query)
+}
+
+// GroupMemberships gives a page of the memberships of a group.
+func (s *Service) GroupMemberships(ctx context.Context, group id.Ref, query list.Query) (list.Page[store.Membership], error) {
+	if _, err := s.store.Group(ctx, group.Tenant, group.ID); err != nil {
+		return list.Page[store.Membership]{}, err
+	}
+	return s.store.GroupMemberships(ctx, group.Tenant, group.ID, query)
+}
+
+// NewMembership puts an account into a group of its directory (resolutions,
+// section 15). An account or group that the tenant does not have is
+// apierr.NotFound, one of another directory Reference, an account that is in the
+// group already Exists, and a group of a mirror directory MirroredProperty.
+func (s *Service) NewMembership(ctx context.Context, tenant id.ID, in NewMembership) (store.Membership, error) {
+	now := s.now()
+	m := store.Membership{TenantID: tenant, ID: id.New(now), CreatedAt: now}
+	var err error
+	if m.AccountID, err = s.reference(in.Account, "account", "accounts"); err != nil {
+		return m, err
+	}
+	if m.GroupID, err = s.reference(in.Group, "group", directoryapi.Groups); err != nil {
+		return m, err
+	}
+	err = s.tx(ctx, func(tx *store.Tx) error {
+		a, err := tx.HoldAccount(ctx, tenant, m.AccountID)
+		if err != nil {
+			return missing("account", in.Account, err)
+		}
+		g, err := tx.HoldGroup(ctx, tenant, m.GroupID)
+		if err != nil {
+			return missing("group", in.Group, err)
+		}
+		if a.DirectoryID != g.DirectoryID {
+			return apierr.Reference.Because("the account and the group are in different directories")
+		}
+		if err := wantCloud(ctx, tx, tenant, g.DirectoryID, "the memberships of its groups"); err != nil {
+			return err
+		}
+		m.DirectoryID = g.DirectoryID
+		return tx.InsertMembership(ctx, m)
+	})
+	if errors.Is(err, apierr.Exists) {
+		err = apierr.Exists.Because("the account is in the group already")
+	}
+	return m, err
+}
+
+// DeleteMembership takes an account out of a group. In a mirror directory that
+// is apierr.MirroredProperty.
+func (s *Service) DeleteMembership(ctx context.Context, at id.Ref) error {
+	m, err := s.store.Membership(ctx, at.Tenant, at.ID)
+	if err != nil {
+		return err
+	}
+	return s.tx(ctx, func(tx *store.Tx) error {
+		if err := wantCloud(ctx, tx, at.Tenant, m.DirectoryID, "the memberships of its groups"); err != nil {
+			return err
+		}
+		return tx.DeleteMembership(ctx, at.Tenant, at.ID)
+	})
+}

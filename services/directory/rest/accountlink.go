@@ -1,0 +1,40 @@
+package rest
+
+import (
+	"errors"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+type accountLinkView struct {
+	rest.Head
+	LeftAccount  href.Link `json:"leftAccount"`
+	RightAccount href.Link `json:"rightAccount"`
+}
+
+func (v views) accountLink(l store.AccountLink) accountLinkView {
+	return accountLinkView{
+		Head:        rest.Head{Href: v.base.To("accountLinks", l.ID), CreatedAt: rest.Time(l.CreatedAt), ModifiedAt: rest.Time(l.CreatedAt)},
+		LeftAccount: v.base.Link("accounts", l.LeftAccountID), RightAccount: v.base.Link("accounts", l.RightAccountID),
+	}
+}
+
+// linkBody gives a missing or malformed body the code that account links have
+// for it (resolutions, section 6.1).
+func linkBody(next fiber.Handler) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		if len(c.Body()) == 0 {
+			return apierr.LinkMalformed.Because("leftAccount and rightAccount are required")
+		}
+		err := next(c)
+		if errors.Is(err, apierr.Format) || errors.Is(err, apierr.WrongType) {
+			return apierr.LinkMalformed.Because("%s", apierr.From(err).Reason)
+		}
+		return err
+	}
+}

@@ -1,0 +1,21 @@
+package rest
+
+import (
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+type membershipView struct {
+	rest.Head
+	Account href.Link `json:"account"`
+	Group   href.Link `json:"group"`
+}
+
+func (v views) membership(m store.Membership) membershipView {
+	return membershipView{
+		Head:    rest.Head{Href: v.base.To("groupMemberships", m.ID), CreatedAt: rest.Time(m.CreatedAt), ModifiedAt: rest.Time(m.CreatedAt)},
+		Account: v.base.Link("accounts", m.AccountID), Group: v.base.Link(directoryapi.Groups, m.GroupID),
+	}
+}

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// AccountLink joins two accounts of one person in two directories.
+type AccountLink struct {
+	TenantID       id.ID
+	ID             id.ID
+	LeftAccountID  id.ID
+	RightAccountID id.ID
+	CreatedAt      time.Time // it is never changed
+}
+
+const accountLinkColumns = `l.tenant_id, l.id, l.left_account_id, l.right_account_id, l.created_at`
+
+// liveLinks are the links whose accounts are in directories that are there.
+const liveLinks = `account_links l
+	JOIN accounts le ON le.tenant_id = l.tenant_id AND le.id = l.left_account_id JOIN directories ld ON ld.tenant_id = l.tenant_id AND ld.id = le.directory_id
+	JOIN accounts ri ON ri.tenant_id = l.tenant_id AND ri.id = l.right_account_id JOIN directories rd ON rd.tenant_id = l.tenant_id AND rd.id = ri.directory_id`
+
+// AccountLinks are searched and sorted by these attributes.
+var AccountLinks = list.Spec{
+	"createdAt":  {Column: "l.created_at", Kind: list.Time},
+	"modifiedAt": {Column: "l.created_at", Kind: list.Time},
+}
+
+// AccountLink gives a link, or apierr.NotFound.
+func (s *Store) AccountLink(ctx context.Context, tenant, link id.ID) (AccountLink, error) {
+	return pg.One[AccountLink](ctx, s.db, `SELECT `+accountLinkColumns+` FROM `+liveLinks+` WHERE l.tenant_id = $1 AND l.id = $2`, tenant, link)
+}
+
+// AccountLinks gives a page of the links that have the account at one end.
+func (s *Store) AccountLinks(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[AccountLink], error) {
+	return list.Select[AccountLink](ctx, s.db, AccountLinks, query, accountLinkColumns,
+		`FROM `+liveLinks+` WHERE l.tenant_id = $1 AND (l.left_account_id = $2 OR l.right_account_id = $2)`, "l.id", tenant, account)
+}
+
+// LinkedAccounts gives a page of the accounts at the other ends of an account's
+// links.
+func (s *Store) LinkedAccounts(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
+	return list.Select[directoryapi.Account](ctx, s.db, Accounts, query, accountColumns, `FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id IN (
+		SELECT l.right_account_id FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = $2
+		UNION ALL SELECT l.left_account_id FROM account_links l WHERE l.tenant_id = $1 AND l.right_account_id = $2)`, "a.id", tenant, account)
+}
+
+// Reach is a link as one of its accounts sees it.
+type Reach struct {
+	LinkID           id.ID
+	AccountID        id.ID
+	OtherID          id.ID
+	OtherDirectoryID id.ID
+}
+
+// Reaches gives all the links of the accounts. A link between two of them comes
+// once for each.
+func (tx *Tx) Reaches(ctx context.Context, tenant id.ID, accounts ...id.ID) ([]Reach, error) {
+	return pg.All[Reach](ctx, tx, `SELECT r.link_id, r.account_id, r.other_id, o.directory_id AS other_directory_id FROM (
+		SELECT l.id AS link_id, l.left_account_id AS account_id, l.right_account_id AS other_id
+		FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = ANY ($2)
+		UNION ALL SELECT l.id, l.right_account_id, l.left_account_id
+		FROM account_links l WHERE l.tenant_id = $1 AND l.right_account_id = ANY ($2)) r
+		JOIN accounts o ON o.tenant_id = $1 AND o.id = r.other_id`, tenant, accounts)
+}
+
+// InsertAccountLink links two accounts, which are locked.
+func (tx *Tx) InsertAccountLink(ctx context.Context, l AccountLink) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO account_links (tenant_id, id, left_account_id, right_account_id, created_at) VALUES ($1, $2, $3, $4, $5)`,
+		l.TenantID, l.ID, l.LeftAccountID, l.RightAccountID, l.CreatedAt)
+	return err
+}
+
+// DeleteAccountLink removes a link, not its accounts.
+func (tx *Tx) DeleteAccountLink(ctx context.Context, tenant, link id.ID) error {
+	return pg.MustChange(ctx, tx, `DELETE FROM account_links WHERE tenant_id = $1 AND id = $2`, tenant, link)
+}
