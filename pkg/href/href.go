@@ -3,6 +3,7 @@
 package href
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/doorward/doorward/pkg/id"
@@ -49,6 +50,15 @@ func (b Base) OptionalLink(kind string, v id.ID, below ...string) *Link {
 
 // Host is the address without the version segment.
 func (b Base) Host() string { return strings.TrimSuffix(string(b), "/v1") }
+
+// Hostname is the host name of the address, without its port.
+func (b Base) Hostname() string {
+	address, err := url.Parse(string(b))
+	if err != nil {
+		return "localhost"
+	}
+	return address.Hostname()
+}
 
 // Parse reads the URL of a resource of this deployment.
 func (b Base) Parse(href string) (Ref, bool) {

@@ -136,6 +136,15 @@ func MustChange(ctx context.Context, q Querier, sql string, args ...any) error {
 	return err
 }
 
+// Batch is statements that go to the database together.
+type Batch = pgx.Batch
+
+// ExecBatch runs the statements of a batch in one round trip. The first that
+// fails ends it.
+func ExecBatch(ctx context.Context, tx pgx.Tx, batch *Batch) error {
+	return Error(tx.SendBatch(ctx, batch).Close())
+}
+
 // InTx runs fn in a transaction and commits what it did unless it fails. A
 // transaction that the database gave up in favour of another is run again.
 func (db *DB) InTx(ctx context.Context, fn func(pgx.Tx) error) error {

@@ -111,14 +111,17 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 	if err := apply(&a, in.Account, true); err != nil {
 		return directoryapi.Account{}, err
 	}
-	if err := checkDomain(to.creation, a.Email); err != nil {
+	if err := checkRequired(a, to.GivenNameRequired, to.SurnameRequired); err != nil {
+		return directoryapi.Account{}, err
+	}
+	if err := checkDomain(to.CreationPolicy, a.Email); err != nil {
 		return directoryapi.Account{}, err
 	}
 	password, err := s.newPassword(ctx, in.Tenant, in.Directory, in.Account.Password)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	event, verification := s.register(&a, in, to.creation)
+	event, verification := s.register(&a, in, to.CreationPolicy)
 	err = s.tx(ctx, func(tx *store.Tx) error {
 		if err := tx.InsertAccount(ctx, a, password, verification); err != nil {
 			return err
@@ -205,17 +208,14 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 	if err != nil {
 		return before, err
 	}
-	d, err := s.store.Directory(ctx, at.Tenant, before.DirectoryID)
+	by, err := s.store.Registrar(ctx, at.Tenant, before.DirectoryID)
 	if err != nil {
 		return before, err
 	}
-	policy, err := s.store.CreationPolicy(ctx, at.Tenant, before.DirectoryID)
-	if err != nil {
-		return before, err
-	}
+	mirror := by.ProviderID != directoryapi.Native
 	password := ""
 	if in.Password.Present {
-		if d.Mirror() {
+		if mirror {
 			return before, mirrored("password")
 		}
 		if password, err = s.newPassword(ctx, at.Tenant, before.DirectoryID, in.Password); err != nil {
@@ -228,10 +228,10 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 			return err
 		}
 		a = before
-		if err := change(&a, in, policy); err != nil {
+		if err := change(&a, in, by); err != nil {
 			return err
 		}
-		if d.Mirror() {
+		if mirror {
 			if name := differs(before, a); name != "" {
 				return mirrored(name)
 			}
@@ -255,7 +255,7 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 }
 
 // change writes the body of an update into an account and checks it.
-func change(a *directoryapi.Account, in Change, policy store.CreationPolicy) (err error) {
+func change(a *directoryapi.Account, in Change, by store.Registrar) (err error) {
 	before := *a
 	if err := apply(a, in.NewAccount, false); err != nil {
 		return err
@@ -263,8 +263,12 @@ func change(a *directoryapi.Account, in Change, policy store.CreationPolicy) (er
 	if a.Owner && a.Status != before.Status {
 		return apierr.OwnerStatus.Because("the status of the tenant's owner cannot be changed")
 	}
+	// An account that is older than the schema's demand may go on without.
+	if err := checkRequired(*a, by.GivenNameRequired && before.GivenName != nil, by.SurnameRequired && before.Surname != nil); err != nil {
+		return err
+	}
 	if field.Fold(a.Email) != field.Fold(before.Email) {
-		if err := checkDomain(policy, a.Email); err != nil {
+		if err := checkDomain(by.CreationPolicy, a.Email); err != nil {
 			return err
 		}
 		a.EmailVerificationStatus = directoryapi.Unverified

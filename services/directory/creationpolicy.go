@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -29,6 +31,9 @@ func (s *Service) CreationPolicy(ctx context.Context, directory id.Ref) (store.C
 // UpdateCreationPolicy changes what the body names. A list is replaced whole.
 func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in PolicyChange) (store.CreationPolicy, error) {
 	var p store.CreationPolicy
+	if err := s.requireCloud(ctx, directory.Tenant, directory.ID); err != nil {
+		return p, err
+	}
 	err := s.tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockCreationPolicy(ctx, directory.Tenant, directory.ID); err != nil {
 			return err
@@ -63,17 +68,37 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 	return p, err
 }
 
-// domainList checks the entries of an email domain list: host names in which
-// * may stand anywhere.
+// Limits of an email domain list. No domain name is longer (RFC 1035), and the
+// whole list is read for every registration.
+const (
+	maxDomains = 1000
+	maxDomain  = 255 // characters
+)
+
+// domainList checks an email domain list: at most maxDomains names of at most
+// maxDomain characters, else 2008; anything but domain names is 2004.
 func domainList(name string, entries []string) ([]string, error) {
+	if len(entries) > maxDomains {
+		return nil, apierr.TooLong.Because("%s has %d entries; at most %d are allowed", name, len(entries), maxDomains)
+	}
 	for _, entry := range entries {
-		if entry == "" || len(entry) > 255 || strings.ContainsFunc(entry, func(r rune) bool {
-			return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-.*", r) || r > 127)
-		}) {
+		if n := utf8.RuneCountInString(entry); n > maxDomain {
+			return nil, apierr.TooLong.Because("%s holds an entry of %d characters; at most %d are allowed", name, n, maxDomain)
+		}
+		if !isDomainPattern(entry) {
 			return nil, apierr.WrongType.Because("%s holds %q, which is not a domain name with or without *", name, entry)
 		}
 	}
 	return entries, nil
+}
+
+// isDomainPattern recognises a domain name in which * may stand anywhere:
+// labels of letters, digits and hyphens with single dots between them.
+func isDomainPattern(entry string) bool {
+	return entry != "" && strings.Trim(entry, ".") == entry && !strings.Contains(entry, "..") &&
+		!strings.ContainsFunc(entry, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-.*", r)
+		})
 }
 
 // checkDomain refuses an email whose domain the policy does not accept. A

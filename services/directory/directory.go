@@ -91,15 +91,17 @@ func (s *Service) insertDirectory(ctx context.Context, tx *store.Tx, d directory
 	if err := tx.InsertDirectory(ctx, d); err != nil {
 		return err
 	}
-	if err := tx.InsertPolicies(ctx, d.TenantID, d.ID, now); err != nil {
-		return err
+	return tx.InsertSatellites(ctx, d, defaultTemplates(d, now), newFields(d, now))
+}
+
+// requireCloud refuses a mirror, whose policies and templates are read-only
+// (resolutions, section 4.1): apierr.MirroredProperty.
+func (s *Service) requireCloud(ctx context.Context, tenant, directory id.ID) error {
+	d, err := s.store.Directory(ctx, tenant, directory)
+	if err == nil && d.Mirror() {
+		err = apierr.MirroredProperty.Because("the directory %q is a mirror; its policies and email templates are read-only", d.Name)
 	}
-	for _, template := range defaultTemplates(d, now) {
-		if err := tx.InsertTemplate(ctx, template); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // UpdateDirectory changes what the body names.

@@ -10,39 +10,31 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// registrar is what decides about new accounts of a directory.
-type registrar struct {
-	creation store.CreationPolicy
-}
-
 // registrar gives what decides about a new account. It returns
 // apierr.NotFound for the directory or the group, apierr.MirrorReadOnly for a
 // mirror, and apierr.AccountStoreDisabled for a disabled store that a default
 // led to; one that is named may be filled while it is disabled.
-func (s *Service) registrar(ctx context.Context, in directoryapi.CreateAccount) (r registrar, err error) {
-	d, err := s.store.Directory(ctx, in.Tenant, in.Directory)
+func (s *Service) registrar(ctx context.Context, in directoryapi.CreateAccount) (store.Registrar, error) {
+	r, err := s.store.Registrar(ctx, in.Tenant, in.Directory)
 	if err != nil {
 		return r, err
 	}
-	if d.Mirror() {
-		return r, apierr.MirrorReadOnly.Because("the directory %q mirrors another, where its accounts are made", d.Name)
+	if r.ProviderID != directoryapi.Native {
+		return r, apierr.MirrorReadOnly.Because("the directory %q mirrors another, where its accounts are made", r.Name)
 	}
-	if d.Status != directoryapi.Enabled && !in.Application.IsZero() {
-		return r, apierr.AccountStoreDisabled.Because("the directory %q is disabled", d.Name)
+	if r.Status != directoryapi.Enabled && !in.Application.IsZero() {
+		return r, apierr.AccountStoreDisabled.Because("the directory %q is disabled", r.Name)
 	}
-	if !in.Group.IsZero() {
-		group, err := s.store.Group(ctx, in.Tenant, in.Group)
-		if err != nil {
-			return r, err
-		}
-		if group.DirectoryID != in.Directory {
-			return r, apierr.NotFound
-		}
-		if group.Status != directoryapi.Enabled && !in.Application.IsZero() {
-			return r, apierr.AccountStoreDisabled.Because("the group %q is disabled", group.Name)
-		}
+	if in.Group.IsZero() {
+		return r, nil
 	}
-	r.creation, err = s.store.CreationPolicy(ctx, in.Tenant, in.Directory)
+	group, err := s.store.Group(ctx, in.Tenant, in.Group)
+	if err == nil && group.DirectoryID != in.Directory {
+		err = apierr.NotFound
+	}
+	if err == nil && group.Status != directoryapi.Enabled && !in.Application.IsZero() {
+		err = apierr.AccountStoreDisabled.Because("the group %q is disabled", group.Name)
+	}
 	return r, err
 }
 

@@ -5,6 +5,7 @@ package directory
 
 import (
 	"context"
+	"net/mail"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -23,9 +24,10 @@ type Service struct {
 	cfg       Config
 }
 
-// Config holds the service's limits.
+// Config is what the deployment decides.
 type Config struct {
 	VerificationTTL time.Duration // how long an email verification token is good
+	Sender          mail.Address  // who mails come from, unless a template names another
 }
 
 // New makes the service.

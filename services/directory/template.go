@@ -1,12 +1,283 @@
 package directory
 
 import (
+	"context"
+	"net/mail"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/macro"
+	"github.com/doorward/doorward/services/directory/store"
 )
+
+// Limits of a template, in characters (resolutions, section 3.1, but for the
+// URL, which only has to fit into a request).
+const (
+	maxTemplateText = 255
+	maxTemplateBody = 64_000
+	maxLinkBaseURL  = 2000
+)
+
+// The kinds of mail.
+const (
+	plainText  = "text/plain"
+	htmlText   = "text/html"
+	bothBodies = "multipart/alternative"
+)
+
+// TemplateChange is the body that updates an email template.
+type TemplateChange struct {
+	Name             field.Text   `json:"name"`
+	Description      field.Text   `json:"description"`
+	FromName         field.Text   `json:"fromName"`
+	FromEmailAddress field.Text   `json:"fromEmailAddress"`
+	Subject          field.Text   `json:"subject"`
+	MimeType         field.Text   `json:"mimeType"`
+	TextBody         field.Text   `json:"textBody"`
+	HTMLBody         field.Text   `json:"htmlBody"`
+	DefaultModel     field.Object `json:"defaultModel"`
+}
+
+// templateModel is the member defaultModel of a template whose mail has a link.
+type templateModel struct {
+	LinkBaseURL field.Text `json:"linkBaseUrl"`
+}
+
+// Template gives an email template, or apierr.NotFound.
+func (s *Service) Template(ctx context.Context, at id.Ref) (directoryapi.EmailTemplate, error) {
+	t, err := s.store.TemplateByID(ctx, at.Tenant, at.ID)
+	return s.complete(t), err
+}
+
+// Templates gives what reads the collection of a workflow's templates in a
+// directory. It has one template.
+func (s *Service) Templates(workflow directoryapi.Workflow) func(context.Context, id.Ref, list.Query) (list.Page[directoryapi.EmailTemplate], error) {
+	return func(ctx context.Context, directory id.Ref, query list.Query) (list.Page[directoryapi.EmailTemplate], error) {
+		if _, err := s.Directory(ctx, directory); err != nil {
+			return list.Page[directoryapi.EmailTemplate]{}, err
+		}
+		page, err := s.store.ListTemplates(ctx, directory.Tenant, directory.ID, workflow, query)
+		for i := range page.Items {
+			page.Items[i] = s.complete(page.Items[i])
+		}
+		return page, err
+	}
+}
+
+// complete fills in the deployment's own where the template names nothing else.
+func (s *Service) complete(t directoryapi.EmailTemplate) directoryapi.EmailTemplate {
+	if t.FromName == nil {
+		t.FromName = &s.cfg.Sender.Name
+	}
+	if t.FromEmailAddress == nil {
+		t.FromEmailAddress = &s.cfg.Sender.Address
+	}
+	if link := s.ownPage(t); link != "" && t.LinkBaseURL == nil {
+		t.LinkBaseURL = &link
+	}
+	return t
+}
+
+// ownPage is the URL of the deployment's page that the template leads to unless
+// it names another; empty for a template without a link.
+func (s *Service) ownPage(t directoryapi.EmailTemplate) string {
+	if t.Workflow.Page() == "" {
+		return ""
+	}
+	return s.base.Host() + t.Workflow.Page()
+}
+
+// UpdateTemplate changes what the body names. That of a mirror is
+// apierr.MirroredProperty, one whose mail would lack its link
+// apierr.TemplateWithoutLink.
+func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChange) (directoryapi.EmailTemplate, error) {
+	t, err := s.store.TemplateByID(ctx, at.Tenant, at.ID)
+	if err != nil {
+		return t, err
+	}
+	if err := s.requireCloud(ctx, at.Tenant, t.DirectoryID); err != nil {
+		return t, err
+	}
+	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+		if t, err = tx.LockTemplate(ctx, at.Tenant, at.ID); err != nil {
+			return err
+		}
+		if err := in.applyText(&t); err != nil {
+			return err
+		}
+		if err := s.applyDefaults(&t, in); err != nil {
+			return err
+		}
+		if err := checkMacros(t); err != nil {
+			return err
+		}
+		t.ModifiedAt = s.now()
+		return tx.UpdateTemplate(ctx, t)
+	})
+	return s.complete(t), err
+}
+
+// applyText writes the texts of a body into a template and checks them.
+func (in TemplateChange) applyText(t *directoryapi.EmailTemplate) (err error) {
+	if t.MimeType, err = field.Enum(in.MimeType, "mimeType", t.MimeType, plainText, htmlText, bothBodies); err != nil {
+		return err
+	}
+	if in.Description.Present {
+		if t.Description, err = field.Optional(in.Description, "description", maxDescription); err != nil {
+			return err
+		}
+	}
+	for _, text := range []struct {
+		in   field.Text
+		name string
+		to   *string
+	}{{in.Name, "name", &t.Name}, {in.Subject, "subject", &t.Subject}} {
+		if text.in.Present {
+			if *text.to, err = field.Required(text.in, text.name, maxTemplateText); err != nil {
+				return err
+			}
+			if err := checkLine(text.name, *text.to); err != nil {
+				return err
+			}
+		}
+	}
+	for _, body := range []struct {
+		in   field.Text
+		name string
+		to   *string
+	}{{in.TextBody, "textBody", &t.TextBody}, {in.HTMLBody, "htmlBody", &t.HTMLBody}} {
+		if body.in.Present {
+			text, err := field.Optional(body.in, body.name, maxTemplateBody)
+			if err != nil {
+				return err
+			}
+			if text == nil || strings.TrimSpace(*text) == "" {
+				return apierr.Required.Because("%s is required; it cannot be null, empty or blank", body.name)
+			}
+			*body.to = *text
+		}
+	}
+	return nil
+}
+
+// applyDefaults writes what the deployment has a default for.
+func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange) (err error) {
+	if in.FromName.Present {
+		if t.FromName, err = own(in.FromName, "fromName", maxTemplateText, s.cfg.Sender.Name, checkLine); err != nil {
+			return err
+		}
+	}
+	if in.FromEmailAddress.Present {
+		if t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, checkSender); err != nil {
+			return err
+		}
+	}
+	if !in.DefaultModel.Present {
+		return nil
+	}
+	model := templateModel{LinkBaseURL: field.Text{Present: true, Null: true}} // no model is the default one
+	if in.DefaultModel.Given() {
+		model = templateModel{}
+		if err := field.Decode(in.DefaultModel.Value, &model, nil); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !model.LinkBaseURL.Present:
+		return nil
+	case t.Workflow.Page() != "":
+		t.LinkBaseURL, err = own(model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL, s.ownPage(*t), checkLink)
+		return err
+	case model.LinkBaseURL.Given():
+		return apierr.UnusedProperty.Because("a template of the workflow %s has no link, and so no defaultModel", t.Workflow)
+	}
+	return nil
+}
+
+// own reads a text that the deployment has a default for. Nil stands for the
+// default: it is what null means, and the default itself, too, so that a client
+// that sends back what it read does not hold on to it.
+func own(in field.Text, name string, most int, byDefault string, check func(name, text string) error) (*string, error) {
+	in.Value = strings.TrimSpace(in.Value)
+	if in.Null || in.Value == byDefault {
+		return nil, nil
+	}
+	if in.Value == "" {
+		return nil, apierr.TooShort.Because("%s is empty; null stands for the default of the deployment", name)
+	}
+	text, err := field.Optional(in, name, most)
+	if err != nil {
+		return nil, err
+	}
+	return text, check(name, *text)
+}
+
+// checkLine refuses what could break out of a header of the mail.
+func checkLine(name, text string) error {
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
+		return apierr.Format.Because("%s holds a line break or another control character", name)
+	}
+	return nil
+}
+
+// checkSender refuses what no mail can come from.
+func checkSender(name, text string) error {
+	if parsed, err := mail.ParseAddress(text); err != nil || parsed.Address != text || !isEmail(text) {
+		return apierr.Format.Because("%s is %q, which is not an email address", name, text)
+	}
+	return nil
+}
+
+// active are the schemes of URLs that carry or reach what a mail must not bring
+// along. Other schemes lead to the web, or open an application by its own.
+var active = []string{"javascript", "vbscript", "data", "blob", "file", "filesystem", "about", "view-source"}
+
+// checkLink refuses what is not an absolute URL, or is not safe in a mail.
+func checkLink(name, text string) error {
+	parsed, err := url.Parse(text)
+	refused := err != nil || parsed.Scheme == "" || slices.Contains(active, parsed.Scheme) ||
+		(parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() == "" ||
+		strings.ContainsFunc(text, func(r rune) bool {
+			return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune("\"<>\\`", r)
+		})
+	if refused {
+		return apierr.Format.Because("%s is not an absolute URL that can stand in a mail, such as https://example.com/verify or myapp://verify", name)
+	}
+	return nil
+}
+
+// linkMacros are the macros that bring a token to its user.
+var linkMacros = []string{"url", "sptoken", "sptokenNameValuePair"}
+
+// checkMacros refuses a template whose macros are malformed, and one whose mail
+// must have a link and would go out without (resolutions, section 18.3).
+func checkMacros(t directoryapi.EmailTemplate) error {
+	for _, body := range []struct {
+		name, text string
+		sent       bool
+	}{
+		{"textBody", t.TextBody, t.MimeType != htmlText},
+		{"htmlBody", t.HTMLBody, t.MimeType != plainText},
+	} {
+		names, err := macro.Names(body.text)
+		if err != nil {
+			return apierr.Format.Because("%s: %s", body.name, err)
+		}
+		hasLink := slices.ContainsFunc(names, func(name string) bool { return slices.Contains(linkMacros, name) })
+		if body.sent && t.Workflow.Page() != "" && !hasLink {
+			return apierr.TemplateWithoutLink.Because("%s, which is sent as %s, has none of the macros $!{url}, $!{sptoken} and $!{sptokenNameValuePair}", body.name, t.MimeType)
+		}
+	}
+	return nil
+}
 
 // templateText is what the mail of a workflow says until a client changes it.
 type templateText struct {
@@ -34,7 +305,7 @@ func defaultTemplates(d directoryapi.Directory, now time.Time) []directoryapi.Em
 	for _, t := range templateTexts {
 		templates = append(templates, directoryapi.EmailTemplate{
 			TenantID: d.TenantID, ID: id.New(now), DirectoryID: d.ID, Workflow: t.workflow, Name: t.name, Description: &t.description,
-			Subject: t.subject, MimeType: "text/plain", TextBody: t.text, HTMLBody: asHTML(t.text), CreatedAt: now, ModifiedAt: now,
+			Subject: t.subject, MimeType: plainText, TextBody: t.text, HTMLBody: asHTML(t.text), CreatedAt: now, ModifiedAt: now,
 		})
 	}
 	return templates

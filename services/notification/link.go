@@ -8,20 +8,13 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// pages are the deployment's own pages that a mail leads to, unless its template
-// names another.
-var pages = map[directoryapi.Workflow]string{
-	directoryapi.Verification: "/emailVerificationTokens",
-	directoryapi.Reset:        "/passwordReset",
-}
-
 // linkBase is where the link of a template leads to, without its token; empty
 // for a workflow that has no link.
 func (s *Service) linkBase(template directoryapi.EmailTemplate) string {
 	if template.LinkBaseURL != nil {
 		return line(*template.LinkBaseURL)
 	}
-	if page, ok := pages[template.Workflow]; ok {
+	if page := template.Workflow.Page(); page != "" {
 		return s.base.Host() + page
 	}
 	return ""

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/macro"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/notification/store"
 )
@@ -31,8 +32,8 @@ func namesApplication(t directoryapi.EmailTemplate) bool {
 
 // values gives what the macros of the letter stand for. Custom data is not kept
 // yet: its macros have no value.
-func (s *Service) values(l letter) values {
-	known := values{
+func (s *Service) values(l letter) map[string]string {
+	known := map[string]string{
 		"account.fullName":       name(l.Account.FullName()),
 		"account.username":       login(l.Account.Username, l.Account.Email),
 		"account.email":          line(l.Account.Email),
@@ -75,8 +76,8 @@ func (s *Service) compose(l letter, now time.Time) (*gomail.Msg, error) {
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no vacation notice comes back
 
 	known := s.values(l)
-	text := expand(l.Template.TextBody, known, func(value string) string { return value })
-	page := expand(l.Template.HTMLBody, known, html.EscapeString)
+	text := macro.Expand(l.Template.TextBody, known, func(value string) string { return value })
+	page := macro.Expand(l.Template.HTMLBody, known, html.EscapeString)
 	switch l.Template.MimeType {
 	case "text/html":
 		m.SetBodyString(gomail.TypeTextHTML, page)
@@ -122,5 +123,5 @@ func (s *Service) author(t directoryapi.EmailTemplate) *mail.Address {
 // messageID is the same on every try of a delivery, so that a mail that went
 // out twice can be recognised.
 func (s *Service) messageID(d store.Delivery) string {
-	return d.ID.String() + "@" + Host(s.base)
+	return d.ID.String() + "@" + s.base.Hostname()
 }

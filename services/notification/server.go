@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -39,13 +38,4 @@ func ParseServer(address secure.Secret) (Server, error) {
 		}
 	}
 	return s, nil
-}
-
-// Host is the host name of the public address, without its port.
-func Host(base href.Base) string {
-	address, err := url.Parse(string(base))
-	if err != nil {
-		return "localhost"
-	}
-	return address.Hostname()
 }

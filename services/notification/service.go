@@ -1,7 +1,7 @@
 // Package notification sends the mails that the other services' events ask
 // for. An event becomes deliveries (consume.go), one row per mail; senders hand
 // them to the mail server, again until it takes them (sender.go). A delivery
-// becomes a mail in mail.go, by the macros of macro.go, and leaves through the
+// becomes a mail in mail.go, by the macros of pkg/macro, and leaves through the
 // courier (courier.go). The SQL is under store, the wiring under app.
 package notification
 

@@ -341,6 +341,19 @@ const (
 	ResetSuccess        Workflow = "resetSuccess"
 )
 
+// Page is the path of the deployment's own page that the link of the workflow's
+// mail leads to, unless its template names another. It is empty for a workflow
+// whose mail has no link (resolutions, section 18.2).
+func (w Workflow) Page() string {
+	switch w {
+	case Verification:
+		return "/emailVerificationTokens"
+	case Reset:
+		return "/passwordReset"
+	}
+	return ""
+}
+
 // MailOf asks for the parts of a mail.
 type MailOf struct {
 	Tenant   id.ID    `json:"tenant"`

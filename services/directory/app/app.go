@@ -26,6 +26,7 @@ import (
 // Config is the service's environment.
 type Config struct {
 	Service   service.Config
+	Sender    service.Sender
 	Events    events.Config
 	Database  secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
@@ -60,6 +61,10 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
+	sender, err := cfg.Sender.Open(common)
+	if err != nil {
+		return nil, err
+	}
 	db, err := pg.Open(ctx, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
@@ -73,7 +78,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	}
 	cost := secure.Cost{Memory: uint32(cfg.Argon2Memory), Time: uint32(cfg.Argon2Time), Threads: uint8(cfg.Argon2Threads)}
 	data := store.New(db, common.Now)
-	svc := directory.New(data, secure.NewPasswords(cost, workers, cfg.HashQueue), ring, common.Base, common.Now, directory.Config{VerificationTTL: cfg.VerificationTTL})
+	svc := directory.New(data, secure.NewPasswords(cost, workers, cfg.HashQueue), ring, common.Base, common.Now, directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender})
 	p.Go("directory relay", data.Outbox().Relay(cfg.Events))
 
 	app := rest.New(rest.Config{Service: "directory", Base: common.Base, Signer: common.Signer})

@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
 // CreationPolicy says which mails a registration sends and which email domains
-// may register.
+// may register. A mirror sends none, whatever its row says.
 type CreationPolicy struct {
 	TenantID                       id.ID
 	DirectoryID                    id.ID
@@ -22,27 +23,22 @@ type CreationPolicy struct {
 	ModifiedAt                     time.Time
 }
 
-const creationPolicyColumns = `tenant_id, directory_id, verification_email_status, verification_success_email_status, welcome_email_status,
-	email_domain_whitelist, email_domain_blacklist, created_at, modified_at`
+const creationPolicy = `SELECT p.tenant_id, p.directory_id,
+	CASE d.provider_id WHEN 'native' THEN p.verification_email_status ELSE 'DISABLED' END AS verification_email_status,
+	CASE d.provider_id WHEN 'native' THEN p.verification_success_email_status ELSE 'DISABLED' END AS verification_success_email_status,
+	CASE d.provider_id WHEN 'native' THEN p.welcome_email_status ELSE 'DISABLED' END AS welcome_email_status,
+	p.email_domain_whitelist, p.email_domain_blacklist, p.created_at, p.modified_at
+	FROM account_creation_policies p JOIN directories d ON d.tenant_id = p.tenant_id AND d.id = p.directory_id
+	WHERE p.tenant_id = $1 AND p.directory_id = $2`
 
 // CreationPolicy gives the policy of a directory, or apierr.NotFound.
 func (s *Store) CreationPolicy(ctx context.Context, tenant, directory id.ID) (CreationPolicy, error) {
-	return pg.One[CreationPolicy](ctx, s.db, `SELECT `+creationPolicyColumns+` FROM account_creation_policies WHERE tenant_id = $1 AND directory_id = $2`, tenant, directory)
-}
-
-// InsertPolicies gives a new directory the default policies.
-func (tx *Tx) InsertPolicies(ctx context.Context, tenant, directory id.ID, now time.Time) error {
-	for _, table := range []string{"account_creation_policies", "password_policies"} {
-		if _, err := pg.Exec(ctx, tx, `INSERT INTO `+table+` (tenant_id, directory_id, created_at, modified_at) VALUES ($1, $2, $3, $3)`, tenant, directory, now); err != nil {
-			return err
-		}
-	}
-	return nil
+	return pg.One[CreationPolicy](ctx, s.db, creationPolicy, tenant, directory)
 }
 
 // LockCreationPolicy reads a policy that the transaction will change.
 func (tx *Tx) LockCreationPolicy(ctx context.Context, tenant, directory id.ID) (CreationPolicy, error) {
-	return pg.One[CreationPolicy](ctx, tx, `SELECT `+creationPolicyColumns+` FROM account_creation_policies WHERE tenant_id = $1 AND directory_id = $2 FOR UPDATE`, tenant, directory)
+	return pg.One[CreationPolicy](ctx, tx, creationPolicy+` FOR UPDATE OF p`, tenant, directory)
 }
 
 // UpdateCreationPolicy writes what a client can change.
@@ -51,4 +47,9 @@ func (tx *Tx) UpdateCreationPolicy(ctx context.Context, p CreationPolicy) error 
 		welcome_email_status = $5, email_domain_whitelist = $6, email_domain_blacklist = $7, modified_at = $8 WHERE tenant_id = $1 AND directory_id = $2`,
 		p.TenantID, p.DirectoryID, p.VerificationEmailStatus, p.VerificationSuccessEmailStatus, p.WelcomeEmailStatus,
 		p.EmailDomainWhitelist, p.EmailDomainBlacklist, p.ModifiedAt)
+}
+
+func insertCreationPolicy(batch *pg.Batch, d directoryapi.Directory) {
+	batch.Queue(`INSERT INTO account_creation_policies (tenant_id, directory_id, created_at, modified_at) VALUES ($1, $2, $3, $3)`,
+		d.TenantID, d.ID, d.CreatedAt)
 }

@@ -53,6 +53,21 @@ func (tx *Tx) InsertDirectory(ctx context.Context, d directoryapi.Directory) err
 	return err
 }
 
+// InsertSatellites gives a new directory what belongs to every one: its policies
+// with their defaults, its templates, and the fields of its schema.
+func (tx *Tx) InsertSatellites(ctx context.Context, d directoryapi.Directory, templates []directoryapi.EmailTemplate, fields []Field) error {
+	var batch pg.Batch
+	insertCreationPolicy(&batch, d)
+	insertPasswordPolicy(&batch, d)
+	for _, template := range templates {
+		insertTemplate(&batch, template)
+	}
+	for _, f := range fields {
+		insertField(&batch, f)
+	}
+	return pg.ExecBatch(ctx, tx, &batch)
+}
+
 // UpdateDirectory writes what a client can change.
 func (tx *Tx) UpdateDirectory(ctx context.Context, d directoryapi.Directory) error {
 	name, description := field.Fold(d.Name), field.FoldOptional(d.Description)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// PasswordPolicy says how strong a password must be, and what a reset does.
+// PasswordPolicy says how strong a password must be, and what a reset does. A
+// mirror resets nothing, whatever its row says.
 type PasswordPolicy struct {
 	TenantID                id.ID
 	DirectoryID             id.ID
@@ -27,10 +29,35 @@ type PasswordPolicy struct {
 	ModifiedAt              time.Time
 }
 
-const passwordPolicyColumns = `tenant_id, directory_id, reset_token_ttl, reset_email_status, reset_success_email_status,
-	min_length, max_length, min_lower_case, min_upper_case, min_numeric, min_symbol, min_diacritic, prevent_reuse, created_at, modified_at`
+const passwordPolicy = `SELECT p.tenant_id, p.directory_id, p.reset_token_ttl,
+	CASE d.provider_id WHEN 'native' THEN p.reset_email_status ELSE 'DISABLED' END AS reset_email_status,
+	CASE d.provider_id WHEN 'native' THEN p.reset_success_email_status ELSE 'DISABLED' END AS reset_success_email_status,
+	p.min_length, p.max_length, p.min_lower_case, p.min_upper_case, p.min_numeric, p.min_symbol, p.min_diacritic, p.prevent_reuse, p.created_at, p.modified_at
+	FROM password_policies p JOIN directories d ON d.tenant_id = p.tenant_id AND d.id = p.directory_id
+	WHERE p.tenant_id = $1 AND p.directory_id = $2`
 
 // PasswordPolicy gives the policy of a directory, or apierr.NotFound.
 func (s *Store) PasswordPolicy(ctx context.Context, tenant, directory id.ID) (PasswordPolicy, error) {
-	return pg.One[PasswordPolicy](ctx, s.db, `SELECT `+passwordPolicyColumns+` FROM password_policies WHERE tenant_id = $1 AND directory_id = $2`, tenant, directory)
+	return pg.One[PasswordPolicy](ctx, s.db, passwordPolicy, tenant, directory)
+}
+
+// LockPasswordPolicy reads a policy that the transaction will change.
+func (tx *Tx) LockPasswordPolicy(ctx context.Context, tenant, directory id.ID) (PasswordPolicy, error) {
+	return pg.One[PasswordPolicy](ctx, tx, passwordPolicy+` FOR UPDATE OF p`, tenant, directory)
+}
+
+// UpdatePasswordPolicy writes what a client can change, of the policy and of its
+// strength.
+func (tx *Tx) UpdatePasswordPolicy(ctx context.Context, p PasswordPolicy) error {
+	return pg.MustChange(ctx, tx, `UPDATE password_policies SET reset_token_ttl = $3, reset_email_status = $4, reset_success_email_status = $5,
+		min_length = $6, max_length = $7, min_lower_case = $8, min_upper_case = $9, min_numeric = $10, min_symbol = $11, min_diacritic = $12,
+		prevent_reuse = $13, modified_at = $14 WHERE tenant_id = $1 AND directory_id = $2`,
+		p.TenantID, p.DirectoryID, p.ResetTokenTTL, p.ResetEmailStatus, p.ResetSuccessEmailStatus,
+		p.MinLength, p.MaxLength, p.MinLowerCase, p.MinUpperCase, p.MinNumeric, p.MinSymbol, p.MinDiacritic,
+		p.PreventReuse, p.ModifiedAt)
+}
+
+func insertPasswordPolicy(batch *pg.Batch, d directoryapi.Directory) {
+	batch.Queue(`INSERT INTO password_policies (tenant_id, directory_id, created_at, modified_at) VALUES ($1, $2, $3, $3)`,
+		d.TenantID, d.ID, d.CreatedAt)
 }

@@ -5,11 +5,18 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
 const templateColumns = `tenant_id, id, directory_id, workflow, name, description, from_name, from_email_address, subject,
 	mime_type, text_body, html_body, link_base_url, created_at, modified_at`
+
+// Templates are searched and sorted by these attributes.
+var Templates = list.Spec{
+	"createdAt":  {Column: "created_at", Kind: list.Time},
+	"modifiedAt": {Column: "modified_at", Kind: list.Time},
+}
 
 // Template gives the template of a directory's workflow, or apierr.NotFound.
 func (s *Store) Template(ctx context.Context, tenant, directory id.ID, workflow directoryapi.Workflow) (directoryapi.EmailTemplate, error) {
@@ -17,10 +24,35 @@ func (s *Store) Template(ctx context.Context, tenant, directory id.ID, workflow 
 		WHERE tenant_id = $1 AND directory_id = $2 AND workflow = $3`, tenant, directory, workflow)
 }
 
-// InsertTemplate adds the template of a new directory's workflow.
-func (tx *Tx) InsertTemplate(ctx context.Context, t directoryapi.EmailTemplate) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO email_templates (`+templateColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+// TemplateByID gives a template, or apierr.NotFound.
+func (s *Store) TemplateByID(ctx context.Context, tenant, template id.ID) (directoryapi.EmailTemplate, error) {
+	return pg.One[directoryapi.EmailTemplate](ctx, s.db, `SELECT `+templateColumns+` FROM email_templates
+		WHERE tenant_id = $1 AND id = $2`, tenant, template)
+}
+
+// ListTemplates gives a page of the templates of a directory's workflow, of
+// which there is one.
+func (s *Store) ListTemplates(ctx context.Context, tenant, directory id.ID, workflow directoryapi.Workflow, query list.Query) (list.Page[directoryapi.EmailTemplate], error) {
+	return list.Select[directoryapi.EmailTemplate](ctx, s.db, Templates, query, templateColumns,
+		`FROM email_templates WHERE tenant_id = $1 AND directory_id = $2 AND workflow = $3`, "id", tenant, directory, workflow)
+}
+
+// LockTemplate reads a template that the transaction will change.
+func (tx *Tx) LockTemplate(ctx context.Context, tenant, template id.ID) (directoryapi.EmailTemplate, error) {
+	return pg.One[directoryapi.EmailTemplate](ctx, tx, `SELECT `+templateColumns+` FROM email_templates
+		WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, template)
+}
+
+// UpdateTemplate writes what a client can change.
+func (tx *Tx) UpdateTemplate(ctx context.Context, t directoryapi.EmailTemplate) error {
+	return pg.MustChange(ctx, tx, `UPDATE email_templates SET name = $3, description = $4, from_name = $5, from_email_address = $6, subject = $7,
+		mime_type = $8, text_body = $9, html_body = $10, link_base_url = $11, modified_at = $12 WHERE tenant_id = $1 AND id = $2`,
+		t.TenantID, t.ID, t.Name, t.Description, t.FromName, t.FromEmailAddress, t.Subject,
+		t.MimeType, t.TextBody, t.HTMLBody, t.LinkBaseURL, t.ModifiedAt)
+}
+
+func insertTemplate(batch *pg.Batch, t directoryapi.EmailTemplate) {
+	batch.Queue(`INSERT INTO email_templates (`+templateColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		t.TenantID, t.ID, t.DirectoryID, t.Workflow, t.Name, t.Description, t.FromName, t.FromEmailAddress, t.Subject,
 		t.MimeType, t.TextBody, t.HTMLBody, t.LinkBaseURL, t.CreatedAt, t.ModifiedAt)
-	return err
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net/mail"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -27,6 +26,7 @@ import (
 // Config is the service's environment.
 type Config struct {
 	Service   service.Config
+	Sender    service.Sender
 	Events    events.Config
 	Database  secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
@@ -34,11 +34,9 @@ type Config struct {
 	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service, http://host:port"`
 	Application []string `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service, http://host:port"`
 
-	SMTP     secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"server that takes all mail, smtp://[user:password@]host:port (STARTTLS where it is offered) or smtps://"`
-	From     string        `env:"DOORWARD_MAIL_FROM" help:"address that mails come from; absent: no-reply@ and the host of DOORWARD_BASE_URL"`
-	FromName string        `env:"DOORWARD_MAIL_FROM_NAME" help:"name that mails come from; absent: DOORWARD_ALIAS as a name"`
-	Senders  int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process hands over at once"`
-	Timeout  time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"longest time that handing over one mail may take"`
+	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"server that takes all mail, smtp://[user:password@]host:port (STARTTLS where it is offered) or smtps://"`
+	Senders int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process hands over at once"`
+	Timeout time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"longest time that handing over one mail may take"`
 }
 
 // FromEnv reads the configuration.
@@ -92,21 +90,13 @@ func (c Config) mails(common service.Common) (cfg notification.Config, err error
 	if cfg.Server, err = notification.ParseServer(c.SMTP); err != nil {
 		return cfg, fmt.Errorf("DOORWARD_SMTP_URL is %w", err)
 	}
-	address := c.From
-	if address == "" {
-		address = "no-reply@" + notification.Host(common.Base)
-	}
-	from, err := mail.ParseAddress(address)
-	if err != nil || from.Name != "" {
-		return cfg, fmt.Errorf("DOORWARD_MAIL_FROM must be an email address such as no-reply@example.com; %q is none", address)
-	}
-	if from.Name = c.FromName; from.Name == "" {
-		from.Name = common.Title()
+	if cfg.From, err = c.Sender.Open(common); err != nil {
+		return cfg, err
 	}
 	if c.Timeout <= 0 {
 		return cfg, fmt.Errorf("DOORWARD_MAIL_TIMEOUT must be longer than nothing")
 	}
-	cfg.From, cfg.Senders, cfg.Timeout = *from, c.Senders, c.Timeout
+	cfg.Senders, cfg.Timeout = c.Senders, c.Timeout
 	return cfg, nil
 }
 

@@ -1,13 +1,14 @@
-package notification
+package macro
 
 import (
 	"html"
+	"slices"
 	"strings"
 	"testing"
 )
 
 func TestMacros(t *testing.T) {
-	known := values{"account.givenName": "Jo", "account.surname": `<b>"O'Neil" & Sons</b>`, "account.middleName": "", "url": "${account.givenName}"}
+	known := map[string]string{"account.givenName": "Jo", "account.surname": `<b>"O'Neil" & Sons</b>`, "account.middleName": "", "url": "${account.givenName}"}
 	for _, c := range []struct{ name, template, want string }{
 		{"a value", "Hello ${account.givenName}!", "Hello Jo!"},
 		{"a value of the quiet form", "Hello $!{account.givenName}!", "Hello Jo!"},
@@ -26,17 +27,41 @@ func TestMacros(t *testing.T) {
 		{"a name that is too long", "${" + strings.Repeat("a", 1000) + "}", "${" + strings.Repeat("a", 1000) + "}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := expand(c.template, known, func(v string) string { return v }); got != c.want {
+			if got := Expand(c.template, known, func(v string) string { return v }); got != c.want {
 				t.Errorf("%q became %q, want %q", c.template, got, c.want)
 			}
 		})
 	}
 	t.Run("values are escaped in HTML, the template is not", func(t *testing.T) {
-		got := expand("<i>${account.surname}</i>", known, html.EscapeString)
+		got := Expand("<i>${account.surname}</i>", known, html.EscapeString)
 		if want := "<i>&lt;b&gt;&#34;O&#39;Neil&#34; &amp; Sons&lt;/b&gt;</i>"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
+}
+
+func TestNames(t *testing.T) {
+	for _, c := range []struct {
+		template string
+		want     []string
+	}{
+		{"no macro, $5 and $ and $!", nil},
+		{"$!{url}", []string{"url"}},
+		{"${account.email}$${url}$!{account.customData.a_b-1}", []string{"account.email", "url", "account.customData.a_b-1"}},
+		{"${" + strings.Repeat("a", longest-1) + "}", []string{strings.Repeat("a", longest-1)}},
+	} {
+		if got, err := Names(c.template); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%q has the names %q, %v; want %q", c.template, got, err, c.want)
+		}
+	}
+	for _, broken := range []string{
+		"${", "$!{", "Hello ${account.email", "$!{url", "${}", "$!{}", "${ url}", "${1url}", "${.url}", "${url!}", "$!{account.getClass()}",
+		"${a${url}}", "${url}$!{", "${ä}", "${" + strings.Repeat("a", longest) + "}",
+	} {
+		if names, err := Names(broken); err == nil {
+			t.Errorf("%q was read as %q", broken, names)
+		}
+	}
 }
 
 func FuzzExpand(f *testing.F) {
@@ -45,7 +70,7 @@ func FuzzExpand(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, template, value string) {
 		const mark = "\x01"
-		got := expand(template, values{"account.givenName": value, "url": ""}, func(v string) string {
+		got := Expand(template, map[string]string{"account.givenName": value, "url": ""}, func(v string) string {
 			if v != "" && v != value {
 				t.Fatalf("escape was given %q", v)
 			}
@@ -62,6 +87,11 @@ func FuzzExpand(f *testing.F) {
 		}
 		if !strings.Contains(template, "$") && got != template {
 			t.Fatalf("%q has no macro and became %q", template, got)
+		}
+		// What is accepted on save has no macro that the mail would not see.
+		names, err := Names(template)
+		if err == nil && strings.Count(template, "${")+strings.Count(template, "$!{") != len(names) {
+			t.Fatalf("%q has the names %q alone", template, names)
 		}
 	})
 }

@@ -1,0 +1,60 @@
+package directory
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// maxResetTokenTTL is the longest life of a password reset token, in hours
+// (resolutions, section 14).
+const maxResetTokenTTL = 168
+
+// PasswordPolicyChange is the body that updates a password policy.
+type PasswordPolicyChange struct {
+	ResetTokenTTL           field.Int  `json:"resetTokenTtl"`
+	ResetEmailStatus        field.Text `json:"resetEmailStatus"`
+	ResetSuccessEmailStatus field.Text `json:"resetSuccessEmailStatus"`
+}
+
+// PasswordPolicy gives the password policy of a directory, or apierr.NotFound.
+func (s *Service) PasswordPolicy(ctx context.Context, directory id.Ref) (store.PasswordPolicy, error) {
+	return s.store.PasswordPolicy(ctx, directory.Tenant, directory.ID)
+}
+
+// UpdatePasswordPolicy changes what the body names. That of a mirror is
+// apierr.MirroredProperty.
+func (s *Service) UpdatePasswordPolicy(ctx context.Context, directory id.Ref, in PasswordPolicyChange) (store.PasswordPolicy, error) {
+	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) (err error) {
+		if p.ResetTokenTTL, err = field.Whole(in.ResetTokenTTL, "resetTokenTtl", p.ResetTokenTTL, 1, maxResetTokenTTL); err != nil {
+			return err
+		}
+		if p.ResetEmailStatus, err = field.Enum(in.ResetEmailStatus, "resetEmailStatus", p.ResetEmailStatus, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+			return err
+		}
+		p.ResetSuccessEmailStatus, err = field.Enum(in.ResetSuccessEmailStatus, "resetSuccessEmailStatus", p.ResetSuccessEmailStatus, directoryapi.Enabled, directoryapi.Disabled)
+		return err
+	})
+}
+
+// changePasswordPolicy lets change work on the policy while nobody else does.
+func (s *Service) changePasswordPolicy(ctx context.Context, directory id.Ref, change func(*store.PasswordPolicy) error) (store.PasswordPolicy, error) {
+	var p store.PasswordPolicy
+	if err := s.requireCloud(ctx, directory.Tenant, directory.ID); err != nil {
+		return p, err
+	}
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if p, err = tx.LockPasswordPolicy(ctx, directory.Tenant, directory.ID); err != nil {
+			return err
+		}
+		if err := change(&p); err != nil {
+			return err
+		}
+		p.ModifiedAt = s.now()
+		return tx.UpdatePasswordPolicy(ctx, p)
+	})
+	return p, err
+}

@@ -1,0 +1,28 @@
+package rest
+
+import (
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+type strengthView struct {
+	rest.Head
+	MinLength    int `json:"minLength"`
+	MaxLength    int `json:"maxLength"`
+	MinLowerCase int `json:"minLowerCase"`
+	MinUpperCase int `json:"minUpperCase"`
+	MinNumeric   int `json:"minNumeric"`
+	MinSymbol    int `json:"minSymbol"`
+	MinDiacritic int `json:"minDiacritic"`
+	PreventReuse int `json:"preventReuse"`
+}
+
+// strength shows the part of a password policy that is a resource of its own,
+// with the times of the policy.
+func (v views) strength(p store.PasswordPolicy) strengthView {
+	return strengthView{
+		Head:      rest.Head{Href: v.base.To("passwordPolicies", p.DirectoryID, "strength"), CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt)},
+		MinLength: p.MinLength, MaxLength: p.MaxLength, MinLowerCase: p.MinLowerCase, MinUpperCase: p.MinUpperCase,
+		MinNumeric: p.MinNumeric, MinSymbol: p.MinSymbol, MinDiacritic: p.MinDiacritic, PreventReuse: p.PreventReuse,
+	}
+}

@@ -1,0 +1,81 @@
+package directory
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// FieldChange is the body that updates a field of an account schema.
+type FieldChange struct {
+	Required field.Bool `json:"required"`
+}
+
+// Schema gives an account schema, or apierr.NotFound.
+func (s *Service) Schema(ctx context.Context, at id.Ref) (store.Schema, error) {
+	return s.store.Schema(ctx, at.Tenant, at.ID)
+}
+
+// SchemaFields gives a page of the fields of a schema.
+func (s *Service) SchemaFields(ctx context.Context, schema id.Ref, query list.Query) (list.Page[store.Field], error) {
+	if _, err := s.Schema(ctx, schema); err != nil {
+		return list.Page[store.Field]{}, err
+	}
+	return s.store.ListFields(ctx, schema.Tenant, schema.ID, query)
+}
+
+// Field gives a field of a schema, or apierr.NotFound.
+func (s *Service) Field(ctx context.Context, at id.Ref) (store.Field, error) {
+	return s.store.Field(ctx, at.Tenant, at.ID)
+}
+
+// UpdateField changes what the body names. Accounts that exist stay as they are
+// (resolutions, section 19.1).
+func (s *Service) UpdateField(ctx context.Context, at id.Ref, in FieldChange) (store.Field, error) {
+	var f store.Field
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if f, err = tx.LockField(ctx, at.Tenant, at.ID); err != nil {
+			return err
+		}
+		if in.Required.Null {
+			return apierr.Required.Because("required cannot be null")
+		}
+		f.Required = in.Required.Or(f.Required)
+		f.ModifiedAt = s.now()
+		return tx.UpdateField(ctx, f)
+	})
+	return f, err
+}
+
+// newFields makes the fields of a new directory's schema, which require nothing.
+func newFields(d directoryapi.Directory, now time.Time) []store.Field {
+	fields := make([]store.Field, 0, 2)
+	for _, name := range []string{store.GivenName, store.Surname} {
+		fields = append(fields, store.Field{
+			TenantID: d.TenantID, ID: id.New(now), SchemaID: d.SchemaID, DirectoryID: d.ID, Name: name, CreatedAt: now, ModifiedAt: now,
+		})
+	}
+	return fields
+}
+
+// checkRequired refuses an account without a name that the schema of its
+// directory requires: apierr.Required.
+func checkRequired(a directoryapi.Account, givenName, surname bool) error {
+	for _, f := range []struct {
+		name     string
+		required bool
+		value    *string
+	}{{store.GivenName, givenName, a.GivenName}, {store.Surname, surname, a.Surname}} {
+		if f.required && (f.value == nil || strings.TrimSpace(*f.value) == "") {
+			return apierr.Required.Because("%s is required by the account schema of the directory; it cannot be null, empty or blank", f.name)
+		}
+	}
+	return nil
+}

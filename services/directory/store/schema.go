@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// Schema is the account schema of a directory. All it holds is its fields: it
+// was made with its directory, and it changed when one of them did.
+type Schema struct {
+	TenantID    id.ID
+	ID          id.ID
+	DirectoryID id.ID
+	CreatedAt   time.Time
+	ModifiedAt  time.Time
+}
+
+// The names of the fields of every schema.
+const (
+	GivenName = "givenName"
+	Surname   = "surname"
+)
+
+// Field says of an attribute of accounts whether it is required.
+type Field struct {
+	TenantID    id.ID
+	ID          id.ID
+	SchemaID    id.ID
+	DirectoryID id.ID
+	Name        string // GivenName or Surname
+	Required    bool
+	CreatedAt   time.Time
+	ModifiedAt  time.Time
+}
+
+const (
+	fieldColumns = `f.tenant_id, f.id, d.schema_id, f.directory_id, f.name, f.required, f.created_at, f.modified_at`
+	fromFields   = ` FROM schema_fields f JOIN directories d ON d.tenant_id = f.tenant_id AND d.id = f.directory_id `
+)
+
+// Fields are searched and sorted by these attributes.
+var Fields = list.Spec{
+	"name":       {Column: "f.name", Kind: list.Enum, Values: []string{GivenName, Surname}},
+	"createdAt":  {Column: "f.created_at", Kind: list.Time},
+	"modifiedAt": {Column: "f.modified_at", Kind: list.Time},
+}
+
+// Schema gives an account schema, or apierr.NotFound.
+func (s *Store) Schema(ctx context.Context, tenant, schema id.ID) (Schema, error) {
+	return pg.One[Schema](ctx, s.db, `SELECT d.tenant_id, d.schema_id AS id, d.id AS directory_id, d.created_at,
+		(SELECT max(f.modified_at) FROM schema_fields f WHERE f.tenant_id = d.tenant_id AND f.directory_id = d.id) AS modified_at
+		FROM directories d WHERE d.tenant_id = $1 AND d.schema_id = $2`, tenant, schema)
+}
+
+// ListFields gives a page of the fields of a schema.
+func (s *Store) ListFields(ctx context.Context, tenant, schema id.ID, query list.Query) (list.Page[Field], error) {
+	return list.Select[Field](ctx, s.db, Fields, query, fieldColumns, fromFields+`WHERE d.tenant_id = $1 AND d.schema_id = $2`, "f.name", tenant, schema)
+}
+
+// Field gives a field, or apierr.NotFound.
+func (s *Store) Field(ctx context.Context, tenant, field id.ID) (Field, error) {
+	return pg.One[Field](ctx, s.db, `SELECT `+fieldColumns+fromFields+`WHERE f.tenant_id = $1 AND f.id = $2`, tenant, field)
+}
+
+// Required says which attributes an account of a directory must have. A mirror
+// requires none: its source decides.
+type Required struct {
+	GivenNameRequired bool
+	SurnameRequired   bool
+}
+
+// requiredColumns are the columns of Required for a query whose directory is d.
+const requiredColumns = `
+	d.provider_id = 'native' AND EXISTS (SELECT FROM schema_fields f
+		WHERE f.tenant_id = d.tenant_id AND f.directory_id = d.id AND f.name = 'givenName' AND f.required) AS given_name_required,
+	d.provider_id = 'native' AND EXISTS (SELECT FROM schema_fields f
+		WHERE f.tenant_id = d.tenant_id AND f.directory_id = d.id AND f.name = 'surname' AND f.required) AS surname_required`
+
+// SchemaRequired reads what the schema of a directory requires, or gives
+// apierr.NotFound.
+func (s *Store) SchemaRequired(ctx context.Context, tenant, directory id.ID) (Required, error) {
+	return pg.One[Required](ctx, s.db, `SELECT `+requiredColumns+` FROM directories d WHERE d.tenant_id = $1 AND d.id = $2`, tenant, directory)
+}
+
+// LockField reads a field that the transaction will change.
+func (tx *Tx) LockField(ctx context.Context, tenant, field id.ID) (Field, error) {
+	return pg.One[Field](ctx, tx, `SELECT `+fieldColumns+fromFields+`WHERE f.tenant_id = $1 AND f.id = $2 FOR UPDATE OF f`, tenant, field)
+}
+
+// UpdateField writes what a client can change.
+func (tx *Tx) UpdateField(ctx context.Context, f Field) error {
+	return pg.MustChange(ctx, tx, `UPDATE schema_fields SET required = $3, modified_at = $4 WHERE tenant_id = $1 AND id = $2`,
+		f.TenantID, f.ID, f.Required, f.ModifiedAt)
+}
+
+func insertField(batch *pg.Batch, f Field) {
+	batch.Queue(`INSERT INTO schema_fields (tenant_id, id, directory_id, name, required, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		f.TenantID, f.ID, f.DirectoryID, f.Name, f.Required, f.CreatedAt, f.ModifiedAt)
+}

@@ -1,0 +1,65 @@
+package directory
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// maxPreventReuse is how many former passwords a directory remembers at most.
+const maxPreventReuse = 25
+
+// StrengthChange is the body that updates a password strength.
+type StrengthChange struct {
+	MinLength    field.Int `json:"minLength"`
+	MaxLength    field.Int `json:"maxLength"`
+	MinLowerCase field.Int `json:"minLowerCase"`
+	MinUpperCase field.Int `json:"minUpperCase"`
+	MinNumeric   field.Int `json:"minNumeric"`
+	MinSymbol    field.Int `json:"minSymbol"`
+	MinDiacritic field.Int `json:"minDiacritic"`
+	PreventReuse field.Int `json:"preventReuse"`
+}
+
+// UpdateStrength changes what the body names of a policy's strength, unless no
+// password could meet the outcome: apierr.StrengthContradicts. That of a mirror
+// is apierr.MirroredProperty.
+func (s *Service) UpdateStrength(ctx context.Context, directory id.Ref, in StrengthChange) (store.PasswordPolicy, error) {
+	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) (err error) {
+		for _, bound := range []struct {
+			in          field.Int
+			name        string
+			to          *int
+			least, most int
+		}{
+			{in.MinLength, "minLength", &p.MinLength, 1, maxPassword},
+			{in.MaxLength, "maxLength", &p.MaxLength, 1, maxPassword},
+			{in.MinLowerCase, "minLowerCase", &p.MinLowerCase, 0, maxPassword},
+			{in.MinUpperCase, "minUpperCase", &p.MinUpperCase, 0, maxPassword},
+			{in.MinNumeric, "minNumeric", &p.MinNumeric, 0, maxPassword},
+			{in.MinSymbol, "minSymbol", &p.MinSymbol, 0, maxPassword},
+			{in.MinDiacritic, "minDiacritic", &p.MinDiacritic, 0, maxPassword},
+			{in.PreventReuse, "preventReuse", &p.PreventReuse, 0, maxPreventReuse},
+		} {
+			if *bound.to, err = field.Whole(bound.in, bound.name, *bound.to, bound.least, bound.most); err != nil {
+				return err
+			}
+		}
+		return checkContradiction(*p)
+	})
+}
+
+// checkContradiction refuses a strength whose lower bounds exceed maxLength
+// (resolutions, section 3.1).
+func checkContradiction(p store.PasswordPolicy) error {
+	if p.MinLength > p.MaxLength {
+		return apierr.StrengthContradicts.Because("minLength would be %d and maxLength %d", p.MinLength, p.MaxLength)
+	}
+	if sum := p.MinLowerCase + p.MinUpperCase + p.MinNumeric + p.MinSymbol + p.MinDiacritic; sum > p.MaxLength {
+		return apierr.StrengthContradicts.Because("the minimums of the character classes would add up to %d and maxLength be %d", sum, p.MaxLength)
+	}
+	return nil
+}
