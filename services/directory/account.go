@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
@@ -186,12 +188,22 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, isNew bool) (err
 }
 
 // isEmail checks the form of an address (resolutions, section 3.1): one @, no
-// white space or control character, a dot inside the domain.
+// white space or control character, a dot inside the domain. Characters that
+// nobody sees, and those that some program reads as a dot or an @, are refused:
+// two addresses that differ by them look the same and lead to different domains.
 func isEmail(email string) bool {
 	local, domain, ok := strings.Cut(email, "@")
 	return ok && local != "" && !strings.Contains(domain, "@") &&
 		strings.Contains(strings.Trim(domain, "."), ".") && strings.Trim(domain, ".") == domain && !strings.Contains(domain, "..") &&
-		!strings.ContainsFunc(email, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+		!strings.ContainsFunc(email, func(r rune) bool {
+			return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || isLookalike(r)
+		})
+}
+
+// isLookalike recognises the dots of other scripts (RFC 3490, section 3.1) and
+// what Unicode takes for a dot or an @ (its compatibility forms).
+func isLookalike(r rune) bool {
+	return r > unicode.MaxASCII && (r == '\u3002' || r == '\uff61' || strings.ContainsAny(norm.NFKC.String(string(r)), ".@"))
 }
 
 // Change is the body that updates an account.
