@@ -1,7 +1,6 @@
 package directorytest
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -45,6 +44,16 @@ func (d *Directories) CreateAccount(_ context.Context, in directoryapi.CreateAcc
 		}
 		if in.Workflow && d.verifying[at] && a.Status == directoryapi.Enabled {
 			a.Status, a.VerificationToken = directoryapi.Unverified, secure.Token(22)
+		}
+		if !in.Group.IsZero() {
+			g, err := d.group(directoryapi.Ref{Tenant: in.Tenant, ID: in.Group})
+			if err != nil {
+				return a.Account, err
+			}
+			if g.DirectoryID != in.Directory {
+				return a.Account, apierr.Reference
+			}
+			a.groups = []id.ID{in.Group}
 		}
 		for _, other := range d.accounts {
 			if other.DirectoryID == a.DirectoryID && (field.Fold(other.Email) == field.Fold(a.Email) || field.Fold(other.Username) == field.Fold(a.Username)) {
@@ -101,78 +110,36 @@ func (d *Directories) Account(_ context.Context, in directoryapi.Ref) (directory
 // ListAccounts gives a page of accounts.
 func (d *Directories) ListAccounts(_ context.Context, in directoryapi.ListAccounts) (list.Page[directoryapi.Account], error) {
 	return call(d, "ListAccounts", func() (list.Page[directoryapi.Account], error) {
-		page := list.Page[directoryapi.Account]{Offset: in.Query.Offset, Limit: in.Query.Limit, Items: []directoryapi.Account{}}
+		var held []directoryapi.Account
 		for _, a := range d.accounts {
-			if a.TenantID == in.Tenant && holds(in.Stores, a) && matches(a, in.Query) {
-				page.Items = append(page.Items, a.Account)
+			if a.TenantID == in.Tenant && holds(in.Stores, a) {
+				held = append(held, a.Account)
 			}
 		}
-		slices.SortStableFunc(page.Items, func(a, b directoryapi.Account) int { return compare(a, b, in.Query.Order) })
-		page.Size = len(page.Items)
-		page.Items = page.Items[min(in.Query.Offset, page.Size):min(in.Query.Offset+in.Query.Limit, page.Size)]
-		return page, nil
+		return page(held, accountFacts, in.Query), nil
 	})
 }
 
 func holds(stores []directoryapi.Store, a *account) bool {
-	return slices.ContainsFunc(stores, func(store directoryapi.Store) bool { return store.ID == a.DirectoryID })
+	return slices.ContainsFunc(stores, func(store directoryapi.Store) bool { return holdsIn(store, a) })
 }
 
-// text gives the texts that an account is searched and sorted by.
-func text(a directoryapi.Account) map[string]string {
-	name := func(part *string) string {
-		if part == nil {
-			return ""
-		}
-		return *part
+// holdsIn reports whether the account is in the directory or the group.
+func holdsIn(store directoryapi.Store, a *account) bool {
+	if store.Kind == directoryapi.Groups {
+		return slices.Contains(a.groups, store.ID)
 	}
-	return map[string]string{
-		"username": a.Username, "email": a.Email, "givenName": name(a.GivenName), "middleName": name(a.MiddleName), "surname": name(a.Surname),
-	}
+	return store.ID == a.DirectoryID
 }
 
-func matches(a *account, query list.Query) bool {
-	texts := text(a.Account)
-	for _, f := range query.Filters {
-		switch f.Attribute {
-		case "status":
-			if a.Status != f.Text {
-				return false
-			}
-		case "createdAt", "modifiedAt", "passwordModifiedAt":
-			at := map[string]time.Time{"createdAt": a.CreatedAt, "modifiedAt": a.ModifiedAt, "passwordModifiedAt": *a.PasswordModifiedAt}[f.Attribute]
-			if at.Before(f.From) || !f.Until.IsZero() && !at.Before(f.Until) {
-				return false
-			}
-		default:
-			value, wanted := field.Fold(texts[f.Attribute]), field.Fold(f.Text)
-			if !map[list.Match]bool{
-				list.Equal: value == wanted, list.Prefix: strings.HasPrefix(value, wanted),
-				list.Suffix: strings.HasSuffix(value, wanted), list.Contains: strings.Contains(value, wanted),
-			}[f.Match] {
-				return false
-			}
-		}
+func accountFacts(a directoryapi.Account) facts {
+	return facts{
+		texts: map[string]string{
+			"username": a.Username, "email": a.Email, "givenName": text(a.GivenName), "middleName": text(a.MiddleName), "surname": text(a.Surname),
+		},
+		status: a.Status,
+		times:  map[string]time.Time{"createdAt": a.CreatedAt, "modifiedAt": a.ModifiedAt, "passwordModifiedAt": *a.PasswordModifiedAt},
 	}
-	for _, value := range texts {
-		if strings.Contains(field.Fold(value), field.Fold(query.Q)) {
-			return true
-		}
-	}
-	return false
-}
-
-func compare(a, b directoryapi.Account, order []list.Order) int {
-	for _, o := range order {
-		c := cmp.Compare(text(a)[o.Attribute], text(b)[o.Attribute])
-		if o.Descending {
-			c = -c
-		}
-		if c != 0 {
-			return c
-		}
-	}
-	return 0
 }
 
 // Authenticate checks a password.
@@ -202,7 +169,7 @@ func (d *Directories) decider(in directoryapi.Authenticate) *account {
 	for _, store := range in.Stores {
 		for _, of := range []func(*account) string{func(a *account) string { return a.Username }, func(a *account) string { return a.Email }} {
 			for _, a := range d.accounts {
-				if a.TenantID == in.Tenant && a.DirectoryID == store.ID && field.Fold(of(a)) == login {
+				if a.TenantID == in.Tenant && holdsIn(store, a) && field.Fold(of(a)) == login {
 					return a
 				}
 			}

@@ -5,6 +5,7 @@ package directorytest
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Directories keeps tenants, directories and accounts in memory.
+// Directories keeps tenants, directories, groups and accounts in memory.
 type Directories struct {
 	directoryapi.API // what is not kept here yet
 	now              func() time.Time
@@ -26,12 +27,14 @@ type Directories struct {
 	directories map[directoryapi.Ref]directoryapi.Directory
 	verifying   map[directoryapi.Ref]bool // directories whose verification workflow is on
 	accounts    []*account                // in the order of their creation
+	groups      []directoryapi.Group      // in the order of their creation
 	broken      map[string]fault
 }
 
 type account struct {
 	directoryapi.Account
 	password secure.Secret // empty: none can log in
+	groups   []id.ID       // that it is a member of
 }
 
 var _ directoryapi.API = (*Directories)(nil)
@@ -150,7 +153,7 @@ func (d *Directories) SignUp(_ context.Context, in directoryapi.SignUp) (directo
 
 func (d *Directories) insert(directory directoryapi.Directory) directoryapi.Directory {
 	directory.Status, directory.CreatedAt, directory.ModifiedAt = directoryapi.Enabled, d.now(), d.now()
-	directory.SchemaID = id.New(d.now())
+	directory.SchemaID, directory.ProviderID = id.New(d.now()), directoryapi.Native
 	d.directories[directoryapi.Ref{Tenant: directory.TenantID, ID: directory.ID}] = directory
 	return directory
 }
@@ -201,6 +204,7 @@ func (d *Directories) DeleteDirectory(_ context.Context, in directoryapi.Ref) (d
 			}
 		}
 		d.accounts = kept
+		d.groups = slices.DeleteFunc(d.groups, func(g directoryapi.Group) bool { return g.TenantID == in.Tenant && g.DirectoryID == in.ID })
 		return directoryapi.Empty{}, nil
 	})
 }

@@ -60,6 +60,7 @@ func promises(t *testing.T, s Subject) {
 	t.Run("sign-up", func(t *testing.T) { signUps(t, s) })
 	t.Run("directories", func(t *testing.T) { directories(t, s) })
 	t.Run("accounts", func(t *testing.T) { accounts(t, s) })
+	t.Run("groups", func(t *testing.T) { groups(t, s) })
 	t.Run("lists", func(t *testing.T) { lists(t, s) })
 	t.Run("logins", func(t *testing.T) { logins(t, s) })
 	t.Run("standings", func(t *testing.T) { standings(t, s) })

@@ -1,0 +1,100 @@
+package directorytest
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/list"
+)
+
+// group gives a group, or apierr.NotFound.
+func (d *Directories) group(in directoryapi.Ref) (directoryapi.Group, error) {
+	for _, g := range d.groups {
+		if g.TenantID == in.Tenant && g.ID == in.ID {
+			return g, nil
+		}
+	}
+	return directoryapi.Group{}, apierr.NotFound
+}
+
+// CreateGroup makes a group.
+func (d *Directories) CreateGroup(_ context.Context, in directoryapi.CreateGroup) (directoryapi.Group, error) {
+	return call(d, "CreateGroup", func() (directoryapi.Group, error) {
+		if own, err := d.group(directoryapi.Ref{Tenant: in.Tenant, ID: in.ID}); err == nil {
+			return own, nil
+		}
+		g := directoryapi.Group{TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, CreatedAt: d.now(), ModifiedAt: d.now()}
+		directory, err := d.directory(directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory})
+		if err != nil {
+			return g, err
+		}
+		if directory.Mirror() {
+			return g, apierr.MirrorReadOnly
+		}
+		if g.Name, err = field.Required(in.Group.Name, "name", 255); err != nil {
+			return g, err
+		}
+		if g.Description, err = field.Optional(in.Group.Description, "description", 1000); err != nil {
+			return g, err
+		}
+		if g.Status, err = field.Enum(in.Group.Status, "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+			return g, err
+		}
+		for _, other := range d.groups {
+			if other.TenantID == g.TenantID && other.DirectoryID == g.DirectoryID && field.Fold(other.Name) == field.Fold(g.Name) {
+				return g, apierr.Exists
+			}
+		}
+		d.groups = append(d.groups, g)
+		return g, nil
+	})
+}
+
+// Group gives a group.
+func (d *Directories) Group(_ context.Context, in directoryapi.Ref) (directoryapi.Group, error) {
+	return call(d, "Group", func() (directoryapi.Group, error) { return d.group(in) })
+}
+
+// ListGroups gives a page of groups.
+func (d *Directories) ListGroups(_ context.Context, in directoryapi.ListGroups) (list.Page[directoryapi.Group], error) {
+	return call(d, "ListGroups", func() (list.Page[directoryapi.Group], error) {
+		stores := map[directoryapi.Store]bool{}
+		for _, store := range in.Stores {
+			stores[store] = true
+		}
+		var held []directoryapi.Group
+		for _, g := range d.groups {
+			inDirectory := stores[directoryapi.Store{Kind: directoryapi.Directories, ID: g.DirectoryID}]
+			if g.TenantID == in.Tenant && (inDirectory || stores[directoryapi.Store{Kind: directoryapi.Groups, ID: g.ID}]) {
+				held = append(held, g)
+			}
+		}
+		return page(held, groupFacts, in.Query), nil
+	})
+}
+
+func groupFacts(g directoryapi.Group) facts {
+	return facts{
+		texts:  map[string]string{"name": g.Name, "description": text(g.Description)},
+		status: g.Status,
+		times:  map[string]time.Time{"createdAt": g.CreatedAt, "modifiedAt": g.ModifiedAt},
+	}
+}
+
+// StoresOf gives the stores that hold an account.
+func (d *Directories) StoresOf(_ context.Context, in directoryapi.Ref) (directoryapi.StoresOf, error) {
+	return call(d, "StoresOf", func() (directoryapi.StoresOf, error) {
+		a := d.find(in.Tenant, in.ID)
+		if a == nil {
+			return directoryapi.StoresOf{}, apierr.NotFound
+		}
+		stores := []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}
+		for _, group := range a.groups {
+			stores = append(stores, directoryapi.Store{Kind: directoryapi.Groups, ID: group})
+		}
+		return directoryapi.StoresOf{Stores: stores}, nil
+	})
+}
