@@ -73,7 +73,7 @@ func New(cfg Config) *fiber.App {
 	})
 	app.Use(Observe(cfg.Service))
 	app.Use(func(c *fiber.Ctx) error {
-		who, err := cfg.Signer.Verify(c.Get(caller.Header))
+		who, err := cfg.Signer.Verify(c.Request().Header.Peek(caller.Header))
 		if err != nil {
 			return apierr.Forbidden.Because("this address is for the gateway; send requests there")
 		}
