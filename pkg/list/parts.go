@@ -96,12 +96,12 @@ func (b *builder) counted(query Query) (condition string, ok bool) {
 		return "", false
 	}
 	for _, f := range query.Filters {
-		if a, _ := b.spec.find(f.Attribute); a.Counted == "" {
+		if a, _, _ := b.spec.find(f.Attribute); a.Counted == "" {
 			return "", false
 		}
 	}
 	for _, f := range query.Filters {
-		a, _ := b.spec.find(f.Attribute)
+		a, _, _ := b.spec.find(f.Attribute)
 		condition += " AND " + a.Counted + " = " + b.arg(f.Text)
 	}
 	return condition, true
@@ -144,7 +144,7 @@ func (p Part) each(query string) string {
 // time leaves so much that an ordered index is the better way.
 func (q Query) isSearch(spec Spec) bool {
 	for _, f := range q.Filters {
-		if a, _ := spec.find(f.Attribute); a.Kind == Text || a.Kind == Custom {
+		if a, _, _ := spec.find(f.Attribute); a.Kind == Text || a.Kind == Custom {
 			return true
 		}
 	}

@@ -69,16 +69,14 @@ const (
 	anyCustom    = "customData.*"
 )
 
-// find gives an attribute, and the path of one of custom data; the zero
-// Attribute for one that is not there.
-func (s Spec) find(name string) (a Attribute, path string) {
-	if rest, ok := strings.CutPrefix(name, customPrefix); ok {
-		if a, ok := s[anyCustom]; ok && isPath(rest) {
-			return a, rest
-		}
-		return Attribute{}, ""
+// find gives an attribute, and the path of one of custom data.
+func (s Spec) find(name string) (a Attribute, path string, known bool) {
+	if rest, isCustom := strings.CutPrefix(name, customPrefix); isCustom {
+		a, known = s[anyCustom]
+		return a, rest, known && isPath(rest)
 	}
-	return s[name], ""
+	a, known = s[name]
+	return a, "", known
 }
 
 // isPath checks the form of a path: keys joined by dots.
@@ -93,7 +91,6 @@ func isPath(path string) bool {
 	return true
 }
 
-func (a Attribute) isKnown() bool { return a.Column != "" || a.Custom != nil }
 
 // Query is what a client asks of a collection.
 type Query struct {
@@ -243,7 +240,7 @@ func parseOrder(value string, spec Spec) ([]Order, error) {
 				return nil, apierr.OrderMalformed.Because("%q is neither asc nor desc", words[1])
 			}
 		}
-		if attribute, _ := spec.find(o.Attribute); !attribute.isKnown() || attribute.NoSort {
+		if attribute, _, known := spec.find(o.Attribute); !known || attribute.NoSort {
 			return nil, apierr.OrderUnsupported.Because("the collection cannot be sorted by %q", o.Attribute)
 		}
 		if !slices.ContainsFunc(order, func(other Order) bool { return other.Attribute == o.Attribute }) {
@@ -254,8 +251,8 @@ func parseOrder(value string, spec Spec) ([]Order, error) {
 }
 
 func parseFilter(name, value string, spec Spec) (Filter, error) {
-	attribute, _ := spec.find(name)
-	if !attribute.isKnown() || attribute.NoFind {
+	attribute, _, known := spec.find(name)
+	if !known || attribute.NoFind {
 		return Filter{}, apierr.QueryUnsupported.Because("the collection cannot be searched by %q", name)
 	}
 	if value == "" {

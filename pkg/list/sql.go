@@ -77,7 +77,7 @@ func (b *builder) anywhere(text string) string {
 }
 
 func (b *builder) filter(f Filter) string {
-	a, path := b.spec.find(f.Attribute)
+	a, path, _ := b.spec.find(f.Attribute)
 	switch a.Kind {
 	case Enum:
 		return a.Column + " = " + b.arg(f.Text)
@@ -169,7 +169,7 @@ func (b *builder) sorts(query Query) []sort {
 	var all []sort
 	for _, o := range query.Order {
 		direction := pick(o.Descending, " DESC", "")
-		a, path := b.spec.find(o.Attribute)
+		a, path, _ := b.spec.find(o.Attribute)
 		if a.Kind != Custom {
 			all = append(all, sort{a.sorted(), direction})
 			continue
