@@ -91,7 +91,6 @@ func isPath(path string) bool {
 	return true
 }
 
-
 // Query is what a client asks of a collection.
 type Query struct {
 	Offset  int      `json:"offset"`

@@ -199,3 +199,17 @@ func (a Answer) Golden(name string) Answer {
 	}
 	return a
 }
+
+// Items gives the items of a collection.
+func (a Answer) Items() []map[string]any {
+	a.t.Helper()
+	list, ok := a.Object()["items"].([]any)
+	if !ok {
+		a.t.Fatalf("%s: the body is not a collection: %s", a.what, a.Body)
+	}
+	items := make([]map[string]any, len(list))
+	for i, item := range list {
+		items[i], _ = item.(map[string]any)
+	}
+	return items
+}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
+
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/href"
@@ -31,6 +33,7 @@ const base = href.Base("https://localhost:8443/v1")
 type bench struct {
 	*testing.T
 	*resttest.Client
+	app      *fiber.App
 	db       *pg.DB
 	svc      *directory.Service
 	signedUp directoryapi.SignedUp
@@ -78,6 +81,7 @@ func newBench(t *testing.T) *bench {
 	signer := caller.NewSigner("a secret that is long enough for this", time.Now)
 	app := rest.New(rest.Config{Service: "directory", Base: base, Signer: signer})
 	directoryrest.Mount(app, b.svc, base)
+	b.app = app
 	b.signedUp = b.signUp("calm-otter", "owner@example.test")
 	b.Client = resttest.New(t, app, signer, caller.Caller{Tenant: b.signedUp.Tenant.ID, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"})
 	return b
