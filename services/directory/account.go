@@ -12,7 +12,6 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -107,10 +106,8 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 	var verification *store.Verification
 	if in.Workflow && policy.VerificationEmailStatus == directoryapi.Enabled && a.Status != directoryapi.Disabled {
 		a.Status = directoryapi.Unverified
-		token := secure.Token(22)
-		expires := now.Add(s.cfg.VerificationTTL)
-		verification = &store.Verification{Digest: secure.Digest(token), Sealed: s.ring.Seal(token, events.MailTokenPurpose(a.ID)), ExpiresAt: &expires}
-		a.VerificationToken, a.VerificationSealed = token, verification.Sealed
+		a.VerificationToken, verification = s.newVerification(a.ID)
+		a.VerificationSealed = verification.Sealed
 	}
 	err = s.tx(ctx, func(tx *store.Tx) error {
 		if err := tx.InsertAccount(ctx, a, password, verification); err != nil {
@@ -221,6 +218,9 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 			}
 			a.EmailVerificationStatus = directoryapi.Unverified
 			a.VerificationSealed = nil // its token proves the former email
+			if err := tx.DropResets(ctx, at.Tenant, at.ID); err != nil {
+				return err
+			}
 		}
 		if a.EmailVerificationStatus, err = field.Enum(in.EmailVerificationStatus, "emailVerificationStatus", a.EmailVerificationStatus,
 			directoryapi.Verified, directoryapi.Unverified); err != nil {
@@ -230,6 +230,9 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 		if password != "" {
 			a.PasswordModifiedAt = &a.ModifiedAt
 			if err := tx.SetPassword(ctx, at.Tenant, at.ID, password); err != nil {
+				return err
+			}
+			if err := tx.DropResets(ctx, at.Tenant, at.ID); err != nil {
 				return err
 			}
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -18,10 +16,7 @@ import (
 // of that login decides. One hash is computed whether or not an account was
 // found, and the state of an account shows only to who knows its password.
 func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
-	found, err := store.Candidate{}, error(apierr.NotFound)
-	if utf8.ValidString(in.Login) && !strings.ContainsRune(in.Login, 0) { // else no account can have it
-		found, err = s.store.FindLogin(ctx, in.Tenant, storeIDs(in.Stores), in.Login)
-	}
+	found, err := s.store.FindLogin(ctx, in.Tenant, storeIDs(in.Stores), in.Login)
 	absent := errors.Is(err, apierr.NotFound)
 	if err != nil && !absent {
 		return directoryapi.Authenticated{}, err

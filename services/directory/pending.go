@@ -22,15 +22,3 @@ func (s *Service) ListGroups(context.Context, directoryapi.ListGroups) (list.Pag
 func (s *Service) StoresOf(context.Context, directoryapi.Ref) (directoryapi.StoresOf, error) {
 	return directoryapi.StoresOf{}, apierr.NotFound
 }
-func (s *Service) AskVerification(context.Context, directoryapi.AskVerification) (directoryapi.Empty, error) {
-	return directoryapi.Empty{}, apierr.NotFound
-}
-func (s *Service) AskReset(context.Context, directoryapi.AskReset) (directoryapi.PasswordReset, error) {
-	return directoryapi.PasswordReset{}, apierr.NotFound
-}
-func (s *Service) Reset(context.Context, directoryapi.ResetToken) (directoryapi.PasswordReset, error) {
-	return directoryapi.PasswordReset{}, apierr.NotFound
-}
-func (s *Service) SpendReset(context.Context, directoryapi.SpendReset) (directoryapi.PasswordReset, error) {
-	return directoryapi.PasswordReset{}, apierr.NotFound
-}

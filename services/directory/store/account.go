@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -59,11 +62,23 @@ type Candidate struct {
 // FindLogin gives the account of a login in the first of the directories that
 // has one, by its user name before its email; apierr.NotFound when none has.
 func (s *Store) FindLogin(ctx context.Context, tenant id.ID, directories []id.ID, login string) (Candidate, error) {
+	return s.find(ctx, tenant, directories, login, true)
+}
+
+// FindNative is FindLogin without the accounts of mirror directories.
+func (s *Store) FindNative(ctx context.Context, tenant id.ID, directories []id.ID, login string) (Candidate, error) {
+	return s.find(ctx, tenant, directories, login, false)
+}
+
+func (s *Store) find(ctx context.Context, tenant id.ID, directories []id.ID, login string, mirrors bool) (Candidate, error) {
+	if !utf8.ValidString(login) || strings.ContainsRune(login, 0) {
+		return Candidate{}, apierr.NotFound // no account can have it
+	}
 	return pg.One[Candidate](ctx, s.db, `SELECT `+accountColumns+`, a.password_hash, d.status AS directory_status
 		FROM unnest($2::uuid[]) WITH ORDINALITY AS store (id, position)
-		JOIN directories d ON d.tenant_id = $1 AND d.id = store.id
+		JOIN directories d ON d.tenant_id = $1 AND d.id = store.id AND ($4 OR d.provider_id = 'native')
 		JOIN accounts a ON a.tenant_id = $1 AND a.directory_id = store.id AND (a.username_folded = $3 OR a.email_folded = $3)
-		ORDER BY store.position, a.username_folded <> $3 LIMIT 1`, tenant, directories, field.Fold(login))
+		ORDER BY store.position, a.username_folded <> $3 LIMIT 1`, tenant, directories, field.Fold(login), mirrors)
 }
 
 // Holder is an account with the status of its directory.
@@ -121,6 +136,12 @@ func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, hash strin
 func (tx *Tx) ReplacePassword(ctx context.Context, tenant, account id.ID, old, hash string) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $4 WHERE tenant_id = $1 AND id = $2 AND password_hash = $3`, tenant, account, old, hash)
 	return err
+}
+
+// SetVerification opens a verification in the place of the former.
+func (tx *Tx) SetVerification(ctx context.Context, tenant, account id.ID, v *Verification) error {
+	return pg.MustChange(ctx, tx, `UPDATE accounts SET verification_digest = $3, verification_sealed = $4, verification_expires_at = $5
+		WHERE tenant_id = $1 AND id = $2`, tenant, account, v.Digest, v.Sealed, v.ExpiresAt)
 }
 
 // Verify spends a verification token: of any number of tries one succeeds, and
