@@ -85,6 +85,12 @@ func (c *Client) Mailbox(ctx context.Context, query url.Values) ([]Message, erro
 // returns the newest one.
 func (c *Client) AwaitMail(t testing.TB, address string) Message {
 	t.Helper()
+	return c.AwaitMailWith(t, address, "")
+}
+
+// AwaitMailWith is AwaitMail for a message whose subject or text holds the words.
+func (c *Client) AwaitMailWith(t testing.TB, address, words string) Message {
+	t.Helper()
 	var found Message
 	err := AwaitFor(t.Context(), MailLimit, "a mail to "+address, func(ctx context.Context) error {
 		messages, err := c.Mailbox(ctx, url.Values{"to": {address}})
@@ -92,12 +98,12 @@ func (c *Client) AwaitMail(t testing.TB, address string) Message {
 			return err
 		}
 		for _, message := range messages {
-			if message.SentTo(address) {
+			if message.SentTo(address) && strings.Contains(message.Subject+"\n"+message.Text, words) {
 				found = message
 				return nil
 			}
 		}
-		return fmt.Errorf("%d messages in the mailbox, none to that address", len(messages))
+		return fmt.Errorf("%d messages in the mailbox, none to that address with %q", len(messages), words)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/doorward/doorward/deploy/e2e"
@@ -69,31 +68,9 @@ func TestATokenVerifiesOnceAmongFiftyTries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers := make([]e2e.Answer, 50)
-	errs := make([]error, len(answers))
-	var group sync.WaitGroup
-	start := make(chan struct{})
-	for i := range answers {
-		group.Go(func() {
-			<-start
-			answers[i], errs[i] = client.Do(t.Context(), verify(token))
-		})
-	}
-	close(start)
-	group.Wait()
-	won := 0
-	for i, answer := range answers {
-		switch {
-		case errs[i] != nil:
-			t.Error(errs[i])
-		case answer.Status == http.StatusOK:
-			won++
-		case answer.Status != http.StatusNotFound:
-			t.Errorf("want 200 or 404: %s", answer)
-		}
-	}
-	if won != 1 {
-		t.Errorf("%d of %d tries verified the account, want 1", won, len(answers))
+	statuses := together(t, 50, verify(token))
+	if statuses[http.StatusOK] != 1 || statuses[http.StatusNotFound] != 49 {
+		t.Errorf("the answers by status are %v, want one 200 and the rest 404", statuses)
 	}
 }
 

@@ -42,11 +42,20 @@ func (s *Service) Attempt(ctx context.Context, application directoryapi.Ref, in 
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	where := in.AccountStore.Or(StoreName{})
-	if in.AccountStore.Given() && where == (StoreName{}) {
-		return directoryapi.Account{}, apierr.WrongType.Because(`accountStore must be an object of the form {"href": "…"} or {"nameKey": "…"}`)
+	where, err := storeName(in.AccountStore)
+	if err != nil {
+		return directoryapi.Account{}, err
 	}
 	return s.login(ctx, application, where, login, password)
+}
+
+// storeName reads where a login is looked for; absent or null is everywhere.
+func storeName(in field.Of[StoreName]) (StoreName, error) {
+	where := in.Or(StoreName{})
+	if in.Given() && where == (StoreName{}) {
+		return where, apierr.WrongType.Because(`accountStore must be an object of the form {"href": "…"} or {"nameKey": "…"}`)
+	}
+	return where, nil
 }
 
 // encodings are the forms of Base64 that clients send: the standard and the
@@ -88,30 +97,38 @@ func (s *Service) Login(ctx context.Context, in applicationapi.Login) (directory
 	return s.login(ctx, application, StoreName{Href: in.AccountStore.Href}, in.Login, in.Password)
 }
 
-// login asks the application's stores in their order, or the one that where
-// names. A disabled application reaches none of them: its answer, and the work
-// for it, are those of a login that nobody has.
+// login checks a password in the stores that are searched.
 func (s *Service) login(ctx context.Context, application directoryapi.Ref, where StoreName, login string, password secure.Secret) (directoryapi.Account, error) {
-	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
+	stores, err := s.searched(ctx, application, where)
 	if err != nil {
 		return directoryapi.Account{}, err
-	}
-	stores := reach.Stores()
-	switch {
-	case reach.Status != directoryapi.Enabled:
-		stores = nil
-	case where != (StoreName{}):
-		if stores, err = s.named(ctx, application, stores, where); err != nil {
-			return directoryapi.Account{}, err
-		}
-	case len(stores) == 0:
-		return directoryapi.Account{}, apierr.NoStores.Because("the application has no account stores")
 	}
 	in, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{Tenant: application.Tenant, Stores: stores, Login: login, Password: password})
 	return in.Account, err
 }
 
-// named finds the store that an attempt names among those of the application.
+// searched gives the stores in which a login is looked for: those of the
+// application in their order, or the one that where names. A disabled application
+// reaches none of them: its answer, and the work for it, are those of a login
+// that nobody has. One without stores is apierr.NoStores.
+func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where StoreName) ([]directoryapi.Store, error) {
+	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
+	if err != nil {
+		return nil, err
+	}
+	stores := reach.Stores()
+	switch {
+	case reach.Status != directoryapi.Enabled:
+		return nil, nil
+	case where != (StoreName{}):
+		return s.named(ctx, application, stores, where)
+	case len(stores) == 0:
+		return nil, apierr.NoStores.Because("the application has no account stores")
+	}
+	return stores, nil
+}
+
+// named finds the store that a body names among those of the application.
 // One that exists and is not mapped is apierr.NotMapped, any other Reference.
 // No store is an organization yet, so that no key leads to one.
 func (s *Service) named(ctx context.Context, application directoryapi.Ref, stores []directoryapi.Store, where StoreName) ([]directoryapi.Store, error) {

@@ -255,6 +255,11 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 				return err
 			}
 		}
+		if password != "" || field.Fold(a.Email) != field.Fold(before.Email) {
+			if err := tx.DropResets(ctx, at.Tenant, at.ID); err != nil {
+				return err
+			}
+		}
 		return tx.UpdateAccount(ctx, before, a)
 	})
 	if errors.Is(err, apierr.Exists) {

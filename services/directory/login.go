@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -18,7 +15,7 @@ import (
 // of that login decides. One hash is computed whether or not an account was
 // found, and the state of an account shows only to who knows its password.
 func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
-	found, err := s.find(ctx, in.Tenant, in.Stores, in.Login)
+	found, err := s.store.FindLogin(ctx, in.Tenant, in.Stores, in.Login)
 	absent := errors.Is(err, apierr.NotFound)
 	if err != nil && !absent {
 		return directoryapi.Authenticated{}, err
@@ -40,15 +37,6 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	}
 	account, err := s.unsealed(found.Account)
 	return directoryapi.Authenticated{Account: account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID}}, err
-}
-
-// find gives the account of a login in the first of the stores that has one, or
-// apierr.NotFound.
-func (s *Service) find(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (store.Candidate, error) {
-	if !utf8.ValidString(login) || strings.ContainsRune(login, 0) {
-		return store.Candidate{}, apierr.NotFound // no account can have it
-	}
-	return s.store.FindLogin(ctx, tenant, stores, login)
 }
 
 // admits refuses an account whose state, or that of what holds it, forbids a

@@ -6,7 +6,6 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -47,9 +46,7 @@ func (s *Service) register(a *directoryapi.Account, in directoryapi.CreateAccoun
 	}
 	event := &events.AccountRegistered{Tenant: a.TenantID, Account: a.ID, Directory: a.DirectoryID, Application: in.Application}
 	if policy.VerificationEmailStatus == directoryapi.Enabled {
-		token := secure.Token(22)
-		expires := a.CreatedAt.Add(s.cfg.VerificationTTL)
-		v := &store.Verification{Digest: secure.Digest(token), Sealed: s.ring.Seal(token, events.MailTokenPurpose(a.ID)), ExpiresAt: &expires}
+		token, v := s.newVerification(a.ID)
 		a.Status, a.VerificationToken, a.VerificationSealed = directoryapi.Unverified, token, v.Sealed
 		event.Token = v.Sealed
 		return event, v

@@ -29,6 +29,55 @@ func (s *Service) Verify(ctx context.Context, tenant id.ID, token secure.Secret)
 	return a, err
 }
 
+// errNoLogin refuses a workflow for a login that nobody has.
+var errNoLogin = apierr.NoSuchResource.Because("no account of that user name or email is in the account stores")
+
+// AskVerification replaces the verification token of the account of a login and
+// lets its mail go out; an email that is verified already gets none (resolutions,
+// section 2.4). It returns errNoLogin and apierr.VerificationDisabled.
+func (s *Service) AskVerification(ctx context.Context, in directoryapi.AskVerification) (directoryapi.Empty, error) {
+	found, err := s.store.FindLogin(ctx, in.Tenant, in.Stores, in.Login)
+	if errors.Is(err, apierr.NotFound) {
+		return directoryapi.Empty{}, errNoLogin
+	}
+	if err != nil {
+		return directoryapi.Empty{}, err
+	}
+	policy, err := s.store.CreationPolicy(ctx, in.Tenant, found.DirectoryID)
+	switch {
+	case err != nil:
+		return directoryapi.Empty{}, err
+	case policy.VerificationEmailStatus != directoryapi.Enabled:
+		return directoryapi.Empty{}, apierr.VerificationDisabled.Because("the directory does not ask for the verification of emails")
+	case found.EmailVerificationStatus == directoryapi.Verified:
+		return directoryapi.Empty{}, nil
+	}
+	err = s.tx(ctx, func(tx *store.Tx) error {
+		a, err := tx.LockAccount(ctx, in.Tenant, found.ID)
+		if err != nil || a.EmailVerificationStatus == directoryapi.Verified {
+			return err
+		}
+		_, verification := s.newVerification(a.ID)
+		if err := tx.SetVerification(ctx, in.Tenant, a.ID, verification); err != nil {
+			return err
+		}
+		return tx.Emit(ctx, events.VerificationRequested{
+			Tenant: in.Tenant, Account: a.ID, Directory: a.DirectoryID, Application: in.Application, Token: verification.Sealed,
+		})
+	})
+	if errors.Is(err, apierr.NotFound) {
+		err = errNoLogin // deleted meanwhile
+	}
+	return directoryapi.Empty{}, err
+}
+
+// newVerification makes a token for an account, and what is kept of it.
+func (s *Service) newVerification(account id.ID) (secure.Secret, *store.Verification) {
+	token := secure.Token(22)
+	expires := s.now().Add(s.cfg.VerificationTTL)
+	return token, &store.Verification{Digest: secure.Digest(token), Sealed: s.ring.Seal(token, events.MailTokenPurpose(account)), ExpiresAt: &expires}
+}
+
 // Mail gives what a mail of a workflow to an account is made of, or
 // apierr.NotFound when the account is gone or the workflow is off.
 func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {

@@ -18,7 +18,10 @@ var Sources = []string{"directory"}
 // Handlers turn events into deliveries. Whether a mail is wanted at all is
 // asked when it is written, not here: then the answer is the newest.
 func (s *Service) Handlers() []events.Handler {
-	return []events.Handler{events.On(s.registered), events.On(s.verified)}
+	return []events.Handler{
+		events.On(s.registered), events.On(s.verified), events.On(s.verificationRequested),
+		events.On(s.resetRequested), events.On(s.reset),
+	}
 }
 
 // registered asks for the mail that proves the address, or for the welcome
@@ -34,6 +37,21 @@ func (s *Service) registered(ctx context.Context, e events.Envelope, event event
 // verified asks for the mails that follow the proof of an address.
 func (s *Service) verified(ctx context.Context, e events.Envelope, event events.AccountVerified) error {
 	return s.order(ctx, e, store.Delivery{AccountID: event.Account}, directoryapi.VerificationSuccess, directoryapi.Welcome)
+}
+
+// verificationRequested asks for another mail that proves the address.
+func (s *Service) verificationRequested(ctx context.Context, e events.Envelope, event events.VerificationRequested) error {
+	return s.order(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}, directoryapi.Verification)
+}
+
+// resetRequested asks for the mail with the link to a new password.
+func (s *Service) resetRequested(ctx context.Context, e events.Envelope, event events.PasswordResetRequested) error {
+	return s.order(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}, directoryapi.Reset)
+}
+
+// reset asks for the mail that tells of the new password.
+func (s *Service) reset(ctx context.Context, e events.Envelope, event events.PasswordReset) error {
+	return s.order(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application}, directoryapi.ResetSuccess)
 }
 
 // order adds a delivery for each workflow, once however often the event comes,

@@ -84,16 +84,19 @@ func (d *Directories) read(in directoryapi.CreateAccount) (a account, err error)
 			return a, err
 		}
 	}
-	password, err := field.Required(in.Account.Password, "password", 255)
-	if err != nil {
+	if a.password, err = readPassword(in.Account.Password); err != nil {
 		return a, err
 	}
-	if len(password) < 8 {
-		return a, apierr.TooShort
-	}
-	a.password = secure.Secret(password)
 	a.Status, err = field.Enum(in.Account.Status, "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified)
 	return a, err
+}
+
+func readPassword(in field.Text) (secure.Secret, error) {
+	password, err := field.Required(in, "password", 255)
+	if err == nil && len(password) < 8 {
+		err = apierr.TooShort
+	}
+	return secure.Secret(password), err
 }
 
 // Account gives an account.
@@ -145,7 +148,7 @@ func accountFacts(a directoryapi.Account) facts {
 // Authenticate checks a password.
 func (d *Directories) Authenticate(_ context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	return call(d, "Authenticate", func() (directoryapi.Authenticated, error) {
-		a := d.decider(in)
+		a := d.decider(in.Tenant, in.Stores, in.Login)
 		switch {
 		case a == nil:
 			return directoryapi.Authenticated{}, apierr.NoSuchAccount
@@ -164,12 +167,12 @@ func (d *Directories) Authenticate(_ context.Context, in directoryapi.Authentica
 
 // decider gives the account of a login in the first store that has one, by its
 // user name before its email; nil when none has.
-func (d *Directories) decider(in directoryapi.Authenticate) *account {
-	login := field.Fold(in.Login)
-	for _, store := range in.Stores {
+func (d *Directories) decider(tenant id.ID, stores []directoryapi.Store, login string) *account {
+	login = field.Fold(login)
+	for _, store := range stores {
 		for _, of := range []func(*account) string{func(a *account) string { return a.Username }, func(a *account) string { return a.Email }} {
 			for _, a := range d.accounts {
-				if a.TenantID == in.Tenant && holdsIn(store, a) && field.Fold(of(a)) == login {
+				if a.TenantID == tenant && holdsIn(store, a) && field.Fold(of(a)) == login {
 					return a
 				}
 			}

@@ -25,8 +25,9 @@ type Directories struct {
 	mu          sync.Mutex
 	tenants     map[id.ID]directoryapi.Tenant
 	directories map[directoryapi.Ref]directoryapi.Directory
-	verifying   map[directoryapi.Ref]bool // directories whose verification workflow is on
-	accounts    []*account                // in the order of their creation
+	verifying   map[directoryapi.Ref]bool          // directories whose verification workflow is on
+	accounts    []*account                         // in the order of their creation
+	resets      map[secure.Secret]directoryapi.Ref // accounts by their open reset tokens
 	groups      []directoryapi.Group      // in the order of their creation
 	broken      map[string]fault
 }
@@ -43,7 +44,7 @@ var _ directoryapi.API = (*Directories)(nil)
 func New(now func() time.Time) *Directories {
 	return &Directories{
 		now: now, tenants: map[id.ID]directoryapi.Tenant{}, directories: map[directoryapi.Ref]directoryapi.Directory{},
-		verifying: map[directoryapi.Ref]bool{}, broken: map[string]fault{},
+		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]directoryapi.Ref{}, broken: map[string]fault{},
 	}
 }
 

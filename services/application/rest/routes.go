@@ -30,6 +30,10 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Post("/applications/:id/accounts", h.createAccount)
 	v1.Get("/applications/:id/accountStoreMappings", h.applicationMappings)
 	v1.Post("/applications/:id/loginAttempts", h.attemptLogin)
+	v1.Post("/applications/:id/verificationEmails", h.askVerification)
+	v1.Post("/applications/:id/passwordResetTokens", h.askReset)
+	v1.Get("/applications/:id/passwordResetTokens/:token", h.reset)
+	v1.Post("/applications/:id/passwordResetTokens/:token", h.spendReset)
 
 	v1.Post("/accountStoreMappings", h.createMapping)
 	v1.Get("/accountStoreMappings/:id", h.mapping)

@@ -4,6 +4,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/application/store"
 )
@@ -77,6 +78,21 @@ func (h *handlers) mappingView(m store.Mapping) mappingView {
 // loginView is the answer to a login attempt.
 type loginView struct {
 	Account href.Link `json:"account"`
+}
+
+// resetView is the representation of a password reset token (resolutions,
+// section 2.5).
+type resetView struct {
+	Href    string    `json:"href"`
+	Email   string    `json:"email"`
+	Account href.Link `json:"account"`
+}
+
+func (h *handlers) resetView(application id.ID, r directoryapi.PasswordReset) resetView {
+	return resetView{
+		Href:  h.base.To("applications", application, "passwordResetTokens", r.Token.Reveal()),
+		Email: r.Account.Email, Account: h.base.Link("accounts", r.Account.ID),
+	}
 }
 
 func (h *handlers) accountView(a directoryapi.Account) directoryapi.AccountView {

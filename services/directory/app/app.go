@@ -80,6 +80,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	data := store.New(db, common.Now)
 	svc := directory.New(data, secure.NewPasswords(cost, workers, cfg.HashQueue), ring, common.Base, common.Now, directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender})
 	p.Go("directory relay", data.Outbox().Relay(cfg.Events))
+	p.Go("directory purge", svc.Purge)
 
 	app := rest.New(rest.Config{Service: "directory", Base: common.Base, Signer: common.Signer})
 	directoryapi.Serve(app, svc)

@@ -190,6 +190,12 @@ func (tx *Tx) count(ctx context.Context, a directoryapi.Account, from, to string
 	return err
 }
 
+// SetVerification opens a verification in the place of the former.
+func (tx *Tx) SetVerification(ctx context.Context, tenant, account id.ID, v *Verification) error {
+	return pg.MustChange(ctx, tx, `UPDATE accounts SET verification_digest = $3, verification_sealed = $4, verification_expires_at = $5
+		WHERE tenant_id = $1 AND id = $2`, tenant, account, v.Digest, v.Sealed, v.ExpiresAt)
+}
+
 // Verify spends a verification token: of any number of tries one succeeds, and
 // the others are apierr.NotFound.
 func (tx *Tx) Verify(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {

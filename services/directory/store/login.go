@@ -2,8 +2,11 @@ package store
 
 import (
 	"context"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -13,7 +16,6 @@ import (
 type Candidate struct {
 	directoryapi.Account
 	PasswordHash    string
-	Mirror          bool // its directory is a copy of one elsewhere
 	DirectoryStatus string
 	StoreKind       string
 	StoreID         id.ID
@@ -24,6 +26,18 @@ type Candidate struct {
 // one, by its user name before its email; apierr.NotFound when none has. It is
 // one query, however many stores there are.
 func (s *Store) FindLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
+	return s.find(ctx, tenant, stores, login, true)
+}
+
+// FindNative is FindLogin without the accounts of mirror directories.
+func (s *Store) FindNative(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
+	return s.find(ctx, tenant, stores, login, false)
+}
+
+func (s *Store) find(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string, mirrors bool) (Candidate, error) {
+	if !utf8.ValidString(login) || strings.ContainsRune(login, 0) {
+		return Candidate{}, apierr.NotFound // no account can have it
+	}
 	kinds, ids := make([]string, len(stores)), make([]id.ID, len(stores))
 	for i, store := range stores {
 		kinds[i], ids[i] = store.Kind, store.ID
@@ -44,12 +58,13 @@ func (s *Store) FindLogin(ctx context.Context, tenant id.ID, stores []directorya
 			JOIN group_memberships m ON m.tenant_id = $1 AND m.group_id = g.id AND m.account_id = a.id
 			WHERE s.kind = 'groups'
 		)
-		SELECT `+accountColumns+`, a.password_hash, d.provider_id <> 'native' AS mirror, d.status AS directory_status,
+		SELECT `+accountColumns+`, a.password_hash, d.status AS directory_status,
 			f.store_kind, f.store_id, f.store_status
 		FROM found f
 		JOIN accounts a ON a.tenant_id = $1 AND a.id = f.id
 		JOIN directories d ON d.tenant_id = $1 AND d.id = a.directory_id
-		ORDER BY f.position, a.username_folded <> $4 LIMIT 1`, tenant, kinds, ids, field.Fold(login))
+		WHERE $5 OR d.provider_id = 'native'
+		ORDER BY f.position, a.username_folded <> $4 LIMIT 1`, tenant, kinds, ids, field.Fold(login), mirrors)
 }
 
 // Holder is an account with what the stores say of it.

@@ -65,6 +65,8 @@ func promises(t *testing.T, s Subject) {
 	t.Run("logins", func(t *testing.T) { logins(t, s) })
 	t.Run("standings", func(t *testing.T) { standings(t, s) })
 	t.Run("mails", func(t *testing.T) { mails(t, s) })
+	t.Run("resets", func(t *testing.T) { resets(t, s) })
+	t.Run("verifications", func(t *testing.T) { verifications(t, s) })
 }
 
 // Far serves a contract as a service does and gives the way to it: HTTP over

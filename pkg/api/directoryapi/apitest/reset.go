@@ -1,0 +1,171 @@
+package apitest
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// reset makes a reset token for a login in those directories.
+func (n tenant) reset(t *testing.T, login string, in ...id.ID) secure.Secret {
+	t.Helper()
+	return must(n.API.AskReset(t.Context(), directoryapi.AskReset{Tenant: n.id, Stores: stores(in...), Login: login}))(t).Token
+}
+
+func (n tenant) token(token secure.Secret) directoryapi.ResetToken {
+	return directoryapi.ResetToken{Tenant: n.id, Token: token}
+}
+
+func (n tenant) spend(token secure.Secret, password string) directoryapi.SpendReset {
+	return directoryapi.SpendReset{ResetToken: n.token(token), Password: field.Some(password)}
+}
+
+// login tries a password.
+func (n tenant) login(t *testing.T, login, password string, in ...id.ID) error {
+	t.Helper()
+	_, err := n.API.Authenticate(t.Context(), directoryapi.Authenticate{Tenant: n.id, Stores: stores(in...), Login: login, Password: secret(password)})
+	return err
+}
+
+func resets(t *testing.T, s Subject) {
+	n, other := newTenant(t, s), newTenant(t, s)
+	first, second := n.directory(t, "First"), n.directory(t, "Second")
+	jo := n.account(t, first, "jo@example.test", func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("Jo") })
+	otherJo := n.account(t, second, "jo@example.test")
+
+	for _, c := range []struct {
+		what, login string
+		in          []id.ID
+		who         id.ID
+		want        error
+	}{
+		{"by email, in any case", "JO@example.test", []id.ID{first}, jo.ID, nil},
+		{"by user name", "jo", []id.ID{second, first}, jo.ID, nil},
+		{"the first store decides", "jo@example.test", []id.ID{second, first}, otherJo.ID, nil},
+		{"an unknown login", "nobody@example.test", []id.ID{first, second}, id.ID{}, apierr.NoSuchResource},
+		{"a login that no account can have", "jo\x00", []id.ID{first}, id.ID{}, apierr.NoSuchResource},
+		{"no store", "jo@example.test", nil, id.ID{}, apierr.NoSuchResource},
+		{"another tenant's store", "owner@example.test", []id.ID{other.administrators}, id.ID{}, apierr.NoSuchResource},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			made, err := s.API.AskReset(t.Context(), directoryapi.AskReset{Tenant: n.id, Stores: stores(c.in...), Login: c.login})
+			refuse(made, err)(t, c.want)
+			equal(t, "whose", made.Account.ID, c.who)
+			if c.want == nil {
+				equal(t, "the token's parts", strings.Count(made.Token.Reveal(), "."), 2)
+				equal(t, "whose, read", must(s.API.Reset(t.Context(), n.token(made.Token)))(t).Account.ID, c.who)
+			}
+		})
+	}
+	t.Run("a token is read with its dots encoded or not", func(t *testing.T) {
+		token := n.reset(t, "jo", first)
+		for _, dot := range []string{".", "%2E", "%2e"} {
+			read := must(s.API.Reset(t.Context(), n.token(secret(strings.ReplaceAll(token.Reveal(), ".", dot)))))(t)
+			equal(t, "whose", read.Account.ID, jo.ID)
+			equal(t, "the token", read.Token.Reveal(), token.Reveal())
+		}
+	})
+	t.Run("a token that is none", func(t *testing.T) {
+		for _, token := range []string{"", "x", "..", "a.b.c", n.reset(t, "jo", first).Reveal() + "x"} {
+			refuse(s.API.Reset(t.Context(), n.token(secret(token))))(t, apierr.NotFound)
+			refuse(s.API.SpendReset(t.Context(), n.spend(secret(token), "Different1!")))(t, apierr.NotFound)
+		}
+	})
+	t.Run("another tenant's token", func(t *testing.T) {
+		token := n.reset(t, "jo", first)
+		other.reset(t, "owner@example.test", other.administrators)
+		refuse(s.API.Reset(t.Context(), other.token(token)))(t, apierr.NotFound)
+		refuse(s.API.SpendReset(t.Context(), other.spend(token, "Different1!")))(t, apierr.NotFound)
+		refuse(0, n.login(t, "jo", Password, first))(t, nil)
+	})
+	t.Run("a refused password spends nothing", func(t *testing.T) {
+		token := n.reset(t, "jo", first)
+		refuse(s.API.SpendReset(t.Context(), n.spend(token, "Short1")))(t, apierr.TooShort)
+		refuse(s.API.SpendReset(t.Context(), directoryapi.SpendReset{ResetToken: n.token(token)}))(t, apierr.Required)
+		refuse(0, n.login(t, "jo", Password, first))(t, nil)
+		must(s.API.Reset(t.Context(), n.token(token)))(t)
+	})
+	t.Run("of parallel tries one sets the password", func(t *testing.T) {
+		earlier, token := n.reset(t, "jo", first), n.reset(t, "jo", first)
+		must(s.API.Reset(t.Context(), n.token(earlier)))(t) // the later one leaves it
+		var all sync.WaitGroup
+		var won atomic.Int32
+		for range 50 {
+			all.Go(func() {
+				spent, err := s.API.SpendReset(t.Context(), n.spend(token, "Different1!"))
+				if err != nil {
+					refuse(0, err)(t, apierr.NotFound)
+					return
+				}
+				won.Add(1)
+				equal(t, "whose", spent.Account.ID, jo.ID)
+			})
+		}
+		all.Wait()
+		equal(t, "the number that succeeded", won.Load(), 1)
+		refuse(0, n.login(t, "jo", Password, first))(t, apierr.WrongPassword)
+		refuse(0, n.login(t, "jo", "Different1!", first))(t, nil)
+		refuse(0, n.login(t, "jo@example.test", Password, second))(t, nil)
+		t.Run("and spends the account's other tokens", func(t *testing.T) {
+			refuse(s.API.Reset(t.Context(), n.token(earlier)))(t, apierr.NotFound)
+			refuse(s.API.SpendReset(t.Context(), n.spend(earlier, "Different2!")))(t, apierr.NotFound)
+		})
+	})
+	t.Run("of parallel tries of two tokens one sets the password", func(t *testing.T) {
+		tokens := []secure.Secret{n.reset(t, "jo", first), n.reset(t, "jo", first)}
+		var all sync.WaitGroup
+		var won atomic.Int32
+		for i := range 10 {
+			all.Go(func() {
+				if _, err := s.API.SpendReset(t.Context(), n.spend(tokens[i%2], "Different3!")); err != nil {
+					refuse(0, err)(t, apierr.NotFound)
+					return
+				}
+				won.Add(1)
+			})
+		}
+		all.Wait()
+		equal(t, "the number that succeeded", won.Load(), 1)
+	})
+	t.Run("the status stays", func(t *testing.T) {
+		idle := n.account(t, first, "idle@example.test", status("DISABLED"))
+		spent := must(s.API.SpendReset(t.Context(), n.spend(n.reset(t, idle.Email, first), "Different1!")))(t)
+		equal(t, "the status", spent.Account.Status, directoryapi.Disabled)
+		refuse(0, n.login(t, idle.Email, "Different1!", first))(t, apierr.AccountDisabled)
+	})
+}
+
+func verifications(t *testing.T, s Subject) {
+	n, other := newTenant(t, s), newTenant(t, s)
+	open, asking := n.directory(t, "Open"), n.directory(t, "Asking")
+	s.EnableVerification(t, n.ref(asking))
+	jo := n.account(t, asking, "jo@example.test")
+	n.account(t, open, "sam@example.test")
+	ask := func(login string, in ...id.ID) directoryapi.AskVerification {
+		return directoryapi.AskVerification{Tenant: n.id, Stores: stores(in...), Login: login}
+	}
+
+	t.Run("a new token replaces the former", func(t *testing.T) {
+		must(s.API.AskVerification(t.Context(), ask("JO@example.test", open, asking)))(t)
+		if token := must(s.API.Account(t.Context(), n.ref(jo.ID)))(t).VerificationToken; token == "" || token == jo.VerificationToken {
+			t.Error("the token is gone or still the former")
+		}
+	})
+	t.Run("where the workflow is off", func(t *testing.T) {
+		refuse(s.API.AskVerification(t.Context(), ask("sam@example.test", open, asking)))(t, apierr.VerificationDisabled)
+	})
+	t.Run("an unknown login", func(t *testing.T) {
+		refuse(s.API.AskVerification(t.Context(), ask("nobody@example.test", open, asking)))(t, apierr.NoSuchResource)
+		refuse(s.API.AskVerification(t.Context(), ask("jo@example.test", open)))(t, apierr.NoSuchResource)
+		refuse(s.API.AskVerification(t.Context(), ask("jo\x00", asking)))(t, apierr.NoSuchResource)
+		refuse(s.API.AskVerification(t.Context(), ask("jo@example.test")))(t, apierr.NoSuchResource)
+		refuse(s.API.AskVerification(t.Context(), ask("owner@example.test", other.administrators)))(t, apierr.NoSuchResource)
+	})
+}

@@ -1,0 +1,112 @@
+package application
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// maxLogin bounds a user name or email, in characters.
+const maxLogin = 255
+
+// NewVerification is the body that asks for another verification mail.
+type NewVerification struct {
+	Login        field.Text          `json:"login"` // user name or email
+	AccountStore field.Of[StoreName] `json:"accountStore"`
+}
+
+// NewReset is the body that asks for a password reset.
+type NewReset struct {
+	Email        field.Text          `json:"email"` // or user name
+	AccountStore field.Of[StoreName] `json:"accountStore"`
+}
+
+// NewPassword is the body that spends a password reset.
+type NewPassword struct {
+	Password field.Text `json:"password"`
+}
+
+// AskVerification lets another verification mail go to the account of a login
+// (resolutions, section 2.4). It returns apierr.NoSuchResource for an unknown
+// login and VerificationDisabled where the directory's workflow is off.
+func (s *Service) AskVerification(ctx context.Context, application directoryapi.Ref, in NewVerification) error {
+	login, err := field.Required(in.Login, "login", maxLogin)
+	if err != nil {
+		return err
+	}
+	stores, err := s.asked(ctx, application, in.AccountStore)
+	if err != nil {
+		return err
+	}
+	_, err = s.directories.AskVerification(ctx, directoryapi.AskVerification{
+		Tenant: application.Tenant, Application: application.ID, Stores: stores, Login: login,
+	})
+	return err
+}
+
+// AskReset makes a password reset for the account of a login (resolutions,
+// section 2.5). It returns apierr.NoSuchResource for an unknown login.
+func (s *Service) AskReset(ctx context.Context, application directoryapi.Ref, in NewReset) (directoryapi.PasswordReset, error) {
+	login, err := field.Required(in.Email, "email", maxLogin)
+	if err != nil {
+		return directoryapi.PasswordReset{}, err
+	}
+	stores, err := s.asked(ctx, application, in.AccountStore)
+	if err != nil {
+		return directoryapi.PasswordReset{}, err
+	}
+	return s.directories.AskReset(ctx, directoryapi.AskReset{
+		Tenant: application.Tenant, Application: application.ID, Stores: stores, Login: login,
+	})
+}
+
+// asked gives the stores in which a workflow looks for a login. An application
+// without stores has no account of that login, as a disabled one has none.
+func (s *Service) asked(ctx context.Context, application directoryapi.Ref, in field.Of[StoreName]) ([]directoryapi.Store, error) {
+	where, err := storeName(in)
+	if err != nil {
+		return nil, err
+	}
+	stores, err := s.searched(ctx, application, where)
+	switch {
+	case errors.Is(err, apierr.NoStores):
+		return nil, nil
+	case errors.Is(err, apierr.NotMapped):
+		return nil, apierr.From(err).Saying("The account store does not belong to the application.")
+	}
+	return stores, err
+}
+
+// Reset gives the password reset of a token, or apierr.NotFound. A token is its
+// tenant's: every enabled application takes it.
+func (s *Service) Reset(ctx context.Context, application directoryapi.Ref, token secure.Secret) (directoryapi.PasswordReset, error) {
+	if err := s.wantEnabled(ctx, application); err != nil {
+		return directoryapi.PasswordReset{}, err
+	}
+	return s.directories.Reset(ctx, directoryapi.ResetToken{Tenant: application.Tenant, Token: token})
+}
+
+// SpendReset sets the password of the account of a token, once. It returns
+// apierr.NotFound as Reset does, and the errors of a new password.
+func (s *Service) SpendReset(ctx context.Context, application directoryapi.Ref, token secure.Secret, in NewPassword) (directoryapi.PasswordReset, error) {
+	if err := s.wantEnabled(ctx, application); err != nil {
+		return directoryapi.PasswordReset{}, err
+	}
+	return s.directories.SpendReset(ctx, directoryapi.SpendReset{
+		ResetToken: directoryapi.ResetToken{Tenant: application.Tenant, Token: token}, Password: in.Password,
+	})
+}
+
+// wantEnabled gives apierr.NotFound unless the tenant has the application and it
+// is enabled: through a disabled one nobody gets in.
+func (s *Service) wantEnabled(ctx context.Context, application directoryapi.Ref) error {
+	a, err := s.store.Application(ctx, application.Tenant, application.ID)
+	if err == nil && a.Status != directoryapi.Enabled {
+		err = apierr.NotFound.Because("the application is disabled")
+	}
+	return err
+}

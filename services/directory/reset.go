@@ -1,0 +1,182 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// resetType is the header stt of a reset token.
+const resetType = "assertion"
+
+// errNoReset refuses every token that opens no reset, with one reason for all.
+var errNoReset = apierr.NotFound.Because("the password reset token is unknown, used or expired")
+
+// AskReset makes a reset token for the account of a login, in the first store
+// that holds one; accounts of mirror directories have no password here and do
+// not match (resolutions, section 2.5). The mail goes out where the directory
+// has it on. It returns errNoLogin.
+func (s *Service) AskReset(ctx context.Context, in directoryapi.AskReset) (directoryapi.PasswordReset, error) {
+	key, err := s.resetKey(ctx, in.Tenant)
+	if err != nil {
+		return directoryapi.PasswordReset{}, err
+	}
+	found, err := s.store.FindNative(ctx, in.Tenant, in.Stores, in.Login)
+	if errors.Is(err, apierr.NotFound) {
+		return directoryapi.PasswordReset{}, errNoLogin
+	}
+	if err != nil {
+		return directoryapi.PasswordReset{}, err
+	}
+	policy, err := s.store.PasswordPolicy(ctx, in.Tenant, found.DirectoryID)
+	if err != nil {
+		return directoryapi.PasswordReset{}, err
+	}
+	now, jti := s.now(), secure.Token(22)
+	reset := store.Reset{
+		TenantID: in.Tenant, Digest: secure.Digest(jti), AccountID: found.ID, ApplicationID: in.Application,
+		ExpiresAt: now.Add(time.Duration(policy.ResetTokenTTL) * time.Hour).Truncate(time.Second), CreatedAt: now,
+	}
+	token, err := signReset(reset, jti, key)
+	if err != nil {
+		return directoryapi.PasswordReset{}, err
+	}
+	err = s.tx(ctx, func(tx *store.Tx) error {
+		if err := tx.InsertReset(ctx, reset); err != nil {
+			return err
+		}
+		if policy.ResetEmailStatus != directoryapi.Enabled {
+			return nil
+		}
+		return tx.Emit(ctx, events.PasswordResetRequested{
+			Tenant: in.Tenant, Account: found.ID, Directory: found.DirectoryID, Application: in.Application,
+			Token: s.ring.Seal(token, events.MailTokenPurpose(found.ID)),
+		})
+	})
+	if errors.Is(err, apierr.NotFound) {
+		err = errNoLogin // deleted meanwhile
+	}
+	return directoryapi.PasswordReset{Token: token, Account: found.Account}, err
+}
+
+// signReset gives the token of a reset: a JWT that tells its tenant and its end,
+// and nothing of the account.
+func signReset(reset store.Reset, jti, key secure.Secret) (secure.Secret, error) {
+	token, err := secure.SignJWT(map[string]any{"tid": reset.TenantID.String(), "stt": resetType},
+		secure.Claims{"exp": reset.ExpiresAt.Unix(), "jti": jti.Reveal()}, key)
+	return secure.Secret(token), err
+}
+
+// resetKey gives the key that signs the reset tokens of a tenant. It is made
+// when it is first asked for.
+func (s *Service) resetKey(ctx context.Context, tenant id.ID) (secure.Secret, error) {
+	purpose := "directory.reset/" + tenant.String()
+	sealed, err := s.store.ResetKey(ctx, tenant)
+	if err == nil && sealed == nil {
+		err = s.tx(ctx, func(tx *store.Tx) (err error) {
+			sealed, err = tx.KeepResetKey(ctx, tenant, s.ring.Seal(secure.Token(43), purpose))
+			return err
+		})
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.ring.Open(sealed, purpose)
+}
+
+// openReset is what a reset token leads to.
+type openReset struct {
+	directoryapi.PasswordReset
+	digest []byte // of the token's jti
+}
+
+// openReset reads a reset token. It returns apierr.NotFound for any but one that
+// the tenant's key signed, that is good by the clock, and that is not spent.
+func (s *Service) openReset(ctx context.Context, in directoryapi.ResetToken) (open openReset, err error) {
+	open.Token = secure.Secret(strings.NewReplacer("%2E", ".", "%2e", ".").Replace(in.Token.Reveal()))
+	key, err := s.resetKey(ctx, in.Tenant)
+	if err != nil {
+		return open, err
+	}
+	header, claims, err := secure.ParseJWT(open.Token.Reveal(), func(map[string]any, secure.Claims) (secure.Secret, error) { return key, nil })
+	if err != nil || header["tid"] != in.Tenant.String() || header["stt"] != resetType {
+		return open, errNoReset
+	}
+	jti, _ := claims["jti"].(string)
+	expires, err := claims.GetExpirationTime()
+	if err != nil || expires == nil || !s.now().Before(expires.Time) {
+		return open, errNoReset
+	}
+	open.digest = secure.Digest(secure.Secret(jti))
+	open.Account, err = s.store.ResetAccount(ctx, in.Tenant, open.digest, s.now())
+	if errors.Is(err, apierr.NotFound) {
+		err = errNoReset
+	}
+	return open, err
+}
+
+// Reset gives the reset that a token stands for, or apierr.NotFound.
+func (s *Service) Reset(ctx context.Context, in directoryapi.ResetToken) (directoryapi.PasswordReset, error) {
+	open, err := s.openReset(ctx, in)
+	return open.PasswordReset, err
+}
+
+// SpendReset sets the password of the account that a token stands for, and
+// spends all its open resets. Of parallel tries one succeeds: the others wait for
+// the account and find no reset. A password that is refused spends nothing. The
+// status of the account and the tokens of its logins stay as they are.
+func (s *Service) SpendReset(ctx context.Context, in directoryapi.SpendReset) (directoryapi.PasswordReset, error) {
+	open, err := s.openReset(ctx, in.ResetToken)
+	if err != nil {
+		return open.PasswordReset, err
+	}
+	password, err := s.newPassword(ctx, in.Tenant, open.Account.DirectoryID, in.Password)
+	if err != nil {
+		return open.PasswordReset, err
+	}
+	told, err := s.workflowOn(ctx, in.Tenant, open.Account.DirectoryID, directoryapi.ResetSuccess)
+	if err != nil {
+		return open.PasswordReset, err
+	}
+	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+		if open.Account, err = tx.LockAccount(ctx, in.Tenant, open.Account.ID); err != nil {
+			return err
+		}
+		spent, err := tx.SpendReset(ctx, in.Tenant, open.digest, s.now())
+		if err != nil {
+			return err
+		}
+		if err := s.setPassword(ctx, tx, &open.Account, password); err != nil || !told {
+			return err
+		}
+		return tx.Emit(ctx, events.PasswordReset{
+			Tenant: in.Tenant, Account: open.Account.ID, Directory: open.Account.DirectoryID, Application: spent.ApplicationID,
+		})
+	})
+	if errors.Is(err, apierr.NotFound) {
+		err = errNoReset // spent or deleted meanwhile
+	}
+	return open.PasswordReset, err
+}
+
+// setPassword writes the password of an account that the transaction has locked.
+// The resets that were open for the former are void.
+func (s *Service) setPassword(ctx context.Context, tx *store.Tx, a *directoryapi.Account, hash string) error {
+	before, now := *a, s.now()
+	a.PasswordModifiedAt, a.ModifiedAt = &now, now
+	if err := tx.SetPassword(ctx, a.TenantID, a.ID, hash); err != nil {
+		return err
+	}
+	if err := tx.DropResets(ctx, a.TenantID, a.ID); err != nil {
+		return err
+	}
+	return tx.UpdateAccount(ctx, before, *a)
+}
