@@ -22,16 +22,12 @@ type service struct {
 }
 
 var services = []service{
-	{name: "directory", seals: true},
+	{name: "directory", seals: true, env: sender},
 	{name: "application", peers: []string{"directory"}},
 	{name: "oauth", peers: []string{"directory", "application"}, seals: true},
 	{name: "mfa"},
 	{name: "notification", peers: []string{"directory", "application"}, seals: true, mails: true, env: func(p *plan) []string {
-		return []string{
-			"DOORWARD_SMTP_URL=smtp://" + p.smtp,
-			"DOORWARD_MAIL_FROM=no-reply@example.test",
-			"DOORWARD_MAIL_FROM_NAME=Doorward",
-		}
+		return append(sender(p), "DOORWARD_SMTP_URL=smtp://"+p.smtp)
 	}},
 	{name: "idsite", peers: []string{"directory", "application", "oauth"}, env: func(p *plan) []string {
 		return []string{
@@ -40,6 +36,12 @@ var services = []service{
 			"DOORWARD_BOOTSTRAP_OWNER_EMAIL=owner@example.test",
 		}
 	}},
+}
+
+// sender is who mails come from: notification sends them, directory shows it in
+// templates.
+func sender(*plan) []string {
+	return []string{"DOORWARD_MAIL_FROM=no-reply@example.test", "DOORWARD_MAIL_FROM_NAME=Doorward"}
 }
 
 // replicas prepares the processes of all services and returns what starts them.

@@ -44,7 +44,6 @@ const (
 
 // Fields are searched and sorted by these attributes.
 var Fields = list.Spec{
-	"name":       {Column: "f.name", Kind: list.Enum, Values: []string{GivenName, Surname}},
 	"createdAt":  {Column: "f.created_at", Kind: list.Time},
 	"modifiedAt": {Column: "f.modified_at", Kind: list.Time},
 }

@@ -1,0 +1,103 @@
+package rest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// fields gives the addresses of a schema's fields by their names.
+func (b *bench) fields(schema string) map[string]string {
+	b.Helper()
+	hrefs := map[string]string{}
+	for _, item := range b.Get(schema + "/fields").Want(200).Object()["items"].([]any) {
+		field := item.(map[string]any)
+		hrefs[field["name"].(string)] = field["href"].(string)
+	}
+	if len(hrefs) != 2 {
+		b.Fatalf("%s has the fields %v", schema, hrefs)
+	}
+	return hrefs
+}
+
+func TestSchema(t *testing.T) {
+	b := newBench(t)
+	schema := b.Get(b.directory("Staff")).Want(200).Href("accountSchema")
+	b.Get(schema).Want(200).Golden("schema")
+	b.Get(schema + "/fields").Want(200).Golden("schema_fields")
+	b.Get(schema + "/fields?limit=1&offset=1&orderBy=modifiedAt").Want(200).Golden("schema_fields_page")
+	b.Get(schema+"/fields?required=true").WantError(400, 2105)
+	surname := b.fields(schema)["surname"]
+	b.Get(surname).Want(200).Golden("field")
+	b.advance(time.Minute)
+	read := b.Post(surname, `{"required":"true","name":"nickname","schema":{"href":"x"}}`).Want(200).Golden("field_required")
+	if modified := b.Get(schema).Want(200).Text("modifiedAt"); modified != read.Text("modifiedAt") {
+		t.Errorf("the schema was modified at %s, its field at %s", modified, read.Text("modifiedAt"))
+	}
+	b.Post(surname, `{}`).Want(200).Golden("field_required")
+	b.Post(surname, string(read.Body)).Want(200).Golden("field_required")
+	b.Post(surname, `{"required":false}`).Want(200)
+	b.Get(surname).Want(200).Golden("field")
+}
+
+func TestSchemaRefusals(t *testing.T) {
+	b := newBench(t)
+	schema := b.Get(b.directory("Staff")).Want(200).Href("accountSchema")
+	givenName := b.fields(schema)["givenName"]
+	b.Post(givenName, `{"required":null}`).WantError(400, 2000)
+	b.Post(givenName, `{"required":1}`).WantError(400, 2004)
+	b.Post(givenName, `{"required":"yes"}`).WantError(400, 2004)
+	b.Post(givenName, `{"requires":true}`).WantError(400, 2015)
+	b.Post(schema, `{}`).WantError(405, 1100)
+	b.Delete(schema).WantError(405, 1100)
+	b.Post(schema+"/fields", `{"name":"middleName"}`).WantError(405, 1100)
+	b.Delete(givenName).WantError(405, 1100)
+	unknown := id.New(b.now()).String()
+	b.Get("/v1/schemas/"+unknown).WantError(404, 404)
+	b.Get("/v1/schemas/"+unknown+"/fields").WantError(404, 404)
+	b.Get("/v1/fields/"+unknown).WantError(404, 404)
+	b.Post("/v1/fields/"+unknown, `{"required":true}`).WantError(404, 404)
+}
+
+func TestWhatASchemaRequires(t *testing.T) {
+	b := newBench(t)
+	data := store.New(b.db, b.now)
+	staff := b.directory("Staff")
+	tenant := b.signedUp.Tenant.ID
+	directory, err := id.Parse(staff[len(base.To("directories", id.ID{})):])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(givenName, surname bool) {
+		t.Helper()
+		got, err := data.SchemaRequired(t.Context(), tenant, directory)
+		if err != nil || got != (store.Required{GivenNameRequired: givenName, SurnameRequired: surname}) {
+			t.Fatalf("the schema requires %+v, %v; want %t and %t", got, err, givenName, surname)
+		}
+	}
+	fields := b.fields(b.Get(staff).Href("accountSchema"))
+	want(false, false)
+	b.Post(fields["givenName"], `{"required":true}`).Want(200)
+	want(true, false)
+	b.Post(fields["surname"], `{"required":true}`).Want(200)
+	want(true, true)
+	b.mirror(staff)
+	want(false, false)
+	b.Post(fields["givenName"], `{"required":false}`).Want(200)
+	b.Delete(staff).Want(204)
+	b.Get(fields["givenName"]).WantError(404, 404)
+	if _, err := data.SchemaRequired(t.Context(), tenant, directory); apierr.From(err).Code != 404 {
+		t.Errorf("a directory that is gone: %v", err)
+	}
+}
+
+func TestTheAdministratorsDirectoryHasASchemaAndPolicies(t *testing.T) {
+	b := newBench(t)
+	administrators := b.Get(base.To("directories", b.signedUp.Directory.ID)).Want(200)
+	b.fields(administrators.Href("accountSchema"))
+	b.Get(administrators.Href("accountCreationPolicy") + "/welcomeEmailTemplates").Want(200)
+	b.Get(administrators.Href("passwordPolicy") + "/strength").Want(200)
+}
