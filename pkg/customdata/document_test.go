@@ -324,3 +324,46 @@ func values(t *testing.T, text string) map[string]any {
 	}
 	return object
 }
+
+// Documents that would take minutes if anything were done more than once for
+// each of their characters.
+func TestHostileDocumentsOfFullSize(t *testing.T) {
+	fill := func(head, tail string, next func(i int) string) string {
+		var text strings.Builder
+		text.WriteString(head)
+		for i := 0; ; i++ {
+			more := next(i)
+			if text.Len()+len(more)+len(tail)+len(`,"last":1`) > customdata.MaxSize {
+				text.WriteString(tail)
+				return text.String()
+			}
+			text.WriteString(more)
+		}
+	}
+	same := func(piece string) func(int) string { return func(int) string { return piece } }
+	longKey := `{"` + strings.Repeat("k", 255) + `":`
+	for what, c := range map[string]struct {
+		text   string
+		leaves int
+	}{
+		"many keys":                          {fill(`{"z":1`, `}`, func(i int) string { return fmt.Sprintf(`,"%x":1`, i) }), customdata.MaxLeaves},
+		"one key many times":                 {fill(`{`, `"a":1}`, same(`"a":1,`)), 1},
+		"a large object before small ones":   {fill(`{"z":[{`+pairs(100000, "")+`}`, `]}`, same(`,{"a":1}`)), customdata.MaxLeaves},
+		"values below long paths":            {fill(strings.Repeat(longKey, 9000)+`[1`, `]`+strings.Repeat(`}`, 9000), same(`,1`)), 0},
+		"texts that grow by normalisation":   {fill(`{"a":[1`, `]}`, same(`,"`+strings.Repeat("ﷺ", 512)+`"`)), 1},
+		"a number":                           {fill(`{"a":1`, `}`, same("9")), 0},
+		"a text of escapes":                  {fill(`{"a":"`, `"}`, same(`\\`)), 0},
+		"doubles inside of what is replaced": {strings.Repeat(`{"a":1,"a":`, 9000) + `2` + strings.Repeat(`}`, 9000), 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			d := parse(t, c.text)
+			if n := len(d.Leaves()); n != c.leaves {
+				t.Errorf("%d leaves, want %d", n, c.leaves)
+			}
+			d = d.Without("z")
+			if merged, err := d.Merge(`{"last":1}`); err != nil || merged.Without("last") != d {
+				t.Errorf("merged to %d bytes, %v", len(merged), err)
+			}
+		})
+	}
+}

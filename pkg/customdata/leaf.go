@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/list"
 )
@@ -15,7 +17,7 @@ import (
 // that a row for each leaf fits PostgreSQL: a path and a text together stay
 // below the 2,704 bytes that a row of an index can have.
 const (
-	MaxLeaves = 1000 // of a document, in its order; those behind are not found
+	MaxLeaves = 1000 // of a document: its first values other than null; those behind are not found
 	MaxText   = 512  // characters; a longer text is not found, also not by its beginning
 	MaxPath   = 512  // characters of a joined path; values below a longer one are not found
 	maxDigits = 400  // of a number written out; a longer one is found by its text only
@@ -56,6 +58,7 @@ type walker struct {
 	open   []place
 	arrays int  // that are open
 	key    bool // the next string is a key
+	values int  // passed, other than null
 	leaves []Leaf
 }
 
@@ -66,7 +69,7 @@ type place struct {
 }
 
 func (w *walker) run() {
-	for w.at < len(w.text) && len(w.leaves) < MaxLeaves {
+	for w.at < len(w.text) && w.values < MaxLeaves {
 		c := w.text[w.at]
 		switch c {
 		case '{', '[':
@@ -109,12 +112,13 @@ func (w *walker) word() {
 		w.path = append(w.path, quoted[1:len(quoted)-1]...)
 		return
 	}
+	w.values++
 	const longest = len(`\ud83d\ude00`) // of a character
-	if len(quoted) > longest*MaxText+len(`""`) {
+	if len(w.path) > MaxPath || len(quoted) > longest*MaxText+len(`""`) {
 		return
 	}
 	var text string
-	if json.Unmarshal([]byte(quoted), &text) != nil || strings.ContainsRune(text, 0) || utf8.RuneCountInString(text) > MaxText {
+	if json.Unmarshal([]byte(quoted), &text) != nil || strings.ContainsRune(text, 0) || !short(text) {
 		return
 	}
 	leaf := Leaf{Text: field.Fold(text)}
@@ -124,12 +128,28 @@ func (w *walker) word() {
 	w.add(leaf)
 }
 
+// short reports whether a text has at most MaxText characters, also after
+// normalisation, which makes up to eighteen of one. It stops once it knows.
+func short(text string) bool {
+	var form norm.Iter
+	form.InitString(norm.NFKC, text)
+	n := 0
+	for n <= MaxText && !form.Done() {
+		n += utf8.RuneCount(form.Next())
+	}
+	return n <= MaxText
+}
+
 // scalar takes a number, true, false or null.
 func (w *walker) scalar() {
 	end := scalarEnd(w.text, w.at)
 	text := w.text[w.at:end]
 	w.at = end
-	if text == "null" || len(text) > MaxText {
+	if text == "null" {
+		return
+	}
+	w.values++
+	if len(w.path) > MaxPath || len(text) > MaxText {
 		return
 	}
 	leaf := Leaf{Text: field.Fold(text)}
@@ -140,11 +160,10 @@ func (w *walker) scalar() {
 }
 
 func (w *walker) add(leaf Leaf) {
-	if len(w.path) > MaxPath || utf8.RuneCountInString(leaf.Text) > MaxText {
-		return
-	}
 	leaf.Path, leaf.Element = string(w.path), w.arrays > 0
-	w.leaves = append(w.leaves, leaf)
+	if utf8.RuneCountInString(leaf.Text) <= MaxText { // folding makes up to three of one
+		w.leaves = append(w.leaves, leaf)
+	}
 }
 
 // digits gives how many digits a JSON number has when it is written out without
