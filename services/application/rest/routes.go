@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/application"
 )
 
@@ -30,6 +31,7 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Post("/applications/:id/accounts", h.createAccount)
 	v1.Get("/applications/:id/accountStoreMappings", h.applicationMappings)
 	v1.Post("/applications/:id/loginAttempts", h.attemptLogin)
+	rest.CustomData(v1, "applications", svc.CustomData())
 
 	v1.Post("/accountStoreMappings", h.createMapping)
 	v1.Get("/accountStoreMappings/:id", h.mapping)
