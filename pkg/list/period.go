@@ -82,3 +82,10 @@ func parsePeriod(value string) (from, until time.Time, err error) {
 	}
 	return from, until, nil
 }
+
+// Start gives the first instant of the period that text names, if it is a
+// datetime or the beginning of one.
+func Start(text string) (time.Time, bool) {
+	from, _, err := period(text)
+	return from, err == nil
+}

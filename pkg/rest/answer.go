@@ -65,6 +65,10 @@ func OK(c *fiber.Ctx, view any) error {
 	if err != nil {
 		return err
 	}
+	return okBody(c, body)
+}
+
+func okBody(c *fiber.Ctx, body []byte) error {
 	tag := validator(body)
 	c.Set(fiber.HeaderETag, tag)
 	if known := c.Get(fiber.HeaderIfNoneMatch); known != "" && matches(known, tag) {

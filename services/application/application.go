@@ -3,10 +3,12 @@ package application
 import (
 	"context"
 	"errors"
+	"reflect"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -22,11 +24,19 @@ const (
 
 // NewApplication is the body that creates or updates an application.
 type NewApplication struct {
-	Name                   field.Text `json:"name"`
-	Description            field.Text `json:"description"`
-	Status                 field.Text `json:"status"`
-	AuthorizedCallbackURIs field.List `json:"authorizedCallbackUris"`
-	AuthorizedOriginURIs   field.List `json:"authorizedOriginUris"`
+	Name                   field.Text        `json:"name"`
+	Description            field.Text        `json:"description"`
+	Status                 field.Text        `json:"status"`
+	AuthorizedCallbackURIs field.List        `json:"authorizedCallbackUris"`
+	AuthorizedOriginURIs   field.List        `json:"authorizedOriginUris"`
+	CustomData             customdata.Change `json:"customData"`
+}
+
+// isForCustomData reports whether a body names nothing of the application
+// itself: its customData is a resource of its own.
+func (in NewApplication) isForCustomData() bool {
+	in.CustomData = customdata.Change{}
+	return reflect.DeepEqual(in, NewApplication{})
 }
 
 // Application gives an application, or apierr.NotFound.
@@ -60,9 +70,9 @@ func (s *Service) CreateApplication(ctx context.Context, tenant id.ID, in NewApp
 		return a, err
 	}
 	if first.Wanted {
-		return s.createWithDirectory(ctx, a, first)
+		return s.createWithDirectory(ctx, a, in.CustomData.Value, first)
 	}
-	err := s.tx(ctx, func(tx *store.Tx) error { return tx.InsertApplication(ctx, a) })
+	err := s.tx(ctx, func(tx *store.Tx) error { return tx.InsertApplication(ctx, a, in.CustomData.Value) })
 	if errors.Is(err, apierr.Exists) {
 		err = nameTaken(a)
 	}
@@ -112,7 +122,8 @@ func apply(a *applicationapi.Application, in NewApplication, isNew bool) (err er
 	return err
 }
 
-// UpdateApplication changes what the body names.
+// UpdateApplication changes what the body names. An application whose
+// customData alone changes stays as it is.
 func (s *Service) UpdateApplication(ctx context.Context, tenant, application id.ID, in NewApplication) (applicationapi.Application, error) {
 	var a applicationapi.Application
 	err := s.tx(ctx, func(tx *store.Tx) (err error) {
@@ -120,6 +131,9 @@ func (s *Service) UpdateApplication(ctx context.Context, tenant, application id.
 			return err
 		}
 		if err := apply(&a, in, false); err != nil {
+			return err
+		}
+		if err := tx.MergeCustomData(ctx, tenant, application, in.CustomData.Value, s.now()); err != nil || in.isForCustomData() {
 			return err
 		}
 		a.ModifiedAt = s.now()
@@ -131,8 +145,8 @@ func (s *Service) UpdateApplication(ctx context.Context, tenant, application id.
 	return a, err
 }
 
-// DeleteApplication removes an application with its mappings, not the stores
-// that they lead to, and lets the other services drop what they hold of it. The
+// DeleteApplication removes an application with its mappings and its
+// customData, not the stores that the mappings lead to, and lets the other services drop what they hold of it. The
 // built-in console is refused with apierr.BadRequest.
 func (s *Service) DeleteApplication(ctx context.Context, tenant, application id.ID) error {
 	return s.tx(ctx, func(tx *store.Tx) error {

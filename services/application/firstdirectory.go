@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application/store"
@@ -32,7 +33,7 @@ const patience = 5 * time.Second
 // the directory was made and before the application was leaves something: an
 // empty directory that is mapped to nothing, which the tenant sees and can
 // delete.
-func (s *Service) createWithDirectory(ctx context.Context, a applicationapi.Application, first FirstDirectory) (applicationapi.Application, error) {
+func (s *Service) createWithDirectory(ctx context.Context, a applicationapi.Application, data customdata.Document, first FirstDirectory) (applicationapi.Application, error) {
 	taken, err := s.store.NameTaken(ctx, a.TenantID, a.Name)
 	if err != nil {
 		return a, err
@@ -47,7 +48,7 @@ func (s *Service) createWithDirectory(ctx context.Context, a applicationapi.Appl
 		err = s.directoryNamed(ctx, directory, first.Name)
 	}
 	if err == nil {
-		a, err = s.insertMapped(ctx, a, s.defaultMapping(a, id.New(s.now()), directory.ID))
+		a, err = s.insertMapped(ctx, a, data, s.defaultMapping(a, id.New(s.now()), directory.ID))
 	}
 	if err != nil && !errors.Is(err, apierr.DirectoryTaken) {
 		s.discard(ctx, directory)
@@ -55,9 +56,9 @@ func (s *Service) createWithDirectory(ctx context.Context, a applicationapi.Appl
 	return a, err
 }
 
-// insertMapped adds an application with its first mapping.
-func (s *Service) insertMapped(ctx context.Context, a applicationapi.Application, m store.Mapping) (applicationapi.Application, error) {
-	err := s.tx(ctx, func(tx *store.Tx) error { return insertWith(ctx, tx, a, m) })
+// insertMapped adds an application with its customData and its first mapping.
+func (s *Service) insertMapped(ctx context.Context, a applicationapi.Application, data customdata.Document, m store.Mapping) (applicationapi.Application, error) {
+	err := s.tx(ctx, func(tx *store.Tx) error { return insertWith(ctx, tx, a, data, m) })
 	if errors.Is(err, apierr.Exists) {
 		return a, nameTaken(a)
 	}
@@ -71,8 +72,8 @@ func (s *Service) insertMapped(ctx context.Context, a applicationapi.Application
 	return a, err
 }
 
-func insertWith(ctx context.Context, tx *store.Tx, a applicationapi.Application, m store.Mapping) error {
-	if err := tx.InsertApplication(ctx, a); err != nil {
+func insertWith(ctx context.Context, tx *store.Tx, a applicationapi.Application, data customdata.Document, m store.Mapping) error {
+	if err := tx.InsertApplication(ctx, a, data); err != nil {
 		return err
 	}
 	return tx.InsertMapping(ctx, m)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/services/application/store"
 )
@@ -29,6 +30,9 @@ func New(s *store.Store, directories directoryapi.API, base href.Base, now func(
 }
 
 var _ applicationapi.API = (*Service)(nil)
+
+// CustomData is the customData of the applications.
+func (s *Service) CustomData() customdata.Owners { return s.store.CustomData(s.now) }
 
 // tx is a transaction of the store.
 func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }

@@ -31,10 +31,10 @@ func (s *Service) SignUp(ctx context.Context, in applicationapi.SignUp) (applica
 	console.Builtin = true
 	first := s.newApplication(in.Tenant, in.Application, firstApplication)
 	err = s.tx(ctx, func(tx *store.Tx) error {
-		if err := insertWith(ctx, tx, console, s.defaultMapping(console, in.ConsoleMapping, in.Administrators)); err != nil {
+		if err := insertWith(ctx, tx, console, "", s.defaultMapping(console, in.ConsoleMapping, in.Administrators)); err != nil {
 			return err
 		}
-		return insertWith(ctx, tx, first, s.defaultMapping(first, in.ApplicationMapping, in.Directory))
+		return insertWith(ctx, tx, first, "", s.defaultMapping(first, in.ApplicationMapping, in.Directory))
 	})
 	if err != nil && !errors.Is(err, apierr.Exists) {
 		return done, err

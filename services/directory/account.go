@@ -133,8 +133,8 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 				return err
 			}
 		}
-		if event == nil {
-			return nil
+		if err := tx.MergeAccountData(ctx, a.TenantID, a.ID, in.Account.CustomData.Value, now); err != nil || event == nil {
+			return err
 		}
 		return tx.Emit(ctx, *event)
 	})
@@ -212,6 +212,12 @@ type Change struct {
 	EmailVerificationStatus field.Text `json:"emailVerificationStatus"`
 }
 
+// isCustomDataAlone reports whether a body names custom data and nothing else,
+// which does not change the account (resolutions, section 1.3).
+func (in Change) isCustomDataAlone() bool {
+	return in.CustomData.Present && in == Change{NewAccount: directoryapi.NewAccount{CustomData: in.CustomData}}
+}
+
 // UpdateAccount changes what the body names. The status of the tenant's owner
 // is fixed: apierr.OwnerStatus. Of an account in a mirror directory only the
 // status and the custom data can change: apierr.MirroredProperty.
@@ -247,6 +253,9 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 			if name := differs(before, a); name != "" {
 				return mirrored(name)
 			}
+		}
+		if err := tx.MergeAccountData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {
+			return err
 		}
 		a.ModifiedAt = s.now()
 		if password != "" {
@@ -348,6 +357,9 @@ func (s *Service) DeleteAccount(ctx context.Context, at id.Ref) error {
 			return apierr.OwnerKept.Because("the owner of the tenant cannot be deleted")
 		}
 		if err := tx.DeleteAccount(ctx, a); err != nil {
+			return err
+		}
+		if err := tx.RemoveData(ctx, a.TenantID, a.ID); err != nil {
 			return err
 		}
 		return tx.Emit(ctx, events.AccountDeleted{Tenant: at.Tenant, Account: at.ID})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -21,9 +22,16 @@ const (
 
 // NewDirectory is the body that creates a directory.
 type NewDirectory struct {
-	Name        field.Text `json:"name"`
-	Description field.Text `json:"description"`
-	Status      field.Text `json:"status"`
+	Name        field.Text        `json:"name"`
+	Description field.Text        `json:"description"`
+	Status      field.Text        `json:"status"`
+	CustomData  customdata.Change `json:"customData"`
+}
+
+// isCustomDataAlone reports whether a body names custom data and nothing else,
+// which does not change the directory (resolutions, section 1.3).
+func (in NewDirectory) isCustomDataAlone() bool {
+	return in.CustomData.Present && in == NewDirectory{CustomData: in.CustomData}
 }
 
 // Directory gives a directory, or apierr.NotFound.
@@ -52,12 +60,12 @@ func (s *Service) NewDirectory(ctx context.Context, tenant id.ID, in NewDirector
 	if d.Status, err = field.Enum(in.Status, "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled); err != nil {
 		return d, err
 	}
-	return s.createDirectory(ctx, d)
+	return s.createDirectory(ctx, d, in.CustomData.Value)
 }
 
 // CreateDirectory makes a cloud directory of a name for a peer.
 func (s *Service) CreateDirectory(ctx context.Context, in directoryapi.CreateDirectory) (directoryapi.Directory, error) {
-	d, err := s.createDirectory(ctx, directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name})
+	d, err := s.createDirectory(ctx, directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name}, "")
 	if errors.Is(err, apierr.Exists) {
 		// The name may be taken by this very directory, when the call is repeated.
 		if own, mine := s.store.Directory(ctx, in.Tenant, in.ID); mine == nil {
@@ -67,8 +75,13 @@ func (s *Service) CreateDirectory(ctx context.Context, in directoryapi.CreateDir
 	return d, err
 }
 
-func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory) (directoryapi.Directory, error) {
-	err := s.tx(ctx, func(tx *store.Tx) error { return s.insertDirectory(ctx, tx, d) })
+func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory, data customdata.Document) (directoryapi.Directory, error) {
+	err := s.tx(ctx, func(tx *store.Tx) error {
+		if err := s.insertDirectory(ctx, tx, d); err != nil {
+			return err
+		}
+		return tx.MergeData(ctx, d.TenantID, d.ID, data, s.now())
+	})
 	if errors.Is(err, apierr.Exists) {
 		return d, apierr.Exists.Because("a directory with the name %q exists", d.Name).Saying("A directory of that name exists.")
 	}
@@ -111,6 +124,9 @@ func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirector
 		if d, err = tx.LockDirectory(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
+		if err := tx.MergeData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {
+			return err
+		}
 		if in.Name.Present {
 			if d.Name, err = field.Required(in.Name, "name", maxName); err != nil {
 				return err
@@ -151,6 +167,9 @@ func (s *Service) RemoveDirectory(ctx context.Context, in id.Ref) error {
 			return apierr.BadRequest.Because("the administrators directory cannot be deleted")
 		}
 		if err := tx.DeleteDirectory(ctx, in.Tenant, in.ID, s.now()); err != nil {
+			return err
+		}
+		if err := tx.RemoveData(ctx, in.Tenant, in.ID); err != nil {
 			return err
 		}
 		return tx.Emit(ctx, events.DirectoryDeleted{Tenant: in.Tenant, Directory: in.ID})

@@ -83,7 +83,7 @@ func (s *Service) CreateGroup(ctx context.Context, in directoryapi.CreateGroup) 
 		if err := tx.InsertGroup(ctx, g); err != nil {
 			return err
 		}
-		return s.mergeGroupData(ctx, tx, g, in.Group.CustomData)
+		return tx.MergeData(ctx, g.TenantID, g.ID, in.Group.CustomData.Value, now)
 	})
 	if errors.Is(err, apierr.Exists) {
 		if own, mine := s.store.Group(ctx, in.Tenant, in.ID); mine == nil {
@@ -134,11 +134,11 @@ func (s *Service) UpdateGroup(ctx context.Context, at id.Ref, in directoryapi.Ne
 				return err
 			}
 		}
-		g.ModifiedAt = s.now()
-		if err := tx.UpdateGroup(ctx, g); err != nil {
+		if err := tx.MergeData(ctx, g.TenantID, g.ID, in.CustomData.Value, s.now()); err != nil || in.IsCustomDataAlone() {
 			return err
 		}
-		return s.mergeGroupData(ctx, tx, g, in.CustomData)
+		g.ModifiedAt = s.now()
+		return tx.UpdateGroup(ctx, g)
 	})
 	if errors.Is(err, apierr.Exists) {
 		err = groupTaken(g)
@@ -166,6 +166,9 @@ func (s *Service) DeleteGroup(ctx context.Context, at id.Ref) error {
 			return err
 		}
 		if err := tx.DeleteGroup(ctx, at.Tenant, at.ID); err != nil {
+			return err
+		}
+		if err := tx.RemoveData(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
 		return tx.Emit(ctx, events.GroupDeleted{Tenant: at.Tenant, Group: at.ID, Directory: g.DirectoryID})

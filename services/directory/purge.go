@@ -2,6 +2,7 @@ package directory
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -11,21 +12,22 @@ import (
 
 const (
 	// purgeEvery is the pause between two purges.
-	purgeEvery = time.Hour
+	purgeEvery = time.Minute
 	// batch bounds what one transaction deletes.
 	batch = 1000
 )
 
-// Purge is the worker that deletes expired password resets until ctx ends. A
-// purge that fails is made up for by the next. Nothing depends on it but the size
-// of the table.
+// Purge is the worker that deletes what nobody sees any more until ctx ends:
+// expired password resets, and what deleted directories have left. A purge that
+// fails is made up for by the next. Nothing depends on it but the size of the
+// tables.
 func (s *Service) Purge(ctx context.Context) error {
 	ctx = telemetry.Quiet(ctx)
 	ticker := time.NewTicker(purgeEvery)
 	defer ticker.Stop()
 	for {
 		if err := s.purge(ctx); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "expired password resets were not purged", "error", err.Error())
+			slog.WarnContext(ctx, "what is gone was not purged", "error", err.Error())
 		}
 		select {
 		case <-ctx.Done():
@@ -35,15 +37,23 @@ func (s *Service) Purge(ctx context.Context) error {
 	}
 }
 
-// purge deletes what has expired, in batches that hold no lock for long.
+// purge deletes in batches that hold no lock for long.
 func (s *Service) purge(ctx context.Context) error {
+	return errors.Join(
+		s.drain(ctx, func(tx *store.Tx) (int64, error) { return tx.PurgeResets(ctx, s.now(), batch) }),
+		s.drain(ctx, func(tx *store.Tx) (int64, error) { return tx.RemoveLeft(ctx, batch) }),
+	)
+}
+
+// drain deletes batches until one finds nothing.
+func (s *Service) drain(ctx context.Context, remove func(*store.Tx) (int64, error)) error {
 	for {
 		var deleted int64
 		err := s.tx(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = tx.PurgeResets(ctx, s.now(), batch)
+			deleted, err = remove(tx)
 			return err
 		})
-		if err != nil || deleted < batch {
+		if err != nil || deleted == 0 {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/directory/store"
@@ -22,8 +23,8 @@ func (s *Service) Tenant(ctx context.Context, in id.Ref) (directoryapi.Tenant, e
 
 // TenantChange is the body that updates a tenant.
 type TenantChange struct {
-	Name       field.Text   `json:"name"`
-	CustomData field.Object `json:"customData"`
+	Name       field.Text        `json:"name"`
+	CustomData customdata.Change `json:"customData"`
 }
 
 // UpdateTenant changes what the body names.
@@ -36,10 +37,16 @@ func (s *Service) UpdateTenant(ctx context.Context, at id.Ref, in TenantChange) 
 		if tenant, err = tx.LockTenant(ctx, at.Tenant); err != nil {
 			return err
 		}
+		if err := tx.MergeData(ctx, at.Tenant, at.Tenant, in.CustomData.Value, s.now()); err != nil {
+			return err
+		}
 		if in.Name.Present {
 			if tenant.Name, err = field.Required(in.Name, "name", maxName); err != nil {
 				return err
 			}
+		}
+		if in.CustomData.Present && !in.Name.Present {
+			return nil // which does not change its owner
 		}
 		tenant.ModifiedAt = s.now()
 		return tx.UpdateTenant(ctx, tenant)

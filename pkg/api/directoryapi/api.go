@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -160,10 +161,16 @@ type Group struct {
 
 // NewGroup is the body that creates a group.
 type NewGroup struct {
-	Name        field.Text   `json:"name,omitzero"`
-	Description field.Text   `json:"description,omitzero"`
-	Status      field.Text   `json:"status,omitzero"`
-	CustomData  field.Object `json:"customData,omitzero"`
+	Name        field.Text        `json:"name,omitzero"`
+	Description field.Text        `json:"description,omitzero"`
+	Status      field.Text        `json:"status,omitzero"`
+	CustomData  customdata.Change `json:"customData,omitzero"`
+}
+
+// IsCustomDataAlone reports whether a body names custom data and nothing else,
+// which does not change its owner (resolutions, section 1.3).
+func (in NewGroup) IsCustomDataAlone() bool {
+	return in.CustomData.Present && in == NewGroup{CustomData: in.CustomData}
 }
 
 // Account is an identity in a directory.
@@ -190,14 +197,14 @@ type Account struct {
 
 // NewAccount is the body that creates an account.
 type NewAccount struct {
-	Username   field.Text   `json:"username,omitzero"`
-	Email      field.Text   `json:"email,omitzero"`
-	Password   field.Text   `json:"password,omitzero"`
-	GivenName  field.Text   `json:"givenName,omitzero"`
-	MiddleName field.Text   `json:"middleName,omitzero"`
-	Surname    field.Text   `json:"surname,omitzero"`
-	Status     field.Text   `json:"status,omitzero"`
-	CustomData field.Object `json:"customData,omitzero"`
+	Username   field.Text        `json:"username,omitzero"`
+	Email      field.Text        `json:"email,omitzero"`
+	Password   field.Text        `json:"password,omitzero"`
+	GivenName  field.Text        `json:"givenName,omitzero"`
+	MiddleName field.Text        `json:"middleName,omitzero"`
+	Surname    field.Text        `json:"surname,omitzero"`
+	Status     field.Text        `json:"status,omitzero"`
+	CustomData customdata.Change `json:"customData,omitzero"`
 }
 
 // Store is a place where accounts are looked for: a directory, or a group,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
@@ -55,7 +56,7 @@ func Open(t *testing.T) *Deployment {
 }
 
 func config(url string) pg.Config {
-	return pg.Config{URL: secure.Secret(url), Schema: "application", Migrations: []fs.FS{events.Migrations(), store.Migrations()}}
+	return pg.Config{URL: secure.Secret(url), Schema: "application", Migrations: []fs.FS{events.Migrations(), customdata.Migrations(), store.Migrations()}}
 }
 
 func migrate(ctx context.Context, url string) error {

@@ -16,10 +16,11 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	directory := linked(t, victim.get(t, mapping), "accountStore")
 	victim.create(t, application+"/accounts", object{"email": "jo@example.test", "password": applicationtest.Password})
 	spare := victim.directory(t, "Spare")
+	victim.update(t, application+"/customData", object{"plan": "gold"})
 	tenant := applicationtest.Base.To("tenants", victim.tenant)
 	seen := func() [][]byte {
 		var all [][]byte
-		for _, path := range []string{tenant + "/applications", application, application + "/accounts", application + "/accountStoreMappings",
+		for _, path := range []string{tenant + "/applications", application, application + "/accounts", application + "/accountStoreMappings", application + "/customData",
 			mapping, directory + "/applications", spare + "/applicationMappings"} {
 			all = append(all, victim.want(t, 200, "GET", path, nil).body)
 		}
@@ -46,6 +47,10 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 		{"POST", application + "/accounts", object{"email": "sam@example.test", "password": applicationtest.Password}, 404, 404},
 		{"GET", application + "/accountStoreMappings", nil, 404, 404},
 		{"POST", application + "/loginAttempts", basic, 404, 404},
+		{"GET", application + "/customData", nil, 404, 404},
+		{"POST", application + "/customData", object{"plan": "stolen"}, 404, 404},
+		{"DELETE", application + "/customData", nil, 404, 404},
+		{"DELETE", application + "/customData/plan", nil, 404, 404},
 		{"GET", mapping, nil, 404, 404},
 		{"POST", mapping, object{"isDefaultAccountStore": false, "listIndex": 1}, 404, 404},
 		{"DELETE", mapping, nil, 404, 404},

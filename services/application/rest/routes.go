@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/application"
 )
 
@@ -34,6 +35,7 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Post("/applications/:id/passwordResetTokens", h.askReset)
 	v1.Get("/applications/:id/passwordResetTokens/:token", h.reset)
 	v1.Post("/applications/:id/passwordResetTokens/:token", h.spendReset)
+	rest.CustomData(v1, "applications", svc.CustomData())
 
 	v1.Post("/accountStoreMappings", h.createMapping)
 	v1.Get("/accountStoreMappings/:id", h.mapping)

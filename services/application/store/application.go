@@ -5,6 +5,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -69,14 +70,18 @@ func (tx *Tx) LockStoreApplications(ctx context.Context, tenant, store id.ID) ([
 	return ids, err
 }
 
-// InsertApplication adds an application. A name that is taken is apierr.Exists.
-func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Application) error {
+// InsertApplication adds an application with its customData. A name that is
+// taken is apierr.Exists.
+func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Application, data customdata.Document) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin,
 		authorized_callback_uris, authorized_origin_uris, saml_policy_id, web_config_id, account_linking_policy_id, created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.Builtin,
 		a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.SAMLPolicyID, a.WebConfigID, a.AccountLinkingPolicyID, a.CreatedAt, a.ModifiedAt)
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.MergeCustomData(ctx, a.TenantID, a.ID, data, a.CreatedAt)
 }
 
 // UpdateApplication writes what a client can change.
@@ -86,7 +91,10 @@ func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Applicatio
 		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.ModifiedAt)
 }
 
-// DeleteApplication removes an application with its mappings.
+// DeleteApplication removes an application with its mappings and its customData.
 func (tx *Tx) DeleteApplication(ctx context.Context, tenant, application id.ID) error {
-	return pg.MustChange(ctx, tx, `DELETE FROM applications WHERE tenant_id = $1 AND id = $2`, tenant, application)
+	if err := pg.MustChange(ctx, tx, `DELETE FROM applications WHERE tenant_id = $1 AND id = $2`, tenant, application); err != nil {
+		return err
+	}
+	return customdata.Remove(ctx, tx, tenant, application)
 }

@@ -28,6 +28,8 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Get("/tenants/:id/accounts", rest.List(store.DirectoryAccounts, svc.TenantAccounts, v.account))
 	v1.Get("/tenants/:id/groups", rest.List(store.Groups, svc.TenantGroups, v.group))
 
+	rest.CustomData(v1, "tenants", svc.TenantData())
+
 	v1.Post("/directories", rest.CreateOwn(svc.NewDirectory, v.directory))
 	v1.Get("/directories/:id", rest.Get(svc.Directory, v.directory))
 	v1.Post("/directories/:id", rest.Update(svc.UpdateDirectory, v.directory))
@@ -37,11 +39,14 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Get("/directories/:id/groups", rest.List(store.Groups, svc.DirectoryGroups, v.group))
 	v1.Post("/directories/:id/groups", rest.Create(svc.NewGroup, v.group))
 
+	rest.CustomData(v1, "directories", svc.DirectoryData())
+
 	v1.Get("/groups/:id", rest.Get(svc.Group, v.group))
 	v1.Post("/groups/:id", rest.Update(svc.UpdateGroup, v.group))
 	v1.Delete("/groups/:id", rest.Delete(svc.DeleteGroup))
 	v1.Get("/groups/:id/accounts", rest.List(store.Accounts, svc.GroupAccounts, v.account))
 	v1.Get("/groups/:id/accountMemberships", rest.List(store.Memberships, svc.GroupMemberships, v.membership))
+	rest.CustomData(v1, "groups", svc.GroupData())
 	v1.Post("/groupMemberships", rest.CreateOwn(svc.NewMembership, v.membership))
 	v1.Get("/groupMemberships/:id", rest.Get(svc.Membership, v.membership))
 	v1.Delete("/groupMemberships/:id", rest.Delete(svc.DeleteMembership))
@@ -54,6 +59,7 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Get("/accounts/:id/groupMemberships", rest.List(store.Memberships, svc.AccountMemberships, v.membership))
 	v1.Get("/accounts/:id/accountLinks", rest.List(store.AccountLinks, svc.AccountLinks, v.accountLink))
 	v1.Get("/accounts/:id/linkedAccounts", rest.List(store.Accounts, svc.LinkedAccounts, v.account))
+	rest.CustomData(v1, "accounts", svc.AccountData())
 	v1.Post("/accountLinks", linkBody(rest.CreateOwn(svc.NewAccountLink, v.accountLink)))
 	v1.Get("/accountLinks/:id", rest.Get(svc.AccountLink, v.accountLink))
 	v1.Delete("/accountLinks/:id", rest.Delete(svc.DeleteAccountLink))

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
@@ -16,11 +17,14 @@ import (
 //go:embed migrations/*.sql
 var files embed.FS
 
+// Migrations makes the service's tables.
+func Migrations() fs.FS { return pg.Embedded(files) }
+
 // Config says where the service's data is and how its tables are made. Parts of
 // text are found by pg_trgm, within a directory by btree_gin.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
-		URL: url, Schema: "directory", Migrations: []fs.FS{events.Migrations(), pg.Embedded(files)},
+		URL: url, Schema: "directory", Migrations: []fs.FS{events.Migrations(), customdata.Migrations(), Migrations()},
 		Extensions: []string{"pg_trgm", "btree_gin"},
 	}
 }

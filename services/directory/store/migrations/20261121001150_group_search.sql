@@ -7,3 +7,9 @@ ALTER TABLE groups
     DROP CONSTRAINT groups_tenant_id_directory_id_fkey;
 UPDATE groups SET search = name_folded || E'\n' || coalesce(description_folded, '');
 CREATE INDEX groups_search ON groups USING gin (directory_id, search gin_trgm_ops) WITH (gin_pending_list_limit = 128);
+
+-- What has customData: accounts and groups whose directory is there.
+CREATE VIEW live_groups AS SELECT g.tenant_id, g.id, g.created_at
+    FROM groups g JOIN directories d ON d.tenant_id = g.tenant_id AND d.id = g.directory_id;
+CREATE VIEW live_accounts AS SELECT a.tenant_id, a.id, a.created_at
+    FROM accounts a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id;

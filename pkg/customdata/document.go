@@ -1,0 +1,172 @@
+// Package customdata keeps the keys and values that clients hang onto tenants,
+// applications, directories, groups, organizations and accounts (resolutions,
+// section 1). Document is what is kept and how it changes, parse.go reads it
+// from a body and checks it, leaf.go finds what can be searched in it, store.go
+// keeps it in the schema of a service. Package rest has its endpoints.
+//
+// A document is text, not jsonb: numbers and strings come back digit for digit
+// and escape for escape, which jsonb would not do for 1e100000, 1.50 or
+// "\u0000".
+package customdata
+
+import (
+	"strings"
+
+	"github.com/doorward/doorward/pkg/field"
+)
+
+// MaxSize is the largest document, in bytes of its JSON without white space and
+// without the three reserved members of a representation.
+const MaxSize = 10 << 20
+
+// Document is the text of a JSON object that Parse accepted: without white
+// space, keys unique and in the order in which they were first set, values as
+// they were sent. The zero value is the empty document.
+type Document string
+
+const empty Document = "{}"
+
+// Change is the member customData of a body that creates or updates the owner.
+// Absent and null change nothing; an object is merged.
+type Change = field.Of[Document]
+
+// IsEmpty reports whether the document has no key.
+func (d Document) IsEmpty() bool { return len(d) <= len(empty) }
+
+// MarshalJSON writes the document.
+func (d Document) MarshalJSON() ([]byte, error) { return d.Append(nil), nil }
+
+// UnmarshalJSON is Parse for a member of a body.
+func (d *Document) UnmarshalJSON(text []byte) (err error) {
+	*d, err = parse(text)
+	return err
+}
+
+// Append writes the document to the end of dst.
+func (d Document) Append(dst []byte) []byte {
+	if d.IsEmpty() {
+		d = empty
+	}
+	return append(dst, d...)
+}
+
+// Merge gives the document with the members of in: those that it has are
+// replaced whole and keep their place, the others follow. It returns
+// apierr.CustomDataSize when that is larger than MaxSize.
+func (d Document) Merge(in Document) (Document, error) {
+	if in.IsEmpty() {
+		return d, nil
+	}
+	sent := map[string]string{}
+	in.each(func(name, member string) { sent[name] = member })
+	out := builder{}
+	out.text.Grow(len(d) + len(in))
+	d.each(func(name, member string) {
+		if newer, replaced := sent[name]; replaced {
+			member = newer
+			delete(sent, name)
+		}
+		out.add(member)
+	})
+	in.each(func(name, member string) {
+		if _, added := sent[name]; added {
+			out.add(member)
+		}
+	})
+	merged := out.document()
+	if len(merged) > MaxSize {
+		return d, tooLarge.Because("the merged customData has %d bytes; at most %d are allowed", len(merged), MaxSize)
+	}
+	return merged, nil
+}
+
+// Without gives the document without a key, which it need not have.
+func (d Document) Without(key string) Document {
+	out := builder{}
+	out.text.Grow(len(d))
+	d.each(func(name, member string) {
+		if name != key {
+			out.add(member)
+		}
+	})
+	return out.document()
+}
+
+// each calls fn with every key and its member, which is the key in quotes, a
+// colon and the value.
+func (d Document) each(fn func(name, member string)) {
+	text := string(d)
+	for at := 1; at < len(text)-1; {
+		name := stringEnd(text, at)
+		end := valueEnd(text, name+1)
+		fn(text[at+1:name-1], text[at:end])
+		at = end + 1
+	}
+}
+
+// builder writes a document member by member.
+type builder struct{ text strings.Builder }
+
+func (b *builder) add(member string) {
+	separator := byte(',')
+	if b.text.Len() == 0 {
+		separator = '{'
+	}
+	b.text.WriteByte(separator)
+	b.text.WriteString(member)
+}
+
+func (b *builder) document() Document {
+	if b.text.Len() == 0 {
+		return empty
+	}
+	b.text.WriteByte('}')
+	return Document(b.text.String())
+}
+
+// valueEnd gives the place behind the value that begins at a place of JSON
+// without white space.
+func valueEnd(text string, at int) int {
+	depth := 0
+	for {
+		switch text[at] {
+		case '"':
+			at = stringEnd(text, at)
+		case '{', '[':
+			depth++
+			at++
+		case '}', ']':
+			depth--
+			at++
+		case ',', ':':
+			at++
+		default:
+			at = scalarEnd(text, at)
+		}
+		if depth == 0 {
+			return at
+		}
+	}
+}
+
+// stringEnd gives the place behind the string that begins at a place.
+func stringEnd(text string, at int) int {
+	for at++; text[at] != '"'; at++ {
+		if text[at] == '\\' {
+			at++
+		}
+	}
+	return at + 1
+}
+
+// scalarEnd gives the place behind the number, true, false or null that begins
+// at a place.
+func scalarEnd(text string, at int) int {
+	for ; at < len(text); at++ {
+		switch text[at] {
+		case ',', ']', '}', ' ', '\t', '\r', '\n':
+			return at
+		}
+	}
+	return at
+}

@@ -1,0 +1,182 @@
+package customdata
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/list"
+)
+
+// What of a document can be searched (resolutions, section 7.4) is bounded, so
+// that a row for each leaf fits PostgreSQL: a path and a text together stay
+// below the 2,704 bytes that a row of an index can have.
+const (
+	MaxLeaves = 1000 // of a document: its first values other than null; those behind are not found
+	MaxText   = 512  // characters; a longer text is not found, also not by its beginning
+	MaxPath   = 512  // characters of a joined path; values below a longer one are not found
+	maxDigits = 400  // of a number written out; a longer one is found by its text only
+)
+
+// Leaf is a value of a document that a search can find. Null, empty objects and
+// arrays, and texts with NUL, which PostgreSQL cannot hold, are none.
+type Leaf struct {
+	// Path is the keys that lead to the value, joined by dots, which no key
+	// has: "greetings.morning". The elements of an array are at its own path.
+	Path string
+	// Element says that the value is somewhere in an array: its path may have
+	// other values too.
+	Element bool
+	// Text is the value in the normal form of field.Fold: a string, the digits
+	// of a number as they were sent, true or false.
+	Text string
+	// Number is a JSON number as it was sent, which PostgreSQL reads as
+	// numeric; nil for other values.
+	Number *string
+	// Start is the first instant of the period that a string names, as a
+	// datetime or a prefix of one; nil for other values.
+	Start *time.Time
+}
+
+// Leaves gives what can be searched, in the order of the document.
+func (d Document) Leaves() []Leaf {
+	w := walker{text: string(d)}
+	w.run()
+	return w.leaves
+}
+
+// walker goes once over a document. Like the parser it does not recurse.
+type walker struct {
+	text   string
+	at     int
+	path   []byte
+	open   []place
+	arrays int  // that are open
+	key    bool // the next string is a key
+	values int  // passed, other than null
+	leaves []Leaf
+}
+
+// place is an object or array that has begun, and the length of its path.
+type place struct {
+	object bool
+	path   int
+}
+
+func (w *walker) run() {
+	for w.at < len(w.text) && w.values < MaxLeaves {
+		c := w.text[w.at]
+		switch c {
+		case '{', '[':
+			w.key = c == '{'
+			w.open = append(w.open, place{w.key, len(w.path)})
+			if !w.key {
+				w.arrays++
+			}
+			w.at++
+		case '}', ']':
+			w.open, w.key = w.open[:len(w.open)-1], false
+			if c == ']' {
+				w.arrays--
+			}
+			w.at++
+		case ',':
+			top := w.open[len(w.open)-1]
+			w.key, w.path = top.object, w.path[:top.path]
+			w.at++
+		case ':':
+			w.at++
+		case '"':
+			w.word()
+		default:
+			w.scalar()
+		}
+	}
+}
+
+// word takes a string: a key, or a text.
+func (w *walker) word() {
+	end := stringEnd(w.text, w.at)
+	quoted := w.text[w.at:end]
+	w.at = end
+	if w.key {
+		w.key = false
+		if len(w.path) > 0 {
+			w.path = append(w.path, '.')
+		}
+		w.path = append(w.path, quoted[1:len(quoted)-1]...)
+		return
+	}
+	w.values++
+	const longest = len(`\ud83d\ude00`) // of a character
+	if len(w.path) > MaxPath || len(quoted) > longest*MaxText+len(`""`) {
+		return
+	}
+	var text string
+	if json.Unmarshal([]byte(quoted), &text) != nil || strings.ContainsRune(text, 0) || !short(text) {
+		return
+	}
+	leaf := Leaf{Text: field.Fold(text)}
+	if start, ok := list.Start(text); ok {
+		leaf.Start = &start
+	}
+	w.add(leaf)
+}
+
+// short reports whether a text has at most MaxText characters, also after
+// normalisation, which makes up to eighteen of one. It stops once it knows.
+func short(text string) bool {
+	var form norm.Iter
+	form.InitString(norm.NFKC, text)
+	n := 0
+	for n <= MaxText && !form.Done() {
+		n += utf8.RuneCount(form.Next())
+	}
+	return n <= MaxText
+}
+
+// scalar takes a number, true, false or null.
+func (w *walker) scalar() {
+	end := scalarEnd(w.text, w.at)
+	text := w.text[w.at:end]
+	w.at = end
+	if text == "null" {
+		return
+	}
+	w.values++
+	if len(w.path) > MaxPath || len(text) > MaxText {
+		return
+	}
+	leaf := Leaf{Text: field.Fold(text)}
+	if text != "true" && text != "false" && digits(text) <= maxDigits {
+		leaf.Number = &text
+	}
+	w.add(leaf)
+}
+
+func (w *walker) add(leaf Leaf) {
+	leaf.Path, leaf.Element = string(w.path), w.arrays > 0
+	if utf8.RuneCountInString(leaf.Text) <= MaxText { // folding makes up to three of one
+		w.leaves = append(w.leaves, leaf)
+	}
+}
+
+// digits gives how many digits a JSON number has when it is written out without
+// an exponent. An absurd exponent counts as too many.
+func digits(number string) int {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(number, "-")), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	shift := 0
+	if exponent != "" {
+		var err error
+		if shift, err = strconv.Atoi(exponent); err != nil || shift < -maxDigits || shift > maxDigits {
+			return maxDigits + 1
+		}
+	}
+	return max(len(whole)+shift, 1) + max(len(fraction)-shift, 0)
+}

@@ -1,0 +1,265 @@
+package customdata
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+const (
+	maxKey = 255 // characters
+	// maxDepth leaves room below the 10,000 levels at which encoding/json gives
+	// up, so that a document can stand inside other bodies.
+	maxDepth = 9990
+)
+
+// readOnly are the reserved members that a representation shows. A client that
+// posts back what it read sends them as strings; they are ignored.
+var readOnly = []string{"href", "createdAt", "modifiedAt"}
+
+// reserved are the other keys that are refused at every level.
+var reserved = []string{"meta", "spMeta", "spmeta", "ionmeta", "ionMeta"}
+
+// Parse reads customData from a body and checks it (resolutions, section 1.2).
+// A key that an object has twice counts as it stands there last. It returns
+// apierr.Encoding, Format, CustomDataKeyEmpty, CustomDataKeyLong,
+// CustomDataKeyInvalid, CustomDataReserved or CustomDataSize.
+func Parse(text []byte) (Document, error) {
+	d, err := parse(text)
+	if err != nil {
+		refusal := apierr.From(err)
+		return "", refusal.Because("the customData %s", refusal.Reason)
+	}
+	return d, nil
+}
+
+// parse is Parse, whose errors say what the customData is or has.
+func parse(text []byte) (Document, error) {
+	if !utf8.Valid(text) {
+		return "", apierr.Encoding.Because("is not valid UTF-8")
+	}
+	if object := bytes.TrimLeft(text, " \t\r\n"); len(object) == 0 || object[0] != '{' || !json.Valid(text) {
+		return "", notAnObject
+	}
+	p := parser{text: string(text), out: make([]byte, 0, len(text))}
+	if err := p.run(); err != nil {
+		return "", err
+	}
+	if d := p.document(); len(d) <= MaxSize {
+		return d, nil
+	}
+	return "", tooLarge
+}
+
+var (
+	notAnObject = apierr.Format.Because("must be a JSON object, nested no deeper than %d levels", maxDepth)
+	tooLarge    = apierr.CustomDataSize.Because("is larger than %d bytes", MaxSize)
+)
+
+// parser goes once over valid JSON and writes it without white space. It does
+// not recurse: how deep a body is nested costs it a slice.
+type parser struct {
+	text string
+	at   int
+	out  []byte
+	open []container
+	key  bool // the next string is a key
+	cuts []span
+}
+
+// container is an object or array that has begun.
+type container struct {
+	object  bool
+	members []member       // of an object
+	places  map[string]int // of the last member of each name, when there are many
+}
+
+// member is a key and where it begins in what is written.
+type member struct {
+	name  string
+	start int
+}
+
+// span is a piece of what was written that a later member replaces.
+type span struct{ start, end int }
+
+// many is the number of members from which a map finds one faster.
+const many = 16
+
+func (p *parser) run() error {
+	for p.at < len(p.text) {
+		c := p.text[p.at]
+		switch c {
+		case ' ', '\t', '\r', '\n':
+			p.at++
+		case '{', '[':
+			if len(p.open) == maxDepth {
+				return notAnObject
+			}
+			p.push(c == '{')
+			p.write(p.at + 1)
+		case '}', ']':
+			p.open, p.key = p.open[:len(p.open)-1], false
+			p.write(p.at + 1)
+		case ',':
+			if p.key = p.open[len(p.open)-1].object; p.key {
+				p.at++ // written before the member that follows, which may be ignored
+				continue
+			}
+			p.write(p.at + 1)
+		case '"':
+			if p.key {
+				if err := p.member(); err != nil {
+					return err
+				}
+				continue
+			}
+			p.write(stringEnd(p.text, p.at))
+		case ':':
+			p.write(p.at + 1)
+		default:
+			p.write(scalarEnd(p.text, p.at))
+		}
+	}
+	return nil
+}
+
+// write copies what lies before end.
+func (p *parser) write(end int) {
+	p.out = append(p.out, p.text[p.at:end]...)
+	p.at = end
+}
+
+// push opens a container, in the memory of a closed one where there is some.
+func (p *parser) push(object bool) {
+	p.key = object
+	if len(p.open) == cap(p.open) {
+		p.open = append(p.open, container{object: object})
+		return
+	}
+	p.open = p.open[:len(p.open)+1]
+	c := &p.open[len(p.open)-1]
+	*c = container{object: object, members: c.members[:0]}
+}
+
+// member reads a key. Its value follows, unless it is one that is ignored.
+func (p *parser) member() error {
+	end := stringEnd(p.text, p.at)
+	name, err := key(p.text[p.at:end])
+	if err != nil {
+		return err
+	}
+	p.at, p.key = end, false
+	if slices.Contains(readOnly, name) {
+		return p.ignore(name)
+	}
+	c := &p.open[len(p.open)-1]
+	former := c.place(name)
+	if len(c.members) > 0 {
+		p.out = append(p.out, ',')
+	}
+	c.add(member{name, len(p.out)})
+	if former >= 0 {
+		p.cuts = append(p.cuts, span{c.members[former].start, c.members[former+1].start})
+	}
+	p.out = append(append(append(p.out, '"'), name...), '"')
+	return nil
+}
+
+// ignore passes over the value of a read-only member, which only the document
+// itself has.
+func (p *parser) ignore(name string) error {
+	value := p.at
+	for p.text[value] != ':' {
+		value++
+	}
+	for value++; p.text[value] <= ' '; value++ {
+	}
+	if len(p.open) > 1 || p.text[value] != '"' {
+		return apierr.CustomDataReserved.Because("has the reserved key %q", name)
+	}
+	p.at = stringEnd(p.text, value)
+	return nil
+}
+
+// place gives the index of the last member of a name, or -1.
+func (c *container) place(name string) int {
+	if c.places != nil {
+		if at, known := c.places[name]; known {
+			return at
+		}
+		return -1
+	}
+	for at := len(c.members) - 1; at >= 0; at-- {
+		if c.members[at].name == name {
+			return at
+		}
+	}
+	return -1
+}
+
+func (c *container) add(m member) {
+	c.members = append(c.members, m)
+	switch {
+	case c.places != nil:
+		c.places[m.name] = len(c.members) - 1
+	case len(c.members) == many:
+		c.places = map[string]int{}
+		for at, m := range c.members {
+			c.places[m.name] = at
+		}
+	}
+}
+
+// document is what was written without the members that later ones replace.
+func (p *parser) document() Document {
+	if len(p.cuts) == 0 {
+		return Document(p.out)
+	}
+	slices.SortFunc(p.cuts, func(a, b span) int { return a.start - b.start })
+	kept, from := p.out[:0], 0
+	for _, cut := range p.cuts {
+		if cut.start < from {
+			continue // inside the last one
+		}
+		kept = append(kept, p.out[from:cut.start]...)
+		from = cut.end
+	}
+	return Document(append(kept, p.out[from:]...))
+}
+
+// key reads a key in its quotes and checks it.
+func key(quoted string) (name string, err error) {
+	name = quoted[1 : len(quoted)-1]
+	if strings.IndexByte(name, '\\') >= 0 {
+		if err := json.Unmarshal([]byte(quoted), &name); err != nil {
+			return "", apierr.Format.Because("has a key that is no string")
+		}
+	}
+	switch n := utf8.RuneCountInString(name); {
+	case n == 0:
+		return "", apierr.CustomDataKeyEmpty.Because("has an empty key")
+	case n > maxKey:
+		return "", apierr.CustomDataKeyLong.Because("has a key of %d characters; at most %d are allowed", n, maxKey)
+	case !plain(name):
+		return "", apierr.CustomDataKeyInvalid.Because("has the key %q; a key has the characters 0-9 A-Z a-z _ - and begins with no dash", name)
+	case slices.Contains(reserved, name):
+		return "", apierr.CustomDataReserved.Because("has the reserved key %q", name)
+	}
+	return name, nil
+}
+
+func plain(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case '0' <= c && c <= '9', 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', c == '_', c == '-' && i > 0:
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,162 @@
+package customdata
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Migrations makes the table of documents in a service's schema; a service that
+// has owners of customData hands it to pg.Open.
+func Migrations() fs.FS { return pg.Embedded(files) }
+
+// Resource is the customData of an owner as a client sees it. It is created
+// with its owner; that it changes does not change its owner.
+type Resource struct {
+	Document   Document
+	CreatedAt  time.Time
+	ModifiedAt time.Time
+}
+
+// Owners is the customData of one kind of owner. Its methods return
+// apierr.NotFound when the tenant has no such owner.
+type Owners struct {
+	DB  *pg.DB
+	Now func() time.Time
+	// Table holds the owners in the service's schema, with the columns
+	// tenant_id and created_at, and ID is the column of their id: "id", or
+	// "tenant_id" for tenants.
+	Table, ID string
+	// Changed, where it is set, runs in the transaction of every change, with
+	// the document as it is then.
+	Changed func(ctx context.Context, tx pg.Querier, owner id.Ref, document Document) error
+}
+
+// Read gives the customData of an owner.
+func (o Owners) Read(ctx context.Context, owner id.Ref) (Resource, error) {
+	return pg.One[Resource](ctx, o.DB, `SELECT coalesce(d.document, '{}') AS document, o.created_at, coalesce(d.modified_at, o.created_at) AS modified_at
+		FROM `+o.Table+` o LEFT JOIN custom_data d ON d.tenant_id = o.tenant_id AND d.owner_id = o.`+o.ID+`
+		WHERE o.tenant_id = $1 AND o.`+o.ID+` = $2`, owner.Tenant, owner.ID)
+}
+
+// Merge adds the members of in to an owner's customData, or replaces them, and
+// gives the whole. An empty document changes nothing.
+func (o Owners) Merge(ctx context.Context, owner id.Ref, in Document) (r Resource, err error) {
+	if in.IsEmpty() {
+		return o.Read(ctx, owner)
+	}
+	r.ModifiedAt = o.Now()
+	r.CreatedAt, err = o.change(ctx, owner, func(tx pg.Querier) error {
+		r.Document, err = Merge(ctx, tx, owner.Tenant, owner.ID, in, r.ModifiedAt)
+		return o.changed(ctx, tx, owner, r.Document, err)
+	})
+	return r, err
+}
+
+// Clear removes all keys of an owner's customData.
+func (o Owners) Clear(ctx context.Context, owner id.Ref) error {
+	return o.reduce(ctx, owner, func(Document) Document { return empty })
+}
+
+// DeleteKey removes one key of an owner's customData, which need not be there.
+func (o Owners) DeleteKey(ctx context.Context, owner id.Ref, key string) error {
+	return o.reduce(ctx, owner, func(d Document) Document { return d.Without(key) })
+}
+
+// reduce takes something away from an owner's document, if there is one.
+func (o Owners) reduce(ctx context.Context, owner id.Ref, smaller func(Document) Document) error {
+	_, err := o.change(ctx, owner, func(tx pg.Querier) error {
+		before, err := lock(ctx, tx, owner.Tenant, owner.ID)
+		if errors.Is(err, apierr.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		after := smaller(before)
+		if after == before {
+			return nil
+		}
+		err = write(ctx, tx, owner.Tenant, owner.ID, after, o.Now())
+		return o.changed(ctx, tx, owner, after, err)
+	})
+	return err
+}
+
+// change runs fn in a transaction during which the owner stays, and gives the
+// time of the owner's creation.
+func (o Owners) change(ctx context.Context, owner id.Ref, fn func(pg.Querier) error) (created time.Time, err error) {
+	err = o.DB.InTx(ctx, func(tx pgx.Tx) (err error) {
+		created, err = pg.Value[time.Time](ctx, tx, `SELECT created_at FROM `+o.Table+` WHERE tenant_id = $1 AND `+o.ID+` = $2 FOR KEY SHARE`, owner.Tenant, owner.ID)
+		if err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+	return created, err
+}
+
+func (o Owners) changed(ctx context.Context, tx pg.Querier, owner id.Ref, document Document, err error) error {
+	if err != nil || o.Changed == nil {
+		return err
+	}
+	return o.Changed(ctx, tx, owner, document)
+}
+
+// Merge adds the members of in to the customData of an owner in a transaction
+// that holds a lock on the owner or creates it, and gives the whole document.
+// An empty document changes nothing. It returns apierr.CustomDataSize when the
+// whole would be too large.
+func Merge(ctx context.Context, tx pg.Querier, tenant, owner id.ID, in Document, now time.Time) (Document, error) {
+	if in.IsEmpty() {
+		before, err := lock(ctx, tx, tenant, owner)
+		if errors.Is(err, apierr.NotFound) {
+			return empty, nil
+		}
+		return before, err
+	}
+	n, err := pg.Exec(ctx, tx, `INSERT INTO custom_data (tenant_id, owner_id, document, modified_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+		tenant, owner, string(in), now)
+	if err != nil || n == 1 {
+		return in, err
+	}
+	before, err := lock(ctx, tx, tenant, owner)
+	if err != nil {
+		return before, err
+	}
+	after, err := before.Merge(in)
+	if err != nil {
+		return before, err
+	}
+	return after, write(ctx, tx, tenant, owner, after, now)
+}
+
+// Remove forgets the customData of owners that the transaction removes. It
+// comes after their rows are locked or gone, so that nobody adds to it any more.
+func Remove(ctx context.Context, tx pg.Querier, tenant id.ID, owners ...id.ID) error {
+	_, err := pg.Exec(ctx, tx, `DELETE FROM custom_data WHERE tenant_id = $1 AND owner_id = ANY ($2)`, tenant, owners)
+	return err
+}
+
+// lock reads a document that the transaction will change. An owner without one
+// is apierr.NotFound.
+func lock(ctx context.Context, tx pg.Querier, tenant, owner id.ID) (Document, error) {
+	text, err := pg.Value[string](ctx, tx, `SELECT document FROM custom_data WHERE tenant_id = $1 AND owner_id = $2 FOR UPDATE`, tenant, owner)
+	return Document(text), err
+}
+
+func write(ctx context.Context, tx pg.Querier, tenant, owner id.ID, document Document, now time.Time) error {
+	return pg.MustChange(ctx, tx, `UPDATE custom_data SET document = $3, modified_at = $4 WHERE tenant_id = $1 AND owner_id = $2`,
+		tenant, owner, string(document), now)
+}

@@ -1,0 +1,104 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/url"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// CustomData adds the endpoints of the customData of one kind of owner
+// (resolutions, section 1.3). kind is the collection that the owners are
+// addressed under: "applications".
+func CustomData(router fiber.Router, kind string, owners customdata.Owners) {
+	h := customDataHandlers{kind, owners}
+	path := "/" + kind + "/:id/customData"
+	router.Get(path, h.read)
+	router.Post(path, h.merge)
+	router.Delete(path, Delete(owners.Clear))
+	router.Delete(path+"/:key", h.deleteKey)
+}
+
+type customDataHandlers struct {
+	kind   string
+	owners customdata.Owners
+}
+
+func (h customDataHandlers) read(c *fiber.Ctx) error {
+	owner, err := Ref(c)
+	if err != nil {
+		return err
+	}
+	r, err := h.owners.Read(c.UserContext(), owner)
+	if err != nil {
+		return err
+	}
+	body, err := renderCustomData(h.address(c, owner), r)
+	if err != nil {
+		return err
+	}
+	return okBody(c, body)
+}
+
+func (h customDataHandlers) merge(c *fiber.Ctx) error {
+	owner, err := Ref(c)
+	if err != nil {
+		return err
+	}
+	if err := wantType(c, fiber.MIMEApplicationJSON); err != nil {
+		return err
+	}
+	in, err := customdata.Parse(c.Body())
+	if err != nil {
+		return err
+	}
+	r, err := h.owners.Merge(c.UserContext(), owner, in)
+	if err != nil {
+		return err
+	}
+	address := h.address(c, owner)
+	c.Set(fiber.HeaderLocation, address)
+	body, err := renderCustomData(address, r)
+	if err != nil {
+		return err
+	}
+	return sendBody(c, fiber.StatusOK, body)
+}
+
+func (h customDataHandlers) deleteKey(c *fiber.Ctx) error {
+	owner, err := Ref(c)
+	if err != nil {
+		return err
+	}
+	key, err := url.PathUnescape(c.Params("key"))
+	if err != nil {
+		return apierr.NotFound
+	}
+	if err := h.owners.DeleteKey(c.UserContext(), owner, key); err != nil {
+		return err
+	}
+	return NoContent(c)
+}
+
+// address is that of an owner's customData.
+func (h customDataHandlers) address(c *fiber.Ctx, owner id.Ref) string {
+	base, _ := c.Locals(baseKey{}).(href.Base)
+	return base.To(h.kind, owner.ID, "customData")
+}
+
+// renderCustomData gives href, createdAt and modifiedAt and then the keys as
+// they are kept, which may be much text.
+func renderCustomData(address string, r customdata.Resource) ([]byte, error) {
+	head, err := json.Marshal(Head{Href: address, CreatedAt: Time(r.CreatedAt), ModifiedAt: Time(r.ModifiedAt)})
+	if err != nil || r.Document.IsEmpty() {
+		return head, err
+	}
+	body := make([]byte, 0, len(head)+len(r.Document))
+	body = append(append(body, head[:len(head)-1]...), ',')
+	return append(body, r.Document[1:]...), nil
+}

@@ -1,0 +1,25 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// CustomData is the customData of the applications, a resource that is read and
+// changed on its own.
+func (s *Store) CustomData(now func() time.Time) customdata.Owners {
+	return customdata.Owners{DB: s.db, Now: now, Table: "applications", ID: "id"}
+}
+
+// MergeCustomData adds to the customData of an application that the transaction
+// has locked or made.
+func (tx *Tx) MergeCustomData(ctx context.Context, tenant, application id.ID, in customdata.Document, now time.Time) error {
+	if in.IsEmpty() {
+		return nil
+	}
+	_, err := customdata.Merge(ctx, tx, tenant, application, in, now)
+	return err
+}
