@@ -99,7 +99,7 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 	if err := checkDomain(policy, a.Email); err != nil {
 		return directoryapi.Account{}, err
 	}
-	password, err := s.newPassword(ctx, in.Tenant, in.Directory, in.Account.Password)
+	hash, err := s.firstPassword(ctx, in)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
@@ -113,7 +113,7 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 		a.VerificationToken, a.VerificationSealed = token, verification.Sealed
 	}
 	err = s.tx(ctx, func(tx *store.Tx) error {
-		if err := tx.InsertAccount(ctx, a, password, verification); err != nil {
+		if err := tx.InsertAccount(ctx, a, hash, verification); err != nil {
 			return err
 		}
 		if !in.Workflow || a.Status == directoryapi.Disabled {
@@ -197,9 +197,9 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 	if err != nil {
 		return before, err
 	}
-	password := ""
+	var password store.NewPassword
 	if in.Password.Present {
-		if password, err = s.newPassword(ctx, at.Tenant, before.DirectoryID, in.Password); err != nil {
+		if password, err = s.newPassword(ctx, before, in.Password); err != nil {
 			return before, err
 		}
 	}
@@ -227,7 +227,7 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 			return err
 		}
 		a.ModifiedAt = s.now()
-		if password != "" {
+		if in.Password.Present {
 			a.PasswordModifiedAt = &a.ModifiedAt
 			if err := tx.SetPassword(ctx, at.Tenant, at.ID, password); err != nil {
 				return err

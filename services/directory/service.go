@@ -23,9 +23,10 @@ type Service struct {
 	cfg       Config
 }
 
-// Config holds the service's limits.
+// Config holds the service's limits and names.
 type Config struct {
 	VerificationTTL time.Duration // how long an email verification token is good
+	Alias           string        // word that stands for "service" in the prefix of imported hashes
 }
 
 // New makes the service.

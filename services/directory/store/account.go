@@ -111,18 +111,6 @@ func (tx *Tx) UpdateAccount(ctx context.Context, a directoryapi.Account) error {
 		a.Surname, a.Status, a.EmailVerificationStatus, a.PasswordModifiedAt, a.ModifiedAt, a.VerificationSealed == nil)
 }
 
-// SetPassword writes the hash of a new password.
-func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, hash string) error {
-	return pg.MustChange(ctx, tx, `UPDATE accounts SET password_hash = $3 WHERE tenant_id = $1 AND id = $2`, tenant, account, hash)
-}
-
-// ReplacePassword writes another hash of the same password, unless the password
-// was changed meanwhile.
-func (tx *Tx) ReplacePassword(ctx context.Context, tenant, account id.ID, old, hash string) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $4 WHERE tenant_id = $1 AND id = $2 AND password_hash = $3`, tenant, account, old, hash)
-	return err
-}
-
 // Verify spends a verification token: of any number of tries one succeeds, and
 // the others are apierr.NotFound.
 func (tx *Tx) Verify(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {
