@@ -136,8 +136,8 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 		{"diacritic", p.MinDiacritic, found.diacritic},
 	} {
 		if class.have < class.least {
-			return apierr.BadRequest.Because("password has %d of the %s characters; at least %d are required", class.have, class.name, class.least).
-				Saying("The password requires at least %d of the %s characters.", class.least, class.name)
+			return apierr.BadRequest.Because("password requires at least %d %s characters; it has %d", class.least, class.name, class.have).
+				Saying("The password requires at least %d %s characters.", class.least, class.name)
 		}
 	}
 	return nil
