@@ -4,40 +4,27 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/base64"
 	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/crypto/argon2"
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// Cost is the work of one password hash: argon2id (RFC 9106).
-type Cost struct {
-	Memory  uint32 // KiB
-	Time    uint32 // passes
-	Threads uint8
-}
+// MaxPassword is how many bytes a password can have. No account has a longer
+// one: 255 characters of four bytes, taken apart into base letters and marks,
+// stay below.
+const MaxPassword = 4096
 
-// DefaultCost is the least that OWASP advises: 19 MiB, two passes, one lane.
-var DefaultCost = Cost{Memory: 19 * 1024, Time: 2, Threads: 1}
-
-const (
-	saltLength = 16
-	hashLength = 32
-)
-
-// Passwords hashes and verifies passwords. Hashes run in a bounded number of
-// places with a bounded queue; what does not fit is refused at once with 503
-// and Retry-After, so that a flood of logins neither queues without end nor
-// starves other requests.
+// Passwords hashes and verifies passwords. Hashes are computed in a bounded
+// number of places with a bounded queue; what does not fit is refused at once
+// with 503 and Retry-After, so that a flood of logins does not queue without
+// end. Where HashInChildren was called, each place is a child process of low
+// priority, so that the flood does not delay other requests either.
 type Passwords struct {
 	cost    Cost
-	places  chan struct{}
+	places  chan *place
 	waiting atomic.Int64
 	queue   int64
 	dummy   string
@@ -45,51 +32,103 @@ type Passwords struct {
 
 // NewPasswords makes a pool of workers places and a queue of queue waiters.
 func NewPasswords(cost Cost, workers, queue int) *Passwords {
-	p := &Passwords{cost: cost, places: make(chan struct{}, workers), queue: int64(queue)}
-	p.dummy = encode(cost, make([]byte, saltLength), make([]byte, hashLength))
+	p := &Passwords{cost: cost, places: make(chan *place, workers), queue: int64(queue)}
+	for range workers {
+		p.places <- &place{}
+	}
+	p.dummy = cost.encode(make([]byte, saltLength), make([]byte, hashLength))
 	return p
+}
+
+// Close waits for the hashes that are being computed and ends the children. A
+// pool that is closed waits for ever.
+func (p *Passwords) Close(ctx context.Context) error {
+	for range cap(p.places) {
+		select {
+		case at := <-p.places:
+			at.close()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // Hash makes the stored form of a password, in the PHC string format.
 func (p *Passwords) Hash(ctx context.Context, password Secret) (string, error) {
-	release, err := p.enter(ctx)
+	at, err := p.enter(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer release()
+	defer p.leave(at)
 	salt := make([]byte, saltLength)
 	_, _ = rand.Read(salt)
-	return encode(p.cost, salt, derive(p.cost, password, salt, hashLength)), nil
+	blank := p.cost.encode(salt, make([]byte, hashLength))
+	form, err := parse(blank)
+	if err != nil {
+		return "", err
+	}
+	return p.cost.encode(salt, at.derive(blank, form, password)), nil
 }
 
-// Verify compares a password with its stored form. An empty stored form costs
-// the same work and never matches, so that time does not tell whether an
-// account exists. stale asks the caller to hash the password anew, because
-// the cost was changed.
+// Verify compares a password with its stored form, one of our own or one that
+// ParseImported gave. An empty stored form, and a password that no account can
+// have, cost the work of a hash of our own and never match, so that time does
+// not tell whether an account exists. stale asks the caller to hash the
+// password anew, because its form was imported or the cost was changed.
 func (p *Passwords) Verify(ctx context.Context, stored string, password Secret) (match, stale bool, err error) {
-	release, err := p.enter(ctx)
+	at, err := p.enter(ctx)
 	if err != nil {
 		return false, false, err
 	}
-	defer release()
-	absent := stored == ""
-	if absent {
-		stored = p.dummy
+	defer p.leave(at)
+	hopeless := stored == "" || len(password) > MaxPassword || strings.ContainsRune(password.Reveal(), 0)
+	if hopeless {
+		stored, password = p.dummy, ""
 	}
-	cost, salt, want, err := decode(stored)
-	if err != nil {
+	form, match, err := at.compare(stored, password)
+	if err != nil || hopeless {
 		return false, false, err
 	}
-	got := derive(cost, password, salt, uint32(len(want)))
-	match = subtle.ConstantTimeCompare(got, want) == 1 && !absent
-	return match, match && cost != p.cost, nil
+	return match, match && form.cost != p.cost, nil
 }
 
-// enter waits for a place. The returned function gives it back.
-func (p *Passwords) enter(ctx context.Context) (release func(), err error) {
+// MatchesAny reports whether the password is behind one of the stored forms. It
+// takes one place for all of them, and ends early with the context.
+func (p *Passwords) MatchesAny(ctx context.Context, stored []string, password Secret) (bool, error) {
+	if len(stored) == 0 {
+		return false, nil
+	}
+	at, err := p.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer p.leave(at)
+	for _, each := range stored {
+		if ctx.Err() != nil {
+			return false, ended()
+		}
+		if _, match, err := at.compare(each, password); match || err != nil {
+			return match, err
+		}
+	}
+	return false, nil
+}
+
+func (at *place) compare(stored string, password Secret) (form, bool, error) {
+	form, err := parse(stored)
+	if err != nil {
+		// The reason of an imported form is for who imports it, not for who logs in.
+		return form, false, fmt.Errorf("secure: a stored password cannot be read: %v", err)
+	}
+	return form, subtle.ConstantTimeCompare(at.derive(stored, form, password), form.want) == 1, nil
+}
+
+// enter waits for a place.
+func (p *Passwords) enter(ctx context.Context) (*place, error) {
 	select {
-	case p.places <- struct{}{}:
-		return func() { <-p.places }, nil
+	case at := <-p.places:
+		return at, nil
 	default:
 	}
 	if p.waiting.Add(1) > p.queue {
@@ -98,41 +137,15 @@ func (p *Passwords) enter(ctx context.Context) (release func(), err error) {
 	}
 	defer p.waiting.Add(-1)
 	select {
-	case p.places <- struct{}{}:
-		return func() { <-p.places }, nil
+	case at := <-p.places:
+		return at, nil
 	case <-ctx.Done():
-		return nil, apierr.Unavailable.Because("the request ended before its password could be checked").After(time.Second)
+		return nil, ended()
 	}
 }
 
-// derive hashes the password in Unicode's normal form C, so that the same
-// password typed on two keyboards is one password (RFC 8265, section 4.2).
-func derive(cost Cost, password Secret, salt []byte, length uint32) []byte {
-	return argon2.IDKey(norm.NFC.Bytes([]byte(password)), salt, cost.Time, cost.Memory, cost.Threads, length)
-}
+func (p *Passwords) leave(at *place) { p.places <- at }
 
-func encode(cost Cost, salt, hash []byte) string {
-	b64 := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, cost.Memory, cost.Time, cost.Threads, b64(salt), b64(hash))
-}
-
-func decode(stored string) (cost Cost, salt, hash []byte, err error) {
-	parts := strings.Split(stored, "$")
-	var version int
-	if len(parts) != 6 || parts[1] != "argon2id" {
-		return cost, nil, nil, fmt.Errorf("secure: unknown password hash %.12q", stored)
-	}
-	if _, err := fmt.Sscanf(parts[2], "v=%d", &version); err != nil || version != argon2.Version {
-		return cost, nil, nil, fmt.Errorf("secure: unknown argon2 version %q", parts[2])
-	}
-	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &cost.Memory, &cost.Time, &cost.Threads); err != nil || cost.Time < 1 || cost.Threads < 1 {
-		return cost, nil, nil, fmt.Errorf("secure: unreadable argon2 cost %q", parts[3])
-	}
-	if salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err != nil {
-		return cost, nil, nil, fmt.Errorf("secure: unreadable argon2 salt: %w", err)
-	}
-	if hash, err = base64.RawStdEncoding.DecodeString(parts[5]); err != nil || len(hash) < 16 {
-		return cost, nil, nil, fmt.Errorf("secure: unreadable argon2 hash")
-	}
-	return cost, salt, hash, nil
+func ended() error {
+	return apierr.Unavailable.Because("the request ended before its password could be checked").After(time.Second)
 }

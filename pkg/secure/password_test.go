@@ -75,7 +75,7 @@ func TestAChangedCostIsStale(t *testing.T) {
 
 func TestAFullQueueIsRefusedAtOnce(t *testing.T) {
 	p := NewPasswords(cheap, 1, 1)
-	leave, err := p.enter(t.Context()) // the only place is taken
+	only, err := p.enter(t.Context()) // the only place is taken
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,14 +100,86 @@ func TestAFullQueueIsRefusedAtOnce(t *testing.T) {
 	if err := <-waited; !errors.Is(err, apierr.Unavailable) {
 		t.Fatalf("the waiter that gave up got %v", err)
 	}
-	leave()
+	if left := p.waiting.Load(); left != 0 {
+		t.Fatalf("%d wait after the only waiter gave up", left)
+	}
+	p.leave(only)
 	if _, err := p.Hash(t.Context(), "Changeme1!"); err != nil {
 		t.Fatalf("after the place was given back: %v", err)
 	}
 }
 
+func TestAPasswordThatNoAccountCanHaveCostsNoMoreThanAnother(t *testing.T) {
+	p := NewPasswords(cheap, 1, 10)
+	stored, err := p.Hash(t.Context(), Secret(strings.Repeat("a", MaxPassword)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		password Secret
+		want     bool
+	}{
+		{Secret(strings.Repeat("a", MaxPassword)), true},
+		{Secret(strings.Repeat("a", MaxPassword+1)), false},
+		{Secret(strings.Repeat("a", 1<<20)), false},
+		{Secret(strings.Repeat("a", MaxPassword-1) + "\x00"), false},
+	} {
+		if match, _, err := p.Verify(t.Context(), stored, c.password); match != c.want || err != nil {
+			t.Errorf("%d bytes: %v, %v", len(c.password), match, err)
+		}
+	}
+	for _, bcrypt := range []string{"$2a$04$CCCCCCCCCCCCCCCCCCCCC.ZP48wSDJeZC4KEEZRkahyfLke0vxZNC"} {
+		if match, _, err := p.Verify(t.Context(), bcrypt, Secret(strings.Repeat("a", 71)+"\x00b")); match || err != nil {
+			t.Errorf("a NUL ended the password of bcrypt: %v, %v", match, err)
+		}
+	}
+}
+
+func TestAPasswordIsFoundAmongManyHashes(t *testing.T) {
+	p := NewPasswords(cheap, 1, 10)
+	var stored []string
+	for _, password := range []Secret{"one", "two"} {
+		hash, err := p.Hash(t.Context(), password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored = append(stored, hash)
+	}
+	stored = append(stored, "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW")
+	for password, want := range map[Secret]bool{"one": true, "two": true, "U*U": true, "three": false} {
+		if match, err := p.MatchesAny(t.Context(), stored, password); match != want || err != nil {
+			t.Errorf("MatchesAny(%q) = %v, %v", password.Reveal(), match, err)
+		}
+	}
+	if match, err := p.MatchesAny(t.Context(), nil, "one"); match || err != nil {
+		t.Errorf("among none: %v, %v", match, err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.MatchesAny(over, stored, "three"); !errors.Is(err, apierr.Unavailable) {
+		t.Errorf("after its request ended: %v", err)
+	}
+}
+
+func TestACostIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		memory, time, threads int
+		ok                    bool
+	}{{8, 1, 1, true}, {7, 1, 1, false}, {4 << 20, 1000, 255, true}, {4<<20 + 1, 1, 1, false}, {8, 0, 1, false}, {8, 1001, 1, false}, {8, 1, 0, false}, {8, 1, 256, false}} {
+		if _, err := NewCost(c.memory, c.time, c.threads); (err == nil) != c.ok {
+			t.Errorf("NewCost(%d, %d, %d): %v", c.memory, c.time, c.threads, err)
+		}
+	}
+}
+
 func FuzzStoredHash(f *testing.F) {
-	f.Add(encode(cheap, make([]byte, 16), make([]byte, 32)))
+	f.Add(cheap.encode(make([]byte, 16), make([]byte, 32)))
 	f.Add("$argon2id$v=19$m=1,t=1,p=0$$")
-	f.Fuzz(func(t *testing.T, stored string) { _, _, _, _ = decode(stored) })
+	f.Add("$argon2id$v=19$m=64,t=1,p=+1$AAAA$AAAA")
+	f.Fuzz(func(t *testing.T, stored string) {
+		form, err := parseOwn(stored)
+		if err == nil && (form.cost.Memory > maxMemory || form.cost.Time > maxTime || len(form.want) != hashLength) {
+			t.Fatalf("%q is read as %v", stored, form.cost)
+		}
+	})
 }

@@ -119,13 +119,13 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 	if err := checkDomain(to.CreationPolicy, a.Email); err != nil {
 		return directoryapi.Account{}, err
 	}
-	password, err := s.newPassword(ctx, in.Tenant, in.Directory, in.Account.Password)
+	hash, err := s.firstPassword(ctx, in)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
 	event, verification := s.register(&a, in, to.CreationPolicy)
 	err = s.tx(ctx, func(tx *store.Tx) error {
-		if err := tx.InsertAccount(ctx, a, password, verification); err != nil {
+		if err := tx.InsertAccount(ctx, a, hash, verification); err != nil {
 			return err
 		}
 		if !in.Group.IsZero() {
@@ -231,12 +231,12 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 		return before, err
 	}
 	mirror := by.ProviderID != directoryapi.Native
-	password := ""
+	var password store.NewPassword
 	if in.Password.Present {
 		if mirror {
 			return before, mirrored("password")
 		}
-		if password, err = s.newPassword(ctx, at.Tenant, before.DirectoryID, in.Password); err != nil {
+		if password, err = s.newPassword(ctx, before, in.Password); err != nil {
 			return before, err
 		}
 	}
@@ -258,13 +258,13 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 			return err
 		}
 		a.ModifiedAt = s.now()
-		if password != "" {
+		if in.Password.Present {
 			a.PasswordModifiedAt = &a.ModifiedAt
 			if err := tx.SetPassword(ctx, at.Tenant, at.ID, password); err != nil {
 				return err
 			}
 		}
-		if password != "" || field.Fold(a.Email) != field.Fold(before.Email) {
+		if password.Hash != "" || field.Fold(a.Email) != field.Fold(before.Email) {
 			if err := tx.DropResets(ctx, at.Tenant, at.ID); err != nil {
 				return err
 			}

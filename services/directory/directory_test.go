@@ -50,7 +50,7 @@ func open(t *testing.T, db *pg.DB, cost secure.Cost) *directory.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return directory.New(store.New(db, now), secure.NewPasswords(cost, 2, 1000), ring, "https://localhost:8443/v1", now, directory.Config{VerificationTTL: time.Hour})
+	return directory.New(store.New(db, now), secure.NewPasswords(cost, 2, 1000), ring, "https://localhost:8443/v1", now, directory.Config{VerificationTTL: time.Hour, Alias: "service"})
 }
 
 var _ directoryapi.API = (*directory.Service)(nil)

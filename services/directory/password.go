@@ -2,11 +2,13 @@ package directory
 
 import (
 	"context"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -18,78 +20,154 @@ import (
 // policy allows.
 const maxPassword = 255
 
-// newPassword checks a password against the directory's policy and hashes it.
-func (s *Service) newPassword(ctx context.Context, tenant, directory id.ID, in field.Text) (hash string, err error) {
-	if in.Or("") == "" {
-		return "", apierr.Required.Because("password is required; it cannot be null or empty")
+// formerPasswords is how many former hashes are kept where a policy forbids
+// reuse: with the present one, as many as the highest preventReuse. Raising
+// preventReuse later finds them; where it is 0, none is kept.
+const formerPasswords = 24
+
+// firstPassword gives the stored form of the password that an account is made
+// with: a hash in the modular crypt format is stored as it is, without regard
+// to the policy (resolutions, section 9); any other password as newPassword
+// does, except that nothing was used before.
+func (s *Service) firstPassword(ctx context.Context, in directoryapi.CreateAccount) (hash string, err error) {
+	if in.HashedPassword {
+		return s.importedPassword(in.Account.Password)
+	}
+	if _, err := s.checkPassword(ctx, in.Tenant, in.Directory, in.Account.Password); err != nil {
+		return "", err
+	}
+	return s.passwords.Hash(ctx, secure.Secret(in.Account.Password.Value))
+}
+
+func (s *Service) importedPassword(in field.Text) (stored string, err error) {
+	if err := given(in); err != nil {
+		return "", err
+	}
+	return secure.ParseImported(in.Value, s.cfg.Alias)
+}
+
+// newPassword checks another password of an account against the policy of its
+// directory, and hashes it. It returns apierr.Required, the refusals of
+// checkStrength, apierr.PasswordReused, or apierr.Unavailable when too many
+// passwords are being checked. It belongs before the transaction that sets the
+// password; two changes at once to the same password may both pass.
+func (s *Service) newPassword(ctx context.Context, account directoryapi.Account, in field.Text) (password store.NewPassword, err error) {
+	policy, err := s.checkPassword(ctx, account.TenantID, account.DirectoryID, in)
+	if err != nil {
+		return password, err
+	}
+	if policy.PreventReuse > 0 {
+		password.Former = formerPasswords
+		if err := s.checkReuse(ctx, account, policy.PreventReuse, in.Value); err != nil {
+			return password, err
+		}
+	}
+	password.Hash, err = s.passwords.Hash(ctx, secure.Secret(in.Value))
+	return password, err
+}
+
+// checkReuse refuses a password that is one of the last entries of the
+// account's history, of which the present password is the first.
+func (s *Service) checkReuse(ctx context.Context, account directoryapi.Account, entries int, password string) error {
+	hashes, err := s.store.PasswordHashes(ctx, account.TenantID, account.ID, entries)
+	if err != nil {
+		return err
+	}
+	used, err := s.passwords.MatchesAny(ctx, hashes, secure.Secret(password))
+	if err != nil {
+		return err
+	}
+	if used {
+		return apierr.PasswordReused.Because("the password is one of the last %d of the account", entries)
+	}
+	return nil
+}
+
+// checkPassword refuses a password that is missing or too weak, and gives the
+// policy that it kept.
+func (s *Service) checkPassword(ctx context.Context, tenant, directory id.ID, in field.Text) (store.PasswordPolicy, error) {
+	if err := given(in); err != nil {
+		return store.PasswordPolicy{}, err
 	}
 	policy, err := s.store.PasswordPolicy(ctx, tenant, directory)
 	if err != nil {
-		return "", err
+		return policy, err
 	}
-	if err := checkStrength(policy, in.Value); err != nil {
-		return "", err
+	return policy, checkStrength(policy, in.Value)
+}
+
+func given(password field.Text) error {
+	if strings.TrimSpace(password.Or("")) == "" {
+		return apierr.Required.Because("password is required; it cannot be null, empty or blank")
 	}
-	return s.passwords.Hash(ctx, secure.Secret(in.Value))
+	return nil
 }
 
 // checkStrength refuses a password that the policy finds too weak: too short
 // is 2007, too long 2008, a missing class of characters 400 (resolutions,
-// section 12.3).
+// section 12.3). Characters are counted in Unicode's normal form C, as they are
+// hashed: a password is as long whatever keyboard it was typed on.
 func checkStrength(p store.PasswordPolicy, password string) error {
+	if strings.ContainsRune(password, 0) {
+		return apierr.Format.Because("password must not contain the character NUL")
+	}
+	most := min(p.MaxLength, maxPassword)
 	length := utf8.RuneCountInString(password)
+	if len(password) <= secure.MaxPassword { // else it is too long in every form, and not worth the work
+		length = utf8.RuneCountInString(norm.NFC.String(password))
+	}
 	switch {
 	case length < p.MinLength:
 		return apierr.TooShort.Because("password has %d characters; at least %d are required", length, p.MinLength).
 			Saying("The password must have at least %d characters.", p.MinLength)
-	case length > min(p.MaxLength, maxPassword):
-		return apierr.TooLong.Because("password has %d characters; at most %d are allowed", length, min(p.MaxLength, maxPassword)).
-			Saying("The password must have at most %d characters.", min(p.MaxLength, maxPassword))
+	case length > most:
+		return apierr.TooLong.Because("password has %d characters; at most %d are allowed", length, most).
+			Saying("The password must have at most %d characters.", most)
 	}
 	found := count(password)
 	for _, class := range []struct {
 		name        string
 		least, have int
 	}{
-		{"lower-case letter", p.MinLowerCase, found.lower},
-		{"upper-case letter", p.MinUpperCase, found.upper},
-		{"digit", p.MinNumeric, found.digit},
+		{"lower-case", p.MinLowerCase, found.lower},
+		{"upper-case", p.MinUpperCase, found.upper},
+		{"numeric", p.MinNumeric, found.numeric},
 		{"symbol", p.MinSymbol, found.symbol},
-		{"letter with a diacritic", p.MinDiacritic, found.diacritic},
+		{"diacritic", p.MinDiacritic, found.diacritic},
 	} {
 		if class.have < class.least {
-			return apierr.BadRequest.Because("password requires at least %d %s", class.least, class.name).
-				Saying("The password requires at least %d %s.", class.least, class.name)
+			return apierr.BadRequest.Because("password requires at least %d %s characters; it has %d", class.least, class.name, class.have).
+				Saying("The password requires at least %d %s characters.", class.least, class.name)
 		}
 	}
 	return nil
 }
 
-type classes struct{ lower, upper, digit, symbol, diacritic int }
+type classes struct{ lower, upper, numeric, symbol, diacritic int }
 
-// count sorts the characters of a password into classes. A letter carries a
-// diacritic when its canonical decomposition (Unicode NFD) holds a combining
-// mark; it counts as a letter of its case too. A symbol is what is neither
-// letter, digit, mark, space nor control character.
+// count sorts the characters of a password into classes, by their Unicode
+// categories. A letter is lower case (Ll) or upper case (Lu and Lt, such as ǅ),
+// or has no case, such as 漢, and is in neither class. Numeric are the numbers
+// of all scripts (Nd, Nl, No). Symbols are punctuation and symbols (P, S), but
+// not spaces. A letter followed by marks in the canonical decomposition (NFD),
+// such as é, й or が, counts as a diacritic, besides its case; ø and ł are
+// letters of their own there, and have none.
 func count(password string) (c classes) {
-	for _, r := range norm.NFC.String(password) {
+	bare := false // whether the last character was a letter without a mark so far
+	for _, r := range norm.NFD.String(password) {
+		if bare && unicode.Is(unicode.Mn, r) {
+			c.diacritic++
+		}
+		bare = unicode.IsLetter(r)
 		switch {
-		case unicode.IsDigit(r):
-			c.digit++
-		case unicode.IsLower(r):
+		case unicode.Is(unicode.Ll, r):
 			c.lower++
-		case unicode.IsUpper(r):
+		case unicode.In(r, unicode.Lu, unicode.Lt):
 			c.upper++
+		case unicode.IsNumber(r):
+			c.numeric++
 		case unicode.IsPunct(r) || unicode.IsSymbol(r):
 			c.symbol++
-		}
-		if unicode.IsLetter(r) {
-			for _, part := range norm.NFD.String(string(r)) {
-				if unicode.Is(unicode.Mn, part) {
-					c.diacritic++
-					break
-				}
-			}
 		}
 	}
 	return c

@@ -138,7 +138,7 @@ func (s *Service) SpendReset(ctx context.Context, in directoryapi.SpendReset) (d
 	if err != nil {
 		return open.PasswordReset, err
 	}
-	password, err := s.newPassword(ctx, in.Tenant, open.Account.DirectoryID, in.Password)
+	password, err := s.newPassword(ctx, open.Account, in.Password)
 	if err != nil {
 		return open.PasswordReset, err
 	}
@@ -169,10 +169,10 @@ func (s *Service) SpendReset(ctx context.Context, in directoryapi.SpendReset) (d
 
 // setPassword writes the password of an account that the transaction has locked.
 // The resets that were open for the former are void.
-func (s *Service) setPassword(ctx context.Context, tx *store.Tx, a *directoryapi.Account, hash string) error {
+func (s *Service) setPassword(ctx context.Context, tx *store.Tx, a *directoryapi.Account, password store.NewPassword) error {
 	before, now := *a, s.now()
 	a.PasswordModifiedAt, a.ModifiedAt = &now, now
-	if err := tx.SetPassword(ctx, a.TenantID, a.ID, hash); err != nil {
+	if err := tx.SetPassword(ctx, a.TenantID, a.ID, password); err != nil {
 		return err
 	}
 	if err := tx.DropResets(ctx, a.TenantID, a.ID); err != nil {

@@ -28,6 +28,7 @@ type Service struct {
 type Config struct {
 	VerificationTTL time.Duration // how long an email verification token is good
 	Sender          mail.Address  // who mails come from, unless a template names another
+	Alias           string        // word that names the product on the wire
 }
 
 // New makes the service.

@@ -23,8 +23,11 @@ func ReadNewAccount(c *fiber.Ctx) (CreateAccount, error) {
 	default:
 		return in, apierr.ParameterInvalid.Because("registrationWorkflowEnabled is true or false, not %q", workflow)
 	}
-	if format := c.Query("passwordFormat"); format != "" {
-		return in, apierr.QueryUnsupported.Because("the password format %q is not supported", format)
+	if c.Context().QueryArgs().Has("passwordFormat") {
+		if format := c.Query("passwordFormat"); format != "mcf" {
+			return in, apierr.QueryUnsupported.Because("passwordFormat is mcf or absent, not %q", format)
+		}
+		in.HashedPassword = true
 	}
 	return in, nil
 }

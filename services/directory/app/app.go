@@ -61,6 +61,10 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
+	cost, err := secure.NewCost(cfg.Argon2Memory, cfg.Argon2Time, cfg.Argon2Threads)
+	if err != nil {
+		return nil, fmt.Errorf("DOORWARD_ARGON2_MEMORY, DOORWARD_ARGON2_TIME and DOORWARD_ARGON2_THREADS: %w", err)
+	}
 	sender, err := cfg.Sender.Open(common)
 	if err != nil {
 		return nil, err
@@ -76,9 +80,10 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	cost := secure.Cost{Memory: uint32(cfg.Argon2Memory), Time: uint32(cfg.Argon2Time), Threads: uint8(cfg.Argon2Threads)}
+	passwords := secure.NewPasswords(cost, workers, cfg.HashQueue)
+	p.OnClose("password hashes", passwords.Close)
 	data := store.New(db, common.Now)
-	svc := directory.New(data, secure.NewPasswords(cost, workers, cfg.HashQueue), ring, common.Base, common.Now, directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender})
+	svc := directory.New(data, passwords, ring, common.Base, common.Now, directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: common.Alias})
 	p.Go("directory relay", data.Outbox().Relay(cfg.Events))
 	p.Go("directory purge", svc.Purge)
 

@@ -76,7 +76,7 @@ func newBench(t *testing.T) *bench {
 	b.db = db
 	passwords := secure.NewPasswords(secure.Cost{Memory: 64, Time: 1, Threads: 1}, 2, 1000)
 	b.svc = directory.New(store.New(db, b.now), passwords, ring, base, b.now, directory.Config{
-		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"},
+		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: "acme",
 	})
 	signer := caller.NewSigner("a secret that is long enough for this", time.Now)
 	app := rest.New(rest.Config{Service: "directory", Base: base, Signer: signer})

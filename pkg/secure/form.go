@@ -1,0 +1,91 @@
+package secure
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/text/unicode/norm"
+)
+
+// form is a stored password taken apart.
+type form struct {
+	cost   Cost                         // of our own form; zero for an imported one
+	want   []byte                       // what derive makes of the right password
+	derive func(password []byte) []byte // the work, bounded by what parse accepts
+}
+
+// parse reads a stored form: our own, or an imported one.
+func parse(stored string) (form, error) {
+	if strings.HasPrefix(stored, ownPrefix) {
+		return parseOwn(stored)
+	}
+	return parseImported(stored)
+}
+
+// Cost is the work of one password hash: argon2id (RFC 9106).
+type Cost struct {
+	Memory  uint32 // KiB
+	Time    uint32 // passes
+	Threads uint8
+}
+
+// DefaultCost is the least that OWASP advises: 19 MiB, two passes, one lane.
+var DefaultCost = Cost{Memory: 19 * 1024, Time: 2, Threads: 1}
+
+// No cost is above these: a hash of theirs takes minutes already.
+const (
+	maxMemory  = 4 << 20 // KiB
+	maxTime    = 1000
+	maxThreads = 255
+)
+
+const (
+	ownPrefix  = "$argon2id$"
+	saltLength = 16
+	hashLength = 32
+)
+
+// NewCost checks the parts of a cost: memory in KiB, passes, lanes.
+func NewCost(memory, time, threads int) (Cost, error) {
+	if memory < 8 || memory > maxMemory || time < 1 || time > maxTime || threads < 1 || threads > maxThreads {
+		return Cost{}, fmt.Errorf("a password hash takes 8 to %d KiB, 1 to %d passes and 1 to %d lanes, not %d, %d and %d",
+			maxMemory, maxTime, maxThreads, memory, time, threads)
+	}
+	return Cost{Memory: uint32(memory), Time: uint32(time), Threads: uint8(threads)}, nil
+}
+
+func (c Cost) encode(salt, hash []byte) string {
+	b64 := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf(ownPrefix+"v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.Memory, c.Time, c.Threads, b64(salt), b64(hash))
+}
+
+var errOwn = errors.New("it is not an argon2id hash as this product writes it")
+
+// parseOwn reads what encode writes, and nothing else. The password is hashed
+// in Unicode's normal form C, so that the same password typed on two keyboards
+// is one password (RFC 8265, section 4.2).
+func parseOwn(stored string) (form, error) {
+	parts := strings.Split(stored, "$")
+	if len(parts) != 6 {
+		return form{}, errOwn
+	}
+	var memory, time, threads int
+	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &time, &threads); err != nil {
+		return form{}, errOwn
+	}
+	cost, err := NewCost(memory, time, threads)
+	if err != nil {
+		return form{}, err
+	}
+	salt, badSalt := base64.RawStdEncoding.DecodeString(parts[4])
+	hash, badHash := base64.RawStdEncoding.DecodeString(parts[5])
+	if badSalt != nil || badHash != nil || len(hash) != hashLength || cost.encode(salt, hash) != stored {
+		return form{}, errOwn
+	}
+	return form{cost, hash, func(password []byte) []byte {
+		return argon2.IDKey(norm.NFC.Bytes(password), salt, cost.Time, cost.Memory, cost.Threads, hashLength)
+	}}, nil
+}

@@ -1,0 +1,175 @@
+package secure
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/binary"
+	"hash"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/blowfish"
+
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+// The limits of an imported hash. Each try at a login costs its work, so a dear
+// hash would keep the places from the logins of all others: at these limits it
+// takes about a second, some 25 times a hash of the default cost. bcrypt is
+// rarely used above 12.
+const (
+	minBcryptCost = 4
+	maxBcryptCost = 14
+	maxIterations = 1_000_000
+	maxImported   = 512 // characters
+)
+
+const neutralPrefix = "$service2$"
+
+// ParseImported reads a password hash in the modular crypt format (resolutions,
+// section 9): bcrypt as $2a$, $2b$, $2x$ or $2y$, or an iterated digest as
+// $service2$, where the deployment's alias may stand for the word service. It
+// gives the form to store; what is no such hash, or asks for absurd work, is
+// apierr.Format. Imported hashes are compared with the bytes of a password as
+// they are sent: no exporter is known to have normalised them.
+func ParseImported(text, alias string) (stored string, err error) {
+	if rest, ok := strings.CutPrefix(text, "$"+alias+"2$"); ok {
+		text = neutralPrefix + rest
+	}
+	_, err = parseImported(text)
+	return text, err
+}
+
+func parseImported(text string) (form, error) {
+	switch {
+	case len(text) > maxImported:
+		return form{}, invalid("it has more than %d characters", maxImported)
+	case strings.HasPrefix(text, neutralPrefix):
+		return parseIterated(strings.TrimPrefix(text, neutralPrefix))
+	case len(text) > 4 && text[:2] == "$2" && strings.Contains("abxy", text[2:3]) && text[3] == '$':
+		return parseBcrypt(text[4:], text[2] == 'x')
+	}
+	return form{}, invalid("it begins with none of $2a$, $2b$, $2x$, $2y$ and %s", neutralPrefix)
+}
+
+func invalid(reason string, args ...any) error {
+	return apierr.Format.Because("the password is not a hash that can be imported: "+reason, args...)
+}
+
+// iterated gives the digests of $service2$ by their names.
+var iterated = map[string]func() hash.Hash{"MD5": md5.New, "SHA-1": sha1.New, "SHA-256": sha256.New, "SHA-384": sha512.New384, "SHA-512": sha512.New}
+
+// parseIterated reads ALGORITHM$ITERATIONS$SALT$HASH. The salt stands before
+// the password, in the first iteration only.
+func parseIterated(text string) (form, error) {
+	parts := strings.Split(text, "$")
+	if len(parts) != 4 {
+		return form{}, invalid("after its prefix stand an algorithm, iterations, a salt and a hash, parted by $")
+	}
+	digest, known := iterated[parts[0]]
+	if !known {
+		return form{}, invalid("its algorithm is none of MD5, SHA-1, SHA-256, SHA-384 and SHA-512")
+	}
+	iterations, err := strconv.ParseUint(parts[1], 10, 32)
+	if err != nil || iterations < 1 || iterations > maxIterations {
+		return form{}, invalid("its iterations are not a number from 1 to %d", maxIterations)
+	}
+	salt, err := standard(parts[2])
+	if err != nil {
+		return form{}, invalid("its salt is not Base64")
+	}
+	want, err := standard(parts[3])
+	if err != nil || len(want) != digest().Size() {
+		return form{}, invalid("its hash is not the Base64 of the %d bytes of %s", digest().Size(), parts[0])
+	}
+	return form{want: want, derive: func(password []byte) []byte {
+		h := digest()
+		h.Write(salt)
+		h.Write(password)
+		sum := h.Sum(nil)
+		for range iterations - 1 {
+			h.Reset()
+			h.Write(sum)
+			sum = h.Sum(sum[:0])
+		}
+		return sum
+	}}, nil
+}
+
+// standard reads padded Base64 of the standard alphabet, without line breaks.
+func standard(text string) ([]byte, error) {
+	if strings.ContainsAny(text, "\r\n") {
+		return nil, base64.CorruptInputError(0)
+	}
+	return base64.StdEncoding.Strict().DecodeString(text)
+}
+
+// bcrypt64 is bcrypt's own Base64. Some writers leave stray bits in the last
+// character; they are passed over, as bcrypt does.
+var bcrypt64 = base64.NewEncoding("./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789").WithPadding(base64.NoPadding)
+
+// parseBcrypt reads COST$ and the salt and hash, of 22 and 31 characters.
+func parseBcrypt(text string, signExtended bool) (form, error) {
+	if len(text) != 3+22+31 || text[2] != '$' {
+		return form{}, invalid("a bcrypt hash has two digits of cost, $, and 53 characters of salt and hash")
+	}
+	cost, err := strconv.ParseUint(text[:2], 10, 8)
+	if err != nil || cost < minBcryptCost || cost > maxBcryptCost {
+		return form{}, invalid("its bcrypt cost is not a number from %02d to %d", minBcryptCost, maxBcryptCost)
+	}
+	salt, badSalt := bcrypt64.DecodeString(text[3:25])
+	want, badHash := bcrypt64.DecodeString(text[25:])
+	if badSalt != nil || badHash != nil || len(salt) != 16 || len(want) != 23 {
+		return form{}, invalid("its salt and hash are not in bcrypt's Base64")
+	}
+	return form{want: want, derive: func(password []byte) []byte {
+		return bcrypt(bcryptKey(password, signExtended), int(cost), salt)
+	}}, nil
+}
+
+// bcrypt is the algorithm of Provos and Mazières over a key of 72 bytes. It
+// stands here because golang.org/x/crypto/bcrypt knows no $2x$.
+func bcrypt(key []byte, cost int, salt []byte) []byte {
+	cipher, err := blowfish.NewSaltedCipher(key, salt)
+	if err != nil {
+		panic(err) // only an empty key is refused
+	}
+	for range 1 << cost {
+		blowfish.ExpandKey(key, cipher)
+		blowfish.ExpandKey(salt, cipher)
+	}
+	text := []byte("OrpheanBeholderScryDoubt")
+	for block := range slices.Chunk(text, blowfish.BlockSize) {
+		for range 64 {
+			cipher.Encrypt(block, block)
+		}
+	}
+	return text[:23]
+}
+
+// bcryptKey repeats the password and the NUL at its end to the 18 words that
+// the key schedule takes; what does not fit has no effect, as with every
+// bcrypt. $2x$ keeps the fault of crypt_blowfish before 1.1: it took bytes as
+// signed, so that one of 0x80 and above sets all bits before it in its word.
+func bcryptKey(password []byte, signExtended bool) []byte {
+	ring := append(slices.Clone(password), 0)
+	key := make([]byte, 0, 18*4)
+	for len(key) < cap(key) {
+		var word uint32
+		for i := range 4 {
+			b := ring[(len(key)+i)%len(ring)]
+			word <<= 8
+			if signExtended {
+				word |= uint32(int8(b))
+			} else {
+				word |= uint32(b)
+			}
+		}
+		key = binary.BigEndian.AppendUint32(key, word)
+	}
+	return key
+}

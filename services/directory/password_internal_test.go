@@ -1,0 +1,86 @@
+package directory
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+func TestEveryCharacterHasItsClasses(t *testing.T) {
+	for _, c := range []struct {
+		password string
+		want     classes
+	}{
+		{"aß", classes{lower: 2}},
+		{"AЖ", classes{upper: 2}},
+		{"Ωω", classes{upper: 1, lower: 1}},
+		{"ǅ", classes{upper: 1}}, // title case; its caron is in its compatibility decomposition alone
+		{"09", classes{numeric: 2}},
+		{"٣४", classes{numeric: 2}},
+		{"½Ⅷ²", classes{numeric: 3}},
+		{"!$€_~§", classes{symbol: 6}},
+		{"≠", classes{symbol: 1}},
+		{"😀", classes{symbol: 1}},
+		{"❤\ufe0f", classes{symbol: 1}},
+		{" \t\u00a0", classes{}},
+		{"漢ªא", classes{}},
+		{"é", classes{lower: 1, diacritic: 1}},
+		{"e\u0301", classes{lower: 1, diacritic: 1}},
+		{"É", classes{upper: 1, diacritic: 1}},
+		{"ế", classes{lower: 1, diacritic: 1}}, // two marks, one letter
+		{"q\u0303", classes{lower: 1, diacritic: 1}},
+		{"йが", classes{lower: 1, diacritic: 2}},
+		{"øłđæ", classes{lower: 4}},
+		{"한", classes{}},
+		{"\u0301", classes{}},
+		{"1\u0301", classes{numeric: 1}},
+	} {
+		if got := count(c.password); got != c.want {
+			t.Errorf("count(%q) = %+v, want %+v", c.password, got, c.want)
+		}
+	}
+}
+
+func TestStrength(t *testing.T) {
+	policy := store.PasswordPolicy{MinLength: 4, MaxLength: 10, MinLowerCase: 1, MinUpperCase: 1, MinNumeric: 1, MinSymbol: 1, MinDiacritic: 1}
+	bare := store.PasswordPolicy{MinLength: 1, MaxLength: 255}
+	for _, c := range []struct {
+		name     string
+		policy   store.PasswordPolicy
+		password string
+		want     *apierr.Error
+		says     string
+	}{
+		{"at the least length", policy, "éE1!", nil, ""},
+		{"below it", policy, "éE1", apierr.TooShort, "has 3 characters; at least 4"},
+		{"below it, though it has more of base letters and marks", policy, "e\u0301E1", apierr.TooShort, "has 3 characters"},
+		{"at the greatest length", policy, "éE1!aaaaaa", nil, ""},
+		{"at it, typed in base letters and marks", policy, "e\u0301E1!aaaaaa", nil, ""},
+		{"above it", policy, "éE1!aaaaaaa", apierr.TooLong, "has 11 characters; at most 10"},
+		{"no lower case", policy, "ÉE1!", apierr.BadRequest, "at least 1 lower-case characters; it has 0"},
+		{"no upper case", policy, "ée1!", apierr.BadRequest, "at least 1 upper-case characters"},
+		{"no number", policy, "éEe!", apierr.BadRequest, "at least 1 numeric characters"},
+		{"no symbol", policy, "éE1 ", apierr.BadRequest, "at least 1 symbol characters"},
+		{"no diacritic", policy, "eE1!", apierr.BadRequest, "at least 1 diacritic characters"},
+		{"one of two", store.PasswordPolicy{MinLength: 1, MaxLength: 255, MinNumeric: 2}, "a1", apierr.BadRequest, "at least 2 numeric characters; it has 1"},
+		{"255 characters", bare, strings.Repeat("漢", 255), nil, ""},
+		{"256 characters", bare, strings.Repeat("漢", 256), apierr.TooLong, "has 256 characters; at most 255"},
+		{"256 characters whatever a policy says", store.PasswordPolicy{MaxLength: 1000}, strings.Repeat("a", 256), apierr.TooLong, "at most 255"},
+		{"a megabyte", bare, strings.Repeat("a", 1<<20), apierr.TooLong, "has 1048576 characters"},
+		{"NUL", bare, "a\x00b", apierr.Format, "NUL"},
+	} {
+		err := checkStrength(c.policy, c.password)
+		if c.want == nil {
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		if !errors.Is(err, c.want) || !strings.Contains(apierr.From(err).Reason, c.says) {
+			t.Errorf("%s: %v, want %v that says %q", c.name, err, c.want, c.says)
+		}
+	}
+}
