@@ -56,6 +56,9 @@ type Gateway struct {
 	refused *refusals
 	steps   []step
 	pool    sync.Pool
+
+	requestHeader string // name of the header of a request's id
+	challenge     string // value of WWW-Authenticate
 }
 
 // step is one thing done to a request. An error ends the request.
@@ -95,7 +98,9 @@ func New(cfg Config) (*Gateway, error) {
 			"directory": up.Directory, "application": up.Application, "oauth": up.OAuth, "mfa": up.MFA,
 			"notification": up.Notification, "idsite": up.IDSite, "mailbox": up.Mailbox,
 		}),
-		pool: sync.Pool{New: func() any { return new(exchange) }},
+		pool:          sync.Pool{New: func() any { return new(exchange) }},
+		requestHeader: cfg.Common.Title() + "-Request-Id",
+		challenge:     `Basic realm="` + cfg.Common.Alias + `", SAuthc1`,
 	}
 	g.keys = newKeys(cfg.Keys, g.Limits, cfg.AddressLimit)
 	g.steps = []step{

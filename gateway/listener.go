@@ -131,6 +131,6 @@ func (g *Gateway) refusal() []byte {
 	body := err.Body(base.Host()+"/errors/"+strconv.Itoa(err.Code), request)
 	var out bytes.Buffer
 	_, _ = fmt.Fprintf(&out, "HTTP/1.1 403 Forbidden\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s: %s\r\nConnection: close\r\n\r\n%s",
-		rest.MIME, len(body), g.requestHeader(), request, body)
+		rest.MIME, len(body), g.requestHeader, request, body)
 	return out.Bytes()
 }

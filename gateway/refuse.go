@@ -21,7 +21,7 @@ import (
 func (g *Gateway) identify(c *fiber.Ctx) error {
 	request := g.name(c)
 	err := c.Next()
-	c.Set(g.requestHeader(), request) // last: the service's answer replaces all headers
+	c.Set(g.requestHeader, request) // last: the service's answer replaces all headers
 	return err
 }
 
@@ -29,12 +29,6 @@ func (g *Gateway) name(c *fiber.Ctx) string {
 	request := uuid.NewString()
 	c.SetUserContext(caller.Into(c.UserContext(), caller.Caller{RequestID: request}))
 	return request
-}
-
-func (g *Gateway) requestHeader() string { return g.cfg.Common.Title() + "-Request-Id" }
-
-func (g *Gateway) challenge() string {
-	return `Basic realm="` + g.cfg.Common.Alias + `", SAuthc1`
 }
 
 // fail answers a request with an error. The server itself comes here too, with
@@ -56,10 +50,10 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 			conn.linger()
 			_ = conn.SetWriteDeadline(time.Now().Add(answerTime)) // the server keeps that of the answer before
 		}
-		c.Set(g.requestHeader(), g.name(c))
+		c.Set(g.requestHeader, g.name(c))
 	}
 	if errors.Is(err, apierr.Unauthorized) {
-		c.Set(fiber.HeaderWWWAuthenticate, g.challenge())
+		c.Set(fiber.HeaderWWWAuthenticate, g.challenge)
 	}
 	return rest.Fail(c, g.cfg.Common.Base, err)
 }

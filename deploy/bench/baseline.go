@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg/private"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -35,6 +36,8 @@ type baseline struct {
 	db     *pgxpool.Pool
 	hashes *secure.Passwords
 	stored string // the hash of password
+
+	tenant, directory id.ID // of the rows that are inserted
 }
 
 // baselineAddress is what the baseline tells its owner once it serves.
@@ -53,7 +56,7 @@ const poolSize = 8
 // dies, and leaves nothing behind but the folder, which is the owner's.
 func serveBaseline(ctx context.Context, args []string, in io.Reader, out io.Writer) (err error) {
 	var dir string
-	b := baseline{hashes: secure.NewPasswords(secure.DefaultCost, runtime.GOMAXPROCS(0), 1)}
+	b := baseline{tenant: id.New(time.Now()), directory: id.New(time.Now()), hashes: secure.NewPasswords(secure.DefaultCost, runtime.GOMAXPROCS(0), 1)}
 	flags := flag.NewFlagSet(baselineCommand, flag.ContinueOnError)
 	flags.StringVar(&dir, "dir", "", "folder of the database")
 	flags.IntVar(&b.rows, "rows", 1, "rows of the table")
@@ -103,7 +106,8 @@ func serveBaseline(ctx context.Context, args []string, in io.Reader, out io.Writ
 	return app.ShutdownWithTimeout(5 * time.Second)
 }
 
-// open makes a table like one of accounts and fills it.
+// open makes a table like one of accounts, which it fills, and an empty one to
+// insert into.
 func (b *baseline) open(ctx context.Context, url string) error {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -118,8 +122,8 @@ func (b *baseline) open(ctx context.Context, url string) error {
 			id text PRIMARY KEY, email text NOT NULL, given_name text NOT NULL, surname text NOT NULL,
 			status text NOT NULL, created_at timestamptz NOT NULL, modified_at timestamptz NOT NULL);
 		CREATE UNIQUE INDEX ON account (email)`
-	if _, err := b.db.Exec(ctx, table); err != nil {
-		return fmt.Errorf("make the baseline's table: %w", err)
+	if _, err := b.db.Exec(ctx, table+";"+imported); err != nil {
+		return fmt.Errorf("make the baseline's tables: %w", err)
 	}
 	const rows = `
 		INSERT INTO account SELECT 'account' || n, 'jo' || n || '@example.test', 'Jo', 'Doe', 'ENABLED', now(), now()
@@ -138,6 +142,7 @@ func (b *baseline) app() *fiber.App {
 	app := fiber.New(fiber.Config{DisableStartupMessage: true, Immutable: true})
 	app.Get("/bare", func(c *fiber.Ctx) error { return c.JSON(bareAccount.view("")) })
 	app.Get("/row/:n", b.row)
+	app.Post("/insert", b.insert)
 	app.Get("/hash/:millis", b.hash)
 	return app
 }

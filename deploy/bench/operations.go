@@ -27,6 +27,7 @@ var operations = []operation{
 	{"refresh", "POST oauth/token with a refresh token", (*siteLine).refresh},
 	{"get", "GET an account", (*siteLine).get},
 	{"create", "POST an account to the application", (*siteLine).create},
+	{"import", "POST an account with a bcrypt hash to the directory", (*siteLine).importOne},
 }
 
 func operationNames() (names []string) {
@@ -66,7 +67,7 @@ func (l *siteLine) body(contentType string, body []byte) {
 	l.request.SetBodyRaw(body)
 }
 
-func (l *siteLine) json(body e2e.Object) error {
+func (l *siteLine) json(body any) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("encode the body: %w", err)
@@ -108,15 +109,34 @@ func (l *siteLine) get(n uint64) error {
 	return l.send(fasthttp.StatusOK)
 }
 
-// created counts the accounts that operations have asked for, over all runs, so
-// that each has an email address of its own.
-var created atomic.Int64
-
 func (l *siteLine) create(uint64) error {
 	l.ask("POST", l.site.application+"/accounts")
-	email := "new" + strconv.FormatInt(created.Add(1), 10) + "-" + l.site.run + "@example.test"
-	if err := l.json(newAccount(email)); err != nil {
+	if err := l.json(newAccount(newEmail(l.site.run))); err != nil {
 		return err
 	}
+	created.Add(1)
 	return l.send(fasthttp.StatusCreated)
+}
+
+func (l *siteLine) importOne(uint64) error {
+	l.ask("POST", l.site.directory+"/accounts?passwordFormat=mcf&registrationWorkflowEnabled=false")
+	if err := l.json(anImport(l.site.run)); err != nil {
+		return err
+	}
+	created.Add(1)
+	return l.send(fasthttp.StatusCreated)
+}
+
+// Over all runs, how many accounts operations have asked for, and how many email
+// addresses were given out, to the baseline too.
+var created, emails atomic.Int64
+
+// newEmail gives an address that no account has yet.
+func newEmail(run string) string {
+	return "new" + strconv.FormatInt(emails.Add(1), 10) + "-" + run + "@example.test"
+}
+
+// anImport is the next account whose password was hashed elsewhere.
+func anImport(run string) newImport {
+	return newImport{Email: newEmail(run), Password: importedHash, GivenName: "Jo", Surname: "Doe"}
 }

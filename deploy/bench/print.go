@@ -87,13 +87,13 @@ func mebibytes(bytes int64) string { return fmt.Sprintf("%.0f MiB", float64(byte
 func (r *Report) printClosed(out io.Writer) {
 	fmt.Fprintf(out, "\nClosed loop: what %d connections can do that send as soon as they were answered. A ratio is that of the\nrates in the same round: the median of the rounds, and the lowest and the highest.\n\n", r.Options.Connections)
 	t := columns(out)
-	row(t, "", "a second", "over bare", "over row", "over hash", "CPU/op", "over row", "over hash", "failed")
+	row(t, "", "a second", "over bare", "over row", "over insert", "over hash", "CPU/op", "over row", "over insert", "over hash", "failed")
 	for _, b := range r.Baselines {
-		row(t, baselineTitles[b.Name], number(b.PerSecond), "", "", "", b.cost(), "", "", failures(b.Failures))
+		row(t, baselineTitles[b.Name], number(b.PerSecond), "", "", "", "", b.cost(), "", "", "", failures(b.Failures))
 	}
 	for _, c := range r.Closed {
-		row(t, c.Name, number(c.PerSecond), c.OverBare.String(), c.OverRow.String(), c.OverHash.String(),
-			c.cost(), known(c.CostOverRow), known(c.CostOverHash), failures(c.Failures))
+		row(t, c.Name, number(c.PerSecond), c.OverBare.String(), c.OverRow.String(), c.OverInsert.String(), c.OverHash.String(),
+			c.cost(), known(c.CostOverRow), known(c.CostOverInsert), known(c.CostOverHash), failures(c.Failures))
 	}
 	_ = t.Flush()
 
@@ -123,7 +123,7 @@ func (r *Report) printClosed(out io.Writer) {
 	}
 }
 
-var baselineTitles = map[string]string{bareName: "bare handler", rowName: "row: bare handler, one SELECT", hashName: "hash alone, all cores"}
+var baselineTitles = map[string]string{bareName: "bare handler", rowName: "row: bare handler, one SELECT", insertName: "insert: bare handler, one INSERT", hashName: "hash alone, all cores"}
 
 func (r *Report) printOpen(out io.Writer) {
 	fmt.Fprint(out, "\nOpen loop: a fixed rate over the same connections; latencies in ms from the time at which an operation\nwas meant to be sent. Row: the bare handler with one SELECT, at the same rate, in turns.\n\n")

@@ -56,13 +56,15 @@ type Figures struct {
 // baselines in the same rounds.
 type Closed struct {
 	Figures
-	OverBare Ratio `json:"overBare"`
-	OverRow  Ratio `json:"overRow"`
-	OverHash Ratio `json:"overHash"`
+	OverBare   Ratio `json:"overBare"`
+	OverRow    Ratio `json:"overRow"`
+	OverInsert Ratio `json:"overInsert"`
+	OverHash   Ratio `json:"overHash"`
 
 	// The same for the processor time of one operation.
-	CostOverRow  float64 `json:"processorOverRow"`
-	CostOverHash float64 `json:"processorOverHash"`
+	CostOverRow    float64 `json:"processorOverRow"`
+	CostOverInsert float64 `json:"processorOverInsert"`
+	CostOverHash   float64 `json:"processorOverHash"`
 }
 
 // Open is an operation at a fixed rate, and the row handler at the same rate.
@@ -125,12 +127,13 @@ func figures(s *series) Figures {
 }
 
 func (r *Report) addClosed(wanted []operation, all map[string]*series) {
-	bare, row, hash := all[bareName], all[rowName], all[hashName]
-	r.Baselines = []Figures{figures(bare), figures(row), figures(hash)}
+	bare, row, insert, hash := all[bareName], all[rowName], all[insertName], all[hashName]
+	r.Baselines = []Figures{figures(bare), figures(row), figures(insert), figures(hash)}
 	for _, operation := range wanted {
 		s := all[operation.name]
-		r.Closed = append(r.Closed, Closed{Figures: figures(s), OverBare: s.over(bare), OverRow: s.over(row), OverHash: s.over(hash),
-			CostOverRow: quotient(s.cost(), row.cost()), CostOverHash: quotient(s.cost(), hash.cost())})
+		r.Closed = append(r.Closed, Closed{Figures: figures(s),
+			OverBare: s.over(bare), OverRow: s.over(row), OverInsert: s.over(insert), OverHash: s.over(hash),
+			CostOverRow: quotient(s.cost(), row.cost()), CostOverInsert: quotient(s.cost(), insert.cost()), CostOverHash: quotient(s.cost(), hash.cost())})
 	}
 }
 

@@ -9,9 +9,10 @@ import (
 
 // Names of what the operations are compared with.
 const (
-	bareName = "bare"
-	rowName  = "row"
-	hashName = "hash"
+	bareName   = "bare"
+	rowName    = "row"
+	insertName = "insert"
+	hashName   = "hash"
 )
 
 // series is what was found about one subject over all rounds.
@@ -113,6 +114,7 @@ func (c *comparison) closedRounds(ctx context.Context) (map[string]*series, erro
 	turns := []turn{
 		closed(c.yardstick.bare(), c.yardstick.meter),
 		closed(c.yardstick.row(), c.yardstick.meter),
+		closed(c.yardstick.insert(), c.yardstick.meter),
 		{hashName, func(all *series) error {
 			rate, used, err := c.yardstick.hashes(c.options.Duration)
 			all.note(rate.PerSecond, rate.Count, used)

@@ -115,6 +115,29 @@ func (y *yardstick) row() subject {
 	return y.subject(rowName, func(n uint64) string { return "/row/" + strconv.FormatUint(scattered(n)%uint64(y.rows)+1, 10) })
 }
 
+// insert is the handler that inserts one row.
+func (y *yardstick) insert() subject {
+	return subject{insertName, func() line {
+		w := newWire(y.Address, y.tls, patience)
+		w.request.Header.SetMethod(fasthttp.MethodPost)
+		w.request.Header.SetContentType("application/json")
+		w.request.SetRequestURI("https://" + y.Address + "/insert")
+		return &insertLine{w}
+	}}
+}
+
+// insertLine inserts one account after the other.
+type insertLine struct{ *wire }
+
+func (l *insertLine) do(uint64) error {
+	body, err := json.Marshal(anImport("insert"))
+	if err != nil {
+		return fmt.Errorf("encode the body: %w", err)
+	}
+	l.request.SetBodyRaw(body)
+	return l.send(fasthttp.StatusCreated)
+}
+
 func (y *yardstick) subject(name string, path func(n uint64) string) subject {
 	return subject{name, func() line {
 		w := newWire(y.Address, y.tls, patience)

@@ -138,7 +138,7 @@ func (c *consumer) digest(ctx context.Context, message kafka.Message) error {
 // act runs the handler once, under a span in the trace of the event's cause. A
 // panic is an error like another.
 func (c *consumer) act(ctx context.Context, handler Handler, e Envelope) (err error) {
-	ctx, span := telemetry.Tracer().Start(ctx, "consume "+e.Type, trace.WithSpanKind(trace.SpanKindConsumer),
+	ctx, span := telemetry.Span(ctx, "consume "+e.Type, trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithAttributes(attribute.String("messaging.system", "kafka"), attribute.String("messaging.consumer.group.name", c.group)))
 	defer func() {
 		if p := recover(); p != nil {

@@ -158,7 +158,7 @@ func traced(ctx context.Context, entries []waiting) (end func()) {
 		if json.Unmarshal(entry.Envelope, &e) != nil {
 			continue
 		}
-		_, span := telemetry.Tracer().Start(e.context(ctx), "publish "+e.Type, trace.WithSpanKind(trace.SpanKindProducer),
+		_, span := telemetry.Span(e.context(ctx), "publish "+e.Type, trace.WithSpanKind(trace.SpanKindProducer),
 			trace.WithAttributes(attribute.String("messaging.system", "kafka"), attribute.String("messaging.destination.name", entry.Topic)))
 		spans = append(spans, span)
 	}

@@ -26,7 +26,10 @@ type Ref struct {
 
 // To gives the URL of a resource, or of something below it.
 func (b Base) To(kind string, v id.ID, below ...string) string {
-	return b.Path(append([]string{kind, v.String()}, below...)...)
+	if len(below) == 0 {
+		return string(b) + "/" + kind + "/" + v.String()
+	}
+	return string(b) + "/" + kind + "/" + v.String() + "/" + strings.Join(below, "/")
 }
 
 // Path gives the URL of the joined segments.

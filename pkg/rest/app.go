@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/utils"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -72,6 +71,7 @@ func New(cfg Config) *fiber.App {
 		return Fail(c, cfg.Base, err)
 	})
 	app.Use(Observe(cfg.Service))
+	base := any(cfg.Base)
 	app.Use(func(c *fiber.Ctx) error {
 		who, err := cfg.Signer.Verify(c.Request().Header.Peek(caller.Header))
 		if err != nil {
@@ -83,8 +83,8 @@ func New(cfg Config) *fiber.App {
 		ctx, cancel := context.WithTimeout(caller.Into(c.UserContext(), who), patience)
 		defer cancel()
 		c.SetUserContext(ctx)
-		c.Locals(baseKey{}, cfg.Base)
-		return recovered(c)
+		c.Locals(baseKey{}, base)
+		return c.Next()
 	})
 	return app
 }
@@ -111,11 +111,11 @@ func Observe(service string) fiber.Handler {
 	if err != nil {
 		otel.Handle(err)
 	}
-	var series sync.Map // label → metric.MeasurementOption
+	series := series{made: map[labels][]metric.RecordOption{}}
+	asServer := trace.WithSpanKind(trace.SpanKindServer)
 	return func(c *fiber.Ctx) error {
 		started := time.Now()
-		ctx := rpc.Traced(c.UserContext(), &c.Request().Header)
-		ctx, span := telemetry.Tracer().Start(ctx, service, trace.WithSpanKind(trace.SpanKindServer))
+		ctx, span := telemetry.Span(rpc.Traced(c.UserContext(), &c.Request().Header), service, asServer)
 		defer span.End()
 		c.SetUserContext(ctx)
 		if err := recovered(c); err != nil {
@@ -123,24 +123,45 @@ func Observe(service string) fiber.Handler {
 				return err
 			}
 		}
-		route, method, status := Route(c), utils.CopyString(c.Method()), c.Response().StatusCode()
-		label := method + " " + route + " " + strconv.Itoa(status)
-		option, ok := series.Load(label)
-		if !ok {
-			option = metric.WithAttributeSet(attribute.NewSet(
-				attribute.String("method", method), attribute.String("route", route), attribute.Int("status", status)))
-			series.Store(label, option)
-		}
-		duration.Record(ctx, time.Since(started).Seconds(), option.(metric.MeasurementOption))
+		found := labels{c.Method(), Route(c), c.Response().StatusCode()}
+		duration.Record(ctx, time.Since(started).Seconds(), series.of(found)...)
 		if span.IsRecording() {
-			span.SetName(service + " " + method + " " + route)
-			span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route), attribute.Int("http.response.status_code", status))
-			if status >= 500 {
+			span.SetName(service + " " + found.method + " " + found.route)
+			span.SetAttributes(attribute.String("http.request.method", found.method), attribute.String("http.route", found.route), attribute.Int("http.response.status_code", found.status))
+			if found.status >= 500 {
 				span.SetStatus(codes.Error, "")
 			}
 		}
 		return nil
 	}
+}
+
+// labels are what a request is counted by.
+type labels struct {
+	method, route string
+	status        int
+}
+
+// series are the labels that occurred, in the form in which they are recorded:
+// to make it costs more than to record.
+type series struct {
+	mu   sync.RWMutex
+	made map[labels][]metric.RecordOption
+}
+
+func (s *series) of(found labels) []metric.RecordOption {
+	s.mu.RLock()
+	options, known := s.made[found]
+	s.mu.RUnlock()
+	if known {
+		return options
+	}
+	options = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(
+		attribute.String("method", found.method), attribute.String("route", found.route), attribute.Int("status", found.status)))}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made[found] = options
+	return options
 }
 
 type routeKey struct{}

@@ -29,7 +29,7 @@ type Peer struct {
 // something carries the id of what it creates.
 func Call[Request, Response any](ctx context.Context, peer Peer, method string, in Request) (Response, error) {
 	var out Response
-	ctx, span := telemetry.Tracer().Start(ctx, peer.Upstream.Name+"."+method)
+	ctx, span := telemetry.Span(ctx, peer.Upstream.Name+"."+method)
 	defer span.End()
 
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()

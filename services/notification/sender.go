@@ -135,7 +135,7 @@ func (s *Service) sendNext(ctx context.Context, courier *courier) (found bool, e
 	defer s.hold(quiet, d)()
 
 	ctx = caller.Into(ctx, caller.Caller{Tenant: d.TenantID, RequestID: d.RequestID})
-	ctx, span := telemetry.Tracer().Start(telemetry.Continue(ctx, propagation.MapCarrier(d.Trace)), "send mail",
+	ctx, span := telemetry.Span(telemetry.Continue(ctx, propagation.MapCarrier(d.Trace)), "send mail",
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("workflow", string(d.Workflow))))
 	defer span.End()
 	outcome := s.try(ctx, courier, d)

@@ -40,9 +40,10 @@ type AccountView struct {
 
 // View renders the account.
 func (a Account) View(base href.Base) AccountView {
-	link := func(below string) href.Link { return base.Link("accounts", a.ID, below) }
+	self := base.To("accounts", a.ID)
+	link := func(below string) href.Link { return href.Link{Href: self + "/" + below} }
 	v := AccountView{
-		Head:               rest.Head{Href: base.To("accounts", a.ID), CreatedAt: rest.Time(a.CreatedAt), ModifiedAt: rest.Time(a.ModifiedAt)},
+		Head:               rest.Head{Href: self, CreatedAt: rest.Time(a.CreatedAt), ModifiedAt: rest.Time(a.ModifiedAt)},
 		PasswordModifiedAt: (*rest.Time)(a.PasswordModifiedAt),
 		Username:           a.Username, Email: a.Email, GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname,
 		FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus,

@@ -199,7 +199,7 @@ func (w *world) repeat(event id.ID, kind string, fact events.Event) {
 func TestAnEventBecomesAMailInOneTrace(t *testing.T) {
 	w, exporter := newWorld(t), tracetest.NewInMemoryExporter()
 	p, _ := w.open(exporter)
-	ctx, root := telemetry.Tracer().Start(t.Context(), "register")
+	ctx, root := telemetry.Span(t.Context(), "register")
 	account, token := w.register(ctx)
 	root.End()
 
