@@ -69,12 +69,20 @@ func (c *Client) Post(path, body string) Answer {
 // Send sends any request. The path may be an absolute URL.
 func (c *Client) Send(method, path, contentType, body string) Answer {
 	c.t.Helper()
+	return c.send(method, path, contentType, body, nil)
+}
+
+func (c *Client) send(method, path, contentType, body string, header map[string]string) Answer {
+	c.t.Helper()
 	if i := strings.Index(path, "/v1/"); i > 0 {
 		path = path[i:]
 	}
 	request := httptest.NewRequest(method, path, strings.NewReader(body))
 	if contentType != "" {
 		request.Header.Set(fiber.HeaderContentType, contentType)
+	}
+	for name, value := range header {
+		request.Header.Set(name, value)
 	}
 	request.Header.Set(caller.Header, c.signer.Sign(c.who))
 	response, err := c.app.Test(request, -1)
@@ -212,4 +220,10 @@ func (a Answer) Items() []map[string]any {
 		items[i], _ = item.(map[string]any)
 	}
 	return items
+}
+
+// GetUnless sends a GET with the entity tags that the client holds.
+func (c *Client) GetUnless(path, known string) Answer {
+	c.t.Helper()
+	return c.send(http.MethodGet, path, "", "", map[string]string{fiber.HeaderIfNoneMatch: known})
 }

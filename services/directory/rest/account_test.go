@@ -1,0 +1,217 @@
+package rest_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+func TestAccount(t *testing.T) {
+	b := newBench(t)
+	staff := b.directory("Staff")
+	made := b.Post(staff+"/accounts", jo).Want(201).Golden("account_created")
+	b.advance(time.Minute)
+	b.Get(made.Href()).Want(200).Golden("account")
+	b.Post(made.Href(), `{"username":"jo","givenName":null,"middleName":"M","status":"disabled","emailVerificationStatus":"verified"}`).Want(200).Golden("account_updated")
+	b.Post(made.Href(), `{"email":"jo.doe@example.test"}`).Want(200).Golden("account_email_changed")
+	b.Get(staff + "/accounts?email=JO.DOE*&orderBy=surname%20desc&limit=1").Want(200).Golden("account_search")
+	b.Delete(made.Href()).Want(204)
+	b.Get(made.Href()).WantError(404, 404)
+}
+
+func TestAccountRefusals(t *testing.T) {
+	b := newBench(t)
+	staff := b.directory("Staff")
+	first := b.Post(staff+"/accounts", `{"email":"jo@example.test","username":"jo","password":"Changeme1!"}`).Want(201)
+	second := b.Post(staff+"/accounts", `{"email":"al@example.test","password":"Changeme1!"}`).Want(201)
+	account := func(rest string) string { return `{"email":"new@example.test","password":"Changeme1!"` + rest + `}` }
+	for _, c := range []struct {
+		body         string
+		status, code int
+	}{
+		{`{"password":"Changeme1!"}`, 400, 2000},
+		{`{"email":"new@example.test"}`, 400, 2000},
+		{`{"email":"new@example.test","password":null}`, 400, 2000},
+		{`{"email":"new","password":"Changeme1!"}`, 400, 2006},
+		{`{"email":"new@localhost","password":"Changeme1!"}`, 400, 2006},
+		{`{"email":"n w@example.test","password":"Changeme1!"}`, 400, 2006},
+		{`{"email":"a@b@example.test","password":"Changeme1!"}`, 400, 2006},
+		{`{"email":"new@example.test","password":"Chang1!"}`, 400, 2007},
+		{`{"email":"new@example.test","password":"Aa1` + strings.Repeat("x", 98) + `"}`, 400, 2008},
+		{`{"email":"new@example.test","password":"changeme1!"}`, 400, 400},
+		{`{"email":"new@example.test","password":"CHANGEME1!"}`, 400, 400},
+		{`{"email":"new@example.test","password":"Changeme!!"}`, 400, 400},
+		{`{"email":"JO@example.test","password":"Changeme1!"}`, 409, 2001},
+		{account(`,"username":"JO"`), 409, 2001},
+		{account(`,"username":"` + strings.Repeat("u", 256) + `"`), 400, 2008},
+		{account(`,"givenName":"` + strings.Repeat("u", 256) + `"`), 400, 2008},
+		{account(`,"status":"LOCKED"`), 400, 2003},
+		{account(`,"nick":"x"`), 400, 2015},
+	} {
+		b.Post(staff+"/accounts", c.body).WantError(c.status, c.code)
+	}
+	b.Post(staff+"/accounts?registrationWorkflowEnabled=perhaps", account("")).WantError(400, 2103)
+	b.Post(second.Href(), `{"username":"jo"}`).WantError(409, 2001)
+	b.Post(second.Href(), `{"email":null}`).WantError(400, 2000)
+	b.Post(second.Href(), `{"username":""}`).WantError(400, 2000)
+	b.Post(first.Href(), `{"emailVerificationStatus":"UNKNOWN"}`).WantError(400, 2003)
+	owner := base.To("accounts", b.signedUp.Owner.ID)
+	b.Post(owner, `{"status":"DISABLED"}`).WantError(400, 4002)
+	b.Delete(owner).WantError(400, 4001)
+	b.Post("/v1/directories/"+id.New(b.now()).String()+"/accounts", jo).WantError(404, 404)
+}
+
+func TestTheSameAccountAtTheSameTimeIsMadeOnce(t *testing.T) {
+	b := newBench(t)
+	staff := b.directory("Staff")
+	var group sync.WaitGroup
+	statuses := make(chan int, 50)
+	for range cap(statuses) {
+		group.Go(func() { statuses <- b.Post(staff+"/accounts", jo).Status })
+	}
+	group.Wait()
+	close(statuses)
+	count := map[int]int{}
+	for status := range statuses {
+		count[status]++
+	}
+	if count[201] != 1 || count[409] != 49 {
+		t.Fatalf("answers by status: %v; want one 201 and the rest 409", count)
+	}
+}
+
+func TestAccountLimits(t *testing.T) {
+	b := newBench(t)
+	staff := b.directory("Staff")
+	n := 0
+	account := func(rest string) string {
+		n++
+		return fmt.Sprintf(`{"email":"a%d@example.test","password":"Changeme1!",%s}`, n, rest)
+	}
+	for _, name := range []string{"username", "givenName", "middleName", "surname"} {
+		for length, code := range map[int]int{1: 0, 255: 0, 256: 2008} {
+			answer := b.Post(staff+"/accounts", account(fmt.Sprintf(`%q:%q`, name, strings.Repeat("ö", length))))
+			if code == 0 {
+				b.Delete(answer.Want(201).Href()).Want(204)
+				continue
+			}
+			answer.WantError(400, code)
+		}
+	}
+	for _, name := range []string{"givenName", "middleName", "surname"} {
+		b.Post(staff+"/accounts", account(fmt.Sprintf(`%q:""`, name))).WantError(400, 2007)
+		b.Post(staff+"/accounts", account(fmt.Sprintf(`%q:null`, name))).Want(201)
+		b.Post(staff+"/accounts", account(fmt.Sprintf(`%q:1`, name))).WantError(400, 2004)
+		b.Post(staff+"/accounts", account(fmt.Sprintf(`%q:"a\u0000b"`, name))).WantError(400, 2006)
+	}
+	email := func(length int) string {
+		return fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, strings.Repeat("x", length-len("@example.test"))+"@example.test")
+	}
+	b.Post(staff+"/accounts", email(255)).Want(201)
+	b.Post(staff+"/accounts", email(256)).WantError(400, 2008)
+	for _, lookalike := range []string{"jo@example\u3002test", "jo@example\uff0etest", "jo\uff20example.test", "j\u200bo@example.test", "jo@.test", "jo@a..test", "jo@test."} {
+		b.Post(staff+"/accounts", fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, lookalike)).WantError(400, 2006)
+	}
+	// Text whose normal form is longer than an index takes is refused, not broken.
+	var words strings.Builder
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 255 {
+		words.WriteRune(rune(0x3300 + random.IntN(0x58))) // one character for a whole word
+	}
+	b.Post(staff+"/accounts", account(fmt.Sprintf(`"username":%q`, words.String()))).WantError(400, 2008)
+	// Three names of the longest characters are sorted by their beginning.
+	long := strings.Repeat("\U0001d400", 255)
+	b.Post(staff+"/accounts", account(fmt.Sprintf(`"givenName":%q,"middleName":%q,"surname":%q`, long, long, long))).Want(201)
+}
+
+func TestUserNamesAndEmailsHaveOneForm(t *testing.T) {
+	b := newBench(t)
+	staff := b.directory("Staff")
+	b.Post(staff+"/accounts", `{"email":" Jos\u00e9@Example.test ","username":" \uff2a\uff4f ","password":"Changeme1!"}`).Want(201)
+	for _, body := range []string{
+		`{"email":"JOSE\u0301@EXAMPLE.TEST","password":"Changeme1!"}`,
+		`{"email":"other@example.test","username":"jo","password":"Changeme1!"}`,
+	} {
+		b.Post(staff+"/accounts", body).WantError(409, 2001)
+	}
+	for _, query := range []string{"username=JO", "email=jos%C3%A9@example.test", "email=jose%CC%81*", "q=%EF%BC%AAo"} {
+		if size := b.Get(staff + "/accounts?" + query).Want(200).Int("size"); size != 1 {
+			t.Errorf("?%s finds %d accounts", query, size)
+		}
+	}
+}
+
+func TestAnAccountWithoutAUserNameHasItsEmail(t *testing.T) {
+	b := newBench(t)
+	staff := b.directory("Staff")
+	made := b.Post(staff+"/accounts", `{"email":"jo@example.test","username":null,"password":"Changeme1!"}`).Want(201)
+	if got := made.Text("username"); got != "jo@example.test" {
+		t.Errorf("the user name is %q", got)
+	}
+	b.Post(made.Href(), `{"username":"jo"}`).Want(200)
+	if got := b.Post(made.Href(), `{"username":null}`).Want(200).Text("username"); got != "jo@example.test" {
+		t.Errorf("the user name is %q", got)
+	}
+}
+
+// TestAClientMaySendBackWhatItRead posts whole representations, expanded or
+// not, as some clients do.
+func TestAClientMaySendBackWhatItRead(t *testing.T) {
+	b := newBench(t)
+	for kind, address := range b.estate() {
+		if kind == "groupMemberships" || kind == "accountLinks" || kind == "schemas" { // which cannot be updated
+			continue
+		}
+		before := b.Get(address).Want(200)
+		after := b.Post(address, string(before.Body)).Want(200)
+		was, is := before.Object(), after.Object()
+		delete(was, "modifiedAt")
+		delete(is, "modifiedAt")
+		if !reflect.DeepEqual(was, is) {
+			t.Errorf("%s became %v, was %v", address, is, was)
+		}
+	}
+}
+
+func TestAccountsOfAMirror(t *testing.T) {
+	b := newBench(t)
+	staff := b.directory("Staff")
+	account := b.Post(staff+"/accounts", jo).Want(201)
+	if _, err := pg.Exec(t.Context(), b.db, `UPDATE directories SET provider_id = 'ldap' WHERE name = 'Staff'`); err != nil {
+		t.Fatal(err)
+	}
+	b.Post(staff+"/accounts", `{"email":"new@example.test","password":"Changeme1!"}`).WantError(400, 6100)
+	for _, body := range []string{
+		`{"username":"x"}`, `{"email":"x@example.test"}`, `{"password":"Changeme2!"}`, `{"givenName":"x"}`, `{"middleName":"x"}`, `{"surname":null}`,
+		`{"emailVerificationStatus":"VERIFIED"}`,
+	} {
+		b.Post(account.Href(), body).WantError(400, 7202)
+	}
+	b.Post(account.Href(), `{"status":"DISABLED","givenName":"Jo","customData":{"colour":"red"}}`).Want(200).Golden("account_of_mirror")
+	b.Delete(account.Href()).Want(204)
+}
+
+// TestARepresentationThatAClientHoldsIsNotSentAgain covers every resource: one
+// handler sends them.
+func TestARepresentationThatAClientHoldsIsNotSentAgain(t *testing.T) {
+	b := newBench(t)
+	account := b.Post(b.directory("Staff")+"/accounts", jo).Want(201).Href()
+	tag := b.Get(account).Want(200).Header.Get("ETag")
+	for _, c := range []struct {
+		known  string
+		status int
+	}{{tag, 304}, {`"x", ` + tag, 304}, {"*", 304}, {strings.TrimPrefix(tag, "W/"), 304}, {`W/"x"`, 200}, {"", 200}} {
+		if answer := b.GetUnless(account, c.known).Want(c.status); c.status == 304 && len(answer.Body) > 0 {
+			t.Errorf("a 304 has the body %s", answer.Body)
+		}
+	}
+	b.Post(account, `{"givenName":"Joanna"}`).Want(200) // in the same millisecond
+	b.GetUnless(account, tag).Want(200)
+}

@@ -1,0 +1,128 @@
+package rest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+func TestDirectory(t *testing.T) {
+	b := newBench(t)
+	made := b.Post("/v1/directories", `{"name":" Staff ","description":"All staff","status":"disabled","href":"ignored","accounts":{"href":"x"}}`).Want(201).Golden("directory_created")
+	b.advance(time.Minute)
+	b.Get(made.Href()).Want(200).Golden("directory")
+	b.Post(made.Href(), `{"description":null,"status":"ENABLED"}`).Want(200).Golden("directory_updated")
+	b.Delete(made.Href()).Want(204)
+	b.Get(made.Href()).WantError(404, 404).Golden("not_found")
+	b.Delete(made.Href()).WantError(404, 404)
+}
+
+func TestDirectoryRefusals(t *testing.T) {
+	b := newBench(t)
+	staff := b.directory("Staff")
+	long := strings.Repeat("ä", 255)
+	for _, c := range []struct {
+		body         string
+		status, code int
+	}{
+		{`{}`, 400, 2000},
+		{`{"name":null}`, 400, 2000},
+		{`{"name":"  "}`, 400, 2000},
+		{`{"name":1}`, 400, 2004},
+		{`{"name":"` + long + `x"}`, 400, 2008},
+		{`{"name":"D","description":"` + strings.Repeat("x", 1001) + `"}`, 400, 2008},
+		{`{"name":"D","status":"PAUSED"}`, 400, 2003},
+		{`{"name":"D","colour":"red"}`, 400, 2015},
+		{`{"name":"STAFF"}`, 409, 2001},
+		{`{"name":"D"`, 400, 2006},
+	} {
+		b.Post("/v1/directories", c.body).WantError(c.status, c.code)
+	}
+	b.Send("POST", "/v1/directories", "text/plain", `{"name":"D"}`).WantError(415, 1101)
+	b.Send("POST", "/v1/directories", "application/json;charset=latin1", `{"name":"D"}`).WantError(400, 2005)
+	b.Post("/v1/directories", `{"name":"`+long+`"}`).Want(201)
+	b.Post(staff, `{"name":"`+long+`"}`).WantError(409, 2001)
+	b.Delete(base.To("directories", b.signedUp.Directory.ID)).WantError(400, 400)
+	b.Get("/v1/directories/nothing").WantError(404, 404)
+}
+
+func TestDirectoriesAreSearchedAndSorted(t *testing.T) {
+	b := newBench(t)
+	for i, name := range []string{"Alpha", "beta", "Gamma"} {
+		b.advance(24 * time.Hour)
+		b.Post("/v1/directories", fmt.Sprintf(`{"name":%q,"description":"The %d. one","status":%q}`, name, i+1, []string{"ENABLED", "DISABLED"}[i%2])).Want(201)
+	}
+	for query, want := range map[string]string{
+		"name=alpha":                            "Alpha",
+		"name=*a":                               "Alpha beta Gamma",
+		"name=*ET*":                             "beta",
+		"description=the*":                      "Alpha beta Gamma",
+		"description=*2.%20one":                 "beta",
+		"q=3.":                                  "Gamma",
+		"status=disabled":                       "beta",
+		"createdAt=2026-11-22":                  "beta",
+		"createdAt=[2026-11-22,]":               "beta Gamma",
+		"name=*a&orderBy=name%20desc":           "Gamma beta Alpha",
+		"name=*a&orderBy=status,name%20desc":    "beta Gamma Alpha",
+		"name=*a&orderBy=createdAt%20desc":      "Gamma beta Alpha",
+		"name=*a&orderBy=description%20desc":    "Gamma beta Alpha",
+		"orderBy=modifiedAt%20desc&limit=1":     "Gamma",
+		"name=*a&offset=1&limit=1&orderBy=name": "beta",
+	} {
+		var got []string
+		for _, item := range b.Get(b.tenant() + "/directories?" + query).Want(200).Items() {
+			got = append(got, item["name"].(string))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("?%s gives %v, want %s", query, got, want)
+		}
+	}
+}
+
+func TestADeletedDirectoryTakesAllWithIt(t *testing.T) {
+	b := newBench(t)
+	estate := b.estate()
+	gone := []string{
+		estate["directories"], estate["directories"] + "/customData", estate["groups"], estate["groups"] + "/customData", estate["accounts"],
+		estate["accounts"] + "/customData", estate["groupMemberships"], estate["accountLinks"], estate["accountCreationPolicies"],
+		estate["passwordPolicies"], estate["emailTemplates"], estate["schemas"], estate["fields"],
+	}
+	b.Post(estate["accounts"]+"/customData", `{"colour":"red"}`).Want(200)
+	b.Delete(estate["directories"]).Want(204)
+	for _, path := range gone {
+		b.Get(path).WantError(404, 404)
+	}
+	for _, path := range []string{"/accounts?q=jo@", "/accounts?customData.colour=red", "/groups"} {
+		if size := b.Get(b.tenant() + path).Want(200).Int("size"); size != 0 {
+			t.Errorf("%s finds %d of the deleted directory", path, size)
+		}
+	}
+	again := b.directory("Staff") // the name is free, and so are those inside
+	b.Post(again+"/accounts", jo).Want(201)
+	ctx, stop := context.WithCancel(t.Context())
+	purged := make(chan error)
+	go func() { purged <- b.svc.Purge(ctx) }()
+	for {
+		left, err := pg.Value[int](t.Context(), b.db, `SELECT (SELECT count(*) FROM directory_removals)::int`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left == 0 {
+			break
+		}
+	}
+	stop()
+	if err := <-purged; err != nil {
+		t.Fatal(err)
+	}
+	for table, want := range map[string]int{"accounts": 3, "groups": 0, "group_memberships": 0, "account_links": 0, "account_values": 0, "custom_data": 0, "account_counts": 3} {
+		n, err := pg.Value[int](t.Context(), b.db, `SELECT count(*)::int FROM `+table)
+		if err != nil || n != want {
+			t.Errorf("%s has %d rows, %v; want %d", table, n, err, want)
+		}
+	}
+}
