@@ -21,9 +21,10 @@ const (
 
 // NewDirectory is the body that creates a directory.
 type NewDirectory struct {
-	Name        field.Text `json:"name"`
-	Description field.Text `json:"description"`
-	Status      field.Text `json:"status"`
+	Name        field.Text            `json:"name"`
+	Description field.Text            `json:"description"`
+	Status      field.Text            `json:"status"`
+	Provider    field.Of[NewProvider] `json:"provider"` // in a change it only has to name what the directory has
 }
 
 // Directory gives a directory, or apierr.NotFound.
@@ -39,7 +40,8 @@ func (s *Service) TenantDirectories(ctx context.Context, tenant id.Ref, query li
 	return s.store.ListDirectories(ctx, tenant.Tenant, query)
 }
 
-// NewDirectory makes a cloud directory from a client's body.
+// NewDirectory makes a directory of any type from a client's body, with
+// everything that belongs to it or not at all.
 func (s *Service) NewDirectory(ctx context.Context, tenant id.ID, in NewDirectory) (directoryapi.Directory, error) {
 	d := directoryapi.Directory{TenantID: tenant, ID: id.New(s.now())}
 	var err error
@@ -52,12 +54,16 @@ func (s *Service) NewDirectory(ctx context.Context, tenant id.ID, in NewDirector
 	if d.Status, err = field.Enum(in.Status, "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled); err != nil {
 		return d, err
 	}
-	return s.createDirectory(ctx, d)
+	mirror, err := s.newMirror(d, in.Provider)
+	if err != nil {
+		return d, err
+	}
+	return s.createDirectory(ctx, d, mirror)
 }
 
 // CreateDirectory makes a cloud directory of a name for a peer.
 func (s *Service) CreateDirectory(ctx context.Context, in directoryapi.CreateDirectory) (directoryapi.Directory, error) {
-	d, err := s.createDirectory(ctx, directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name})
+	d, err := s.createDirectory(ctx, directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name}, nil)
 	if errors.Is(err, apierr.Exists) {
 		// The name may be taken by this very directory, when the call is repeated.
 		if own, mine := s.store.Directory(ctx, in.Tenant, in.ID); mine == nil {
@@ -67,8 +73,17 @@ func (s *Service) CreateDirectory(ctx context.Context, in directoryapi.CreateDir
 	return d, err
 }
 
-func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory) (directoryapi.Directory, error) {
-	err := s.tx(ctx, func(tx *store.Tx) error { return s.insertDirectory(ctx, tx, d) })
+// createDirectory adds a directory. A cloud directory has no mirror.
+func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory, m *mirror) (directoryapi.Directory, error) {
+	if m != nil {
+		d.ProviderID = m.provider.ProviderID
+	}
+	err := s.tx(ctx, func(tx *store.Tx) error {
+		if err := s.insertDirectory(ctx, tx, d); err != nil || m == nil {
+			return err
+		}
+		return m.insert(ctx, tx)
+	})
 	if errors.Is(err, apierr.Exists) {
 		return d, apierr.Exists.Because("a directory with the name %q exists", d.Name).Saying("A directory of that name exists.")
 	}
@@ -107,6 +122,9 @@ func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirector
 	var d directoryapi.Directory
 	err := s.tx(ctx, func(tx *store.Tx) (err error) {
 		if d, err = tx.LockDirectory(ctx, at.Tenant, at.ID); err != nil {
+			return err
+		}
+		if err := s.sameProvider(d.ProviderID, in.Provider.Value); err != nil {
 			return err
 		}
 		if in.Name.Present {

@@ -4,6 +4,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -23,9 +24,10 @@ type Service struct {
 	cfg       Config
 }
 
-// Config holds the service's limits.
+// Config holds the service's limits and names.
 type Config struct {
 	VerificationTTL time.Duration // how long an email verification token is good
+	Alias           string        // word that names the product on the wire, in lower case; empty means "service"
 }
 
 // New makes the service.
@@ -34,6 +36,9 @@ func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base
 }
 
 var _ directoryapi.API = (*Service)(nil)
+
+// Alias is the word that names the product on the wire.
+func (s *Service) Alias() string { return cmp.Or(s.cfg.Alias, "service") }
 
 // tx is a transaction of the store.
 func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }

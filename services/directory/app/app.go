@@ -74,7 +74,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	}
 	cost := secure.Cost{Memory: uint32(cfg.Argon2Memory), Time: uint32(cfg.Argon2Time), Threads: uint8(cfg.Argon2Threads)}
 	data := store.New(db, common.Now)
-	svc := directory.New(data, secure.NewPasswords(cost, workers, cfg.HashQueue), ring, common.Base, common.Now, directory.Config{VerificationTTL: cfg.VerificationTTL})
+	svc := directory.New(data, secure.NewPasswords(cost, workers, cfg.HashQueue), ring, common.Base, common.Now, directory.Config{VerificationTTL: cfg.VerificationTTL, Alias: common.Alias})
 	p.Go("directory relay", data.Outbox().Relay(cfg.Events))
 
 	app := rest.New(rest.Config{Service: "directory", Base: common.Base, Signer: common.Signer})
