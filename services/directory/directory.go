@@ -22,16 +22,17 @@ const (
 
 // NewDirectory is the body that creates a directory.
 type NewDirectory struct {
-	Name        field.Text        `json:"name"`
-	Description field.Text        `json:"description"`
-	Status      field.Text        `json:"status"`
-	CustomData  customdata.Change `json:"customData"`
+	Name        field.Text            `json:"name"`
+	Description field.Text            `json:"description"`
+	Status      field.Text            `json:"status"`
+	Provider    field.Of[NewProvider] `json:"provider"` // in a change it only has to name what the directory has
+	CustomData  customdata.Change     `json:"customData"`
 }
 
 // isCustomDataAlone reports whether a body names custom data and nothing else,
 // which does not change the directory (resolutions, section 1.3).
 func (in NewDirectory) isCustomDataAlone() bool {
-	return in.CustomData.Present && in == NewDirectory{CustomData: in.CustomData}
+	return in.CustomData.Present && !in.Name.Present && !in.Description.Present && !in.Status.Present
 }
 
 // Directory gives a directory, or apierr.NotFound.
@@ -47,7 +48,8 @@ func (s *Service) TenantDirectories(ctx context.Context, tenant id.Ref, query li
 	return s.store.ListDirectories(ctx, tenant.Tenant, query)
 }
 
-// NewDirectory makes a cloud directory from a client's body.
+// NewDirectory makes a directory of any type from a client's body, with
+// everything that belongs to it or not at all.
 func (s *Service) NewDirectory(ctx context.Context, tenant id.ID, in NewDirectory) (directoryapi.Directory, error) {
 	d := directoryapi.Directory{TenantID: tenant, ID: id.New(s.now())}
 	var err error
@@ -60,12 +62,16 @@ func (s *Service) NewDirectory(ctx context.Context, tenant id.ID, in NewDirector
 	if d.Status, err = field.Enum(in.Status, "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled); err != nil {
 		return d, err
 	}
-	return s.createDirectory(ctx, d, in.CustomData.Value)
+	mirror, err := s.newMirror(d, in.Provider)
+	if err != nil {
+		return d, err
+	}
+	return s.createDirectory(ctx, d, mirror, in.CustomData.Value)
 }
 
 // CreateDirectory makes a cloud directory of a name for a peer.
 func (s *Service) CreateDirectory(ctx context.Context, in directoryapi.CreateDirectory) (directoryapi.Directory, error) {
-	d, err := s.createDirectory(ctx, directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name}, "")
+	d, err := s.createDirectory(ctx, directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name}, nil, "")
 	if errors.Is(err, apierr.Exists) {
 		// The name may be taken by this very directory, when the call is repeated.
 		if own, mine := s.store.Directory(ctx, in.Tenant, in.ID); mine == nil {
@@ -75,12 +81,22 @@ func (s *Service) CreateDirectory(ctx context.Context, in directoryapi.CreateDir
 	return d, err
 }
 
-func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory, data customdata.Document) (directoryapi.Directory, error) {
+// createDirectory adds a directory. A cloud directory has no mirror.
+func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory, m *mirror, data customdata.Document) (directoryapi.Directory, error) {
+	d.CreatedAt = s.now()
+	if m != nil {
+		d.ProviderID = m.provider.ProviderID
+	}
 	err := s.tx(ctx, func(tx *store.Tx) error {
 		if err := s.insertDirectory(ctx, tx, d); err != nil {
 			return err
 		}
-		return tx.MergeData(ctx, d.TenantID, d.ID, data, s.now())
+		if m != nil {
+			if err := m.insert(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return tx.MergeData(ctx, d.TenantID, d.ID, data, d.CreatedAt)
 	})
 	if errors.Is(err, apierr.Exists) {
 		return d, apierr.Exists.Because("a directory with the name %q exists", d.Name).Saying("A directory of that name exists.")
@@ -91,20 +107,20 @@ func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory,
 	return s.store.Directory(ctx, d.TenantID, d.ID)
 }
 
-// insertDirectory adds a directory with everything that belongs to one.
+// insertDirectory adds a directory, at the time of its creation, with everything
+// that belongs to one.
 func (s *Service) insertDirectory(ctx context.Context, tx *store.Tx, d directoryapi.Directory) error {
-	now := s.now()
 	if d.Status == "" {
 		d.Status = directoryapi.Enabled
 	}
 	if d.ProviderID == "" {
 		d.ProviderID = directoryapi.Native
 	}
-	d.SchemaID, d.CreatedAt, d.ModifiedAt = id.New(now), now, now
+	d.SchemaID, d.ModifiedAt = id.New(d.CreatedAt), d.CreatedAt
 	if err := tx.InsertDirectory(ctx, d); err != nil {
 		return err
 	}
-	return tx.InsertSatellites(ctx, d, defaultTemplates(d, now), newFields(d, now))
+	return tx.InsertSatellites(ctx, d, defaultTemplates(d, d.CreatedAt), newFields(d, d.CreatedAt))
 }
 
 // requireCloud refuses a mirror, whose policies and templates are read-only
@@ -122,6 +138,9 @@ func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirector
 	var d directoryapi.Directory
 	err := s.tx(ctx, func(tx *store.Tx) (err error) {
 		if d, err = tx.LockDirectory(ctx, at.Tenant, at.ID); err != nil {
+			return err
+		}
+		if err := s.sameProvider(d.ProviderID, in.Provider.Value); err != nil {
 			return err
 		}
 		if err := tx.MergeData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {

@@ -4,6 +4,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"net/mail"
 	"time"
@@ -28,7 +29,7 @@ type Service struct {
 type Config struct {
 	VerificationTTL time.Duration // how long an email verification token is good
 	Sender          mail.Address  // who mails come from, unless a template names another
-	Alias           string        // word that names the product on the wire
+	Alias           string        // word that names the product on the wire, in lower case; empty means "service"
 }
 
 // New makes the service.
@@ -37,6 +38,9 @@ func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base
 }
 
 var _ directoryapi.API = (*Service)(nil)
+
+// Alias is the word that names the product on the wire.
+func (s *Service) Alias() string { return cmp.Or(s.cfg.Alias, "service") }
 
 // tx is a transaction of the store.
 func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }

@@ -74,7 +74,7 @@ func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directory
 		if err := tx.InsertTenant(ctx, tenant); err != nil {
 			return err
 		}
-		administrators := directoryapi.Directory{TenantID: in.Tenant, ID: in.Directory, Name: in.DirectoryName, Builtin: true}
+		administrators := directoryapi.Directory{TenantID: in.Tenant, ID: in.Directory, Name: in.DirectoryName, Builtin: true, CreatedAt: now}
 		if err := s.insertDirectory(ctx, tx, administrators); err != nil {
 			return err
 		}

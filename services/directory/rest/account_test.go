@@ -2,7 +2,6 @@ package rest_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"strings"
 	"sync"
@@ -119,13 +118,6 @@ func TestAccountLimits(t *testing.T) {
 	for _, lookalike := range []string{"jo@example\u3002test", "jo@example\uff0etest", "jo\uff20example.test", "j\u200bo@example.test", "jo@.test", "jo@a..test", "jo@test."} {
 		b.Post(staff+"/accounts", fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, lookalike)).WantError(400, 2006)
 	}
-	// Text whose normal form is longer than an index takes is refused, not broken.
-	var words strings.Builder
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 255 {
-		words.WriteRune(rune(0x3300 + random.IntN(0x58))) // one character for a whole word
-	}
-	b.Post(staff+"/accounts", account(fmt.Sprintf(`"username":%q`, words.String()))).WantError(400, 2008)
 	// Three names of the longest characters are sorted by their beginning.
 	long := strings.Repeat("\U0001d400", 255)
 	b.Post(staff+"/accounts", account(fmt.Sprintf(`"givenName":%q,"middleName":%q,"surname":%q`, long, long, long))).Want(201)
@@ -166,7 +158,8 @@ func TestAnAccountWithoutAUserNameHasItsEmail(t *testing.T) {
 func TestAClientMaySendBackWhatItRead(t *testing.T) {
 	b := newBench(t)
 	for kind, address := range b.estate() {
-		if kind == "groupMemberships" || kind == "accountLinks" || kind == "schemas" { // which cannot be updated
+		switch kind {
+		case "groupMemberships", "accountLinks", "schemas", "samlServiceProviderMetadatas", "x509certificates": // which cannot be updated
 			continue
 		}
 		before := b.Get(address).Want(200)
@@ -208,10 +201,10 @@ func TestARepresentationThatAClientHoldsIsNotSentAgain(t *testing.T) {
 		known  string
 		status int
 	}{{tag, 304}, {`"x", ` + tag, 304}, {"*", 304}, {strings.TrimPrefix(tag, "W/"), 304}, {`W/"x"`, 200}, {"", 200}} {
-		if answer := b.GetUnless(account, c.known).Want(c.status); c.status == 304 && len(answer.Body) > 0 {
+		if answer := b.With("If-None-Match", c.known).Get(account).Want(c.status); c.status == 304 && len(answer.Body) > 0 {
 			t.Errorf("a 304 has the body %s", answer.Body)
 		}
 	}
 	b.Post(account, `{"givenName":"Joanna"}`).Want(200) // in the same millisecond
-	b.GetUnless(account, tag).Want(200)
+	b.With("If-None-Match", tag).Get(account).Want(200)
 }

@@ -16,8 +16,8 @@ func creationPolicy(directory string) string {
 	return strings.Replace(directory, "/directories/", "/accountCreationPolicies/", 1)
 }
 
-// mirror makes the directory a copy of one elsewhere.
-func (b *bench) mirror(directory string) {
+// becomesMirror makes the directory a copy of one elsewhere.
+func (b *bench) becomesMirror(directory string) {
 	b.Helper()
 	of, err := id.Parse(directory[strings.LastIndexByte(directory, '/')+1:])
 	if err != nil {
@@ -113,7 +113,7 @@ func TestTheCreationPolicyOfAMirrorIsReadOnly(t *testing.T) {
 	staff := b.directory("Staff")
 	policy := creationPolicy(staff)
 	b.Post(policy, `{"verificationEmailStatus":"ENABLED","verificationSuccessEmailStatus":"ENABLED","welcomeEmailStatus":"ENABLED"}`).Want(200)
-	b.mirror(staff)
+	b.becomesMirror(staff)
 	b.Get(policy).Want(200).Golden("creation_policy_of_mirror")
 	b.Post(policy, `{"welcomeEmailStatus":"ENABLED"}`).WantError(400, 7202)
 	b.Post(policy, `{}`).WantError(400, 7202)

@@ -24,24 +24,36 @@ func (b *bench) estate() map[string]string {
 	directory := b.Get(staff).Want(200)
 	creation := b.Get(directory.Href("accountCreationPolicy")).Want(200)
 	schema := b.Get(directory.Href("accountSchema")).Want(200)
+	ldap := b.Get(b.mirror("LDAP", ldapProvider(``)) + "/provider").Want(200)
+	social := b.Get(b.mirror("Social", google(``)) + "/provider").Want(200)
+	saml := b.Get(b.mirror("SAML", samlProvider(``)) + "/provider").Want(200)
+	metadata := b.With("Accept", "application/json").Get(saml.Href("serviceProviderMetadata")).Want(200)
 	first := func(collection string) string { return b.Get(collection).Want(200).Items()[0]["href"].(string) }
 	return map[string]string{
 		"tenants": b.tenant(), "directories": staff, "groups": group.Href(), "accounts": jo.Href(), "accountLinks": link.Href(),
 		"groupMemberships": membership.Href(), "accountCreationPolicies": creation.Href(), "passwordPolicies": directory.Href("passwordPolicy"),
 		"emailTemplates": first(creation.Href("welcomeEmailTemplates")), "schemas": schema.Href(), "fields": first(schema.Href("fields")),
+		"agents": ldap.Href("agent"), "userInfoMappingRules": social.Href("userInfoMappingRules"),
+		"attributeStatementMappingRules": saml.Href("attributeStatementMappingRules"),
+		"samlServiceProviderMetadatas":   metadata.Href(), "x509certificates": metadata.Href("x509SigningCert"),
 	}
 }
 
 // bodies are requests that change the resource when its own tenant sends them,
 // by route; the others are sent {"name":"Taken over"}.
 var bodies = map[string]string{
-	"/v1/accounts/:id":                  `{"givenName":"Taken over","status":"DISABLED"}`,
-	"/v1/directories/:id/accounts":      `{"email":"intruder@example.test","password":"Changeme1!"}`,
-	"/v1/accountCreationPolicies/:id":   `{"emailDomainWhitelist":["example.org"]}`,
-	"/v1/passwordPolicies/:id":          `{"resetTokenTtl":1}`,
-	"/v1/passwordPolicies/:id/strength": `{"minLength":1}`,
-	"/v1/emailTemplates/:id":            `{"subject":"Taken over"}`,
-	"/v1/fields/:id":                    `{"required":true}`,
+	"/v1/accounts/:id":                       `{"givenName":"Taken over","status":"DISABLED"}`,
+	"/v1/directories/:id/accounts":           `{"email":"intruder@example.test","password":"Changeme1!"}`,
+	"/v1/accountCreationPolicies/:id":        `{"emailDomainWhitelist":["example.org"]}`,
+	"/v1/passwordPolicies/:id":               `{"resetTokenTtl":1}`,
+	"/v1/passwordPolicies/:id/strength":      `{"minLength":1}`,
+	"/v1/emailTemplates/:id":                 `{"subject":"Taken over"}`,
+	"/v1/fields/:id":                         `{"required":true}`,
+	"/v1/directories/:id/provider":           `{"clientSecret":"taken over"}`,
+	"/v1/agents/:id":                         `{"config":{"directoryHost":"taken.over"}}`,
+	"/v1/agents/:id/ping":                    `{"status":"ERROR"}`,
+	"/v1/userInfoMappingRules/:id":           `{"items":[]}`,
+	"/v1/attributeStatementMappingRules/:id": `{"items":[]}`,
 }
 
 // TestNoTenantReachesAnother takes every route of the service with the ids of

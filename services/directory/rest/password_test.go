@@ -9,7 +9,7 @@ import (
 )
 
 func TestImportOfHashedPasswords(t *testing.T) {
-	b := newBench(t)
+	b := newBenchOf(t, "acme")
 	staff := b.directory("Staff")
 	body := func(name, hash string) string {
 		return fmt.Sprintf(`{"email":"%s@example.test","password":"%s"}`, name, hash)

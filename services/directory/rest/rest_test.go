@@ -62,6 +62,12 @@ func migrate(ctx context.Context, url string) error {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
+	return newBenchOf(t, "service")
+}
+
+// newBenchOf is newBench of a deployment with an alias of its own.
+func newBenchOf(t *testing.T, alias string) *bench {
+	t.Helper()
 	b := &bench{T: t, time: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}
 	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(pgtest.New(t, migrate)), Schema: "directory"})
 	if err != nil {
@@ -75,7 +81,7 @@ func newBench(t *testing.T) *bench {
 	b.db = db
 	passwords := secure.NewPasswords(secure.Cost{Memory: 64, Time: 1, Threads: 1}, 2, 1000)
 	b.svc = directory.New(store.New(db, b.now), passwords, ring, base, b.now, directory.Config{
-		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: "acme",
+		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: alias,
 	})
 	signer := caller.NewSigner("a secret that is long enough for this", time.Now)
 	app := rest.New(rest.Config{Service: "directory", Base: base, Signer: signer})

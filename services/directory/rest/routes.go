@@ -14,11 +14,14 @@ import (
 )
 
 // views renders resources: one method per noun, in the noun's file.
-type views struct{ base href.Base }
+type views struct {
+	base  href.Base
+	alias string // that names the product on the wire
+}
 
 // Mount adds the service's endpoints to its app.
 func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
-	v := views{base}
+	v := views{base, svc.Alias()}
 	v1 := app.Group("/v1")
 
 	v1.Get("/tenants/current", v.currentTenant)
@@ -27,7 +30,7 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Get("/tenants/:id/directories", rest.List(store.Directories, svc.TenantDirectories, v.directory))
 	v1.Get("/tenants/:id/accounts", rest.List(store.DirectoryAccounts, svc.TenantAccounts, v.account))
 	v1.Get("/tenants/:id/groups", rest.List(store.Groups, svc.TenantGroups, v.group))
-
+	v1.Get("/tenants/:id/agents", rest.List(store.Agents, svc.TenantAgents, v.agent))
 	rest.CustomData(v1, "tenants", svc.TenantData())
 
 	v1.Post("/directories", rest.CreateOwn(svc.NewDirectory, v.directory))
@@ -38,7 +41,8 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Post("/directories/:id/accounts", createAccount(svc, v))
 	v1.Get("/directories/:id/groups", rest.List(store.Groups, svc.DirectoryGroups, v.group))
 	v1.Post("/directories/:id/groups", rest.Create(svc.NewGroup, v.group))
-
+	v1.Get("/directories/:id/provider", rest.Get(svc.Provider, v.provider))
+	v1.Post("/directories/:id/provider", rest.Update(svc.UpdateProvider, v.provider))
 	rest.CustomData(v1, "directories", svc.DirectoryData())
 
 	v1.Get("/groups/:id", rest.Get(svc.Group, v.group))
@@ -59,6 +63,7 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Get("/accounts/:id/groupMemberships", rest.List(store.Memberships, svc.AccountMemberships, v.membership))
 	v1.Get("/accounts/:id/accountLinks", rest.List(store.AccountLinks, svc.AccountLinks, v.accountLink))
 	v1.Get("/accounts/:id/linkedAccounts", rest.List(store.Accounts, svc.LinkedAccounts, v.account))
+	v1.Get("/accounts/:id/providerData", rest.Get(svc.ProviderData, v.providerData))
 	rest.CustomData(v1, "accounts", svc.AccountData())
 	v1.Post("/accountLinks", linkBody(rest.CreateOwn(svc.NewAccountLink, v.accountLink)))
 	v1.Get("/accountLinks/:id", rest.Get(svc.AccountLink, v.accountLink))
@@ -84,4 +89,14 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Get("/schemas/:id/fields", rest.List(store.Fields, svc.SchemaFields, v.field))
 	v1.Get("/fields/:id", rest.Get(svc.Field, v.field))
 	v1.Post("/fields/:id", rest.Update(svc.UpdateField, v.field))
+
+	v1.Get("/agents/:id", rest.Get(svc.Agent, v.agent))
+	v1.Post("/agents/:id", rest.Update(svc.UpdateAgent, v.agent))
+	v1.Post("/agents/:id/ping", rest.Update(svc.Ping, v.agent))
+	v1.Get("/userInfoMappingRules/:id", rest.Get(svc.MappingRules(store.UserInfo), v.mappingRules))
+	v1.Post("/userInfoMappingRules/:id", rest.Update(svc.UpdateMappingRules(store.UserInfo), v.mappingRules))
+	v1.Get("/attributeStatementMappingRules/:id", rest.Get(svc.MappingRules(store.AttributeStatement), v.mappingRules))
+	v1.Post("/attributeStatementMappingRules/:id", rest.Update(svc.UpdateMappingRules(store.AttributeStatement), v.mappingRules))
+	v1.Get("/samlServiceProviderMetadatas/:id", samlMetadata(svc, v))
+	v1.Get("/x509certificates/:id", certificate(svc))
 }

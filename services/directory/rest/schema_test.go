@@ -84,7 +84,7 @@ func TestWhatASchemaRequires(t *testing.T) {
 	want(true, false)
 	b.Post(fields["surname"], `{"required":true}`).Want(200)
 	want(true, true)
-	b.mirror(staff)
+	b.becomesMirror(staff)
 	want(false, false)
 	b.Post(fields["givenName"], `{"required":false}`).Want(200)
 	b.Delete(staff).Want(204)

@@ -1,0 +1,318 @@
+package directory
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// agentSilence is how long an agent may be silent before it counts as offline
+// (resolutions, section 4.3).
+const agentSilence = 2 * time.Minute
+
+// Limits of an agent's configuration, for which the interface names none.
+const (
+	maxLDAPText     = 1000 // characters of a distinguished name, a filter or a password
+	maxPollInterval = 7 * 24 * 60
+)
+
+// NewAgent is the agent inside of a new directory, or the body that changes one.
+type NewAgent struct {
+	Config field.Of[NewAgentConfig] `json:"config"`
+}
+
+// UnmarshalJSON reads an agent inside of a provider.
+func (in *NewAgent) UnmarshalJSON(data []byte) error {
+	type members NewAgent // without this method
+	return nested(data, (*members)(in), struct {
+		satellite
+		ID        any `json:"id"`
+		Status    any `json:"status"`
+		Directory any `json:"directory"`
+		Download  any `json:"download"`
+		Tenant    any `json:"tenant"`
+	}{})
+}
+
+// NewAgentConfig is the configuration of an agent, or a part of it.
+type NewAgentConfig struct {
+	DirectoryHost        field.Text                 `json:"directoryHost"`
+	DirectoryPort        field.Int                  `json:"directoryPort"`
+	SSLRequired          field.Bool                 `json:"sslRequired"`
+	AgentUserDN          field.Text                 `json:"agentUserDn"`
+	AgentUserDNPassword  field.Text                 `json:"agentUserDnPassword"`
+	BaseDN               field.Text                 `json:"baseDn"`
+	PollInterval         field.Int                  `json:"pollInterval"`
+	ReferralMode         field.Text                 `json:"referralMode"`
+	IgnoreReferralIssues field.Bool                 `json:"ignoreReferralIssues"`
+	AccountConfig        field.Of[NewAgentAccounts] `json:"accountConfig"`
+	GroupConfig          field.Of[NewAgentGroups]   `json:"groupConfig"`
+}
+
+// UnmarshalJSON reads a configuration inside of an agent.
+func (in *NewAgentConfig) UnmarshalJSON(data []byte) error {
+	type members NewAgentConfig
+	return nested(data, (*members)(in), nil)
+}
+
+// NewAgentAccounts says which entries are accounts.
+type NewAgentAccounts struct {
+	DNSuffix      field.Text `json:"dnSuffix"`
+	ObjectClass   field.Text `json:"objectClass"`
+	ObjectFilter  field.Text `json:"objectFilter"`
+	EmailRDN      field.Text `json:"emailRdn"`
+	GivenNameRDN  field.Text `json:"givenNameRdn"`
+	MiddleNameRDN field.Text `json:"middleNameRdn"`
+	SurnameRDN    field.Text `json:"surnameRdn"`
+	UsernameRDN   field.Text `json:"usernameRdn"`
+	PasswordRDN   field.Text `json:"passwordRdn"`
+}
+
+// UnmarshalJSON reads the accountConfig of a configuration.
+func (in *NewAgentAccounts) UnmarshalJSON(data []byte) error {
+	type members NewAgentAccounts
+	return nested(data, (*members)(in), nil)
+}
+
+// NewAgentGroups says which entries are groups.
+type NewAgentGroups struct {
+	DNSuffix       field.Text `json:"dnSuffix"`
+	ObjectClass    field.Text `json:"objectClass"`
+	ObjectFilter   field.Text `json:"objectFilter"`
+	NameRDN        field.Text `json:"nameRdn"`
+	DescriptionRDN field.Text `json:"descriptionRdn"`
+	MembersRDN     field.Text `json:"membersRdn"`
+}
+
+// UnmarshalJSON reads the groupConfig of a configuration.
+func (in *NewAgentGroups) UnmarshalJSON(data []byte) error {
+	type members NewAgentGroups
+	return nested(data, (*members)(in), nil)
+}
+
+// newAgent makes the agent of a new directory, without storing it.
+func (s *Service) newAgent(p store.Provider, in field.Of[NewAgent]) (*store.Agent, error) {
+	if !in.Given() {
+		return nil, apierr.Required.Because("agent is required for the provider %q", p.ProviderID)
+	}
+	a := store.Agent{
+		TenantID: p.TenantID, ID: id.New(p.CreatedAt), DirectoryID: p.DirectoryID, ProviderID: p.ProviderID,
+		Status: store.Offline, CreatedAt: p.CreatedAt, ModifiedAt: p.CreatedAt,
+	}
+	return &a, s.configure(&a, in.Value.Config, true)
+}
+
+// configure writes the members of a configuration into an agent and checks them
+// (resolutions, section 4.2). A new agent needs all its parts.
+func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isNew bool) error {
+	in, to := config.Value, &a.Config
+	accounts, groups := in.AccountConfig.Value, in.GroupConfig.Value
+	for _, part := range []struct {
+		name           string
+		present, given bool
+	}{
+		{"config", config.Present, config.Given()},
+		{"accountConfig", in.AccountConfig.Present, in.AccountConfig.Given()},
+		{"groupConfig", in.GroupConfig.Present, in.GroupConfig.Given()},
+	} {
+		if !part.given && (part.present || isNew) {
+			return apierr.Required.Because("%s of the agent is required; it cannot be null", part.name)
+		}
+	}
+
+	if accounts.PasswordRDN.Given() && a.ProviderID == ad {
+		return notOfType("accountConfig.passwordRdn")
+	}
+	var password, passwordRDN string
+	for _, m := range []struct {
+		name string
+		in   field.Text
+		to   *string
+		most int
+	}{
+		{"directoryHost", in.DirectoryHost, &to.DirectoryHost, maxName},
+		{"agentUserDn", in.AgentUserDN, &to.AgentUserDN, maxLDAPText},
+		{"agentUserDnPassword", in.AgentUserDNPassword, &password, maxLDAPText},
+		{"baseDn", in.BaseDN, &to.BaseDN, maxLDAPText},
+		{"accountConfig.objectClass", accounts.ObjectClass, &to.AccountConfig.ObjectClass, maxName},
+		{"accountConfig.emailRdn", accounts.EmailRDN, &to.AccountConfig.EmailRDN, maxName},
+		{"accountConfig.givenNameRdn", accounts.GivenNameRDN, &to.AccountConfig.GivenNameRDN, maxName},
+		{"accountConfig.surnameRdn", accounts.SurnameRDN, &to.AccountConfig.SurnameRDN, maxName},
+		{"accountConfig.usernameRdn", accounts.UsernameRDN, &to.AccountConfig.UsernameRDN, maxName},
+		{"accountConfig.passwordRdn", accounts.PasswordRDN, &passwordRDN, maxName},
+		{"groupConfig.objectClass", groups.ObjectClass, &to.GroupConfig.ObjectClass, maxName},
+		{"groupConfig.nameRdn", groups.NameRDN, &to.GroupConfig.NameRDN, maxName},
+		{"groupConfig.descriptionRdn", groups.DescriptionRDN, &to.GroupConfig.DescriptionRDN, maxName},
+	} {
+		if (!m.in.Present && !isNew) || (m.to == &passwordRDN && a.ProviderID == ad) {
+			continue
+		}
+		var err error
+		if *m.to, err = verbatim(m.in, m.name, m.most); err != nil {
+			return err
+		}
+	}
+	if password != "" {
+		a.PasswordSealed = s.ring.Seal(secure.Secret(password), agentPasswordPurpose(a.ID))
+	}
+	if passwordRDN != "" {
+		to.AccountConfig.PasswordRDN = &passwordRDN
+	}
+
+	for _, m := range []struct {
+		name string
+		in   field.Text
+		to   **string
+		most int
+	}{
+		{"accountConfig.dnSuffix", accounts.DNSuffix, &to.AccountConfig.DNSuffix, maxLDAPText},
+		{"accountConfig.objectFilter", accounts.ObjectFilter, &to.AccountConfig.ObjectFilter, maxLDAPText},
+		{"accountConfig.middleNameRdn", accounts.MiddleNameRDN, &to.AccountConfig.MiddleNameRDN, maxName},
+		{"groupConfig.dnSuffix", groups.DNSuffix, &to.GroupConfig.DNSuffix, maxLDAPText},
+		{"groupConfig.objectFilter", groups.ObjectFilter, &to.GroupConfig.ObjectFilter, maxLDAPText},
+		{"groupConfig.membersRdn", groups.MembersRDN, &to.GroupConfig.MembersRDN, maxName},
+	} {
+		if !m.in.Present {
+			continue
+		}
+		var err error
+		if *m.to, err = field.Optional(m.in, m.name, m.most); err != nil {
+			return err
+		}
+	}
+	if err := configureConnection(to, in, isNew); err != nil {
+		return err
+	}
+	return configureReferrals(a, in, isNew)
+}
+
+// configureConnection reads what has a default. Null gives the default again.
+func configureConnection(to *store.AgentConfig, in NewAgentConfig, isNew bool) (err error) {
+	if in.SSLRequired.Present {
+		to.SSLRequired = in.SSLRequired.Or(false)
+	}
+	port := 389
+	if to.SSLRequired {
+		port = 636
+	}
+	for _, m := range []struct {
+		name           string
+		in             field.Int
+		to             *int
+		fallback, most int
+	}{
+		{"directoryPort", in.DirectoryPort, &to.DirectoryPort, port, 65535},
+		{"pollInterval", in.PollInterval, &to.PollInterval, 60, maxPollInterval},
+	} {
+		switch {
+		case m.in.Given():
+			*m.to, err = field.Whole(m.in, m.name, 0, 1, m.most)
+		case m.in.Null || isNew:
+			*m.to = m.fallback
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// configureReferrals reads what only the agents of Active Directory have.
+func configureReferrals(a *store.Agent, in NewAgentConfig, isNew bool) error {
+	if a.ProviderID != ad {
+		switch {
+		case in.ReferralMode.Given():
+			return notOfType("referralMode")
+		case in.IgnoreReferralIssues.Given():
+			return notOfType("ignoreReferralIssues")
+		}
+		return nil
+	}
+	if in.ReferralMode.Given() {
+		mode, err := field.Enum(in.ReferralMode, "referralMode", "", "follow", "ignore")
+		if err != nil {
+			return err
+		}
+		a.Config.ReferralMode = &mode
+	}
+	if in.ReferralMode.Null {
+		a.Config.ReferralMode = nil
+	}
+	if in.IgnoreReferralIssues.Present || isNew {
+		ignore := in.IgnoreReferralIssues.Or(false)
+		a.Config.IgnoreReferralIssues = &ignore
+	}
+	return nil
+}
+
+func agentPasswordPurpose(agent id.ID) string { return "directory.agent/" + agent.String() }
+
+// lively is the time since which an agent must have called to count as online.
+func (s *Service) lively() time.Time { return s.now().Add(-agentSilence) }
+
+// Agent gives an agent, or apierr.NotFound.
+func (s *Service) Agent(ctx context.Context, at id.Ref) (store.Agent, error) {
+	return s.store.Agent(ctx, at.Tenant, at.ID, s.lively())
+}
+
+// TenantAgents gives a page of the agents of a tenant.
+func (s *Service) TenantAgents(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Agent], error) {
+	if _, err := s.Tenant(ctx, tenant); err != nil {
+		return list.Page[store.Agent]{}, err
+	}
+	return s.store.ListAgents(ctx, tenant.Tenant, s.lively(), query)
+}
+
+// UpdateAgent changes the members of the configuration that the body names. The
+// agent keeps its status.
+func (s *Service) UpdateAgent(ctx context.Context, at id.Ref, in NewAgent) (store.Agent, error) {
+	var a store.Agent
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if a, err = tx.LockAgent(ctx, at.Tenant, at.ID, s.lively()); err != nil {
+			return err
+		}
+		if err := s.configure(&a, in.Config, false); err != nil {
+			return err
+		}
+		a.ModifiedAt = s.now()
+		return tx.UpdateAgent(ctx, a)
+	})
+	return a, err
+}
+
+// Ping is what an agent says of itself.
+type Ping struct {
+	Status  field.Text `json:"status"`
+	Message field.Text `json:"message"`
+}
+
+// Ping takes the call of an agent: it is online now, or reports an error until
+// its next good call. What the error is goes to the log.
+func (s *Service) Ping(ctx context.Context, at id.Ref, in Ping) (store.Agent, error) {
+	if !in.Status.Present {
+		return store.Agent{}, apierr.Required.Because("status is required: %s or %s", store.Online, store.Failed)
+	}
+	status, err := field.Enum(in.Status, "status", "", store.Online, store.Failed)
+	if err != nil {
+		return store.Agent{}, err
+	}
+	message, err := field.Optional(in.Message, "message", maxLDAPText)
+	if err != nil {
+		return store.Agent{}, err
+	}
+	err = s.tx(ctx, func(tx *store.Tx) error { return tx.AgentCalled(ctx, at.Tenant, at.ID, status, s.now()) })
+	if err != nil {
+		return store.Agent{}, err
+	}
+	if status == store.Failed && message != nil {
+		slog.WarnContext(ctx, "a directory agent reports an error", "agent", at.ID.String(), "message", *message)
+	}
+	return s.Agent(ctx, at)
+}

@@ -1,0 +1,69 @@
+package directory
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// mirror is what a mirror directory has besides what all directories have.
+type mirror struct {
+	provider store.Provider
+	agent    *store.Agent
+	rules    *store.MappingRules
+	saml     *store.SAMLServiceProvider
+}
+
+// newMirror checks the provider of a new directory and makes what belongs to
+// it, without storing it. It is nil for a cloud directory: one without provider,
+// or with nothing but a link to one, as clients send that post what they read.
+func (s *Service) newMirror(d directoryapi.Directory, in field.Of[NewProvider]) (*mirror, error) {
+	if !in.Given() || (in.Value.Href.Present && !in.Value.ProviderID.Present) {
+		return nil, nil
+	}
+	now := s.now()
+	m := &mirror{provider: store.Provider{TenantID: d.TenantID, DirectoryID: d.ID, CreatedAt: now, ModifiedAt: now}}
+	var err error
+	if m.provider.ProviderID, m.provider.ProviderType, err = s.providerType(in.Value); err != nil {
+		return nil, err
+	}
+	if err := s.apply(&m.provider, in.Value, true); err != nil {
+		return nil, err
+	}
+	kind := typeOf(m.provider.ProviderID)
+	switch {
+	case m.provider.ProviderID == directoryapi.Native:
+		return nil, nil
+	case kind.members["agent"] != 0:
+		m.agent, err = s.newAgent(m.provider, in.Value.Agent)
+	case kind.members["userInfoMappingRules"] != 0:
+		m.rules, err = newMappingRules(m.provider, store.UserInfo, in.Value.UserInfoMappingRules.Value)
+	default:
+		if m.rules, err = newMappingRules(m.provider, store.AttributeStatement, in.Value.AttributeStatementMappingRules.Value); err == nil {
+			m.saml, err = s.newSAMLServiceProvider(m.provider)
+		}
+	}
+	return m, err
+}
+
+func (m *mirror) insert(ctx context.Context, tx *store.Tx) error {
+	if err := tx.InsertProvider(ctx, m.provider); err != nil {
+		return err
+	}
+	if m.agent != nil {
+		if err := tx.InsertAgent(ctx, *m.agent); err != nil {
+			return err
+		}
+	}
+	if m.rules != nil {
+		if err := tx.InsertMappingRules(ctx, *m.rules); err != nil {
+			return err
+		}
+	}
+	if m.saml != nil {
+		return tx.InsertSAMLServiceProvider(ctx, *m.saml)
+	}
+	return nil
+}

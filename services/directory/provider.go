@@ -1,0 +1,194 @@
+package directory
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// NewProvider is the body that makes or changes the provider of a directory. It
+// has the members of all types; providerTypes says which type has which.
+type NewProvider struct {
+	Href                           field.Text            `json:"href"`
+	ProviderID                     field.Text            `json:"providerId"`
+	ProviderType                   field.Text            `json:"providerType"`
+	ClientID                       field.Text            `json:"clientId"`
+	ClientSecret                   field.Text            `json:"clientSecret"`
+	Scope                          field.List            `json:"scope"`
+	Scopes                         field.List            `json:"scopes"` // another name of scope
+	RedirectURI                    field.Text            `json:"redirectUri"`
+	RedirectURL                    field.Text            `json:"redirectURL"` // another name of redirectUri
+	HD                             field.Text            `json:"hd"`
+	Display                        field.Text            `json:"display"`
+	AccessType                     field.Text            `json:"accessType"`
+	AuthorizationEndpoint          field.Text            `json:"authorizationEndpoint"`
+	TokenEndpoint                  field.Text            `json:"tokenEndpoint"`
+	ResourceEndpoint               field.Text            `json:"resourceEndpoint"`
+	IDField                        field.Text            `json:"idField"`
+	AccessTokenType                field.Text            `json:"accessTokenType"`
+	SSOLoginURL                    field.Text            `json:"ssoLoginUrl"`
+	SSOLogoutURL                   field.Text            `json:"ssoLogoutUrl"`
+	EncodedX509SigningCert         field.Text            `json:"encodedX509SigningCert"`
+	RequestSignatureAlgorithm      field.Text            `json:"requestSignatureAlgorithm"`
+	ForceAuthn                     field.Bool            `json:"forceAuthn"`
+	Agent                          field.Of[NewAgent]    `json:"agent"`
+	UserInfoMappingRules           field.Of[RulesChange] `json:"userInfoMappingRules"`
+	AttributeStatementMappingRules field.Of[RulesChange] `json:"attributeStatementMappingRules"`
+}
+
+// UnmarshalJSON reads a provider inside of a directory.
+func (in *NewProvider) UnmarshalJSON(data []byte) error {
+	type members NewProvider // without this method
+	return nested(data, (*members)(in), struct {
+		satellite
+		ServiceProviderMetadata any `json:"serviceProviderMetadata"`
+	}{})
+}
+
+// satellite has the members of every representation, which a body may repeat.
+type satellite struct {
+	Href       any `json:"href"`
+	CreatedAt  any `json:"createdAt"`
+	ModifiedAt any `json:"modifiedAt"`
+}
+
+// nested reads an object inside of a body by the rules of a body: members that
+// only readOnly has are ignored.
+func nested(data []byte, in, readOnly any) error {
+	if data[0] != '{' {
+		return apierr.WrongType.Because("must be an object")
+	}
+	return field.Decode(data, in, readOnly)
+}
+
+// apply writes the members of a body into a provider of its type and checks
+// them. A member that the type does not have is apierr.UnusedProperty; null says
+// nothing of it.
+func (s *Service) apply(p *store.Provider, in NewProvider, isNew bool) error {
+	kind := typeOf(p.ProviderID)
+	var secret *string
+	for _, t := range in.texts(&p.Settings, &secret) {
+		switch need := kind.members[t.name]; {
+		case need == 0 && t.in.Given():
+			return notOfType(t.name)
+		case need != 0 && (t.in.Present || isNew):
+			if err := t.read(need); err != nil {
+				return err
+			}
+		}
+	}
+	if secret != nil {
+		p.ClientSecret = secure.Secret(*secret)
+		p.ClientSecretSealed = s.ring.Seal(p.ClientSecret, clientSecretPurpose(p.DirectoryID))
+	}
+
+	scopes := in.Scope
+	if !scopes.Present {
+		scopes = in.Scopes
+	}
+	for _, other := range []struct {
+		name  string
+		given bool
+	}{
+		{"scope", scopes.Given()}, {"forceAuthn", in.ForceAuthn.Given()}, {"agent", in.Agent.Given()},
+		{"userInfoMappingRules", in.UserInfoMappingRules.Given()}, {"attributeStatementMappingRules", in.AttributeStatementMappingRules.Given()},
+	} {
+		if other.given && kind.members[other.name] == 0 {
+			return notOfType(other.name)
+		}
+	}
+	if kind.members["forceAuthn"] != 0 && (in.ForceAuthn.Present || isNew) {
+		force := in.ForceAuthn.Or(false)
+		p.Settings.ForceAuthn = &force
+	}
+	if kind.members["scope"] != 0 && (scopes.Present || isNew) {
+		return setScope(p, kind.scope, scopes.Or(nil))
+	}
+	return nil
+}
+
+func notOfType(name string) error {
+	return apierr.UnusedProperty.Because("a provider of this type has no %s", name)
+}
+
+// setScope asks for scopes in addition to those of the type, without which an
+// account has no email (section 4.4).
+func setScope(p *store.Provider, always, more []string) error {
+	if len(more) > maxScopes {
+		return apierr.TooLong.Because("scope has %d entries; at most %d are allowed", len(more), maxScopes)
+	}
+	p.Settings.Scope = append([]string{}, always...)
+	for _, entry := range more {
+		entry, err := verbatim(field.Some(entry), "an entry of scope", maxName)
+		if err != nil {
+			return err
+		}
+		if strings.ContainsFunc(entry, unicode.IsControl) {
+			return apierr.Format.Because("an entry of scope has a control character")
+		}
+		if !slices.Contains(p.Settings.Scope, entry) {
+			p.Settings.Scope = append(p.Settings.Scope, entry)
+		}
+	}
+	return nil
+}
+
+func clientSecretPurpose(directory id.ID) string {
+	return "directory.provider/" + directory.String()
+}
+
+// Provider gives the provider of a directory, or apierr.NotFound.
+func (s *Service) Provider(ctx context.Context, directory id.Ref) (store.Provider, error) {
+	p, err := s.store.Provider(ctx, directory.Tenant, directory.ID)
+	if err != nil {
+		return p, err
+	}
+	return s.opened(p)
+}
+
+// opened fills in the client secret, which the provider shows.
+func (s *Service) opened(p store.Provider) (store.Provider, error) {
+	if p.ClientSecretSealed == nil {
+		return p, nil
+	}
+	var err error
+	p.ClientSecret, err = s.ring.Open(p.ClientSecretSealed, clientSecretPurpose(p.DirectoryID))
+	return p, err
+}
+
+// UpdateProvider changes what the body names. The type of a provider is fixed:
+// apierr.CannotBecomeMirror and apierr.ProviderFixed. That of a cloud directory
+// has nothing to change.
+func (s *Service) UpdateProvider(ctx context.Context, directory id.Ref, in NewProvider) (store.Provider, error) {
+	var p store.Provider
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if p, err = tx.LockProvider(ctx, directory.Tenant, directory.ID); err != nil {
+			return err
+		}
+		if err := s.sameProvider(p.ProviderID, in); err != nil || p.ProviderID == directoryapi.Native {
+			return err
+		}
+		if _, named := providerTypes[p.ProviderID]; !named {
+			if p.ProviderType, err = field.Enum(in.ProviderType, "providerType", p.ProviderType, "oauth2", "oauth"); err != nil {
+				return err
+			}
+		}
+		if err := s.apply(&p, in, false); err != nil {
+			return err
+		}
+		p.ModifiedAt = s.now()
+		return tx.UpdateProvider(ctx, p)
+	})
+	if err != nil {
+		return p, err
+	}
+	return s.opened(p)
+}

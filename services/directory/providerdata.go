@@ -1,0 +1,35 @@
+package directory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// ProviderData gives what the provider of its directory said of an account,
+// the provider's tokens among its facts, or apierr.NotFound (resolutions,
+// section 5.1).
+func (s *Service) ProviderData(ctx context.Context, account id.Ref) (store.ProviderData, error) {
+	d, err := s.store.ProviderData(ctx, account.Tenant, account.ID)
+	if err != nil || d.TokensSealed == nil {
+		return d, err
+	}
+	sealed, err := s.ring.Open(d.TokensSealed, providerTokensPurpose(account.ID))
+	if err != nil {
+		return d, err
+	}
+	var tokens map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(sealed.Reveal()), &tokens); err != nil {
+		return d, fmt.Errorf("read the provider's tokens of the account %s: %w", account.ID, err)
+	}
+	maps.Copy(d.Facts, tokens)
+	return d, nil
+}
+
+func providerTokensPurpose(account id.ID) string {
+	return "directory.providerdata/" + account.String()
+}

@@ -1,0 +1,48 @@
+package rest
+
+import (
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+type providerView struct {
+	rest.Head
+	ProviderID   string `json:"providerId"`
+	ProviderType string `json:"providerType"`
+	store.ProviderSettings
+	ClientSecret                   string     `json:"clientSecret,omitempty"`
+	Agent                          *href.Link `json:"agent,omitempty"`
+	UserInfoMappingRules           *href.Link `json:"userInfoMappingRules,omitempty"`
+	AttributeStatementMappingRules *href.Link `json:"attributeStatementMappingRules,omitempty"`
+	ServiceProviderMetadata        *href.Link `json:"serviceProviderMetadata,omitempty"`
+}
+
+func (v views) provider(p store.Provider) providerView {
+	view := providerView{
+		Head:       rest.Head{Href: v.base.To("directories", p.DirectoryID, "provider"), CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt)},
+		ProviderID: v.named(p.ProviderID), ProviderType: v.named(p.ProviderType),
+		ProviderSettings: p.Settings, ClientSecret: p.ClientSecret.Reveal(),
+		Agent: v.base.OptionalLink("agents", p.AgentID), ServiceProviderMetadata: v.base.OptionalLink("samlServiceProviderMetadatas", p.MetadataID),
+	}
+	rules := v.base.OptionalLink(string(p.MappingRulesKind), p.MappingRulesID)
+	if p.MappingRulesKind == store.UserInfo {
+		view.UserInfoMappingRules = rules
+		return view
+	}
+	view.AttributeStatementMappingRules = rules
+	return view
+}
+
+// named gives a providerId as clients of this deployment know it: that of cloud
+// directories is the alias, unless the alias is the neutral word (resolutions,
+// section 0.2).
+func (v views) named(providerID string) string {
+	if providerID == directoryapi.Native && v.alias != neutralAlias {
+		return v.alias
+	}
+	return providerID
+}
+
+const neutralAlias = "service"

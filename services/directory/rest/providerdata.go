@@ -1,0 +1,22 @@
+package rest
+
+import (
+	"maps"
+
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// providerData shows the facts beside what all provider data have, which no
+// fact can hide.
+func (v views) providerData(d store.ProviderData) map[string]any {
+	view := make(map[string]any, len(d.Facts)+4)
+	for name, fact := range d.Facts {
+		view[name] = fact
+	}
+	maps.Copy(view, map[string]any{
+		"href": v.base.To("accounts", d.AccountID, "providerData"), "createdAt": rest.Time(d.CreatedAt), "modifiedAt": rest.Time(d.ModifiedAt),
+		"providerId": v.named(d.ProviderID),
+	})
+	return view
+}

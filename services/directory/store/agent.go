@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// The states of an agent.
+const (
+	Online  = "ONLINE"
+	Offline = "OFFLINE"
+	Failed  = "ERROR"
+)
+
+// Agent is the program that mirrors an LDAP or Active Directory server.
+type Agent struct {
+	TenantID       id.ID
+	ID             id.ID
+	DirectoryID    id.ID
+	ProviderID     string // of its directory
+	Status         string // Online, Offline or Failed
+	Config         AgentConfig
+	PasswordSealed []byte // of the server's user AgentUserDN
+	CreatedAt      time.Time
+	ModifiedAt     time.Time
+}
+
+// AgentConfig says where the server is and how an agent reads it. Its JSON is
+// that of the interface.
+type AgentConfig struct {
+	DirectoryHost        string             `json:"directoryHost"`
+	DirectoryPort        int                `json:"directoryPort"`
+	SSLRequired          bool               `json:"sslRequired"`
+	AgentUserDN          string             `json:"agentUserDn"`
+	BaseDN               string             `json:"baseDn"`
+	PollInterval         int                `json:"pollInterval"`                   // minutes
+	ReferralMode         *string            `json:"referralMode,omitempty"`         // Active Directory only
+	IgnoreReferralIssues *bool              `json:"ignoreReferralIssues,omitempty"` // Active Directory only
+	AccountConfig        AgentAccountConfig `json:"accountConfig"`
+	GroupConfig          AgentGroupConfig   `json:"groupConfig"`
+}
+
+// AgentAccountConfig says which entries are accounts, and in which attributes
+// their properties stand.
+type AgentAccountConfig struct {
+	DNSuffix      *string `json:"dnSuffix"` // nil: search from the base
+	ObjectClass   string  `json:"objectClass"`
+	ObjectFilter  *string `json:"objectFilter"`
+	EmailRDN      string  `json:"emailRdn"`
+	GivenNameRDN  string  `json:"givenNameRdn"`
+	MiddleNameRDN *string `json:"middleNameRdn"`
+	SurnameRDN    string  `json:"surnameRdn"`
+	UsernameRDN   string  `json:"usernameRdn"`
+	PasswordRDN   *string `json:"passwordRdn,omitempty"` // LDAP only
+}
+
+// AgentGroupConfig says which entries are groups, and in which attributes their
+// properties stand.
+type AgentGroupConfig struct {
+	DNSuffix       *string `json:"dnSuffix"` // nil: search from the base
+	ObjectClass    string  `json:"objectClass"`
+	ObjectFilter   *string `json:"objectFilter"`
+	NameRDN        string  `json:"nameRdn"`
+	DescriptionRDN string  `json:"descriptionRdn"`
+	MembersRDN     *string `json:"membersRdn"`
+}
+
+// Agents are searched and sorted by these attributes.
+var Agents = list.Spec{
+	"status":     {Column: "status", Kind: list.Enum, Values: []string{Online, Offline, Failed}},
+	"createdAt":  {Column: "created_at", Kind: list.Time},
+	"modifiedAt": {Column: "modified_at", Kind: list.Time},
+}
+
+// The agents of tenant $1, of which those that have not called since $2 are
+// offline.
+const (
+	agentColumns = `tenant_id, id, directory_id, provider_id, status, config, password_sealed, created_at, modified_at`
+	fromAgents   = ` FROM (SELECT a.tenant_id, a.id, a.directory_id, d.provider_id,
+		CASE WHEN a.status = 'ONLINE' AND a.called_at < $2 THEN 'OFFLINE' ELSE a.status END AS status,
+		a.config, a.password_sealed, a.created_at, a.modified_at
+		FROM agents a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id) agent WHERE tenant_id = $1`
+)
+
+// Agent gives an agent, or apierr.NotFound. One that has not called since
+// lively is offline.
+func (s *Store) Agent(ctx context.Context, tenant, agent id.ID, lively time.Time) (Agent, error) {
+	return pg.One[Agent](ctx, s.db, `SELECT `+agentColumns+fromAgents+` AND id = $3`, tenant, lively, agent)
+}
+
+// ListAgents gives a page of the tenant's agents. Those that have not called
+// since lively are offline.
+func (s *Store) ListAgents(ctx context.Context, tenant id.ID, lively time.Time, query list.Query) (list.Page[Agent], error) {
+	return list.Select[Agent](ctx, s.db, Agents, query, agentColumns, fromAgents, "id", tenant, lively)
+}
+
+// LockAgent reads an agent that the transaction will change. One that has not
+// called since lively is offline.
+func (tx *Tx) LockAgent(ctx context.Context, tenant, agent id.ID, lively time.Time) (Agent, error) {
+	return pg.One[Agent](ctx, tx, `SELECT `+agentColumns+fromAgents+` AND id = $3 FOR UPDATE`, tenant, lively, agent)
+}
+
+// InsertAgent adds the agent of a new directory, which has not called yet.
+func (tx *Tx) InsertAgent(ctx context.Context, a Agent) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO agents (tenant_id, id, directory_id, status, config, password_sealed, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		a.TenantID, a.ID, a.DirectoryID, a.Status, a.Config, a.PasswordSealed, a.CreatedAt, a.ModifiedAt)
+	return err
+}
+
+// UpdateAgent writes what a client can change.
+func (tx *Tx) UpdateAgent(ctx context.Context, a Agent) error {
+	return pg.MustChange(ctx, tx, `UPDATE agents SET config = $3, password_sealed = $4, modified_at = $5 WHERE tenant_id = $1 AND id = $2`,
+		a.TenantID, a.ID, a.Config, a.PasswordSealed, a.ModifiedAt)
+}
+
+// AgentCalled writes the status of an agent that called now.
+func (tx *Tx) AgentCalled(ctx context.Context, tenant, agent id.ID, status string, now time.Time) error {
+	return pg.MustChange(ctx, tx, `UPDATE agents SET status = $3, called_at = $4 WHERE tenant_id = $1 AND id = $2`, tenant, agent, status, now)
+}

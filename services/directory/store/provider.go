@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// Provider says what a directory is a copy of, and how that is reached.
+type Provider struct {
+	TenantID           id.ID
+	DirectoryID        id.ID
+	ProviderID         string // of the directory
+	ProviderType       string // oauth or oauth2 for generic OAuth, otherwise the ProviderID
+	Settings           ProviderSettings
+	ClientSecretSealed []byte
+	AgentID            id.ID // of an LDAP or Active Directory one; zero for others
+	MappingRulesID     id.ID // zero where the type has none
+	MappingRulesKind   RuleKind
+	MetadataID         id.ID // of a SAML one; zero for others
+	CreatedAt          time.Time
+	ModifiedAt         time.Time
+
+	// ClientSecret is what ClientSecretSealed holds, where it is shown.
+	ClientSecret secure.Secret `db:"-"`
+}
+
+// ProviderSettings are what a client can change of a provider. A type has some
+// of them. Their JSON is that of the interface.
+type ProviderSettings struct {
+	ClientID                  *string  `json:"clientId,omitempty"`
+	Scope                     []string `json:"scope,omitzero"`
+	RedirectURI               *string  `json:"redirectUri,omitempty"`
+	HD                        *string  `json:"hd,omitempty"`
+	Display                   *string  `json:"display,omitempty"`
+	AccessType                *string  `json:"accessType,omitempty"`
+	AuthorizationEndpoint     *string  `json:"authorizationEndpoint,omitempty"`
+	TokenEndpoint             *string  `json:"tokenEndpoint,omitempty"`
+	ResourceEndpoint          *string  `json:"resourceEndpoint,omitempty"`
+	IDField                   *string  `json:"idField,omitempty"`
+	AccessTokenType           *string  `json:"accessTokenType,omitempty"`
+	SSOLoginURL               *string  `json:"ssoLoginUrl,omitempty"`
+	SSOLogoutURL              *string  `json:"ssoLogoutUrl,omitempty"`
+	EncodedX509SigningCert    *string  `json:"encodedX509SigningCert,omitempty"`
+	RequestSignatureAlgorithm *string  `json:"requestSignatureAlgorithm,omitempty"`
+	ForceAuthn                *bool    `json:"forceAuthn,omitempty"`
+}
+
+// A cloud directory has a provider since it was created, which never changes.
+const selectProvider = `SELECT d.tenant_id, d.id AS directory_id, d.provider_id, coalesce(p.provider_type, d.provider_id) AS provider_type,
+	coalesce(p.settings, '{}') AS settings, p.client_secret_sealed, a.id AS agent_id, r.id AS mapping_rules_id, coalesce(r.kind, '') AS mapping_rules_kind, s.id AS metadata_id,
+	coalesce(p.created_at, d.created_at) AS created_at, coalesce(p.modified_at, d.created_at) AS modified_at
+	FROM directories d
+	LEFT JOIN providers p ON p.tenant_id = d.tenant_id AND p.directory_id = d.id
+	LEFT JOIN agents a ON a.tenant_id = d.tenant_id AND a.directory_id = d.id
+	LEFT JOIN mapping_rules r ON r.tenant_id = d.tenant_id AND r.directory_id = d.id
+	LEFT JOIN saml_service_providers s ON s.tenant_id = d.tenant_id AND s.directory_id = d.id
+	WHERE d.tenant_id = $1 AND d.id = $2`
+
+// Provider gives the provider of a directory, or apierr.NotFound.
+func (s *Store) Provider(ctx context.Context, tenant, directory id.ID) (Provider, error) {
+	return pg.One[Provider](ctx, s.db, selectProvider, tenant, directory)
+}
+
+// LockProvider reads a provider that the transaction will change, and locks its
+// directory.
+func (tx *Tx) LockProvider(ctx context.Context, tenant, directory id.ID) (Provider, error) {
+	return pg.One[Provider](ctx, tx, selectProvider+` FOR UPDATE OF d`, tenant, directory)
+}
+
+// InsertProvider adds the provider of a new mirror directory.
+func (tx *Tx) InsertProvider(ctx context.Context, p Provider) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO providers (tenant_id, directory_id, provider_type, settings, client_secret_sealed, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		p.TenantID, p.DirectoryID, p.ProviderType, p.Settings, p.ClientSecretSealed, p.CreatedAt, p.ModifiedAt)
+	return err
+}
+
+// UpdateProvider writes what a client can change.
+func (tx *Tx) UpdateProvider(ctx context.Context, p Provider) error {
+	return pg.MustChange(ctx, tx, `UPDATE providers SET provider_type = $3, settings = $4, client_secret_sealed = $5, modified_at = $6
+		WHERE tenant_id = $1 AND directory_id = $2`,
+		p.TenantID, p.DirectoryID, p.ProviderType, p.Settings, p.ClientSecretSealed, p.ModifiedAt)
+}

@@ -1,0 +1,41 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// SAMLServiceProvider is a SAML directory in the eyes of its identity provider.
+type SAMLServiceProvider struct {
+	TenantID         id.ID
+	ID               id.ID // of its metadata
+	DirectoryID      id.ID
+	CertificateID    id.ID
+	Certificate      string // PEM
+	PrivateKeySealed []byte // PKCS #8
+	CreatedAt        time.Time
+	ModifiedAt       time.Time
+}
+
+const samlServiceProviderColumns = `tenant_id, id, directory_id, certificate_id, certificate, private_key_sealed, created_at, modified_at`
+
+// SAMLServiceProvider gives the service provider of the metadata's id, or
+// apierr.NotFound.
+func (s *Store) SAMLServiceProvider(ctx context.Context, tenant, metadata id.ID) (SAMLServiceProvider, error) {
+	return pg.One[SAMLServiceProvider](ctx, s.db, `SELECT `+samlServiceProviderColumns+` FROM saml_service_providers WHERE tenant_id = $1 AND id = $2`, tenant, metadata)
+}
+
+// Certificate gives a certificate in PEM, or apierr.NotFound.
+func (s *Store) Certificate(ctx context.Context, tenant, certificate id.ID) (string, error) {
+	return pg.Value[string](ctx, s.db, `SELECT certificate FROM saml_service_providers WHERE tenant_id = $1 AND certificate_id = $2`, tenant, certificate)
+}
+
+// InsertSAMLServiceProvider adds the service provider of a new directory.
+func (tx *Tx) InsertSAMLServiceProvider(ctx context.Context, p SAMLServiceProvider) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_service_providers (`+samlServiceProviderColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		p.TenantID, p.ID, p.DirectoryID, p.CertificateID, p.Certificate, p.PrivateKeySealed, p.CreatedAt, p.ModifiedAt)
+	return err
+}
