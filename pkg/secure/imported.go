@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/crypto/blowfish"
+	"golang.org/x/crypto/blowfish" //nolint:staticcheck // deprecated for new systems; bcrypt is made of it
 
 	"github.com/doorward/doorward/pkg/apierr"
 )

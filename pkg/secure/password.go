@@ -119,7 +119,7 @@ func (at *place) compare(stored string, password Secret) (form, bool, error) {
 	form, err := parse(stored)
 	if err != nil {
 		// The reason of an imported form is for who imports it, not for who logs in.
-		return form, false, fmt.Errorf("secure: a stored password cannot be read: %v", err)
+		return form, false, fmt.Errorf("secure: a stored password cannot be read: %s", err.Error())
 	}
 	return form, subtle.ConstantTimeCompare(at.derive(stored, form, password), form.want) == 1, nil
 }

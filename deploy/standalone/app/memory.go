@@ -12,9 +12,9 @@ import (
 const resting = 32 << 20
 
 // boundMemory sets a soft limit, unless the environment sets one: what the
-// process needs at rest, and the password hashes that it computes at once.
-// Without it the memory of hashes that are done piles up between two
-// collections.
+// process needs at rest, and the password hashes that it computes at once where
+// its children cannot. Without it the memory of hashes that are done piles up
+// between two collections.
 func boundMemory(hashes directory.Config) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
