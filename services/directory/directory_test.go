@@ -89,6 +89,13 @@ func newWorld(t *testing.T, policy directory.PolicyChange) world {
 	t.Helper()
 	db := openDB(t)
 	w := world{Service: open(t, db, cheap), db: db, tenant: id.New(now()), directory: id.New(now())}
+	w.fill(t, policy)
+	return w
+}
+
+// fill makes the tenant, its directory with the policy, and the account.
+func (w *world) fill(t *testing.T, policy directory.PolicyChange) {
+	t.Helper()
 	_, err := w.SignUp(t.Context(), directoryapi.SignUp{
 		Tenant: w.tenant, Directory: id.New(now()), Owner: id.New(now()), Key: "calm-otter", DirectoryName: "Service Administrators", Email: "owner@example.test",
 	})
@@ -108,7 +115,6 @@ func newWorld(t *testing.T, policy directory.PolicyChange) world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w
 }
 
 func (w world) login(t *testing.T, svc *directory.Service, login, password string) error {

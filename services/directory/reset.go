@@ -78,19 +78,20 @@ func signReset(reset store.Reset, jti, key secure.Secret) (secure.Secret, error)
 // resetKey gives the key that signs the reset tokens of a tenant. It is made
 // when it is first asked for.
 func (s *Service) resetKey(ctx context.Context, tenant id.ID) (secure.Secret, error) {
-	purpose := "directory.reset/" + tenant.String()
 	sealed, err := s.store.ResetKey(ctx, tenant)
 	if err == nil && sealed == nil {
 		err = s.tx(ctx, func(tx *store.Tx) (err error) {
-			sealed, err = tx.KeepResetKey(ctx, tenant, s.ring.Seal(secure.Token(43), purpose))
+			sealed, err = tx.KeepResetKey(ctx, tenant, s.ring.Seal(secure.Token(43), resetKeyPurpose(tenant)))
 			return err
 		})
 	}
 	if err != nil {
 		return "", err
 	}
-	return s.ring.Open(sealed, purpose)
+	return s.ring.Open(sealed, resetKeyPurpose(tenant))
 }
+
+func resetKeyPurpose(tenant id.ID) string { return "directory.reset/" + tenant.String() }
 
 // openReset is what a reset token leads to.
 type openReset struct {

@@ -86,6 +86,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	svc := directory.New(data, passwords, ring, common.Base, common.Now, directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: common.Alias})
 	p.Go("directory relay", data.Outbox().Relay(cfg.Events))
 	p.Go("directory purge", svc.Purge)
+	p.Go("directory resealer", svc.Reseal)
 
 	app := rest.New(rest.Config{Service: "directory", Base: common.Base, Signer: common.Signer})
 	directoryapi.Serve(app, svc)

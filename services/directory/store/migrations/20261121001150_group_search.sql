@@ -13,3 +13,6 @@ CREATE VIEW live_groups AS SELECT g.tenant_id, g.id, g.created_at
     FROM groups g JOIN directories d ON d.tenant_id = g.tenant_id AND d.id = g.directory_id;
 CREATE VIEW live_accounts AS SELECT a.tenant_id, a.id, a.created_at
     FROM accounts a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id;
+
+-- Open verifications, which a new master key seals again.
+CREATE INDEX accounts_sealed ON accounts (tenant_id, id) WHERE verification_sealed IS NOT NULL;

@@ -1,0 +1,71 @@
+package directory_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// TestAMasterKeyCanBeReplacedAndThenDropped covers every sealed column: none
+// keeps a value of the former key.
+func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
+	db := openDB(t)
+	first, next := secure.NewMasterKey("k1"), secure.NewMasterKey("k2")
+	under := func(master secure.Secret) *directory.Service {
+		ring, err := secure.ParseKeyring(master)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return directory.New(store.New(db, now), secure.NewPasswords(cheap, 2, 1000), ring, "https://localhost:8443/v1", now, directory.Config{VerificationTTL: time.Hour})
+	}
+	w := world{Service: under(first), db: db, tenant: id.New(now()), directory: id.New(now())}
+	w.fill(t, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
+	reset, err := w.AskReset(t.Context(), directoryapi.AskReset{
+		Tenant: w.tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}}, Login: w.account.Email,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- under(next + "," + first).Reseal(ctx) }()
+	works := func() bool {
+		later := under(next)
+		a, err := later.Account(t.Context(), directoryapi.Ref{Tenant: w.tenant, ID: w.account.ID})
+		if err != nil || a.VerificationToken != w.account.VerificationToken {
+			return false
+		}
+		_, err = later.Reset(t.Context(), directoryapi.ResetToken{Tenant: w.tenant, Token: reset.Token})
+		return err == nil
+	}
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	for !works() {
+		select {
+		case <-deadline.C:
+			t.Fatal("the secrets were not sealed again")
+		default:
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	columns, err := pg.Values[string](t.Context(), db, `SELECT table_name || '.' || column_name FROM information_schema.columns
+		WHERE table_schema = 'directory' AND column_name LIKE '%\_sealed' AND table_name IN (SELECT tablename FROM pg_tables)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(columns) != directory.SealedColumns {
+		t.Errorf("there are the sealed columns %v; %d of them are sealed again", columns, directory.SealedColumns)
+	}
+}
