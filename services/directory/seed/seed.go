@@ -18,7 +18,7 @@ import (
 // is faster to make the indexes anew than to add to them.
 const (
 	batch = 5000
-	many  = 20_000
+	many  = 10_000
 )
 
 // Seeder is connected to the database of a deployment.

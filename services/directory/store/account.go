@@ -66,6 +66,10 @@ func (s *Store) Account(ctx context.Context, tenant, account id.ID) (directoryap
 // ListAccounts gives a page of the accounts of directories and the members of
 // groups, each once. The groups are those of other directories.
 func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, groups []id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
+	return list.SelectParts[directoryapi.Account](ctx, s.db, accountsOf(tenant, directories, groups), query)
+}
+
+func accountsOf(tenant id.ID, directories, groups []id.ID) list.Parts {
 	accounts := list.Parts{Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id", Tenant: "a.tenant_id = $1", Args: []any{tenant}}
 	if len(directories) > 0 {
 		accounts.Args = append(accounts.Args, directories)
@@ -81,7 +85,7 @@ func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, gro
 			Where: "a.tenant_id = $1 AND a.id IN (SELECT m.account_id FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = ANY (" + accounts.Last() + "))",
 		})
 	}
-	return list.SelectParts[directoryapi.Account](ctx, s.db, accounts, query)
+	return accounts
 }
 
 // TenantAccounts gives a page of all accounts of a tenant.
