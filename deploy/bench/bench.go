@@ -47,6 +47,11 @@ func run(ctx context.Context, o Options) (report *Report, err error) {
 			return nil, err
 		}
 	}
+	if o.wants(scaleName) {
+		if report.Scale, err = scale(ctx, o, d, tell); err != nil {
+			return nil, fmt.Errorf("compare directories: %w", err)
+		}
+	}
 	if report.Standalone != nil {
 		if report.Standalone.AfterLoad, report.Standalone.Peak, err = d.memory(); err != nil {
 			return nil, err

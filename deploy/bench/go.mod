@@ -6,6 +6,7 @@ require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/doorward/doorward/deploy/e2e v0.0.0
 	github.com/doorward/doorward/pkg v0.0.0
+	github.com/doorward/doorward/services/directory v0.0.0
 	github.com/gofiber/fiber/v2 v2.52.15
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/valyala/fasthttp v1.51.0
@@ -38,3 +39,5 @@ require (
 replace github.com/doorward/doorward/pkg => ../../pkg
 
 replace github.com/doorward/doorward/deploy/e2e => ../e2e
+
+replace github.com/doorward/doorward/services/directory => ../../services/directory

@@ -39,6 +39,9 @@ func start(ctx context.Context, args []string) error {
 	if len(args) > 0 && args[0] == baselineCommand {
 		return serveBaseline(ctx, args[1:], os.Stdin, os.Stdout)
 	}
+	if len(args) > 0 && args[0] == seedCommand {
+		return seedDirectory(ctx, args[1:], os.Stdout)
+	}
 	options, err := readOptions(args, os.Stderr)
 	if err != nil {
 		return err

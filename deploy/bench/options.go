@@ -37,6 +37,10 @@ type Options struct {
 	// login costs a password hash, and more of them would prove nothing.
 	Tokens int `json:"tokens"`
 
+	Large       int      `json:"large"`
+	Directories []string `json:"directories"`
+	Database    string   `json:"-"`
+
 	KeyFile string `json:"-"`
 	JSON    string `json:"-"`
 }
@@ -44,7 +48,7 @@ type Options struct {
 // readOptions reads the flags. -short changes the defaults, not what is given.
 func readOptions(args []string, out io.Writer) (Options, error) {
 	var o Options
-	var only string
+	var only, directories string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.IntVar(&o.Accounts, "accounts", 2000, "accounts to seed before the measurement (-short: 100)")
@@ -56,6 +60,9 @@ func readOptions(args []string, out io.Writer) (Options, error) {
 	flags.StringVar(&only, "only", "", "measure only these, separated by commas: "+strings.Join(choices(), ", "))
 	flags.BoolVar(&o.Short, "short", false, "finish within 90 seconds once everything is compiled: coarse figures")
 	flags.StringVar(&o.KeyFile, "apikey", os.Getenv(keyEnv), "`apikey.json` of a deployment on this machine to measure, instead of starting standalone (also by "+keyEnv+")")
+	flags.IntVar(&o.Large, "large", 1_000_000, "accounts of the large directory of scale (-short: 50000)")
+	flags.StringVar(&directories, "directories", "", "addresses of a small and a large directory that bench seed filled, for scale, separated by a comma; empty: it fills two")
+	flags.StringVar(&o.Database, "database", os.Getenv(databaseEnv), "`address` of the PostgreSQL of -apikey, for scale; empty: the one of a standalone with its data beside the apikey.json (also by "+databaseEnv+")")
 	flags.StringVar(&o.JSON, "json", "", "`file` to write the report to as JSON")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -76,9 +83,16 @@ func readOptions(args []string, out io.Writer) (Options, error) {
 		shorten("accounts", func() { o.Accounts = 100 })
 		shorten("duration", func() { o.Duration = 800 * time.Millisecond })
 		shorten("rounds", func() { o.Rounds = 3 })
+		shorten("large", func() { o.Large = 50_000 })
 	}
 	o.Tokens = min(o.Tokens, o.Accounts)
 	o.Only = choices()
+	if o.KeyFile != "" && o.Database == "" {
+		o.Only = slices.DeleteFunc(o.Only, func(name string) bool { return name == scaleName }) // its database may be out of reach
+	}
+	if directories != "" {
+		o.Directories = strings.Split(directories, ",")
+	}
 	if only != "" {
 		o.Only = strings.Split(only, ",")
 	}
@@ -88,7 +102,7 @@ func readOptions(args []string, out io.Writer) (Options, error) {
 	return o, o.check()
 }
 
-func choices() []string { return append([]string{startsName}, operationNames()...) }
+func choices() []string { return append([]string{startsName, scaleName}, operationNames()...) }
 
 func (o Options) check() error {
 	for _, name := range o.Only {
@@ -101,6 +115,10 @@ func (o Options) check() error {
 		return errors.New("-accounts must be between 1 and 1000000")
 	case o.Connections < 1 || o.Connections > maxConnections:
 		return fmt.Errorf("-connections must be between 1 and %d: a tenant may have 100 requests in flight", maxConnections)
+	case o.Large < smallDirectory || o.Large > 100_000_000:
+		return fmt.Errorf("-large must be between %d and 100000000", smallDirectory)
+	case len(o.Directories) != 0 && (len(o.Directories) != 2 || o.KeyFile == ""):
+		return errors.New("-directories names a small and a large one, of the deployment of -apikey")
 	case o.Duration < 100*time.Millisecond || o.Duration > time.Minute:
 		return errors.New("-duration must be between 100ms and 1m")
 	case o.Rounds < 1 || o.Rounds > 100:
@@ -120,6 +138,9 @@ func (o Options) check() error {
 func (o Options) wants(name string) bool { return slices.Contains(o.Only, name) }
 func (o Options) closed() bool           { return o.Loop != "open" }
 func (o Options) open() bool             { return o.Loop != "closed" }
+
+// perSearch is how long scale asks the same of both directories.
+func (o Options) perSearch() time.Duration { return 3 * o.Duration }
 
 // warm is the head of every run that does not count: connections are made and
 // caches filled in it.

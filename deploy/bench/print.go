@@ -25,6 +25,9 @@ func (r *Report) print(out io.Writer) {
 	if len(r.Open) > 0 {
 		r.printOpen(out)
 	}
+	if r.Scale != nil {
+		r.Scale.print(out)
+	}
 	r.printFailures(out)
 }
 
@@ -137,6 +140,24 @@ func (r *Report) printOpen(out io.Writer) {
 		}
 		row(t, o.Name, number(o.Rate), millis(o.Latency.P50), millis(o.Latency.P90), millis(o.Latency.P99), millis(o.Latency.Max),
 			millis(o.Row.P50), millis(o.Row.P99), over, strconv.Itoa(o.Unsent), failures(o.Failures), percent(o.Shares.Generator), millis(o.Late.P99))
+	}
+}
+
+func (s *Scale) print(out io.Writer) {
+	fmt.Fprintf(out, "\nScale: the same search in a directory of %d accounts and in one of %d, over one connection, in turns;\nlatencies in ms. Ratio: of the medians. Those marked <= %.0f are promised.\n\n", s.Small, s.Large, scaleTarget)
+	t := columns(out)
+	row(t, "", "found, small", "large", "small p50", "p90", "large p50", "p90", "ratio", "")
+	for _, f := range s.Searches {
+		mark := ""
+		if f.Promised {
+			mark = fmt.Sprintf("<= %.0f", scaleTarget)
+		}
+		row(t, f.Name, strconv.Itoa(f.Found[0]), strconv.Itoa(f.Found[1]), millis(f.Small.P50), millis(f.Small.P90),
+			millis(f.Large.P50), millis(f.Large.P90), number(f.Ratio), mark)
+	}
+	_ = t.Flush()
+	if broken := s.broken(); len(broken) > 0 {
+		fmt.Fprintf(out, "\n  More than promised: %s.\n", strings.Join(broken, ", "))
 	}
 }
 

@@ -38,6 +38,7 @@ type Report struct {
 	Baselines  []Figures          `json:"baselines,omitempty"`
 	Closed     []Closed           `json:"closedLoop,omitempty"`
 	Open       []Open             `json:"openLoop,omitempty"`
+	Scale      *Scale             `json:"scale,omitempty"`
 }
 
 // Figures are those of one subject under a closed loop.

@@ -140,8 +140,12 @@ func (s *site) each(ctx context.Context, count int, format string, tell func(str
 
 // remove deletes the application and the directory, in a deployment that goes on.
 func (s *site) remove(ctx context.Context) error {
+	return s.delete(ctx, s.application, s.directory)
+}
+
+func (s *site) delete(ctx context.Context, addresses ...string) error {
 	var failures []error
-	for _, address := range []string{s.application, s.directory} {
+	for _, address := range addresses {
 		if address == "" {
 			continue
 		}

@@ -34,6 +34,7 @@ const startLimit = 2 * time.Minute
 // that runs already.
 type deployment struct {
 	key        e2e.Key
+	keyFile    string
 	meter      *meter
 	standalone *harness.Standalone // nil if it ran already
 }
@@ -123,13 +124,14 @@ func startStandalone(ctx context.Context, dir string, o Options, tell func(strin
 // runningDeployment is the one of an apikey.json.
 func runningDeployment(keyFile string) (*deployment, error) {
 	key, err := e2e.ReadKey(keyFile)
-	return &deployment{key: key, meter: &meter{}}, err
+	return &deployment{key: key, keyFile: keyFile, meter: &meter{}}, err
 }
 
 // find reads the key and looks for the process, which is another one after
 // every start.
 func (d *deployment) find() (err error) {
-	if d.key, err = e2e.ReadKey(d.standalone.KeyFile()); err != nil {
+	d.keyFile = d.standalone.KeyFile()
+	if d.key, err = e2e.ReadKey(d.keyFile); err != nil {
 		return err
 	}
 	pid, err := child("doorward")

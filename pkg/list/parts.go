@@ -3,6 +3,7 @@ package list
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward/pkg/pg"
@@ -24,6 +25,8 @@ type Parts struct {
 	Tenant  string // condition that leads from an id to its row, beside the key: "a.tenant_id = $1"
 	Parts   []Part
 	Args    []any
+
+	from string // FROM of a part's rows, up to its condition; empty: the table
 }
 
 // Part is one or more of the disjoint parts.
@@ -41,21 +44,83 @@ func SelectParts[T any](ctx context.Context, db pg.Querier, c Parts, query Query
 	if len(c.Parts) == 0 {
 		return page, nil
 	}
-	size := builder{spec: c.Spec, args: c.Args}
-	count, err := pg.Value[int](ctx, db, size.size(c, query), size.planned(query)...)
-	if err != nil {
+	var err error
+	if page.Size, err = c.count(ctx, db, query); err != nil || query.Offset >= page.Size {
 		return page, err
 	}
-	page.Size = count
-	if query.Offset >= count {
-		return page, nil
-	}
-	rows := builder{spec: c.Spec, args: c.Args}
-	items, err := pg.All[T](ctx, db, rows.page(c, query), rows.planned(query)...)
+	items, err := selectItems[T](ctx, db, c, query)
 	if err == nil && items != nil {
 		page.Items = items
 	}
 	return page, err
+}
+
+// count gives the number of rows of all parts.
+func (c Parts) count(ctx context.Context, db pg.Querier, query Query) (int, error) {
+	b := builder{spec: c.Spec, args: c.Args}
+	return pg.Value[int](ctx, db, b.size(c, query), b.planned(query)...)
+}
+
+func selectItems[T any](ctx context.Context, db pg.Querier, c Parts, query Query) ([]T, error) {
+	if order, ok := query.byValue(c.Spec); ok {
+		return selectByValue[T](ctx, db, c, query, order)
+	}
+	return selectSorted[T](ctx, db, c, query, nil)
+}
+
+// selectSorted reads the items of a page in the order of the query, or of sorts.
+func selectSorted[T any](ctx context.Context, db pg.Querier, c Parts, query Query, sorts []sort) ([]T, error) {
+	b := builder{spec: c.Spec, args: c.Args}
+	if sorts == nil {
+		sorts = b.sorts(query)
+	}
+	return pg.All[T](ctx, db, b.page(c, query, sorts), b.planned(query)...)
+}
+
+// selectByValue reads the items of a page in the order of a value of custom
+// data: first the rows that have it, in the order of its index, and then the
+// others, which are looked at only where the page reaches them.
+func selectByValue[T any](ctx context.Context, db pg.Querier, c Parts, query Query, order Order) ([]T, error) {
+	having, lacking := c.divided(order.Attribute)
+	direction := pick(order.Descending, " DESC", "")
+	items, err := selectSorted[T](ctx, db, having, query, []sort{{"v.number", direction}, {"v.text", direction}})
+	if err != nil || len(items) == query.Limit {
+		return items, err
+	}
+	before := query.Offset + len(items)
+	if len(items) == 0 {
+		if before, err = having.count(ctx, db, query); err != nil {
+			return nil, err
+		}
+	}
+	query.Order, query.Offset, query.Limit = nil, max(0, query.Offset-before), query.Limit-len(items)
+	others, err := selectSorted[T](ctx, db, lacking, query, nil)
+	return append(items, others...), err
+}
+
+// byValue gives the order of a query that sorts by one value of custom data and
+// nothing else: an index has it.
+func (q Query) byValue(spec Spec) (order Order, ok bool) {
+	if len(q.Order) != 1 || q.isSearch(spec) {
+		return order, false
+	}
+	a, _ := spec.find(q.Order[0].Attribute)
+	return q.Order[0], a.Kind == Custom
+}
+
+// divided gives the rows that have a value of custom data and those that do not.
+func (c Parts) divided(attribute string) (having, lacking Parts) {
+	a, path := c.Spec.find(attribute)
+	c.Args = append(slices.Clip(c.Args), path)
+	own := a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner + " AND v.path = " + c.Last() + " AND NOT v.element"
+	c.Parts = slices.Clone(c.Parts)
+	for i := range c.Parts {
+		c.Parts[i].Size = ""
+	}
+	having, lacking = c, c
+	having.from = c.Table + ", " + own + " AND "
+	lacking.from = c.Table + " WHERE NOT EXISTS (SELECT FROM " + own + ") AND "
+	return having, lacking
 }
 
 // planned gives the arguments of a statement. A search is planned for the
@@ -83,7 +148,7 @@ func (b *builder) size(c Parts, query Query) string {
 			if isCounted && where == "" {
 				where = b.where(query)
 			}
-			sums = append(sums, "SELECT coalesce(sum(n), 0) FROM "+part.each("SELECT count(*) AS n FROM "+c.Table+" WHERE "+part.Where+where))
+			sums = append(sums, "SELECT coalesce(sum(n), 0) FROM "+part.each("SELECT count(*) AS n"+c.rows(part, where)))
 		}
 	}
 	return "SELECT ((" + strings.Join(sums, ") + (") + "))::bigint"
@@ -108,8 +173,8 @@ func (b *builder) counted(query Query) (condition string, ok bool) {
 }
 
 // page finds the ids of the page by index alone and then reads their rows.
-func (b *builder) page(c Parts, query Query) string {
-	where, sorts := b.where(query), b.sorts(query)
+func (b *builder) page(c Parts, query Query, sorts []sort) string {
+	where := b.where(query)
 	chosen := "SELECT " + c.Key + " AS id"
 	inner, outer := make([]sort, len(sorts)), make([]sort, len(sorts))
 	for i, s := range sorts {
@@ -124,12 +189,20 @@ func (b *builder) page(c Parts, query Query) string {
 	}
 	var parts []string
 	for _, part := range c.Parts {
-		parts = append(parts, "SELECT found.* FROM "+part.each(chosen+" FROM "+c.Table+" WHERE "+part.Where+where+tail))
+		parts = append(parts, "SELECT found.* FROM "+part.each(chosen+c.rows(part, where)+tail))
 	}
 	order := orderBy(outer, "page.id")
 	return "SELECT " + c.Columns + " FROM (SELECT * FROM (" + strings.Join(parts, " UNION ALL ") + ") page" + order +
 		" LIMIT " + b.arg(query.Limit) + " OFFSET " + b.arg(query.Offset) + ") page JOIN " + c.Table +
 		" ON " + c.Tenant + " AND " + c.Key + " = page.id" + order
+}
+
+// rows is where the rows of a part come from.
+func (c Parts) rows(part Part, where string) string {
+	if c.from != "" {
+		return " FROM " + c.from + part.Where + where
+	}
+	return " FROM " + c.Table + " WHERE " + part.Where + where
 }
 
 // each runs a query for each of the parts.

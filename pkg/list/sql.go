@@ -164,7 +164,7 @@ func pick(first bool, a, b string) string {
 type sort struct{ sql, direction string }
 
 // sorts are the expressions of a query's order. Those of custom data put the
-// resources without the value last, numbers before texts.
+// resources without the value last, and texts behind numbers.
 func (b *builder) sorts(query Query) []sort {
 	var all []sort
 	for _, o := range query.Order {
@@ -175,9 +175,8 @@ func (b *builder) sorts(query Query) []sort {
 			continue
 		}
 		value := " FROM " + a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner + " AND v.path = " + b.arg(path) + " AND NOT v.element)"
-		for _, column := range []string{"number", "text"} {
-			all = append(all, sort{"(SELECT v." + column + value, direction + " NULLS LAST"})
-		}
+		all = append(all, sort{"(SELECT v.text" + value + " IS NULL", ""},
+			sort{"(SELECT v.number" + value, direction}, sort{"(SELECT v.text" + value, direction})
 	}
 	return all
 }
@@ -192,7 +191,7 @@ func orderBy(sorts []sort, key string) string {
 		parts = append(parts, s.sql+s.direction)
 		direction = s.direction
 	}
-	return " ORDER BY " + strings.Join(append(parts, key+strings.TrimSuffix(direction, " NULLS LAST")), ", ")
+	return " ORDER BY " + strings.Join(append(parts, key+direction), ", ")
 }
 
 func (b *builder) names() []string {

@@ -118,10 +118,25 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 }
 
 // URL returns the address of one of the server's databases, as pgx reads it.
-func (s *Server) URL(database string) string {
-	address := url.URL{Scheme: "postgres", User: url.User(Role), Path: "/" + database}
-	address.RawQuery = url.Values{"host": {s.sockets}, "port": {port}, "sslmode": {"disable"}}.Encode()
-	return address.String()
+func (s *Server) URL(database string) string { return address(s.sockets, database) }
+
+func address(sockets, database string) string {
+	at := url.URL{Scheme: "postgres", User: url.User(Role), Path: "/" + database}
+	at.RawQuery = url.Values{"host": {sockets}, "port": {port}, "sslmode": {"disable"}}.Encode()
+	return at.String()
+}
+
+// Running returns the address of the database Database of the server that another
+// process of the same account, or of any if we are root, runs in a folder.
+func Running(dir string) (url string, err error) {
+	sockets, err := filepath.EvalSymlinks(filepath.Join(dir, "run"))
+	if err == nil {
+		sockets, err = filepath.Abs(sockets)
+	}
+	if err != nil {
+		return "", fmt.Errorf("no PostgreSQL runs in %s: %w", dir, err)
+	}
+	return address(sockets, Database), nil
 }
 
 // Location is the folder that really holds the cluster, which is not Config.Dir

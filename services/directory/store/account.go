@@ -66,6 +66,10 @@ func (s *Store) Account(ctx context.Context, tenant, account id.ID) (directoryap
 // ListAccounts gives a page of the accounts of directories and the members of
 // groups, each once. The groups are those of other directories.
 func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, groups []id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
+	return list.SelectParts[directoryapi.Account](ctx, s.db, accountsOf(tenant, directories, groups), query)
+}
+
+func accountsOf(tenant id.ID, directories, groups []id.ID) list.Parts {
 	accounts := list.Parts{Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id", Tenant: "a.tenant_id = $1", Args: []any{tenant}}
 	if len(directories) > 0 {
 		accounts.Args = append(accounts.Args, directories)
@@ -81,7 +85,7 @@ func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, gro
 			Where: "a.tenant_id = $1 AND a.id IN (SELECT m.account_id FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = ANY (" + accounts.Last() + "))",
 		})
 	}
-	return list.SelectParts[directoryapi.Account](ctx, s.db, accounts, query)
+	return accounts
 }
 
 // TenantAccounts gives a page of all accounts of a tenant.
@@ -111,24 +115,32 @@ func (tx *Tx) HoldAccount(ctx context.Context, tenant, account id.ID) (directory
 // apierr.NotFound. A user name or email that the directory has is
 // apierr.Exists. v is nil for an account without an open verification.
 func (tx *Tx) InsertAccount(ctx context.Context, a directoryapi.Account, passwordHash string, v *Verification) error {
-	if v == nil {
-		v = &Verification{}
-	}
-	s := searchable(a)
 	return pg.MustChange(ctx, tx, `WITH directory AS (
 			SELECT FROM directories WHERE tenant_id = $1 AND id = $3 FOR KEY SHARE
 		), counted AS (
 			INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) SELECT $1, $3, $15, $26, 1 FROM directory
 			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + 1
 		)
-		INSERT INTO accounts (tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name, given_name_folded,
-			middle_name, middle_name_folded, surname, surname_folded, full_name_folded, status, search, email_verification_status,
-			verification_digest, verification_sealed, verification_expires_at, password_hash, password_modified_at, owner, created_at, modified_at)
+		INSERT INTO accounts (`+accountRowColumns+`)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25
-		FROM directory`,
+		FROM directory`, append(accountRow(a, passwordHash, v), shard())...)
+}
+
+// accountRowColumns are what is stored of an account, in the order of accountRow.
+const accountRowColumns = `tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name, given_name_folded, ` +
+	`middle_name, middle_name_folded, surname, surname_folded, full_name_folded, status, search, email_verification_status, ` +
+	`verification_digest, verification_sealed, verification_expires_at, password_hash, password_modified_at, owner, created_at, modified_at`
+
+func accountRow(a directoryapi.Account, passwordHash string, v *Verification) []any {
+	if v == nil {
+		v = &Verification{}
+	}
+	s := searchable(a)
+	return []any{
 		a.TenantID, a.ID, a.DirectoryID, a.Username, s.username, a.Email, s.email, a.GivenName, s.givenName,
 		a.MiddleName, s.middleName, a.Surname, s.surname, s.fullName, a.Status, s.all, a.EmailVerificationStatus,
-		v.Digest, v.Sealed, v.ExpiresAt, passwordHash, a.PasswordModifiedAt, a.Owner, a.CreatedAt, a.ModifiedAt, shard())
+		v.Digest, v.Sealed, v.ExpiresAt, passwordHash, a.PasswordModifiedAt, a.Owner, a.CreatedAt, a.ModifiedAt,
+	}
 }
 
 // shards is over how many rows the count of one status is spread.

@@ -71,7 +71,8 @@ CREATE TABLE account_values (
     FOREIGN KEY (tenant_id, account_id) REFERENCES accounts ON DELETE CASCADE
 );
 CREATE INDEX account_values_by_text ON account_values (tenant_id, directory_id, path, text, account_id);
-CREATE INDEX account_values_by_number ON account_values (tenant_id, directory_id, path, number, account_id) WHERE number IS NOT NULL;
+-- The order of values, too: numbers, and behind them texts.
+CREATE INDEX account_values_by_number ON account_values (tenant_id, directory_id, path, number, text, account_id);
 CREATE INDEX account_values_by_moment ON account_values (tenant_id, directory_id, path, moment, account_id) WHERE moment IS NOT NULL;
 CREATE INDEX account_values_search ON account_values USING gin (directory_id, path, text gin_trgm_ops) WITH (gin_pending_list_limit = 128);
 

@@ -1,0 +1,284 @@
+package list_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// Books stand on shelves; the number of each state on a shelf is kept.
+var books = fstest.MapFS{"20260101000001_books.sql": {Data: []byte(`-- +goose Up
+CREATE TABLE books (id uuid PRIMARY KEY, shelf integer NOT NULL, title text COLLATE "C" NOT NULL, state text NOT NULL, bought_at timestamptz NOT NULL);
+CREATE INDEX books_by_title ON books (shelf, title, id);
+CREATE TABLE book_counts (shelf integer, state text, n bigint);
+CREATE TABLE book_values (book_id uuid, shelf integer, path text, element boolean, text text COLLATE "C", number numeric, moment timestamptz);`)}}
+
+var bookSpec = list.Spec{
+	"title":    {Column: "b.title", Folded: "b.title"},
+	"state":    {Column: "b.state", Kind: list.Enum, Values: []string{"LENT", "THERE"}, Counted: "c.state"},
+	"boughtAt": {Column: "b.bought_at", Kind: list.Time},
+	"customData.*": {Kind: list.Custom, Custom: &list.CustomValues{
+		From: "book_values v WHERE v.shelf = part.id", Key: "book_id", Owner: "b.id"}},
+}
+
+type book struct {
+	ID    id.ID
+	Shelf int
+	Title string
+}
+
+type library struct {
+	*testing.T
+	db    *pg.DB
+	begin time.Time
+	count int
+}
+
+func newLibrary(t *testing.T) *library {
+	t.Helper()
+	config := pg.Config{URL: secure.Secret(pgtest.New(t, migrate)), Schema: "books"}
+	db, err := pg.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return &library{T: t, db: db, begin: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+}
+
+func migrate(ctx context.Context, url string) error {
+	db, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "books", Migrations: []fs.FS{books}})
+	if err != nil {
+		return err
+	}
+	db.Close()
+	return nil
+}
+
+func (l *library) exec(sql string, args ...any) {
+	l.Helper()
+	if _, err := pg.Exec(l.Context(), l.db, sql, args...); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// add puts a book on a shelf, a minute after the last one. Its values are
+// numbers, where they look like one, or texts.
+func (l *library) add(shelf int, title, state string, values ...string) {
+	l.Helper()
+	l.count++
+	at := l.begin.Add(time.Duration(l.count) * time.Minute)
+	own := id.New(at)
+	l.exec(`INSERT INTO books (id, shelf, title, state, bought_at) VALUES ($1, $2, $3, $4, $5)`, own, shelf, title, state, at)
+	l.exec(`INSERT INTO book_counts (shelf, state, n) VALUES ($1, $2, 1)`, shelf, state)
+	for _, value := range values {
+		path, text, _ := strings.Cut(value, "=")
+		element := strings.HasSuffix(path, "[]")
+		l.exec(`INSERT INTO book_values (book_id, shelf, path, element, text, number) VALUES ($1, $2, $3, $4, $5, CASE WHEN $5 ~ '^-?[0-9.]+$' THEN $5::numeric END)`,
+			own, shelf, strings.TrimSuffix(path, "[]"), element, text)
+	}
+}
+
+// shelves are the parts of a list: each of some shelves, and one more in which
+// the books are counted one by one.
+func shelves(counted []int, other int) list.Parts {
+	c := list.Parts{Spec: bookSpec, Columns: "b.id, b.shelf, b.title", Table: "books b", Key: "b.id", Tenant: "true", Args: []any{counted}}
+	c.Parts = append(c.Parts, list.Part{
+		Each:  "unnest($1::integer[]) AS part (id)",
+		Where: "b.shelf = part.id",
+		Size:  "SELECT coalesce(sum(c.n), 0) FROM book_counts c WHERE c.shelf = ANY ($1)",
+	})
+	if other != 0 {
+		c.Args = append(c.Args, other)
+		c.Parts = append(c.Parts, list.Part{Each: "(SELECT " + c.Last() + "::integer AS id) part", Where: "b.shelf = part.id"})
+	}
+	return c
+}
+
+// page gives the titles of a page and the size of the whole.
+func (l *library) page(c list.Parts, raw string) (titles []string, size int) {
+	l.Helper()
+	query, err := list.Parse(raw, bookSpec)
+	if err != nil {
+		l.Fatalf("Parse(%q): %v", raw, err)
+	}
+	page, err := list.SelectParts[book](l.Context(), l.db, c, query)
+	if err != nil {
+		l.Fatalf("%s: %v", raw, err)
+	}
+	if page.Items == nil || page.Offset != query.Offset || page.Limit != query.Limit {
+		l.Errorf("%s: the page is %+v", raw, page)
+	}
+	titles = []string{}
+	for _, b := range page.Items {
+		titles = append(titles, b.Title)
+	}
+	return titles, page.Size
+}
+
+func (l *library) want(c list.Parts, raw string, size int, titles string) {
+	l.Helper()
+	got, n := l.page(c, raw)
+	if n != size || strings.Join(got, " ") != titles {
+		l.Errorf("%q finds %d: %v; want %d: %s", raw, n, got, size, titles)
+	}
+}
+
+func TestPartsAreOneCollection(t *testing.T) {
+	l := newLibrary(t)
+	l.add(1, "b", "LENT")
+	l.add(2, "a", "THERE")
+	l.add(3, "e", "LENT")
+	l.add(1, "a", "THERE")
+	l.add(2, "d", "LENT")
+	l.add(3, "a", "THERE")
+	l.add(4, "elsewhere", "LENT")
+	two, three := shelves([]int{1, 2}, 0), shelves([]int{1, 2}, 3)
+
+	l.want(two, "", 4, "b a a d")
+	l.want(three, "", 6, "b a e a d a")
+	l.want(three, "orderBy=title", 6, "a a a b d e")
+	l.want(three, "orderBy=title+desc", 6, "e d b a a a")
+	l.want(three, "orderBy=title&limit=2&offset=2", 6, "a b")
+	l.want(three, "orderBy=boughtAt+desc&limit=3", 6, "a d a")
+	l.want(three, "offset=5", 6, "a")
+	l.want(three, "offset=6", 6, "")
+	l.want(three, "offset=2147483647", 6, "")
+	l.want(three, "state=LENT", 3, "b e d")
+	l.want(two, "state=LENT", 2, "b d")
+	l.want(two, "state=LENT&orderBy=title+desc&limit=1", 2, "d")
+	l.want(three, "title=a", 3, "a a a")
+	l.want(three, "title=a&limit=2&offset=1", 3, "a a")
+	l.want(three, "title=a&state=LENT", 0, "")
+	l.want(three, "q=e&orderBy=title", 1, "e")
+	l.want(three, "boughtAt=[2026-01-01T00:02,2026-01-01T00:04]", 3, "a e a")
+	l.want(shelves([]int{1}, 0), "", 2, "b a")
+	l.want(shelves([]int{9}, 0), "", 0, "")
+	l.want(shelves(nil, 0), "q=a", 0, "")
+	l.want(list.Parts{Spec: bookSpec}, "", 0, "")
+}
+
+// The pages of a collection, put together, are the collection, whatever their
+// length and order: nothing is missing or there twice where values are equal.
+func TestPagesPutTogetherAreTheWhole(t *testing.T) {
+	l := newLibrary(t)
+	var titles []string
+	for n := range 60 {
+		title := fmt.Sprint("t", n%7)
+		values := []string{fmt.Sprint("rank=", n%5)}
+		if n%3 == 0 {
+			values = nil
+		}
+		if n%11 == 0 {
+			values = []string{"rank=word", "rank[]=9"}
+		}
+		l.add(n%4, title, "THERE", values...)
+		titles = append(titles, title)
+	}
+	all := shelves([]int{0, 1, 3}, 2)
+	for _, order := range []string{"", "title", "title+desc", "boughtAt+desc", "state,title+desc", "customData.rank", "customData.rank+desc",
+		"customData.rank,title", "customData.nothing"} {
+		var whole []string
+		for _, limit := range []int{100, 1, 7, 60} {
+			var got []string
+			for offset := 0; offset < 60; offset += limit {
+				raw := fmt.Sprintf("limit=%d&offset=%d", limit, offset)
+				if order != "" {
+					raw += "&orderBy=" + order
+				}
+				page, size := l.page(all, raw)
+				if size != 60 {
+					t.Errorf("%s: size %d", raw, size)
+				}
+				got = append(got, page...)
+			}
+			if whole == nil {
+				whole = got
+			}
+			if !slices.Equal(got, whole) {
+				t.Errorf("order %q in pages of %d is %v; in one of 100 %v", order, limit, got, whole)
+			}
+		}
+		if !slices.Equal(slices.Sorted(slices.Values(whole)), slices.Sorted(slices.Values(titles))) {
+			t.Errorf("order %q lists %v", order, whole)
+		}
+	}
+}
+
+func TestOrderByCustomData(t *testing.T) {
+	l := newLibrary(t)
+	l.add(1, "none", "LENT")
+	l.add(1, "ten", "THERE", "rank=10")
+	l.add(1, "nine", "LENT", "rank=9", "other=1")
+	l.add(2, "word", "THERE", "rank=word")
+	l.add(1, "listed", "LENT", "rank[]=1", "rank[]=2")
+	l.add(2, "half", "THERE", "rank=0.5")
+	l.add(1, "also", "LENT", "rank=9")
+	l.add(1, "abc", "THERE", "rank=abc")
+	all := shelves([]int{1, 2}, 0)
+
+	const ascending, descending = "half nine also ten abc word none listed", "word abc ten also nine half none listed"
+	l.want(all, "orderBy=customData.rank", 8, ascending)
+	l.want(all, "orderBy=customData.rank+desc", 8, descending)
+	l.want(all, "orderBy=customData.rank,customData.nothing", 8, ascending)
+	l.want(all, "orderBy=customData.rank+desc,boughtAt+desc", 8, "word abc ten also nine half listed none")
+	l.want(all, "orderBy=customData.nothing", 8, "none ten nine word listed half also abc")
+	l.want(all, "orderBy=customData.rank&limit=2&offset=5", 8, "word none")
+	l.want(all, "orderBy=customData.rank&offset=7", 8, "listed")
+	l.want(all, "orderBy=customData.rank&offset=6&limit=1", 8, "none")
+	l.want(all, "orderBy=customData.rank&state=LENT", 4, "nine also none listed")
+	l.want(all, "orderBy=customData.rank+desc&state=THERE", 4, "word abc ten half")
+	l.want(all, "orderBy=customData.rank&q=n", 3, "nine ten none")
+}
+
+func TestSearchByCustomData(t *testing.T) {
+	l := newLibrary(t)
+	l.add(1, "one", "LENT", "rank=1", "color=white")
+	l.add(2, "two", "LENT", "rank=2.50", "color=black", "deep.er=x")
+	l.add(1, "three", "LENT", "rank=-3", "tags[]=red", "tags[]=blue")
+	l.add(3, "away", "LENT", "rank=1", "color=white")
+	l.exec(`INSERT INTO book_values (book_id, shelf, path, element, text, moment) SELECT id, shelf, 'start', false, '2015-03', '2015-03-01' FROM books WHERE title = 'two'`)
+	both := shelves([]int{1, 2}, 0)
+
+	for raw, want := range map[string]string{
+		"customData.color=WHITE":                    "one",
+		"customData.color=b*":                       "two",
+		"customData.color=*ck":                      "two",
+		"customData.color=*it*":                     "one",
+		"customData.color=*":                        "one two",
+		"customData.deep.er=x":                      "two",
+		"customData.deep=x":                         "",
+		"customData.tags=blue":                      "three",
+		"customData.rank=1":                         "one",
+		"customData.rank=1.0":                       "one",
+		"customData.rank=2.5":                       "two",
+		"customData.rank=2.50":                      "two",
+		"customData.rank=2*":                        "two",
+		"customData.rank=[1,]":                      "one two",
+		"customData.rank=(1,]":                      "two",
+		"customData.rank=[-3,1)":                    "three",
+		"customData.rank=[,0]":                      "three",
+		"customData.start=[2015]":                   "two",
+		"customData.start=[2015-02,2015-04]":        "two",
+		"customData.start=[2016,]":                  "",
+		"customData.start=2015":                     "",
+		"customData.color=white&customData.rank=1":  "one",
+		"customData.color=white&customData.rank=2*": "",
+	} {
+		size := len(strings.Fields(want))
+		l.want(both, raw, size, want)
+	}
+	l.want(shelves([]int{1}, 3), "customData.color=white&orderBy=title", 2, "away one")
+}

@@ -1,0 +1,131 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// Loaded is an account that comes with many others.
+type Loaded struct {
+	directoryapi.Account
+	Values []Value // what can be searched of its custom data
+}
+
+// Value is a searchable value of custom data.
+type Value struct {
+	Path    string
+	Element bool   // inside an array
+	Text    string // folded
+	Number  *string
+	Moment  *time.Time
+}
+
+// Load adds the accounts of each batch to a directory, as InsertAccount would
+// one by one, in one transaction. They have no password, nobody is told of them,
+// and a user name or email that is taken fails the whole: it fills directories
+// for measurements. When rebuild is set the searches' indexes are made anew
+// after it, which is faster for many accounts; until the end nobody else can use
+// the tables.
+func (s *Store) Load(ctx context.Context, tenant, directory id.ID, rebuild bool, batches iter.Seq[[]Loaded]) error {
+	return s.Tx(ctx, func(tx *Tx) error {
+		if !rebuild {
+			return tx.load(ctx, tenant, directory, batches)
+		}
+		return tx.withoutIndexes(ctx, func() error { return tx.load(ctx, tenant, directory, batches) })
+	})
+}
+
+func (tx *Tx) load(ctx context.Context, tenant, directory id.ID, batches iter.Seq[[]Loaded]) error {
+	for accounts := range batches {
+		if err := tx.loadBatch(ctx, tenant, directory, accounts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) loadBatch(ctx context.Context, tenant, directory id.ID, accounts []Loaded) error {
+	if err := tx.copy(ctx, "accounts", accountRowColumns, len(accounts), func(i int) []any {
+		return accountRow(accounts[i].Account, "", nil)
+	}); err != nil {
+		return err
+	}
+	var values [][]any
+	statuses := map[string]int{}
+	for _, a := range accounts {
+		statuses[a.Status]++
+		for place, v := range a.Values {
+			values = append(values, []any{tenant, a.ID, place, directory, v.Path, v.Element, v.Text, v.Number, v.Moment})
+		}
+	}
+	if err := tx.copy(ctx, "account_values", "tenant_id, account_id, place, directory_id, path, element, text, number, moment", len(values), func(i int) []any {
+		return values[i]
+	}); err != nil {
+		return err
+	}
+	for _, status := range slices.Sorted(maps.Keys(statuses)) {
+		if _, err := pg.Exec(ctx, tx, `INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + excluded.n`,
+			tenant, directory, status, shard(), statuses[status]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) copy(ctx context.Context, table, columns string, rows int, row func(int) []any) error {
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{table}, strings.Split(columns, ", "), pgx.CopyFromSlice(rows, func(i int) ([]any, error) { return row(i), nil }))
+	return pg.Error(err)
+}
+
+// index is how PostgreSQL writes one down.
+type index struct{ Name, Definition string }
+
+// withoutIndexes runs fn while the tables have only the indexes of their
+// constraints, and makes the others again.
+func (tx *Tx) withoutIndexes(ctx context.Context, fn func() error) error {
+	indexes, err := pg.All[index](ctx, tx, `SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition
+		FROM pg_index i WHERE i.indrelid IN ('accounts'::regclass, 'account_values'::regclass)
+		AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid) ORDER BY 1`)
+	if err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		if _, err := pg.Exec(ctx, tx, `DROP INDEX `+index.Name); err != nil {
+			return err
+		}
+	}
+	if err := fn(); err != nil {
+		return err
+	}
+	if _, err := pg.Exec(ctx, tx, `SET LOCAL maintenance_work_mem = '512MB'`); err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		if _, err := pg.Exec(ctx, tx, index.Definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Settle does for tables that were loaded what autovacuum does for them in time:
+// the planner knows what they hold, and an index says which pages need no look.
+func (s *Store) Settle(ctx context.Context) error {
+	for _, table := range []string{"accounts", "account_values", "account_counts"} {
+		if _, err := pg.Exec(ctx, s.db, `VACUUM (ANALYZE) `+table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
