@@ -104,13 +104,13 @@ func (q Query) byValue(spec Spec) (order Order, ok bool) {
 	if len(q.Order) != 1 || q.isSearch(spec) {
 		return order, false
 	}
-	a, _ := spec.find(q.Order[0].Attribute)
+	a, _, _ := spec.find(q.Order[0].Attribute)
 	return q.Order[0], a.Kind == Custom
 }
 
 // divided gives the rows that have a value of custom data and those that do not.
 func (c Parts) divided(attribute string) (having, lacking Parts) {
-	a, path := c.Spec.find(attribute)
+	a, path, _ := c.Spec.find(attribute)
 	c.Args = append(slices.Clip(c.Args), path)
 	own := a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner + " AND v.path = " + c.Last() + " AND NOT v.element"
 	c.Parts = slices.Clone(c.Parts)

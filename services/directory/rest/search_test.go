@@ -135,7 +135,7 @@ func TestAccountsAreFoundByCustomData(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"orderBy=customData.score":                             "bob ann cy_d",
-		"orderBy=customData.score%20desc":                      "ann bob cy_d",
+		"orderBy=customData.score%20desc":                      "cy_d ann bob",
 		"orderBy=customData.plan":                              "cy_d ann bob",
 		"orderBy=customData.address.city":                      "bob ann cy_d",
 		"orderBy=customData.address.city%20desc":               "ann bob cy_d",

@@ -16,8 +16,6 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
-
 func migrate(ctx context.Context, url string) error {
 	db, err := pg.Open(ctx, store.Config(secure.Secret(url)))
 	if err != nil {
