@@ -61,22 +61,23 @@ func ID(c *fiber.Ctx, name string) (id.ID, error) {
 // OK answers 200 with a resource and its validator, or 304 to a client that
 // holds it already (RFC 9110, section 13; resolutions, section 13.3).
 func OK(c *fiber.Ctx, view any) error {
-	body, err := render(view)
-	if err != nil {
+	if err := render(c, view); err != nil {
 		return err
 	}
-	return okBody(c, body)
+	return ok(c)
 }
 
-func okBody(c *fiber.Ctx, body []byte) error {
-	tag := validator(body)
+// ok answers 200 with the body that is written already, or 304.
+func ok(c *fiber.Ctx) error {
+	tag := validator(c.Response().Body())
 	c.Set(fiber.HeaderETag, tag)
 	if known := c.Get(fiber.HeaderIfNoneMatch); known != "" && matches(known, tag) {
 		c.Set(fiber.HeaderCacheControl, "no-cache")
 		c.Status(fiber.StatusNotModified)
+		c.Response().ResetBody()
 		return nil
 	}
-	return sendBody(c, fiber.StatusOK, body)
+	return head(c, fiber.StatusOK)
 }
 
 // validator is the weak entity tag of a representation. It is made from the
@@ -130,24 +131,27 @@ func Redirect(c *fiber.Ctx, href string) error {
 }
 
 func send(c *fiber.Ctx, status int, view any) error {
-	body, err := render(view)
-	if err != nil {
+	if err := render(c, view); err != nil {
 		return err
 	}
-	return sendBody(c, status, body)
+	return head(c, status)
 }
 
-func render(view any) ([]byte, error) {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
+// render writes a view into the answer's own buffer.
+func render(c *fiber.Ctx, view any) error {
+	response := c.Response()
+	response.ResetBody()
+	encoder := json.NewEncoder(response.BodyWriter())
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(view)
-	return bytes.TrimRight(body.Bytes(), "\n"), err
+	response.SetBody(bytes.TrimRight(response.Body(), "\n"))
+	return err
 }
 
-func sendBody(c *fiber.Ctx, status int, body []byte) error {
+// head writes what stands before a JSON body.
+func head(c *fiber.Ctx, status int) error {
 	c.Status(status)
 	c.Set(fiber.HeaderContentType, MIME)
 	c.Set(fiber.HeaderCacheControl, "no-cache")
-	return c.Send(body)
+	return nil
 }

@@ -42,7 +42,8 @@ func (h customDataHandlers) read(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return okBody(c, body)
+	c.Response().SetBodyRaw(body)
+	return ok(c)
 }
 
 func (h customDataHandlers) merge(c *fiber.Ctx) error {
@@ -67,7 +68,8 @@ func (h customDataHandlers) merge(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return sendBody(c, fiber.StatusOK, body)
+	c.Response().SetBodyRaw(body)
+	return head(c, fiber.StatusOK)
 }
 
 func (h customDataHandlers) deleteKey(c *fiber.Ctx) error {

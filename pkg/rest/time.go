@@ -6,7 +6,7 @@ import "time"
 // milliseconds.
 type Time time.Time
 
-// MarshalJSON writes "2026-11-20T20:25:00.000Z".
-func (t Time) MarshalJSON() ([]byte, error) {
-	return time.Time(t).UTC().AppendFormat(make([]byte, 0, 26), `"2006-01-02T15:04:05.000Z"`), nil
+// MarshalText writes 2026-11-20T20:25:00.000Z.
+func (t Time) MarshalText() ([]byte, error) {
+	return time.Time(t).UTC().AppendFormat(make([]byte, 0, 24), "2006-01-02T15:04:05.000Z"), nil
 }
