@@ -1,12 +1,12 @@
 package rest_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/services/directory/store"
+	"github.com/doorward/doorward/pkg/rest/resttest"
 )
 
 // fields gives the addresses of a schema's fields by their names.
@@ -64,34 +64,28 @@ func TestSchemaRefusals(t *testing.T) {
 
 func TestWhatASchemaRequires(t *testing.T) {
 	b := newBench(t)
-	data := store.New(b.db, b.now)
 	staff := b.directory("Staff")
-	tenant := b.signedUp.Tenant.ID
-	directory, err := id.Parse(staff[len(base.To("directories", id.ID{})):])
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := func(givenName, surname bool) {
-		t.Helper()
-		got, err := data.SchemaRequired(t.Context(), tenant, directory)
-		if err != nil || got != (store.Required{GivenNameRequired: givenName, SurnameRequired: surname}) {
-			t.Fatalf("the schema requires %+v, %v; want %t and %t", got, err, givenName, surname)
-		}
+	n := 0
+	account := func(names string) resttest.Answer {
+		n++
+		return b.Post(staff+"/accounts", fmt.Sprintf(`{"email":"a%d@example.test","password":"Changeme1!"%s}`, n, names))
 	}
 	fields := b.fields(b.Get(staff).Href("accountSchema"))
-	want(false, false)
+	without := account("").Want(201).Href()
 	b.Post(fields["givenName"], `{"required":true}`).Want(200)
-	want(true, false)
-	b.Post(fields["surname"], `{"required":true}`).Want(200)
-	want(true, true)
+	account("").WantError(400, 2000)
+	account(`,"givenName":null`).WantError(400, 2000)
+	account(`,"givenName":" "`).WantError(400, 2000)
+	jo := account(`,"givenName":"Jo"`).Want(201).Href()
+	b.Post(jo, `{"givenName":null}`).WantError(400, 2000)
+	b.Post(jo, `{"surname":null}`).Want(200)
+	b.Post(fields["surname"], `{"required":"true"}`).Want(200)
+	account(`,"givenName":"Jo"`).WantError(400, 2000)
+	account(`,"givenName":"Jo","surname":"Doe"`).Want(201)
+	b.Post(without, `{"username":"older"}`).Want(200)      // which is not checked
+	b.Post(without, string(b.Get(without).Body)).Want(200) // nor when it is sent back
 	b.becomesMirror(staff)
-	want(false, false)
-	b.Post(fields["givenName"], `{"required":false}`).Want(200)
-	b.Delete(staff).Want(204)
-	b.Get(fields["givenName"]).WantError(404, 404)
-	if _, err := data.SchemaRequired(t.Context(), tenant, directory); apierr.From(err).Code != 404 {
-		t.Errorf("a directory that is gone: %v", err)
-	}
+	b.Post(without, `{"status":"DISABLED"}`).Want(200)
 }
 
 func TestTheAdministratorsDirectoryHasASchemaAndPolicies(t *testing.T) {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -118,12 +117,12 @@ func (tx *Tx) InsertAccount(ctx context.Context, a directoryapi.Account, passwor
 	return pg.MustChange(ctx, tx, `WITH directory AS (
 			SELECT FROM directories WHERE tenant_id = $1 AND id = $3 FOR KEY SHARE
 		), counted AS (
-			INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) SELECT $1, $3, $15, $26, 1 FROM directory
+			INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) SELECT $1, $3, $15, `+shard+`, 1 FROM directory
 			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + 1
 		)
 		INSERT INTO accounts (`+accountRowColumns+`)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25
-		FROM directory`, append(accountRow(a, passwordHash, v), shard())...)
+		FROM directory`, accountRow(a, passwordHash, v)...)
 }
 
 // accountRowColumns are what is stored of an account, in the order of accountRow.
@@ -143,10 +142,9 @@ func accountRow(a directoryapi.Account, passwordHash string, v *Verification) []
 	}
 }
 
-// shards is over how many rows the count of one status is spread.
-const shards = 16
-
-func shard() int { return rand.IntN(shards) }
+// shard is the row of a count that a connection changes. Hardly two that are open
+// at the same time share one, so that they do not wait for each other.
+const shard = `(pg_backend_pid() % 64)::smallint`
 
 // accountText is an account's text in its normal form.
 type accountText struct{ username, email, givenName, middleName, surname, fullName, all string }
@@ -195,10 +193,10 @@ func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account)
 // an empty one is none.
 func (tx *Tx) count(ctx context.Context, a directoryapi.Account, from, to string) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n)
-		SELECT $1, d.id, step.status, $5, step.n FROM directories d, (VALUES ($3::text, -1), ($4, 1)) AS step (status, n)
+		SELECT $1, d.id, step.status, `+shard+`, step.n FROM directories d, (VALUES ($3::text, -1), ($4, 1)) AS step (status, n)
 		WHERE d.tenant_id = $1 AND d.id = $2 AND step.status <> '' ORDER BY step.status
 		ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + excluded.n`,
-		a.TenantID, a.DirectoryID, from, to, shard())
+		a.TenantID, a.DirectoryID, from, to)
 	return err
 }
 

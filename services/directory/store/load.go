@@ -74,9 +74,9 @@ func (tx *Tx) loadBatch(ctx context.Context, tenant, directory id.ID, accounts [
 		return err
 	}
 	for _, status := range slices.Sorted(maps.Keys(statuses)) {
-		if _, err := pg.Exec(ctx, tx, `INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) VALUES ($1, $2, $3, $4, $5)
+		if _, err := pg.Exec(ctx, tx, `INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) VALUES ($1, $2, $3, `+shard+`, $4)
 			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + excluded.n`,
-			tenant, directory, status, shard(), statuses[status]); err != nil {
+			tenant, directory, status, statuses[status]); err != nil {
 			return err
 		}
 	}

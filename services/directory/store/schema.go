@@ -72,18 +72,15 @@ type Required struct {
 	SurnameRequired   bool
 }
 
-// requiredColumns are the columns of Required for a query whose directory is d.
-const requiredColumns = `
-	d.provider_id = 'native' AND EXISTS (SELECT FROM schema_fields f
-		WHERE f.tenant_id = d.tenant_id AND f.directory_id = d.id AND f.name = 'givenName' AND f.required) AS given_name_required,
-	d.provider_id = 'native' AND EXISTS (SELECT FROM schema_fields f
-		WHERE f.tenant_id = d.tenant_id AND f.directory_id = d.id AND f.name = 'surname' AND f.required) AS surname_required`
+// requiredColumns are the columns of Required for a query whose directory is d
+// and which joins requiredFields.
+const requiredColumns = `coalesce(d.provider_id = 'native' AND fg.required, false) AS given_name_required,
+	coalesce(d.provider_id = 'native' AND fs.required, false) AS surname_required`
 
-// SchemaRequired reads what the schema of a directory requires, or gives
-// apierr.NotFound.
-func (s *Store) SchemaRequired(ctx context.Context, tenant, directory id.ID) (Required, error) {
-	return pg.One[Required](ctx, s.db, `SELECT `+requiredColumns+` FROM directories d WHERE d.tenant_id = $1 AND d.id = $2`, tenant, directory)
-}
+// requiredFields are the fields of the schema of the directory d.
+const requiredFields = `
+	LEFT JOIN schema_fields fg ON fg.tenant_id = d.tenant_id AND fg.directory_id = d.id AND fg.name = 'givenName'
+	LEFT JOIN schema_fields fs ON fs.tenant_id = d.tenant_id AND fs.directory_id = d.id AND fs.name = 'surname'`
 
 // LockField reads a field that the transaction will change.
 func (tx *Tx) LockField(ctx context.Context, tenant, field id.ID) (Field, error) {
