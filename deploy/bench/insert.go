@@ -10,17 +10,32 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// imported is a table like the product's one of accounts: as much in a row, and
-// the indexes that keep an account unique.
+// imported is a table like the product's one of accounts: as much in a row, the
+// indexes that keep an account unique, and those by which it is sorted and found,
+// which whoever offers that has to pay for.
 const imported = `
+	CREATE EXTENSION pg_trgm;
+	CREATE EXTENSION btree_gin;
 	CREATE TABLE imported (
 		tenant_id uuid NOT NULL, id uuid NOT NULL, directory_id uuid NOT NULL,
 		username text NOT NULL, username_folded text COLLATE "C" NOT NULL, email text NOT NULL, email_folded text COLLATE "C" NOT NULL,
-		given_name text, surname text, status text NOT NULL, email_verification_status text NOT NULL, password_hash text NOT NULL,
+		given_name text, given_name_folded text COLLATE "C" NOT NULL, middle_name_folded text COLLATE "C" NOT NULL DEFAULT '',
+		surname text, surname_folded text COLLATE "C" NOT NULL, full_name_folded text COLLATE "C" NOT NULL, search text COLLATE "C" NOT NULL, status text NOT NULL, email_verification_status text NOT NULL, password_hash text NOT NULL,
 		password_modified_at timestamptz NOT NULL, created_at timestamptz NOT NULL, modified_at timestamptz NOT NULL,
 		PRIMARY KEY (tenant_id, id));
 	CREATE UNIQUE INDEX ON imported (tenant_id, directory_id, username_folded);
-	CREATE UNIQUE INDEX ON imported (tenant_id, directory_id, email_folded)`
+	CREATE UNIQUE INDEX ON imported (tenant_id, directory_id, email_folded);
+	CREATE INDEX ON imported (tenant_id, directory_id, id);
+	CREATE INDEX ON imported (tenant_id, directory_id, given_name_folded, id);
+	CREATE INDEX ON imported (tenant_id, directory_id, middle_name_folded, id);
+	CREATE INDEX ON imported (tenant_id, directory_id, surname_folded, id);
+	CREATE INDEX ON imported (tenant_id, directory_id, full_name_folded, id);
+	CREATE INDEX ON imported (tenant_id, directory_id, status, id);
+	CREATE INDEX ON imported (tenant_id, directory_id, email_verification_status, id);
+	CREATE INDEX ON imported (tenant_id, directory_id, created_at, id);
+	CREATE INDEX ON imported (tenant_id, directory_id, modified_at, id);
+	CREATE INDEX ON imported (tenant_id, directory_id, password_modified_at, id);
+	CREATE INDEX ON imported USING gin (directory_id, search gin_trgm_ops) WITH (gin_pending_list_limit = 128)`
 
 // newImport is what both the product and the baseline are sent: an account
 // whose password was hashed elsewhere.
@@ -43,13 +58,13 @@ func (b *baseline) insert(c *fiber.Ctx) error {
 	now := time.Now()
 	self := id.New(now)
 	a := account{ID: self.String(), Email: in.Email, GivenName: in.GivenName, Surname: in.Surname, Status: "ENABLED", CreatedAt: now, ModifiedAt: now}
-	folded := strings.ToLower(a.Email)
+	folded, givenName, surname := strings.ToLower(a.Email), strings.ToLower(a.GivenName), strings.ToLower(a.Surname)
 	const statement = `
-		INSERT INTO imported (tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name, surname,
-			status, email_verification_status, password_hash, password_modified_at, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
-	_, err := b.db.Exec(c.UserContext(), statement, b.tenant, self, b.directory, a.Email, folded, a.Email, folded, a.GivenName, a.Surname,
-		a.Status, "UNVERIFIED", in.Password, now, now, now)
+		INSERT INTO imported (tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name, given_name_folded,
+			surname, surname_folded, full_name_folded, search, status, email_verification_status, password_hash, password_modified_at, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
+	_, err := b.db.Exec(c.UserContext(), statement, b.tenant, self, b.directory, a.Email, folded, a.Email, folded, a.GivenName, givenName,
+		a.Surname, surname, givenName+" "+surname, folded+"\n"+givenName+"\n"+surname, a.Status, "UNVERIFIED", in.Password, now, now, now)
 	if err != nil {
 		return err
 	}

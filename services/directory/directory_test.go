@@ -61,12 +61,12 @@ func TestContract(t *testing.T) {
 		return apitest.Subject{
 			API: svc,
 			DisableDirectory: func(t *testing.T, d directoryapi.Ref) {
-				if _, err := svc.UpdateDirectory(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.ID}, directory.NewDirectory{Status: field.Some("DISABLED")}); err != nil {
+				if _, err := svc.UpdateDirectory(t.Context(), d, directory.NewDirectory{Status: field.Some("DISABLED")}); err != nil {
 					t.Fatal(err)
 				}
 			},
 			EnableVerification: func(t *testing.T, d directoryapi.Ref) {
-				if _, err := svc.UpdateCreationPolicy(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.ID}, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")}); err != nil {
+				if _, err := svc.UpdateCreationPolicy(t.Context(), d, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")}); err != nil {
 					t.Fatal(err)
 				}
 			},

@@ -28,7 +28,7 @@ type Directories struct {
 	verifying   map[directoryapi.Ref]bool          // directories whose verification workflow is on
 	accounts    []*account                         // in the order of their creation
 	resets      map[secure.Secret]directoryapi.Ref // accounts by their open reset tokens
-	groups      []directoryapi.Group      // in the order of their creation
+	groups      []directoryapi.Group               // in the order of their creation
 	broken      map[string]fault
 }
 
