@@ -3,8 +3,11 @@ module github.com/doorward/doorward/services/mfa
 go 1.26.0
 
 require (
+	github.com/boombuler/barcode v1.1.0
 	github.com/doorward/doorward/pkg v0.0.0
 	github.com/gofiber/fiber/v2 v2.52.15
+	github.com/nyaruka/phonenumbers v1.8.1
+	github.com/pquerna/otp v1.5.0
 )
 
 require (
