@@ -106,7 +106,7 @@ func Open(t testing.TB) *Deployment {
 	}
 	d.Store = store.New(db, d.Now)
 	d.Service = d.Under(d.Master)
-	signer := caller.NewSigner("a secret of the tests, 32 characters", time.Now)
+	signer := caller.NewSigner("a secret of the tests, 32 characters", d.Now)
 	app := rest.New(rest.Config{Service: "mfa", Base: Base, Signer: signer})
 	mfarest.Mount(app, d.Service, Base)
 	d.Tenant = id.New(d.now)
