@@ -63,6 +63,7 @@ func TestSMSFactor(t *testing.T) {
 	d.Get(made.Href()).Want(200).Golden("sms")
 	d.Post(made.Href(), `{"status":"disabled","type":"ignored","verificationStatus":"VERIFIED","phone":{"href":"ignored"}}`).Want(200).Golden("sms_updated")
 	d.Post(factors+"?challenge=true", `{"type":"SMS","phone":{"number":"+12675555555","name":"Mine"},"status":"enabled"}`).Want(201).Golden("sms_created_challenged")
+	d.Advance(time.Minute)
 	d.Post(factors, `{"type":"SMS","phone":{"number":"+447400123456"},"challenge":{"message":"Use ${code} at Shop"}}`).Want(201)
 	d.Get(factors + "?orderBy=createdAt").Want(200).Golden("factor_list")
 	d.Delete(made.Href()).Want(204)
@@ -125,6 +126,7 @@ func TestAuthenticatorFactor(t *testing.T) {
 	d := mfatest.Open(t)
 	factors := mfatest.Of(d.Jo) + "/factors"
 	masked(d.Post(factors, authenticator).Want(201)).Golden("authenticator_created")
+	d.Advance(time.Minute)
 	made := d.Post(factors+"?challenge=true", `{"type":"GOOGLE-Authenticator","accountName":"jo@example.test","issuer":"Jo & Söhne/Shop","status":"ENABLED"}`).Want(201)
 	masked(made).Golden("authenticator_created_whole")
 	d.Advance(time.Minute)
