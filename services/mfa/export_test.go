@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -31,3 +32,6 @@ func Follows(from, to string) bool { return follows(from, to) }
 
 // Draw makes the QR code of a text.
 func Draw(text string) ([]byte, error) { return draw(text) }
+
+// ReadNumber reads a telephone number.
+func ReadNumber(in field.Text) (string, error) { return readNumber(in) }

@@ -138,6 +138,9 @@ func (s *Service) UpdateFactor(ctx context.Context, at id.Ref, in FactorText) (s
 				return err
 			}
 		}
+		if in.Issuer.Null && f.Issuer == nil {
+			in.Issuer = field.Text{} // a client sends back what it has read
+		}
 		if err := in.apply(&f); err != nil {
 			return err
 		}

@@ -273,3 +273,18 @@ func TestSecretsAreSealed(t *testing.T) {
 		}
 	}
 }
+
+// Clients post the whole of what they have read (resolutions, section 0.3).
+func TestWhatWasReadCanBeSentBack(t *testing.T) {
+	d := mfatest.Open(t)
+	sms := d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201)
+	app := d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"google-authenticator","issuer":"Shop"}`).Want(201)
+	for _, address := range []string{sms.Href(), sms.Href("phone"), app.Href()} {
+		read := d.Get(address).Want(200)
+		if sent := d.Post(address, string(read.Body)).Want(200); !bytes.Equal(sent.Body, read.Body) {
+			t.Errorf("%s became %s", read.Body, sent.Body)
+		}
+	}
+	plain := d.Get(d.Post(mfatest.Of(d.Jo)+"/factors", authenticator).Want(201).Href())
+	d.Post(plain.Href(), string(plain.Body)).Want(200)
+}
