@@ -1,6 +1,10 @@
 package events
 
-import "github.com/doorward/doorward/pkg/id"
+import (
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+)
 
 // AccountRegistered says that an account was created with the registration workflow.
 // The directory's policies decide which mail goes out, if any.
@@ -98,3 +102,18 @@ type ApplicationDeleted struct {
 
 // About names the application.
 func (e ApplicationDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Application }
+
+// ChallengeCreated says that a code is to be sent to a phone. Message holds the
+// placeholder ${code} where the code goes; after ExpiresAt it is of no use.
+type ChallengeCreated struct {
+	Tenant    id.ID     `json:"tenant"`
+	Account   id.ID     `json:"account"`
+	Challenge id.ID     `json:"challenge"`
+	Number    string    `json:"number"` // E.164
+	Message   string    `json:"message"`
+	Code      []byte    `json:"code"` // sealed for CodePurpose
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// About names the account.
+func (e ChallengeCreated) About() (tenant, subject id.ID) { return e.Tenant, e.Account }

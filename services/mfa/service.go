@@ -1,5 +1,71 @@
-// Package mfa will own second factors: factors, challenges and phones, the
-// codes that prove them, and the limits on guessing. There is nothing of it
-// yet but the process: its schema, its private port, and its place behind the
-// gateway, where each of its paths answers 404.
+// Package mfa keeps the second factors of accounts: their phones, the factors
+// that are enrolled, and the challenges that ask for a code. Its rules are
+// methods of Service, one file per noun (phone.go, factor.go, challenge.go),
+// with what is particular to the two types of factor in sms.go and
+// authenticator.go and what stops guessing and flooding in limit.go. Its SQL is
+// under store, its HTTP under rest, and its wiring under app.
 package mfa
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/mfa/store"
+)
+
+// Service is the mfa service.
+type Service struct {
+	store     *store.Store
+	directory directoryapi.API
+	ring      *secure.Keyring
+	base      href.Base
+	now       func() time.Time
+	cfg       Config
+}
+
+// New makes the service.
+func New(s *store.Store, directory directoryapi.API, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
+	return &Service{store: s, directory: directory, ring: ring, base: base, now: now, cfg: cfg}
+}
+
+// enrol runs fn in a transaction that adds a phone or a factor to an account.
+func (s *Service) enrol(ctx context.Context, a directoryapi.Account, fn func(*store.Tx) error) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
+		if err := tx.EnsureAccount(ctx, a.TenantID, a.ID, a.DirectoryID); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// hold runs fn in a transaction that nothing else of the account runs beside.
+// Whatever was read of the account before is to be read again in it.
+func (s *Service) hold(ctx context.Context, tenant, account id.ID, fn func(*store.Tx) error) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
+		if err := tx.HoldAccount(ctx, tenant, account); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// status reads the member status of a body.
+func status(in field.Text, fallback string) (string, error) {
+	return field.Enum(in, "status", fallback, store.Enabled, store.Disabled)
+}
+
+// unused refuses members of a body that a resource of its type does not have.
+func unused(kind string, members map[string]bool) error {
+	for name, given := range members {
+		if given {
+			return apierr.UnusedProperty.Because("%s is not a property of a factor of the type %s", name, kind)
+		}
+	}
+	return nil
+}

@@ -33,7 +33,7 @@ func (s *standalone) wire(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("application: %w", err)
 	}
-	factors, err := mfa.Open(ctx, p, mfa.FromEnv(s.source))
+	factors, err := mfa.Open(ctx, p, mfa.FromEnv(s.source), mfa.Peers{Directory: directories.API})
 	if err != nil {
 		return fmt.Errorf("mfa: %w", err)
 	}

@@ -7,5 +7,5 @@ import (
 )
 
 func main() {
-	run.Main("mfa", "will own second factors; it has no endpoints yet", app.FromEnv, app.Run)
+	run.Main("mfa", "keeps second factors: phones, authenticators, and the challenges that prove them", app.FromEnv, app.Run)
 }

@@ -1,0 +1,166 @@
+package app_test
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/rest/resttest"
+	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/telemetry"
+	"github.com/doorward/doorward/services/mfa/app"
+	"github.com/doorward/doorward/services/mfa/internal/mfatest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+const secret = "a secret of the tests, 32 characters"
+
+// environment is a complete one.
+func environment(database string, brokers []string) []string {
+	return []string{
+		"MFA_DATABASE_URL=" + database, "KAFKA_BROKERS=" + strings.Join(brokers, ","),
+		"DOORWARD_BASE_URL=" + string(mfatest.Base), "DOORWARD_INTERNAL_SECRET=" + secret,
+		"DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal(), "DOORWARD_DIRECTORY_URL=http://127.0.0.1:1",
+	}
+}
+
+func TestTheConfigurationTellsWhatIsMissing(t *testing.T) {
+	source := env.New([]string{"DOORWARD_LISTEN=:1", "DOORWARD_SMS_PER_NUMBER=0"})
+	app.FromEnv(source)
+	err := source.Err()
+	for _, name := range []string{
+		"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET", "DOORWARD_MASTER_KEY", "DOORWARD_SMS_PER_NUMBER",
+	} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is not told: %v", name, err)
+		}
+	}
+	source = env.New(environment("postgres://localhost/x", []string{"localhost:9092"}))
+	app.FromEnv(source)
+	if err := source.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+// process begins a process of the test's own.
+func process(t *testing.T) *run.Process {
+	t.Helper()
+	p, err := run.New(t.Context(), "mfa", run.Config{OpsListen: "127.0.0.1:0", Stop: 20 * time.Second, Telemetry: telemetry.Config{LogLevel: "error"}}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestStartRefusesABadConfiguration(t *testing.T) {
+	url := pgtest.New(t, nil)
+	for name, c := range map[string]struct{ from, to, told string }{
+		"a master key":            {"DOORWARD_MASTER_KEY=k1:", "DOORWARD_MASTER_KEY=k1", "DOORWARD_MASTER_KEY"},
+		"a base URL":              {string(mfatest.Base), "http://id.example.test", "DOORWARD_BASE_URL"},
+		"no directory":            {"DOORWARD_DIRECTORY_URL=http://127.0.0.1:1", "DOORWARD_DIRECTORY_URL=", "DOORWARD_DIRECTORY_URL"},
+		"a database that is away": {url, "postgres://127.0.0.1:1/x", "the database cannot be reached"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := process(t)
+			variables := append(environment(url, []string{"127.0.0.1:1"}), "DOORWARD_LISTEN=127.0.0.1:0")
+			for i := range variables {
+				variables[i] = strings.ReplaceAll(variables[i], c.from, c.to)
+			}
+			err := app.Run(t.Context(), p, app.FromEnv(env.New(variables)))
+			if err == nil || !strings.Contains(err.Error(), c.told) {
+				t.Errorf("the start gives %v, which does not tell of %s", err, c.told)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The service as it is wired: what it emits reaches Kafka, and an account that
+// the directory deletes loses its factor, by way of the outbox and Kafka.
+func TestWiredService(t *testing.T) {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	url := pgtest.New(t, nil)
+	world := mfatest.Open(t)
+
+	p := process(t)
+	ctx, stop := context.WithCancel(t.Context())
+	cfg := app.FromEnv(env.New(environment(url, cluster.ListenAddrs())))
+	service, err := app.Open(ctx, p, cfg, app.Peers{Directory: world.Directory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- p.Wait(ctx) }()
+
+	client := resttest.New(t, service.HTTP, caller.NewSigner(secret, time.Now), caller.Caller{Tenant: world.Tenant})
+	factor := client.Post(mfatest.Of(world.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201).Href()
+
+	sent := make(chan events.ChallengeCreated, 1)
+	p.Go("notification", events.Consume(cfg.Events, "notification", []string{"mfa"}, events.On(
+		func(_ context.Context, _ events.Envelope, event events.ChallengeCreated) error {
+			sent <- event
+			return nil
+		})))
+	select {
+	case event := <-sent:
+		if event.Number != "+18883915282" || event.Account != world.Jo.ID {
+			t.Errorf("the event is %+v", event)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("the event did not arrive")
+	}
+
+	directory, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(directory.Close)
+	outbox := events.NewOutbox(directory, "directory", time.Now)
+	p.Go("directory relay", outbox.Relay(cfg.Events))
+	err = outbox.InTx(ctx, func(tx *events.Tx) error {
+		return tx.Emit(ctx, events.AccountDeleted{Tenant: world.Tenant, Account: world.Jo.ID})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); client.Get(factor).Status != http.StatusNotFound; {
+		if time.Now().After(deadline) {
+			t.Fatal("the factor stays")
+		}
+	}
+
+	t.Run("it refuses who does not come through the gateway", func(t *testing.T) {
+		response, err := service.HTTP.Test(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/factors/x", nil), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil || response.StatusCode != fiber.StatusForbidden {
+			t.Errorf("it answers %d, %v", response.StatusCode, err)
+		}
+	})
+	stop()
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}

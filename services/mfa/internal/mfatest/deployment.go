@@ -1,0 +1,237 @@
+// Package mfatest is what the tests of the mfa service stand in: the accounts
+// of a directory service in memory, and the service itself on a real PostgreSQL
+// with a clock that the test sets.
+package mfatest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rest/resttest"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/mfa"
+	mfarest "github.com/doorward/doorward/services/mfa/rest"
+	"github.com/doorward/doorward/services/mfa/store"
+)
+
+// Base is the address of the deployment.
+const Base = href.Base("https://localhost:8443/v1")
+
+// Limits are what the deployment of a test may send.
+var Limits = mfa.Config{NumberMessages: 10, CountryMessages: 15, TenantMessages: 20}
+
+// Directory is the directory service as far as this one asks. The embedded
+// contract is nil: another question is a fault, and ends the test.
+type Directory struct {
+	directoryapi.API
+	mu       sync.Mutex
+	accounts map[id.Ref]directoryapi.Account
+}
+
+// Account gives an account.
+func (d *Directory) Account(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a, ok := d.accounts[in]
+	if !ok {
+		return a, apierr.NotFound
+	}
+	return a, nil
+}
+
+// Add puts an account into the directory.
+func (d *Directory) Add(a directoryapi.Account) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.accounts[id.Ref{Tenant: a.TenantID, ID: a.ID}] = a
+}
+
+// Remove takes an account out of the directory.
+func (d *Directory) Remove(a directoryapi.Account) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.accounts, id.Ref{Tenant: a.TenantID, ID: a.ID})
+}
+
+// Deployment is the service in its surroundings, with the client of a tenant
+// that has one account.
+type Deployment struct {
+	*resttest.Client
+	T         testing.TB
+	Service   *mfa.Service
+	Store     *store.Store
+	DB        *pg.DB
+	Ring      *secure.Keyring
+	Master    secure.Secret
+	Directory *Directory
+	Tenant    id.ID
+	Jo        directoryapi.Account
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func migrate(ctx context.Context, url string) error {
+	db, err := pg.Open(ctx, store.Config(secure.Secret(url)))
+	if err == nil {
+		db.Close()
+	}
+	return err
+}
+
+// Open starts the service on a database of its own.
+func Open(t testing.TB) *Deployment {
+	t.Helper()
+	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(pgtest.New(t, migrate)), Schema: "mfa"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	d := &Deployment{
+		T: t, DB: db, Master: secure.NewMasterKey("k1"), Directory: &Directory{accounts: map[id.Ref]directoryapi.Account{}},
+		now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC),
+	}
+	d.Store = store.New(db, d.Now)
+	d.Service = d.Under(d.Master)
+	signer := caller.NewSigner("a secret of the tests, 32 characters", d.Now)
+	app := rest.New(rest.Config{Service: "mfa", Base: Base, Signer: signer})
+	mfarest.Mount(app, d.Service, Base)
+	d.Tenant = id.New(d.now)
+	d.Jo = d.Account(d.Tenant, "jo")
+	d.Client = resttest.New(t, app, signer, caller.Caller{Tenant: d.Tenant, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"})
+	return d
+}
+
+// Under gives the same service as it is after a start with other master keys.
+func (d *Deployment) Under(master secure.Secret) *mfa.Service {
+	d.T.Helper()
+	ring, err := secure.ParseKeyring(master)
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	d.Ring = ring
+	return mfa.New(d.Store, d.Directory, ring, Base, d.Now, Limits)
+}
+
+// Now gives the time.
+func (d *Deployment) Now() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now
+}
+
+// Advance moves the clock.
+func (d *Deployment) Advance(by time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.now = d.now.Add(by)
+}
+
+// Account adds an account in a directory of its own.
+func (d *Deployment) Account(tenant id.ID, username string) directoryapi.Account {
+	a := directoryapi.Account{
+		TenantID: tenant, ID: id.New(d.Now()), DirectoryID: id.New(d.Now()), Username: username, Email: username + "@example.test",
+		Status: directoryapi.Enabled, CreatedAt: d.Now(), ModifiedAt: d.Now(),
+	}
+	d.Directory.Add(a)
+	return a
+}
+
+// Of gives the address of an account.
+func Of(a directoryapi.Account) string { return Base.To("accounts", a.ID) }
+
+// Stranger is the client of another tenant, and an account of that.
+func (d *Deployment) Stranger() (*resttest.Client, directoryapi.Account) {
+	tenant := id.New(d.Now())
+	return d.As(caller.Caller{Tenant: tenant}), d.Account(tenant, "al")
+}
+
+// Ref reads an address.
+func (d *Deployment) Ref(address string) id.Ref {
+	d.T.Helper()
+	ref, ok := Base.Parse(address)
+	if !ok {
+		d.T.Fatalf("%q is no address", address)
+	}
+	return id.Ref{Tenant: d.Tenant, ID: ref.ID}
+}
+
+// Sent are the messages that were let out, the oldest first.
+func (d *Deployment) Sent() (sent []events.ChallengeCreated) {
+	d.T.Helper()
+	envelopes, err := pg.Values[[]byte](d.T.Context(), d.DB, `SELECT envelope FROM outbox ORDER BY seq`)
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	for _, text := range envelopes {
+		var envelope events.Envelope
+		var event events.ChallengeCreated
+		if err := json.Unmarshal(text, &envelope); err != nil {
+			d.T.Fatal(err)
+		}
+		if err := json.Unmarshal(envelope.Data, &event); err != nil {
+			d.T.Fatal(err)
+		}
+		sent = append(sent, event)
+	}
+	return sent
+}
+
+// Code gives the code that was sent for a challenge.
+func (d *Deployment) Code(challenge string) string {
+	d.T.Helper()
+	for _, event := range d.Sent() {
+		if event.Challenge != d.Ref(challenge).ID {
+			continue
+		}
+		code, err := d.Ring.Open(event.Code, events.CodePurpose(event.Challenge))
+		if err != nil {
+			d.T.Fatal(err)
+		}
+		return code.Reveal()
+	}
+	d.T.Fatalf("no code was sent for %s", challenge)
+	return ""
+}
+
+// Wrong gives a code that is not the one.
+func Wrong(code string) string {
+	if code[0] == '0' {
+		return "1" + code[1:]
+	}
+	return "0" + code[1:]
+}
+
+// Rows gives the number of rows of a table.
+func (d *Deployment) Rows(table string) int {
+	d.T.Helper()
+	n, err := pg.Value[int](d.T.Context(), d.DB, fmt.Sprintf(`SELECT count(*) FROM %s`, table))
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	return n
+}
+
+// Holding gives the number of rows of a table that hold a text.
+func (d *Deployment) Holding(table, text string) int {
+	d.T.Helper()
+	n, err := pg.Value[int](d.T.Context(), d.DB, fmt.Sprintf(`SELECT count(*) FROM %s r WHERE strpos(r::text, $1) > 0 OR strpos(r::text, $2) > 0`, table),
+		text, fmt.Sprintf("%x", text))
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,170 @@
+package mfa
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nyaruka/phonenumbers"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/mfa/store"
+)
+
+// homeRegion is where a number without a plus sign is (resolutions, section
+// 10.1).
+const homeRegion = "US"
+
+// Phone gives a phone, or apierr.NotFound.
+func (s *Service) Phone(ctx context.Context, at id.Ref) (store.Phone, error) {
+	return s.store.Phone(ctx, at.Tenant, at.ID)
+}
+
+// AccountPhones gives a page of the phones of an account.
+func (s *Service) AccountPhones(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.Phone], error) {
+	if _, err := s.directory.Account(ctx, account); err != nil {
+		return list.Page[store.Phone]{}, err
+	}
+	return s.store.AccountPhones(ctx, account.Tenant, account.ID, query)
+}
+
+// TenantPhones gives a page of all the phones of a tenant. A tenant sees no
+// other one: apierr.NotFound.
+func (s *Service) TenantPhones(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Phone], error) {
+	if tenant.ID != tenant.Tenant {
+		return list.Page[store.Phone]{}, apierr.NotFound
+	}
+	return s.store.TenantPhones(ctx, tenant.Tenant, query)
+}
+
+// PhoneText is the body that creates or updates a phone.
+type PhoneText struct {
+	Number             field.Text `json:"number"`
+	Name               field.Text `json:"name"`
+	Description        field.Text `json:"description"`
+	Status             field.Text `json:"status"`
+	VerificationStatus field.Text `json:"verificationStatus"`
+}
+
+// NewPhone makes a phone of an account.
+func (s *Service) NewPhone(ctx context.Context, account id.Ref, in PhoneText) (store.Phone, error) {
+	a, err := s.directory.Account(ctx, account)
+	if err != nil {
+		return store.Phone{}, err
+	}
+	p, err := s.newPhone(a, in)
+	if err != nil {
+		return p, err
+	}
+	err = s.enrol(ctx, a, func(tx *store.Tx) error { return tx.InsertPhone(ctx, p) })
+	return p, numberTaken(p, err)
+}
+
+func (s *Service) newPhone(a directoryapi.Account, in PhoneText) (store.Phone, error) {
+	now := s.now()
+	p := store.Phone{
+		TenantID: a.TenantID, ID: id.New(now), AccountID: a.ID,
+		Status: store.Enabled, VerificationStatus: store.Unverified, CreatedAt: now, ModifiedAt: now,
+	}
+	return p, in.apply(&p, true)
+}
+
+// UpdatePhone changes what the body names. The number of a phone that is
+// verified stays: apierr.PhoneNumberFixed. With another number, codes that went
+// to the former prove nothing any more.
+func (s *Service) UpdatePhone(ctx context.Context, at id.Ref, in PhoneText) (store.Phone, error) {
+	p, err := s.store.Phone(ctx, at.Tenant, at.ID)
+	if err != nil {
+		return p, err
+	}
+	err = s.hold(ctx, at.Tenant, p.AccountID, func(tx *store.Tx) error {
+		before, err := tx.LockPhone(ctx, at.Tenant, at.ID)
+		if err != nil {
+			return err
+		}
+		p = before
+		if err := in.apply(&p, false); err != nil {
+			return err
+		}
+		p.ModifiedAt = s.now()
+		if p.Number != before.Number {
+			if before.VerificationStatus == store.Verified {
+				return apierr.PhoneNumberFixed.Because("the number %s is verified and cannot be changed", before.Number)
+			}
+			if err := tx.ExpireChallenges(ctx, at.Tenant, at.ID, p.ModifiedAt); err != nil {
+				return err
+			}
+		}
+		return tx.UpdatePhone(ctx, p)
+	})
+	return p, numberTaken(p, err)
+}
+
+// DeletePhone removes a phone with its factor and that factor's challenges.
+func (s *Service) DeletePhone(ctx context.Context, at id.Ref) error {
+	p, err := s.store.Phone(ctx, at.Tenant, at.ID)
+	if err != nil {
+		return err
+	}
+	return s.hold(ctx, at.Tenant, p.AccountID, func(tx *store.Tx) error { return tx.DeletePhone(ctx, at.Tenant, at.ID) })
+}
+
+// numberTaken gives a number that the account has already the code for it.
+func numberTaken(p store.Phone, err error) error {
+	if errors.Is(err, apierr.Exists) {
+		return apierr.PhoneNumberExists.Because("the account has a phone with the number %s", p.Number)
+	}
+	return err
+}
+
+// apply writes the members of a body into a phone and checks them.
+func (in PhoneText) apply(p *store.Phone, isNew bool) (err error) {
+	if in.Number.Present || isNew {
+		if p.Number, err = readNumber(in.Number); err != nil {
+			return err
+		}
+	}
+	if in.Name.Present {
+		if p.Name, err = field.Optional(in.Name, "name", 255); err != nil {
+			return err
+		}
+	}
+	if in.Description.Present {
+		if p.Description, err = field.Optional(in.Description, "description", 1000); err != nil {
+			return err
+		}
+	}
+	if p.Status, err = status(in.Status, p.Status); err != nil {
+		return err
+	}
+	p.VerificationStatus, err = field.Enum(in.VerificationStatus, "verificationStatus", p.VerificationStatus, store.Verified, store.Unverified)
+	return err
+}
+
+// readNumber reads a telephone number in any usual notation and gives it in
+// E.164. A number that nobody can have, one with an extension (which no text
+// message reaches) and a premium-rate number are apierr.PhoneNumberInvalid.
+func readNumber(in field.Text) (string, error) {
+	text, err := field.Required(in, "number", 255)
+	if err != nil {
+		return "", err
+	}
+	number, err := phonenumbers.Parse(text, homeRegion)
+	if err != nil || !phonenumbers.IsValidNumber(number) || number.GetExtension() != "" ||
+		phonenumbers.GetNumberType(number) == phonenumbers.PREMIUM_RATE {
+		return "", apierr.PhoneNumberInvalid.Because("%q is not a valid telephone number; write it in E.164, such as +12675555555", text)
+	}
+	return phonenumbers.Format(number, phonenumbers.E164), nil
+}
+
+// country gives the region of a number in E.164: "US", or "" where it has none.
+func country(number string) string {
+	parsed, err := phonenumbers.Parse(number, homeRegion)
+	if err != nil {
+		return ""
+	}
+	return phonenumbers.GetRegionCodeForNumber(parsed)
+}

@@ -1,0 +1,73 @@
+package rest
+
+import (
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/mfa"
+	"github.com/doorward/doorward/services/mfa/store"
+)
+
+type factorView struct {
+	rest.Head
+	Type               string `json:"type"`
+	Status             string `json:"status"`
+	VerificationStatus string `json:"verificationStatus"`
+	*authenticatorView
+	Account    href.Link  `json:"account"`
+	Challenges href.Link  `json:"challenges"`
+	Phone      *href.Link `json:"phone,omitempty"` // of an SMS factor
+	MostRecent *href.Link `json:"mostRecentChallenge"`
+}
+
+// authenticatorView is what only authenticators have.
+type authenticatorView struct {
+	AccountName   *string       `json:"accountName"`
+	Issuer        *string       `json:"issuer"`
+	Secret        secure.Secret `json:"secret"`
+	KeyURI        secure.Secret `json:"keyUri"`
+	Base64QRImage []byte        `json:"base64QRImage"`
+}
+
+func (v views) factor(f store.Factor) factorView {
+	view := factorView{
+		Head: rest.Head{Href: v.base.To("factors", f.ID), CreatedAt: rest.Time(f.CreatedAt), ModifiedAt: rest.Time(f.ModifiedAt)},
+		Type: f.Type, Status: f.Status, VerificationStatus: f.VerificationStatus,
+		Account: v.base.Link("accounts", f.AccountID), Challenges: v.base.Link("factors", f.ID, "challenges"),
+		Phone: v.base.OptionalLink("phones", f.PhoneID), MostRecent: v.base.OptionalLink("challenges", f.ChallengeID),
+	}
+	if f.Type == store.Authenticator {
+		view.authenticatorView = &authenticatorView{AccountName: f.AccountName, Issuer: f.Issuer, Secret: f.Secret, KeyURI: f.KeyURI, Base64QRImage: f.Image}
+	}
+	return view
+}
+
+// createFactor reads what the body and the query say of a new factor.
+func createFactor(svc *mfa.Service, v views) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		var in mfa.NewFactor
+		if err := rest.Body[factorView](c, &in); err != nil {
+			return err
+		}
+		switch challenge := c.Query("challenge"); {
+		case strings.EqualFold(challenge, "true"):
+			in.Asked = true
+		case challenge != "" && !strings.EqualFold(challenge, "false"):
+			return apierr.ParameterInvalid.Because("challenge is true or false, not %q", challenge)
+		}
+		f, err := svc.NewFactor(c.UserContext(), at, in)
+		if err != nil {
+			return err
+		}
+		return rest.Created(c, v.base.To("factors", f.ID), v.factor(f))
+	}
+}

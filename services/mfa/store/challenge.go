@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// The states of a challenge.
+const (
+	Created              = "CREATED"
+	WaitingForProvider   = "WAITING_FOR_PROVIDER"
+	WaitingForValidation = "WAITING_FOR_VALIDATION"
+	Success              = "SUCCESS"
+	Failed               = "FAILED"
+	Expired              = "EXPIRED"
+	Error                = "ERROR"
+	Undelivered          = "UNDELIVERED"
+)
+
+// Challenge asks for the code of a factor.
+type Challenge struct {
+	TenantID      id.ID
+	ID            id.ID
+	AccountID     id.ID
+	FactorID      id.ID
+	Status        string // one of the states
+	Late          bool   // it is open still, and its time is over
+	Message       *string
+	CodeKeySealed []byte // of a code that was sent
+	CodeHash      []byte // of a code that was sent
+	Failures      int    // wrong codes
+	ExpiresAt     time.Time
+	CreatedAt     time.Time
+	ModifiedAt    time.Time
+}
+
+// isLate is true of a challenge whose time is over and that nobody has ended;
+// $3 is the time now.
+const isLate = `(c.status IN ('CREATED', 'WAITING_FOR_PROVIDER', 'WAITING_FOR_VALIDATION', 'FAILED') AND c.expires_at <= $3)`
+
+const challengeColumns = `c.tenant_id, c.id, c.account_id, c.factor_id, c.status, ` + isLate + ` AS late, c.message, c.code_key_sealed, c.code_hash,
+	c.failures, c.expires_at, c.created_at, c.modified_at`
+
+// Challenges are searched and sorted by these attributes.
+var Challenges = list.Spec{
+	"status": {Column: `CASE WHEN ` + isLate + ` THEN 'EXPIRED' ELSE c.status END`, Kind: list.Enum, Values: []string{
+		Created, WaitingForProvider, WaitingForValidation, Success, Failed, Expired, Error, Undelivered}},
+	"createdAt":  {Column: "c.created_at", Kind: list.Time},
+	"modifiedAt": {Column: "c.modified_at", Kind: list.Time},
+}
+
+const oneChallenge = `SELECT ` + challengeColumns + ` FROM challenges c WHERE c.tenant_id = $1 AND c.id = $2`
+
+// Challenge gives a challenge as it is at a time, or apierr.NotFound.
+func (s *Store) Challenge(ctx context.Context, tenant, challenge id.ID, now time.Time) (Challenge, error) {
+	return pg.One[Challenge](ctx, s.db, oneChallenge, tenant, challenge, now)
+}
+
+// FactorChallenges gives a page of the challenges of a factor as they are at a
+// time.
+func (s *Store) FactorChallenges(ctx context.Context, tenant, factor id.ID, now time.Time, query list.Query) (list.Page[Challenge], error) {
+	// The condition on $3 is always met: every query of the list has to use it.
+	return list.Select[Challenge](ctx, s.db, Challenges, query, challengeColumns,
+		`FROM challenges c WHERE c.tenant_id = $1 AND c.factor_id = $2 AND $3::timestamptz IS NOT NULL`, "c.id", tenant, factor, now)
+}
+
+// LockChallenge reads a challenge, as it is at a time, that the transaction will
+// change.
+func (tx *Tx) LockChallenge(ctx context.Context, tenant, challenge id.ID, now time.Time) (Challenge, error) {
+	return pg.One[Challenge](ctx, tx, oneChallenge+` FOR UPDATE`, tenant, challenge, now)
+}
+
+// InsertChallenge adds a challenge.
+func (tx *Tx) InsertChallenge(ctx context.Context, c Challenge) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO challenges (tenant_id, id, account_id, factor_id, status, message, code_key_sealed, code_hash, failures,
+		expires_at, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		c.TenantID, c.ID, c.AccountID, c.FactorID, c.Status, c.Message, c.CodeKeySealed, c.CodeHash, c.Failures,
+		c.ExpiresAt, c.CreatedAt, c.ModifiedAt)
+	return err
+}
+
+// UpdateChallenge writes what can change.
+func (tx *Tx) UpdateChallenge(ctx context.Context, c Challenge) error {
+	return pg.MustChange(ctx, tx, `UPDATE challenges SET status = $3, failures = $4, modified_at = $5 WHERE tenant_id = $1 AND id = $2`,
+		c.TenantID, c.ID, c.Status, c.Failures, c.ModifiedAt)
+}
+
+// ExpireChallenges ends the open challenges of a phone's factor.
+func (tx *Tx) ExpireChallenges(ctx context.Context, tenant, phone id.ID, now time.Time) error {
+	_, err := pg.Exec(ctx, tx, `UPDATE challenges SET status = 'EXPIRED', modified_at = $3 WHERE tenant_id = $1
+		AND status IN ('CREATED', 'WAITING_FOR_PROVIDER', 'WAITING_FOR_VALIDATION', 'FAILED')
+		AND factor_id IN (SELECT f.id FROM factors f WHERE f.tenant_id = $1 AND f.phone_id = $2)`, tenant, phone, now)
+	return err
+}
+
+// PurgeChallenges deletes at most limit challenges of all tenants that were made
+// before a time, but never the newest of a factor, and gives their number.
+func (tx *Tx) PurgeChallenges(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return pg.Exec(ctx, tx, `DELETE FROM challenges c USING (
+			SELECT o.tenant_id, o.id FROM challenges o JOIN factors f ON f.tenant_id = o.tenant_id AND f.id = o.factor_id
+			WHERE o.created_at < $1 AND o.id <> f.challenge_id ORDER BY o.created_at LIMIT $2 FOR UPDATE OF o SKIP LOCKED
+		) AS old WHERE c.tenant_id = old.tenant_id AND c.id = old.id`, before, limit)
+}

@@ -1,0 +1,46 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// Count is how often something happened since its window began. The next one
+// after EndsAt begins another window.
+type Count struct {
+	Count  int
+	EndsAt time.Time
+}
+
+// Count gives the count of a subject as it is at a time. Who decides by it holds
+// the account that it is about.
+func (tx *Tx) Count(ctx context.Context, tenant id.ID, subject string, now time.Time) (Count, error) {
+	c, err := pg.One[Count](ctx, tx, `SELECT count, ends_at FROM counts WHERE tenant_id = $1 AND subject = $2 AND ends_at > $3`, tenant, subject, now)
+	if errors.Is(err, apierr.NotFound) {
+		return Count{}, nil
+	}
+	return c, err
+}
+
+// AddCount counts one more and gives the count with it. Transactions that count
+// the same subject wait for each other.
+func (tx *Tx) AddCount(ctx context.Context, tenant id.ID, subject string, now time.Time, window time.Duration) (Count, error) {
+	return pg.One[Count](ctx, tx, `INSERT INTO counts AS c (tenant_id, subject, count, ends_at) VALUES ($1, $2, 1, $4)
+		ON CONFLICT (tenant_id, subject) DO UPDATE SET
+			count = CASE WHEN c.ends_at <= $3 THEN 1 ELSE c.count + 1 END,
+			ends_at = CASE WHEN c.ends_at <= $3 THEN excluded.ends_at ELSE c.ends_at END
+		RETURNING count, ends_at`, tenant, subject, now, now.Add(window))
+}
+
+// PurgeCounts deletes at most limit counts of all tenants whose window is over,
+// and gives their number.
+func (tx *Tx) PurgeCounts(ctx context.Context, now time.Time, limit int) (int64, error) {
+	return pg.Exec(ctx, tx, `DELETE FROM counts c USING (
+			SELECT tenant_id, subject FROM counts WHERE ends_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+		) AS old WHERE c.tenant_id = old.tenant_id AND c.subject = old.subject`, now, limit)
+}

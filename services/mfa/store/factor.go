@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// Types of factors, as they are shown.
+const (
+	SMS           = "SMS"
+	Authenticator = "google-authenticator"
+)
+
+// Factor is a second factor of an account: a phone that takes text messages, or
+// an application that makes codes.
+type Factor struct {
+	TenantID           id.ID
+	ID                 id.ID
+	AccountID          id.ID
+	Type               string  // SMS or Authenticator
+	PhoneID            id.ID   // of an SMS factor
+	AccountName        *string // of an authenticator
+	Issuer             *string // of an authenticator, if it has one
+	SecretSealed       []byte  // of an authenticator
+	LastStep           int64   // the latest time step (RFC 6238) whose code was accepted
+	ChallengeID        id.ID   // the newest, if there was any
+	Status             string  // Enabled or Disabled
+	VerificationStatus string  // Verified or Unverified
+	CreatedAt          time.Time
+	ModifiedAt         time.Time
+
+	// Secret is what SecretSealed holds, where it is needed; KeyURI and Image
+	// show it to an authenticator.
+	Secret secure.Secret `db:"-"`
+	KeyURI secure.Secret `db:"-"`
+	Image  []byte        `db:"-"` // PNG
+}
+
+const factorColumns = `f.tenant_id, f.id, f.account_id, f.type, f.phone_id, f.account_name, f.issuer, f.secret_sealed, f.last_step, f.challenge_id,
+	f.status, f.verification_status, f.created_at, f.modified_at`
+
+// Factors are searched and sorted by these attributes.
+var Factors = list.Spec{
+	"type":               {Column: "upper(f.type)", Kind: list.Enum, Values: []string{SMS, "GOOGLE-AUTHENTICATOR"}},
+	"accountName":        {Column: "f.account_name", Folded: "f.account_name_folded"},
+	"issuer":             {Column: "f.issuer", Folded: "f.issuer_folded"},
+	"status":             {Column: "f.status", Kind: list.Enum, Values: []string{Enabled, Disabled}},
+	"verificationStatus": {Column: "f.verification_status", Kind: list.Enum, Values: []string{Verified, Unverified}},
+	"createdAt":          {Column: "f.created_at", Kind: list.Time},
+	"modifiedAt":         {Column: "f.modified_at", Kind: list.Time},
+}
+
+// Factor gives a factor, or apierr.NotFound.
+func (s *Store) Factor(ctx context.Context, tenant, factor id.ID) (Factor, error) {
+	return pg.One[Factor](ctx, s.db, `SELECT `+factorColumns+` FROM factors f WHERE f.tenant_id = $1 AND f.id = $2`, tenant, factor)
+}
+
+// AccountFactors gives a page of the factors of an account.
+func (s *Store) AccountFactors(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Factor], error) {
+	return list.Select[Factor](ctx, s.db, Factors, query, factorColumns, `FROM factors f WHERE f.tenant_id = $1 AND f.account_id = $2`, "f.id", tenant, account)
+}
+
+// LockFactor reads a factor that the transaction will change.
+func (tx *Tx) LockFactor(ctx context.Context, tenant, factor id.ID) (Factor, error) {
+	return pg.One[Factor](ctx, tx, `SELECT `+factorColumns+` FROM factors f WHERE f.tenant_id = $1 AND f.id = $2 FOR UPDATE`, tenant, factor)
+}
+
+// InsertFactor adds a factor. A phone that has one already is apierr.Exists.
+func (tx *Tx) InsertFactor(ctx context.Context, f Factor) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO factors (tenant_id, id, account_id, type, phone_id, account_name, account_name_folded, issuer, issuer_folded,
+		secret_sealed, last_step, challenge_id, status, verification_status, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		f.TenantID, f.ID, f.AccountID, f.Type, f.PhoneID, f.AccountName, field.FoldOptional(f.AccountName), f.Issuer, field.FoldOptional(f.Issuer),
+		f.SecretSealed, f.LastStep, f.ChallengeID, f.Status, f.VerificationStatus, f.CreatedAt, f.ModifiedAt)
+	return err
+}
+
+// UpdateFactor writes what can change.
+func (tx *Tx) UpdateFactor(ctx context.Context, f Factor) error {
+	return pg.MustChange(ctx, tx, `UPDATE factors SET account_name = $3, account_name_folded = $4, issuer = $5, issuer_folded = $6,
+		last_step = $7, challenge_id = $8, status = $9, verification_status = $10, modified_at = $11 WHERE tenant_id = $1 AND id = $2`,
+		f.TenantID, f.ID, f.AccountName, field.FoldOptional(f.AccountName), f.Issuer, field.FoldOptional(f.Issuer),
+		f.LastStep, f.ChallengeID, f.Status, f.VerificationStatus, f.ModifiedAt)
+}
+
+// DeleteFactor removes a factor with its challenges, not its phone.
+func (tx *Tx) DeleteFactor(ctx context.Context, tenant, factor id.ID) error {
+	return pg.MustChange(ctx, tx, `DELETE FROM factors WHERE tenant_id = $1 AND id = $2`, tenant, factor)
+}
+
+// LockUnmarked reads up to limit factors of all tenants whose sealed secret does
+// not begin with mark, which the transaction will seal again.
+func (tx *Tx) LockUnmarked(ctx context.Context, mark []byte, limit int) ([]Factor, error) {
+	return pg.All[Factor](ctx, tx, `SELECT `+factorColumns+` FROM factors f WHERE substring(f.secret_sealed FOR length($1::bytea)) <> $1::bytea
+		LIMIT $2 FOR UPDATE`, mark, limit)
+}
+
+// SetSealed writes the sealed secret of a factor anew.
+func (tx *Tx) SetSealed(ctx context.Context, tenant, factor id.ID, sealed []byte) error {
+	return pg.MustChange(ctx, tx, `UPDATE factors SET secret_sealed = $3 WHERE tenant_id = $1 AND id = $2`, tenant, factor, sealed)
+}

@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// Phone is a telephone of an account.
+type Phone struct {
+	TenantID           id.ID
+	ID                 id.ID
+	AccountID          id.ID
+	Number             string // E.164
+	Name               *string
+	Description        *string
+	Status             string // Enabled or Disabled
+	VerificationStatus string // Verified or Unverified
+	CreatedAt          time.Time
+	ModifiedAt         time.Time
+}
+
+const phoneColumns = `p.tenant_id, p.id, p.account_id, p.number, p.name, p.description, p.status, p.verification_status, p.created_at, p.modified_at`
+
+// Phones are searched and sorted by these attributes.
+var Phones = list.Spec{
+	"number":             {Column: "p.number", Folded: "p.number"},
+	"name":               {Column: "p.name", Folded: "p.name_folded"},
+	"description":        {Column: "p.description", Folded: "p.description_folded"},
+	"status":             {Column: "p.status", Kind: list.Enum, Values: []string{Enabled, Disabled}},
+	"verificationStatus": {Column: "p.verification_status", Kind: list.Enum, Values: []string{Verified, Unverified}},
+	"createdAt":          {Column: "p.created_at", Kind: list.Time},
+	"modifiedAt":         {Column: "p.modified_at", Kind: list.Time},
+}
+
+// Phone gives a phone, or apierr.NotFound.
+func (s *Store) Phone(ctx context.Context, tenant, phone id.ID) (Phone, error) {
+	return pg.One[Phone](ctx, s.db, `SELECT `+phoneColumns+` FROM phones p WHERE p.tenant_id = $1 AND p.id = $2`, tenant, phone)
+}
+
+// AccountPhones gives a page of the phones of an account.
+func (s *Store) AccountPhones(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Phone], error) {
+	return list.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1 AND p.account_id = $2`, "p.id", tenant, account)
+}
+
+// TenantPhones gives a page of all the phones of a tenant.
+func (s *Store) TenantPhones(ctx context.Context, tenant id.ID, query list.Query) (list.Page[Phone], error) {
+	return list.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1`, "p.id", tenant)
+}
+
+// LockPhone reads a phone that the transaction will change.
+func (tx *Tx) LockPhone(ctx context.Context, tenant, phone id.ID) (Phone, error) {
+	return pg.One[Phone](ctx, tx, `SELECT `+phoneColumns+` FROM phones p WHERE p.tenant_id = $1 AND p.id = $2 FOR UPDATE`, tenant, phone)
+}
+
+// PhoneOfNumber gives the phone of an account that has a number, or
+// apierr.NotFound.
+func (tx *Tx) PhoneOfNumber(ctx context.Context, tenant, account id.ID, number string) (Phone, error) {
+	return pg.One[Phone](ctx, tx, `SELECT `+phoneColumns+` FROM phones p WHERE p.tenant_id = $1 AND p.account_id = $2 AND p.number = $3`, tenant, account, number)
+}
+
+// InsertPhone adds a phone. A number that the account has is apierr.Exists.
+func (tx *Tx) InsertPhone(ctx context.Context, p Phone) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO phones (tenant_id, id, account_id, number, name, name_folded, description, description_folded,
+		status, verification_status, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		p.TenantID, p.ID, p.AccountID, p.Number, p.Name, field.FoldOptional(p.Name), p.Description, field.FoldOptional(p.Description),
+		p.Status, p.VerificationStatus, p.CreatedAt, p.ModifiedAt)
+	return err
+}
+
+// UpdatePhone writes what can change. A number that another phone of the account
+// has is apierr.Exists.
+func (tx *Tx) UpdatePhone(ctx context.Context, p Phone) error {
+	return pg.MustChange(ctx, tx, `UPDATE phones SET number = $3, name = $4, name_folded = $5, description = $6, description_folded = $7,
+		status = $8, verification_status = $9, modified_at = $10 WHERE tenant_id = $1 AND id = $2`,
+		p.TenantID, p.ID, p.Number, p.Name, field.FoldOptional(p.Name), p.Description, field.FoldOptional(p.Description),
+		p.Status, p.VerificationStatus, p.ModifiedAt)
+}
+
+// DeletePhone removes a phone with its factor and that factor's challenges.
+func (tx *Tx) DeletePhone(ctx context.Context, tenant, phone id.ID) error {
+	return pg.MustChange(ctx, tx, `DELETE FROM phones WHERE tenant_id = $1 AND id = $2`, tenant, phone)
+}

@@ -1,0 +1,53 @@
+// Package store holds all SQL of the mfa service, one file per noun. Store
+// reads; Tx writes and emits. Every query names its tenant, but for those of
+// the workers, which look at age (purge) and at seals (reseal) alone.
+package store
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"time"
+
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Config says where the service's data is and how its tables are made.
+func Config(url secure.Secret) pg.Config {
+	return pg.Config{URL: url, Schema: "mfa", Migrations: []fs.FS{events.Migrations(), pg.Embedded(files)}}
+}
+
+// Values of status and verificationStatus of phones and factors.
+const (
+	Enabled    = "ENABLED"
+	Disabled   = "DISABLED"
+	Verified   = "VERIFIED"
+	Unverified = "UNVERIFIED"
+)
+
+// Store reads.
+type Store struct {
+	db     *pg.DB
+	outbox *events.Outbox
+}
+
+// New makes the store of the service.
+func New(db *pg.DB, now func() time.Time) *Store {
+	return &Store{db: db, outbox: events.NewOutbox(db, "mfa", now)}
+}
+
+// Outbox is what the relay empties.
+func (s *Store) Outbox() *events.Outbox { return s.outbox }
+
+// Tx writes. Its Emit commits an event together with the rows.
+type Tx struct{ *events.Tx }
+
+// Tx runs fn in a transaction.
+func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
+	return s.outbox.InTx(ctx, func(tx *events.Tx) error { return fn(&Tx{tx}) })
+}
