@@ -20,13 +20,13 @@ func TestContract(t *testing.T) {
 			NewApplication: func(t *testing.T, tenant id.ID) id.ID { return newApplication(t, d, tenant) },
 			Map:            func(t *testing.T, tenant, to, directory id.ID) { newMapping(t, d, tenant, to, directory) },
 			Disable: func(t *testing.T, at directoryapi.Ref) {
-				if _, err := d.Service.UpdateApplication(t.Context(), at.Tenant, at.ID, application.NewApplication{Status: field.Some("disabled")}); err != nil {
+				if _, err := d.Service.UpdateApplication(t.Context(), at, application.NewApplication{Status: field.Some("disabled")}); err != nil {
 					t.Fatal(err)
 				}
 			},
 			DisableDirectory: d.Directories.Disable,
 			Delete: func(t *testing.T, at directoryapi.Ref) {
-				if err := d.Service.DeleteApplication(t.Context(), at.Tenant, at.ID); err != nil {
+				if err := d.Service.DeleteApplication(t.Context(), at); err != nil {
 					t.Fatal(err)
 				}
 			},

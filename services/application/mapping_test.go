@@ -24,7 +24,7 @@ import (
 func inOrder(t *testing.T, d *applicationtest.Deployment, tenant, of id.ID) []store.Mapping {
 	t.Helper()
 	query := list.Query{Limit: list.MaxLimit, Order: []list.Order{{Attribute: "listIndex"}}}
-	page, err := d.Service.ListApplicationMappings(t.Context(), directoryapi.Ref{Tenant: tenant, ID: of}, query)
+	page, err := d.Service.ApplicationMappings(t.Context(), directoryapi.Ref{Tenant: tenant, ID: of}, query)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestMappingsKeepTheOrderThatTheyAreGiven(t *testing.T) {
 				}
 			case action < 8:
 				s, in := model.stores[dice.IntN(n)], change(n)
-				m, err := d.Service.UpdateMapping(t.Context(), tenant, mappings[s], in)
+				m, err := d.Service.UpdateMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mappings[s]}, in)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -126,7 +126,7 @@ func TestMappingsKeepTheOrderThatTheyAreGiven(t *testing.T) {
 				}
 			case action == 8:
 				s := model.stores[dice.IntN(n)]
-				if err := d.Service.DeleteMapping(t.Context(), tenant, mappings[s]); err != nil {
+				if err := d.Service.DeleteMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mappings[s]}); err != nil {
 					t.Fatal(err)
 				}
 				model.drop(s)
@@ -188,7 +188,7 @@ func TestConcurrentChangesKeepTheOrderWithoutGaps(t *testing.T) {
 		all.Go(func() {
 			for range 10 {
 				in := application.MappingChange{ListIndex: field.Some(dice.IntN(kept + 2)), IsDefaultAccountStore: field.Some(true), IsDefaultGroupStore: field.Some(dice.IntN(2) == 0)}
-				if _, err := d.Service.UpdateMapping(t.Context(), tenant, mappings[dice.IntN(kept)], in); err != nil {
+				if _, err := d.Service.UpdateMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mappings[dice.IntN(kept)]}, in); err != nil {
 					t.Error(err)
 				}
 			}
@@ -202,7 +202,7 @@ func TestConcurrentChangesKeepTheOrderWithoutGaps(t *testing.T) {
 				return
 			}
 			if worker%2 == 0 {
-				err = d.Service.DeleteMapping(t.Context(), tenant, m.ID)
+				err = d.Service.DeleteMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: m.ID})
 			} else {
 				err = directoryDeleted(t, d, tenant, spare[worker], d.NewID())
 			}

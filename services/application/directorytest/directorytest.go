@@ -28,7 +28,7 @@ type Directories struct {
 	verifying   map[directoryapi.Ref]bool          // directories whose verification workflow is on
 	accounts    []*account                         // in the order of their creation
 	resets      map[secure.Secret]directoryapi.Ref // accounts by their open reset tokens
-	groups      []directoryapi.Group      // in the order of their creation
+	groups      []directoryapi.Group               // in the order of their creation
 	broken      map[string]fault
 }
 
@@ -123,6 +123,19 @@ func (d *Directories) Disable(t *testing.T, at directoryapi.Ref) {
 		t.Fatalf("there is no directory %s to disable", at.ID)
 	}
 	directory.Status = directoryapi.Disabled
+	d.directories[at] = directory
+}
+
+// Mirror makes a directory the mirror of one elsewhere.
+func (d *Directories) Mirror(t *testing.T, at directoryapi.Ref) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	directory, ok := d.directories[at]
+	if !ok {
+		t.Fatalf("there is no directory %s to mirror", at.ID)
+	}
+	directory.ProviderID = "ldap"
 	d.directories[at] = directory
 }
 
