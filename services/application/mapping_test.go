@@ -238,3 +238,44 @@ func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 		t.Errorf("the mapping %v is left", left)
 	}
 }
+
+// An organization is deleted while it is mapped to applications and directories
+// to it: whatever comes first, nothing of it is left.
+func TestAnOrganizationThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	var shops, directories []id.ID
+	for range 6 {
+		shops = append(shops, newApplication(t, d, tenant))
+		directories = append(directories, d.Directory(t, tenant, d.NewID().String()))
+	}
+	for range 8 {
+		organization := newOrganization(t, d, tenant)
+		mapOrganization(t, d, tenant, shops[0], organization)
+		var all sync.WaitGroup
+		for i := range shops {
+			all.Go(func() {
+				body := application.NewMapping{Application: link("applications", shops[i]), AccountStore: link("organizations", organization)}
+				if _, err := d.Service.CreateMapping(t.Context(), tenant, body); err != nil && !errors.Is(err, apierr.Reference) && !errors.Is(err, apierr.AlreadyMapped) {
+					t.Error(err)
+				}
+			})
+			all.Go(func() {
+				body := application.NewOrganizationMapping{Organization: link("organizations", organization), AccountStore: link("directories", directories[i])}
+				if _, err := d.Service.CreateOrganizationMapping(t.Context(), tenant, body); err != nil && !errors.Is(err, apierr.Reference) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Go(func() {
+			if err := d.Service.DeleteOrganization(t.Context(), id.Ref{Tenant: tenant, ID: organization}); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Wait()
+		var left int
+		if err := d.DB.QueryRow(t.Context(), "SELECT count(*) FROM account_store_mappings").Scan(&left); err != nil || left != 0 {
+			t.Fatalf("%d mappings are left, %v", left, err)
+		}
+	}
+}
