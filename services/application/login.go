@@ -95,7 +95,7 @@ func decode(value secure.Secret) ([]byte, bool) {
 // Login checks a password for a peer.
 func (s *Service) Login(ctx context.Context, in applicationapi.Login) (directoryapi.Account, error) {
 	application := directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}
-	return s.login(ctx, application, StoreName{Href: in.AccountStore.Href}, in.Login, in.Password)
+	return s.login(ctx, application, StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}, in.Login, in.Password)
 }
 
 // login checks a password in the stores that are searched.

@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
@@ -121,6 +122,17 @@ func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
 			if got := apierr.From(err); got != want && (got == nil || want == nil || got.Code != want.Code) {
 				t.Errorf("%s: the error is %v, want %v", who, err, want)
 			}
+		}
+	})
+	t.Run("a peer names an organization by its key", func(t *testing.T) {
+		in := applicationapi.Login{Tenant: c.tenant, Application: idOf(t, shop), Login: "jo@example.test", Password: applicationtest.Password, NameKey: "Bank"}
+		a, err := c.Service.Login(t.Context(), in)
+		if err != nil || applicationtest.Base.To("accounts", a.ID) != account["teller jo"] {
+			t.Errorf("%v logged in, %v", a.Email, err)
+		}
+		in.NameKey = "closed"
+		if _, err := c.Service.Login(t.Context(), in); !errors.Is(err, apierr.OrganizationDisabled) {
+			t.Errorf("the error is %v", err)
 		}
 	})
 	t.Run("resets go where logins do", func(t *testing.T) {
