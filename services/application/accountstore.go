@@ -26,6 +26,20 @@ func (a accountStore) isGroup() bool { return a.Kind == directoryapi.Groups }
 
 func (a accountStore) isMirror() bool { return !a.directory.ID.IsZero() && a.directory.Mirror() }
 
+// socialProvider is that of a directory whose accounts log in elsewhere on the
+// web, or nil. There may be many directories of the other kinds.
+func (a accountStore) socialProvider() *string {
+	if a.Kind != directoryapi.Directories {
+		return nil
+	}
+	switch provider := field.Fold(a.directory.ProviderID); provider {
+	case directoryapi.Native, "ldap", "ad", "saml":
+		return nil
+	default:
+		return &provider
+	}
+}
+
 // group is the group that the store is, or the zero id.
 func (a accountStore) group() id.ID {
 	if a.isGroup() {

@@ -118,6 +118,9 @@ func (s *Service) createMapping(ctx context.Context, tenant id.ID, to owner, lin
 			return apierr.Reference.Because("%s: there is no %s %q", to.noun, to.noun, link.Value.Href)
 		}
 		if err == nil {
+			err = wantOneProvider(ctx, tx, to, m)
+		}
+		if err == nil {
 			m, err = insertMapping(ctx, tx, m, in)
 		}
 		return err
@@ -149,7 +152,7 @@ func (s *Service) wantStore(ctx context.Context, to owner, m *store.Mapping, in 
 	if err != nil {
 		return err
 	}
-	m.DirectoryID = at.directory.ID
+	m.DirectoryID, m.SocialProvider = at.directory.ID, at.socialProvider()
 	return to.admits(at, in)
 }
 
@@ -163,6 +166,18 @@ func hold(ctx context.Context, tx *store.Tx, m store.Mapping) error {
 	err := tx.HoldOrganization(ctx, m.TenantID, m.StoreID)
 	if errors.Is(err, apierr.NotFound) {
 		err = apierr.Reference.Because("accountStore: the organization was deleted")
+	}
+	return err
+}
+
+// wantOneProvider refuses a second directory of a social provider.
+func wantOneProvider(ctx context.Context, tx *store.Tx, to owner, m store.Mapping) error {
+	if m.SocialProvider == nil {
+		return nil
+	}
+	taken, err := tx.SocialMapping(ctx, m)
+	if err == nil && taken {
+		err = to.socialMapped.Because("the %s has a directory of the provider %q already", to.noun, *m.SocialProvider)
 	}
 	return err
 }

@@ -17,6 +17,7 @@ type owner struct {
 	mirrorGroupStore   *apierr.Error
 	groupAsGroupStore  *apierr.Error
 	directoryTaken     *apierr.Error
+	socialMapped       *apierr.Error
 	accounts, groups   defaultStore
 }
 
@@ -31,7 +32,7 @@ type defaultStore struct {
 
 var applications = owner{
 	kind: store.ApplicationKind, noun: "application",
-	alreadyMapped: apierr.AlreadyMapped, directoryTaken: apierr.DirectoryTaken,
+	alreadyMapped: apierr.AlreadyMapped, directoryTaken: apierr.DirectoryTaken, socialMapped: apierr.DirectoryTypeMapped,
 	mirrorAccountStore: apierr.MirrorAccountStore, mirrorGroupAsStore: apierr.MirrorGroupAsStore,
 	mirrorGroupStore: apierr.MirrorGroupStore, groupAsGroupStore: apierr.GroupAsGroupStore,
 	accounts: defaultStore{store.ForAccounts, apierr.NoAccountStore, apierr.AccountStoreDisabled,
@@ -42,7 +43,7 @@ var applications = owner{
 
 var organizations = owner{
 	kind: store.OrganizationKind, noun: "organization",
-	alreadyMapped: apierr.OrgAlreadyMapped, directoryTaken: apierr.OrgDirectoryTaken,
+	alreadyMapped: apierr.OrgAlreadyMapped, directoryTaken: apierr.OrgDirectoryTaken, socialMapped: apierr.OrgDirectoryTypeMapped,
 	mirrorAccountStore: apierr.OrgMirrorAccountStore, mirrorGroupAsStore: apierr.OrgMirrorGroupAsStore,
 	mirrorGroupStore: apierr.OrgMirrorGroupStore, groupAsGroupStore: apierr.OrgGroupAsGroupStore,
 	accounts: defaultStore{store.ForAccounts, apierr.OrgNoAccountStore, apierr.OrgAccountStoreDisabled, nil},

@@ -126,8 +126,8 @@ func (d *Directories) Disable(t *testing.T, at directoryapi.Ref) {
 	d.directories[at] = directory
 }
 
-// Mirror makes a directory the mirror of one elsewhere.
-func (d *Directories) Mirror(t *testing.T, at directoryapi.Ref) {
+// Mirror makes a directory the mirror of one of a provider elsewhere.
+func (d *Directories) Mirror(t *testing.T, at directoryapi.Ref, provider string) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,7 +135,7 @@ func (d *Directories) Mirror(t *testing.T, at directoryapi.Ref) {
 	if !ok {
 		t.Fatalf("there is no directory %s to mirror", at.ID)
 	}
-	directory.ProviderID = "ldap"
+	directory.ProviderID = provider
 	d.directories[at] = directory
 }
 

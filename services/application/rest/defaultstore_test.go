@@ -2,6 +2,8 @@ package rest_test
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/events"
@@ -15,14 +17,14 @@ type mapped struct {
 	make func(t *testing.T, key string) string
 
 	// The codes of its refusals.
-	twice, mirror, mirrorGroup, mirrorForGroups, groupForGroups int
-	noAccounts, accountsDisabled, noGroups, groupsDisabled      int
+	twice, social, mirror, mirrorGroup, mirrorForGroups, groupForGroups int
+	noAccounts, accountsDisabled, noGroups, groupsDisabled              int
 }
 
 func kindsOf(c *client) []mapped {
 	return []mapped{
-		{"application", "/accountStoreMappings", c.application, 5104, 5106, 5108, 5110, 5112, 5100, 5101, 5102, 5103},
-		{"organization", "/organizationAccountStoreMappings", c.organization, 4604, 4606, 4608, 4610, 4612, 4600, 4601, 4602, 4603},
+		{"application", "/accountStoreMappings", c.application, 5104, 5200, 5106, 5108, 5110, 5112, 5100, 5101, 5102, 5103},
+		{"organization", "/organizationAccountStoreMappings", c.organization, 4604, 4700, 4606, 4608, 4610, 4612, 4600, 4601, 4602, 4603},
 	}
 }
 
@@ -30,7 +32,7 @@ func TestStoresThatCannotBeDefaults(t *testing.T) {
 	c := open(t)
 	people, mirror := c.directory(t, "People"), c.directory(t, "Mirror")
 	staff, mirrored := c.group(t, people, "Staff"), c.group(t, mirror, "Mirrored")
-	c.Directories.Mirror(t, c.ref(t, mirror))
+	c.Directories.Mirror(t, c.ref(t, mirror), "ldap")
 	for _, kind := range kindsOf(c) {
 		owner := kind.make(t, "of-"+kind.name)
 		for _, scenario := range []struct {
@@ -60,6 +62,50 @@ func TestStoresThatCannotBeDefaults(t *testing.T) {
 			made := c.create(t, kind.path, object{kind.name: link(owner), "accountStore": link(staff), "isDefaultAccountStore": true})
 			if made["isDefaultAccountStore"] != true || linked(t, made, "accountStore") != staff {
 				t.Errorf("it is %v", made)
+			}
+		})
+	}
+}
+
+func TestOneDirectoryOfEachSocialProvider(t *testing.T) {
+	c := open(t)
+	of := func(provider string) string {
+		directory := c.directory(t, provider+" "+c.NewID().String())
+		c.Directories.Mirror(t, c.ref(t, directory), provider)
+		return directory
+	}
+	for _, kind := range kindsOf(c) {
+		t.Run("of an "+kind.name, func(t *testing.T) {
+			owner := kind.make(t, "social-"+kind.name)
+			body := func(store string) object { return object{kind.name: link(owner), "accountStore": link(store)} }
+			google := of("google")
+			first := text(c.create(t, kind.path, body(google))["href"])
+			c.refused(t, 409, kind.social, "POST", kind.path, body(of("google")))
+			c.refused(t, 409, kind.social, "POST", kind.path, body(of("Google")))
+			c.refused(t, 409, kind.twice, "POST", kind.path, body(google))
+			for _, store := range []string{of("facebook"), of("forge"), of("ldap"), of("ldap"), of("saml"), of("saml"), of("ad")} {
+				c.create(t, kind.path, body(store))
+			}
+			c.want(t, 204, "DELETE", first, nil)
+			c.create(t, kind.path, body(of("google")))
+			var made, refused atomic.Int32
+			var all sync.WaitGroup
+			for range 6 {
+				store := of("github")
+				all.Go(func() {
+					switch a := c.send(t, "POST", kind.path, body(store)); {
+					case a.status == 201:
+						made.Add(1)
+					case a.status == 409 && a.object(t)["code"] == float64(kind.social):
+						refused.Add(1)
+					default:
+						t.Errorf("it answers %d %s", a.status, a.body)
+					}
+				})
+			}
+			all.Wait()
+			if made.Load() != 1 || refused.Load() != 5 {
+				t.Errorf("%d were made and %d refused", made.Load(), refused.Load())
 			}
 		})
 	}

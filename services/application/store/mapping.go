@@ -18,8 +18,9 @@ type Mapping struct {
 	OwnerID               id.ID
 	StoreKind             string // as in an href; an organization is a store of applications alone
 	StoreID               id.ID
-	DirectoryID           id.ID // that the store is or is in; zero for an organization
-	ListIndex             int   // place in the order of login, 0 first
+	DirectoryID           id.ID   // that the store is or is in; zero for an organization
+	SocialProvider        *string // of a social directory, folded
+	ListIndex             int     // place in the order of login, 0 first
 	IsDefaultAccountStore bool
 	IsDefaultGroupStore   bool
 	CreatedAt             time.Time
@@ -44,7 +45,7 @@ const (
 	ForGroups   Default = "is_default_group_store"
 )
 
-const mappingColumns = `m.tenant_id, m.id, m.owner_kind, m.owner_id, m.store_kind, m.store_id, m.directory_id, m.list_index,
+const mappingColumns = `m.tenant_id, m.id, m.owner_kind, m.owner_id, m.store_kind, m.store_id, m.directory_id, m.social_provider, m.list_index,
 	m.is_default_account_store, m.is_default_group_store, m.created_at, m.modified_at`
 
 // Mappings are searched by their times and sorted by these attributes. The
@@ -95,12 +96,18 @@ func (tx *Tx) CountMappings(ctx context.Context, owner id.Ref) (int, error) {
 	return pg.Value[int](ctx, tx, `SELECT count(*) FROM account_store_mappings WHERE tenant_id = $1 AND owner_id = $2`, owner.Tenant, owner.ID)
 }
 
+// SocialMapping tells whether an owner has another store of a social provider.
+func (tx *Tx) SocialMapping(ctx context.Context, m Mapping) (bool, error) {
+	return pg.Value[bool](ctx, tx, `SELECT EXISTS (SELECT FROM account_store_mappings
+		WHERE tenant_id = $1 AND owner_id = $2 AND social_provider = $3 AND store_id <> $4)`, m.TenantID, m.OwnerID, m.SocialProvider, m.StoreID)
+}
+
 // InsertMapping adds a mapping at its place, which must be free. A store that
 // is mapped to the owner already is apierr.Exists.
 func (tx *Tx) InsertMapping(ctx context.Context, m Mapping) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO account_store_mappings (tenant_id, id, owner_kind, owner_id, store_kind, store_id, directory_id, list_index,
-		is_default_account_store, is_default_group_store, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		m.TenantID, m.ID, m.OwnerKind, m.OwnerID, m.StoreKind, m.StoreID, m.DirectoryID, m.ListIndex, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.CreatedAt, m.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO account_store_mappings (tenant_id, id, owner_kind, owner_id, store_kind, store_id, directory_id, social_provider, list_index,
+		is_default_account_store, is_default_group_store, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		m.TenantID, m.ID, m.OwnerKind, m.OwnerID, m.StoreKind, m.StoreID, m.DirectoryID, m.SocialProvider, m.ListIndex, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.CreatedAt, m.ModifiedAt)
 	return err
 }
 

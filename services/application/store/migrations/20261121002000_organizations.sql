@@ -21,15 +21,18 @@ CREATE TABLE organizations (
 -- A mapping's owner is an application or an organization. The lock that every
 -- change holds on the owner's row takes the place of a foreign key. The
 -- directory is that of a store that is a directory or a group, so that the
--- mappings of both go with it.
+-- mappings of both go with it. The provider is that of a social directory, of
+-- which an owner has one of each.
 ALTER TABLE account_store_mappings DROP CONSTRAINT account_store_mappings_tenant_id_application_id_fkey;
 ALTER TABLE account_store_mappings RENAME COLUMN application_id TO owner_id;
 ALTER TABLE account_store_mappings
     ADD COLUMN owner_kind text NOT NULL DEFAULT 'applications' CHECK (owner_kind IN ('applications', 'organizations')),
-    ADD COLUMN directory_id uuid;
+    ADD COLUMN directory_id uuid,
+    ADD COLUMN social_provider text COLLATE "C";
 ALTER TABLE account_store_mappings ALTER COLUMN owner_kind DROP DEFAULT;
 UPDATE account_store_mappings SET directory_id = store_id;
 CREATE INDEX mappings_of_directory ON account_store_mappings (tenant_id, directory_id);
+CREATE UNIQUE INDEX one_of_each_social_provider ON account_store_mappings (tenant_id, owner_id, social_provider) WHERE social_provider IS NOT NULL;
 
 -- Each application and each organization has one policy.
 CREATE TABLE account_linking_policies (
