@@ -11,8 +11,8 @@ import (
 )
 
 // ListAccounts gives a page of the accounts in all the stores of an
-// application, or apierr.NotFound for the application.
-func (s *Service) ListAccounts(ctx context.Context, application directoryapi.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+// application, each once, or apierr.NotFound for the application.
+func (s *Service) ListAccounts(ctx context.Context, application id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
 	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
@@ -20,28 +20,48 @@ func (s *Service) ListAccounts(ctx context.Context, application directoryapi.Ref
 	return s.directories.ListAccounts(ctx, directoryapi.ListAccounts{Tenant: application.Tenant, Stores: reach.Stores(), Query: query})
 }
 
+// ListOrganizationAccounts gives a page of the accounts in all the stores of an
+// organization, each once, or apierr.NotFound for the organization.
+func (s *Service) ListOrganizationAccounts(ctx context.Context, organization id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+	stores, err := s.organizationStores(ctx, organization)
+	if err != nil {
+		return list.Page[directoryapi.Account]{}, err
+	}
+	return s.directories.ListAccounts(ctx, directoryapi.ListAccounts{Tenant: organization.Tenant, Stores: stores, Query: query})
+}
+
 // NewAccount makes an account, from a client's body, in the default account
-// store of in.Application. It returns apierr.NoAccountStore when there is none,
-// apierr.AccountStoreDisabled when it is disabled, and the errors of a body.
-func (s *Service) NewAccount(ctx context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
-	a, err := s.store.Application(ctx, in.Tenant, in.Application)
+// store of an application. It returns apierr.NoAccountStore when there is none,
+// apierr.AccountStoreDisabled when it is disabled, OrgWithoutAccountStore or
+// OrgDisabledAccountStore when an organization is the default store and has
+// none, and the errors of a body.
+func (s *Service) NewAccount(ctx context.Context, application id.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+	if _, err := s.Application(ctx, application); err != nil {
+		return directoryapi.Account{}, err
+	}
+	in.Application = application.ID
+	return s.newAccount(ctx, application, applications.accounts, in)
+}
+
+// NewOrganizationAccount makes an account in the default account store of an
+// organization. It returns apierr.OrgNoAccountStore when there is none,
+// OrgAccountStoreDisabled when it is disabled, and the errors of a body.
+func (s *Service) NewOrganizationAccount(ctx context.Context, organization id.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+	if _, err := s.Organization(ctx, organization); err != nil {
+		return directoryapi.Account{}, err
+	}
+	return s.newAccount(ctx, organization, organizations.accounts, in)
+}
+
+func (s *Service) newAccount(ctx context.Context, through id.Ref, want defaultStore, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+	at, err := s.defaultStoreOf(ctx, through, want)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	if a.DefaultAccountStore.IsZero() {
-		return directoryapi.Account{}, apierr.NoAccountStore.Because("the application %q has no default account store", a.Name)
-	}
-	gone := apierr.NoAccountStore.Because("the default account store of the application %q was deleted", a.Name)
-	m, err := s.store.Mapping(ctx, in.Tenant, a.DefaultAccountStore)
-	if err == nil {
-		in.ID, in.Directory = id.New(s.now()), m.StoreID
-		var account directoryapi.Account
-		if account, err = s.directories.CreateAccount(ctx, in); err == nil {
-			return account, nil
-		}
-	}
+	in.Tenant, in.ID, in.Directory, in.Group = through.Tenant, id.New(s.now()), at.directory.ID, at.group()
+	account, err := s.directories.CreateAccount(ctx, in)
 	if errors.Is(err, apierr.NotFound) {
-		err = gone
+		err = want.gone()
 	}
-	return directoryapi.Account{}, err
+	return account, err
 }

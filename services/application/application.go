@@ -40,26 +40,50 @@ func (in NewApplication) isForCustomData() bool {
 }
 
 // Application gives an application, or apierr.NotFound.
-func (s *Service) Application(ctx context.Context, in directoryapi.Ref) (applicationapi.Application, error) {
+func (s *Service) Application(ctx context.Context, in id.Ref) (applicationapi.Application, error) {
 	return s.store.Application(ctx, in.Tenant, in.ID)
 }
 
-// ListApplications gives a page of the applications of the tenant of that id. A
-// caller's own is the only one that exists to it: any other is apierr.NotFound.
-func (s *Service) ListApplications(ctx context.Context, tenant, wanted id.ID, query list.Query) (list.Page[applicationapi.Application], error) {
-	if tenant != wanted {
+// ListApplications gives a page of the applications of a tenant. A caller's own
+// tenant is the only one that exists to it: any other is apierr.NotFound.
+func (s *Service) ListApplications(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
+	if tenant.ID != tenant.Tenant {
 		return list.Page[applicationapi.Application]{}, apierr.NotFound
 	}
-	return s.store.ListApplications(ctx, tenant, query)
+	return s.store.ListApplications(ctx, tenant.Tenant, query)
 }
 
 // ListDirectoryApplications gives a page of the applications that a directory
 // is mapped to, or apierr.NotFound for the directory.
-func (s *Service) ListDirectoryApplications(ctx context.Context, directory directoryapi.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
+func (s *Service) ListDirectoryApplications(ctx context.Context, directory id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
 	if _, err := s.directories.Directory(ctx, directory); err != nil {
 		return list.Page[applicationapi.Application]{}, err
 	}
 	return s.store.ListStoreApplications(ctx, directory.Tenant, directory.ID, query)
+}
+
+// ListGroupApplications gives a page of the applications that a group is mapped
+// to, or apierr.NotFound for the group.
+func (s *Service) ListGroupApplications(ctx context.Context, group id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
+	if _, err := s.directories.Group(ctx, group); err != nil {
+		return list.Page[applicationapi.Application]{}, err
+	}
+	return s.store.ListStoreApplications(ctx, group.Tenant, group.ID, query)
+}
+
+// ListAccountApplications gives a page of the applications that reach an account
+// through its directory, a group or an organization, or apierr.NotFound for the
+// account.
+func (s *Service) ListAccountApplications(ctx context.Context, account id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
+	of, err := s.directories.StoresOf(ctx, account)
+	if err != nil {
+		return list.Page[applicationapi.Application]{}, err
+	}
+	stores := make([]id.ID, len(of.Stores))
+	for i, at := range of.Stores {
+		stores[i] = at.ID
+	}
+	return s.store.ListReachingApplications(ctx, account.Tenant, stores, query)
 }
 
 // CreateApplication makes an application from a client's body. It begins with
@@ -69,14 +93,15 @@ func (s *Service) CreateApplication(ctx context.Context, tenant id.ID, in NewApp
 	if err := apply(&a, in, true); err != nil {
 		return a, err
 	}
-	if first.Wanted {
-		return s.createWithDirectory(ctx, a, in.CustomData.Value, first)
-	}
-	err := s.tx(ctx, func(tx *store.Tx) error { return tx.InsertApplication(ctx, a, in.CustomData.Value) })
-	if errors.Is(err, apierr.Exists) {
-		err = nameTaken(a)
-	}
-	return a, err
+	at := id.Ref{Tenant: tenant, ID: a.ID}
+	mapping, err := s.begin(ctx, beginning{
+		owner: applications, at: at, name: a.Name,
+		isTaken:  func() (bool, error) { return s.store.NameTaken(ctx, tenant, a.Name) },
+		insert:   func(tx *store.Tx) error { return tx.InsertApplication(ctx, a, in.CustomData.Value) },
+		readBack: func() error { _, err := s.Application(ctx, at); return err },
+	}, first)
+	a.DefaultAccountStore, a.DefaultGroupStore = mapping, mapping
+	return a, nameTaken(a, err)
 }
 
 // newApplication is an application as it is before a client says more, with the
@@ -91,8 +116,11 @@ func (s *Service) newApplication(tenant, application id.ID, name string) applica
 	}
 }
 
-// nameTaken is the refusal of a name that the tenant has.
-func nameTaken(a applicationapi.Application) error {
+// nameTaken tells of a name that the tenant has.
+func nameTaken(a applicationapi.Application, err error) error {
+	if !errors.Is(err, apierr.Exists) {
+		return err
+	}
 	return apierr.Exists.Because("an application with the name %q exists", a.Name).Saying("An application of that name exists.")
 }
 
@@ -124,42 +152,40 @@ func apply(a *applicationapi.Application, in NewApplication, isNew bool) (err er
 
 // UpdateApplication changes what the body names. An application whose
 // customData alone changes stays as it is.
-func (s *Service) UpdateApplication(ctx context.Context, tenant, application id.ID, in NewApplication) (applicationapi.Application, error) {
+func (s *Service) UpdateApplication(ctx context.Context, at id.Ref, in NewApplication) (applicationapi.Application, error) {
 	var a applicationapi.Application
 	err := s.tx(ctx, func(tx *store.Tx) (err error) {
-		if a, err = tx.LockApplication(ctx, tenant, application); err != nil {
+		if a, err = tx.LockApplication(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
 		if err := apply(&a, in, false); err != nil {
 			return err
 		}
-		if err := tx.MergeCustomData(ctx, tenant, application, in.CustomData.Value, s.now()); err != nil || in.isForCustomData() {
+		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isForCustomData() {
 			return err
 		}
 		a.ModifiedAt = s.now()
 		return tx.UpdateApplication(ctx, a)
 	})
-	if errors.Is(err, apierr.Exists) {
-		err = nameTaken(a)
-	}
-	return a, err
+	return a, nameTaken(a, err)
 }
 
-// DeleteApplication removes an application with its mappings and its
-// customData, not the stores that the mappings lead to, and lets the other services drop what they hold of it. The
-// built-in console is refused with apierr.BadRequest.
-func (s *Service) DeleteApplication(ctx context.Context, tenant, application id.ID) error {
+// DeleteApplication removes an application with its mappings, its linking policy
+// and its customData, not the stores that the mappings lead to, and lets the
+// other services drop what they hold of it. The built-in console is refused with
+// apierr.BadRequest.
+func (s *Service) DeleteApplication(ctx context.Context, at id.Ref) error {
 	return s.tx(ctx, func(tx *store.Tx) error {
-		a, err := tx.LockApplication(ctx, tenant, application)
+		a, err := tx.LockApplication(ctx, at.Tenant, at.ID)
 		if err != nil {
 			return err
 		}
 		if a.Builtin {
 			return apierr.BadRequest.Because("the console application cannot be deleted")
 		}
-		if err := tx.DeleteApplication(ctx, tenant, application); err != nil {
+		if err := tx.DeleteApplication(ctx, at); err != nil {
 			return err
 		}
-		return tx.Emit(ctx, events.ApplicationDeleted{Tenant: tenant, Application: application})
+		return tx.Emit(ctx, events.ApplicationDeleted{Tenant: at.Tenant, Application: at.ID})
 	})
 }

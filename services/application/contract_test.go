@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
@@ -20,13 +21,13 @@ func TestContract(t *testing.T) {
 			NewApplication: func(t *testing.T, tenant id.ID) id.ID { return newApplication(t, d, tenant) },
 			Map:            func(t *testing.T, tenant, to, directory id.ID) { newMapping(t, d, tenant, to, directory) },
 			Disable: func(t *testing.T, at directoryapi.Ref) {
-				if _, err := d.Service.UpdateApplication(t.Context(), at.Tenant, at.ID, application.NewApplication{Status: field.Some("disabled")}); err != nil {
+				if _, err := d.Service.UpdateApplication(t.Context(), at, application.NewApplication{Status: field.Some("disabled")}); err != nil {
 					t.Fatal(err)
 				}
 			},
 			DisableDirectory: d.Directories.Disable,
 			Delete: func(t *testing.T, at directoryapi.Ref) {
-				if err := d.Service.DeleteApplication(t.Context(), at.Tenant, at.ID); err != nil {
+				if err := d.Service.DeleteApplication(t.Context(), at); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -57,6 +58,50 @@ func newMapping(t *testing.T, d *applicationtest.Deployment, tenant, to, directo
 
 func mappingBody(to, directory id.ID) application.NewMapping {
 	return application.NewMapping{Application: link("applications", to), AccountStore: link("directories", directory)}
+}
+
+// newOrganization makes an organization without account stores.
+func newOrganization(t *testing.T, d *applicationtest.Deployment, tenant id.ID) id.ID {
+	t.Helper()
+	name := field.Some(d.NewID().String())
+	o, err := d.Service.CreateOrganization(t.Context(), tenant, application.NewOrganization{Name: name, NameKey: name}, application.FirstDirectory{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.ID
+}
+
+// mapOrganization makes an organization the last account store of an
+// application.
+func mapOrganization(t *testing.T, d *applicationtest.Deployment, tenant, to, organization id.ID) id.ID {
+	t.Helper()
+	body := application.NewMapping{Application: link("applications", to), AccountStore: link("organizations", organization)}
+	m, err := d.Service.CreateMapping(t.Context(), tenant, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.ID
+}
+
+// mapToOrganization makes a directory or a group the last account store of an
+// organization.
+func mapToOrganization(t *testing.T, d *applicationtest.Deployment, tenant, to id.ID, kind string, of id.ID) id.ID {
+	t.Helper()
+	body := application.NewOrganizationMapping{Organization: link("organizations", to), AccountStore: link(kind, of)}
+	m, err := d.Service.CreateOrganizationMapping(t.Context(), tenant, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.ID
+}
+
+// attempt is a login of Jo, in the store of that name.
+func attempt(where application.StoreName) application.LoginAttempt {
+	in := application.LoginAttempt{Type: field.Some("basic"), Value: field.Some(secure.Secret("am86c2VjcmV0"))}
+	if where != (application.StoreName{}) {
+		in.AccountStore = field.Some(where)
+	}
+	return in
 }
 
 func link(kind string, v id.ID) field.Of[href.Link] {

@@ -8,83 +8,94 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application/store"
 )
 
 // FirstDirectory is what the query parameter createDirectory asks for: a
-// directory that is made with the application and is its default account and
-// group store.
+// directory that is made with an application or an organization and is its
+// default account and group store.
 type FirstDirectory struct {
 	Wanted bool
-	Name   string // empty: made from the application's name
+	Name   string // empty: made from the owner's name
 }
 
-// patience bounds the removal of a directory whose application failed.
+// patience bounds the removal of a directory whose owner failed.
 const patience = 5 * time.Second
 
-// createWithDirectory makes an application together with its first directory.
-// When a step fails nothing is left of either. Only a process that dies after
-// the directory was made and before the application was leaves something: an
-// empty directory that is mapped to nothing, which the tenant sees and can
-// delete.
-func (s *Service) createWithDirectory(ctx context.Context, a applicationapi.Application, data customdata.Document, first FirstDirectory) (applicationapi.Application, error) {
-	taken, err := s.store.NameTaken(ctx, a.TenantID, a.Name)
+// beginning is a new application or organization.
+type beginning struct {
+	owner    owner
+	at       id.Ref
+	name     string
+	isTaken  func() (bool, error)  // whether another has its name
+	insert   func(*store.Tx) error // apierr.Exists when another has its name
+	readBack func() error          // apierr.NotFound unless it was inserted
+}
+
+// begin adds an application or an organization, with its first directory where
+// one is wanted, and gives the mapping of that. When a step fails nothing is
+// left of either. Only a process that dies after the directory was made and
+// before its owner was leaves something: an empty directory that is mapped to
+// nothing, which the tenant sees and can delete.
+func (s *Service) begin(ctx context.Context, b beginning, first FirstDirectory) (mapping id.ID, err error) {
+	if !first.Wanted {
+		return mapping, s.tx(ctx, b.insert)
+	}
+	taken, err := b.isTaken()
 	if err != nil {
-		return a, err
+		return mapping, err
 	}
 	if taken { // as it mostly shows: before anything was made
-		return a, nameTaken(a)
+		return mapping, apierr.Exists
 	}
-	directory := directoryapi.Ref{Tenant: a.TenantID, ID: id.New(s.now())}
+	directory := directoryapi.Ref{Tenant: b.at.Tenant, ID: id.New(s.now())}
 	if first.Name == "" {
-		err = s.directoryAfter(ctx, directory, a.Name)
+		err = s.directoryAfter(ctx, directory, b.name)
 	} else {
 		err = s.directoryNamed(ctx, directory, first.Name)
 	}
+	if errors.Is(err, apierr.DirectoryTaken) { // and so none was made
+		return mapping, b.owner.directoryTaken.Because("%s", apierr.From(err).Reason)
+	}
+	m := s.defaultMapping(b.owner.kind, b.at, id.New(s.now()), directory.ID)
 	if err == nil {
-		a, err = s.insertMapped(ctx, a, data, s.defaultMapping(a, id.New(s.now()), directory.ID))
-	}
-	if err != nil && !errors.Is(err, apierr.DirectoryTaken) {
-		s.discard(ctx, directory)
-	}
-	return a, err
-}
-
-// insertMapped adds an application with its customData and its first mapping.
-func (s *Service) insertMapped(ctx context.Context, a applicationapi.Application, data customdata.Document, m store.Mapping) (applicationapi.Application, error) {
-	err := s.tx(ctx, func(tx *store.Tx) error { return insertWith(ctx, tx, a, data, m) })
-	if errors.Is(err, apierr.Exists) {
-		return a, nameTaken(a)
+		err = s.insertMapped(ctx, b, m)
 	}
 	if err != nil {
-		// The commit may have been done and only its answer lost.
-		if made, lost := s.store.Application(ctx, a.TenantID, a.ID); lost == nil {
-			return made, nil
-		}
+		s.discard(ctx, directory)
 	}
-	a.DefaultAccountStore, a.DefaultGroupStore = m.ID, m.ID
-	return a, err
+	return m.ID, err
 }
 
-func insertWith(ctx context.Context, tx *store.Tx, a applicationapi.Application, data customdata.Document, m store.Mapping) error {
-	if err := tx.InsertApplication(ctx, a, data); err != nil {
+// insertMapped adds an owner with its first mapping.
+func (s *Service) insertMapped(ctx context.Context, b beginning, m store.Mapping) error {
+	err := s.tx(ctx, func(tx *store.Tx) error {
+		if err := b.insert(tx); err != nil {
+			return err
+		}
+		return tx.InsertMapping(ctx, m)
+	})
+	if err == nil || errors.Is(err, apierr.Exists) {
 		return err
 	}
-	return tx.InsertMapping(ctx, m)
+	if b.readBack() == nil { // the commit was done and only its answer lost
+		return nil
+	}
+	return err
 }
 
-// defaultMapping is the first mapping of an application: to a directory that
-// new accounts and groups go to.
-func (s *Service) defaultMapping(a applicationapi.Application, mapping, directory id.ID) store.Mapping {
+// defaultMapping is the first mapping of an owner: to a directory that new
+// accounts and groups go to.
+func (s *Service) defaultMapping(kind store.OwnerKind, to id.Ref, mapping, directory id.ID) store.Mapping {
+	now := s.now()
 	return store.Mapping{
-		TenantID: a.TenantID, ID: mapping, ApplicationID: a.ID, StoreKind: directories, StoreID: directory,
-		IsDefaultAccountStore: true, IsDefaultGroupStore: true, CreatedAt: a.CreatedAt, ModifiedAt: a.ModifiedAt,
+		TenantID: to.Tenant, ID: mapping, OwnerKind: kind, OwnerID: to.ID,
+		StoreKind: directoryapi.Directories, StoreID: directory, DirectoryID: directory,
+		IsDefaultAccountStore: true, IsDefaultGroupStore: true, CreatedAt: now, ModifiedAt: now,
 	}
 }
 
@@ -103,31 +114,31 @@ func (s *Service) directoryNamed(ctx context.Context, directory directoryapi.Ref
 // deleted applications.
 const counted = 9
 
-// directoryAfter makes a directory that is named after the application: "Shop
+// directoryAfter makes a directory that is named after its owner: "Shop
 // Directory", or "Shop Directory 2" and so on when that is taken (resolutions,
 // section 15).
-func (s *Service) directoryAfter(ctx context.Context, directory directoryapi.Ref, application string) error {
-	err := s.directoryNamed(ctx, directory, directoryName(application, 1))
+func (s *Service) directoryAfter(ctx context.Context, directory directoryapi.Ref, owner string) error {
+	err := s.directoryNamed(ctx, directory, directoryName(owner, 1))
 	for n := 2; n <= counted && errors.Is(err, apierr.DirectoryTaken); n++ {
-		err = s.directoryNamed(ctx, directory, directoryName(application, n))
+		err = s.directoryNamed(ctx, directory, directoryName(owner, n))
 	}
 	if errors.Is(err, apierr.DirectoryTaken) {
-		err = s.directoryNamed(ctx, directory, directoryName(application, randomNumber(directory.ID)))
+		err = s.directoryNamed(ctx, directory, directoryName(owner, randomNumber(directory.ID)))
 	}
 	return err
 }
 
-// directoryName shortens the application's name so that the whole is no longer
+// directoryName shortens the owner's name so that the whole is no longer
 // than a directory's name may be.
-func directoryName(application string, number int) string {
+func directoryName(owner string, number int) string {
 	suffix := " Directory"
 	if number > 1 {
 		suffix = fmt.Sprintf(" Directory %d", number)
 	}
-	if most := maxName - utf8.RuneCountInString(suffix); utf8.RuneCountInString(application) > most {
-		application = string([]rune(application)[:most])
+	if most := maxName - utf8.RuneCountInString(suffix); utf8.RuneCountInString(owner) > most {
+		owner = string([]rune(owner)[:most])
 	}
-	return application + suffix
+	return owner + suffix
 }
 
 // randomNumber is made of the random bits of an id.
@@ -139,13 +150,13 @@ func randomNumber(v id.ID) int {
 	return n + counted + 1
 }
 
-// discard removes a directory whose application could not be made. The request
+// discard removes a directory whose owner could not be made. The request
 // may be over by then, so that it has a time of its own.
 func (s *Service) discard(ctx context.Context, directory directoryapi.Ref) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if _, err := s.directories.DeleteDirectory(ctx, directory); err != nil && !errors.Is(err, apierr.NotFound) {
-		slog.ErrorContext(ctx, "a directory without its application is left", "directory", directory.ID.String(), "error", err.Error())
+		slog.ErrorContext(ctx, "a directory without its owner is left", "directory", directory.ID.String(), "error", err.Error())
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
 	"github.com/doorward/doorward/services/application/directorytest"
+	"github.com/doorward/doorward/services/application/store"
 )
 
 // named is the body of an application of that name.
@@ -48,7 +49,7 @@ func TestAnApplicationBeginsWithItsDirectory(t *testing.T) {
 			t.Errorf("the default stores are %v and %v, want the same mapping", got.DefaultAccountStore, got.DefaultGroupStore)
 		}
 	}
-	m, err := d.Service.Mapping(t.Context(), directoryapi.Ref{Tenant: tenant, ID: a.DefaultAccountStore})
+	m, err := d.Service.Mapping(store.ApplicationKind)(t.Context(), directoryapi.Ref{Tenant: tenant, ID: a.DefaultAccountStore})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestADirectoryIsNamedAfterItsApplication(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Service.DeleteApplication(t.Context(), tenant, a.ID); err != nil {
+		if err := d.Service.DeleteApplication(t.Context(), id.Ref{Tenant: tenant, ID: a.ID}); err != nil {
 			t.Fatal(err)
 		}
 		for _, directory := range d.Directories.Names(tenant) {
@@ -259,7 +260,7 @@ func insert(t *testing.T, d *applicationtest.Deployment, tenant id.ID, name stri
 
 func applicationNames(t *testing.T, d *applicationtest.Deployment, tenant id.ID) (names []string) {
 	t.Helper()
-	page, err := d.Service.ListApplications(t.Context(), tenant, tenant, list.First())
+	page, err := d.Service.ListApplications(t.Context(), id.Ref{Tenant: tenant, ID: tenant}, list.First())
 	if err != nil {
 		t.Fatal(err)
 	}

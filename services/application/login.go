@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/application/store"
 )
 
 // LoginAttempt is the body that logs an account in.
@@ -94,62 +95,124 @@ func decode(value secure.Secret) ([]byte, bool) {
 // Login checks a password for a peer.
 func (s *Service) Login(ctx context.Context, in applicationapi.Login) (directoryapi.Account, error) {
 	application := directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}
-	return s.login(ctx, application, StoreName{Href: in.AccountStore.Href}, in.Login, in.Password)
+	return s.login(ctx, application, StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}, in.Login, in.Password)
 }
 
 // login checks a password in the stores that are searched.
 func (s *Service) login(ctx context.Context, application directoryapi.Ref, where StoreName, login string, password secure.Secret) (directoryapi.Account, error) {
-	stores, err := s.searched(ctx, application, where)
+	reach, err := s.searched(ctx, application, where)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	in, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{Tenant: application.Tenant, Stores: stores, Login: login, Password: password})
-	return in.Account, err
+	in, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{Tenant: application.Tenant, Stores: reach.Stores(), Login: login, Password: password})
+	if err == nil {
+		err = s.wantOpen(ctx, reach.Open(), in)
+	}
+	if err != nil {
+		return directoryapi.Account{}, err
+	}
+	return in.Account, nil
 }
 
-// searched gives the stores in which a login is looked for: those of the
-// application in their order, or the one that where names. A disabled application
-// reaches none of them: its answer, and the work for it, are those of a login
-// that nobody has. One without stores is apierr.NoStores.
-func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where StoreName) ([]directoryapi.Store, error) {
+// wantOpen refuses an account that is reached through disabled organizations
+// alone. That shows only to who knows its password.
+func (s *Service) wantOpen(ctx context.Context, open []directoryapi.Store, in directoryapi.Authenticated) error {
+	if slices.Contains(open, in.Store) {
+		return nil
+	}
+	of, err := s.directories.StoresOf(ctx, directoryapi.Ref{Tenant: in.Account.TenantID, ID: in.Account.ID})
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(of.Stores, func(at directoryapi.Store) bool { return slices.Contains(open, at) }) {
+		return nil
+	}
+	return apierr.OrganizationDisabled.Because("the organization through which the account is reached is disabled")
+}
+
+// searched gives where a login is looked for: in the stores of the application,
+// organizations unfolded into theirs, in their order, or in the one that where
+// names. A disabled application reaches none of them: its answer, and the work
+// for it, are those of a login that nobody has. One without stores is
+// apierr.NoStores.
+func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where StoreName) (store.Reach, error) {
 	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
-	if err != nil {
-		return nil, err
-	}
-	stores := reach.Stores()
 	switch {
+	case err != nil:
+		return reach, err
 	case reach.Status != directoryapi.Enabled:
-		return nil, nil
-	case where != (StoreName{}):
-		return s.named(ctx, application, stores, where)
-	case len(stores) == 0:
-		return nil, apierr.NoStores.Because("the application has no account stores")
+		return store.Reach{}, nil
+	case where.Href != "":
+		return s.at(ctx, application, reach, where.Href)
+	case where.NameKey != "":
+		return s.keyed(ctx, application, reach, where.NameKey)
+	case len(reach.Places) == 0:
+		return reach, apierr.NoStores.Because("the application has no account stores")
 	}
-	return stores, nil
+	return reach, nil
 }
 
-// named finds the store that a body names among those of the application.
-// One that exists and is not mapped is apierr.NotMapped, any other Reference.
-// No store is an organization yet, so that no key leads to one.
-func (s *Service) named(ctx context.Context, application directoryapi.Ref, stores []directoryapi.Store, where StoreName) ([]directoryapi.Store, error) {
-	if where.Href == "" {
-		return nil, apierr.Reference.Because("accountStore: there is no organization with the nameKey %q", where.NameKey)
+// at narrows a reach to the store of an href. One that exists and is not mapped
+// to the application itself is apierr.NotMapped, any other Reference.
+func (s *Service) at(ctx context.Context, application directoryapi.Ref, reach store.Reach, named string) (store.Reach, error) {
+	unknown := apierr.Reference.Because("accountStore: there is no account store %q", named)
+	ref, ok := s.base.Parse(named)
+	if !ok || !slices.Contains(storeKinds, ref.Kind) {
+		return reach, unknown
 	}
-	unknown := apierr.Reference.Because("accountStore: there is no account store %q", where.Href)
-	ref, ok := s.base.Parse(where.Href)
-	if !ok || ref.Kind != directories {
-		return nil, unknown
+	found := directoryapi.Store{Kind: ref.Kind, ID: ref.ID}
+	isOrganization := ref.Kind == organizations.name()
+	narrow := reach.Within(func(p store.Place) bool {
+		if isOrganization {
+			return p.OrganizationID == ref.ID
+		}
+		return p.OrganizationID.IsZero() && p.Store() == found
+	})
+	switch {
+	case len(narrow.Places) > 0 && isOrganization:
+		return narrow, wantOrganization(narrow)
+	case len(narrow.Places) > 0:
+		return narrow, nil
 	}
-	store := directoryapi.Store{Kind: ref.Kind, ID: ref.ID}
-	if slices.Contains(stores, store) {
-		return []directoryapi.Store{store}, nil
-	}
-	_, err := s.directories.Directory(ctx, directoryapi.Ref{Tenant: application.Tenant, ID: ref.ID})
+	_, err := s.accountStore(ctx, application.Tenant, found)
 	if errors.Is(err, apierr.NotFound) {
-		return nil, unknown
+		return narrow, unknown
 	}
 	if err != nil {
-		return nil, err
+		return narrow, err
 	}
-	return nil, apierr.NotMapped.Because("the account store %q is not mapped to the application", where.Href)
+	return narrow, apierr.NotMapped.Because("the account store %q is not mapped to the application", named)
+}
+
+// keyed narrows a reach to the organization of a key, as at does for an href.
+func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, reach store.Reach, named string) (store.Reach, error) {
+	unknown := apierr.Reference.Because("accountStore: there is no organization with the nameKey %q", named)
+	key, err := nameKey(field.Some(named))
+	if err != nil {
+		return reach, unknown
+	}
+	narrow := reach.Within(func(p store.Place) bool { return p.NameKey == key })
+	if len(narrow.Places) > 0 {
+		return narrow, wantOrganization(narrow)
+	}
+	exists, err := s.store.NameKeyTaken(ctx, application.Tenant, key)
+	if err != nil {
+		return narrow, err
+	}
+	if !exists {
+		return narrow, unknown
+	}
+	return narrow, apierr.NotMapped.Because("the organization with the nameKey %q is not mapped to the application", named)
+}
+
+// wantOrganization refuses the reach of an organization that is disabled or has
+// no stores.
+func wantOrganization(reach store.Reach) error {
+	switch {
+	case reach.Places[0].OrganizationStatus != directoryapi.Enabled:
+		return apierr.OrganizationDisabled.Because("the organization is disabled")
+	case len(reach.Stores()) == 0:
+		return apierr.OrgNoStores.Because("the organization has no account stores")
+	}
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
@@ -13,12 +12,17 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// directories is the kind of store that is a directory, as it stands in an href.
-const directories = "directories"
-
 // NewMapping is the body that maps an account store to an application.
 type NewMapping struct {
 	Application  field.Link `json:"application"`
+	AccountStore field.Link `json:"accountStore"`
+	MappingChange
+}
+
+// NewOrganizationMapping is the body that maps an account store to an
+// organization.
+type NewOrganizationMapping struct {
+	Organization field.Link `json:"organization"`
 	AccountStore field.Link `json:"accountStore"`
 	MappingChange
 }
@@ -30,75 +34,158 @@ type MappingChange struct {
 	IsDefaultGroupStore   field.Bool `json:"isDefaultGroupStore"`
 }
 
-// Mapping gives a mapping, or apierr.NotFound.
-func (s *Service) Mapping(ctx context.Context, in directoryapi.Ref) (store.Mapping, error) {
-	return s.store.Mapping(ctx, in.Tenant, in.ID)
+// Mapping gives a function that reads a mapping of an owner of that kind; an
+// unknown one is apierr.NotFound.
+func (s *Service) Mapping(kind store.OwnerKind) func(context.Context, id.Ref) (store.Mapping, error) {
+	return func(ctx context.Context, in id.Ref) (store.Mapping, error) {
+		return s.store.Mapping(ctx, in.Tenant, kind, in.ID)
+	}
 }
 
-// ListApplicationMappings gives a page of an application's mappings, or
+// ApplicationMappings gives a page of an application's mappings, or
 // apierr.NotFound for the application.
-func (s *Service) ListApplicationMappings(ctx context.Context, application directoryapi.Ref, query list.Query) (list.Page[store.Mapping], error) {
+func (s *Service) ApplicationMappings(ctx context.Context, application id.Ref, query list.Query) (list.Page[store.Mapping], error) {
 	if _, err := s.Application(ctx, application); err != nil {
 		return list.Page[store.Mapping]{}, err
 	}
-	return s.store.ListApplicationMappings(ctx, application.Tenant, application.ID, query)
+	return s.store.OwnerMappings(ctx, application, query)
 }
 
-// ListDirectoryMappings gives a page of the mappings of a directory to
-// applications, or apierr.NotFound for the directory.
-func (s *Service) ListDirectoryMappings(ctx context.Context, directory directoryapi.Ref, query list.Query) (list.Page[store.Mapping], error) {
-	if _, err := s.directories.Directory(ctx, directory); err != nil {
+// OrganizationMappings gives a page of an organization's mappings, or
+// apierr.NotFound for the organization.
+func (s *Service) OrganizationMappings(ctx context.Context, organization id.Ref, query list.Query) (list.Page[store.Mapping], error) {
+	if _, err := s.Organization(ctx, organization); err != nil {
 		return list.Page[store.Mapping]{}, err
 	}
-	return s.store.ListStoreMappings(ctx, directory.Tenant, directory.ID, query)
+	return s.store.OwnerMappings(ctx, organization, query)
 }
 
-// CreateMapping maps a directory to an application (resolutions, section 15). A
-// reference that leads to no application or account store of the tenant is
-// apierr.Reference, a store that the application has already AlreadyMapped.
-func (s *Service) CreateMapping(ctx context.Context, tenant id.ID, in NewMapping) (store.Mapping, error) {
-	now := s.now()
-	m := store.Mapping{TenantID: tenant, ID: id.New(now), CreatedAt: now, ModifiedAt: now}
-	application, err := s.reference(in.Application, "application", "applications")
-	if err != nil {
-		return m, err
-	}
-	directory, err := s.reference(in.AccountStore, "accountStore", directories)
-	if err != nil {
-		return m, err
-	}
-	m.ApplicationID, m.StoreKind, m.StoreID = application, directories, directory
-	if err := s.wantDirectory(ctx, m); err != nil {
-		return m, err
-	}
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
-		if _, err = tx.LockApplication(ctx, tenant, application); errors.Is(err, apierr.NotFound) {
-			return apierr.Reference.Because("application: there is no application %q", in.Application.Value.Href)
+// DirectoryMappings gives a function that lists the mappings of a directory to
+// owners of that kind; an unknown directory is apierr.NotFound.
+func (s *Service) DirectoryMappings(kind store.OwnerKind) func(context.Context, id.Ref, list.Query) (list.Page[store.Mapping], error) {
+	return func(ctx context.Context, directory id.Ref, query list.Query) (list.Page[store.Mapping], error) {
+		if _, err := s.directories.Directory(ctx, directory); err != nil {
+			return list.Page[store.Mapping]{}, err
 		}
-		if err != nil {
+		return s.store.StoreMappings(ctx, kind, directory, query)
+	}
+}
+
+// GroupMappings gives a page of the mappings of a group to applications, or
+// apierr.NotFound for the group.
+func (s *Service) GroupMappings(ctx context.Context, group id.Ref, query list.Query) (list.Page[store.Mapping], error) {
+	if _, err := s.directories.Group(ctx, group); err != nil {
+		return list.Page[store.Mapping]{}, err
+	}
+	return s.store.StoreMappings(ctx, store.ApplicationKind, group, query)
+}
+
+// CreateMapping maps an account store to an application (resolutions, section
+// 15). A reference that leads to no application or account store of the tenant
+// is apierr.Reference, a store that the application has already AlreadyMapped.
+func (s *Service) CreateMapping(ctx context.Context, tenant id.ID, in NewMapping) (store.Mapping, error) {
+	return s.createMapping(ctx, tenant, applications, in.Application, in.AccountStore, in.MappingChange)
+}
+
+// CreateOrganizationMapping maps a directory or a group to an organization, as
+// CreateMapping does to an application. An organization is refused with
+// apierr.OrgInsideOrg.
+func (s *Service) CreateOrganizationMapping(ctx context.Context, tenant id.ID, in NewOrganizationMapping) (store.Mapping, error) {
+	return s.createMapping(ctx, tenant, organizations, in.Organization, in.AccountStore, in.MappingChange)
+}
+
+func (s *Service) createMapping(ctx context.Context, tenant id.ID, to owner, link, what field.Link, in MappingChange) (store.Mapping, error) {
+	now := s.now()
+	m := store.Mapping{TenantID: tenant, ID: id.New(now), OwnerKind: to.kind, CreatedAt: now, ModifiedAt: now}
+	at, err := s.reference(link, to.noun, string(to.kind))
+	if err != nil {
+		return m, err
+	}
+	mapped, err := s.reference(what, "accountStore", storeKinds...)
+	if err != nil {
+		return m, err
+	}
+	m.OwnerID, m.StoreKind, m.StoreID = at.ID, mapped.Kind, mapped.ID
+	if err := s.wantStore(ctx, to, &m, in); err != nil {
+		return m, err
+	}
+	err = s.tx(ctx, func(tx *store.Tx) error {
+		if err := hold(ctx, tx, m); err != nil {
 			return err
 		}
-		m, err = insertMapping(ctx, tx, m, in.MappingChange)
+		err := tx.LockOwner(ctx, to.kind, m.Owner())
+		if errors.Is(err, apierr.NotFound) {
+			return apierr.Reference.Because("%s: there is no %s %q", to.noun, to.noun, link.Value.Href)
+		}
+		if err == nil {
+			err = wantOneProvider(ctx, tx, to, m)
+		}
+		if err == nil {
+			m, err = insertMapping(ctx, tx, m, in)
+		}
 		return err
 	})
 	if errors.Is(err, apierr.Exists) {
-		err = apierr.AlreadyMapped.Because("the account store is mapped to the application already")
+		err = to.alreadyMapped.Because("the account store is mapped to the %s already", to.noun)
 	}
 	if err != nil {
 		return m, err
 	}
-	// A directory that was deleted since it was asked after has left no other
-	// trace here than this question: its event may be digested already.
-	if err := s.wantDirectory(ctx, m); errors.Is(err, apierr.Reference) {
-		return m, errors.Join(err, s.dropStore(ctx, tenant, directory))
+	// A directory or group that was deleted since it was asked after has left no
+	// other trace here than this question: its event may be digested already.
+	if err := s.wantStore(ctx, to, &m, in); errors.Is(err, apierr.Reference) {
+		return m, errors.Join(err, s.tx(ctx, func(tx *store.Tx) error { return dropStore(ctx, tx, tenant, m.StoreID) }))
 	}
 	return m, nil
+}
+
+// wantStore checks that the store of a mapping exists and may have the flags
+// that a body asks for, and notes its directory.
+func (s *Service) wantStore(ctx context.Context, to owner, m *store.Mapping, in MappingChange) error {
+	if m.StoreKind == organizations.name() && to.kind == store.OrganizationKind {
+		return apierr.OrgInsideOrg.Because("an organization cannot be an account store of an organization")
+	}
+	at, err := s.accountStore(ctx, m.TenantID, m.Store())
+	if errors.Is(err, apierr.NotFound) {
+		return apierr.Reference.Because("accountStore: there is no account store %q", s.base.To(m.StoreKind, m.StoreID))
+	}
+	if err != nil {
+		return err
+	}
+	m.DirectoryID, m.SocialProvider = at.directory.ID, at.socialProvider()
+	return to.admits(at, in)
+}
+
+// hold keeps an organization that is mapped from being deleted meanwhile. It
+// comes before the lock on the application, as in every transaction that locks
+// both.
+func hold(ctx context.Context, tx *store.Tx, m store.Mapping) error {
+	if m.StoreKind != organizations.name() {
+		return nil
+	}
+	err := tx.HoldOrganization(ctx, m.TenantID, m.StoreID)
+	if errors.Is(err, apierr.NotFound) {
+		err = apierr.Reference.Because("accountStore: the organization was deleted")
+	}
+	return err
+}
+
+// wantOneProvider refuses a second directory of a social provider.
+func wantOneProvider(ctx context.Context, tx *store.Tx, to owner, m store.Mapping) error {
+	if m.SocialProvider == nil {
+		return nil
+	}
+	taken, err := tx.SocialMapping(ctx, m)
+	if err == nil && taken {
+		err = to.socialMapped.Because("the %s has a directory of the provider %q already", to.noun, *m.SocialProvider)
+	}
+	return err
 }
 
 // insertMapping adds a mapping behind the others and then moves it to the place
 // that the body asks for.
 func insertMapping(ctx context.Context, tx *store.Tx, m store.Mapping, in MappingChange) (store.Mapping, error) {
-	count, err := tx.CountMappings(ctx, m.TenantID, m.ApplicationID)
+	count, err := tx.CountMappings(ctx, m.Owner())
 	if err != nil {
 		return m, err
 	}
@@ -127,53 +214,69 @@ func move(ctx context.Context, tx *store.Tx, m store.Mapping, to field.Int, coun
 	return m, nil
 }
 
-// UpdateMapping moves a mapping or changes its flags. A flag that it gains is
-// taken from the application's other mappings; one that it loses goes to none.
-func (s *Service) UpdateMapping(ctx context.Context, tenant, mapping id.ID, in MappingChange) (store.Mapping, error) {
-	var m store.Mapping
-	err := s.locked(ctx, tenant, mapping, func(tx *store.Tx, locked store.Mapping) error {
-		count, err := tx.CountMappings(ctx, tenant, locked.ApplicationID)
+// UpdateMapping gives a function that moves a mapping of an owner of that kind
+// or changes its flags. A flag that it gains is taken from the owner's other
+// mappings; one that it loses goes to none.
+func (s *Service) UpdateMapping(kind store.OwnerKind) func(context.Context, id.Ref, MappingChange) (store.Mapping, error) {
+	return func(ctx context.Context, at id.Ref, in MappingChange) (m store.Mapping, err error) {
+		found, err := s.store.Mapping(ctx, at.Tenant, kind, at.ID)
+		if err != nil {
+			return found, err
+		}
+		if in.IsDefaultAccountStore.Or(false) || in.IsDefaultGroupStore.Or(false) {
+			if err := s.wantStore(ctx, owners[kind], &found, in); err != nil {
+				return found, err
+			}
+		}
+		err = s.locked(ctx, found, func(tx *store.Tx, locked store.Mapping) error {
+			m, err = s.change(ctx, tx, locked, in)
+			return err
+		})
+		return m, err
+	}
+}
+
+func (s *Service) change(ctx context.Context, tx *store.Tx, m store.Mapping, in MappingChange) (store.Mapping, error) {
+	count, err := tx.CountMappings(ctx, m.Owner())
+	if err != nil {
+		return m, err
+	}
+	if m, err = move(ctx, tx, m, in.ListIndex, count); err != nil {
+		return m, err
+	}
+	if in.IsDefaultAccountStore.Present {
+		m.IsDefaultAccountStore = in.IsDefaultAccountStore.Or(false)
+	}
+	if in.IsDefaultGroupStore.Present {
+		m.IsDefaultGroupStore = in.IsDefaultGroupStore.Or(false)
+	}
+	m.ModifiedAt = s.now()
+	if err := tx.ClearDefaults(ctx, m); err != nil {
+		return m, err
+	}
+	return m, tx.UpdateMapping(ctx, m)
+}
+
+// DeleteMapping gives a function that removes a mapping of an owner of that
+// kind; those behind it close up, and a flag that it had goes to none.
+func (s *Service) DeleteMapping(kind store.OwnerKind) func(context.Context, id.Ref) error {
+	return func(ctx context.Context, at id.Ref) error {
+		found, err := s.store.Mapping(ctx, at.Tenant, kind, at.ID)
 		if err != nil {
 			return err
 		}
-		if m, err = move(ctx, tx, locked, in.ListIndex, count); err != nil {
-			return err
-		}
-		if in.IsDefaultAccountStore.Present {
-			m.IsDefaultAccountStore = in.IsDefaultAccountStore.Or(false)
-		}
-		if in.IsDefaultGroupStore.Present {
-			m.IsDefaultGroupStore = in.IsDefaultGroupStore.Or(false)
-		}
-		m.ModifiedAt = s.now()
-		if err := tx.ClearDefaults(ctx, m); err != nil {
-			return err
-		}
-		return tx.UpdateMapping(ctx, m)
-	})
-	return m, err
-}
-
-// DeleteMapping removes a mapping; those behind it close up, and a flag that it
-// had goes to none.
-func (s *Service) DeleteMapping(ctx context.Context, tenant, mapping id.ID) error {
-	return s.locked(ctx, tenant, mapping, func(tx *store.Tx, m store.Mapping) error {
-		return tx.DropStore(ctx, tenant, m.StoreID, m.ApplicationID)
-	})
-}
-
-// locked runs fn in a transaction that holds the lock on the mapping's
-// application, with the mapping as it is under the lock.
-func (s *Service) locked(ctx context.Context, tenant, mapping id.ID, fn func(*store.Tx, store.Mapping) error) error {
-	found, err := s.store.Mapping(ctx, tenant, mapping)
-	if err != nil {
-		return err
+		return s.locked(ctx, found, func(tx *store.Tx, m store.Mapping) error { return tx.DeleteMapping(ctx, m) })
 	}
+}
+
+// locked runs fn in a transaction that holds the lock on the mapping's owner,
+// with the mapping as it is under the lock.
+func (s *Service) locked(ctx context.Context, found store.Mapping, fn func(*store.Tx, store.Mapping) error) error {
 	return s.tx(ctx, func(tx *store.Tx) error {
-		if _, err := tx.LockApplication(ctx, tenant, found.ApplicationID); err != nil {
+		if err := tx.LockOwner(ctx, found.OwnerKind, found.Owner()); err != nil {
 			return err
 		}
-		m, err := tx.Mapping(ctx, tenant, mapping)
+		m, err := tx.Mapping(ctx, found.TenantID, found.ID)
 		if err != nil {
 			return err
 		}
@@ -181,47 +284,32 @@ func (s *Service) locked(ctx context.Context, tenant, mapping id.ID, fn func(*st
 	})
 }
 
-// DirectoryDeleted drops the mappings of a directory that is gone.
+// DirectoryDeleted drops the mappings of a directory that is gone, and of its
+// groups.
 func (s *Service) DirectoryDeleted(ctx context.Context, e events.Envelope, event events.DirectoryDeleted) error {
+	return s.storeDeleted(ctx, e, id.Ref{Tenant: event.Tenant, ID: event.Directory})
+}
+
+// GroupDeleted drops the mappings of a group that is gone.
+func (s *Service) GroupDeleted(ctx context.Context, e events.Envelope, event events.GroupDeleted) error {
+	return s.storeDeleted(ctx, e, id.Ref{Tenant: event.Tenant, ID: event.Group})
+}
+
+func (s *Service) storeDeleted(ctx context.Context, e events.Envelope, gone id.Ref) error {
 	return s.tx(ctx, func(tx *store.Tx) error {
-		seen, err := tx.Seen(ctx, event.Tenant, e.ID)
+		seen, err := tx.Seen(ctx, gone.Tenant, e.ID)
 		if err != nil || seen {
 			return err
 		}
-		return dropFrom(ctx, tx, event.Tenant, event.Directory)
+		return dropStore(ctx, tx, gone.Tenant, gone.ID)
 	})
 }
 
-func (s *Service) dropStore(ctx context.Context, tenant, directory id.ID) error {
-	return s.tx(ctx, func(tx *store.Tx) error { return dropFrom(ctx, tx, tenant, directory) })
-}
-
-// dropFrom removes a store from every application.
-func dropFrom(ctx context.Context, tx *store.Tx, tenant, directory id.ID) error {
-	applications, err := tx.LockStoreApplications(ctx, tenant, directory)
+// dropStore removes a store from everything that it is mapped to.
+func dropStore(ctx context.Context, tx *store.Tx, tenant, gone id.ID) error {
+	owners, err := tx.LockStoreOwners(ctx, tenant, gone)
 	if err != nil {
 		return err
 	}
-	return tx.DropStore(ctx, tenant, directory, applications...)
-}
-
-// reference reads a required link to a resource of that kind.
-func (s *Service) reference(in field.Link, name, kind string) (id.ID, error) {
-	if !in.Given() {
-		return id.ID{}, apierr.Required.Because("%s is required; it cannot be null", name)
-	}
-	ref, ok := s.base.Parse(in.Value.Href)
-	if !ok || ref.Kind != kind {
-		return id.ID{}, apierr.Reference.Because("%s: %q is not the href of one of the %s", name, in.Value.Href, kind)
-	}
-	return ref.ID, nil
-}
-
-// wantDirectory checks that the directory of a mapping exists.
-func (s *Service) wantDirectory(ctx context.Context, m store.Mapping) error {
-	_, err := s.directories.Directory(ctx, directoryapi.Ref{Tenant: m.TenantID, ID: m.StoreID})
-	if errors.Is(err, apierr.NotFound) {
-		return apierr.Reference.Because("accountStore: there is no directory %q", s.base.To(directories, m.StoreID))
-	}
-	return err
+	return tx.DropStore(ctx, tenant, gone, owners...)
 }

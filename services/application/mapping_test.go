@@ -24,7 +24,7 @@ import (
 func inOrder(t *testing.T, d *applicationtest.Deployment, tenant, of id.ID) []store.Mapping {
 	t.Helper()
 	query := list.Query{Limit: list.MaxLimit, Order: []list.Order{{Attribute: "listIndex"}}}
-	page, err := d.Service.ListApplicationMappings(t.Context(), directoryapi.Ref{Tenant: tenant, ID: of}, query)
+	page, err := d.Service.ApplicationMappings(t.Context(), directoryapi.Ref{Tenant: tenant, ID: of}, query)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,80 +71,6 @@ func (o *order) drop(s id.ID) {
 	}
 }
 
-// Random sequences of what can happen to an application's mappings leave them
-// as a list and two names would be.
-func TestMappingsKeepTheOrderThatTheyAreGiven(t *testing.T) {
-	d := applicationtest.Open(t)
-	for seed := range uint64(4) {
-		dice := rand.New(rand.NewPCG(seed, 2))
-		tenant, _ := d.Tenant(t)
-		shop := newApplication(t, d, tenant)
-		beside := newApplication(t, d, tenant) // must not notice anything
-		other := d.Directory(t, tenant, "Other")
-		newMapping(t, d, tenant, beside, other)
-		var model order
-		mappings := map[id.ID]id.ID{} // by store
-
-		change := func(n int) (in application.MappingChange) {
-			if dice.IntN(2) == 0 {
-				in.ListIndex = field.Some(dice.IntN(n+4) - 2)
-			}
-			if dice.IntN(3) == 0 {
-				in.IsDefaultAccountStore = field.Some(dice.IntN(3) > 0)
-			}
-			if dice.IntN(3) == 0 {
-				in.IsDefaultGroupStore = field.Some(dice.IntN(3) > 0)
-			}
-			return in
-		}
-		for range 60 {
-			n := len(model.stores)
-			switch action := dice.IntN(10); {
-			case n == 0 || action < 4 && n < 12:
-				directory := d.Directory(t, tenant, d.NewID().String())
-				body := mappingBody(shop, directory)
-				body.MappingChange = change(n)
-				m, err := d.Service.CreateMapping(t.Context(), tenant, body)
-				if err != nil {
-					t.Fatal(err)
-				}
-				mappings[directory] = m.ID
-				model.stores = append(model.stores, directory)
-				model.change(directory, body.MappingChange)
-				if m.ListIndex != slices.Index(model.stores, directory) {
-					t.Fatalf("the new mapping says %d", m.ListIndex)
-				}
-			case action < 8:
-				s, in := model.stores[dice.IntN(n)], change(n)
-				m, err := d.Service.UpdateMapping(t.Context(), tenant, mappings[s], in)
-				if err != nil {
-					t.Fatal(err)
-				}
-				model.change(s, in)
-				if m.ListIndex != slices.Index(model.stores, s) {
-					t.Fatalf("the moved mapping says %d", m.ListIndex)
-				}
-			case action == 8:
-				s := model.stores[dice.IntN(n)]
-				if err := d.Service.DeleteMapping(t.Context(), tenant, mappings[s]); err != nil {
-					t.Fatal(err)
-				}
-				model.drop(s)
-			default:
-				s := model.stores[dice.IntN(n)]
-				if err := directoryDeleted(t, d, tenant, s, d.NewID()); err != nil {
-					t.Fatal(err)
-				}
-				model.drop(s)
-			}
-			compareOrder(t, d, tenant, shop, model)
-		}
-		if left := inOrder(t, d, tenant, beside); len(left) != 1 || left[0].StoreID != other {
-			t.Errorf("the application beside it has the mappings %v", left)
-		}
-	}
-}
-
 func compareOrder(t *testing.T, d *applicationtest.Deployment, tenant, of id.ID, want order) {
 	t.Helper()
 	var got order
@@ -188,7 +114,7 @@ func TestConcurrentChangesKeepTheOrderWithoutGaps(t *testing.T) {
 		all.Go(func() {
 			for range 10 {
 				in := application.MappingChange{ListIndex: field.Some(dice.IntN(kept + 2)), IsDefaultAccountStore: field.Some(true), IsDefaultGroupStore: field.Some(dice.IntN(2) == 0)}
-				if _, err := d.Service.UpdateMapping(t.Context(), tenant, mappings[dice.IntN(kept)], in); err != nil {
+				if _, err := d.Service.UpdateMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mappings[dice.IntN(kept)]}, in); err != nil {
 					t.Error(err)
 				}
 			}
@@ -202,7 +128,7 @@ func TestConcurrentChangesKeepTheOrderWithoutGaps(t *testing.T) {
 				return
 			}
 			if worker%2 == 0 {
-				err = d.Service.DeleteMapping(t.Context(), tenant, m.ID)
+				err = d.Service.DeleteMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: m.ID})
 			} else {
 				err = directoryDeleted(t, d, tenant, spare[worker], d.NewID())
 			}
@@ -310,5 +236,46 @@ func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 	}
 	if left := inOrder(t, d, tenant, shop); len(left) != 0 {
 		t.Errorf("the mapping %v is left", left)
+	}
+}
+
+// An organization is deleted while it is mapped to applications and directories
+// to it: whatever comes first, nothing of it is left.
+func TestAnOrganizationThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	var shops, directories []id.ID
+	for range 6 {
+		shops = append(shops, newApplication(t, d, tenant))
+		directories = append(directories, d.Directory(t, tenant, d.NewID().String()))
+	}
+	for range 8 {
+		organization := newOrganization(t, d, tenant)
+		mapOrganization(t, d, tenant, shops[0], organization)
+		var all sync.WaitGroup
+		for i := range shops {
+			all.Go(func() {
+				body := application.NewMapping{Application: link("applications", shops[i]), AccountStore: link("organizations", organization)}
+				if _, err := d.Service.CreateMapping(t.Context(), tenant, body); err != nil && !errors.Is(err, apierr.Reference) && !errors.Is(err, apierr.AlreadyMapped) {
+					t.Error(err)
+				}
+			})
+			all.Go(func() {
+				body := application.NewOrganizationMapping{Organization: link("organizations", organization), AccountStore: link("directories", directories[i])}
+				if _, err := d.Service.CreateOrganizationMapping(t.Context(), tenant, body); err != nil && !errors.Is(err, apierr.Reference) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Go(func() {
+			if err := d.Service.DeleteOrganization(t.Context(), id.Ref{Tenant: tenant, ID: organization}); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Wait()
+		var left int
+		if err := d.DB.QueryRow(t.Context(), "SELECT count(*) FROM account_store_mappings").Scan(&left); err != nil || left != 0 {
+			t.Fatalf("%d mappings are left, %v", left, err)
+		}
 	}
 }

@@ -64,21 +64,22 @@ func (s *Service) AskReset(ctx context.Context, application directoryapi.Ref, in
 	})
 }
 
-// asked gives the stores in which a workflow looks for a login. An application
-// without stores has no account of that login, as a disabled one has none.
+// asked gives the stores in which a workflow looks for a login. An application or
+// an organization without stores, or behind what is disabled, has no account of
+// that login.
 func (s *Service) asked(ctx context.Context, application directoryapi.Ref, in field.Of[StoreName]) ([]directoryapi.Store, error) {
 	where, err := storeName(in)
 	if err != nil {
 		return nil, err
 	}
-	stores, err := s.searched(ctx, application, where)
+	reach, err := s.searched(ctx, application, where)
 	switch {
-	case errors.Is(err, apierr.NoStores):
+	case errors.Is(err, apierr.NoStores), errors.Is(err, apierr.OrgNoStores), errors.Is(err, apierr.OrganizationDisabled):
 		return nil, nil
 	case errors.Is(err, apierr.NotMapped):
 		return nil, apierr.From(err).Saying("The account store does not belong to the application.")
 	}
-	return stores, err
+	return reach.Open(), err
 }
 
 // Reset gives the password reset of a token, or apierr.NotFound. A token is its

@@ -1,5 +1,5 @@
-// Package application keeps applications and the account stores that they are
-// mapped to, and logs accounts in through them. Its rules are methods of
+// Package application keeps applications, organizations and the account stores
+// that are mapped to them, and logs accounts in through them. Its rules are methods of
 // Service, one file per noun or workflow; its SQL is under store, its HTTP
 // under rest, and its wiring under app.
 package application
@@ -31,8 +31,10 @@ func New(s *store.Store, directories directoryapi.API, base href.Base, now func(
 
 var _ applicationapi.API = (*Service)(nil)
 
-// CustomData is the customData of the applications.
-func (s *Service) CustomData() customdata.Owners { return s.store.CustomData(s.now) }
+// CustomData is the customData of the owners of one kind.
+func (s *Service) CustomData(kind store.OwnerKind) customdata.Owners {
+	return s.store.CustomData(kind, s.now)
+}
 
 // tx is a transaction of the store.
 func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }

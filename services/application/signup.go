@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -31,10 +32,10 @@ func (s *Service) SignUp(ctx context.Context, in applicationapi.SignUp) (applica
 	console.Builtin = true
 	first := s.newApplication(in.Tenant, in.Application, firstApplication)
 	err = s.tx(ctx, func(tx *store.Tx) error {
-		if err := insertWith(ctx, tx, console, "", s.defaultMapping(console, in.ConsoleMapping, in.Administrators)); err != nil {
+		if err := s.insertFirst(ctx, tx, console, in.ConsoleMapping, in.Administrators); err != nil {
 			return err
 		}
-		return insertWith(ctx, tx, first, "", s.defaultMapping(first, in.ApplicationMapping, in.Directory))
+		return s.insertFirst(ctx, tx, first, in.ApplicationMapping, in.Directory)
 	})
 	if err != nil && !errors.Is(err, apierr.Exists) {
 		return done, err
@@ -44,6 +45,14 @@ func (s *Service) SignUp(ctx context.Context, in applicationapi.SignUp) (applica
 		return done, err
 	}
 	return done, again
+}
+
+// insertFirst adds an application with its first mapping.
+func (s *Service) insertFirst(ctx context.Context, tx *store.Tx, a applicationapi.Application, mapping, directory id.ID) error {
+	if err := tx.InsertApplication(ctx, a, ""); err != nil {
+		return err
+	}
+	return tx.InsertMapping(ctx, s.defaultMapping(store.ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID}, mapping, directory))
 }
 
 func (s *Service) signedUp(ctx context.Context, in applicationapi.SignUp) (out applicationapi.SignedUp, err error) {

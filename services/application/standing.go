@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/services/application/store"
 )
 
 // Standing tells whether an account may act through the application now. That
@@ -17,10 +18,25 @@ func (s *Service) Standing(ctx context.Context, in applicationapi.Standing) (dir
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	account, err := s.directories.Standing(ctx, directoryapi.Standing{Tenant: in.Tenant, Account: in.Account, Stores: reach.Stores()})
+	account, err := s.standing(ctx, in, reach)
 	known := err == nil || errors.Is(err, apierr.TokenStoreDisabled) || errors.Is(err, apierr.TokenAccountUnreachable)
 	if known && reach.Status != directoryapi.Enabled {
 		return directoryapi.Account{}, apierr.TokenApplicationDisabled.Because("the application is disabled")
 	}
 	return account, err
+}
+
+// standing asks after the account in the stores that are open. One that only a
+// disabled organization reaches is in a disabled store.
+func (s *Service) standing(ctx context.Context, in applicationapi.Standing, reach store.Reach) (directoryapi.Account, error) {
+	open, all := reach.Open(), reach.Stores()
+	account, err := s.directories.Standing(ctx, directoryapi.Standing{Tenant: in.Tenant, Account: in.Account, Stores: open})
+	if !errors.Is(err, apierr.TokenAccountUnreachable) || len(open) == len(all) {
+		return account, err
+	}
+	_, err = s.directories.Standing(ctx, directoryapi.Standing{Tenant: in.Tenant, Account: in.Account, Stores: all})
+	if err == nil {
+		err = apierr.TokenStoreDisabled.Because("the organization through which the account is reached is disabled")
+	}
+	return directoryapi.Account{}, err
 }

@@ -23,9 +23,10 @@ type API interface {
 	Application(context.Context, directoryapi.Ref) (Application, error)
 
 	// Login checks a password against the application's account stores in
-	// their order. It returns apierr.NotFound for the application, the errors
-	// of directoryapi's Authenticate, NoStores, NotMapped, Reference, and
-	// NoSuchAccount for a disabled application.
+	// their order, organizations unfolded into theirs. It returns
+	// apierr.NotFound for the application, the errors of directoryapi's
+	// Authenticate, OrganizationDisabled, NoStores, OrgNoStores, NotMapped,
+	// Reference, and NoSuchAccount for a disabled application.
 	Login(context.Context, Login) (directoryapi.Account, error)
 
 	// Standing tells whether an account may act through the application now.
@@ -82,6 +83,9 @@ type Login struct {
 	Password    secure.Secret `json:"password"`
 	// AccountStore restricts the login to one mapped store, where it is set.
 	AccountStore href.Link `json:"accountStore,omitzero"`
+	// NameKey restricts the login to the mapped organization of that key, where
+	// it is set and AccountStore is not.
+	NameKey string `json:"nameKey,omitempty"`
 }
 
 // Standing asks after an account.

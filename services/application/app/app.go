@@ -65,7 +65,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	svc := application.New(data, peers.Directory, common.Base, common.Now)
 	p.Go("application relay", data.Outbox().Relay(cfg.Events))
 	p.Go("application memory", data.Outbox().Forget)
-	p.Go("application consumer", events.Consume(cfg.Events, "application", []string{"directory"}, events.On(svc.DirectoryDeleted)))
+	p.Go("application consumer", events.Consume(cfg.Events, "application", []string{"directory"}, events.On(svc.DirectoryDeleted), events.On(svc.GroupDeleted)))
 
 	app := rest.New(rest.Config{Service: "application", Base: common.Base, Signer: common.Signer})
 	applicationapi.Serve(app, svc)

@@ -118,6 +118,17 @@ func (d *Deployment) Directory(t *testing.T, tenant id.ID, name string) id.ID {
 	return v
 }
 
+// Group makes a group.
+func (d *Deployment) Group(t *testing.T, tenant, directory id.ID, name string) id.ID {
+	t.Helper()
+	v := d.NewID()
+	in := directoryapi.CreateGroup{Tenant: tenant, ID: v, Directory: directory, Group: directoryapi.NewGroup{Name: field.Some(name)}}
+	if _, err := d.Directories.CreateGroup(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // Account makes an account.
 func (d *Deployment) Account(t *testing.T, tenant, directory id.ID, email string) id.ID {
 	t.Helper()

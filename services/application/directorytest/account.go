@@ -35,6 +35,9 @@ func (d *Directories) CreateAccount(_ context.Context, in directoryapi.CreateAcc
 		if err != nil {
 			return directoryapi.Account{}, err
 		}
+		if directory.Mirror() {
+			return directoryapi.Account{}, apierr.MirrorReadOnly
+		}
 		if directory.Status != directoryapi.Enabled && !in.Application.IsZero() {
 			return directoryapi.Account{}, apierr.AccountStoreDisabled
 		}
@@ -148,7 +151,7 @@ func accountFacts(a directoryapi.Account) facts {
 // Authenticate checks a password.
 func (d *Directories) Authenticate(_ context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	return call(d, "Authenticate", func() (directoryapi.Authenticated, error) {
-		a := d.decider(in.Tenant, in.Stores, in.Login)
+		a, store := d.decider(in.Tenant, in.Stores, in.Login)
 		switch {
 		case a == nil:
 			return directoryapi.Authenticated{}, apierr.NoSuchAccount
@@ -156,29 +159,38 @@ func (d *Directories) Authenticate(_ context.Context, in directoryapi.Authentica
 			return directoryapi.Authenticated{}, apierr.WrongPassword
 		case d.directoryOf(a).Status != directoryapi.Enabled:
 			return directoryapi.Authenticated{}, apierr.DirectoryDisabled
+		case !d.isOpen(store):
+			return directoryapi.Authenticated{}, apierr.GroupDisabled
 		case a.Status == directoryapi.Disabled:
 			return directoryapi.Authenticated{}, apierr.AccountDisabled
 		case a.Status == directoryapi.Unverified:
 			return directoryapi.Authenticated{}, apierr.AccountUnverified
 		}
-		return directoryapi.Authenticated{Account: a.Account, Store: directoryapi.Store{Kind: directoryapi.Directories, ID: a.DirectoryID}}, nil
+		return directoryapi.Authenticated{Account: a.Account, Store: store}, nil
 	})
 }
 
 // decider gives the account of a login in the first store that has one, by its
-// user name before its email; nil when none has.
-func (d *Directories) decider(tenant id.ID, stores []directoryapi.Store, login string) *account {
+// user name before its email, and that store; nil when none has.
+func (d *Directories) decider(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
 	login = field.Fold(login)
 	for _, store := range stores {
 		for _, of := range []func(*account) string{func(a *account) string { return a.Username }, func(a *account) string { return a.Email }} {
 			for _, a := range d.accounts {
 				if a.TenantID == tenant && holdsIn(store, a) && field.Fold(of(a)) == login {
-					return a
+					return a, store
 				}
 			}
 		}
 	}
-	return nil
+	return nil, directoryapi.Store{}
+}
+
+// isOpen reports whether a store is not a disabled group.
+func (d *Directories) isOpen(store directoryapi.Store) bool {
+	return !slices.ContainsFunc(d.groups, func(g directoryapi.Group) bool {
+		return store.Kind == directoryapi.Groups && g.ID == store.ID && g.Status != directoryapi.Enabled
+	})
 }
 
 func (d *Directories) directoryOf(a *account) directoryapi.Directory {
@@ -194,7 +206,7 @@ func (d *Directories) Standing(_ context.Context, in directoryapi.Standing) (dir
 			return directoryapi.Account{}, apierr.TokenAccountDisabled
 		case !holds(in.Stores, a):
 			return directoryapi.Account{}, apierr.TokenAccountUnreachable
-		case d.directoryOf(a).Status != directoryapi.Enabled:
+		case d.directoryOf(a).Status != directoryapi.Enabled, !holds(slices.DeleteFunc(slices.Clone(in.Stores), func(s directoryapi.Store) bool { return !d.isOpen(s) }), a):
 			return directoryapi.Account{}, apierr.TokenStoreDisabled
 		}
 		return a.Account, nil

@@ -126,6 +126,19 @@ func (d *Directories) Disable(t *testing.T, at directoryapi.Ref) {
 	d.directories[at] = directory
 }
 
+// Mirror makes a directory the mirror of one of a provider elsewhere.
+func (d *Directories) Mirror(t *testing.T, at directoryapi.Ref, provider string) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	directory, ok := d.directories[at]
+	if !ok {
+		t.Fatalf("there is no directory %s to mirror", at.ID)
+	}
+	directory.ProviderID = provider
+	d.directories[at] = directory
+}
+
 // EnableVerification turns a directory's verification workflow on.
 func (d *Directories) EnableVerification(t *testing.T, at directoryapi.Ref) {
 	t.Helper()

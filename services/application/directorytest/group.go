@@ -2,11 +2,14 @@ package directorytest
 
 import (
 	"context"
+	"slices"
+	"testing"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 )
 
@@ -82,6 +85,42 @@ func groupFacts(g directoryapi.Group) facts {
 		status: g.Status,
 		times:  map[string]time.Time{"createdAt": g.CreatedAt, "modifiedAt": g.ModifiedAt},
 	}
+}
+
+// DisableGroup gives a group the status DISABLED.
+func (d *Directories) DisableGroup(t *testing.T, at directoryapi.Ref) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, g := range d.groups {
+		if g.TenantID == at.Tenant && g.ID == at.ID {
+			d.groups[i].Status = directoryapi.Disabled
+			return
+		}
+	}
+	t.Fatalf("there is no group %s to disable", at.ID)
+}
+
+// DeleteGroup removes a group, not its members.
+func (d *Directories) DeleteGroup(at directoryapi.Ref) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.groups = slices.DeleteFunc(d.groups, func(g directoryapi.Group) bool { return g.TenantID == at.Tenant && g.ID == at.ID })
+	for _, a := range d.accounts {
+		a.groups = slices.DeleteFunc(a.groups, func(group id.ID) bool { return group == at.ID })
+	}
+}
+
+// Join makes an account a member of a group.
+func (d *Directories) Join(t *testing.T, account directoryapi.Ref, group id.ID) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := d.find(account.Tenant, account.ID)
+	if a == nil {
+		t.Fatalf("there is no account %s", account.ID)
+	}
+	a.groups = append(a.groups, group)
 }
 
 // StoresOf gives the stores that hold an account.

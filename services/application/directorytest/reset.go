@@ -12,7 +12,7 @@ import (
 // AskVerification replaces the token of an account.
 func (d *Directories) AskVerification(_ context.Context, in directoryapi.AskVerification) (directoryapi.Empty, error) {
 	return call(d, "AskVerification", func() (directoryapi.Empty, error) {
-		a := d.decider(in.Tenant, in.Stores, in.Login)
+		a, _ := d.decider(in.Tenant, in.Stores, in.Login)
 		switch {
 		case a == nil:
 			return directoryapi.Empty{}, apierr.NoSuchResource
@@ -28,7 +28,7 @@ func (d *Directories) AskVerification(_ context.Context, in directoryapi.AskVeri
 // AskReset makes a token of the form that they have.
 func (d *Directories) AskReset(_ context.Context, in directoryapi.AskReset) (directoryapi.PasswordReset, error) {
 	return call(d, "AskReset", func() (directoryapi.PasswordReset, error) {
-		a := d.decider(in.Tenant, in.Stores, in.Login)
+		a, _ := d.decider(in.Tenant, in.Stores, in.Login)
 		if a == nil {
 			return directoryapi.PasswordReset{}, apierr.NoSuchResource
 		}

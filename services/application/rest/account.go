@@ -1,9 +1,12 @@
 package rest
 
 import (
+	"context"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/rest"
 )
@@ -23,35 +26,24 @@ var accountAttributes = list.Spec{
 	"passwordModifiedAt": {Kind: list.Time},
 }
 
-func (h *handlers) applicationAccounts(c *fiber.Ctx) error {
-	application, err := ref(c)
-	if err != nil {
-		return err
-	}
-	query, err := rest.Query(c, accountAttributes)
-	if err != nil {
-		return err
-	}
-	page, err := h.svc.ListAccounts(c.UserContext(), application, query)
-	if err != nil {
-		return err
-	}
-	return rest.Page(c, h.base.To("applications", application.ID, "accounts"), page, h.accountView)
-}
+func (v views) account(a directoryapi.Account) directoryapi.AccountView { return a.View(v.base) }
 
-func (h *handlers) createAccount(c *fiber.Ctx) error {
-	application, err := ref(c)
-	if err != nil {
-		return err
+// createAccount makes an account through an application or an organization.
+func createAccount(create func(context.Context, id.Ref, directoryapi.CreateAccount) (directoryapi.Account, error), v views) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		through, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		in, err := directoryapi.ReadNewAccount(c)
+		if err != nil {
+			return err
+		}
+		a, err := create(c.UserContext(), through, in)
+		if err != nil {
+			return err
+		}
+		made := v.account(a)
+		return rest.Created(c, made.Self(), made)
 	}
-	in, err := directoryapi.ReadNewAccount(c)
-	if err != nil {
-		return err
-	}
-	in.Tenant, in.Application = application.Tenant, application.ID
-	a, err := h.svc.NewAccount(c.UserContext(), in)
-	if err != nil {
-		return err
-	}
-	return rest.Created(c, h.base.To("accounts", a.ID), h.accountView(a))
 }

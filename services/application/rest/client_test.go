@@ -163,11 +163,48 @@ func (c *client) directory(t *testing.T, name string) string {
 	return applicationtest.Base.To("directories", c.Directory(t, c.tenant, name))
 }
 
-// mapping maps a directory to an application.
-func (c *client) mapping(t *testing.T, application, directory string, more object) string {
+// group makes a group of a directory and gives its href.
+func (c *client) group(t *testing.T, directory, name string) string {
+	t.Helper()
+	return applicationtest.Base.To("groups", c.Group(t, c.tenant, idOf(t, directory), name))
+}
+
+// organization makes an organization without account stores, of the same name
+// and key.
+func (c *client) organization(t *testing.T, key string) string {
 	t.Helper()
 	c.Clock.Tick()
-	body := object{"application": link(application), "accountStore": link(directory)}
+	return text(c.create(t, "/organizations", object{"name": key, "nameKey": key})["href"])
+}
+
+// ref names a resource of the client's tenant.
+func (c *client) ref(t *testing.T, href string) id.Ref {
+	t.Helper()
+	return id.Ref{Tenant: c.tenant, ID: idOf(t, href)}
+}
+
+// join makes an account a member of a group.
+func (c *client) join(t *testing.T, account id.ID, group string) {
+	t.Helper()
+	c.Directories.Join(t, id.Ref{Tenant: c.tenant, ID: account}, idOf(t, group))
+}
+
+// organizationMapping maps an account store to an organization.
+func (c *client) organizationMapping(t *testing.T, organization, store string, more object) string {
+	t.Helper()
+	c.Clock.Tick()
+	body := object{"organization": link(organization), "accountStore": link(store)}
+	for name, value := range more {
+		body[name] = value
+	}
+	return text(c.create(t, "/organizationAccountStoreMappings", body)["href"])
+}
+
+// mapping maps an account store to an application.
+func (c *client) mapping(t *testing.T, application, store string, more object) string {
+	t.Helper()
+	c.Clock.Tick()
+	body := object{"application": link(application), "accountStore": link(store)}
 	for name, value := range more {
 		body[name] = value
 	}

@@ -17,11 +17,20 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	victim.create(t, application+"/accounts", object{"email": "jo@example.test", "password": applicationtest.Password})
 	spare := victim.directory(t, "Spare")
 	victim.update(t, application+"/customData", object{"plan": "gold"})
+	bank := victim.organization(t, "bank")
+	group := victim.group(t, spare, "Staff")
+	own := victim.organizationMapping(t, bank, group, nil)
+	victim.organizationMapping(t, bank, directory, object{"isDefaultAccountStore": true, "isDefaultGroupStore": true})
+	victim.mapping(t, application, bank, nil)
+	victim.update(t, bank+"/customData", object{"plan": "gold"})
+	policy, account := linked(t, victim.get(t, bank), "accountLinkingPolicy"), items(t, victim.get(t, application+"/accounts"), "href")[0]
 	tenant := applicationtest.Base.To("tenants", victim.tenant)
 	seen := func() [][]byte {
 		var all [][]byte
 		for _, path := range []string{tenant + "/applications", application, application + "/accounts", application + "/accountStoreMappings", application + "/customData",
-			mapping, directory + "/applications", spare + "/applicationMappings"} {
+			mapping, directory + "/applications", spare + "/applicationMappings", application + "/groups",
+			tenant + "/organizations", bank, bank + "/accounts", bank + "/groups", bank + "/accountStoreMappings", bank + "/customData", own, policy,
+			directory + "/organizations", directory + "/organizationMappings", group + "/applications", group + "/accountStoreMappings", account + "/applications"} {
 			all = append(all, victim.want(t, 200, "GET", path, nil).body)
 		}
 		return all
@@ -29,8 +38,10 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	before := seen()
 
 	intruder := victim.another(t)
-	own := intruder.create(t, "/applications?createDirectory=true", object{"name": "Shop"}) // the name is free in this tenant
-	ownApplication, ownMapping := text(own["href"]), linked(t, own, "defaultAccountStoreMapping")
+	made := intruder.create(t, "/applications?createDirectory=true", object{"name": "Shop"}) // the name is free in this tenant
+	ownApplication, ownMapping := text(made["href"]), linked(t, made, "defaultAccountStoreMapping")
+	ownOrganization := intruder.organization(t, "bank") // and so is the key
+	intruder.mapping(t, ownApplication, ownOrganization, nil)
 	ownDirectory := linked(t, intruder.get(t, ownMapping), "accountStore")
 	basic := object{"type": "basic", "value": value("jo@example.test", applicationtest.Password)}
 
@@ -56,6 +67,40 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 		{"DELETE", mapping, nil, 404, 404},
 		{"GET", directory + "/applications", nil, 404, 404},
 		{"GET", directory + "/applicationMappings", nil, 404, 404},
+		{"GET", application + "/groups", nil, 404, 404},
+		{"POST", application + "/groups", object{"name": "Stolen"}, 404, 404},
+		{"GET", tenant + "/organizations", nil, 404, 404},
+		{"GET", bank, nil, 404, 404},
+		{"POST", bank, object{"name": "Stolen", "status": "DISABLED"}, 404, 404},
+		{"DELETE", bank, nil, 404, 404},
+		{"GET", bank + "/accounts", nil, 404, 404},
+		{"POST", bank + "/accounts", object{"email": "sam@example.test", "password": applicationtest.Password}, 404, 404},
+		{"GET", bank + "/groups", nil, 404, 404},
+		{"POST", bank + "/groups", object{"name": "Stolen"}, 404, 404},
+		{"GET", bank + "/accountStoreMappings", nil, 404, 404},
+		{"GET", bank + "/customData", nil, 404, 404},
+		{"POST", bank + "/customData", object{"plan": "stolen"}, 404, 404},
+		{"DELETE", bank + "/customData", nil, 404, 404},
+		{"DELETE", bank + "/customData/plan", nil, 404, 404},
+		{"GET", own, nil, 404, 404},
+		{"POST", own, object{"isDefaultAccountStore": true, "listIndex": 1}, 404, 404},
+		{"DELETE", own, nil, 404, 404},
+		{"GET", policy, nil, 404, 404},
+		{"POST", policy, object{"status": "ENABLED"}, 404, 404},
+		{"GET", directory + "/organizations", nil, 404, 404},
+		{"GET", directory + "/organizationMappings", nil, 404, 404},
+		{"GET", group + "/applications", nil, 404, 404},
+		{"GET", group + "/accountStoreMappings", nil, 404, 404},
+		{"GET", account + "/applications", nil, 404, 404},
+		{"POST", "/accountStoreMappings", object{"application": link(ownApplication), "accountStore": link(bank)}, 400, 2014},
+		{"POST", "/accountStoreMappings", object{"application": link(ownApplication), "accountStore": link(group)}, 400, 2014},
+		{"POST", "/accountStoreMappings", object{"application": link(application), "accountStore": link(ownOrganization)}, 400, 2014},
+		{"POST", "/organizationAccountStoreMappings", object{"organization": link(bank), "accountStore": link(ownDirectory)}, 400, 2014},
+		{"POST", "/organizationAccountStoreMappings", object{"organization": link(ownOrganization), "accountStore": link(spare)}, 400, 2014},
+		{"POST", "/organizationAccountStoreMappings", object{"organization": link(ownOrganization), "accountStore": link(group)}, 400, 2014},
+		{"POST", ownApplication + "/loginAttempts", object{"type": "basic", "value": basic["value"], "accountStore": link(bank)}, 400, 2014},
+		{"POST", ownApplication + "/loginAttempts", object{"type": "basic", "value": basic["value"], "accountStore": link(group)}, 400, 2014},
+		{"POST", ownApplication + "/loginAttempts", object{"type": "basic", "value": basic["value"], "accountStore": object{"nameKey": "bank"}}, 400, 4605},
 		{"POST", "/accountStoreMappings", object{"application": link(application), "accountStore": link(ownDirectory)}, 400, 2014},
 		{"POST", "/accountStoreMappings", object{"application": link(application), "accountStore": link(spare)}, 400, 2014},
 		{"POST", "/accountStoreMappings", object{"application": link(ownApplication), "accountStore": link(spare)}, 400, 2014},

@@ -1,92 +1,43 @@
 package rest
 
 import (
-	"github.com/gofiber/fiber/v2"
-
+	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
-	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/store"
 )
 
-func (h *handlers) createMapping(c *fiber.Ctx) error {
-	var in application.NewMapping
-	if err := rest.Body[mappingView](c, &in); err != nil {
-		return err
-	}
-	m, err := h.svc.CreateMapping(c.UserContext(), rest.Caller(c).Tenant, in)
-	if err != nil {
-		return err
-	}
-	return rest.Created(c, h.base.To("accountStoreMappings", m.ID), h.mappingView(m))
+// mappingHead is what the two representations of a mapping have in common; they
+// differ in the name of what the store is mapped to.
+type mappingHead struct {
+	rest.Head
+	ListIndex             int  `json:"listIndex"`
+	IsDefaultAccountStore bool `json:"isDefaultAccountStore"`
+	IsDefaultGroupStore   bool `json:"isDefaultGroupStore"`
 }
 
-func (h *handlers) mapping(c *fiber.Ctx) error {
-	in, err := ref(c)
-	if err != nil {
-		return err
-	}
-	m, err := h.svc.Mapping(c.UserContext(), in)
-	if err != nil {
-		return err
-	}
-	return rest.OK(c, h.mappingView(m))
+type mappingView struct {
+	mappingHead
+	Application  href.Link `json:"application"`
+	AccountStore href.Link `json:"accountStore"`
 }
 
-func (h *handlers) updateMapping(c *fiber.Ctx) error {
-	at, err := ref(c)
-	if err != nil {
-		return err
-	}
-	var in application.MappingChange
-	if err := rest.Body[mappingView](c, &in); err != nil {
-		return err
-	}
-	m, err := h.svc.UpdateMapping(c.UserContext(), at.Tenant, at.ID, in)
-	if err != nil {
-		return err
-	}
-	return rest.Updated(c, h.base.To("accountStoreMappings", m.ID), h.mappingView(m))
+type organizationMappingView struct {
+	mappingHead
+	Organization href.Link `json:"organization"`
+	AccountStore href.Link `json:"accountStore"`
 }
 
-func (h *handlers) deleteMapping(c *fiber.Ctx) error {
-	at, err := ref(c)
-	if err != nil {
-		return err
-	}
-	if err := h.svc.DeleteMapping(c.UserContext(), at.Tenant, at.ID); err != nil {
-		return err
-	}
-	return rest.NoContent(c)
+func (v views) mapping(m store.Mapping) mappingView {
+	return mappingView{v.mappingHead("accountStoreMappings", m), v.base.Link(string(m.OwnerKind), m.OwnerID), v.base.Link(m.StoreKind, m.StoreID)}
 }
 
-func (h *handlers) applicationMappings(c *fiber.Ctx) error {
-	at, err := ref(c)
-	if err != nil {
-		return err
-	}
-	query, err := rest.Query(c, store.Mappings)
-	if err != nil {
-		return err
-	}
-	page, err := h.svc.ListApplicationMappings(c.UserContext(), at, query)
-	if err != nil {
-		return err
-	}
-	return rest.Page(c, h.base.To("applications", at.ID, "accountStoreMappings"), page, h.mappingView)
+func (v views) organizationMapping(m store.Mapping) organizationMappingView {
+	return organizationMappingView{v.mappingHead("organizationAccountStoreMappings", m), v.base.Link(string(m.OwnerKind), m.OwnerID), v.base.Link(m.StoreKind, m.StoreID)}
 }
 
-func (h *handlers) directoryMappings(c *fiber.Ctx) error {
-	at, err := ref(c)
-	if err != nil {
-		return err
+func (v views) mappingHead(collection string, m store.Mapping) mappingHead {
+	return mappingHead{
+		Head:      rest.Head{Href: v.base.To(collection, m.ID), CreatedAt: rest.Time(m.CreatedAt), ModifiedAt: rest.Time(m.ModifiedAt)},
+		ListIndex: m.ListIndex, IsDefaultAccountStore: m.IsDefaultAccountStore, IsDefaultGroupStore: m.IsDefaultGroupStore,
 	}
-	query, err := rest.Query(c, store.Mappings)
-	if err != nil {
-		return err
-	}
-	page, err := h.svc.ListDirectoryMappings(c.UserContext(), at, query)
-	if err != nil {
-		return err
-	}
-	return rest.Page(c, h.base.To("directories", at.ID, "applicationMappings"), page, h.mappingView)
 }

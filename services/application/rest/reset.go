@@ -3,72 +3,98 @@ package rest
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application"
 )
 
+// resetView is the representation of a password reset token (resolutions,
+// section 2.5).
+type resetView struct {
+	Href    string    `json:"href"`
+	Email   string    `json:"email"`
+	Account href.Link `json:"account"`
+}
+
+func (v views) reset(application id.ID, r directoryapi.PasswordReset) resetView {
+	return resetView{
+		Href:  v.base.To("applications", application, "passwordResetTokens", r.Token.Reveal()),
+		Email: r.Account.Email, Account: v.base.Link("accounts", r.Account.ID),
+	}
+}
+
 // askVerification answers 202 without a body: the mail follows.
-func (h *handlers) askVerification(c *fiber.Ctx) error {
-	at, err := ref(c)
-	if err != nil {
-		return err
+func askVerification(svc *application.Service) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		var in application.NewVerification
+		if err := rest.Body[struct{}](c, &in); err != nil {
+			return err
+		}
+		if err := svc.AskVerification(c.UserContext(), at, in); err != nil {
+			return err
+		}
+		return rest.Accepted(c)
 	}
-	var in application.NewVerification
-	if err := rest.Body[struct{}](c, &in); err != nil {
-		return err
-	}
-	if err := h.svc.AskVerification(c.UserContext(), at, in); err != nil {
-		return err
-	}
-	return rest.Accepted(c)
 }
 
 // askReset answers 200, not 201 (resolutions, section 2.5).
-func (h *handlers) askReset(c *fiber.Ctx) error {
-	at, err := ref(c)
-	if err != nil {
-		return err
+func askReset(svc *application.Service, v views) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		var in application.NewReset
+		if err := rest.Body[resetView](c, &in); err != nil {
+			return err
+		}
+		made, err := svc.AskReset(c.UserContext(), at, in)
+		if err != nil {
+			return err
+		}
+		view := v.reset(at.ID, made)
+		return rest.Updated(c, view.Href, view)
 	}
-	var in application.NewReset
-	if err := rest.Body[resetView](c, &in); err != nil {
-		return err
-	}
-	made, err := h.svc.AskReset(c.UserContext(), at, in)
-	if err != nil {
-		return err
-	}
-	view := h.resetView(at.ID, made)
-	return rest.Updated(c, view.Href, view)
 }
 
 // reset reads a token and leaves it as it is.
-func (h *handlers) reset(c *fiber.Ctx) error {
-	at, err := ref(c)
-	if err != nil {
-		return err
+func reset(svc *application.Service, v views) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		found, err := svc.Reset(c.UserContext(), at, secure.Secret(c.Params("token")))
+		if err != nil {
+			return err
+		}
+		return rest.OK(c, v.reset(at.ID, found))
 	}
-	found, err := h.svc.Reset(c.UserContext(), at, secure.Secret(c.Params("token")))
-	if err != nil {
-		return err
-	}
-	return rest.OK(c, h.resetView(at.ID, found))
 }
 
 // spendReset sets the new password.
-func (h *handlers) spendReset(c *fiber.Ctx) error {
-	at, err := ref(c)
-	if err != nil {
-		return err
+func spendReset(svc *application.Service, v views) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		var in application.NewPassword
+		if err := rest.Body[resetView](c, &in); err != nil {
+			return err
+		}
+		spent, err := svc.SpendReset(c.UserContext(), at, secure.Secret(c.Params("token")), in)
+		if err != nil {
+			return err
+		}
+		view := v.reset(at.ID, spent)
+		return rest.Updated(c, view.Href, view)
 	}
-	var in application.NewPassword
-	if err := rest.Body[resetView](c, &in); err != nil {
-		return err
-	}
-	spent, err := h.svc.SpendReset(c.UserContext(), at, secure.Secret(c.Params("token")), in)
-	if err != nil {
-		return err
-	}
-	view := h.resetView(at.ID, spent)
-	return rest.Updated(c, view.Href, view)
 }

@@ -1,6 +1,6 @@
 // Package rest is the HTTP face of the application service: routes.go lists its
-// endpoints, each noun has a file of handlers that read, ask and answer, and
-// views.go renders resources.
+// endpoints, and each noun has a file with its representation and, where an
+// endpoint is more than reading, asking and answering, its handler.
 package rest
 
 import (
@@ -9,39 +9,65 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/store"
 )
 
-type handlers struct {
-	svc  *application.Service
-	base href.Base
-}
+// views renders resources: one method per noun, in the noun's file.
+type views struct{ base href.Base }
 
 // Mount adds the service's endpoints to its app.
 func Mount(app *fiber.App, svc *application.Service, base href.Base) {
-	h := &handlers{svc, base}
+	v := views{base}
 	v1 := app.Group("/v1")
 
-	v1.Get("/tenants/:id/applications", h.tenantApplications)
+	v1.Get("/tenants/:id/applications", rest.List(store.Applications, svc.ListApplications, v.application))
+	v1.Get("/tenants/:id/organizations", rest.List(store.Organizations, svc.ListOrganizations, v.organization))
 
-	v1.Post("/applications", h.createApplication)
-	v1.Get("/applications/:id", h.application)
-	v1.Post("/applications/:id", h.updateApplication)
-	v1.Delete("/applications/:id", h.deleteApplication)
-	v1.Get("/applications/:id/accounts", h.applicationAccounts)
-	v1.Post("/applications/:id/accounts", h.createAccount)
-	v1.Get("/applications/:id/accountStoreMappings", h.applicationMappings)
-	v1.Post("/applications/:id/loginAttempts", h.attemptLogin)
-	v1.Post("/applications/:id/verificationEmails", h.askVerification)
-	v1.Post("/applications/:id/passwordResetTokens", h.askReset)
-	v1.Get("/applications/:id/passwordResetTokens/:token", h.reset)
-	v1.Post("/applications/:id/passwordResetTokens/:token", h.spendReset)
-	rest.CustomData(v1, "applications", svc.CustomData())
+	v1.Post("/applications", createWithDirectory(svc.CreateApplication, v.application))
+	v1.Get("/applications/:id", rest.Get(svc.Application, v.application))
+	v1.Post("/applications/:id", rest.Update(svc.UpdateApplication, v.application))
+	v1.Delete("/applications/:id", rest.Delete(svc.DeleteApplication))
+	v1.Get("/applications/:id/accounts", rest.List(accountAttributes, svc.ListAccounts, v.account))
+	v1.Post("/applications/:id/accounts", createAccount(svc.NewAccount, v))
+	v1.Get("/applications/:id/groups", rest.List(groupAttributes, svc.ListGroups, v.group))
+	v1.Post("/applications/:id/groups", rest.Create(svc.NewGroup, v.group))
+	v1.Get("/applications/:id/accountStoreMappings", rest.List(store.Mappings, svc.ApplicationMappings, v.mapping))
+	v1.Post("/applications/:id/loginAttempts", attemptLogin(svc, v))
+	v1.Post("/applications/:id/verificationEmails", askVerification(svc))
+	v1.Post("/applications/:id/passwordResetTokens", askReset(svc, v))
+	v1.Get("/applications/:id/passwordResetTokens/:token", reset(svc, v))
+	v1.Post("/applications/:id/passwordResetTokens/:token", spendReset(svc, v))
+	rest.CustomData(v1, "applications", svc.CustomData(store.ApplicationKind))
 
-	v1.Post("/accountStoreMappings", h.createMapping)
-	v1.Get("/accountStoreMappings/:id", h.mapping)
-	v1.Post("/accountStoreMappings/:id", h.updateMapping)
-	v1.Delete("/accountStoreMappings/:id", h.deleteMapping)
+	v1.Post("/accountStoreMappings", rest.CreateOwn(svc.CreateMapping, v.mapping))
+	v1.Get("/accountStoreMappings/:id", rest.Get(svc.Mapping(store.ApplicationKind), v.mapping))
+	v1.Post("/accountStoreMappings/:id", rest.Update(svc.UpdateMapping(store.ApplicationKind), v.mapping))
+	v1.Delete("/accountStoreMappings/:id", rest.Delete(svc.DeleteMapping(store.ApplicationKind)))
 
-	v1.Get("/directories/:id/applications", h.directoryApplications)
-	v1.Get("/directories/:id/applicationMappings", h.directoryMappings)
+	v1.Post("/organizations", createWithDirectory(svc.CreateOrganization, v.organization))
+	v1.Get("/organizations/:id", rest.Get(svc.Organization, v.organization))
+	v1.Post("/organizations/:id", rest.Update(svc.UpdateOrganization, v.organization))
+	v1.Delete("/organizations/:id", rest.Delete(svc.DeleteOrganization))
+	v1.Get("/organizations/:id/accounts", rest.List(accountAttributes, svc.ListOrganizationAccounts, v.account))
+	v1.Post("/organizations/:id/accounts", createAccount(svc.NewOrganizationAccount, v))
+	v1.Get("/organizations/:id/groups", rest.List(groupAttributes, svc.ListOrganizationGroups, v.group))
+	v1.Post("/organizations/:id/groups", rest.Create(svc.NewOrganizationGroup, v.group))
+	v1.Get("/organizations/:id/accountStoreMappings", rest.List(store.Mappings, svc.OrganizationMappings, v.organizationMapping))
+	rest.CustomData(v1, "organizations", svc.CustomData(store.OrganizationKind))
+
+	v1.Post("/organizationAccountStoreMappings", rest.CreateOwn(svc.CreateOrganizationMapping, v.organizationMapping))
+	v1.Get("/organizationAccountStoreMappings/:id", rest.Get(svc.Mapping(store.OrganizationKind), v.organizationMapping))
+	v1.Post("/organizationAccountStoreMappings/:id", rest.Update(svc.UpdateMapping(store.OrganizationKind), v.organizationMapping))
+	v1.Delete("/organizationAccountStoreMappings/:id", rest.Delete(svc.DeleteMapping(store.OrganizationKind)))
+
+	v1.Get("/accountLinkingPolicies/:id", rest.Get(svc.LinkingPolicy, v.linkingPolicy))
+	v1.Post("/accountLinkingPolicies/:id", rest.Update(svc.UpdateLinkingPolicy, v.linkingPolicy))
+
+	v1.Get("/directories/:id/applications", rest.List(store.Applications, svc.ListDirectoryApplications, v.application))
+	v1.Get("/directories/:id/applicationMappings", rest.List(store.Mappings, svc.DirectoryMappings(store.ApplicationKind), v.mapping))
+	v1.Get("/directories/:id/organizations", rest.List(store.Organizations, svc.ListDirectoryOrganizations, v.organization))
+	v1.Get("/directories/:id/organizationMappings", rest.List(store.Mappings, svc.DirectoryMappings(store.OrganizationKind), v.organizationMapping))
+	v1.Get("/groups/:id/applications", rest.List(store.Applications, svc.ListGroupApplications, v.application))
+	v1.Get("/groups/:id/accountStoreMappings", rest.List(store.Mappings, svc.GroupMappings, v.mapping))
+	v1.Get("/accounts/:id/applications", rest.List(store.Applications, svc.ListAccountApplications, v.application))
 }

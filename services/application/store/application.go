@@ -15,8 +15,8 @@ import (
 // applicationColumns gives the default stores from the flags of the mappings,
 // of which an application has at most one each.
 const applicationColumns = `a.tenant_id, a.id, a.name, a.description, a.status, a.builtin, a.authorized_callback_uris, a.authorized_origin_uris,
-	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.application_id = a.id AND m.is_default_account_store) AS default_account_store,
-	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.application_id = a.id AND m.is_default_group_store) AS default_group_store,
+	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id AND m.is_default_account_store) AS default_account_store,
+	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id AND m.is_default_group_store) AS default_group_store,
 	a.saml_policy_id, a.web_config_id, a.account_linking_policy_id, a.created_at, a.modified_at`
 
 // Applications are searched and sorted by these attributes.
@@ -42,8 +42,18 @@ func (s *Store) ListApplications(ctx context.Context, tenant id.ID, query list.Q
 // ListStoreApplications gives a page of the applications that a store is mapped to.
 func (s *Store) ListStoreApplications(ctx context.Context, tenant, store id.ID, query list.Query) (list.Page[applicationapi.Application], error) {
 	return list.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
-		`FROM applications a WHERE a.tenant_id = $1 AND EXISTS (SELECT FROM account_store_mappings m
-			WHERE m.tenant_id = a.tenant_id AND m.application_id = a.id AND m.store_id = $2)`, "a.id", tenant, store)
+		`FROM applications a WHERE a.tenant_id = $1 AND a.id IN (
+			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "a.id", tenant, store)
+}
+
+// ListReachingApplications gives a page of the applications that one of the
+// stores is mapped to, or an organization that it is mapped to.
+func (s *Store) ListReachingApplications(ctx context.Context, tenant id.ID, stores []id.ID, query list.Query) (list.Page[applicationapi.Application], error) {
+	return list.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
+		`FROM applications a WHERE a.tenant_id = $1 AND a.id IN (
+			WITH direct AS (SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = ANY ($2))
+			SELECT owner_id FROM direct
+			UNION SELECT m.owner_id FROM account_store_mappings m JOIN direct ON m.store_id = direct.owner_id WHERE m.tenant_id = $1)`, "a.id", tenant, stores)
 }
 
 // NameTaken tells whether the tenant has an application of that name.
@@ -58,20 +68,8 @@ func (tx *Tx) LockApplication(ctx context.Context, tenant, application id.ID) (a
 		WHERE a.tenant_id = $1 AND a.id = $2 FOR UPDATE OF a`, tenant, application)
 }
 
-// LockStoreApplications gives the applications that a store is mapped to, and
-// keeps their mappings as they are until the transaction ends.
-func (tx *Tx) LockStoreApplications(ctx context.Context, tenant, store id.ID) ([]id.ID, error) {
-	locked, err := pg.All[struct{ ID id.ID }](ctx, tx, `SELECT a.id FROM applications a WHERE a.tenant_id = $1 AND EXISTS (SELECT FROM account_store_mappings m
-		WHERE m.tenant_id = a.tenant_id AND m.application_id = a.id AND m.store_id = $2) ORDER BY a.id FOR UPDATE OF a`, tenant, store)
-	ids := make([]id.ID, len(locked))
-	for i := range locked {
-		ids[i] = locked[i].ID
-	}
-	return ids, err
-}
-
-// InsertApplication adds an application with its customData. A name that is
-// taken is apierr.Exists.
+// InsertApplication adds an application with its customData and its linking
+// policy. A name that is taken is apierr.Exists.
 func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Application, data customdata.Document) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin,
 		authorized_callback_uris, authorized_origin_uris, saml_policy_id, web_config_id, account_linking_policy_id, created_at, modified_at)
@@ -81,7 +79,7 @@ func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Applicatio
 	if err != nil {
 		return err
 	}
-	return tx.MergeCustomData(ctx, a.TenantID, a.ID, data, a.CreatedAt)
+	return tx.insertBelongings(ctx, ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID}, a.AccountLinkingPolicyID, data, a.CreatedAt)
 }
 
 // UpdateApplication writes what a client can change.
@@ -91,10 +89,7 @@ func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Applicatio
 		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.ModifiedAt)
 }
 
-// DeleteApplication removes an application with its mappings and its customData.
-func (tx *Tx) DeleteApplication(ctx context.Context, tenant, application id.ID) error {
-	if err := pg.MustChange(ctx, tx, `DELETE FROM applications WHERE tenant_id = $1 AND id = $2`, tenant, application); err != nil {
-		return err
-	}
-	return customdata.Remove(ctx, tx, tenant, application)
+// DeleteApplication removes an application with what belongs to it.
+func (tx *Tx) DeleteApplication(ctx context.Context, application id.Ref) error {
+	return tx.deleteOwner(ctx, ApplicationKind, application)
 }

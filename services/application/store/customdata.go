@@ -8,18 +8,18 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// CustomData is the customData of the applications, a resource that is read and
-// changed on its own.
-func (s *Store) CustomData(now func() time.Time) customdata.Owners {
-	return customdata.Owners{DB: s.db, Now: now, Table: "applications", ID: "id"}
+// CustomData is the customData of the owners of one kind, a resource that is
+// read and changed on its own.
+func (s *Store) CustomData(kind OwnerKind, now func() time.Time) customdata.Owners {
+	return customdata.Owners{DB: s.db, Now: now, Table: string(kind), ID: "id"}
 }
 
-// MergeCustomData adds to the customData of an application that the transaction
+// MergeCustomData adds to the customData of an owner that the transaction
 // has locked or made.
-func (tx *Tx) MergeCustomData(ctx context.Context, tenant, application id.ID, in customdata.Document, now time.Time) error {
+func (tx *Tx) MergeCustomData(ctx context.Context, tenant, owner id.ID, in customdata.Document, now time.Time) error {
 	if in.IsEmpty() {
 		return nil
 	}
-	_, err := customdata.Merge(ctx, tx, tenant, application, in, now)
+	_, err := customdata.Merge(ctx, tx, tenant, owner, in, now)
 	return err
 }

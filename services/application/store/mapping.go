@@ -10,14 +10,17 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Mapping makes an account store one of an application's.
+// Mapping makes an account store one of its owner's.
 type Mapping struct {
 	TenantID              id.ID
 	ID                    id.ID
-	ApplicationID         id.ID
-	StoreKind             string // "directories"
+	OwnerKind             OwnerKind
+	OwnerID               id.ID
+	StoreKind             string // as in an href; an organization is a store of applications alone
 	StoreID               id.ID
-	ListIndex             int // place in the order of login, 0 first
+	DirectoryID           id.ID   // that the store is or is in; zero for an organization
+	SocialProvider        *string // of a social directory, folded
+	ListIndex             int     // place in the order of login, 0 first
 	IsDefaultAccountStore bool
 	IsDefaultGroupStore   bool
 	CreatedAt             time.Time
@@ -29,7 +32,20 @@ func (m Mapping) Store() directoryapi.Store {
 	return directoryapi.Store{Kind: m.StoreKind, ID: m.StoreID}
 }
 
-const mappingColumns = `m.tenant_id, m.id, m.application_id, m.store_kind, m.store_id, m.list_index,
+// Owner is what the store is mapped to.
+func (m Mapping) Owner() id.Ref { return id.Ref{Tenant: m.TenantID, ID: m.OwnerID} }
+
+// Default is a flag that at most one mapping of an owner has. It is the name of
+// its column.
+type Default string
+
+// The flags.
+const (
+	ForAccounts Default = "is_default_account_store"
+	ForGroups   Default = "is_default_group_store"
+)
+
+const mappingColumns = `m.tenant_id, m.id, m.owner_kind, m.owner_id, m.store_kind, m.store_id, m.directory_id, m.social_provider, m.list_index,
 	m.is_default_account_store, m.is_default_group_store, m.created_at, m.modified_at`
 
 // Mappings are searched by their times and sorted by these attributes. The
@@ -43,66 +59,55 @@ var Mappings = list.Spec{
 	"modifiedAt":            {Column: "m.modified_at", Kind: list.Time},
 }
 
-// Reach is what a login through an application needs to know of it.
-type Reach struct {
-	Status string
-	Kinds  []string // of the stores, in the order of login
-	IDs    []id.ID  // of the same stores
+// Mapping gives a mapping of an owner of that kind, or apierr.NotFound.
+func (s *Store) Mapping(ctx context.Context, tenant id.ID, kind OwnerKind, mapping id.ID) (Mapping, error) {
+	return pg.One[Mapping](ctx, s.db, `SELECT `+mappingColumns+` FROM account_store_mappings m
+		WHERE m.tenant_id = $1 AND m.owner_kind = $2 AND m.id = $3`, tenant, kind, mapping)
 }
 
-// Stores are the application's account stores in the order of login.
-func (r Reach) Stores() []directoryapi.Store {
-	stores := make([]directoryapi.Store, len(r.IDs))
-	for i := range r.IDs {
-		stores[i] = directoryapi.Store{Kind: r.Kinds[i], ID: r.IDs[i]}
-	}
-	return stores
+// DefaultMapping gives the mapping of an owner that has the flag, or
+// apierr.NotFound.
+func (s *Store) DefaultMapping(ctx context.Context, owner id.Ref, flag Default) (Mapping, error) {
+	return pg.One[Mapping](ctx, s.db, `SELECT `+mappingColumns+` FROM account_store_mappings m
+		WHERE m.tenant_id = $1 AND m.owner_id = $2 AND m.`+string(flag), owner.Tenant, owner.ID)
 }
 
-// Reach gives, in one query, whether an application is enabled and where its
-// accounts are; apierr.NotFound when there is no such application.
-func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, error) {
-	return pg.One[Reach](ctx, s.db, `SELECT a.status,
-		ARRAY (SELECT m.store_kind FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.application_id = a.id ORDER BY m.list_index) AS kinds,
-		ARRAY (SELECT m.store_id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.application_id = a.id ORDER BY m.list_index) AS ids
-		FROM applications a WHERE a.tenant_id = $1 AND a.id = $2`, tenant, application)
-}
-
-// Mapping gives a mapping, or apierr.NotFound.
-func (s *Store) Mapping(ctx context.Context, tenant, mapping id.ID) (Mapping, error) {
-	return pg.One[Mapping](ctx, s.db, `SELECT `+mappingColumns+` FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.id = $2`, tenant, mapping)
-}
-
-// ListApplicationMappings gives a page of an application's mappings.
-func (s *Store) ListApplicationMappings(ctx context.Context, tenant, application id.ID, query list.Query) (list.Page[Mapping], error) {
+// OwnerMappings gives a page of an owner's mappings.
+func (s *Store) OwnerMappings(ctx context.Context, owner id.Ref, query list.Query) (list.Page[Mapping], error) {
 	return list.Select[Mapping](ctx, s.db, Mappings, query, mappingColumns,
-		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.application_id = $2`, "m.id", tenant, application)
+		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_id = $2`, "m.id", owner.Tenant, owner.ID)
 }
 
-// ListStoreMappings gives a page of the mappings of a store.
-func (s *Store) ListStoreMappings(ctx context.Context, tenant, store id.ID, query list.Query) (list.Page[Mapping], error) {
+// StoreMappings gives a page of the mappings of a store to owners of that kind.
+func (s *Store) StoreMappings(ctx context.Context, kind OwnerKind, store id.Ref, query list.Query) (list.Page[Mapping], error) {
 	return list.Select[Mapping](ctx, s.db, Mappings, query, mappingColumns,
-		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2`, "m.id", tenant, store)
+		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_kind = $2 AND m.store_id = $3`, "m.id", store.Tenant, kind, store.ID)
 }
 
-// What follows wants the lock on the mapping's application.
+// What follows wants the lock on the mapping's owner.
 
 // Mapping reads a mapping as it is under the lock, or gives apierr.NotFound.
 func (tx *Tx) Mapping(ctx context.Context, tenant, mapping id.ID) (Mapping, error) {
 	return pg.One[Mapping](ctx, tx, `SELECT `+mappingColumns+` FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.id = $2`, tenant, mapping)
 }
 
-// CountMappings gives the number of an application's mappings.
-func (tx *Tx) CountMappings(ctx context.Context, tenant, application id.ID) (int, error) {
-	return pg.Value[int](ctx, tx, `SELECT count(*) FROM account_store_mappings WHERE tenant_id = $1 AND application_id = $2`, tenant, application)
+// CountMappings gives the number of an owner's mappings.
+func (tx *Tx) CountMappings(ctx context.Context, owner id.Ref) (int, error) {
+	return pg.Value[int](ctx, tx, `SELECT count(*) FROM account_store_mappings WHERE tenant_id = $1 AND owner_id = $2`, owner.Tenant, owner.ID)
+}
+
+// SocialMapping tells whether an owner has another store of a social provider.
+func (tx *Tx) SocialMapping(ctx context.Context, m Mapping) (bool, error) {
+	return pg.Value[bool](ctx, tx, `SELECT EXISTS (SELECT FROM account_store_mappings
+		WHERE tenant_id = $1 AND owner_id = $2 AND social_provider = $3 AND store_id <> $4)`, m.TenantID, m.OwnerID, m.SocialProvider, m.StoreID)
 }
 
 // InsertMapping adds a mapping at its place, which must be free. A store that
-// is mapped to the application already is apierr.Exists.
+// is mapped to the owner already is apierr.Exists.
 func (tx *Tx) InsertMapping(ctx context.Context, m Mapping) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO account_store_mappings (tenant_id, id, application_id, store_kind, store_id, list_index,
-		is_default_account_store, is_default_group_store, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		m.TenantID, m.ID, m.ApplicationID, m.StoreKind, m.StoreID, m.ListIndex, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.CreatedAt, m.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO account_store_mappings (tenant_id, id, owner_kind, owner_id, store_kind, store_id, directory_id, social_provider, list_index,
+		is_default_account_store, is_default_group_store, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		m.TenantID, m.ID, m.OwnerKind, m.OwnerID, m.StoreKind, m.StoreID, m.DirectoryID, m.SocialProvider, m.ListIndex, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.CreatedAt, m.ModifiedAt)
 	return err
 }
 
@@ -117,28 +122,39 @@ func (tx *Tx) UpdateMapping(ctx context.Context, m Mapping) error {
 func (tx *Tx) MoveMapping(ctx context.Context, m Mapping, to int) error {
 	return pg.MustChange(ctx, tx, `UPDATE account_store_mappings
 		SET list_index = CASE WHEN id = $3 THEN $5::int WHEN $4::int < $5::int THEN list_index - 1 ELSE list_index + 1 END
-		WHERE tenant_id = $1 AND application_id = $2 AND list_index BETWEEN least($4::int, $5::int) AND greatest($4::int, $5::int)`,
-		m.TenantID, m.ApplicationID, m.ID, m.ListIndex, to)
+		WHERE tenant_id = $1 AND owner_id = $2 AND list_index BETWEEN least($4::int, $5::int) AND greatest($4::int, $5::int)`,
+		m.TenantID, m.OwnerID, m.ID, m.ListIndex, to)
 }
 
-// ClearDefaults takes the flags that a mapping sets from the application's
+// ClearDefaults takes the flags that a mapping sets from its owner's
 // other mappings.
 func (tx *Tx) ClearDefaults(ctx context.Context, m Mapping) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE account_store_mappings SET is_default_account_store = is_default_account_store AND NOT $4,
 		is_default_group_store = is_default_group_store AND NOT $5, modified_at = $6
-		WHERE tenant_id = $1 AND application_id = $2 AND id <> $3 AND (is_default_account_store AND $4 OR is_default_group_store AND $5)`,
-		m.TenantID, m.ApplicationID, m.ID, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.ModifiedAt)
+		WHERE tenant_id = $1 AND owner_id = $2 AND id <> $3 AND (is_default_account_store AND $4 OR is_default_group_store AND $5)`,
+		m.TenantID, m.OwnerID, m.ID, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.ModifiedAt)
 	return err
 }
 
-// DropStore removes the mappings of a store from applications; those behind
-// them close up.
-func (tx *Tx) DropStore(ctx context.Context, tenant, store id.ID, applications ...id.ID) error {
-	// An application has a store once, so that those behind move by one.
+// DeleteMapping removes a mapping; those behind it close up.
+func (tx *Tx) DeleteMapping(ctx context.Context, m Mapping) error {
+	if err := pg.MustChange(ctx, tx, `DELETE FROM account_store_mappings WHERE tenant_id = $1 AND id = $2`, m.TenantID, m.ID); err != nil {
+		return err
+	}
+	_, err := pg.Exec(ctx, tx, `UPDATE account_store_mappings SET list_index = list_index - 1
+		WHERE tenant_id = $1 AND owner_id = $2 AND list_index > $3`, m.TenantID, m.OwnerID, m.ListIndex)
+	return err
+}
+
+// DropStore removes the mappings of a store to owners; those behind them close
+// up. A directory stands for its groups too.
+func (tx *Tx) DropStore(ctx context.Context, tenant, store id.ID, owners ...id.ID) error {
 	_, err := pg.Exec(ctx, tx, `WITH gone AS (
-			DELETE FROM account_store_mappings WHERE tenant_id = $1 AND store_id = $2 AND application_id = ANY ($3)
-			RETURNING application_id, list_index)
-		UPDATE account_store_mappings m SET list_index = m.list_index - 1 FROM gone
-		WHERE m.tenant_id = $1 AND m.application_id = gone.application_id AND m.list_index > gone.list_index`, tenant, store, applications)
+			DELETE FROM account_store_mappings WHERE tenant_id = $1 AND (store_id = $2 OR directory_id = $2) AND owner_id = ANY ($3)
+			RETURNING id, owner_id, list_index)
+		UPDATE account_store_mappings m
+		SET list_index = m.list_index - (SELECT count(*) FROM gone WHERE gone.owner_id = m.owner_id AND gone.list_index < m.list_index)
+		WHERE m.tenant_id = $1 AND m.id NOT IN (SELECT id FROM gone)
+			AND EXISTS (SELECT FROM gone WHERE gone.owner_id = m.owner_id AND gone.list_index < m.list_index)`, tenant, store, owners)
 	return err
 }

@@ -58,6 +58,7 @@ func logins(t *testing.T, s Subject) {
 		{"a named store of another deployment", shop, "jo@example.test", func(in *applicationapi.Login) {
 			in.AccountStore = href.Base("https://elsewhere.example/v1").Link("directories", first)
 		}, id.ID{}, apierr.Reference},
+		{"an organization that never was", shop, "jo@example.test", func(in *applicationapi.Login) { in.NameKey = "nobody" }, id.ID{}, apierr.Reference},
 		{"a store that is not mapped", shop, "ann@example.test", nil, id.ID{}, apierr.NoSuchAccount},
 		{"an unknown login", shop, "nobody@example.test", nil, id.ID{}, apierr.NoSuchAccount},
 		{"a wrong password", shop, "jo@example.test", password, id.ID{}, apierr.WrongPassword},

@@ -1,0 +1,112 @@
+package application
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// storeKinds are the kinds of account store, as they stand in an href.
+var storeKinds = []string{directoryapi.Directories, directoryapi.Groups, organizations.name()}
+
+// accountStore is what a mapping leads to.
+type accountStore struct {
+	directoryapi.Store
+	directory directoryapi.Directory // that the store is or is in; none of an organization
+	enabled   bool                   // the store, and the directory that it is in
+}
+
+func (a accountStore) isGroup() bool { return a.Kind == directoryapi.Groups }
+
+func (a accountStore) isMirror() bool { return !a.directory.ID.IsZero() && a.directory.Mirror() }
+
+// socialProvider is that of a directory whose accounts log in elsewhere on the
+// web, or nil. There may be many directories of the other kinds.
+func (a accountStore) socialProvider() *string {
+	if a.Kind != directoryapi.Directories {
+		return nil
+	}
+	switch provider := field.Fold(a.directory.ProviderID); provider {
+	case directoryapi.Native, "ldap", "ad", "saml":
+		return nil
+	default:
+		return &provider
+	}
+}
+
+// group is the group that the store is, or the zero id.
+func (a accountStore) group() id.ID {
+	if a.isGroup() {
+		return a.ID
+	}
+	return id.ID{}
+}
+
+// accountStore finds what a mapping leads to, or gives apierr.NotFound.
+func (s *Service) accountStore(ctx context.Context, tenant id.ID, at directoryapi.Store) (accountStore, error) {
+	found := accountStore{Store: at}
+	directory := at.ID
+	switch at.Kind {
+	case organizations.name():
+		o, err := s.store.Organization(ctx, tenant, at.ID)
+		found.enabled = o.Status == directoryapi.Enabled
+		return found, err
+	case directoryapi.Groups:
+		g, err := s.directories.Group(ctx, directoryapi.Ref{Tenant: tenant, ID: at.ID})
+		if err != nil {
+			return found, err
+		}
+		found.enabled, directory = g.Status == directoryapi.Enabled, g.DirectoryID
+	default:
+		found.enabled = true
+	}
+	var err error
+	found.directory, err = s.directories.Directory(ctx, directoryapi.Ref{Tenant: tenant, ID: directory})
+	found.enabled = found.enabled && found.directory.Status == directoryapi.Enabled
+	return found, err
+}
+
+// defaultStoreOf gives where the accounts or groups that are made through an
+// owner go. One that is an organization leads on to that of the organization.
+func (s *Service) defaultStoreOf(ctx context.Context, of id.Ref, want defaultStore) (accountStore, error) {
+	m, err := s.store.DefaultMapping(ctx, of, want.flag)
+	if errors.Is(err, apierr.NotFound) {
+		return accountStore{}, want.none.Because("no default store of that kind is chosen")
+	}
+	if err != nil {
+		return accountStore{}, err
+	}
+	at, err := s.accountStore(ctx, of.Tenant, m.Store())
+	switch {
+	case errors.Is(err, apierr.NotFound):
+		return at, want.gone()
+	case err != nil:
+		return at, err
+	case !at.enabled:
+		return at, want.disabled.Because("the default store %q is disabled", s.base.To(at.Kind, at.ID))
+	case at.Kind == organizations.name():
+		return s.defaultStoreOf(ctx, id.Ref{Tenant: of.Tenant, ID: at.ID}, *want.within)
+	}
+	return at, nil
+}
+
+// gone is the refusal of a default store that is not there any more.
+func (d defaultStore) gone() error { return d.none.Because("the default store was deleted") }
+
+// reference reads a required link to a resource of one of the kinds.
+func (s *Service) reference(in field.Link, name string, kinds ...string) (href.Ref, error) {
+	if !in.Given() {
+		return href.Ref{}, apierr.Required.Because("%s is required; it cannot be null", name)
+	}
+	ref, ok := s.base.Parse(in.Value.Href)
+	if !ok || !slices.Contains(kinds, ref.Kind) {
+		return ref, apierr.Reference.Because("%s: %q is not the href of one of the %v", name, in.Value.Href, kinds)
+	}
+	return ref, nil
+}

@@ -1,0 +1,59 @@
+package application
+
+import (
+	"context"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// LinkingPolicyChange is the body that updates an account linking policy
+// (resolutions, section 6.2).
+type LinkingPolicyChange struct {
+	Status                field.Text `json:"status"`
+	AutomaticProvisioning field.Text `json:"automaticProvisioning"`
+	MatchingProperty      field.Text `json:"matchingProperty"`
+}
+
+// LinkingPolicy gives the policy of an application or an organization, or
+// apierr.NotFound.
+func (s *Service) LinkingPolicy(ctx context.Context, at id.Ref) (store.LinkingPolicy, error) {
+	return s.store.LinkingPolicy(ctx, at.Tenant, at.ID)
+}
+
+// UpdateLinkingPolicy changes what the body names. The only property that
+// accounts can be matched by is "email"; null matches none.
+func (s *Service) UpdateLinkingPolicy(ctx context.Context, at id.Ref, in LinkingPolicyChange) (store.LinkingPolicy, error) {
+	var p store.LinkingPolicy
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if p, err = tx.LockLinkingPolicy(ctx, at.Tenant, at.ID); err != nil {
+			return err
+		}
+		if p.Status, err = field.Enum(in.Status, "status", p.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+			return err
+		}
+		if p.AutomaticProvisioning, err = field.Enum(in.AutomaticProvisioning, "automaticProvisioning", p.AutomaticProvisioning, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+			return err
+		}
+		if in.MatchingProperty.Present {
+			if p.MatchingProperty, err = matchingProperty(in.MatchingProperty); err != nil {
+				return err
+			}
+		}
+		p.ModifiedAt = s.now()
+		return tx.UpdateLinkingPolicy(ctx, p)
+	})
+	return p, err
+}
+
+// matchingProperty reads the name of a property, or nil for null.
+func matchingProperty(in field.Text) (*string, error) {
+	if in.Null {
+		return nil, nil
+	}
+	name, err := field.Enum(field.Some(strings.TrimSpace(in.Value)), "matchingProperty", "email", "email")
+	return &name, err
+}

@@ -1,0 +1,396 @@
+package application_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/applicationtest"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// world is a tenant and what a few lists and names say of it: which stores each
+// application and organization has, in which order, and who is in a store.
+type world struct {
+	*testing.T
+	*applicationtest.Deployment
+	dice   *rand.Rand
+	tenant id.ID
+
+	owners   map[id.ID]*modelOwner
+	kinds    map[id.ID]string // of the stores that are there
+	parent   map[id.ID]id.ID  // directory of a group
+	accounts map[id.ID]map[string]id.ID
+}
+
+type modelOwner struct {
+	order
+	kind     store.OwnerKind
+	disabled bool
+	mappings map[id.ID]id.ID // by store
+}
+
+func newWorld(t *testing.T, d *applicationtest.Deployment, seed uint64) *world {
+	w := &world{T: t, Deployment: d, dice: rand.New(rand.NewPCG(seed, 7)), owners: map[id.ID]*modelOwner{},
+		kinds: map[id.ID]string{}, parent: map[id.ID]id.ID{}, accounts: map[id.ID]map[string]id.ID{}}
+	w.tenant, _ = d.Tenant(t)
+	for range 2 {
+		w.owners[newApplication(t, d, w.tenant)] = &modelOwner{kind: store.ApplicationKind, mappings: map[id.ID]id.ID{}}
+	}
+	for range 3 {
+		organization := newOrganization(t, d, w.tenant)
+		w.owners[organization] = &modelOwner{kind: store.OrganizationKind, mappings: map[id.ID]id.ID{}}
+		w.kinds[organization] = string(store.OrganizationKind)
+	}
+	for i := range 5 {
+		w.addDirectory(fmt.Sprint(seed, " directory ", i))
+	}
+	return w
+}
+
+// addDirectory makes a directory with three accounts: jo in none of its groups,
+// sam in the first, and one of a name of its own in the second.
+func (w *world) addDirectory(name string) {
+	directory := w.Directory(w.T, w.tenant, name)
+	w.kinds[directory] = directoryapi.Directories
+	w.accounts[directory] = map[string]id.ID{}
+	for _, a := range []struct{ login, group string }{
+		{"jo@example.test", ""}, {"sam@example.test", "First"}, {directory.String() + "@example.test", "Second"},
+	} {
+		account := w.Account(w.T, w.tenant, directory, a.login)
+		w.accounts[directory][a.login] = account
+		if a.group == "" {
+			continue
+		}
+		group := w.Group(w.T, w.tenant, directory, a.group)
+		w.kinds[group], w.parent[group] = directoryapi.Groups, directory
+		w.accounts[group] = map[string]id.ID{a.login: account}
+		w.Directories.Join(w.T, id.Ref{Tenant: w.tenant, ID: account}, group)
+	}
+}
+
+// pick gives one of the keys.
+func pick[V any](w *world, of map[id.ID]V) id.ID {
+	keys := slices.SortedFunc(maps.Keys(of), compareIDs)
+	return keys[w.dice.IntN(len(keys))]
+}
+
+func compareIDs(a, b id.ID) int { return cmp.Compare(a.String(), b.String()) }
+
+func (w *world) change() (in application.MappingChange) {
+	if w.dice.IntN(2) == 0 {
+		in.ListIndex = field.Some(w.dice.IntN(9) - 2)
+	}
+	if w.dice.IntN(3) == 0 {
+		in.IsDefaultAccountStore = field.Some(w.dice.IntN(3) > 0)
+	}
+	if w.dice.IntN(3) == 0 {
+		in.IsDefaultGroupStore = field.Some(w.dice.IntN(3) > 0)
+	}
+	return in
+}
+
+// refusal is what the model says of a mapping that a client asks for.
+func (w *world) refusal(o *modelOwner, of id.ID, in application.MappingChange, isNew bool) error {
+	isOrganization := o.kind == store.OrganizationKind
+	choose := func(application, organization error) error {
+		if isOrganization {
+			return organization
+		}
+		return application
+	}
+	_, mapped := o.mappings[of]
+	switch {
+	case isOrganization && w.kinds[of] == string(store.OrganizationKind):
+		return apierr.OrgInsideOrg
+	case in.IsDefaultGroupStore.Or(false) && w.kinds[of] == directoryapi.Groups:
+		return choose(apierr.GroupAsGroupStore, apierr.OrgGroupAsGroupStore)
+	case isNew && mapped:
+		return choose(apierr.AlreadyMapped, apierr.OrgAlreadyMapped)
+	}
+	return nil
+}
+
+func (w *world) create() {
+	at, of, in := pick(w, w.owners), pick(w, w.kinds), w.change()
+	o := w.owners[at]
+	var m store.Mapping
+	var err error
+	if o.kind == store.ApplicationKind {
+		m, err = w.Service.CreateMapping(w.Context(), w.tenant, application.NewMapping{
+			Application: link("applications", at), AccountStore: link(w.kinds[of], of), MappingChange: in})
+	} else {
+		m, err = w.Service.CreateOrganizationMapping(w.Context(), w.tenant, application.NewOrganizationMapping{
+			Organization: link("organizations", at), AccountStore: link(w.kinds[of], of), MappingChange: in})
+	}
+	if want := w.refusal(o, of, in, true); !errors.Is(err, want) {
+		w.Fatalf("mapping a store of the %s to one of the %s gave %v, want %v", w.kinds[of], o.kind, err, want)
+	}
+	if err != nil {
+		return
+	}
+	o.mappings[of] = m.ID
+	o.stores = append(o.stores, of)
+	o.order.change(of, in)
+	if m.ListIndex != slices.Index(o.stores, of) {
+		w.Fatalf("the new mapping says %d", m.ListIndex)
+	}
+}
+
+// mapping picks one that is there.
+func (w *world) mapping() (o *modelOwner, of id.ID, ok bool) {
+	o = w.owners[pick(w, w.owners)]
+	if len(o.stores) == 0 {
+		return o, of, false
+	}
+	return o, o.stores[w.dice.IntN(len(o.stores))], true
+}
+
+func (w *world) update() {
+	o, of, ok := w.mapping()
+	if !ok {
+		return
+	}
+	in := w.change()
+	_, err := w.Service.UpdateMapping(o.kind)(w.Context(), id.Ref{Tenant: w.tenant, ID: o.mappings[of]}, in)
+	if want := w.refusal(o, of, in, false); !errors.Is(err, want) {
+		w.Fatalf("the change gave %v, want %v", err, want)
+	}
+	if err == nil {
+		o.order.change(of, in)
+	}
+}
+
+func (w *world) unmap() {
+	o, of, ok := w.mapping()
+	if !ok {
+		return
+	}
+	if err := w.Service.DeleteMapping(o.kind)(w.Context(), id.Ref{Tenant: w.tenant, ID: o.mappings[of]}); err != nil {
+		w.Fatal(err)
+	}
+	o.drop(of)
+	delete(o.mappings, of)
+}
+
+func (w *world) toggle() {
+	at := pick(w, w.owners)
+	o := w.owners[at]
+	if o.kind == store.ApplicationKind {
+		return
+	}
+	o.disabled = !o.disabled
+	status := map[bool]string{true: "disabled", false: "enabled"}[o.disabled]
+	if _, err := w.Service.UpdateOrganization(w.Context(), id.Ref{Tenant: w.tenant, ID: at}, application.NewOrganization{Status: field.Some(status)}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// forget lets a store go from the model.
+func (w *world) forget(gone id.ID) {
+	for _, o := range w.owners {
+		o.drop(gone)
+		delete(o.mappings, gone)
+	}
+	delete(w.kinds, gone)
+	delete(w.accounts, gone)
+}
+
+func (w *world) remove() {
+	gone := pick(w, w.kinds)
+	at, e := id.Ref{Tenant: w.tenant, ID: gone}, events.Envelope{ID: w.NewID(), Tenant: w.tenant}
+	var err error
+	switch w.kinds[gone] {
+	case string(store.OrganizationKind):
+		err = w.Service.DeleteOrganization(w.Context(), at)
+		delete(w.owners, gone)
+		organization := newOrganization(w.T, w.Deployment, w.tenant)
+		w.owners[organization] = &modelOwner{kind: store.OrganizationKind, mappings: map[id.ID]id.ID{}}
+		w.kinds[organization] = string(store.OrganizationKind)
+	case directoryapi.Groups:
+		w.Directories.DeleteGroup(at)
+		err = w.Service.GroupDeleted(w.Context(), e, events.GroupDeleted{Tenant: w.tenant, Group: gone})
+	default:
+		if _, err := w.Directories.DeleteDirectory(w.Context(), at); err != nil {
+			w.Fatal(err)
+		}
+		err = w.Service.DirectoryDeleted(w.Context(), e, events.DirectoryDeleted{Tenant: w.tenant, Directory: gone})
+		for group, directory := range w.parent {
+			if directory == gone {
+				w.forget(group)
+			}
+		}
+		w.addDirectory(w.NewID().String())
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.forget(gone)
+}
+
+// reach gives the stores of an application one after the other, and those that
+// are reached otherwise than through a disabled organization.
+func (w *world) reach(o *modelOwner) (all, open []id.ID) {
+	for _, of := range o.stores {
+		if w.kinds[of] != string(store.OrganizationKind) {
+			all, open = append(all, of), append(open, of)
+			continue
+		}
+		organization := w.owners[of]
+		all = append(all, organization.stores...)
+		if !organization.disabled {
+			open = append(open, organization.stores...)
+		}
+	}
+	return all, open
+}
+
+// login gives whom the model lets in.
+func (w *world) login(o *modelOwner, login string) (id.ID, error) {
+	all, open := w.reach(o)
+	if len(o.stores) == 0 {
+		return id.ID{}, apierr.NoStores
+	}
+	for _, of := range all {
+		account, ok := w.accounts[of][login]
+		switch {
+		case !ok:
+		case slices.ContainsFunc(open, func(of id.ID) bool { return w.accounts[of][login] == account }):
+			return account, nil
+		default:
+			return id.ID{}, apierr.OrganizationDisabled
+		}
+	}
+	return id.ID{}, apierr.NoSuchAccount
+}
+
+// compare holds the service against the model.
+func (w *world) compare() {
+	w.Helper()
+	for at, o := range w.owners {
+		ref, query := id.Ref{Tenant: w.tenant, ID: at}, list.Query{Limit: list.MaxLimit, Order: []list.Order{{Attribute: "listIndex"}}}
+		read, flags := w.Service.ApplicationMappings, w.applicationFlags
+		if o.kind == store.OrganizationKind {
+			read, flags = w.Service.OrganizationMappings, w.organizationFlags
+		}
+		page, err := read(w.Context(), ref, query)
+		if err != nil {
+			w.Fatal(err)
+		}
+		var got order
+		for i, m := range page.Items {
+			if m.ListIndex != i {
+				w.Fatalf("the mapping at %d says %d", i, m.ListIndex)
+			}
+			got.stores = append(got.stores, m.StoreID)
+			if m.IsDefaultAccountStore {
+				got.accountStore = m.StoreID
+			}
+			if m.IsDefaultGroupStore {
+				got.grouped = m.StoreID
+			}
+		}
+		if !slices.Equal(got.stores, o.stores) || got.accountStore != o.accountStore || got.grouped != o.grouped {
+			w.Fatalf("one of the %s has %v, want %v", o.kind, got, o.order)
+		}
+		if accounts, groups := flags(ref); accounts != o.mappings[o.accountStore] || groups != o.mappings[o.grouped] {
+			w.Fatalf("one of the %s has the defaults %v and %v", o.kind, accounts, groups)
+		}
+		if o.kind == store.ApplicationKind {
+			w.compareLogins(ref, o)
+		}
+	}
+}
+
+func (w *world) applicationFlags(at id.Ref) (accounts, groups id.ID) {
+	a, err := w.Service.Application(w.Context(), at)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return a.DefaultAccountStore, a.DefaultGroupStore
+}
+
+func (w *world) organizationFlags(at id.Ref) (accounts, groups id.ID) {
+	o, err := w.Service.Organization(w.Context(), at)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return o.DefaultAccountStore, o.DefaultGroupStore
+}
+
+// compareLogins compares who logs in, whose tokens are good, and who is listed.
+func (w *world) compareLogins(at id.Ref, o *modelOwner) {
+	w.Helper()
+	all, open := w.reach(o)
+	reached, listed := map[id.ID]bool{}, map[id.ID]bool{}
+	for _, of := range open {
+		for _, account := range w.accounts[of] {
+			reached[account] = true
+		}
+	}
+	for _, of := range all {
+		for _, account := range w.accounts[of] {
+			listed[account] = true
+		}
+	}
+	page, err := w.Service.ListAccounts(w.Context(), at, list.First())
+	if err != nil || page.Size != len(listed) {
+		w.Fatalf("%d accounts are listed, want %d: %v", page.Size, len(listed), err)
+	}
+	for _, of := range w.accounts {
+		for login, account := range of {
+			want, wantErr := w.login(o, login)
+			got, err := w.Service.Login(w.Context(), applicationapi.Login{Tenant: w.tenant, Application: at.ID, Login: login, Password: applicationtest.Password})
+			if !errors.Is(err, wantErr) || got.ID != want {
+				w.Fatalf("%s logs in as %v, %v, want %v, %v", login, got.ID, err, want, wantErr)
+			}
+			wantErr = nil
+			if !listed[account] {
+				wantErr = apierr.TokenAccountUnreachable
+			} else if !reached[account] {
+				wantErr = apierr.TokenStoreDisabled
+			}
+			if _, err := w.Service.Standing(w.Context(), applicationapi.Standing{Tenant: w.tenant, Application: at.ID, Account: account}); !errors.Is(err, wantErr) {
+				w.Fatalf("%s stands with %v, want %v", login, err, wantErr)
+			}
+		}
+	}
+}
+
+// Random sequences of what can happen to mappings leave them, and the logins
+// through them, as lists and names would be.
+func TestMappingsAreAsTheirModel(t *testing.T) {
+	d := applicationtest.Open(t)
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			w := newWorld(t, d, seed)
+			for range 60 {
+				switch action := w.dice.IntN(16); {
+				case action < 8:
+					w.create()
+				case action < 11:
+					w.update()
+				case action < 13:
+					w.unmap()
+				case action < 15:
+					w.toggle()
+				default:
+					w.remove()
+				}
+				w.compare()
+			}
+		})
+	}
+}

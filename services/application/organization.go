@@ -1,0 +1,172 @@
+package application
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// Limits of an organization's text (resolutions, section 3.1), in characters.
+// Its name has that of an application's.
+const (
+	maxNameKey                 = 63
+	maxOrganizationDescription = 1000
+)
+
+// NewOrganization is the body that creates or updates an organization.
+type NewOrganization struct {
+	Name        field.Text        `json:"name"`
+	NameKey     field.Text        `json:"nameKey"`
+	Description field.Text        `json:"description"`
+	Status      field.Text        `json:"status"`
+	CustomData  customdata.Change `json:"customData"`
+}
+
+// isForCustomData reports whether a body names nothing of the organization
+// itself.
+func (in NewOrganization) isForCustomData() bool {
+	in.CustomData = customdata.Change{}
+	return reflect.DeepEqual(in, NewOrganization{})
+}
+
+// Organization gives an organization, or apierr.NotFound.
+func (s *Service) Organization(ctx context.Context, in id.Ref) (store.Organization, error) {
+	return s.store.Organization(ctx, in.Tenant, in.ID)
+}
+
+// ListOrganizations gives a page of the organizations of a tenant. A caller's
+// own tenant is the only one that exists to it: any other is apierr.NotFound.
+func (s *Service) ListOrganizations(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Organization], error) {
+	if tenant.ID != tenant.Tenant {
+		return list.Page[store.Organization]{}, apierr.NotFound
+	}
+	return s.store.ListOrganizations(ctx, tenant.Tenant, query)
+}
+
+// ListDirectoryOrganizations gives a page of the organizations that a directory
+// is mapped to, or apierr.NotFound for the directory.
+func (s *Service) ListDirectoryOrganizations(ctx context.Context, directory id.Ref, query list.Query) (list.Page[store.Organization], error) {
+	if _, err := s.directories.Directory(ctx, directory); err != nil {
+		return list.Page[store.Organization]{}, err
+	}
+	return s.store.ListStoreOrganizations(ctx, directory.Tenant, directory.ID, query)
+}
+
+// organizationStores gives the account stores of an organization in their
+// order, or apierr.NotFound for the organization.
+func (s *Service) organizationStores(ctx context.Context, organization id.Ref) ([]directoryapi.Store, error) {
+	if _, err := s.Organization(ctx, organization); err != nil {
+		return nil, err
+	}
+	return s.store.OrganizationStores(ctx, organization.Tenant, organization.ID)
+}
+
+// CreateOrganization makes an organization from a client's body. It begins with
+// the directory that first asks for, or without an account store.
+func (s *Service) CreateOrganization(ctx context.Context, tenant id.ID, in NewOrganization, first FirstDirectory) (store.Organization, error) {
+	now := s.now()
+	o := store.Organization{
+		TenantID: tenant, ID: id.New(now), Status: directoryapi.Enabled, AccountLinkingPolicyID: id.New(now), CreatedAt: now, ModifiedAt: now,
+	}
+	if err := applyOrganization(&o, in, true); err != nil {
+		return o, err
+	}
+	mapping, err := s.begin(ctx, beginning{
+		owner: organizations, at: o.Ref(), name: o.Name,
+		isTaken:  func() (bool, error) { return s.store.OrganizationTaken(ctx, o) },
+		insert:   func(tx *store.Tx) error { return tx.InsertOrganization(ctx, o, in.CustomData.Value) },
+		readBack: func() error { _, err := s.Organization(ctx, o.Ref()); return err },
+	}, first)
+	o.DefaultAccountStore, o.DefaultGroupStore = mapping, mapping
+	return o, organizationTaken(o, err)
+}
+
+// organizationTaken tells of a name or a key that the tenant has.
+func organizationTaken(o store.Organization, err error) error {
+	if !errors.Is(err, apierr.Exists) {
+		return err
+	}
+	return apierr.Exists.Because("an organization with the name %q or the nameKey %q exists", o.Name, o.NameKey).
+		Saying("An organization of that name or key exists.")
+}
+
+// applyOrganization writes the members of a body into an organization and checks
+// them.
+func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (err error) {
+	if in.Name.Present || isNew {
+		if o.Name, err = field.Required(in.Name, "name", maxName); err != nil {
+			return err
+		}
+	}
+	if in.NameKey.Present || isNew {
+		if o.NameKey, err = nameKey(in.NameKey); err != nil {
+			return err
+		}
+	}
+	if in.Description.Present {
+		if o.Description, err = field.Optional(in.Description, "description", maxOrganizationDescription); err != nil {
+			return err
+		}
+	}
+	o.Status, err = field.Enum(in.Status, "status", o.Status, directoryapi.Enabled, directoryapi.Disabled)
+	return err
+}
+
+var nameKeyPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`)
+
+// nameKey reads the key of an organization, which may be a label of a host name
+// (resolutions, section 3.2).
+func nameKey(in field.Text) (string, error) {
+	key, err := field.Required(in, "nameKey", maxNameKey)
+	if err != nil {
+		return "", err
+	}
+	if !nameKeyPattern.MatchString(key) {
+		return "", apierr.Format.Because("nameKey may have letters from a to z, digits and hyphens, but no hyphen at either end; it is %q", key)
+	}
+	return strings.ToLower(key), nil
+}
+
+// UpdateOrganization changes what the body names. An organization whose
+// customData alone changes stays as it is.
+func (s *Service) UpdateOrganization(ctx context.Context, at id.Ref, in NewOrganization) (store.Organization, error) {
+	var o store.Organization
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if o, err = tx.LockOrganization(ctx, at.Tenant, at.ID); err != nil {
+			return err
+		}
+		if err := applyOrganization(&o, in, false); err != nil {
+			return err
+		}
+		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isForCustomData() {
+			return err
+		}
+		o.ModifiedAt = s.now()
+		return tx.UpdateOrganization(ctx, o)
+	})
+	return o, organizationTaken(o, err)
+}
+
+// DeleteOrganization removes an organization with its mappings, those to
+// applications too, not the stores that they lead to.
+func (s *Service) DeleteOrganization(ctx context.Context, at id.Ref) error {
+	return s.tx(ctx, func(tx *store.Tx) error {
+		if err := tx.LockOwner(ctx, store.OrganizationKind, at); err != nil {
+			return err
+		}
+		if err := dropStore(ctx, tx, at.Tenant, at.ID); err != nil {
+			return err
+		}
+		return tx.DeleteOrganization(ctx, at)
+	})
+}

@@ -1,0 +1,51 @@
+package rest
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/application"
+)
+
+// createWithDirectory is rest.CreateOwn for what can begin with a directory.
+func createWithDirectory[In, T any, View rest.Resource](create func(context.Context, id.ID, In, application.FirstDirectory) (T, error), view func(T) View) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		first, err := firstDirectory(c)
+		if err != nil {
+			return err
+		}
+		return rest.CreateOwn(func(ctx context.Context, tenant id.ID, in In) (T, error) { return create(ctx, tenant, in, first) }, view)(c)
+	}
+}
+
+// firstDirectory reads the query parameter createDirectory: true, or the name
+// of the directory. Clients that always send it send false for none.
+func firstDirectory(c *fiber.Ctx) (first application.FirstDirectory, err error) {
+	const parameter = "createDirectory"
+	given := c.Context().QueryArgs().PeekMulti(parameter)
+	if len(given) == 0 {
+		return first, nil
+	}
+	text := string(given[0])
+	switch {
+	case len(given) > 1:
+		return first, apierr.ParameterRepeated.Because("the query parameter %q is given twice", parameter)
+	case strings.TrimSpace(text) == "":
+		return first, apierr.ParameterEmpty.Because("the query parameter %q needs a value: true, or the name of the directory", parameter)
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		return first, apierr.MalformedQuery.Because("the query parameter %q is not text in UTF-8", parameter)
+	case strings.EqualFold(text, "false"):
+		return first, nil
+	}
+	first.Wanted = true
+	if !strings.EqualFold(text, "true") {
+		first.Name, err = application.DirectoryName(text)
+	}
+	return first, err
+}

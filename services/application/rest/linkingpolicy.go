@@ -1,0 +1,34 @@
+package rest
+
+import (
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// linkingPolicyView is the representation of an account linking policy
+// (resolutions, section 6.2). It links to the one of the two that it belongs to.
+type linkingPolicyView struct {
+	rest.Head
+	Status                string     `json:"status"`
+	AutomaticProvisioning string     `json:"automaticProvisioning"`
+	MatchingProperty      *string    `json:"matchingProperty"`
+	Application           *href.Link `json:"application,omitempty"`
+	Organization          *href.Link `json:"organization,omitempty"`
+	Tenant                href.Link  `json:"tenant"`
+}
+
+func (v views) linkingPolicy(p store.LinkingPolicy) linkingPolicyView {
+	view := linkingPolicyView{
+		Head:   rest.Head{Href: v.base.To("accountLinkingPolicies", p.ID), CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt)},
+		Status: p.Status, AutomaticProvisioning: p.AutomaticProvisioning, MatchingProperty: p.MatchingProperty,
+		Tenant: v.base.Link("tenants", p.TenantID),
+	}
+	owner := v.base.Link(string(p.OwnerKind), p.OwnerID)
+	if p.OwnerKind == store.OrganizationKind {
+		view.Organization = &owner
+		return view
+	}
+	view.Application = &owner
+	return view
+}

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// LinkingPolicy decides whether a login follows and makes account links. Each
+// application and each organization has one.
+type LinkingPolicy struct {
+	TenantID              id.ID
+	ID                    id.ID
+	OwnerKind             OwnerKind
+	OwnerID               id.ID
+	Status                string
+	AutomaticProvisioning string  // Enabled or Disabled
+	MatchingProperty      *string // "email" or nil
+	CreatedAt             time.Time
+	ModifiedAt            time.Time
+}
+
+const linkingPolicyQuery = `SELECT tenant_id, id, owner_kind, owner_id, status, automatic_provisioning, matching_property, created_at, modified_at
+	FROM account_linking_policies WHERE tenant_id = $1 AND id = $2`
+
+// LinkingPolicy gives a policy, or apierr.NotFound.
+func (s *Store) LinkingPolicy(ctx context.Context, tenant, policy id.ID) (LinkingPolicy, error) {
+	return pg.One[LinkingPolicy](ctx, s.db, linkingPolicyQuery, tenant, policy)
+}
+
+// LockLinkingPolicy reads a policy that the transaction will change.
+func (tx *Tx) LockLinkingPolicy(ctx context.Context, tenant, policy id.ID) (LinkingPolicy, error) {
+	return pg.One[LinkingPolicy](ctx, tx, linkingPolicyQuery+` FOR UPDATE`, tenant, policy)
+}
+
+// insertLinkingPolicy adds the policy of a new owner, which is off.
+func (tx *Tx) insertLinkingPolicy(ctx context.Context, kind OwnerKind, owner id.Ref, policy id.ID, now time.Time) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO account_linking_policies (tenant_id, id, owner_kind, owner_id, status, automatic_provisioning, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, 'DISABLED', 'DISABLED', $5, $5)`, owner.Tenant, policy, kind, owner.ID, now)
+	return err
+}
+
+// UpdateLinkingPolicy writes what a client can change.
+func (tx *Tx) UpdateLinkingPolicy(ctx context.Context, p LinkingPolicy) error {
+	return pg.MustChange(ctx, tx, `UPDATE account_linking_policies SET status = $3, automatic_provisioning = $4, matching_property = $5, modified_at = $6
+		WHERE tenant_id = $1 AND id = $2`, p.TenantID, p.ID, p.Status, p.AutomaticProvisioning, p.MatchingProperty, p.ModifiedAt)
+}

@@ -1,0 +1,72 @@
+package store_test
+
+import (
+	"io/fs"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// What was kept before there were organizations is read as what it was.
+func TestApplicationsOfBeforeOrganizations(t *testing.T) {
+	url := pgtest.New(t, nil)
+	open := func(migrations fs.FS) *pg.DB {
+		db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "application", Migrations: []fs.FS{events.Migrations(), customdata.Migrations(), migrations}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(db.Close)
+		return db
+	}
+	const first = "20261121000100_application.sql"
+	text, err := fs.ReadFile(store.Migrations(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := open(fstest.MapFS{first: {Data: text}})
+	now := time.Now()
+	tenant, application, policy := id.New(now), id.New(now), id.New(now)
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := pg.Exec(t.Context(), before, sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`INSERT INTO applications (tenant_id, id, name, name_folded, status, saml_policy_id, web_config_id, account_linking_policy_id, created_at, modified_at)
+		VALUES ($1, $2, 'Shop', 'shop', 'ENABLED', $2, $2, $3, now(), now())`, tenant, application, policy)
+	var directories []id.ID
+	for i := range 3 {
+		directory := id.New(now)
+		directories = append(directories, directory)
+		exec(`INSERT INTO account_store_mappings (tenant_id, id, application_id, store_kind, store_id, list_index, is_default_account_store, created_at, modified_at)
+			VALUES ($1, $2, $3, 'directories', $2, $4, $5, now(), now())`, tenant, directory, application, i, i == 1)
+	}
+
+	s := store.New(open(store.Migrations()), time.Now)
+	a, err := s.Application(t.Context(), tenant, application)
+	if err != nil || a.DefaultAccountStore != directories[1] {
+		t.Fatalf("the application is %+v, %v", a, err)
+	}
+	m, err := s.Mapping(t.Context(), tenant, store.ApplicationKind, directories[1])
+	if err != nil || m.OwnerID != application || m.DirectoryID != directories[1] {
+		t.Fatalf("the mapping is %+v, %v", m, err)
+	}
+	reach, err := s.Reach(t.Context(), tenant, application)
+	if err != nil || len(reach.Stores()) != 3 || reach.Stores()[2].ID != directories[2] {
+		t.Fatalf("the application reaches %v, %v", reach, err)
+	}
+	p, err := s.LinkingPolicy(t.Context(), tenant, policy)
+	if err != nil || p.OwnerID != application || p.Status != "DISABLED" {
+		t.Fatalf("the policy is %+v, %v", p, err)
+	}
+}
