@@ -8,7 +8,8 @@
 // compared with (baseline.go and insert.go, which are this program in a process
 // of its own, and yardstick.go, its owner), the load (line.go, closed.go, open.go,
 // schedule.go, tally.go), the meters (machine.go), the order of the runs
-// (rounds.go), and the report (report.go, print.go).
+// (rounds.go), directories of different size (seed.go, scale.go), and the report
+// (report.go, print.go).
 package main
 
 import (

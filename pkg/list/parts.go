@@ -26,7 +26,8 @@ type Parts struct {
 	Parts   []Part
 	Args    []any
 
-	from string // FROM of a part's rows, up to its condition; empty: the table
+	from  string // FROM of a part's rows, up to its condition; empty: the table
+	found int    // how many rows the query finds
 }
 
 // Part is one or more of the disjoint parts.
@@ -48,6 +49,7 @@ func SelectParts[T any](ctx context.Context, db pg.Querier, c Parts, query Query
 	if page.Size, err = c.count(ctx, db, query); err != nil || query.Offset >= page.Size {
 		return page, err
 	}
+	c.found = page.Size
 	items, err := selectItems[T](ctx, db, c, query)
 	if err == nil && items != nil {
 		page.Items = items
@@ -58,7 +60,7 @@ func SelectParts[T any](ctx context.Context, db pg.Querier, c Parts, query Query
 // count gives the number of rows of all parts.
 func (c Parts) count(ctx context.Context, db pg.Querier, query Query) (int, error) {
 	b := builder{spec: c.Spec, args: c.Args}
-	return pg.Value[int](ctx, db, b.size(c, query), b.planned(query)...)
+	return pg.Value[int](ctx, db, b.size(c, query), b.planned()...)
 }
 
 func selectItems[T any](ctx context.Context, db pg.Querier, c Parts, query Query) ([]T, error) {
@@ -74,7 +76,7 @@ func selectSorted[T any](ctx context.Context, db pg.Querier, c Parts, query Quer
 	if sorts == nil {
 		sorts = b.sorts(query)
 	}
-	return pg.All[T](ctx, db, b.page(c, query, sorts), b.planned(query)...)
+	return pg.All[T](ctx, db, b.page(c, query, sorts), b.planned()...)
 }
 
 // selectByValue reads the items of a page in the order of a value of custom
@@ -123,14 +125,10 @@ func (c Parts) divided(attribute string) (having, lacking Parts) {
 	return having, lacking
 }
 
-// planned gives the arguments of a statement. A search is planned for the
-// values that it looks for: how many rows they find decides which index serves.
-func (b *builder) planned(query Query) []any {
-	if len(query.Filters) == 0 && query.Q == "" {
-		return b.args
-	}
-	return append([]any{pg.PlanEach}, b.args...)
-}
+// planned gives the arguments of a statement, which is planned for their values:
+// how many rows a part has and a search finds decides which index serves, and a
+// plan for parts of a common size reads all of a large one.
+func (b *builder) planned() []any { return append([]any{pg.PlanEach}, b.args...) }
 
 // size counts the rows of all parts.
 func (b *builder) size(c Parts, query Query) string {
@@ -172,6 +170,9 @@ func (b *builder) counted(query Query) (condition string, ok bool) {
 	return condition, true
 }
 
+// frequent is how many rows a search finds that meets them everywhere.
+const frequent = 10_000
+
 // page finds the ids of the page by index alone and then reads their rows.
 func (b *builder) page(c Parts, query Query, sorts []sort) string {
 	where := b.where(query)
@@ -182,9 +183,10 @@ func (b *builder) page(c Parts, query Query, sorts []sort) string {
 		inner[i], outer[i] = s, sort{fmt.Sprintf("page.sort_%d", i), s.direction}
 	}
 	// A search reads what it finds before it sorts. Otherwise the planner may
-	// hope to meet enough of it on the way along an ordered index, and read all.
+	// hope to meet enough of it on the way along an ordered index, and read all;
+	// but where there is much to meet, it may.
 	tail := " OFFSET 0"
-	if !query.isSearch(b.spec) {
+	if !query.isSearch(b.spec) || c.found > frequent {
 		tail = orderBy(inner, c.Key) + " LIMIT " + b.arg(query.Offset+query.Limit)
 	}
 	var parts []string

@@ -159,6 +159,15 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
+	t.Run("is found by its folder", func(t *testing.T) {
+		if got, err := Running(dir); err != nil || got != address {
+			t.Errorf("Running = %q, %v; want %q", got, err, address)
+		}
+		if got, err := Running(t.TempDir()); err == nil {
+			t.Errorf("Running = %q where nothing runs", got)
+		}
+	})
+
 	t.Run("refuses a second launcher", func(t *testing.T) {
 		_, err := Start(deadline(t), Config{Dir: dir})
 		if !errors.Is(err, ErrRunning) || !strings.Contains(err.Error(), fmt.Sprintf("already running, pid %d", os.Getpid())) {
