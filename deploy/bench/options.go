@@ -60,7 +60,7 @@ func readOptions(args []string, out io.Writer) (Options, error) {
 	flags.StringVar(&only, "only", "", "measure only these, separated by commas: "+strings.Join(choices(), ", "))
 	flags.BoolVar(&o.Short, "short", false, "finish within 90 seconds once everything is compiled: coarse figures")
 	flags.StringVar(&o.KeyFile, "apikey", os.Getenv(keyEnv), "`apikey.json` of a deployment on this machine to measure, instead of starting standalone (also by "+keyEnv+")")
-	flags.IntVar(&o.Large, "large", 1_000_000, "accounts of the large directory of scale (-short: 50000)")
+	flags.IntVar(&o.Large, "large", 1_000_000, "accounts of the large directory of scale (-short: 20000)")
 	flags.StringVar(&directories, "directories", "", "addresses of a small and a large directory that bench seed filled, for scale, separated by a comma; empty: it fills two")
 	flags.StringVar(&o.Database, "database", os.Getenv(databaseEnv), "`address` of the PostgreSQL of -apikey, for scale; empty: the one of a standalone with its data beside the apikey.json (also by "+databaseEnv+")")
 	flags.StringVar(&o.JSON, "json", "", "`file` to write the report to as JSON")
@@ -83,7 +83,7 @@ func readOptions(args []string, out io.Writer) (Options, error) {
 		shorten("accounts", func() { o.Accounts = 100 })
 		shorten("duration", func() { o.Duration = 800 * time.Millisecond })
 		shorten("rounds", func() { o.Rounds = 3 })
-		shorten("large", func() { o.Large = 50_000 })
+		shorten("large", func() { o.Large = 20_000 })
 	}
 	o.Tokens = min(o.Tokens, o.Accounts)
 	o.Only = choices()
@@ -140,7 +140,12 @@ func (o Options) closed() bool           { return o.Loop != "open" }
 func (o Options) open() bool             { return o.Loop != "closed" }
 
 // perSearch is how long scale asks the same of both directories.
-func (o Options) perSearch() time.Duration { return 3 * o.Duration }
+func (o Options) perSearch() time.Duration {
+	if o.Short {
+		return o.Duration / 8
+	}
+	return o.Duration
+}
 
 // warm is the head of every run that does not count: connections are made and
 // caches filled in it.

@@ -26,7 +26,7 @@ func (r *Report) print(out io.Writer) {
 		r.printOpen(out)
 	}
 	if r.Scale != nil {
-		r.Scale.table(out)
+		r.printScale(out)
 	}
 	r.printFailures(out)
 }
@@ -143,7 +143,8 @@ func (r *Report) printOpen(out io.Writer) {
 	}
 }
 
-func (s *Scale) table(out io.Writer) {
+func (r *Report) printScale(out io.Writer) {
+	s := r.Scale
 	fmt.Fprintf(out, "\nScale: the same search in a directory of %d accounts and in one of %d, over one connection, in turns;\nlatencies in ms. Ratio: of the medians. Those marked <= %.0f are promised.\n\n", s.Small, s.Large, scaleTarget)
 	t := columns(out)
 	row(t, "", "found, small", "large", "small p50", "p90", "large p50", "p90", "ratio", "")

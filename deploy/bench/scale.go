@@ -83,6 +83,7 @@ var searches = []search{
 
 	{"offset in the middle", false, func(d *seeded) string { return "offset=" + strconv.Itoa(d.accounts/2) }},
 	{"by surname, status, email", false, always("orderBy=surname,status+desc,email")},
+	{"q of common parts", false, always("q=.500@")},
 	{"q of two letters, many", false, always("q=xe")},
 	{"q of two letters, none", false, always("q=qz")},
 	{"q of one letter, all", false, always("q=a")},

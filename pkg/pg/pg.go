@@ -67,8 +67,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	return &DB{Pool: db, url: cfg.URL}, nil
 }
 
-// PlanEach lets PostgreSQL plan a query, as whose first argument it stands, for
-// the values of this time, where a plan for any values could be a bad one.
+// PlanEach is the first argument of a query that PostgreSQL plans for the values
+// of this time, where a plan for any values could be a bad one.
 const PlanEach = pgx.QueryExecModeCacheDescribe
 
 // Querier is a pool or a transaction.

@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -54,14 +55,15 @@ func (s *Service) ListAccounts(ctx context.Context, in directoryapi.ListAccounts
 	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, directories, groups, in.Query))
 }
 
-// split parts stores by their kind.
+// split parts stores by their kind, and takes each once.
 func split(stores []directoryapi.Store) (directories, groups []id.ID) {
 	directories, groups = []id.ID{}, []id.ID{}
-	for _, store := range stores {
-		switch store.Kind {
-		case directoryapi.Directories:
+	for i, store := range stores {
+		switch {
+		case slices.Contains(stores[:i], store):
+		case store.Kind == directoryapi.Directories:
 			directories = append(directories, store.ID)
-		case directoryapi.Groups:
+		case store.Kind == directoryapi.Groups:
 			groups = append(groups, store.ID)
 		}
 	}
