@@ -73,26 +73,21 @@ func newOrganization(t *testing.T, d *applicationtest.Deployment, tenant id.ID) 
 
 // mapOrganization makes an organization the last account store of an
 // application.
-func mapOrganization(t *testing.T, d *applicationtest.Deployment, tenant, to, organization id.ID) id.ID {
+func mapOrganization(t *testing.T, d *applicationtest.Deployment, tenant, to, organization id.ID) {
 	t.Helper()
 	body := application.NewMapping{Application: link("applications", to), AccountStore: link("organizations", organization)}
-	m, err := d.Service.CreateMapping(t.Context(), tenant, body)
-	if err != nil {
+	if _, err := d.Service.CreateMapping(t.Context(), tenant, body); err != nil {
 		t.Fatal(err)
 	}
-	return m.ID
 }
 
-// mapToOrganization makes a directory or a group the last account store of an
-// organization.
-func mapToOrganization(t *testing.T, d *applicationtest.Deployment, tenant, to id.ID, kind string, of id.ID) id.ID {
+// mapToOrganization makes a directory the last account store of an organization.
+func mapToOrganization(t *testing.T, d *applicationtest.Deployment, tenant, to, directory id.ID) {
 	t.Helper()
-	body := application.NewOrganizationMapping{Organization: link("organizations", to), AccountStore: link(kind, of)}
-	m, err := d.Service.CreateOrganizationMapping(t.Context(), tenant, body)
-	if err != nil {
+	body := application.NewOrganizationMapping{Organization: link("organizations", to), AccountStore: link("directories", directory)}
+	if _, err := d.Service.CreateOrganizationMapping(t.Context(), tenant, body); err != nil {
 		t.Fatal(err)
 	}
-	return m.ID
 }
 
 // attempt is a login of Jo, in the store of that name.

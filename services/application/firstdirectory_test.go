@@ -182,6 +182,49 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 	})
 }
 
+func TestNothingIsLeftOfAnOrganizationThatFailed(t *testing.T) {
+	bank := application.NewOrganization{Name: field.Some("Bank"), NameKey: field.Some("bank")}
+	for what, c := range map[string]struct {
+		prepare func(t *testing.T, d *applicationtest.Deployment, tenant id.ID)
+		want    error // nil: any
+		left    int   // organizations
+	}{
+		"its key is taken while its directory is made": {func(t *testing.T, d *applicationtest.Deployment, tenant id.ID) {
+			d.Directories.Break("CreateDirectory", directorytest.After, func() error {
+				other := application.NewOrganization{Name: field.Some("Other"), NameKey: field.Some("BANK")}
+				_, err := d.Service.CreateOrganization(t.Context(), tenant, other, application.FirstDirectory{})
+				return err
+			})
+		}, apierr.Exists, 1},
+		"the directory service's answer is lost": {func(_ *testing.T, d *applicationtest.Deployment, _ id.ID) {
+			d.Directories.Break("CreateDirectory", directorytest.After, func() error { return apierr.Unavailable })
+		}, apierr.Unavailable, 0},
+		"the database goes away": {func(t *testing.T, d *applicationtest.Deployment, _ id.ID) {
+			d.Directories.Break("CreateDirectory", directorytest.After, func() error {
+				back := pgtest.Outage(t, d.URL)
+				d.Directories.Break("DeleteDirectory", directorytest.After, func() error { back(); return nil })
+				return nil
+			})
+		}, nil, 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			d := applicationtest.Open(t)
+			tenant, _ := d.Tenant(t)
+			c.prepare(t, d, tenant)
+			if _, err := d.Service.CreateOrganization(t.Context(), tenant, bank, createDirectory("")); err == nil || c.want != nil && !errors.Is(err, c.want) {
+				t.Errorf("the error is %v, want %v", err, c.want)
+			}
+			if names := d.Directories.Names(tenant); !slices.Equal(names, []string{"Service Administrators"}) {
+				t.Errorf("the directories are %q", names)
+			}
+			page, err := d.Service.ListOrganizations(t.Context(), id.Ref{Tenant: tenant, ID: tenant}, list.First())
+			if err != nil || page.Size != c.left {
+				t.Errorf("there are %d organizations, %v", page.Size, err)
+			}
+		})
+	}
+}
+
 func TestOfParallelApplicationsOfOneNameOneIsMade(t *testing.T) {
 	for what, first := range map[string]application.FirstDirectory{"without a directory": {}, "with a directory": createDirectory("")} {
 		t.Run(what, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package application_test
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -19,12 +20,12 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// inOrder gives an application's mappings in the order of login, and wants it
-// to be without gaps.
-func inOrder(t *testing.T, d *applicationtest.Deployment, tenant, of id.ID) []store.Mapping {
+// inOrder gives an owner's mappings in the order of login, and wants it to be
+// without gaps.
+func inOrder(t *testing.T, read func(context.Context, id.Ref, list.Query) (list.Page[store.Mapping], error), tenant, of id.ID) []store.Mapping {
 	t.Helper()
 	query := list.Query{Limit: list.MaxLimit, Order: []list.Order{{Attribute: "listIndex"}}}
-	page, err := d.Service.ApplicationMappings(t.Context(), directoryapi.Ref{Tenant: tenant, ID: of}, query)
+	page, err := read(t.Context(), id.Ref{Tenant: tenant, ID: of}, query)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,37 +72,66 @@ func (o *order) drop(s id.ID) {
 	}
 }
 
-func compareOrder(t *testing.T, d *applicationtest.Deployment, tenant, of id.ID, want order) {
-	t.Helper()
-	var got order
-	holders := map[id.ID]id.ID{} // store by mapping
-	for _, m := range inOrder(t, d, tenant, of) {
-		got.stores = append(got.stores, m.StoreID)
-		holders[m.ID] = m.StoreID
+// orderOf reads the mappings of an owner.
+func orderOf(mappings []store.Mapping) (o order) {
+	for _, m := range mappings {
+		o.stores = append(o.stores, m.StoreID)
 		if m.IsDefaultAccountStore {
-			got.accountStore = m.StoreID
+			o.accountStore = m.StoreID
 		}
 		if m.IsDefaultGroupStore {
-			got.grouped = m.StoreID
+			o.grouped = m.StoreID
 		}
 	}
-	if !slices.Equal(got.stores, want.stores) || got.accountStore != want.accountStore || got.grouped != want.grouped {
+	return o
+}
+
+func (o order) equal(other order) bool {
+	return slices.Equal(o.stores, other.stores) && o.accountStore == other.accountStore && o.grouped == other.grouped
+}
+
+// compareOrder wants an application to have the stores of a model.
+func compareOrder(t *testing.T, d *applicationtest.Deployment, tenant, of id.ID, want order) {
+	t.Helper()
+	if got := orderOf(inOrder(t, d.Service.ApplicationMappings, tenant, of)); !got.equal(want) {
 		t.Fatalf("the order is %v, want %v", got, want)
-	}
-	a, err := d.Service.Application(t.Context(), directoryapi.Ref{Tenant: tenant, ID: of})
-	if err != nil || holders[a.DefaultAccountStore] != want.accountStore || holders[a.DefaultGroupStore] != want.grouped {
-		t.Fatalf("the application's defaults are %v and %v, %v", a.DefaultAccountStore, a.DefaultGroupStore, err)
 	}
 }
 
 func TestConcurrentChangesKeepTheOrderWithoutGaps(t *testing.T) {
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
-	shop := newApplication(t, d, tenant)
+	shop, bank := newApplication(t, d, tenant), newOrganization(t, d, tenant)
+	t.Run("of an application", func(t *testing.T) {
+		concurrentChanges(t, d, tenant, store.ApplicationKind,
+			func(directory id.ID, in application.MappingChange) (store.Mapping, error) {
+				body := mappingBody(shop, directory)
+				body.MappingChange = in
+				return d.Service.CreateMapping(t.Context(), tenant, body)
+			},
+			func() []store.Mapping { return inOrder(t, d.Service.ApplicationMappings, tenant, shop) })
+	})
+	t.Run("of an organization", func(t *testing.T) {
+		concurrentChanges(t, d, tenant, store.OrganizationKind,
+			func(directory id.ID, in application.MappingChange) (store.Mapping, error) {
+				return d.Service.CreateOrganizationMapping(t.Context(), tenant, application.NewOrganizationMapping{
+					Organization: link("organizations", bank), AccountStore: link("directories", directory), MappingChange: in})
+			},
+			func() []store.Mapping { return inOrder(t, d.Service.OrganizationMappings, tenant, bank) })
+	})
+}
+
+func concurrentChanges(t *testing.T, d *applicationtest.Deployment, tenant id.ID, kind store.OwnerKind,
+	create func(id.ID, application.MappingChange) (store.Mapping, error), read func() []store.Mapping) {
+	t.Helper()
 	const kept = 6
 	var mappings []id.ID
 	for range kept {
-		mappings = append(mappings, newMapping(t, d, tenant, shop, d.Directory(t, tenant, d.NewID().String())))
+		m, err := create(d.Directory(t, tenant, d.NewID().String()), application.MappingChange{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mappings = append(mappings, m.ID)
 	}
 	var spare []id.ID
 	for range 8 {
@@ -114,21 +144,19 @@ func TestConcurrentChangesKeepTheOrderWithoutGaps(t *testing.T) {
 		all.Go(func() {
 			for range 10 {
 				in := application.MappingChange{ListIndex: field.Some(dice.IntN(kept + 2)), IsDefaultAccountStore: field.Some(true), IsDefaultGroupStore: field.Some(dice.IntN(2) == 0)}
-				if _, err := d.Service.UpdateMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mappings[dice.IntN(kept)]}, in); err != nil {
+				if _, err := d.Service.UpdateMapping(kind)(t.Context(), id.Ref{Tenant: tenant, ID: mappings[dice.IntN(kept)]}, in); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 		all.Go(func() { // comes and goes meanwhile
-			body := mappingBody(shop, spare[worker])
-			body.ListIndex = field.Some(0)
-			m, err := d.Service.CreateMapping(t.Context(), tenant, body)
+			m, err := create(spare[worker], application.MappingChange{ListIndex: field.Some(0)})
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			if worker%2 == 0 {
-				err = d.Service.DeleteMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: m.ID})
+				err = d.Service.DeleteMapping(kind)(t.Context(), id.Ref{Tenant: tenant, ID: m.ID})
 			} else {
 				err = directoryDeleted(t, d, tenant, spare[worker], d.NewID())
 			}
@@ -138,7 +166,7 @@ func TestConcurrentChangesKeepTheOrderWithoutGaps(t *testing.T) {
 		})
 	}
 	all.Wait()
-	left := inOrder(t, d, tenant, shop)
+	left := read()
 	if len(left) != kept {
 		t.Fatalf("%d mappings are left, want %d", len(left), kept)
 	}
@@ -171,7 +199,7 @@ func TestOfParallelMappingsOfOneStoreOneIsMade(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if made != 1 || len(inOrder(t, d, tenant, shop)) != 1 {
+	if made != 1 || len(inOrder(t, d.Service.ApplicationMappings, tenant, shop)) != 1 {
 		t.Errorf("%d were made", made)
 	}
 }
@@ -200,7 +228,7 @@ func TestADeletedDirectoryLeavesItsApplications(t *testing.T) {
 		if err := directoryDeleted(t, d, stranger, gone, d.NewID()); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(inOrder(t, d, tenant, first)); n != 2 {
+		if n := len(inOrder(t, d.Service.ApplicationMappings, tenant, first)); n != 2 {
 			t.Errorf("%d mappings are left", n)
 		}
 	})
@@ -234,7 +262,7 @@ func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 	if _, err := d.Service.CreateMapping(t.Context(), tenant, mappingBody(shop, directory)); !errors.Is(err, apierr.Reference) {
 		t.Errorf("the error is %v", err)
 	}
-	if left := inOrder(t, d, tenant, shop); len(left) != 0 {
+	if left := inOrder(t, d.Service.ApplicationMappings, tenant, shop); len(left) != 0 {
 		t.Errorf("the mapping %v is left", left)
 	}
 }

@@ -280,29 +280,13 @@ func (w *world) login(o *modelOwner, login string) (id.ID, error) {
 func (w *world) compare() {
 	w.Helper()
 	for at, o := range w.owners {
-		ref, query := id.Ref{Tenant: w.tenant, ID: at}, list.Query{Limit: list.MaxLimit, Order: []list.Order{{Attribute: "listIndex"}}}
+		ref := id.Ref{Tenant: w.tenant, ID: at}
 		read, flags := w.Service.ApplicationMappings, w.applicationFlags
 		if o.kind == store.OrganizationKind {
 			read, flags = w.Service.OrganizationMappings, w.organizationFlags
 		}
-		page, err := read(w.Context(), ref, query)
-		if err != nil {
-			w.Fatal(err)
-		}
-		var got order
-		for i, m := range page.Items {
-			if m.ListIndex != i {
-				w.Fatalf("the mapping at %d says %d", i, m.ListIndex)
-			}
-			got.stores = append(got.stores, m.StoreID)
-			if m.IsDefaultAccountStore {
-				got.accountStore = m.StoreID
-			}
-			if m.IsDefaultGroupStore {
-				got.grouped = m.StoreID
-			}
-		}
-		if !slices.Equal(got.stores, o.stores) || got.accountStore != o.accountStore || got.grouped != o.grouped {
+		got := orderOf(inOrder(w.T, read, w.tenant, at))
+		if !got.equal(o.order) {
 			w.Fatalf("one of the %s has %v, want %v", o.kind, got, o.order)
 		}
 		if accounts, groups := flags(ref); accounts != o.mappings[o.accountStore] || groups != o.mappings[o.grouped] {

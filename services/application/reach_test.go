@@ -53,7 +53,7 @@ func TestALoginTakesOneQueryAndOneQuestion(t *testing.T) {
 		last = newOrganization(t, d, tenant)
 		mapOrganization(t, d, tenant, many, last)
 		for range 5 {
-			mapToOrganization(t, d, tenant, last, "directories", d.Directory(t, tenant, d.NewID().String()))
+			mapToOrganization(t, d, tenant, last, d.Directory(t, tenant, d.NewID().String()))
 		}
 	}
 	organization, err := d.Service.Organization(t.Context(), id.Ref{Tenant: tenant, ID: last})

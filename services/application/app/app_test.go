@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
@@ -210,6 +211,28 @@ func TestTheProcess(t *testing.T) {
 		t.Fatalf("the mapping is %v", mapping)
 	}
 
+	t.Run("hears that a group is gone", func(t *testing.T) {
+		group := directoryapi.CreateGroup{Tenant: p.tenant, ID: id.New(time.Now()), Directory: ref.ID, Group: directoryapi.NewGroup{Name: field.Some("Staff")}}
+		if _, err := p.directories.CreateGroup(t.Context(), group); err != nil {
+			t.Fatal(err)
+		}
+		status, mapped := p.send("POST", "/v1/accountStoreMappings", map[string]any{
+			"application": map[string]any{"href": shop}, "accountStore": applicationtest.Base.Link("groups", group.ID),
+		})
+		if status != http.StatusCreated {
+			t.Fatalf("it answers %d %v", status, mapped)
+		}
+		err := p.outbox.InTx(t.Context(), func(tx *events.Tx) error {
+			return tx.Emit(t.Context(), events.GroupDeleted{Tenant: p.tenant, Group: group.ID, Directory: ref.ID})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.eventually("the mapping to go", func() bool {
+			status, _ := p.send("GET", mapped["href"].(string), nil)
+			return status == http.StatusNotFound
+		})
+	})
 	t.Run("hears that a directory is gone", func(t *testing.T) {
 		err := p.outbox.InTx(t.Context(), func(tx *events.Tx) error {
 			return tx.Emit(t.Context(), events.DirectoryDeleted{Tenant: p.tenant, Directory: ref.ID})

@@ -76,7 +76,7 @@ func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, er
 		o.id AS organization_id, coalesce(o.name_key, '') AS name_key, coalesce(o.status, '') AS organization_status
 		FROM applications a
 		LEFT JOIN account_store_mappings m ON m.tenant_id = a.tenant_id AND m.owner_id = a.id
-		LEFT JOIN organizations o ON o.tenant_id = m.tenant_id AND o.id = m.store_id
+		LEFT JOIN organizations o ON m.store_kind = 'organizations' AND o.tenant_id = m.tenant_id AND o.id = m.store_id
 		LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id
 		WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`, tenant, application)
 	if err != nil {
