@@ -1,13 +1,14 @@
 package seed
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -54,9 +55,8 @@ func account(tenant, directory id.ID, n, count int, now time.Time) store.Loaded 
 		a.EmailVerificationStatus = directoryapi.Unverified
 	}
 	a.PasswordModifiedAt = &a.ModifiedAt
-	return store.Loaded{Account: a, Values: []store.Value{
-		text("plan", pick(random, plans)), number("score", score), text("city", city), text("ref", reference(n)),
-	}}
+	return store.Loaded{Account: a, CustomData: customdata.Document(fmt.Sprintf(`{"plan":%q,"score":%d,"city":%q,"ref":%q}`,
+		pick(random, plans), score, city, reference(n)))}
 }
 
 var (
@@ -65,13 +65,6 @@ var (
 	plans   = []string{"free", "starter", "team", "business", "enterprise"}
 	domains = []string{"example.test", "mail.example.test", "post.example", "letters.example", "inbox.test"}
 )
-
-func text(path, value string) store.Value { return store.Value{Path: path, Text: field.Fold(value)} }
-
-func number(path string, value int) store.Value {
-	digits := strconv.Itoa(value)
-	return store.Value{Path: path, Text: digits, Number: &digits}
-}
 
 // Reference is the value customData.ref of the nth account, which no other of
 // its directory has.

@@ -6,11 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -18,16 +18,7 @@ import (
 // Loaded is an account that comes with many others.
 type Loaded struct {
 	directoryapi.Account
-	Values []Value // what can be searched of its custom data
-}
-
-// Value is a searchable value of custom data.
-type Value struct {
-	Path    string
-	Element bool   // inside an array
-	Text    string // folded
-	Number  *string
-	Moment  *time.Time
+	CustomData customdata.Document
 }
 
 // Load adds the accounts of each batch to a directory, as InsertAccount would
@@ -60,12 +51,17 @@ func (tx *Tx) loadBatch(ctx context.Context, tenant, directory id.ID, accounts [
 	}); err != nil {
 		return err
 	}
+	if err := tx.copy(ctx, "custom_data", "tenant_id, owner_id, document, modified_at", len(accounts), func(i int) []any {
+		return []any{tenant, accounts[i].ID, string(accounts[i].CustomData), accounts[i].CreatedAt}
+	}); err != nil {
+		return err
+	}
 	var values [][]any
 	statuses := map[string]int{}
 	for _, a := range accounts {
 		statuses[a.Status]++
-		for place, v := range a.Values {
-			values = append(values, []any{tenant, a.ID, place, directory, v.Path, v.Element, v.Text, v.Number, v.Moment})
+		for place, leaf := range a.CustomData.Leaves() {
+			values = append(values, []any{tenant, a.ID, place + 1, directory, leaf.Path, leaf.Element, leaf.Text, leaf.Number, leaf.Start})
 		}
 	}
 	if err := tx.copy(ctx, "account_values", "tenant_id, account_id, place, directory_id, path, element, text, number, moment", len(values), func(i int) []any {
@@ -122,7 +118,7 @@ func (tx *Tx) withoutIndexes(ctx context.Context, fn func() error) error {
 // Settle does for tables that were loaded what autovacuum does for them in time:
 // the planner knows what they hold, and an index says which pages need no look.
 func (s *Store) Settle(ctx context.Context) error {
-	for _, table := range []string{"accounts", "account_values", "account_counts"} {
+	for _, table := range []string{"accounts", "account_values", "account_counts", "custom_data"} {
 		if _, err := pg.Exec(ctx, s.db, `VACUUM (ANALYZE) `+table); err != nil {
 			return err
 		}
