@@ -74,5 +74,5 @@ func (b Base) Parse(href string) (Ref, bool) {
 		return Ref{}, false
 	}
 	v, err := id.Parse(text)
-	return Ref{Kind: kind, ID: v}, err == nil
+	return Ref{Kind: kind, ID: v}, err == nil && !v.IsZero()
 }

@@ -52,7 +52,7 @@ func wantType(c *fiber.Ctx, want string) error {
 // ID reads the id in a path. Text that is no id names no resource: 404.
 func ID(c *fiber.Ctx, name string) (id.ID, error) {
 	v, err := id.Parse(c.Params(name))
-	if err != nil {
+	if err != nil || v.IsZero() {
 		return id.ID{}, apierr.NotFound
 	}
 	return v, nil
