@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -49,6 +50,7 @@ type question struct {
 // serveHashes answers questions until there are no more.
 func serveHashes(in io.Reader, out io.Writer) error {
 	questions, answers := json.NewDecoder(in), json.NewEncoder(out)
+	debug.SetGCPercent(-1) // the memory of a hash is collected once it has been answered, and used again
 	for {
 		var q question
 		if err := questions.Decode(&q); err == io.EOF {
@@ -60,11 +62,10 @@ func serveHashes(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		// The memory of the last hash is free before the next takes its own.
-		debug.SetMemoryLimit(int64(form.cost.Memory)<<10 + 8<<20)
 		if err := answers.Encode(form.derive(q.Password)); err != nil {
 			return err
 		}
+		runtime.GC()
 	}
 }
 

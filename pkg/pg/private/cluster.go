@@ -106,6 +106,9 @@ func settings(cfg Config, sockets string) []string {
 		// Containers often have a small /dev/shm, which parallel queries would fill.
 		"max_parallel_workers_per_gather=0",
 		"jit=off",
+		// Tables begin empty and may fill within minutes: plans made for empty ones
+		// are not kept for long.
+		"autovacuum_naptime=10s",
 		// Nothing replicates from here.
 		"wal_level=minimal",
 		"max_wal_senders=0",

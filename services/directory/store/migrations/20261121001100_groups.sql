@@ -17,10 +17,10 @@ CREATE TABLE groups (
     UNIQUE (tenant_id, directory_id, name_folded),
     FOREIGN KEY (tenant_id, directory_id) REFERENCES directories ON DELETE CASCADE
 );
-CREATE INDEX groups_of_directory ON groups (tenant_id, directory_id, id);
-CREATE INDEX groups_by_status ON groups (tenant_id, directory_id, status, id);
-CREATE INDEX groups_by_creation ON groups (tenant_id, directory_id, created_at, id);
-CREATE INDEX groups_by_change ON groups (tenant_id, directory_id, modified_at, id);
+CREATE INDEX groups_of_directory ON groups (directory_id, id) INCLUDE (tenant_id);
+CREATE INDEX groups_by_status ON groups (directory_id, status, id) INCLUDE (tenant_id);
+CREATE INDEX groups_by_creation ON groups (directory_id, created_at, id) INCLUDE (tenant_id);
+CREATE INDEX groups_by_change ON groups (directory_id, modified_at, id) INCLUDE (tenant_id);
 CREATE INDEX groups_of_tenant_by_name ON groups (tenant_id, name_folded, id);
 
 -- A membership is never changed: it has one time.
