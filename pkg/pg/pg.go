@@ -197,8 +197,9 @@ func (db *DB) Stop(context.Context) error {
 }
 
 // Error gives what a failure of the database means to the caller: no row is
-// NotFound, a unique value that is taken is Exists, a database that cannot be
-// reached is Unavailable. Other errors stay as they are.
+// NotFound, so is a row that others must belong to and that is gone, a unique
+// value that is taken is Exists, a database that cannot be reached is
+// Unavailable. Other errors stay as they are.
 func Error(err error) error {
 	if err == nil {
 		return nil
@@ -219,6 +220,8 @@ func Error(err error) error {
 		switch {
 		case failure.Code == "23505":
 			return fmt.Errorf("%w (%w)", apierr.Exists, err)
+		case failure.Code == "23503": // what the row belongs to is gone
+			return fmt.Errorf("%w (%w)", apierr.NotFound, err)
 		case failure.Code == "54000": // an entry of an index has its limit
 			return fmt.Errorf("%w (%w)", apierr.TooLong.Because("a text is too long in its normal form (Unicode NFKC, case folded)"), err)
 		case strings.HasPrefix(failure.Code, "08"), strings.HasPrefix(failure.Code, "57P"), failure.Code == "53300":

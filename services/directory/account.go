@@ -126,6 +126,10 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 		return directoryapi.Account{}, err
 	}
 	event, verification := s.register(&a, in, to.CreationPolicy)
+	if event == nil && in.Group.IsZero() && in.Account.CustomData.Value.IsEmpty() {
+		err = s.store.InsertAccountAlone(ctx, a, hash)
+		return s.created(ctx, a, err)
+	}
 	err = s.tx(ctx, func(tx *store.Tx) error {
 		if err := tx.InsertAccount(ctx, a, hash, verification); err != nil {
 			return err
@@ -140,9 +144,15 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 		}
 		return tx.Emit(ctx, *event)
 	})
+	return s.created(ctx, a, err)
+}
+
+// created gives the account that was to be made. A user name or email that is
+// there already may be that of this very account: then the call was repeated.
+func (s *Service) created(ctx context.Context, a directoryapi.Account, err error) (directoryapi.Account, error) {
 	if errors.Is(err, apierr.Exists) {
-		if own, mine := s.store.Account(ctx, in.Tenant, in.ID); mine == nil {
-			return s.unsealed(own) // the call was repeated
+		if own, mine := s.store.Account(ctx, a.TenantID, a.ID); mine == nil {
+			return s.unsealed(own)
 		}
 		err = taken(a)
 	}

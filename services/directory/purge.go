@@ -13,6 +13,9 @@ import (
 const (
 	// purgeEvery is the pause between two purges.
 	purgeEvery = time.Minute
+	// settling is how long after the deletion of a directory no account of it can
+	// come any more: longer than a request may take.
+	settling = time.Minute
 	// batch bounds what one transaction deletes.
 	batch = 1000
 )
@@ -41,7 +44,7 @@ func (s *Service) Purge(ctx context.Context) error {
 func (s *Service) purge(ctx context.Context) error {
 	return errors.Join(
 		s.drain(ctx, func(tx *store.Tx) (int64, error) { return tx.PurgeResets(ctx, s.now(), batch) }),
-		s.drain(ctx, func(tx *store.Tx) (int64, error) { return tx.RemoveLeft(ctx, batch) }),
+		s.drain(ctx, func(tx *store.Tx) (int64, error) { return tx.RemoveLeft(ctx, batch, s.now().Add(-settling)) }),
 	)
 }
 

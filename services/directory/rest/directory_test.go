@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,13 +104,26 @@ func TestADeletedDirectoryTakesAllWithIt(t *testing.T) {
 	}
 	again := b.directory("Staff") // the name is free, and so are those inside
 	b.Post(again+"/accounts", jo).Want(201)
-	ctx, stop := context.WithCancel(t.Context())
+	b.purge()
+	for table, want := range map[string]int{"accounts": 3, "groups": 0, "group_memberships": 0, "account_links": 0, "account_values": 0, "custom_data": 0, "account_counts": 3} {
+		n, err := pg.Value[int](t.Context(), b.db, `SELECT count(*)::int FROM `+table)
+		if err != nil || n != want {
+			t.Errorf("%s has %d rows, %v; want %d", table, n, err, want)
+		}
+	}
+}
+
+// purge removes what deleted directories have left.
+func (b *bench) purge() {
+	b.Helper()
+	b.advance(2 * time.Minute) // until no account of it can come any more
+	ctx, stop := context.WithCancel(b.Context())
 	purged := make(chan error)
 	go func() { purged <- b.svc.Purge(ctx) }()
 	for {
-		left, err := pg.Value[int](t.Context(), b.db, `SELECT (SELECT count(*) FROM directory_removals)::int`)
+		left, err := pg.Value[int](b.Context(), b.db, `SELECT (SELECT count(*) FROM directory_removals)::int`)
 		if err != nil {
-			t.Fatal(err)
+			b.Fatal(err)
 		}
 		if left == 0 {
 			break
@@ -117,12 +131,32 @@ func TestADeletedDirectoryTakesAllWithIt(t *testing.T) {
 	}
 	stop()
 	if err := <-purged; err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	for table, want := range map[string]int{"accounts": 3, "groups": 0, "group_memberships": 0, "account_links": 0, "account_values": 0, "custom_data": 0, "account_counts": 3} {
-		n, err := pg.Value[int](t.Context(), b.db, `SELECT count(*)::int FROM `+table)
-		if err != nil || n != want {
-			t.Errorf("%s has %d rows, %v; want %d", table, n, err, want)
+}
+
+func TestAccountsThatComeWhileTheirDirectoryGoes(t *testing.T) {
+	b := newBench(t)
+	staff := b.directory("Staff")
+	var group sync.WaitGroup
+	statuses := make(chan int, 50)
+	for n := range cap(statuses) {
+		group.Go(func() {
+			statuses <- b.Post(staff+"/accounts", fmt.Sprintf(`{"email":"a%d@example.test","password":"Changeme1!"}`, n)).Status
+		})
+		if n == 10 {
+			group.Go(func() { b.Delete(staff).Want(204) })
 		}
+	}
+	group.Wait()
+	close(statuses)
+	for status := range statuses {
+		if status != 201 && status != 404 {
+			t.Errorf("a creation answered %d", status)
+		}
+	}
+	b.purge()
+	if n, err := pg.Value[int](t.Context(), b.db, `SELECT count(*)::int FROM accounts`); n != 1 || err != nil {
+		t.Errorf("%d accounts are left, %v; want the owner", n, err)
 	}
 }

@@ -127,9 +127,22 @@ func (tx *Tx) HoldAccount(ctx context.Context, tenant, account id.ID) (directory
 // InsertAccount adds an account to a directory that is there, or returns
 // apierr.NotFound. A user name or email that the directory has is
 // apierr.Exists. v is nil for an account without an open verification.
+//
+// It does not lock the directory, which all registrations of it would share: an
+// account that comes while the directory goes is one of those that it leaves.
 func (tx *Tx) InsertAccount(ctx context.Context, a directoryapi.Account, passwordHash string, v *Verification) error {
-	return pg.MustChange(ctx, tx, `WITH directory AS (
-			SELECT FROM directories WHERE tenant_id = $1 AND id = $3 FOR KEY SHARE
+	return insertAccount(ctx, tx, a, passwordHash, v)
+}
+
+// InsertAccountAlone is InsertAccount where nothing else belongs to the account: a
+// statement is a transaction of its own.
+func (s *Store) InsertAccountAlone(ctx context.Context, a directoryapi.Account, passwordHash string) error {
+	return insertAccount(ctx, s.db, a, passwordHash, nil)
+}
+
+func insertAccount(ctx context.Context, q pg.Querier, a directoryapi.Account, passwordHash string, v *Verification) error {
+	return pg.MustChange(ctx, q, `WITH directory AS (
+			SELECT FROM directories WHERE tenant_id = $1 AND id = $3
 		), counted AS (
 			INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) SELECT $1, $3, $15, `+shard+`, 1 FROM directory
 			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + 1

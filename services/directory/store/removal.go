@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
@@ -13,13 +14,16 @@ import (
 type Removal struct {
 	TenantID    id.ID
 	DirectoryID id.ID
+	CreatedAt   time.Time
 }
 
 // RemoveLeft deletes at most limit accounts and as many groups that a deleted
 // directory has left, with all that hangs on them, and gives their number: 0
-// when nothing is left of any. Replicas take different directories.
-func (tx *Tx) RemoveLeft(ctx context.Context, limit int) (int64, error) {
-	r, err := pg.One[Removal](ctx, tx, `SELECT tenant_id, directory_id FROM directory_removals ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED`)
+// when nothing is left of any for now. Replicas take different directories. One
+// is done with when it was deleted before settled: until then, accounts may come
+// whose creation had begun.
+func (tx *Tx) RemoveLeft(ctx context.Context, limit int, settled time.Time) (int64, error) {
+	r, err := pg.One[Removal](ctx, tx, `SELECT tenant_id, directory_id, created_at FROM directory_removals ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED`)
 	if errors.Is(err, apierr.NotFound) {
 		return 0, nil
 	}
@@ -40,7 +44,7 @@ func (tx *Tx) RemoveLeft(ctx context.Context, limit int) (int64, error) {
 		}
 		total += n
 	}
-	if total == 0 {
+	if total == 0 && r.CreatedAt.Before(settled) {
 		_, err := pg.Exec(ctx, tx, `DELETE FROM directory_removals WHERE tenant_id = $1 AND directory_id = $2`, r.TenantID, r.DirectoryID)
 		return 1, err // there may be another
 	}
