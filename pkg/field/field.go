@@ -251,7 +251,19 @@ func Whole(f Int, name string, fallback, least, most int) (int, error) {
 // Fold gives the normal form under which names, user names and emails are
 // unique and are looked up: Unicode NFKC, case folded.
 func Fold(text string) string {
+	if isASCII(text) {
+		return strings.ToLower(text) // the same, sooner
+	}
 	return norm.NFKC.String(strings.Map(cherokee, cases.Fold().String(norm.NFKC.String(text))))
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // FoldOptional is Fold for a text that may be absent, which folds to nothing.
