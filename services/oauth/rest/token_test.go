@@ -358,7 +358,7 @@ func TestTokenCollections(t *testing.T) {
 		"?application.href=" + first + "*":                                            apierr.ParameterInvalid,
 		"?application.href=*":                                                         apierr.ParameterInvalid,
 		"?application.href=https://evil.example/v1/applications/x":                    apierr.ParameterInvalid,
-		"?application.href=":                                                          apierr.ParameterInvalid,
+		"?application.href=":                                                          apierr.ParameterEmpty,
 		"?application.href":                                                           apierr.ParameterEmpty,
 		"?application.href=" + first + "&application.href=" + first:                   apierr.ParameterRepeated,
 		"?jwt=x":                     apierr.QueryUnsupported,
