@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/mfa/store"
 )
@@ -33,6 +34,10 @@ const (
 
 // secretPurpose is what the secret of a factor is sealed for.
 func secretPurpose(factor id.ID) string { return "mfa.factor/" + factor.String() }
+
+// Sealed are the columns of values that are sealed under the master key for
+// longer than a challenge is open.
+var Sealed = []reseal.Column[id.ID]{{Table: "factors", Key: "id", Column: "secret_sealed", Purpose: secretPurpose}}
 
 // newSecret draws the secret of an authenticator.
 func newSecret() secure.Secret {

@@ -8,7 +8,9 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/mfa"
 	"github.com/doorward/doorward/services/mfa/internal/mfatest"
 )
 
@@ -142,8 +144,11 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	both := d.Under(next + "," + d.Master)
-	go func() { ended <- both.Reseal(ctx) }()
+	both, err := secure.ParseKeyring(next + "," + d.Master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- reseal.Worker(d.DB, both, mfa.Sealed...)(ctx) }()
 	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	for good() != nil {

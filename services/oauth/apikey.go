@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/store"
 )
@@ -28,6 +29,9 @@ const (
 
 // keyPurpose is what the secret of a key is sealed for.
 func keyPurpose(key string) string { return "oauth.apikey/" + key }
+
+// Sealed are the columns of values that are sealed under the master key.
+var Sealed = []reseal.Column[string]{{Table: "api_keys", Key: "id", Column: "secret_sealed", Purpose: keyPurpose}}
 
 // isKeyID reports whether text can be the id of a key. Whatever else a client
 // sends in its place, such as in the kid of a token, never reaches a query.

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
 
@@ -26,7 +28,11 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- d.Under(t, both).Reseal(ctx) }()
+	ring, err := secure.ParseKeyring(both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- reseal.Worker(d.DB, ring, oauth.Sealed...)(ctx) }()
 	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	for good(next) != nil {

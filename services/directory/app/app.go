@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
@@ -86,7 +87,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	svc := directory.New(data, passwords, ring, common.Base, common.Now, directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: common.Alias})
 	p.Go("directory relay", data.Outbox().Relay(cfg.Events))
 	p.Go("directory purge", svc.Purge)
-	p.Go("directory resealer", svc.Reseal)
+	p.Go("directory resealer", reseal.Worker(db, ring, directory.Sealed...))
 
 	app := rest.New(rest.Config{Service: "directory", Base: common.Base, Signer: common.Signer})
 	directoryapi.Serve(app, svc)

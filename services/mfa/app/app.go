@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
@@ -74,7 +75,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Go("mfa relay", data.Outbox().Relay(cfg.Events))
 	p.Go("mfa memory", data.Outbox().Forget)
 	p.Go("mfa consumer", events.Consume(cfg.Events, "mfa", mfa.Sources, svc.Handlers()...))
-	p.Go("mfa resealer", svc.Reseal)
+	p.Go("mfa resealer", reseal.Worker(db, ring, mfa.Sealed...))
 	p.Go("mfa purge", svc.Purge)
 
 	app := rest.New(rest.Config{Service: "mfa", Base: common.Base, Signer: common.Signer})

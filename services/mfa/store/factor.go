@@ -93,15 +93,3 @@ func (tx *Tx) UpdateFactor(ctx context.Context, f Factor) error {
 func (tx *Tx) DeleteFactor(ctx context.Context, tenant, factor id.ID) error {
 	return pg.MustChange(ctx, tx, `DELETE FROM factors WHERE tenant_id = $1 AND id = $2`, tenant, factor)
 }
-
-// LockUnmarked reads up to limit factors of all tenants whose sealed secret does
-// not begin with mark, which the transaction will seal again.
-func (tx *Tx) LockUnmarked(ctx context.Context, mark []byte, limit int) ([]Factor, error) {
-	return pg.All[Factor](ctx, tx, `SELECT `+factorColumns+` FROM factors f WHERE substring(f.secret_sealed FOR length($1::bytea)) <> $1::bytea
-		LIMIT $2 FOR UPDATE`, mark, limit)
-}
-
-// SetSealed writes the sealed secret of a factor anew.
-func (tx *Tx) SetSealed(ctx context.Context, tenant, factor id.ID, sealed []byte) error {
-	return pg.MustChange(ctx, tx, `UPDATE factors SET secret_sealed = $3 WHERE tenant_id = $1 AND id = $2`, tenant, factor, sealed)
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
@@ -70,7 +71,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	svc := oauth.New(data, peers, ring, common.Now, oauth.Config{Base: common.Base, Alias: common.Alias})
 	p.Go("oauth memory", data.Outbox().Forget)
 	p.Go("oauth consumer", events.Consume(cfg.Events, "oauth", []string{"directory", "application"}, svc.Handlers()...))
-	p.Go("oauth resealer", svc.Reseal)
+	p.Go("oauth resealer", reseal.Worker(db, ring, oauth.Sealed...))
 	p.Go("oauth purger", svc.Purger(oauth.PurgeEvery))
 
 	app := rest.New(rest.Config{Service: "oauth", Base: common.Base, Signer: common.Signer})

@@ -65,19 +65,6 @@ func (tx *Tx) InsertKey(ctx context.Context, k Key) error {
 	return err
 }
 
-// LockUnmarked reads up to limit keys of all tenants whose sealed secret does
-// not begin with mark, which the transaction will seal again. It waits for
-// another replica that does so, and then leaves out what that has done.
-func (tx *Tx) LockUnmarked(ctx context.Context, mark []byte, limit int) ([]Key, error) {
-	return pg.All[Key](ctx, tx, `SELECT `+keyColumns+` FROM api_keys k WHERE substring(k.secret_sealed FOR length($1::bytea)) <> $1::bytea
-		LIMIT $2 FOR UPDATE`, mark, limit)
-}
-
-// SetSealed writes the sealed secret of a key anew.
-func (tx *Tx) SetSealed(ctx context.Context, tenant id.ID, key string, sealed []byte) error {
-	return pg.MustChange(ctx, tx, `UPDATE api_keys SET secret_sealed = $3 WHERE tenant_id = $1 AND id = $2`, tenant, key, sealed)
-}
-
 // UpdateKey writes what a client can change.
 func (tx *Tx) UpdateKey(ctx context.Context, k Key) error {
 	return pg.MustChange(ctx, tx, `UPDATE api_keys SET status = $3, name = $4, description = $5, modified_at = $6 WHERE tenant_id = $1 AND id = $2`,

@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory"
 	"github.com/doorward/doorward/services/directory/store"
@@ -37,7 +38,11 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- under(next + "," + first).Reseal(ctx) }()
+	both, err := secure.ParseKeyring(next + "," + first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- reseal.Worker(db, both, directory.Sealed...)(ctx) }()
 	works := func() bool {
 		later := under(next)
 		a, err := later.Account(t.Context(), directoryapi.Ref{Tenant: w.tenant, ID: w.account.ID})
@@ -65,7 +70,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(columns) != directory.SealedColumns {
-		t.Errorf("there are the sealed columns %v; %d of them are sealed again", columns, directory.SealedColumns)
+	if len(columns) != len(directory.Sealed) {
+		t.Errorf("there are the sealed columns %v; %d of them are sealed again", columns, len(directory.Sealed))
 	}
 }

@@ -1,0 +1,89 @@
+// Package reseal brings what a service keeps sealed under its active master key,
+// so that the former ones can be taken out of the configuration.
+package reseal
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+const (
+	batch = 1000 // the rows of one transaction
+	retry = time.Minute
+)
+
+// Column is a column of sealed values (NULL is none) in a table that has a
+// tenant_id. Key is the column that tells the rows of a tenant apart, and
+// Purpose what the value in the row of that key is sealed for.
+type Column[K any] struct {
+	Table, Key, Column string
+	Purpose            func(K) string
+}
+
+// Worker gives the worker that, once at each start, seals again what is sealed
+// under another than the active master key, and says so in the log when it has
+// done. What fails is tried again each minute.
+func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...Column[K]) func(context.Context) error {
+	return func(ctx context.Context) error {
+		total := 0
+		for i := 0; i < len(columns) && ctx.Err() == nil; {
+			n, err := columns[i].reseal(ctx, db, ring)
+			total += n
+			switch {
+			case err != nil && ctx.Err() == nil:
+				slog.WarnContext(ctx, "secrets stay under a former master key for now", "table", columns[i].Table, "error", err.Error())
+				select {
+				case <-ctx.Done():
+				case <-time.After(retry):
+				}
+			case n == 0:
+				i++
+			}
+		}
+		if total > 0 {
+			slog.InfoContext(ctx, "secrets are under the active master key now; the former can be dropped", "secrets", total)
+		}
+		<-ctx.Done()
+		return nil
+	}
+}
+
+// reseal does one batch and gives its size. It waits for another replica that
+// is at it, and then leaves out what that has done.
+func (c Column[K]) reseal(ctx context.Context, db *pg.DB, ring *secure.Keyring) (n int, err error) {
+	type row struct {
+		TenantID id.ID
+		Key      K
+		Value    []byte
+	}
+	err = db.InTx(ctx, func(tx pgx.Tx) error {
+		rows, err := pg.All[row](ctx, tx, `SELECT tenant_id, `+c.Key+` AS key, `+c.Column+` AS value FROM `+c.Table+`
+			WHERE `+c.Column+` IS NOT NULL AND substring(`+c.Column+` FOR length($1::bytea)) <> $1::bytea LIMIT $2 FOR UPDATE`, ring.Mark(), batch)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			secret, err := ring.Open(r.Value, c.Purpose(r.Key))
+			if err != nil {
+				return err
+			}
+			if err := pg.MustChange(ctx, tx, `UPDATE `+c.Table+` SET `+c.Column+` = $3 WHERE tenant_id = $1 AND `+c.Key+` = $2`,
+				r.TenantID, r.Key, ring.Seal(secret, c.Purpose(r.Key))); err != nil {
+				return err
+			}
+		}
+		n = len(rows)
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
