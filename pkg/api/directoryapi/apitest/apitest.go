@@ -14,6 +14,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,6 +27,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
@@ -194,4 +196,32 @@ func equal[T comparable](t *testing.T, what string, got, want T) {
 	if got != want {
 		t.Errorf("%s is %v, want %v", what, got, want)
 	}
+}
+
+// once makes parallel calls, each with its number: one succeeds, the others get
+// the refusal.
+func once(t *testing.T, calls int, refusal error, call func(int) error) {
+	t.Helper()
+	var succeeded, refused atomic.Int32
+	var all sync.WaitGroup
+	for i := range calls {
+		all.Go(func() {
+			if err := call(i); err != nil {
+				refuse(0, err)(t, refusal)
+				refused.Add(1)
+				return
+			}
+			succeeded.Add(1)
+		})
+	}
+	all.Wait()
+	equal(t, "the number that succeeded", succeeded.Load(), 1)
+	equal(t, "the number refused", refused.Load(), int32(calls-1))
+}
+
+// query changes the query of a first page.
+func query(change func(*list.Query)) list.Query {
+	q := list.First()
+	change(&q)
+	return q
 }

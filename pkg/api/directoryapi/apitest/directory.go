@@ -1,8 +1,6 @@
 package apitest
 
 import (
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -41,22 +39,10 @@ func directories(t *testing.T, s Subject) {
 		})
 	})
 	t.Run("of parallel calls for one name one succeeds", func(t *testing.T) {
-		var made, taken atomic.Int32
-		var all sync.WaitGroup
-		for range 4 {
-			all.Go(func() {
-				_, err := s.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: newID(), Name: "Contended"})
-				if err == nil {
-					made.Add(1)
-					return
-				}
-				refuse(0, err)(t, apierr.Exists)
-				taken.Add(1)
-			})
-		}
-		all.Wait()
-		equal(t, "the number made", made.Load(), 1)
-		equal(t, "the number refused", taken.Load(), 3)
+		once(t, 4, apierr.Exists, func(int) error {
+			_, err := s.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: newID(), Name: "Contended"})
+			return err
+		})
 	})
 	t.Run("a deleted one is gone with its accounts", func(t *testing.T) {
 		d := n.directory(t, "Gone")

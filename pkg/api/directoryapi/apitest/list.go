@@ -21,11 +21,6 @@ func lists(t *testing.T, s Subject) {
 	n.account(t, first, "idle@example.test", status("DISABLED"))
 	n.account(t, third, "unlisted@example.test")
 
-	query := func(change func(*list.Query)) list.Query {
-		q := list.First()
-		change(&q)
-		return q
-	}
 	for _, c := range []struct {
 		what  string
 		in    []id.ID
