@@ -27,16 +27,8 @@ CREATE TABLE owners (tenant_id uuid NOT NULL, id uuid NOT NULL, created_at times
 CREATE TABLE houses (tenant_id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
 CREATE TABLE notes (text text NOT NULL);`)}}
 
-func config(url string) pg.Config {
-	return pg.Config{URL: secure.Secret(url), Schema: "owner", MaxConns: 20, Migrations: []fs.FS{customdata.Migrations(), owners}}
-}
-
-func migrate(ctx context.Context, url string) error {
-	db, err := pg.Open(ctx, config(url))
-	if err == nil {
-		db.Close()
-	}
-	return err
+func config(url secure.Secret) pg.Config {
+	return pg.Config{URL: url, Schema: "owner", MaxConns: 20, Migrations: []fs.FS{customdata.Migrations(), owners}}
 }
 
 // bench is a database with one owner.
@@ -66,12 +58,7 @@ func (b *bench) later() time.Time {
 func open(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{T: t, created: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}
-	db, err := pg.Open(t.Context(), config(pgtest.New(t, migrate)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	b.Owners = customdata.Owners{DB: db, Now: b.now, Table: "owners", ID: "id"}
+	b.Owners = customdata.Owners{DB: pgtest.Open(t, config), Now: b.now, Table: "owners", ID: "id"}
 	b.time = b.created
 	b.owner = b.add(id.New(b.time))
 	b.later()

@@ -1,7 +1,6 @@
 package list_test
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -49,22 +48,11 @@ type library struct {
 
 func newLibrary(t *testing.T) *library {
 	t.Helper()
-	config := pg.Config{URL: secure.Secret(pgtest.New(t, migrate)), Schema: "books"}
-	db, err := pg.Open(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	return &library{T: t, db: db, begin: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	return &library{T: t, db: pgtest.Open(t, config), begin: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
-func migrate(ctx context.Context, url string) error {
-	db, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "books", Migrations: []fs.FS{books}})
-	if err != nil {
-		return err
-	}
-	db.Close()
-	return nil
+func config(url secure.Secret) pg.Config {
+	return pg.Config{URL: url, Schema: "books", Migrations: []fs.FS{books}}
 }
 
 func (l *library) exec(sql string, args ...any) {

@@ -143,7 +143,7 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 
 		{"the database goes away", func(t *testing.T, d *applicationtest.Deployment, _ id.ID) context.Context {
 			d.Directories.Break("CreateDirectory", directorytest.After, func() error {
-				back := pgtest.Outage(t, d.URL)
+				back := pgtest.Outage(t, pgtest.URL(d.DB))
 				d.Directories.Break("DeleteDirectory", directorytest.After, func() error { back(); return nil })
 				return nil
 			})
@@ -201,7 +201,7 @@ func TestNothingIsLeftOfAnOrganizationThatFailed(t *testing.T) {
 		}, apierr.Unavailable, 0},
 		"the database goes away": {func(t *testing.T, d *applicationtest.Deployment, _ id.ID) {
 			d.Directories.Break("CreateDirectory", directorytest.After, func() error {
-				back := pgtest.Outage(t, d.URL)
+				back := pgtest.Outage(t, pgtest.URL(d.DB))
 				d.Directories.Break("DeleteDirectory", directorytest.After, func() error { back(); return nil })
 				return nil
 			})

@@ -1,7 +1,6 @@
 package directory_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -24,24 +23,6 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var cheap = secure.Cost{Memory: 64, Time: 1, Threads: 1}
 
-func migrate(ctx context.Context, url string) error {
-	db, err := pg.Open(ctx, store.Config(secure.Secret(url)))
-	if err == nil {
-		db.Close()
-	}
-	return err
-}
-
-func openDB(t *testing.T) *pg.DB {
-	t.Helper()
-	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(pgtest.New(t, migrate)), Schema: "directory"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	return db
-}
-
 func now() time.Time { return time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC) }
 
 func open(t *testing.T, db *pg.DB, cost secure.Cost) *directory.Service {
@@ -57,7 +38,7 @@ var _ directoryapi.API = (*directory.Service)(nil)
 
 func TestContract(t *testing.T) {
 	apitest.Run(t, func(t *testing.T) apitest.Subject {
-		svc := open(t, openDB(t), cheap)
+		svc := open(t, pgtest.Open(t, store.Config), cheap)
 		return apitest.Subject{
 			API: svc,
 			DisableDirectory: func(t *testing.T, d directoryapi.Ref) {
@@ -87,7 +68,7 @@ const password = "Changeme1!"
 
 func newWorld(t *testing.T, policy directory.PolicyChange) world {
 	t.Helper()
-	db := openDB(t)
+	db := pgtest.Open(t, store.Config)
 	w := world{Service: open(t, db, cheap), db: db, tenant: id.New(now()), directory: id.New(now())}
 	w.fill(t, policy)
 	return w

@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory"
 	"github.com/doorward/doorward/services/directory/store"
@@ -29,7 +30,7 @@ func sealing(t *testing.T) (*directory.Service, *pg.DB, *secure.Keyring, id.ID) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := openDB(t)
+	db := pgtest.Open(t, store.Config)
 	svc := directory.New(store.New(db, now), secure.NewPasswords(cheap, 2, 1000), ring, "https://localhost:8443/v1", now, directory.Config{VerificationTTL: time.Hour})
 	tenant := id.New(now())
 	if _, err := svc.SignUp(t.Context(), directoryapi.SignUp{

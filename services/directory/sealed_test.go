@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory"
@@ -18,7 +19,7 @@ import (
 // TestAMasterKeyCanBeReplacedAndThenDropped covers every sealed column: none
 // keeps a value of the former key.
 func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
-	db := openDB(t)
+	db := pgtest.Open(t, store.Config)
 	first, next := secure.NewMasterKey("k1"), secure.NewMasterKey("k2")
 	under := func(master secure.Secret) *directory.Service {
 		ring, err := secure.ParseKeyring(master)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"regexp"
 	"strings"
 	"sync"
@@ -14,9 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
-	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/peertest"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -26,28 +23,11 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var in = idsite.Bootstrap{KeyID: "2EXAMPLE0KEY0ID00000000000", KeySecret: "0123456789abcdef0123456789abcdef", OwnerEmail: "owner@example.test"}
 
-func open(ctx context.Context, url string) (*pg.DB, error) {
-	return pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "idsite", Migrations: []fs.FS{store.Migrations()}})
-}
-
-func migrate(ctx context.Context, url string) error {
-	db, err := open(ctx, url)
-	if err == nil {
-		db.Close()
-	}
-	return err
-}
-
 func newService(t *testing.T, d *peertest.Deployment) (svc *idsite.Service, url string) {
 	t.Helper()
-	url = pgtest.New(t, migrate)
-	db, err := open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
+	db := pgtest.Open(t, store.Config)
 	now := func() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
-	return idsite.New(store.New(db), d.Peers(), now, idsite.Config{Title: "Service", Suffix: "example.test"}), url
+	return idsite.New(store.New(db), d.Peers(), now, idsite.Config{Title: "Service", Suffix: "example.test"}), pgtest.URL(db)
 }
 
 // complete checks that the deployment holds one tenant with all that belongs to

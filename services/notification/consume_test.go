@@ -62,7 +62,7 @@ func TestAnEventWaitsForTheDatabase(t *testing.T) {
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
 	e, event := o.registration()
-	end := pgtest.Outage(t, o.url)
+	end := pgtest.Outage(t, pgtest.URL(o.db))
 	if err := s.registered(t.Context(), e, event); !errors.Is(err, apierr.Unavailable) {
 		t.Errorf("without a database the consumer is told %v", err)
 	}

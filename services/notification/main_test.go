@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io/fs"
 	"net/mail"
 	"os"
 	"strconv"
@@ -41,23 +40,16 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
-func open(ctx context.Context, url string) (*pg.DB, error) {
-	return pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "notification", MaxConns: 12, Migrations: []fs.FS{events.Migrations(), store.Migrations()}})
-}
-
-func migrate(ctx context.Context, url string) error {
-	db, err := open(ctx, url)
-	if err == nil {
-		db.Close()
-	}
-	return err
+func config(url secure.Secret) pg.Config {
+	c := store.Config(url)
+	c.MaxConns = 12
+	return c
 }
 
 // office is what a test of the senders works with: a database, a mail server,
 // peers, and a clock that the test turns.
 type office struct {
 	t                   testing.TB
-	url                 string
 	db                  *pg.DB
 	ring                *secure.Keyring
 	mail                *mailtest.Server
@@ -73,13 +65,8 @@ type applicationAnswer func(directoryapi.Ref) (applicationapi.Application, error
 
 func newOffice(t testing.TB, behaviour mailtest.Behaviour) *office {
 	t.Helper()
-	o := &office{t: t, url: pgtest.New(t, migrate), tenant: id.New(clock), application: id.New(clock)}
-	db, err := open(t.Context(), o.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	o.db = db
+	o := &office{t: t, db: pgtest.Open(t, config), tenant: id.New(clock), application: id.New(clock)}
+	var err error
 	if o.ring, err = secure.ParseKeyring(secure.NewMasterKey("test")); err != nil {
 		t.Fatal(err)
 	}

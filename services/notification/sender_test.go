@@ -321,7 +321,7 @@ func TestADatabaseOutageAfterTheMailDoesNotRepeatIt(t *testing.T) {
 	o := newOffice(t, mailtest.Behaviour{})
 	o.mail.Behave(func(b *mailtest.Behaviour) {
 		b.Data = func(mailtest.Message) error {
-			end = pgtest.Outage(t, o.url)
+			end = pgtest.Outage(t, pgtest.URL(o.db))
 			close(taken)
 			return nil
 		}

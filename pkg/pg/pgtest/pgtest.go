@@ -2,7 +2,7 @@
 //
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 //
-//	url := pgtest.New(t, store.Migrate)
+//	db := pgtest.Open(t, store.Config)
 //
 // A test binary starts one private server when its first test asks for a
 // database, runs the migrations once into a template, and copies that for every
@@ -21,6 +21,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 // patience bounds every single step, so that a test fails instead of hanging.
@@ -36,13 +39,19 @@ type Migrate func(ctx context.Context, url string) error
 // time. With nil the database is empty.
 func New(t testing.TB, migrate Migrate) string {
 	t.Helper()
+	return create(t, migrate, migrate)
+}
+
+// create copies the template of key, a function, which migrate makes.
+func create(t testing.TB, key any, migrate Migrate) string {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s, err := running(ctx)
 	if err != nil {
 		t.Fatalf("start PostgreSQL for tests: %v", err)
 	}
-	template, err := s.template(ctx, migrate)
+	template, err := s.template(ctx, reflect.ValueOf(key).Pointer(), migrate)
 	if err != nil {
 		t.Fatalf("migrate the template database: %v", err)
 	}
@@ -59,6 +68,31 @@ func New(t testing.TB, migrate Migrate) string {
 	})
 	return s.url(name)
 }
+
+// Open opens a database of New, with the tables that the configuration makes.
+// Tests that hand in the same function share one run of its migrations; so it
+// must be a plain function.
+func Open(t testing.TB, config func(url secure.Secret) pg.Config) *pg.DB {
+	t.Helper()
+	url := create(t, config, func(ctx context.Context, url string) error {
+		db, err := pg.Open(ctx, config(secure.Secret(url)))
+		if err == nil {
+			db.Close()
+		}
+		return err
+	})
+	made := config(secure.Secret(url))
+	made.Migrations = nil // its template has them
+	db, err := pg.Open(t.Context(), made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+// URL is the address of a database of Open.
+func URL(db *pg.DB) string { return db.Config().ConnString() }
 
 // CutConnections ends all connections to the test's database, in the middle of
 // whatever they do, as a crash of the database would. New ones are welcome.
@@ -117,15 +151,14 @@ const prefix = "doorward_test_"
 
 func newName() string { return prefix + strings.ToLower(rand.Text()[:16]) }
 
-// template returns the name of the database that the function migrated, and
-// migrates it the first time.
-func (s *server) template(ctx context.Context, migrate Migrate) (string, error) {
+// template returns the name of the database of a key, and migrates it the first
+// time.
+func (s *server) template(ctx context.Context, key uintptr, migrate Migrate) (string, error) {
 	if migrate == nil {
 		return "template1", nil
 	}
 	s.templating.Lock()
 	defer s.templating.Unlock()
-	key := reflect.ValueOf(migrate).Pointer()
 	if name, made := s.templates[key]; made {
 		return name, nil
 	}

@@ -4,13 +4,11 @@ package app
 
 import (
 	"context"
-	"io/fs"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
@@ -54,7 +52,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, err
 	}
-	db, err := pg.Open(ctx, pg.Config{URL: cfg.Database, Schema: "application", Migrations: []fs.FS{events.Migrations(), customdata.Migrations(), store.Migrations()}})
+	db, err := pg.Open(ctx, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}

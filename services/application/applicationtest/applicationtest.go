@@ -4,23 +4,18 @@
 package applicationtest
 
 import (
-	"context"
 	"crypto/rand"
-	"io/fs"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/customdata"
-	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/directorytest"
 	"github.com/doorward/doorward/services/application/store"
@@ -37,34 +32,16 @@ type Deployment struct {
 	Service     *application.Service
 	Directories *directorytest.Directories
 	DB          *pg.DB
-	URL         string // of the database
 	Clock       *Clock
 }
 
 // Open starts the service. The test package's TestMain is pgtest.Main.
 func Open(t *testing.T) *Deployment {
 	t.Helper()
-	d := &Deployment{Clock: &Clock{now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}, URL: pgtest.New(t, migrate)}
-	var err error
-	if d.DB, err = pg.Open(t.Context(), config(d.URL)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(d.DB.Close)
+	d := &Deployment{Clock: &Clock{now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}, DB: pgtest.Open(t, store.Config)}
 	d.Directories = directorytest.New(d.Clock.Now)
 	d.Service = application.New(store.New(d.DB, d.Clock.Now), d.Directories, Base, d.Clock.Now)
 	return d
-}
-
-func config(url string) pg.Config {
-	return pg.Config{URL: secure.Secret(url), Schema: "application", Migrations: []fs.FS{events.Migrations(), customdata.Migrations(), store.Migrations()}}
-}
-
-func migrate(ctx context.Context, url string) error {
-	db, err := pg.Open(ctx, config(url))
-	if err == nil {
-		db.Close()
-	}
-	return err
 }
 
 // Clock is the time of the service.

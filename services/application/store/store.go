@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 //go:embed migrations/*.sql
@@ -17,6 +19,11 @@ var files embed.FS
 
 // Migrations makes the service's tables.
 func Migrations() fs.FS { return pg.Embedded(files) }
+
+// Config says where the service's data is and how its tables are made.
+func Config(url secure.Secret) pg.Config {
+	return pg.Config{URL: url, Schema: "application", Migrations: []fs.FS{events.Migrations(), customdata.Migrations(), Migrations()}}
+}
 
 // Store reads.
 type Store struct {

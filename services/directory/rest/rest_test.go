@@ -1,7 +1,6 @@
 package rest_test
 
 import (
-	"context"
 	"fmt"
 	"net/mail"
 	"sync"
@@ -52,14 +51,6 @@ func (b *bench) advance(d time.Duration) {
 	b.time = b.time.Add(d)
 }
 
-func migrate(ctx context.Context, url string) error {
-	db, err := pg.Open(ctx, store.Config(secure.Secret(url)))
-	if err == nil {
-		db.Close()
-	}
-	return err
-}
-
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	return newBenchOf(t, "service")
@@ -68,19 +59,13 @@ func newBench(t *testing.T) *bench {
 // newBenchOf is newBench of a deployment with an alias of its own.
 func newBenchOf(t *testing.T, alias string) *bench {
 	t.Helper()
-	b := &bench{T: t, time: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}
-	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(pgtest.New(t, migrate)), Schema: "directory"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
+	b := &bench{T: t, db: pgtest.Open(t, store.Config), time: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.db = db
 	passwords := secure.NewPasswords(secure.Cost{Memory: 64, Time: 1, Threads: 1}, 2, 1000)
-	b.svc = directory.New(store.New(db, b.now), passwords, ring, base, b.now, directory.Config{
+	b.svc = directory.New(store.New(b.db, b.now), passwords, ring, base, b.now, directory.Config{
 		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: alias,
 	})
 	signer := caller.NewSigner("a secret that is long enough for this", time.Now)

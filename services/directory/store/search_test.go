@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,31 +15,17 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-func migrate(ctx context.Context, url string) error {
-	db, err := pg.Open(ctx, store.Config(secure.Secret(url)))
-	if err != nil {
-		return err
-	}
-	db.Close()
-	return nil
-}
-
 var now = time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
 
 // open gives a seeder, a store, and a tenant.
 func open(t *testing.T) (*seed.Seeder, *store.Store, *pg.DB, id.ID) {
 	t.Helper()
-	url := secure.Secret(pgtest.New(t, migrate))
-	seeder, err := seed.Open(t.Context(), url, now)
+	db := pgtest.Open(t, store.Config)
+	seeder, err := seed.Open(t.Context(), secure.Secret(pgtest.URL(db)), now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(seeder.Close)
-	db, err := pg.Open(t.Context(), pg.Config{URL: url, Schema: "directory"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
 	tenant := id.New(now)
 	if _, err := pg.Exec(t.Context(), db, `INSERT INTO tenants (tenant_id, key, name, created_at, modified_at) VALUES ($1, 'k', 'k', $2, $2)`, tenant, now); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/mail"
 	"regexp"
 	"sync/atomic"
@@ -73,7 +72,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	db, err := pg.Open(ctx, pg.Config{URL: cfg.Database, Schema: "idsite", Migrations: []fs.FS{store.Migrations()}})
+	db, err := pg.Open(ctx, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}

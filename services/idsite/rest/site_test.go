@@ -2,11 +2,9 @@ package rest_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"flag"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,10 +18,8 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
-	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/rest"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/peertest"
 	idsiterest "github.com/doorward/doorward/services/idsite/rest"
@@ -36,18 +32,6 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const base = href.Base("https://localhost:8443/v1")
 
-func open(ctx context.Context, url string) (*pg.DB, error) {
-	return pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "idsite", Migrations: []fs.FS{store.Migrations()}})
-}
-
-func migrate(ctx context.Context, url string) error {
-	db, err := open(ctx, url)
-	if err == nil {
-		db.Close()
-	}
-	return err
-}
-
 // client asks the service as the gateway does.
 type client struct {
 	app    *fiber.App
@@ -57,14 +41,9 @@ type client struct {
 
 func newClient(t *testing.T) client {
 	t.Helper()
-	db, err := open(t.Context(), pgtest.New(t, migrate))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
 	now := func() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
 	signer := caller.NewSigner("0123456789abcdef0123456789abcdef", now)
-	svc := idsite.New(store.New(db), peertest.New().Peers(), now, idsite.Config{Title: "Service", Suffix: "localhost"})
+	svc := idsite.New(store.New(pgtest.Open(t, store.Config)), peertest.New().Peers(), now, idsite.Config{Title: "Service", Suffix: "localhost"})
 	app := rest.New(rest.Config{Service: "idsite", Base: base, Signer: signer})
 	idsiterest.Mount(app, svc, base)
 	return client{app, signer, svc}

@@ -5,7 +5,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -68,7 +67,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, err
 	}
-	db, err := pg.Open(ctx, pg.Config{URL: cfg.Database, Schema: "notification", Migrations: []fs.FS{events.Migrations(), store.Migrations()}})
+	db, err := pg.Open(ctx, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 //go:embed migrations/*.sql
@@ -17,6 +18,11 @@ var files embed.FS
 
 // Migrations makes the service's tables.
 func Migrations() fs.FS { return pg.Embedded(files) }
+
+// Config says where the service's data is and how its tables are made.
+func Config(url secure.Secret) pg.Config {
+	return pg.Config{URL: url, Schema: "notification", Migrations: []fs.FS{events.Migrations(), Migrations()}}
+}
 
 // Store reads.
 type Store struct {

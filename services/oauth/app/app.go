@@ -5,7 +5,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"io/fs"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -60,7 +59,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
-	db, err := pg.Open(ctx, pg.Config{URL: cfg.Database, Schema: "oauth", Migrations: []fs.FS{events.Migrations(), store.Migrations()}})
+	db, err := pg.Open(ctx, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}

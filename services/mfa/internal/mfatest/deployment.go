@@ -84,22 +84,10 @@ type Deployment struct {
 	now time.Time
 }
 
-func migrate(ctx context.Context, url string) error {
-	db, err := pg.Open(ctx, store.Config(secure.Secret(url)))
-	if err == nil {
-		db.Close()
-	}
-	return err
-}
-
 // Open starts the service on a database of its own.
 func Open(t testing.TB) *Deployment {
 	t.Helper()
-	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(pgtest.New(t, migrate)), Schema: "mfa"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
+	db := pgtest.Open(t, store.Config)
 	d := &Deployment{
 		T: t, DB: db, Master: secure.NewMasterKey("k1"), Directory: &Directory{accounts: map[id.Ref]directoryapi.Account{}},
 		now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC),

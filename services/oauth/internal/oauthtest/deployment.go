@@ -1,9 +1,7 @@
 package oauthtest
 
 import (
-	"context"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/caller"
-	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -82,28 +79,10 @@ type Deployment struct {
 	HTTP    *fiber.App
 }
 
-// Schema is where the service's tables are in the database at the URL.
-func Schema(url string) pg.Config {
-	return pg.Config{URL: secure.Secret(url), Schema: "oauth", Migrations: []fs.FS{events.Migrations(), store.Migrations()}}
-}
-
-// Migrate makes the service's tables.
-func Migrate(ctx context.Context, url string) error {
-	db, err := pg.Open(ctx, Schema(url))
-	if err == nil {
-		db.Close()
-	}
-	return err
-}
-
 // Open starts the service on a database of its own, with one site.
 func Open(t testing.TB) *Deployment {
 	t.Helper()
-	db, err := pg.Open(t.Context(), Schema(pgtest.New(t, Migrate)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
+	db := pgtest.Open(t, store.Config)
 	master := secure.NewMasterKey("k1")
 	d := &Deployment{DB: db, Master: master, Clock: &Clock{now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}}
 	d.World = NewWorld(Base, d.Clock.Now)
