@@ -47,7 +47,8 @@ func (s *Service) Attempt(ctx context.Context, application directoryapi.Ref, in 
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	return s.login(ctx, application, where, login, password)
+	logged, err := s.login(ctx, application, where, login, password)
+	return logged.Account, err
 }
 
 // storeName reads where a login is looked for; absent or null is everywhere.
@@ -93,25 +94,47 @@ func decode(value secure.Secret) ([]byte, bool) {
 }
 
 // Login checks a password for a peer.
-func (s *Service) Login(ctx context.Context, in applicationapi.Login) (directoryapi.Account, error) {
+func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicationapi.LoggedIn, error) {
 	application := directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}
 	return s.login(ctx, application, StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}, in.Login, in.Password)
 }
 
 // login checks a password in the stores that are searched.
-func (s *Service) login(ctx context.Context, application directoryapi.Ref, where StoreName, login string, password secure.Secret) (directoryapi.Account, error) {
+func (s *Service) login(ctx context.Context, application directoryapi.Ref, where StoreName, login string, password secure.Secret) (applicationapi.LoggedIn, error) {
 	reach, err := s.searched(ctx, application, where)
 	if err != nil {
-		return directoryapi.Account{}, err
+		return applicationapi.LoggedIn{}, err
 	}
 	in, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{Tenant: application.Tenant, Stores: reach.Stores(), Login: login, Password: password})
 	if err == nil {
 		err = s.wantOpen(ctx, reach.Open(), in)
 	}
 	if err != nil {
-		return directoryapi.Account{}, err
+		return applicationapi.LoggedIn{}, err
 	}
-	return in.Account, nil
+	return applicationapi.LoggedIn{Account: in.Account, Organization: reach.Named}, nil
+}
+
+// Admit lets an account in that has proved itself otherwise than by its
+// password.
+func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicationapi.LoggedIn, error) {
+	application := directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}
+	account, err := s.Standing(ctx, applicationapi.Standing{Tenant: in.Tenant, Application: in.Application, Account: in.Account})
+	if err != nil {
+		return applicationapi.LoggedIn{}, err
+	}
+	where := StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}
+	if where == (StoreName{}) {
+		return applicationapi.LoggedIn{Account: account}, nil
+	}
+	reach, err := s.searched(ctx, application, where)
+	if err == nil {
+		account, err = s.standing(ctx, applicationapi.Standing{Tenant: in.Tenant, Application: in.Application, Account: in.Account}, reach)
+	}
+	if err != nil {
+		return applicationapi.LoggedIn{}, err
+	}
+	return applicationapi.LoggedIn{Account: account, Organization: reach.Named}, nil
 }
 
 // wantOpen refuses an account that is reached through disabled organizations
@@ -170,7 +193,7 @@ func (s *Service) at(ctx context.Context, application directoryapi.Ref, reach st
 	})
 	switch {
 	case len(narrow.Places) > 0 && isOrganization:
-		return narrow, wantOrganization(narrow)
+		return wantOrganization(narrow)
 	case len(narrow.Places) > 0:
 		return narrow, nil
 	}
@@ -193,7 +216,7 @@ func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, reach
 	}
 	narrow := reach.Within(func(p store.Place) bool { return p.NameKey == key })
 	if len(narrow.Places) > 0 {
-		return narrow, wantOrganization(narrow)
+		return wantOrganization(narrow)
 	}
 	exists, err := s.store.NameKeyTaken(ctx, application.Tenant, key)
 	if err != nil {
@@ -205,14 +228,15 @@ func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, reach
 	return narrow, apierr.NotMapped.Because("the organization with the nameKey %q is not mapped to the application", named)
 }
 
-// wantOrganization refuses the reach of an organization that is disabled or has
-// no stores.
-func wantOrganization(reach store.Reach) error {
+// wantOrganization gives the reach of an organization that a login names. It
+// refuses that of one that is disabled or has no stores.
+func wantOrganization(reach store.Reach) (store.Reach, error) {
+	reach.Named = reach.Places[0].OrganizationID
 	switch {
 	case reach.Places[0].OrganizationStatus != directoryapi.Enabled:
-		return apierr.OrganizationDisabled.Because("the organization is disabled")
+		return reach, apierr.OrganizationDisabled.Because("the organization is disabled")
 	case len(reach.Stores()) == 0:
-		return apierr.OrgNoStores.Because("the organization has no account stores")
+		return reach, apierr.OrgNoStores.Because("the organization has no account stores")
 	}
-	return nil
+	return reach, nil
 }

@@ -337,8 +337,8 @@ func (w *world) compareLogins(at id.Ref, o *modelOwner) {
 		for login, account := range of {
 			want, wantErr := w.login(o, login)
 			got, err := w.Service.Login(w.Context(), applicationapi.Login{Tenant: w.tenant, Application: at.ID, Login: login, Password: applicationtest.Password})
-			if !errors.Is(err, wantErr) || got.ID != want {
-				w.Fatalf("%s logs in as %v, %v, want %v, %v", login, got.ID, err, want, wantErr)
+			if !errors.Is(err, wantErr) || got.Account.ID != want {
+				w.Fatalf("%s logs in as %v, %v, want %v, %v", login, got.Account.ID, err, want, wantErr)
 			}
 			wantErr = nil
 			if !listed[account] {

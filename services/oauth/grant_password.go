@@ -25,12 +25,12 @@ func (s *Service) passwordGrant(ctx context.Context, in TokenRequest) (Issued, e
 			return Issued{}, refused(apierr.Reference.Because("%s names no organization of the tenant", name), "invalid_request")
 		}
 	}
-	account, err := s.peers.Application.Login(ctx, applicationapi.Login{
+	logged, err := s.peers.Application.Login(ctx, applicationapi.Login{
 		Tenant: in.Tenant, Application: in.Application, Login: login.Reveal(), Password: password,
 		AccountStore: href.Link{Href: in.Form["accountStore"].Reveal()},
 	})
 	if err != nil {
 		return Issued{}, refused(err, "invalid_request")
 	}
-	return s.issue(ctx, in, account.ID, true)
+	return s.issue(ctx, in, logged.Account.ID, true)
 }

@@ -26,8 +26,15 @@ type API interface {
 	// their order, organizations unfolded into theirs. It returns
 	// apierr.NotFound for the application, the errors of directoryapi's
 	// Authenticate, OrganizationDisabled, NoStores, OrgNoStores, NotMapped,
-	// Reference, and NoSuchAccount for a disabled application.
-	Login(context.Context, Login) (directoryapi.Account, error)
+	// Reference, and NoSuchAccount for a disabled application. The account that
+	// it gives may be one that the account of the login is linked to.
+	Login(context.Context, Login) (LoggedIn, error)
+
+	// Admit lets an account in that has proved itself otherwise than by its
+	// password: by an assertion, a provider or a factor. It returns the errors
+	// of Standing, and those of Login for what AccountStore and NameKey name.
+	// Links are followed as Login follows them.
+	Admit(context.Context, Admit) (LoggedIn, error)
 
 	// Standing tells whether an account may act through the application now.
 	// In the order of the interface (resolutions, section 12.6) it returns
@@ -86,6 +93,23 @@ type Login struct {
 	// NameKey restricts the login to the mapped organization of that key, where
 	// it is set and AccountStore is not.
 	NameKey string `json:"nameKey,omitempty"`
+}
+
+// Admit asks for a login without a password.
+type Admit struct {
+	Tenant      id.ID `json:"tenant"`
+	Application id.ID `json:"application"`
+	Account     id.ID `json:"account"`
+	// AccountStore and NameKey restrict the login as those of Login do.
+	AccountStore href.Link `json:"accountStore,omitzero"`
+	NameKey      string    `json:"nameKey,omitempty"`
+}
+
+// LoggedIn is who a login let in.
+type LoggedIn struct {
+	Account directoryapi.Account `json:"account"`
+	// Organization is the one that the login named, if any.
+	Organization id.ID `json:"organization,omitzero"`
 }
 
 // Standing asks after an account.

@@ -23,8 +23,13 @@ func (c Client) Application(ctx context.Context, in directoryapi.Ref) (Applicati
 }
 
 // Login asks the far service.
-func (c Client) Login(ctx context.Context, in Login) (directoryapi.Account, error) {
-	return rpc.Call[Login, directoryapi.Account](ctx, c.Peer, "application.Login", in)
+func (c Client) Login(ctx context.Context, in Login) (LoggedIn, error) {
+	return rpc.Call[Login, LoggedIn](ctx, c.Peer, "application.Login", in)
+}
+
+// Admit asks the far service.
+func (c Client) Admit(ctx context.Context, in Admit) (LoggedIn, error) {
+	return rpc.Call[Admit, LoggedIn](ctx, c.Peer, "application.Admit", in)
 }
 
 // Standing asks the far service.

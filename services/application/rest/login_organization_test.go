@@ -126,9 +126,9 @@ func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
 	})
 	t.Run("a peer names an organization by its key", func(t *testing.T) {
 		in := applicationapi.Login{Tenant: c.tenant, Application: idOf(t, shop), Login: "jo@example.test", Password: applicationtest.Password, NameKey: "Bank"}
-		a, err := c.Service.Login(t.Context(), in)
-		if err != nil || applicationtest.Base.To("accounts", a.ID) != account["teller jo"] {
-			t.Errorf("%v logged in, %v", a.Email, err)
+		logged, err := c.Service.Login(t.Context(), in)
+		if err != nil || applicationtest.Base.To("accounts", logged.Account.ID) != account["teller jo"] || logged.Organization != idOf(t, bank) {
+			t.Errorf("%v logged in to %v, %v", logged.Account.Email, logged.Organization, err)
 		}
 		in.NameKey = "closed"
 		if _, err := c.Service.Login(t.Context(), in); !errors.Is(err, apierr.OrganizationDisabled) {

@@ -14,6 +14,7 @@ import (
 type Reach struct {
 	Status string // of the application
 	Places []Place
+	Named  id.ID // the organization that the places were narrowed to, if any
 }
 
 // Place is an account store that an application reaches: one that is mapped to

@@ -78,10 +78,10 @@ func logins(t *testing.T, s Subject) {
 			if c.change != nil {
 				c.change(&request)
 			}
-			account, err := s.API.Login(t.Context(), request)
-			refuse(account, err)(t, c.want)
+			in, err := s.API.Login(t.Context(), request)
+			refuse(in, err)(t, c.want)
 			if c.want == nil {
-				equal(t, "who logged in", account.ID, c.who)
+				equal(t, "who logged in", in.Account.ID, c.who)
 			}
 		})
 	}

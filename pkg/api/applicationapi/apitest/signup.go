@@ -20,7 +20,7 @@ func signUps(t *testing.T, s Subject) {
 		equal(t, "builtin", console.Builtin, true)
 		equal(t, "the default account store", console.DefaultAccountStore, n.signUp.ConsoleMapping)
 		equal(t, "the default group store", console.DefaultGroupStore, n.signUp.ConsoleMapping)
-		equal(t, "who logs in", must(s.API.Login(t.Context(), n.login(console.ID, "owner@example.test")))(t).ID, n.owner)
+		equal(t, "who logs in", must(s.API.Login(t.Context(), n.login(console.ID, "owner@example.test")))(t).Account.ID, n.owner)
 	})
 	t.Run("My Application has a directory of its own", func(t *testing.T) {
 		first := n.made.Application
@@ -33,7 +33,7 @@ func signUps(t *testing.T, s Subject) {
 		directory := must(s.Directories.Directory(t.Context(), n.ref(n.signUp.Directory)))(t)
 		equal(t, "the directory's name", directory.Name, "My Application Directory")
 		account := n.account(t, directory.ID, "jo@example.test", directoryapi.Enabled)
-		equal(t, "who logs in", must(s.API.Login(t.Context(), n.login(first.ID, "jo@example.test")))(t).ID, account)
+		equal(t, "who logs in", must(s.API.Login(t.Context(), n.login(first.ID, "jo@example.test")))(t).Account.ID, account)
 	})
 	t.Run("a repeated call gives what the first made", func(t *testing.T) {
 		again := must(s.API.SignUp(t.Context(), n.signUp))(t)

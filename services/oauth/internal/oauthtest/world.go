@@ -186,29 +186,29 @@ func (a applications) find(in directoryapi.Ref) (application, error) {
 }
 
 // Login checks a password in the order of the application's directories.
-func (a applications) Login(_ context.Context, in applicationapi.Login) (directoryapi.Account, error) {
+func (a applications) Login(_ context.Context, in applicationapi.Login) (applicationapi.LoggedIn, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	app, err := a.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
 	if err != nil {
-		return directoryapi.Account{}, err
+		return applicationapi.LoggedIn{}, err
 	}
 	stores := app.stores
 	if in.AccountStore.Href != "" {
 		ref, ok := a.base.Parse(in.AccountStore.Href)
 		if _, known := a.World.directories[directoryapi.Ref{Tenant: in.Tenant, ID: ref.ID}]; !ok || !known {
-			return directoryapi.Account{}, apierr.Reference
+			return applicationapi.LoggedIn{}, apierr.Reference
 		}
 		if !holds(app.stores, ref.ID) {
-			return directoryapi.Account{}, apierr.NotMapped
+			return applicationapi.LoggedIn{}, apierr.NotMapped
 		}
 		stores = []id.ID{ref.ID}
 	}
 	switch {
 	case app.Status != directoryapi.Enabled:
-		return directoryapi.Account{}, apierr.NoSuchAccount
+		return applicationapi.LoggedIn{}, apierr.NoSuchAccount
 	case len(stores) == 0:
-		return directoryapi.Account{}, apierr.NoStores
+		return applicationapi.LoggedIn{}, apierr.NoStores
 	}
 	for _, store := range stores {
 		for ref, found := range a.accounts {
@@ -217,18 +217,18 @@ func (a applications) Login(_ context.Context, in applicationapi.Login) (directo
 			}
 			switch {
 			case found.password != in.Password:
-				return directoryapi.Account{}, apierr.WrongPassword
+				return applicationapi.LoggedIn{}, apierr.WrongPassword
 			case a.World.directories[directoryapi.Ref{Tenant: in.Tenant, ID: store}].Status != directoryapi.Enabled:
-				return directoryapi.Account{}, apierr.DirectoryDisabled
+				return applicationapi.LoggedIn{}, apierr.DirectoryDisabled
 			case found.Status == directoryapi.Disabled:
-				return directoryapi.Account{}, apierr.AccountDisabled
+				return applicationapi.LoggedIn{}, apierr.AccountDisabled
 			case found.Status == directoryapi.Unverified:
-				return directoryapi.Account{}, apierr.AccountUnverified
+				return applicationapi.LoggedIn{}, apierr.AccountUnverified
 			}
-			return found.Account, nil
+			return applicationapi.LoggedIn{Account: found.Account}, nil
 		}
 	}
-	return directoryapi.Account{}, apierr.NoSuchAccount
+	return applicationapi.LoggedIn{}, apierr.NoSuchAccount
 }
 
 // Standing tells whether an account may act through the application.

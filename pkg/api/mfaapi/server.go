@@ -1,0 +1,13 @@
+package mfaapi
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/rpc"
+)
+
+// Serve answers the contract's far ends.
+func Serve(router fiber.Router, api API) {
+	rpc.Serve(router, "mfa.Demand", api.Demand)
+	rpc.Serve(router, "mfa.Redeem", api.Redeem)
+}
