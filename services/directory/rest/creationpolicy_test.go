@@ -8,25 +8,11 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/caller"
-	"github.com/doorward/doorward/pkg/id"
 )
 
 // creationPolicy is the address of the account creation policy of a directory.
 func creationPolicy(directory string) string {
 	return strings.Replace(directory, "/directories/", "/accountCreationPolicies/", 1)
-}
-
-// becomesMirror makes the directory a copy of one elsewhere.
-func (b *bench) becomesMirror(directory string) {
-	b.Helper()
-	of, err := id.Parse(directory[strings.LastIndexByte(directory, '/')+1:])
-	if err != nil {
-		b.Fatal(err)
-	}
-	tag, err := b.db.Exec(b.Context(), `UPDATE directories SET provider_id = 'ldap' WHERE tenant_id = $1 AND id = $2`, b.signedUp.Tenant.ID, of)
-	if err != nil || tag.RowsAffected() != 1 {
-		b.Fatalf("%d directories became a mirror: %v", tag.RowsAffected(), err)
-	}
 }
 
 func TestCreationPolicy(t *testing.T) {
@@ -113,7 +99,7 @@ func TestTheCreationPolicyOfAMirrorIsReadOnly(t *testing.T) {
 	staff := b.directory("Staff")
 	policy := creationPolicy(staff)
 	b.Post(policy, `{"verificationEmailStatus":"ENABLED","verificationSuccessEmailStatus":"ENABLED","welcomeEmailStatus":"ENABLED"}`).Want(200)
-	b.becomesMirror(staff)
+	b.mirrored(staff)
 	b.Get(policy).Want(200).Golden("creation_policy_of_mirror")
 	b.Post(policy, `{"welcomeEmailStatus":"ENABLED"}`).WantError(400, 7202)
 	b.Post(policy, `{}`).WantError(400, 7202)

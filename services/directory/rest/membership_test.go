@@ -28,6 +28,8 @@ func TestMembership(t *testing.T) {
 
 	b.Get(jo + "/groupMemberships").Want(200).Golden("membership_list_account")
 	b.Get(editors + "/accountMemberships?createdAt=2026-11-20T20:26&orderBy=modifiedAt%20desc").Want(200).Golden("membership_list_group")
+	b.Get(jo + "/groups").Want(200).Golden("account_groups")
+	b.Get(editors + "/accounts").Want(200).Golden("group_accounts")
 	b.Get(editors+"/accountMemberships?name=x").WantError(400, 2105)
 	for query, want := range map[string][]string{
 		"": {"Editors", "Readers"}, "?orderBy=name+desc": {"Readers", "Editors"}, "?name=read*": {"Readers"},

@@ -75,7 +75,7 @@ func TestThePasswordPolicyOfAMirrorIsReadOnly(t *testing.T) {
 	if _, err := b.svc.Mail(t.Context(), reset); err != nil {
 		t.Fatal(err)
 	}
-	b.becomesMirror(staff)
+	b.mirrored(staff)
 	b.Get(policy).Want(200).Golden("password_policy_of_mirror")
 	b.Post(policy, `{"resetEmailStatus":"ENABLED"}`).WantError(400, 7202)
 	b.Post(policy+"/strength", `{"minLength":9}`).WantError(400, 7202)

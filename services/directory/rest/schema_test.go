@@ -84,7 +84,7 @@ func TestWhatASchemaRequires(t *testing.T) {
 	account(`,"givenName":"Jo","surname":"Doe"`).Want(201)
 	b.Post(without, `{"username":"older"}`).Want(200)      // which is not checked
 	b.Post(without, string(b.Get(without).Body)).Want(200) // nor when it is sent back
-	b.becomesMirror(staff)
+	b.mirrored(staff)
 	b.Post(without, `{"status":"DISABLED"}`).Want(200)
 }
 

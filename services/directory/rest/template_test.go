@@ -263,7 +263,7 @@ func TestLinkBaseURL(t *testing.T) {
 func TestTheTemplatesOfAMirrorAreReadOnly(t *testing.T) {
 	b := newBench(t)
 	staff := b.directory("Staff")
-	b.becomesMirror(staff)
+	b.mirrored(staff)
 	for _, collection := range templates(staff) {
 		template := b.template(collection)
 		b.Post(template, `{"subject":"Mine"}`).WantError(400, 7202)
