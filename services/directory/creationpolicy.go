@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/net/idna"
+
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
@@ -102,10 +104,15 @@ func isDomainPattern(entry string) bool {
 }
 
 // checkDomain refuses an email whose domain the policy does not accept. A
-// domain on both lists is refused.
+// domain on both lists is refused. A name in its ASCII form (RFC 5890) and in
+// its own script is the same domain.
 func checkDomain(p store.CreationPolicy, email string) error {
 	domain := field.Fold(email[strings.LastIndexByte(email, '@')+1:])
-	matches := func(pattern string) bool { return matchDomain(field.Fold(pattern), domain) }
+	shown := inScript(domain)
+	matches := func(pattern string) bool {
+		pattern = field.Fold(pattern)
+		return matchDomain(pattern, domain) || matchDomain(inScript(pattern), shown)
+	}
 	if slices.ContainsFunc(p.EmailDomainBlacklist, matches) {
 		return apierr.DomainBlacklisted.Because("the email domain %q is on the directory's blacklist", domain)
 	}
@@ -113,6 +120,18 @@ func checkDomain(p store.CreationPolicy, email string) error {
 		return apierr.DomainNotWhitelisted.Because("the email domain %q is not on the directory's whitelist", domain)
 	}
 	return nil
+}
+
+// inScript gives a domain name, or a pattern, with its labels in their own
+// script. Those that cannot be read stay as they are.
+func inScript(domain string) string {
+	labels := strings.Split(domain, ".")
+	for i, label := range labels {
+		if shown, err := idna.Punycode.ToUnicode(label); err == nil {
+			labels[i] = field.Fold(shown)
+		}
+	}
+	return strings.Join(labels, ".")
 }
 
 // matchDomain compares a domain with a pattern in which each * stands for any

@@ -1,8 +1,12 @@
 package directory
 
 import (
+	"errors"
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/services/directory/store"
 )
 
 func TestDomainPatterns(t *testing.T) {
@@ -104,6 +108,31 @@ func TestHostileDomainPatternsAreReadOnce(t *testing.T) {
 	} {
 		if got := matchDomain(c.pattern, domain); got != c.want {
 			t.Errorf("%s: matches is %t", name, got)
+		}
+	}
+}
+
+func TestADomainIsTheSameInBothOfItsForms(t *testing.T) {
+	for _, c := range []struct {
+		pattern, domain string
+		listed          bool
+	}{
+		{"münchen.example.test", "xn--mnchen-3ya.example.test", true},
+		{"xn--mnchen-3ya.example.test", "MÜNCHEN.example.test", true},
+		{"xn--mnchen-3ya.example.test", "XN--mnchen-3YA.example.test", true},
+		{"*ünchen.example.test", "xn--mnchen-3ya.example.test", true},
+		{"*.example.test", "xn--mnchen-3ya.example.test", true},
+		{"xn--*.example.test", "xn--mnchen-3ya.example.test", true},
+		{"munchen.example.test", "xn--mnchen-3ya.example.test", false},
+		{"xn--0.example.test", "xn--1.example.test", false}, // neither can be read
+	} {
+		black := store.CreationPolicy{EmailDomainBlacklist: []string{c.pattern}}
+		if err := checkDomain(black, "jo@"+c.domain); errors.Is(err, apierr.DomainBlacklisted) != c.listed {
+			t.Errorf("%q on the blacklist and %q: %v", c.pattern, c.domain, err)
+		}
+		white := store.CreationPolicy{EmailDomainWhitelist: []string{c.pattern}}
+		if err := checkDomain(white, "jo@"+c.domain); (err == nil) != c.listed {
+			t.Errorf("%q on the whitelist and %q: %v", c.pattern, c.domain, err)
 		}
 	}
 }
