@@ -188,7 +188,7 @@ func (w world) outbox(t *testing.T) []string {
 func TestFactsAndTheirEventsAreCommittedTogether(t *testing.T) {
 	w := newWorld(t, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
 	ctx := t.Context()
-	if _, err := w.Verify(ctx, w.tenant, w.account.VerificationToken); err != nil {
+	if _, err := w.VerifyEmail(ctx, directoryapi.VerifyEmail{Tenant: w.tenant, Token: w.account.VerificationToken}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.DeleteAccount(ctx, id.Ref{Tenant: w.tenant, ID: w.account.ID}); err != nil {

@@ -70,6 +70,10 @@ type API interface {
 	// the directory's workflow is off.
 	AskVerification(context.Context, AskVerification) (Empty, error)
 
+	// VerifyEmail spends an email verification token. Of any number of parallel
+	// tries one succeeds; an unknown, spent or expired token is apierr.NotFound.
+	VerifyEmail(context.Context, VerifyEmail) (Account, error)
+
 	// AskReset makes a password reset token for the account of a login and lets
 	// its mail go out where the directory's workflow is on. It returns
 	// apierr.NoSuchResource for an unknown login.
@@ -311,10 +315,16 @@ type AskReset struct {
 	Login       string  `json:"login"`                // user name or email
 }
 
+// VerifyEmail proves that an email belongs to its account.
+type VerifyEmail struct {
+	Tenant id.ID         `json:"tenant,omitzero"` // zero: that of the token, for who comes with a mailed link alone
+	Token  secure.Secret `json:"token"`
+}
+
 // ResetToken names a password reset.
 type ResetToken struct {
-	Tenant id.ID         `json:"tenant"`
-	Token  secure.Secret `json:"token"` // a JWT, its dots percent-encoded or not (resolutions, section 2.5)
+	Tenant id.ID         `json:"tenant,omitzero"` // zero: the one that the token names, for who comes with a mailed link alone
+	Token  secure.Secret `json:"token"`           // a JWT, its dots percent-encoded or not (resolutions, section 2.5)
 }
 
 // SpendReset sets a new password.

@@ -87,6 +87,11 @@ func (c Client) AskVerification(ctx context.Context, in AskVerification) (Empty,
 	return rpc.Call[AskVerification, Empty](ctx, c.Peer, "directory.AskVerification", in)
 }
 
+// VerifyEmail asks the far service.
+func (c Client) VerifyEmail(ctx context.Context, in VerifyEmail) (Account, error) {
+	return rpc.Call[VerifyEmail, Account](ctx, c.Peer, "directory.VerifyEmail", in)
+}
+
 // AskReset asks the far service.
 func (c Client) AskReset(ctx context.Context, in AskReset) (PasswordReset, error) {
 	return rpc.Call[AskReset, PasswordReset](ctx, c.Peer, "directory.AskReset", in)

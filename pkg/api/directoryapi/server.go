@@ -23,6 +23,7 @@ func Serve(router fiber.Router, api API) {
 	rpc.Serve(router, "directory.ListGroups", api.ListGroups)
 	rpc.Serve(router, "directory.StoresOf", api.StoresOf)
 	rpc.Serve(router, "directory.AskVerification", api.AskVerification)
+	rpc.Serve(router, "directory.VerifyEmail", api.VerifyEmail)
 	rpc.Serve(router, "directory.AskReset", api.AskReset)
 	rpc.Serve(router, "directory.Reset", api.Reset)
 	rpc.Serve(router, "directory.SpendReset", api.SpendReset)
