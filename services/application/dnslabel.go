@@ -62,7 +62,7 @@ func takeLabel(ctx context.Context, tx *store.Tx, a *applicationapi.Application)
 
 // origin is that of the application's own Client API.
 func (s *Service) origin(a applicationapi.Application) string {
-	return "https://" + a.DomainName(s.suffix)
+	return "https://" + a.DomainName(s.cfg.Suffix)
 }
 
 // labelled completes an application, as it was read, that was made by a release
