@@ -5,6 +5,7 @@ package oauthtest
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -84,7 +85,10 @@ func (w *World) NewAccount(tenant, directory id.ID, login string, password secur
 func (w *World) NewApplication(tenant id.ID, directories ...id.ID) id.ID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	a := applicationapi.Application{TenantID: tenant, ID: id.New(w.now()), Status: directoryapi.Enabled, CreatedAt: w.now(), ModifiedAt: w.now()}
+	a := applicationapi.Application{
+		TenantID: tenant, ID: id.New(w.now()), Status: directoryapi.Enabled, WebConfigID: id.New(w.now()), CreatedAt: w.now(), ModifiedAt: w.now(),
+	}
+	a.DNSLabel = strings.ToLower(a.ID.String())
 	w.applications[directoryapi.Ref{Tenant: tenant, ID: a.ID}] = application{a, directories}
 	return a.ID
 }
