@@ -29,6 +29,7 @@ type Directories struct {
 	accounts    []*account                         // in the order of their creation
 	resets      map[secure.Secret]directoryapi.Ref // accounts by their open reset tokens
 	groups      []directoryapi.Group               // in the order of their creation
+	links       [][2]id.ID                         // of accounts
 	broken      map[string]fault
 }
 
