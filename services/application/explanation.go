@@ -113,11 +113,13 @@ func (s *Service) explainPassword(ctx context.Context, e *Explanation, applicati
 	if err != nil {
 		return err
 	}
-	e.Stores, e.Found, e.AfterPassword = consulted(reach, found), found.Found, found.Refusal
+	e.Stores, e.Found = consulted(reach, found), found.Found
 	switch {
 	case found.Found == nil:
-		e.Refusal = errNoAccount
-	case found.Refusal == nil:
+		e.Refusal = found.Refusal
+	case found.Refusal != nil:
+		e.AfterPassword = found.Refusal
+	default:
 		err = s.wantOpen(ctx, reach.Open(), *found.Found)
 		if errors.Is(err, apierr.OrganizationDisabled) {
 			e.AfterPassword, err = apierr.From(err), nil
@@ -125,9 +127,6 @@ func (s *Service) explainPassword(ctx context.Context, e *Explanation, applicati
 	}
 	return err
 }
-
-// errNoAccount is how the directory service refuses a login that nobody has.
-var errNoAccount = apierr.NoSuchAccount.Because("no account of that user name or email is in the account stores")
 
 // consulted gives the account stores in the order of login, with what becomes of
 // the login in each.
@@ -179,8 +178,7 @@ func (s *Service) explainLinking(ctx context.Context, e *Explanation, applicatio
 	}
 	to, err := s.linkedAccount(ctx, reach.Linking, e.Found.Account, true)
 	if is(err, refusalsBehind) {
-		l.Outcome, l.Refusal = linksRefused, apierr.From(err)
-		l.Reason = l.Refusal.Reason
+		l.Outcome, l.Refusal, l.Reason = linksRefused, apierr.From(err), "links lead to an account that may not log in"
 		return nil
 	}
 	l.Outcome, l.Account, l.Reason = string(to.Outcome), &to.Account, to.Reason

@@ -335,9 +335,10 @@ type ExplainedLogin struct {
 	// Found is the account whose password would be compared, and the store that
 	// decides; nil when none of the stores has the login.
 	Found *Authenticated `json:"found,omitempty"`
-	// Refusal is what the login fails with though the password is right: one of
-	// those of Authenticate. It is WrongPassword for an account that has no
-	// password, and nil when Found is, or when the account is let in.
+	// Refusal is one of those of Authenticate: NoSuchAccount when Found is nil,
+	// otherwise what the login fails with though the password is right, which is
+	// WrongPassword for an account that has none. It is nil when the account is
+	// let in.
 	Refusal *apierr.Error `json:"refusal,omitempty"`
 }
 

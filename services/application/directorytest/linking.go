@@ -147,6 +147,7 @@ func (d *Directories) ExplainLogin(_ context.Context, in directoryapi.ExplainLog
 		}
 		a, store := d.decider(in.Tenant, in.Stores, in.Login)
 		if a == nil {
+			out.Refusal = apierr.NoSuchAccount
 			return out, nil
 		}
 		out.Found = &directoryapi.Authenticated{Account: a.Account, Store: store}

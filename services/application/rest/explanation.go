@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -23,8 +24,8 @@ type explanationView struct {
 
 type consultedStoreView struct {
 	AccountStore *href.Link               `json:"accountStore"` // null: an organization without account stores
-	Name         string                   `json:"name"`
-	Status       string                   `json:"status"`
+	Name         *string                  `json:"name"`         // null: the store is gone
+	Status       *string                  `json:"status"`
 	Organization *organizationOnTheWay    `json:"organization"` // through which the store is reached
 	Outcome      application.StoreOutcome `json:"outcome"`
 }
@@ -105,7 +106,10 @@ func (v views) explanation(e application.Explanation) explanationView {
 }
 
 func (v views) consultedStore(s application.ConsultedStore) consultedStoreView {
-	view := consultedStoreView{AccountStore: v.accountStore(s.Store()), Name: s.Name, Status: s.Status, Outcome: s.Outcome}
+	view := consultedStoreView{AccountStore: v.accountStore(s.Store()), Outcome: s.Outcome}
+	if s.Name != "" {
+		view.Name, view.Status = &s.Name, &s.Status
+	}
 	if !s.OrganizationID.IsZero() {
 		view.Organization = &organizationOnTheWay{Href: v.base.To("organizations", s.OrganizationID), NameKey: s.NameKey, Status: s.OrganizationStatus}
 	}
@@ -119,5 +123,5 @@ func refusal(e *apierr.Error) *refusalView {
 	if e == nil {
 		return nil
 	}
-	return &refusalView{Status: e.Status, Code: e.Code, Message: e.Message, DeveloperMessage: e.Reason}
+	return &refusalView{Status: e.Status, Code: e.Code, Message: e.Message, DeveloperMessage: cmp.Or(e.Reason, e.Message)}
 }
