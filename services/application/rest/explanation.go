@@ -117,7 +117,9 @@ func (v views) consultedStore(s application.ConsultedStore) consultedStoreView {
 }
 
 // accountStore is the link to a store; null for none.
-func (v views) accountStore(s directoryapi.Store) *href.Link { return v.base.OptionalLink(s.Kind, s.ID) }
+func (v views) accountStore(s directoryapi.Store) *href.Link {
+	return v.base.OptionalLink(s.Kind, s.ID)
+}
 
 func refusal(e *apierr.Error) *refusalView {
 	if e == nil {
