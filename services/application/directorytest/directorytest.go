@@ -117,14 +117,26 @@ func (d *Directories) Names(tenant id.ID) (names []string) {
 // Disable gives a directory the status DISABLED.
 func (d *Directories) Disable(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
+	d.SetStatus(t, at, directoryapi.Directories, directoryapi.Disabled)
+}
+
+// SetStatus gives a directory or a group a status.
+func (d *Directories) SetStatus(t *testing.T, at directoryapi.Ref, kind, status string) {
+	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	directory, ok := d.directories[at]
-	if !ok {
-		t.Fatalf("there is no directory %s to disable", at.ID)
+	if directory, ok := d.directories[at]; ok && kind == directoryapi.Directories {
+		directory.Status = status
+		d.directories[at] = directory
+		return
 	}
-	directory.Status = directoryapi.Disabled
-	d.directories[at] = directory
+	for i, g := range d.groups {
+		if g.TenantID == at.Tenant && g.ID == at.ID && kind == directoryapi.Groups {
+			d.groups[i].Status = status
+			return
+		}
+	}
+	t.Fatalf("there is none of the %s with the id %s", kind, at.ID)
 }
 
 // Mirror makes a directory the mirror of one of a provider elsewhere.
