@@ -307,6 +307,15 @@ func groupHomes(t *testing.T, s Subject) {
 		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
 		leads(t, h.in(t, same.ID, true, true), directoryapi.Unlinked, same.ID)
 	})
+	t.Run("a group of a disabled directory does as well", func(t *testing.T) {
+		shut := newHome(t, s)
+		shut.store = directoryapi.Store{Kind: directoryapi.Groups, ID: shut.group(t, shut.directory, "Staff")}
+		linked, from := shut.verified(t, shut.away, shut.email()), shut.verified(t, shut.away, shut.email())
+		shut.in(t, linked.ID, false, true)
+		shut.DisableDirectory(t, shut.ref(shut.directory))
+		refuse(shut.API.LinkedAccount(t.Context(), shut.ask(linked.ID, true, true)))(t, apierr.DirectoryDisabled)
+		leads(t, shut.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+	})
 	t.Run("a group that is gone", func(t *testing.T) {
 		from := h.verified(t, h.away, h.email())
 		h.store.ID = newID()
