@@ -77,27 +77,23 @@ func (s *Service) Explain(ctx context.Context, application directoryapi.Ref, in 
 	}
 	e := Explanation{Login: a.login}
 	if reach.Status != directoryapi.Enabled {
-		e.Refusal = apierr.NoSuchAccount.Because("the application is disabled, which the attempt itself does not tell")
-		return e, s.explainLinking(ctx, &e, application, reach)
+		err = apierr.NoSuchAccount.Because("the application is disabled, which the attempt itself does not tell")
+	} else if reach, err = s.narrowed(ctx, application, reach, a.where); err == nil {
+		err = s.explainPassword(ctx, &e, application, reach)
 	}
-	named, err := s.narrowed(ctx, application, reach, a.where)
-	switch {
-	case is(err, refusalsBefore):
-		e.Refusal = apierr.From(err)
-	case err != nil:
-		return e, err
-	default:
-		if err := s.explainPassword(ctx, &e, application, named); err != nil {
-			return e, err
-		}
+	if is(err, refusalsBefore) {
+		e.Refusal, err = apierr.From(err), nil
 	}
-	return e, s.explainLinking(ctx, &e, application, named)
+	if err == nil {
+		err = s.explainLinking(ctx, &e, application, reach)
+	}
+	return e, err
 }
 
 // refusalsBefore are those of a login whose body is right, before its password is
 // compared. refusalsBehind are those of the account that links lead it to.
 var (
-	refusalsBefore = []*apierr.Error{apierr.NoStores, apierr.OrgNoStores, apierr.NotMapped, apierr.OrganizationDisabled}
+	refusalsBefore = []*apierr.Error{apierr.NoSuchAccount, apierr.NoStores, apierr.OrgNoStores, apierr.NotMapped, apierr.OrganizationDisabled}
 	refusalsBehind = []*apierr.Error{apierr.AccountDisabled, apierr.AccountUnverified, apierr.GroupDisabled, apierr.DirectoryDisabled,
 		apierr.OrganizationDisabled, apierr.NoSuchAccount}
 )
@@ -107,7 +103,8 @@ func is(err error, one []*apierr.Error) bool {
 }
 
 // explainPassword tells which store decides, and what the account there is
-// refused for.
+// refused for after the password. It returns apierr.NoSuchAccount when none has
+// the login.
 func (s *Service) explainPassword(ctx context.Context, e *Explanation, application directoryapi.Ref, reach store.Reach) error {
 	found, err := s.directories.ExplainLogin(ctx, directoryapi.ExplainLogin{Tenant: application.Tenant, Stores: reach.Stores(), Login: e.Login})
 	if err != nil {
@@ -116,14 +113,14 @@ func (s *Service) explainPassword(ctx context.Context, e *Explanation, applicati
 	e.Stores, e.Found = consulted(reach, found), found.Found
 	switch {
 	case found.Found == nil:
-		e.Refusal = found.Refusal
+		return found.Refusal
 	case found.Refusal != nil:
 		e.AfterPassword = found.Refusal
-	default:
-		err = s.wantOpen(ctx, reach.Open(), *found.Found)
-		if errors.Is(err, apierr.OrganizationDisabled) {
-			e.AfterPassword, err = apierr.From(err), nil
-		}
+		return nil
+	}
+	err = s.wantOpen(ctx, reach.Open(), *found.Found)
+	if errors.Is(err, apierr.OrganizationDisabled) {
+		e.AfterPassword, err = apierr.From(err), nil
 	}
 	return err
 }
