@@ -26,6 +26,8 @@ func TestContract(t *testing.T) {
 				}
 			},
 			DisableDirectory: d.Directories.Disable,
+			FollowLinks:      func(t *testing.T, tenant, to, directory id.ID) { followLinks(t, d, tenant, to, directory) },
+			Link:             d.Directories.Link,
 			Delete: func(t *testing.T, at directoryapi.Ref) {
 				if err := d.Service.DeleteApplication(t.Context(), at); err != nil {
 					t.Fatal(err)
@@ -54,6 +56,25 @@ func newMapping(t *testing.T, d *applicationtest.Deployment, tenant, to, directo
 		t.Fatal(err)
 	}
 	return m.ID
+}
+
+// followLinks maps a directory as the default account store of an application
+// whose policy is on.
+func followLinks(t *testing.T, d *applicationtest.Deployment, tenant, to, directory id.ID) {
+	t.Helper()
+	body := mappingBody(to, directory)
+	body.IsDefaultAccountStore = field.Some(true)
+	if _, err := d.Service.CreateMapping(t.Context(), tenant, body); err != nil {
+		t.Fatal(err)
+	}
+	a, err := d.Service.Application(t.Context(), id.Ref{Tenant: tenant, ID: to})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := id.Ref{Tenant: tenant, ID: a.AccountLinkingPolicyID}
+	if _, err := d.Service.UpdateLinkingPolicy(t.Context(), policy, application.LinkingPolicyChange{Status: field.Some("enabled")}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func mappingBody(to, directory id.ID) application.NewMapping {

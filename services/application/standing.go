@@ -18,6 +18,11 @@ func (s *Service) Standing(ctx context.Context, in applicationapi.Standing) (dir
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
+	return s.standingThrough(ctx, in, reach)
+}
+
+// standingThrough is Standing for the application's reach.
+func (s *Service) standingThrough(ctx context.Context, in applicationapi.Standing, reach store.Reach) (directoryapi.Account, error) {
 	account, err := s.standing(ctx, in, reach)
 	known := err == nil || errors.Is(err, apierr.TokenStoreDisabled) || errors.Is(err, apierr.TokenAccountUnreachable)
 	if known && reach.Status != directoryapi.Enabled {

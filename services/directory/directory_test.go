@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi/apitest"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
@@ -51,8 +52,34 @@ func TestContract(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
+			DisableGroup: func(t *testing.T, g directoryapi.Ref) {
+				if _, err := svc.UpdateGroup(t.Context(), g, directoryapi.NewGroup{Status: field.Some("DISABLED")}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			MarkVerified: func(t *testing.T, a directoryapi.Ref) {
+				if _, err := svc.UpdateAccount(t.Context(), a, directory.Change{EmailVerificationStatus: field.Some("VERIFIED")}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Link: func(t *testing.T, one, other directoryapi.Ref) {
+				if _, err := svc.NewAccountLink(t.Context(), one.Tenant, linkBody(one.ID, other.ID)); err != nil {
+					t.Fatal(err)
+				}
+			},
+			DeleteAccount: func(t *testing.T, a directoryapi.Ref) {
+				if err := svc.DeleteAccount(t.Context(), a); err != nil {
+					t.Fatal(err)
+				}
+			},
 		}
 	})
+}
+
+// linkBody is the body that links two accounts.
+func linkBody(one, other id.ID) directory.NewAccountLink {
+	base := href.Base("https://localhost:8443/v1")
+	return directory.NewAccountLink{LeftAccount: field.Some(base.Link("accounts", one)), RightAccount: field.Some(base.Link("accounts", other))}
 }
 
 // world is a tenant with one directory and one account.

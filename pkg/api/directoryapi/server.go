@@ -16,6 +16,8 @@ func Serve(router fiber.Router, api API) {
 	rpc.Serve(router, "directory.Account", api.Account)
 	rpc.Serve(router, "directory.ListAccounts", api.ListAccounts)
 	rpc.Serve(router, "directory.Authenticate", api.Authenticate)
+	rpc.Serve(router, "directory.LinkedAccount", api.LinkedAccount)
+	rpc.Serve(router, "directory.ExplainLogin", api.ExplainLogin)
 	rpc.Serve(router, "directory.Standing", api.Standing)
 	rpc.Serve(router, "directory.Mail", api.Mail)
 	rpc.Serve(router, "directory.CreateGroup", api.CreateGroup)
