@@ -99,9 +99,17 @@ func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicati
 	return s.login(ctx, application, StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}, in.Login, in.Password)
 }
 
-// login checks a password in the stores that are searched.
+// login checks a password in the stores that are searched, unless too many have
+// been wrong (damping.go).
 func (s *Service) login(ctx context.Context, application directoryapi.Ref, where StoreName, login string, password secure.Secret) (applicationapi.LoggedIn, error) {
-	reach, err := s.searched(ctx, application, where)
+	g := s.guess(ctx, application.Tenant, login)
+	reach, tallies, err := s.store.ReachAndTallies(ctx, application.Tenant, application.ID, g.pair)
+	if err == nil {
+		reach, err = s.narrow(ctx, application, reach, where)
+	}
+	if err == nil {
+		err = s.mayTry(ctx, g, tallies)
+	}
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
@@ -109,7 +117,7 @@ func (s *Service) login(ctx context.Context, application directoryapi.Ref, where
 	if err == nil {
 		err = s.wantOpen(ctx, reach.Open(), in)
 	}
-	if err != nil {
+	if err := s.settle(ctx, g, err); err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
 	return applicationapi.LoggedIn{Account: in.Account, Organization: reach.Named}, nil
@@ -153,16 +161,22 @@ func (s *Service) wantOpen(ctx context.Context, open []directoryapi.Store, in di
 	return apierr.OrganizationDisabled.Because("the organization through which the account is reached is disabled")
 }
 
-// searched gives where a login is looked for: in the stores of the application,
-// organizations unfolded into theirs, in their order, or in the one that where
-// names. A disabled application reaches none of them: its answer, and the work
-// for it, are those of a login that nobody has. One without stores is
-// apierr.NoStores.
+// searched gives where a login is looked for.
 func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where StoreName) (store.Reach, error) {
 	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
-	switch {
-	case err != nil:
+	if err != nil {
 		return reach, err
+	}
+	return s.narrow(ctx, application, reach, where)
+}
+
+// narrow gives where in the reach of an application a login is looked for: in
+// all of its stores, organizations unfolded into theirs, in their order, or in
+// the one that where names. A disabled application reaches none of them: its
+// answer, and the work for it, are those of a login that nobody has. One without
+// stores is apierr.NoStores.
+func (s *Service) narrow(ctx context.Context, application directoryapi.Ref, reach store.Reach, where StoreName) (store.Reach, error) {
+	switch {
 	case reach.Status != directoryapi.Enabled:
 		return store.Reach{}, nil
 	case where.Href != "":

@@ -8,6 +8,8 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/customdata"
@@ -21,12 +23,14 @@ type Service struct {
 	directories directoryapi.API
 	base        href.Base
 	now         func() time.Time
+	cfg         Config
+	logins      metric.Int64Counter
 }
 
 // New makes the service. base is the address that the hrefs of account stores
 // begin with.
-func New(s *store.Store, directories directoryapi.API, base href.Base, now func() time.Time) *Service {
-	return &Service{store: s, directories: directories, base: base, now: now}
+func New(s *store.Store, directories directoryapi.API, base href.Base, now func() time.Time, cfg Config) *Service {
+	return &Service{store: s, directories: directories, base: base, now: now, cfg: cfg, logins: newLogins()}
 }
 
 var _ applicationapi.API = (*Service)(nil)
