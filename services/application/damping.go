@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/netip"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -76,6 +77,7 @@ var reasons = map[string]string{
 type guess struct {
 	tenant                 id.ID
 	pair, account, address store.Subject
+	known                  bool // the login has succeeded at the address lately
 }
 
 // guess gives the try of a login at the address that the request comes from.
@@ -106,13 +108,16 @@ func network(address netip.Addr) string {
 	return address.String()
 }
 
-// mayTry refuses a guess where enough have failed, with apierr.TooMany. It is
-// asked before anything is done for the guess that depends on the account.
-func (s *Service) mayTry(ctx context.Context, g guess, tallies []store.Tally) error {
-	now := s.now()
-	result, until := "", now
+// look reads what the tallies say of a guess: whether its address is known. It
+// refuses the guess with apierr.TooMany where enough have failed, before anything
+// is done for it that depends on the account.
+func (s *Service) look(ctx context.Context, g *guess, tallies []store.Tally) error {
+	g.known = slices.ContainsFunc(tallies, func(t store.Tally) bool {
+		return t.Subject == g.pair && t.SucceededAt != nil && t.SucceededAt.Add(s.cfg.KnownFor).After(s.now())
+	})
+	result, until := "", s.now()
 	for _, t := range tallies {
-		if t.Failures >= t.Most && t.EndsAt.After(until) && !(t.Subject == g.account && s.isKnown(g, tallies)) {
+		if t.Failures >= t.Most && t.EndsAt.After(until) && !(g.known && t.Subject == g.account) {
 			result, until = g.limit(t.Subject), t.EndsAt
 		}
 	}
@@ -140,22 +145,12 @@ func (g guess) limit(of store.Subject) string {
 	return resultPair
 }
 
-// isKnown tells whether the login has succeeded at the address lately.
-func (s *Service) isKnown(g guess, tallies []store.Tally) bool {
-	for _, t := range tallies {
-		if t.Subject == g.pair && t.SucceededAt != nil && t.SucceededAt.Add(s.cfg.KnownFor).After(s.now()) {
-			return true
-		}
-	}
-	return false
-}
-
 // proofs are the refusals that only who knows the password gets to see.
 var proofs = []error{apierr.AccountDisabled, apierr.AccountUnverified, apierr.GroupDisabled, apierr.DirectoryDisabled, apierr.OrganizationDisabled}
 
 // settle counts how a guess ended and gives what the client hears of it. Where
 // others at the same time have used up what was left, that is a refusal like
-// that of mayTry, also for the right password: parallel guesses learn no more
+// that of look, also for the right password: parallel guesses learn no more
 // than one after the other. Errors that say nothing of the password stay as they
 // are.
 func (s *Service) settle(ctx context.Context, g guess, outcome error) error {
@@ -165,10 +160,8 @@ func (s *Service) settle(ctx context.Context, g guess, outcome error) error {
 	case outcome == nil:
 		return s.settleProof(ctx, g, nil)
 	}
-	for _, proof := range proofs {
-		if errors.Is(outcome, proof) {
-			return s.settleProof(ctx, g, outcome)
-		}
+	if slices.ContainsFunc(proofs, func(proof error) bool { return errors.Is(outcome, proof) }) {
+		return s.settleProof(ctx, g, outcome)
 	}
 	return outcome
 }
@@ -178,8 +171,8 @@ func (s *Service) settleFailure(ctx context.Context, g guess, outcome error) err
 	over, until := "", time.Time{}
 	err := s.tx(ctx, func(tx *store.Tx) error {
 		over, until = "", s.now()
-		counted, err := s.addFailure(ctx, tx, g)
-		for _, t := range counted {
+		tallies, err := s.addFailure(ctx, tx, g)
+		for _, t := range tallies {
 			if t.Failures > t.Most && t.EndsAt.After(until) {
 				over, until = g.limit(t.Subject), t.EndsAt
 			}
@@ -196,29 +189,24 @@ func (s *Service) settleFailure(ctx context.Context, g guess, outcome error) err
 	return outcome
 }
 
-// addFailure counts a failure in each tally that it belongs to.
+// addFailure counts a failure in each tally that it belongs to: what fails at a
+// known address is none of the tries from elsewhere.
 func (s *Service) addFailure(ctx context.Context, tx *store.Tx, g guess) ([]store.Tally, error) {
 	now := s.now()
-	add := func(of store.Subject, limit Limit) (store.Tally, error) {
-		return tx.AddFailure(ctx, g.tenant, of, now, limit.Failures, limit.Within)
+	of := func(subject store.Subject, limit Limit) store.Tally {
+		return store.Tally{Subject: subject, Most: limit.Failures, EndsAt: now.Add(limit.Within)}
 	}
-	pair, err := add(g.pair, s.cfg.Pair)
-	if err != nil {
-		return nil, err
+	begun := []store.Tally{of(g.pair, s.cfg.Pair)}
+	if !g.known {
+		begun = append(begun, of(g.account, s.cfg.Account))
 	}
-	counted := []store.Tally{pair}
-	if !s.isKnown(g, counted) {
-		account, err := add(g.account, s.cfg.Account)
-		if err != nil {
-			return nil, err
+	tallies, err := tx.AddFailures(ctx, g.tenant, now, append(begun, of(g.address, s.cfg.Address)))
+	for i, t := range tallies {
+		if err == nil && t.Subject == g.address && t.Failures >= t.Most {
+			tallies[i].Most, err = s.makeRoom(ctx, tx, g)
 		}
-		counted = append(counted, account)
 	}
-	address, err := add(g.address, s.cfg.Address)
-	if err == nil && address.Failures >= address.Most {
-		address.Most, err = s.makeRoom(ctx, tx, g)
-	}
-	return append(counted, address), err
+	return tallies, err
 }
 
 // makeRoom lets more logins fail at an address where many succeed: that of a
@@ -239,7 +227,7 @@ func (s *Service) makeRoom(ctx context.Context, tx *store.Tx, g guess) (most int
 func (s *Service) settleProof(ctx context.Context, g guess, outcome error) error {
 	tallies, err := s.store.Tallies(ctx, g.tenant, g.pair)
 	if err == nil {
-		err = s.mayTry(ctx, g, tallies)
+		err = s.look(ctx, &g, tallies)
 	}
 	if err != nil {
 		return err
@@ -249,10 +237,11 @@ func (s *Service) settleProof(ctx context.Context, g guess, outcome error) error
 		return outcome
 	}
 	s.count(ctx, resultSuccess)
-	for _, t := range tallies {
-		if t.Subject == g.pair && t.Failures == 0 && t.SucceededAt != nil && t.SucceededAt.Add(successAge).After(s.now()) {
-			return nil
-		}
+	noted := slices.ContainsFunc(tallies, func(t store.Tally) bool {
+		return t.Subject == g.pair && t.Failures == 0 && t.SucceededAt != nil && t.SucceededAt.Add(successAge).After(s.now())
+	})
+	if g.known && noted {
+		return nil
 	}
 	return s.know(ctx, g)
 }

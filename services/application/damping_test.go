@@ -199,6 +199,46 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 	})
 }
 
+// An address is known anew by every login that succeeds there after it was
+// forgotten, also where that is sooner than notes of a success are renewed.
+func TestAnAddressIsKnownAnew(t *testing.T) {
+	x := openDoor(t)
+	brief := limits
+	brief.KnownFor = time.Hour
+	x.service = application.New(store.New(x.DB, x.Clock.Now), x.Directories, applicationtest.Base, x.Clock.Now, brief)
+	for range 2 {
+		x.want(nil, home, jo, right)
+		for i := range limits.Account.Failures {
+			x.fail(1, elsewhere(i), jo)
+		}
+		x.want(nil, home, jo, right)
+		x.Clock.Pass(limits.Account.Within)
+	}
+}
+
+// A login renews the note of the last one after half a day, so that an address
+// stays known for as long as it is used.
+func TestAnAddressStaysKnownWhileItIsUsed(t *testing.T) {
+	x := openDoor(t)
+	for range int(limits.KnownFor/(13*time.Hour)) + 2 {
+		x.want(nil, home, jo, right)
+		x.Clock.Pass(13 * time.Hour)
+	}
+	for i := range limits.Account.Failures {
+		x.fail(1, elsewhere(i), jo)
+	}
+	x.want(nil, home, jo, right)
+}
+
+// The clocks of two processes differ by a little.
+func TestAProcessWhoseClockIsBehindDoesNotRefuseASuccess(t *testing.T) {
+	x := openDoor(t)
+	x.want(nil, home, jo, right)
+	behind := func() time.Time { return x.Clock.Now().Add(-time.Minute) }
+	x.service = application.New(store.New(x.DB, behind), x.Directories, applicationtest.Base, behind, limits)
+	x.want(nil, home, jo, right)
+}
+
 // What fails at a known address is none of the attack's tries from elsewhere.
 func TestFailuresAtAKnownAddressDoNotCloseTheOthers(t *testing.T) {
 	x := openDoor(t)
@@ -239,6 +279,22 @@ func TestABusyServerIsNotStoppedByTypingErrors(t *testing.T) {
 		x.fail(1, home, user(n%users))
 	}
 	x.want(apierr.TooMany, home, user(0), right)
+	err := store.New(x.DB, x.Clock.Now).Tx(t.Context(), func(tx *store.Tx) error {
+		address, err := pg.Value[string](t.Context(), tx, `SELECT address FROM login_tallies WHERE login = ''`)
+		if err != nil {
+			return err
+		}
+		for _, most := range []int{users - 1, users + 1} {
+			n, err := tx.CountSucceeded(t.Context(), x.tenant, address, x.Clock.Now().Add(-time.Hour), most)
+			if n != min(users, most) || err != nil {
+				t.Errorf("up to %d, %d logins are counted, %v", most, n, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 	t.Run("where they have logged in within a day", func(t *testing.T) {
 		x := x.in(t)
 		x.Clock.Pass(25 * time.Hour)
@@ -515,8 +571,12 @@ func BenchmarkLogin(b *testing.B) {
 		},
 		"success":      func() error { return x.try(home, jo, right) },
 		"success anew": func() error { x.Clock.Pass(13 * time.Hour); return x.try(home, jo, right) },
-		"failure":      func() error { x.Clock.Pass(time.Hour); x.want(apierr.WrongPassword, elsewhere(1), jo, wrong); return nil },
-		"refusal":      func() error { x.want(apierr.TooMany, elsewhere(2), "sam@example.test", wrong); return nil },
+		"failure": func() error {
+			x.Clock.Pass(time.Hour)
+			x.want(apierr.WrongPassword, elsewhere(1), jo, wrong)
+			return nil
+		},
+		"refusal": func() error { x.want(apierr.TooMany, elsewhere(2), "sam@example.test", wrong); return nil },
 	} {
 		b.Run(what, func(b *testing.B) {
 			if what == "refusal" {

@@ -108,7 +108,7 @@ func (s *Service) login(ctx context.Context, application directoryapi.Ref, where
 		reach, err = s.narrow(ctx, application, reach, where)
 	}
 	if err == nil {
-		err = s.mayTry(ctx, g, tallies)
+		err = s.look(ctx, &g, tallies)
 	}
 	if err != nil {
 		return applicationapi.LoggedIn{}, err

@@ -26,8 +26,10 @@ type API interface {
 	// their order, organizations unfolded into theirs. It returns
 	// apierr.NotFound for the application, the errors of directoryapi's
 	// Authenticate, OrganizationDisabled, NoStores, OrgNoStores, NotMapped,
-	// Reference, and NoSuchAccount for a disabled application. The account that
-	// it gives may be one that the account of the login is linked to.
+	// Reference, NoSuchAccount for a disabled application, and TooMany with the
+	// time to wait where too many logins have failed: of the login, or at the
+	// address of the Caller. The account that it gives may be one that the
+	// account of the login is linked to.
 	Login(context.Context, Login) (LoggedIn, error)
 
 	// Admit lets an account in that has proved itself otherwise than by its

@@ -39,26 +39,32 @@ func (s *Store) Tallies(ctx context.Context, tenant id.ID, of Subject) ([]Tally,
 	return pg.All[Tally](ctx, s.db, talliesQuery, tenant, of.Login, of.Address)
 }
 
-// AddFailure counts a login that failed and gives the tally with it. A window
-// that it begins lasts for within and has room for most. Transactions that count
-// for one subject wait for each other; whoever counts for several begins with
-// that of the login at the address and ends with that of the address.
-func (tx *Tx) AddFailure(ctx context.Context, tenant id.ID, of Subject, now time.Time, most int, within time.Duration) (Tally, error) {
-	return pg.One[Tally](ctx, tx, `INSERT INTO login_tallies AS t (tenant_id, login, address, failures, most, ends_at, expires_at)
-		VALUES ($1, $2, $3, 1, $4, $6, $6)
+// AddFailures counts a login that failed for each of the subjects, and gives
+// their tallies with it. A window that it begins ends at EndsAt and has room for
+// Most; what else the tallies in say is not looked at. Transactions that count for
+// one subject wait for each other, so all count in the order of a login at an
+// address, the login, the address.
+func (tx *Tx) AddFailures(ctx context.Context, tenant id.ID, now time.Time, in []Tally) ([]Tally, error) {
+	logins, addresses, most, ends := make([]string, len(in)), make([]string, len(in)), make([]int, len(in)), make([]time.Time, len(in))
+	for i, t := range in {
+		logins[i], addresses[i], most[i], ends[i] = t.Login, t.Address, t.Most, t.EndsAt
+	}
+	return pg.All[Tally](ctx, tx, `INSERT INTO login_tallies AS t (tenant_id, login, address, failures, most, ends_at, expires_at)
+		SELECT $1, login, address, 1, most, ends_at, ends_at
+		FROM unnest($3::text[], $4::text[], $5::integer[], $6::timestamptz[]) AS fresh (login, address, most, ends_at)
 		ON CONFLICT (tenant_id, login, address) DO UPDATE SET
-			failures = CASE WHEN t.ends_at <= $5 THEN 1 ELSE t.failures + 1 END,
-			most = CASE WHEN t.ends_at <= $5 THEN excluded.most ELSE t.most END,
-			ends_at = CASE WHEN t.ends_at <= $5 THEN excluded.ends_at ELSE t.ends_at END,
+			failures = CASE WHEN t.ends_at <= $2 THEN 1 ELSE t.failures + 1 END,
+			most = CASE WHEN t.ends_at <= $2 THEN excluded.most ELSE t.most END,
+			ends_at = CASE WHEN t.ends_at <= $2 THEN excluded.ends_at ELSE t.ends_at END,
 			expires_at = greatest(t.expires_at, excluded.expires_at)
-		RETURNING `+tallyColumns, tenant, of.Login, of.Address, most, now, now.Add(within))
+		RETURNING `+tallyColumns, tenant, now, logins, addresses, most, ends)
 }
 
 // AddSuccess notes that a login has succeeded at an address, and takes back what
 // has failed there. It is remembered until the time forget.
 func (tx *Tx) AddSuccess(ctx context.Context, tenant id.ID, of Subject, now, forget time.Time) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO login_tallies AS t (tenant_id, login, address, failures, most, ends_at, succeeded_at, expires_at)
-		VALUES ($1, $2, $3, 0, 0, $4, $4, $5)
+		VALUES ($1, $2, $3, 0, 1, $4, $4, $5)
 		ON CONFLICT (tenant_id, login, address) DO UPDATE SET
 			failures = 0, ends_at = excluded.ends_at, succeeded_at = excluded.succeeded_at, expires_at = greatest(t.expires_at, excluded.expires_at)`,
 		tenant, of.Login, of.Address, now, forget)
