@@ -28,9 +28,9 @@ type Config struct {
 
 	Pair    Limit // of one login at one address
 	Account Limit // of one login at all addresses that are not known for it
-	Address Limit // of all logins at one address
-	// AddressShare is how many percent of the logins that succeed at an address
-	// within a day may fail there besides, within the window of Address.
+	Address Limit // of all logins at one address that is not known for them
+	// AddressShare is how many failures besides those of Address there is room for,
+	// in percent of the logins that succeed at the address within a day.
 	AddressShare int
 	// KnownFor is how long after a success an address is known for a login.
 	KnownFor time.Duration
@@ -69,7 +69,7 @@ const (
 var reasons = map[string]string{
 	resultPair:    "too many logins of this user name or email failed at this address",
 	resultAccount: "too many logins of this user name or email failed at addresses where it has not logged in before",
-	resultAddress: "too many logins failed at this address",
+	resultAddress: "too many logins failed at this address, and this user name or email has not logged in there before",
 }
 
 // guess is one try to log in. Until it is settled nobody asks whether an account
@@ -108,16 +108,18 @@ func network(address netip.Addr) string {
 	return address.String()
 }
 
-// look reads what the tallies say of a guess: whether its address is known. It
-// refuses the guess with apierr.TooMany where enough have failed, before anything
-// is done for it that depends on the account.
+// look reads what the tallies say of a guess. It refuses the guess with
+// apierr.TooMany where enough have failed, before anything is done for it that
+// depends on the account. At an address where the login has succeeded nothing
+// counts but what fails of this login there: neither guesses from elsewhere nor
+// those of others who share the address lock the owner out.
 func (s *Service) look(ctx context.Context, g *guess, tallies []store.Tally) error {
 	g.known = slices.ContainsFunc(tallies, func(t store.Tally) bool {
 		return t.Subject == g.pair && t.SucceededAt != nil && t.SucceededAt.Add(s.cfg.KnownFor).After(s.now())
 	})
 	result, until := "", s.now()
 	for _, t := range tallies {
-		if t.Failures >= t.Most && t.EndsAt.After(until) && !(g.known && t.Subject == g.account) {
+		if t.Failures >= t.Most && t.EndsAt.After(until) && (t.Subject == g.pair || !g.known) {
 			result, until = g.limit(t.Subject), t.EndsAt
 		}
 	}
@@ -189,8 +191,8 @@ func (s *Service) settleFailure(ctx context.Context, g guess, outcome error) err
 	return outcome
 }
 
-// addFailure counts a failure in each tally that it belongs to: what fails at a
-// known address is none of the tries from elsewhere.
+// addFailure counts a failure in each tally that it belongs to, which for a known
+// address is one.
 func (s *Service) addFailure(ctx context.Context, tx *store.Tx, g guess) ([]store.Tally, error) {
 	now := s.now()
 	of := func(subject store.Subject, limit Limit) store.Tally {
@@ -198,9 +200,9 @@ func (s *Service) addFailure(ctx context.Context, tx *store.Tx, g guess) ([]stor
 	}
 	begun := []store.Tally{of(g.pair, s.cfg.Pair)}
 	if !g.known {
-		begun = append(begun, of(g.account, s.cfg.Account))
+		begun = append(begun, of(g.account, s.cfg.Account), of(g.address, s.cfg.Address))
 	}
-	tallies, err := tx.AddFailures(ctx, g.tenant, now, append(begun, of(g.address, s.cfg.Address)))
+	tallies, err := tx.AddFailures(ctx, g.tenant, now, begun)
 	for i, t := range tallies {
 		if err == nil && t.Subject == g.address && t.Failures >= t.Most {
 			tallies[i].Most, err = s.makeRoom(ctx, tx, g)
@@ -209,9 +211,9 @@ func (s *Service) addFailure(ctx context.Context, tx *store.Tx, g guess) ([]stor
 	return tallies, err
 }
 
-// makeRoom lets more logins fail at an address where many succeed: that of a
-// server which logs its users in is not stopped by their typing errors. It is
-// asked for with the last failure that there was room for, because what comes
+// makeRoom lets more logins fail at an address where many succeed: a server which
+// logs its users in is not closed to new ones because some mistype their name. It
+// is asked for with the last failure that there was room for, because what comes
 // after that is refused.
 func (s *Service) makeRoom(ctx context.Context, tx *store.Tx, g guess) (most int, err error) {
 	busy, err := tx.CountSucceeded(ctx, g.tenant, g.address.Address, s.now().Add(-busyWithin), maxBusy)

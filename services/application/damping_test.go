@@ -251,34 +251,47 @@ func TestFailuresAtAKnownAddressDoNotCloseTheOthers(t *testing.T) {
 
 func TestAnAddressHasSoManyFailuresWithAllLogins(t *testing.T) {
 	x := openDoor(t)
-	user := func(n int) string { return fmt.Sprintf("user-%d@example.test", n) }
+	x.Account(t, x.tenant, x.people, "ann@example.test")
+	x.want(nil, home, jo, right)
 	for i := range limits.Address.Failures {
 		x.want(apierr.NoSuchAccount, home, user(i), wrong)
 	}
-	refusal := apierr.From(x.try(home, jo, right))
+	refusal := apierr.From(x.try(home, "ann@example.test", right))
 	if refusal.Code != 429 || refusal.RetryAfter != limits.Address.Within {
 		t.Errorf("the refusal is %+v", refusal)
 	}
 	x.want(apierr.TooMany, home, user(1000), wrong)
-	x.want(nil, elsewhere(1), jo, right)
+	x.want(nil, elsewhere(1), "ann@example.test", right)
+	x.want(nil, home, jo, right) // who has been there before, whoever shares the address
+	x.fail(limits.Pair.Failures, home, jo)
+	x.want(apierr.TooMany, home, jo, right)
 	x.Clock.Pass(limits.Address.Within)
-	x.want(nil, home, jo, right)
+	x.want(nil, home, "ann@example.test", right)
 }
+
+func user(n int) string { return fmt.Sprintf("user-%d@example.test", n) }
 
 // All users of a server come from its address.
 func TestABusyServerIsNotStoppedByTypingErrors(t *testing.T) {
 	const users = 200
 	x := openDoor(t)
-	user := func(n int) string { return fmt.Sprintf("user-%d@example.test", n) }
+	x.Account(t, x.tenant, x.people, "newcomer@example.test")
 	for n := range users {
 		x.Account(t, x.tenant, x.people, user(n))
 		x.want(nil, home, user(n), right)
 	}
-	room := limits.Address.Failures + users*limits.AddressShare/100
-	for n := range room {
-		x.fail(1, home, user(n%users))
+	misspell := func(x door, n int) {
+		x.Helper()
+		for i := range n {
+			x.want(apierr.NoSuchAccount, home, "x"+user(i), right)
+		}
 	}
-	x.want(apierr.TooMany, home, user(0), right)
+	misspell(x, limits.Address.Failures+users*limits.AddressShare/100)
+	x.want(apierr.TooMany, home, "newcomer@example.test", right)
+	for n := range users {
+		x.fail(limits.Pair.Failures/2, home, user(n))
+		x.want(nil, home, user(n), right)
+	}
 	err := store.New(x.DB, x.Clock.Now).Tx(t.Context(), func(tx *store.Tx) error {
 		address, err := pg.Value[string](t.Context(), tx, `SELECT address FROM login_tallies WHERE login = ''`)
 		if err != nil {
@@ -298,10 +311,8 @@ func TestABusyServerIsNotStoppedByTypingErrors(t *testing.T) {
 	t.Run("where they have logged in within a day", func(t *testing.T) {
 		x := x.in(t)
 		x.Clock.Pass(25 * time.Hour)
-		for n := range limits.Address.Failures {
-			x.fail(1, home, user(n))
-		}
-		x.want(apierr.TooMany, home, user(0), right)
+		misspell(x, limits.Address.Failures)
+		x.want(apierr.TooMany, home, "newcomer@example.test", right)
 	})
 }
 

@@ -33,9 +33,9 @@ type Config struct {
 	PairWindow    time.Duration `env:"DOORWARD_LOGIN_PAIR_WINDOW" default:"15m" help:"time in which they are counted"`
 	AccountLimit  int           `env:"DOORWARD_LOGIN_ACCOUNT_LIMIT" default:"30" min:"1" help:"logins of one user name or email that may fail at all addresses together where it has not succeeded before"`
 	AccountWindow time.Duration `env:"DOORWARD_LOGIN_ACCOUNT_WINDOW" default:"1h" help:"time in which they are counted"`
-	AddressLimit  int           `env:"DOORWARD_LOGIN_ADDRESS_LIMIT" default:"100" min:"1" help:"logins of all users of a tenant that may fail at one address"`
+	AddressLimit  int           `env:"DOORWARD_LOGIN_ADDRESS_LIMIT" default:"100" min:"1" help:"logins of a tenant's users that may fail at one address where they have not succeeded before"`
 	AddressWindow time.Duration `env:"DOORWARD_LOGIN_ADDRESS_WINDOW" default:"1h" help:"time in which they are counted"`
-	AddressShare  int           `env:"DOORWARD_LOGIN_ADDRESS_SHARE" default:"25" min:"0" help:"percent of the users who logged in at an address within a day by which its limit is raised"`
+	AddressShare  int           `env:"DOORWARD_LOGIN_ADDRESS_SHARE" default:"25" min:"0" help:"by how many percent of the users who log in at an address within a day its limit is raised"`
 	KnownFor      time.Duration `env:"DOORWARD_LOGIN_KNOWN_FOR" default:"720h" help:"how long after a login the address is known for its user name or email"`
 }
 
