@@ -38,7 +38,7 @@ func TestContract(t *testing.T) {
 }
 
 // newApplication makes an application without account stores.
-func newApplication(t *testing.T, d *applicationtest.Deployment, tenant id.ID) id.ID {
+func newApplication(t testing.TB, d *applicationtest.Deployment, tenant id.ID) id.ID {
 	t.Helper()
 	body := application.NewApplication{Name: field.Some("Shop " + d.NewID().String())}
 	a, err := d.Service.CreateApplication(t.Context(), tenant, body, application.FirstDirectory{})
@@ -49,7 +49,7 @@ func newApplication(t *testing.T, d *applicationtest.Deployment, tenant id.ID) i
 }
 
 // newMapping makes a directory the last account store of an application.
-func newMapping(t *testing.T, d *applicationtest.Deployment, tenant, to, directory id.ID) id.ID {
+func newMapping(t testing.TB, d *applicationtest.Deployment, tenant, to, directory id.ID) id.ID {
 	t.Helper()
 	m, err := d.Service.CreateMapping(t.Context(), tenant, mappingBody(to, directory))
 	if err != nil {

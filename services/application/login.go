@@ -110,10 +110,17 @@ func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicati
 	return s.login(ctx, application, StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}, in.Login, in.Password)
 }
 
-// login checks a password in the stores that are searched, and follows the links
-// of the account that has it.
+// login checks a password in the stores that are searched, unless too many have
+// been wrong (damping.go), and follows the links of the account that has it.
 func (s *Service) login(ctx context.Context, application directoryapi.Ref, where StoreName, login string, password secure.Secret) (applicationapi.LoggedIn, error) {
-	reach, err := s.searched(ctx, application, where)
+	g := s.guess(ctx, application.Tenant, login)
+	reach, tallies, err := s.store.ReachAndTallies(ctx, application.Tenant, application.ID, g.pair)
+	if err == nil {
+		reach, err = s.open(ctx, application, reach, where)
+	}
+	if err == nil {
+		err = s.look(ctx, &g, tallies)
+	}
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
@@ -121,7 +128,7 @@ func (s *Service) login(ctx context.Context, application directoryapi.Ref, where
 	if err == nil {
 		err = s.wantOpen(ctx, reach.Open(), in)
 	}
-	if err != nil {
+	if err := s.settle(ctx, g, err); err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
 	return s.linked(ctx, reach, in)
@@ -168,13 +175,19 @@ func (s *Service) wantOpen(ctx context.Context, open []directoryapi.Store, in di
 
 // searched gives where a login is looked for: in the stores of the application,
 // organizations unfolded into theirs, in their order, or in the one that where
-// names. A disabled application reaches none of them: its answer, and the work
-// for it, are those of a login that nobody has.
+// names.
 func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where StoreName) (store.Reach, error) {
 	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return reach, err
 	}
+	return s.open(ctx, application, reach, where)
+}
+
+// open gives the part of an application's reach in which a login is looked for.
+// A disabled application reaches nothing: its answer, and the work for it, are
+// those of a login that nobody has.
+func (s *Service) open(ctx context.Context, application directoryapi.Ref, reach store.Reach, where StoreName) (store.Reach, error) {
 	if reach.Status != directoryapi.Enabled {
 		return store.Reach{}, nil
 	}

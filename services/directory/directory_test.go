@@ -2,6 +2,7 @@ package directory_test
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -249,5 +250,55 @@ func TestATokenIsNeverStoredOrSentInClear(t *testing.T) {
 				t.Errorf("%s shows a secret: %s", table, row.Row)
 			}
 		}
+	}
+}
+
+// Whether an account exists, and which state it has, shows neither in what a wrong
+// password is answered nor in the work for it: one hash. Hashes are counted by the
+// memory that each of them takes.
+func TestEveryLoginTakesOneHash(t *testing.T) {
+	const memory = 16 << 20
+	w := newWorld(t, directory.PolicyChange{})
+	dear := open(t, w.db, secure.Cost{Memory: memory >> 10, Time: 1, Threads: 1})
+	account := func(login, status string) {
+		t.Helper()
+		_, err := dear.CreateAccount(t.Context(), directoryapi.CreateAccount{Tenant: w.tenant, ID: id.New(now()), Directory: w.directory,
+			Account: directoryapi.NewAccount{Email: field.Some(login + "@example.test"), Username: field.Some(login), Password: field.Some(password), Status: field.Some(status)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	account("known", "ENABLED")
+	account("idle", "DISABLED")
+	account("new", "UNVERIFIED")
+	account("mirrored", "ENABLED")
+	if _, err := pg.Exec(t.Context(), w.db, `UPDATE accounts SET password_hash = '' WHERE username = 'mirrored'`); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		login, password string
+		want            error
+	}{
+		{"known", "wrong", apierr.WrongPassword},
+		{"nobody", "wrong", apierr.NoSuchAccount},
+		{"mirrored", "wrong", apierr.WrongPassword},
+		{"idle", "wrong", apierr.WrongPassword},
+		{"new", "wrong", apierr.WrongPassword},
+		{"idle", password, apierr.AccountDisabled},
+		{"new", password, apierr.AccountUnverified},
+		{"known", password, nil},
+	} {
+		t.Run(c.login+" "+c.password, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := w.login(t, dear, c.login, c.password)
+			runtime.ReadMemStats(&after)
+			if refusal := apierr.From(err); !errors.Is(err, c.want) || err != nil && (refusal.Status != 400 || refusal.Message != apierr.WrongPassword.Message) {
+				t.Errorf("it gives %v, want %v", err, c.want)
+			}
+			if hashes := (after.TotalAlloc - before.TotalAlloc) / memory; hashes != 1 {
+				t.Errorf("it takes %d hashes", hashes)
+			}
+		})
 	}
 }

@@ -36,9 +36,11 @@ type API interface {
 	// their order, organizations unfolded into theirs. It returns
 	// apierr.NotFound for the application, the errors of directoryapi's
 	// Authenticate, OrganizationDisabled, NoStores, OrgNoStores, NotMapped,
-	// Reference, and NoSuchAccount for a disabled application. The account that
-	// it gives may be one that the account of the login is linked to, and the
-	// error that of such a one (resolutions, section 6.3).
+	// Reference, NoSuchAccount for a disabled application, and TooMany with the
+	// time to wait where too many logins have failed: of the login, or at the
+	// address of the Caller. The account that it gives may be one that the
+	// account of the login is linked to, and the error that of such a one
+	// (resolutions, section 6.3).
 	Login(context.Context, Login) (LoggedIn, error)
 
 	// Admit lets an account in that has proved itself otherwise than by its

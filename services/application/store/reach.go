@@ -112,34 +112,56 @@ func (p Place) isDefault() bool {
 	return p.IsDefault && (p.OrganizationID.IsZero() || p.IsDefaultWithin)
 }
 
+// reached is a place of an application, as a query gives it.
+type reached struct {
+	Status string
+	Rules
+	Place
+}
+
+const reachQuery = `SELECT a.status,
+	coalesce(CASE WHEN o.id IS NULL THEN m.store_kind ELSE n.store_kind END, '') AS store_kind,
+	CASE WHEN o.id IS NULL THEN m.store_id ELSE n.store_id END AS store_id,
+	o.id AS organization_id, coalesce(o.name_key, '') AS name_key, coalesce(o.status, '') AS organization_status,
+	coalesce(m.is_default_account_store, false) AS is_default, coalesce(n.is_default_account_store, false) AS is_default_within,
+	coalesce(l.status = 'ENABLED', false) AS linking, l.matching_property IS NOT NULL AS by_email,
+	coalesce(l.automatic_provisioning = 'ENABLED', false) AS provision,
+	coalesce(ol.status = 'ENABLED', false) AS organization_linking, ol.matching_property IS NOT NULL AS organization_by_email,
+	coalesce(ol.automatic_provisioning = 'ENABLED', false) AS organization_provision
+	FROM applications a
+	LEFT JOIN account_linking_policies l ON l.tenant_id = a.tenant_id AND l.owner_id = a.id
+	LEFT JOIN account_store_mappings m ON m.tenant_id = a.tenant_id AND m.owner_id = a.id
+	LEFT JOIN organizations o ON m.store_kind = 'organizations' AND o.tenant_id = m.tenant_id AND o.id = m.store_id
+	LEFT JOIN account_linking_policies ol ON ol.tenant_id = o.tenant_id AND ol.owner_id = o.id
+	LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id
+	WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`
+
 // Reach gives, in one query, whether an application is enabled, where its
 // accounts are and how they are linked; apierr.NotFound when there is no such
 // application.
 func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, error) {
-	type row struct {
-		Status string
-		Rules
-		Place
-	}
-	rows, err := pg.All[row](ctx, s.db, `SELECT a.status,
-		coalesce(CASE WHEN o.id IS NULL THEN m.store_kind ELSE n.store_kind END, '') AS store_kind,
-		CASE WHEN o.id IS NULL THEN m.store_id ELSE n.store_id END AS store_id,
-		o.id AS organization_id, coalesce(o.name_key, '') AS name_key, coalesce(o.status, '') AS organization_status,
-		coalesce(m.is_default_account_store, false) AS is_default, coalesce(n.is_default_account_store, false) AS is_default_within,
-		coalesce(l.status = 'ENABLED', false) AS linking, l.matching_property IS NOT NULL AS by_email,
-		coalesce(l.automatic_provisioning = 'ENABLED', false) AS provision,
-		coalesce(ol.status = 'ENABLED', false) AS organization_linking, ol.matching_property IS NOT NULL AS organization_by_email,
-		coalesce(ol.automatic_provisioning = 'ENABLED', false) AS organization_provision
-		FROM applications a
-		LEFT JOIN account_linking_policies l ON l.tenant_id = a.tenant_id AND l.owner_id = a.id
-		LEFT JOIN account_store_mappings m ON m.tenant_id = a.tenant_id AND m.owner_id = a.id
-		LEFT JOIN organizations o ON m.store_kind = 'organizations' AND o.tenant_id = m.tenant_id AND o.id = m.store_id
-		LEFT JOIN account_linking_policies ol ON ol.tenant_id = o.tenant_id AND ol.owner_id = o.id
-		LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id
-		WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`, tenant, application)
+	rows, err := pg.All[reached](ctx, s.db, reachQuery, tenant, application)
 	if err != nil {
 		return Reach{}, err
 	}
+	return newReach(rows)
+}
+
+// ReachAndTallies is Reach, and in the same round trip Tallies.
+func (s *Store) ReachAndTallies(ctx context.Context, tenant, application id.ID, of Subject) (Reach, []Tally, error) {
+	var batch pg.Batch
+	var rows []reached
+	var tallies []Tally
+	pg.QueueAll(&batch, &rows, reachQuery, tenant, application)
+	pg.QueueAll(&batch, &tallies, talliesQuery, tenant, of.Login, of.Address)
+	if err := pg.ExecBatch(ctx, s.db, &batch); err != nil {
+		return Reach{}, nil, err
+	}
+	reach, err := newReach(rows)
+	return reach, tallies, err
+}
+
+func newReach(rows []reached) (Reach, error) {
 	if len(rows) == 0 {
 		return Reach{}, apierr.NotFound
 	}
