@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
@@ -35,6 +36,7 @@ type Service struct {
 type Peers struct {
 	Directory   directoryapi.API
 	Application applicationapi.API
+	MFA         mfaapi.API
 }
 
 // Config is how the deployment is known to its clients.

@@ -23,6 +23,7 @@ type Reach struct {
 type Place struct {
 	StoreKind          string
 	StoreID            id.ID
+	SocialProvider     string // of a social directory, folded
 	OrganizationID     id.ID // zero: the store itself is mapped
 	NameKey            string
 	OrganizationStatus string
@@ -74,6 +75,7 @@ func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, er
 	rows, err := pg.All[row](ctx, s.db, `SELECT a.status,
 		coalesce(CASE WHEN o.id IS NULL THEN m.store_kind ELSE n.store_kind END, '') AS store_kind,
 		CASE WHEN o.id IS NULL THEN m.store_id ELSE n.store_id END AS store_id,
+		coalesce(CASE WHEN o.id IS NULL THEN m.social_provider ELSE n.social_provider END, '') AS social_provider,
 		o.id AS organization_id, coalesce(o.name_key, '') AS name_key, coalesce(o.status, '') AS organization_status
 		FROM applications a
 		LEFT JOIN account_store_mappings m ON m.tenant_id = a.tenant_id AND m.owner_id = a.id

@@ -103,7 +103,7 @@ func (d *Deployment) Under(t testing.TB, master secure.Secret) *oauth.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return oauth.New(d.Store, oauth.Peers{Directory: d.World.DirectoryAPI(), Application: d.World.ApplicationAPI()}, ring, d.Clock.Now,
+	return oauth.New(d.Store, oauth.Peers{Directory: d.World.DirectoryAPI(), Application: d.World.ApplicationAPI(), MFA: d.World.MFAAPI()}, ring, d.Clock.Now,
 		oauth.Config{Base: Base, Alias: Alias})
 }
 
