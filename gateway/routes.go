@@ -41,7 +41,7 @@ G-- public  /v1/applications/:id/saml/sso/idpRedirect                idsite     
 -P- key     /v1/accountStoreMappings                                 application   accountStoreMapping
 GPD key     /v1/accountStoreMappings/:id                             application   accountStoreMapping
 GP- key     /v1/accountLinkingPolicies/:id                           application   accountLinkingPolicy
-GP- key     /v1/applicationWebConfigs/:id                            application   -
+GP- key     /v1/applicationWebConfigs/:id                            oauth         webConfig
 GP- key     /v1/oAuthPolicies/:id                                    oauth         oAuthPolicy
 
 -P- key     /v1/organizations                                        application   organization
@@ -155,6 +155,7 @@ organization                    tenant accounts groups customData accountStoreMa
 organizationAccountStoreMapping organization accountStore
 accountLinkingPolicy            tenant application organization
 oAuthPolicy                     tenant application
+webConfig                       tenant application signingApiKey
 directory                       tenant accounts groups provider customData passwordPolicy accountCreationPolicy accountSchema
 directory                       applicationMappings organizations organizationMappings
 provider                        agent userInfoMappingRules attributeStatementMappingRules serviceProviderMetadata

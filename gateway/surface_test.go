@@ -37,7 +37,7 @@ var interfaced = map[string]string{
 		POST /applications/1/verificationEmails, POST /applications/1/passwordResetTokens, GET /applications/1/passwordResetTokens/1,
 		POST /applications/1/passwordResetTokens/1, GET /applications/1/customData, POST /applications/1/customData, DELETE /applications/1/customData,
 		DELETE /applications/1/customData/k, POST /accountStoreMappings, GET /accountStoreMappings/1, POST /accountStoreMappings/1, DELETE /accountStoreMappings/1,
-		GET /accountLinkingPolicies/1, POST /accountLinkingPolicies/1, GET /applicationWebConfigs/1, POST /applicationWebConfigs/1,
+		GET /accountLinkingPolicies/1, POST /accountLinkingPolicies/1,
 		POST /organizations, GET /organizations/1, POST /organizations/1, DELETE /organizations/1, GET /organizations/1/accounts, POST /organizations/1/accounts,
 		GET /organizations/1/groups, POST /organizations/1/groups, GET /organizations/1/accountStoreMappings, GET /organizations/1/customData,
 		DELETE /organizations/1/customData/k, POST /organizationAccountStoreMappings, GET /organizationAccountStoreMappings/1,
@@ -51,7 +51,7 @@ var interfaced = map[string]string{
 		GET /samlServiceProviderRegistrations/1, POST /samlServiceProviderRegistrations/1, DELETE /samlServiceProviderRegistrations/1`,
 	"oauth": `
 		GET /applications/1/apiKeys, GET /applications/1/authTokens/1, POST /applications/1/oauth/token, POST /applications/1/oauth/revoke,
-		GET /oAuthPolicies/1, POST /oAuthPolicies/1, GET /accounts/1/apiKeys, POST /accounts/1/apiKeys, GET /accounts/1/accessTokens,
+		GET /oAuthPolicies/1, POST /oAuthPolicies/1, GET /applicationWebConfigs/1, POST /applicationWebConfigs/1, GET /accounts/1/apiKeys, POST /accounts/1/apiKeys, GET /accounts/1/accessTokens,
 		GET /accounts/1/refreshTokens, GET /apiKeys/1, POST /apiKeys/1, DELETE /apiKeys/1, GET /accessTokens/1, DELETE /accessTokens/1,
 		GET /refreshTokens/1, DELETE /refreshTokens/1`,
 	"mfa": `

@@ -161,6 +161,15 @@ func Decode(body []byte, in, view any) error {
 	return nil
 }
 
+// Nested is Decode for an object inside of a body; anything else in its place has
+// the wrong type.
+func Nested(data []byte, in, view any) error {
+	if data[0] != '{' {
+		return apierr.WrongType.Because("must be an object")
+	}
+	return Decode(data, in, view)
+}
+
 var memberCache sync.Map // reflect.Type → map[string][]int
 
 // members gives the JSON names of a struct's fields, those of embedded structs

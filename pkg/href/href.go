@@ -76,3 +76,11 @@ func (b Base) Parse(href string) (Ref, bool) {
 	v, err := id.Parse(text)
 	return Ref{Kind: kind, ID: v}, err == nil && !v.IsZero()
 }
+
+// Last reads the URL of a resource of this deployment whose name is no ID, as
+// that of an API key is: the last segment, behind that of its kind.
+func (b Base) Last(kind, href string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(href, b.Path(kind, ""))
+	name = strings.TrimSuffix(name, "/")
+	return name, ok && name != "" && !strings.Contains(name, "/")
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
@@ -41,7 +42,15 @@ func (in NewApplication) isForCustomData() bool {
 
 // Application gives an application, or apierr.NotFound.
 func (s *Service) Application(ctx context.Context, in id.Ref) (applicationapi.Application, error) {
-	return s.store.Application(ctx, in.Tenant, in.ID)
+	a, err := s.store.Application(ctx, in.Tenant, in.ID)
+	return s.labelled(ctx, a, err)
+}
+
+// ApplicationOfWebConfig gives the application that has the web config of that
+// id, or apierr.NotFound.
+func (s *Service) ApplicationOfWebConfig(ctx context.Context, config id.Ref) (applicationapi.Application, error) {
+	a, err := s.store.ApplicationOfWebConfig(ctx, config.Tenant, config.ID)
+	return s.labelled(ctx, a, err)
 }
 
 // ListApplications gives a page of the applications of a tenant. A caller's own
@@ -87,9 +96,11 @@ func (s *Service) ListAccountApplications(ctx context.Context, account id.Ref, q
 }
 
 // CreateApplication makes an application from a client's body. It begins with
-// the directory that first asks for, or without an account store.
+// the directory that first asks for, or without an account store, and lets in the
+// pages of its own Client API unless the body says who is let in.
 func (s *Service) CreateApplication(ctx context.Context, tenant id.ID, in NewApplication, first FirstDirectory) (applicationapi.Application, error) {
 	a := s.newApplication(tenant, id.New(s.now()), "")
+	a.CreatedBy = caller.From(ctx).Key
 	if err := apply(&a, in, true); err != nil {
 		return a, err
 	}
@@ -97,11 +108,23 @@ func (s *Service) CreateApplication(ctx context.Context, tenant id.ID, in NewApp
 	mapping, err := s.begin(ctx, beginning{
 		owner: applications, at: at, name: a.Name,
 		isTaken:  func() (bool, error) { return s.store.NameTaken(ctx, tenant, a.Name) },
-		insert:   func(tx *store.Tx) error { return tx.InsertApplication(ctx, a, in.CustomData.Value) },
+		insert:   func(tx *store.Tx) error { return s.insertApplication(ctx, tx, &a, in) },
 		readBack: func() error { _, err := s.Application(ctx, at); return err },
 	}, first)
 	a.DefaultAccountStore, a.DefaultGroupStore = mapping, mapping
 	return a, nameTaken(a, err)
+}
+
+// insertApplication adds an application, whose body is in, with a label of its
+// own.
+func (s *Service) insertApplication(ctx context.Context, tx *store.Tx, a *applicationapi.Application, in NewApplication) error {
+	if err := takeLabel(ctx, tx, a); err != nil {
+		return err
+	}
+	if !in.AuthorizedOriginURIs.Present {
+		a.AuthorizedOriginURIs = []string{s.origin(*a)}
+	}
+	return tx.InsertApplication(ctx, *a, in.CustomData.Value)
 }
 
 // newApplication is an application as it is before a client says more, with the

@@ -210,7 +210,7 @@ func (s *Service) at(ctx context.Context, application directoryapi.Ref, reach st
 // keyed narrows a reach to the organization of a key, as at does for an href.
 func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, reach store.Reach, named string) (store.Reach, error) {
 	unknown := apierr.Reference.Because("accountStore: there is no organization with the nameKey %q", named)
-	key, err := nameKey(field.Some(named))
+	key, err := hostLabel(field.Some(named), "nameKey")
 	if err != nil {
 		return reach, unknown
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"regexp"
-	"strings"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -16,12 +14,9 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// Limits of an organization's text (resolutions, section 3.1), in characters.
-// Its name has that of an application's.
-const (
-	maxNameKey                 = 63
-	maxOrganizationDescription = 1000
-)
+// maxOrganizationDescription is in characters (resolutions, section 3.1). A name
+// has the limit of an application's.
+const maxOrganizationDescription = 1000
 
 // NewOrganization is the body that creates or updates an organization.
 type NewOrganization struct {
@@ -109,7 +104,7 @@ func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (e
 		}
 	}
 	if in.NameKey.Present || isNew {
-		if o.NameKey, err = nameKey(in.NameKey); err != nil {
+		if o.NameKey, err = hostLabel(in.NameKey, "nameKey"); err != nil {
 			return err
 		}
 	}
@@ -120,21 +115,6 @@ func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (e
 	}
 	o.Status, err = field.Enum(in.Status, "status", o.Status, directoryapi.Enabled, directoryapi.Disabled)
 	return err
-}
-
-var nameKeyPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`)
-
-// nameKey reads the key of an organization, which may be a label of a host name
-// (resolutions, section 3.2).
-func nameKey(in field.Text) (string, error) {
-	key, err := field.Required(in, "nameKey", maxNameKey)
-	if err != nil {
-		return "", err
-	}
-	if !nameKeyPattern.MatchString(key) {
-		return "", apierr.Format.Because("nameKey may have letters from a to z, digits and hyphens, but no hyphen at either end; it is %q", key)
-	}
-	return strings.ToLower(key), nil
 }
 
 // UpdateOrganization changes what the body names. An organization whose

@@ -20,13 +20,14 @@ type Service struct {
 	store       *store.Store
 	directories directoryapi.API
 	base        href.Base
+	suffix      string
 	now         func() time.Time
 }
 
 // New makes the service. base is the address that the hrefs of account stores
-// begin with.
-func New(s *store.Store, directories directoryapi.API, base href.Base, now func() time.Time) *Service {
-	return &Service{store: s, directories: directories, base: base, now: now}
+// begin with, suffix the domain that those of Client APIs end with.
+func New(s *store.Store, directories directoryapi.API, base href.Base, suffix string, now func() time.Time) *Service {
+	return &Service{store: s, directories: directories, base: base, suffix: suffix, now: now}
 }
 
 var _ applicationapi.API = (*Service)(nil)

@@ -32,10 +32,16 @@ func (s *Service) SignUp(ctx context.Context, in applicationapi.SignUp) (applica
 	console.Builtin = true
 	first := s.newApplication(in.Tenant, in.Application, firstApplication)
 	err = s.tx(ctx, func(tx *store.Tx) error {
-		if err := s.insertFirst(ctx, tx, console, in.ConsoleMapping, in.Administrators); err != nil {
+		if err := tx.InsertApplication(ctx, console, ""); err != nil { // which has no Client API
 			return err
 		}
-		return s.insertFirst(ctx, tx, first, in.ApplicationMapping, in.Directory)
+		if err := s.insertFirstMapping(ctx, tx, console, in.ConsoleMapping, in.Administrators); err != nil {
+			return err
+		}
+		if err := s.insertApplication(ctx, tx, &first, NewApplication{}); err != nil {
+			return err
+		}
+		return s.insertFirstMapping(ctx, tx, first, in.ApplicationMapping, in.Directory)
 	})
 	if err != nil && !errors.Is(err, apierr.Exists) {
 		return done, err
@@ -47,11 +53,8 @@ func (s *Service) SignUp(ctx context.Context, in applicationapi.SignUp) (applica
 	return done, again
 }
 
-// insertFirst adds an application with its first mapping.
-func (s *Service) insertFirst(ctx context.Context, tx *store.Tx, a applicationapi.Application, mapping, directory id.ID) error {
-	if err := tx.InsertApplication(ctx, a, ""); err != nil {
-		return err
-	}
+// insertFirstMapping maps the first directory of an application.
+func (s *Service) insertFirstMapping(ctx context.Context, tx *store.Tx, a applicationapi.Application, mapping, directory id.ID) error {
 	return tx.InsertMapping(ctx, s.defaultMapping(store.ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID}, mapping, directory))
 }
 

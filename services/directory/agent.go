@@ -31,7 +31,7 @@ type NewAgent struct {
 // UnmarshalJSON reads an agent inside of a provider.
 func (in *NewAgent) UnmarshalJSON(data []byte) error {
 	type members NewAgent // without this method
-	return nested(data, (*members)(in), struct {
+	return field.Nested(data, (*members)(in), struct {
 		satellite
 		ID        any `json:"id"`
 		Status    any `json:"status"`
@@ -59,7 +59,7 @@ type NewAgentConfig struct {
 // UnmarshalJSON reads a configuration inside of an agent.
 func (in *NewAgentConfig) UnmarshalJSON(data []byte) error {
 	type members NewAgentConfig
-	return nested(data, (*members)(in), nil)
+	return field.Nested(data, (*members)(in), nil)
 }
 
 // NewAgentAccounts says which entries are accounts.
@@ -78,7 +78,7 @@ type NewAgentAccounts struct {
 // UnmarshalJSON reads the accountConfig of a configuration.
 func (in *NewAgentAccounts) UnmarshalJSON(data []byte) error {
 	type members NewAgentAccounts
-	return nested(data, (*members)(in), nil)
+	return field.Nested(data, (*members)(in), nil)
 }
 
 // NewAgentGroups says which entries are groups.
@@ -94,7 +94,7 @@ type NewAgentGroups struct {
 // UnmarshalJSON reads the groupConfig of a configuration.
 func (in *NewAgentGroups) UnmarshalJSON(data []byte) error {
 	type members NewAgentGroups
-	return nested(data, (*members)(in), nil)
+	return field.Nested(data, (*members)(in), nil)
 }
 
 // newAgent makes the agent of a new directory, without storing it.

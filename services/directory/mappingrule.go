@@ -28,7 +28,7 @@ type RulesChange struct {
 // UnmarshalJSON reads rules inside of a provider.
 func (in *RulesChange) UnmarshalJSON(data []byte) error {
 	type members RulesChange // without this method
-	return nested(data, (*members)(in), satellite{})
+	return field.Nested(data, (*members)(in), satellite{})
 }
 
 // NewMappingRule is one rule of a body.
@@ -41,7 +41,7 @@ type NewMappingRule struct {
 // UnmarshalJSON reads one of the items.
 func (in *NewMappingRule) UnmarshalJSON(data []byte) error {
 	type members NewMappingRule
-	return nested(data, (*members)(in), nil)
+	return field.Nested(data, (*members)(in), nil)
 }
 
 // newMappingRules makes the rules of a new directory, without storing them.

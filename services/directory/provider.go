@@ -47,7 +47,7 @@ type NewProvider struct {
 // UnmarshalJSON reads a provider inside of a directory.
 func (in *NewProvider) UnmarshalJSON(data []byte) error {
 	type members NewProvider // without this method
-	return nested(data, (*members)(in), struct {
+	return field.Nested(data, (*members)(in), struct {
 		satellite
 		ServiceProviderMetadata any `json:"serviceProviderMetadata"`
 	}{})
@@ -58,15 +58,6 @@ type satellite struct {
 	Href       any `json:"href"`
 	CreatedAt  any `json:"createdAt"`
 	ModifiedAt any `json:"modifiedAt"`
-}
-
-// nested reads an object inside of a body by the rules of a body: members that
-// only readOnly has are ignored.
-func nested(data []byte, in, readOnly any) error {
-	if data[0] != '{' {
-		return apierr.WrongType.Because("must be an object")
-	}
-	return field.Decode(data, in, readOnly)
 }
 
 // apply writes the members of a body into a provider of its type and checks

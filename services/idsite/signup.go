@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -13,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/words"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
@@ -70,7 +72,7 @@ func (s *Service) SignUp(ctx context.Context, in Bootstrap) (directoryapi.Tenant
 // already keeps its own.
 func (s *Service) signUpTenant(ctx context.Context, seed string, in directoryapi.SignUp) (made directoryapi.SignedUp, err error) {
 	for try := range keyTries {
-		in.Key = tenantKey(seed, try)
+		in.Key = words.Pair("doorward/bootstrap/" + seed + "/tenant key/" + strconv.Itoa(try))
 		if made, err = s.peers.Directory.SignUp(ctx, in); !errors.Is(err, apierr.Exists) {
 			return made, err
 		}

@@ -12,7 +12,7 @@ import (
 const batch = 5000
 
 // Handlers act on what other services tell: keys and tokens go with their
-// account, tokens and policy with their application. A token that is issued
+// account, tokens, policy and web config with their application. A token that is issued
 // while that happens is refused by its standing, and purged when it expires.
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{events.On(s.accountDeleted), events.On(s.applicationDeleted)}
@@ -38,7 +38,12 @@ func (s *Service) applicationDeleted(ctx context.Context, e events.Envelope, eve
 			return err
 		}
 	}
-	return s.once(ctx, e, func(tx *store.Tx) error { return tx.DeletePolicy(ctx, event.Tenant, event.Application) })
+	return s.once(ctx, e, func(tx *store.Tx) error {
+		if err := tx.DeletePolicy(ctx, event.Tenant, event.Application); err != nil {
+			return err
+		}
+		return tx.DeleteWebConfig(ctx, event.Tenant, event.Application)
+	})
 }
 
 // once runs the effect of an event, unless an earlier delivery has had it.

@@ -14,10 +14,10 @@ import (
 )
 
 // rows gives the number of rows of every table of the service, in turn: keys,
-// routes, policies, refresh and access tokens.
-func rows(t testing.TB, d *oauthtest.Deployment) (n [5]int) {
+// routes, policies, web configs, refresh and access tokens.
+func rows(t testing.TB, d *oauthtest.Deployment) (n [6]int) {
 	t.Helper()
-	for i, table := range []string{"api_keys", "api_key_routes", "oauth_policies", "refresh_tokens", "access_tokens"} {
+	for i, table := range []string{"api_keys", "api_key_routes", "oauth_policies", "web_configs", "refresh_tokens", "access_tokens"} {
 		var err error
 		if n[i], err = pg.Value[int](t.Context(), d.DB, `SELECT count(*) FROM `+table); err != nil {
 			t.Fatal(err)
@@ -26,7 +26,7 @@ func rows(t testing.TB, d *oauthtest.Deployment) (n [5]int) {
 	return n
 }
 
-// populate gives a site tokens, a policy, and a key of its account.
+// populate gives a site tokens, a policy, a web config, and a key of its account.
 func populate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site) {
 	t.Helper()
 	d.LogIn(t, s)
@@ -34,6 +34,9 @@ func populate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site) {
 		t.Fatal(err)
 	}
 	if _, err := d.Service.UpdatePolicy(t.Context(), s.Tenant, s.Application, oauth.PolicyChange{AccessTokenTTL: field.Some("PT1M")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: s.Tenant, ID: d.WebConfigOf(s.Tenant, s.Application)}, oauth.WebConfigChange{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -48,7 +51,7 @@ func TestADeletedAccountLosesItsKeysAndTokens(t *testing.T) {
 		if err := d.Service.AccountDeleted(t.Context(), envelope, event); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := rows(t, d), [5]int{3, 3, 2, 1, 1}; got != want {
+		if got, want := rows(t, d), [6]int{3, 3, 2, 2, 1, 1}; got != want {
 			t.Errorf("left are %v, want %v", got, want)
 		}
 	}
@@ -57,13 +60,13 @@ func TestADeletedAccountLosesItsKeysAndTokens(t *testing.T) {
 		if err := d.Service.AccountDeleted(t.Context(), envelope, event); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := rows(t, d), [5]int{3, 3, 2, 2, 2}; got != want {
+		if got, want := rows(t, d), [6]int{3, 3, 2, 2, 2, 2}; got != want {
 			t.Errorf("left are %v, want %v", got, want)
 		}
 	})
 }
 
-func TestADeletedApplicationLosesItsTokensAndPolicy(t *testing.T) {
+func TestADeletedApplicationLosesItsTokensPolicyAndWebConfig(t *testing.T) {
 	d := oauthtest.Open(t)
 	populate(t, d, d.Site)
 	populate(t, d, d.NewSite(t))
@@ -78,7 +81,7 @@ func TestADeletedApplicationLosesItsTokensAndPolicy(t *testing.T) {
 		if err := d.Service.ApplicationDeleted(t.Context(), envelope, event); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := rows(t, d), [5]int{4, 4, 1, 1, 1}; got != want {
+		if got, want := rows(t, d), [6]int{4, 4, 1, 1, 1, 1}; got != want {
 			t.Errorf("left are %v, want %v", got, want)
 		}
 	}

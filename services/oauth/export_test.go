@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/oauth/store"
 )
 
 // AccountDeleted and ApplicationDeleted hand an event to the service as its
@@ -14,4 +16,9 @@ func (s *Service) AccountDeleted(ctx context.Context, e events.Envelope, event e
 
 func (s *Service) ApplicationDeleted(ctx context.Context, e events.Envelope, event events.ApplicationDeleted) error {
 	return s.applicationDeleted(ctx, e, event)
+}
+
+// WebConfigOf gives what the grants see of an application's web config.
+func (s *Service) WebConfigOf(ctx context.Context, tenant, application id.ID) (store.WebConfig, error) {
+	return s.webConfig(ctx, tenant, application)
 }

@@ -1,6 +1,6 @@
 // Package oauth keeps API keys, issues and checks tokens, and holds how long
 // they live. Its rules are methods of Service: one file per noun (apikey.go,
-// token.go, policy.go) and per grant (grant_*.go), with what every grant shares
+// token.go, policy.go, webconfig.go) and per grant (grant_*.go), with what every grant shares
 // in grant.go. Its SQL is under store, its HTTP under rest, and its wiring
 // under app.
 package oauth
@@ -41,8 +41,9 @@ type Peers struct {
 
 // Config is how the deployment is known to its clients.
 type Config struct {
-	Base  href.Base // in the claims of tokens
-	Alias string    // word that stands for "service" in grant types
+	Base   href.Base // in the claims of tokens
+	Alias  string    // word that stands for "service" in grant types
+	Suffix string    // domain of the applications' Client APIs
 }
 
 // New makes the service.

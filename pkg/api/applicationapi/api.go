@@ -22,6 +22,16 @@ type API interface {
 	// Application gives an application, or apierr.NotFound.
 	Application(context.Context, directoryapi.Ref) (Application, error)
 
+	// ApplicationOfWebConfig gives the application that has the web config of
+	// that id, or apierr.NotFound.
+	ApplicationOfWebConfig(context.Context, directoryapi.Ref) (Application, error)
+
+	// SetDNSLabel names the Client API of an application anew. It returns
+	// apierr.NotFound for the application, Format or TooLong for what is no
+	// label of a host name, Exists for one that any application of the
+	// deployment has, and BadRequest for the console.
+	SetDNSLabel(context.Context, SetDNSLabel) (Application, error)
+
 	// Login checks a password against the application's account stores in
 	// their order, organizations unfolded into theirs. It returns
 	// apierr.NotFound for the application, the errors of directoryapi's
@@ -58,7 +68,9 @@ type Application struct {
 	Name                   string    `json:"name"`
 	Description            *string   `json:"description"`
 	Status                 string    `json:"status"`
-	Builtin                bool      `json:"builtin"` // the console, which cannot be deleted
+	Builtin                bool      `json:"builtin"`             // the console, which cannot be deleted
+	DNSLabel               string    `json:"dnsLabel,omitempty"`  // names its Client API in the deployment; empty for the console, which has none
+	CreatedBy              string    `json:"createdBy,omitempty"` // id of the API key that asked for it; empty for those of the sign-up
 	AuthorizedCallbackURIs []string  `json:"authorizedCallbackUris" db:"authorized_callback_uris"`
 	AuthorizedOriginURIs   []string  `json:"authorizedOriginUris" db:"authorized_origin_uris"`
 	DefaultAccountStore    id.ID     `json:"defaultAccountStore,omitzero"` // mapping that holds the flag
@@ -68,6 +80,23 @@ type Application struct {
 	AccountLinkingPolicyID id.ID     `json:"accountLinkingPolicyId" db:"account_linking_policy_id"`
 	CreatedAt              time.Time `json:"createdAt"`
 	ModifiedAt             time.Time `json:"modifiedAt"`
+}
+
+// DomainName is the host name of the application's Client API in a deployment
+// with that suffix; empty where it has none. Pages of https://<DomainName> may
+// call that Client API whatever AuthorizedOriginURIs says.
+func (a Application) DomainName(suffix string) string {
+	if a.DNSLabel == "" {
+		return ""
+	}
+	return a.DNSLabel + "." + suffix
+}
+
+// SetDNSLabel asks for another label, in any letter case.
+type SetDNSLabel struct {
+	Tenant      id.ID  `json:"tenant"`
+	Application id.ID  `json:"application"`
+	Label       string `json:"label"`
 }
 
 // SignUp asks for the first applications of a tenant. The ids are the

@@ -22,6 +22,16 @@ func (c Client) Application(ctx context.Context, in directoryapi.Ref) (Applicati
 	return rpc.Call[directoryapi.Ref, Application](ctx, c.Peer, "application.Application", in)
 }
 
+// ApplicationOfWebConfig asks the far service.
+func (c Client) ApplicationOfWebConfig(ctx context.Context, in directoryapi.Ref) (Application, error) {
+	return rpc.Call[directoryapi.Ref, Application](ctx, c.Peer, "application.ApplicationOfWebConfig", in)
+}
+
+// SetDNSLabel asks the far service.
+func (c Client) SetDNSLabel(ctx context.Context, in SetDNSLabel) (Application, error) {
+	return rpc.Call[SetDNSLabel, Application](ctx, c.Peer, "application.SetDNSLabel", in)
+}
+
 // Login asks the far service.
 func (c Client) Login(ctx context.Context, in Login) (LoggedIn, error) {
 	return rpc.Call[Login, LoggedIn](ctx, c.Peer, "application.Login", in)

@@ -26,7 +26,8 @@ type Config struct {
 	Service   service.Config
 	Events    events.Config
 	Database  secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
-	Directory []string      `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
+	ClientAPI service.ClientAPI
+	Directory []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
 }
 
 // FromEnv reads the configuration.
@@ -52,6 +53,10 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, err
 	}
+	suffix, err := cfg.ClientAPI.Open()
+	if err != nil {
+		return nil, err
+	}
 	db, err := pg.Open(ctx, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
@@ -60,7 +65,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Check("application database", db.Ping)
 
 	data := store.New(db, common.Now)
-	svc := application.New(data, peers.Directory, common.Base, common.Now)
+	svc := application.New(data, peers.Directory, common.Base, suffix, common.Now)
 	p.Go("application relay", data.Outbox().Relay(cfg.Events))
 	p.Go("application memory", data.Outbox().Forget)
 	p.Go("application consumer", events.Consume(cfg.Events, "application", []string{"directory"}, events.On(svc.DirectoryDeleted), events.On(svc.GroupDeleted)))

@@ -24,6 +24,9 @@ import (
 // Base is the address of the service under test.
 const Base = href.Base("https://doorward.test/v1")
 
+// Suffix is the domain of Client APIs.
+const Suffix = "apps.localhost"
+
 // Password is that of every account.
 const Password = "Changeme1!"
 
@@ -40,7 +43,7 @@ func Open(t *testing.T) *Deployment {
 	t.Helper()
 	d := &Deployment{Clock: &Clock{now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}, DB: pgtest.Open(t, store.Config)}
 	d.Directories = directorytest.New(d.Clock.Now)
-	d.Service = application.New(store.New(d.DB, d.Clock.Now), d.Directories, Base, d.Clock.Now)
+	d.Service = application.New(store.New(d.DB, d.Clock.Now), d.Directories, Base, Suffix, d.Clock.Now)
 	return d
 }
 

@@ -84,10 +84,15 @@ func golden(t *testing.T, name string, answer []byte) {
 	}
 }
 
-var segment = regexp.MustCompile(`/[0-9A-Za-z]{22}\b`)
+var (
+	label   = regexp.MustCompile(`//[a-z]+-[a-z]+\.` + regexp.QuoteMeta(applicationtest.Suffix))
+	segment = regexp.MustCompile(`/[0-9A-Za-z]{22}\b`)
+)
 
-// withoutIDs names the ids of an answer in the order of their appearance.
+// withoutIDs names the ids of an answer in the order of their appearance, and
+// takes one pair of words for each of those that name a Client API.
 func withoutIDs(answer []byte) []byte {
+	answer = label.ReplaceAll(answer, []byte("//calm-otter."+applicationtest.Suffix))
 	names := map[string]string{}
 	return segment.ReplaceAllFunc(answer, func(found []byte) []byte {
 		if _, err := id.Parse(string(found[1:])); err != nil {

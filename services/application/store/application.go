@@ -14,7 +14,8 @@ import (
 
 // applicationColumns gives the default stores from the flags of the mappings,
 // of which an application has at most one each.
-const applicationColumns = `a.tenant_id, a.id, a.name, a.description, a.status, a.builtin, a.authorized_callback_uris, a.authorized_origin_uris,
+const applicationColumns = `a.tenant_id, a.id, a.name, a.description, a.status, a.builtin, a.created_by, a.authorized_callback_uris, a.authorized_origin_uris,
+	coalesce((SELECT l.label FROM dns_labels l WHERE l.tenant_id = a.tenant_id AND l.application_id = a.id), '') AS dns_label,
 	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id AND m.is_default_account_store) AS default_account_store,
 	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id AND m.is_default_group_store) AS default_group_store,
 	a.saml_policy_id, a.web_config_id, a.account_linking_policy_id, a.created_at, a.modified_at`
@@ -31,6 +32,12 @@ var Applications = list.Spec{
 // Application gives an application, or apierr.NotFound.
 func (s *Store) Application(ctx context.Context, tenant, application id.ID) (applicationapi.Application, error) {
 	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.id = $2`, tenant, application)
+}
+
+// ApplicationOfWebConfig gives the application that has a web config, or
+// apierr.NotFound.
+func (s *Store) ApplicationOfWebConfig(ctx context.Context, tenant, config id.ID) (applicationapi.Application, error) {
+	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.web_config_id = $2`, tenant, config)
 }
 
 // ListApplications gives a page of the tenant's applications.
@@ -71,10 +78,10 @@ func (tx *Tx) LockApplication(ctx context.Context, tenant, application id.ID) (a
 // InsertApplication adds an application with its customData and its linking
 // policy. A name that is taken is apierr.Exists.
 func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Application, data customdata.Document) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin,
+	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin, created_by,
 		authorized_callback_uris, authorized_origin_uris, saml_policy_id, web_config_id, account_linking_policy_id, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.Builtin,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.Builtin, a.CreatedBy,
 		a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.SAMLPolicyID, a.WebConfigID, a.AccountLinkingPolicyID, a.CreatedAt, a.ModifiedAt)
 	if err != nil {
 		return err
@@ -89,7 +96,11 @@ func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Applicatio
 		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.ModifiedAt)
 }
 
-// DeleteApplication removes an application with what belongs to it.
+// DeleteApplication removes an application with what belongs to it, and frees
+// its label.
 func (tx *Tx) DeleteApplication(ctx context.Context, application id.Ref) error {
+	if err := tx.freeDNSLabel(ctx, application); err != nil {
+		return err
+	}
 	return tx.deleteOwner(ctx, ApplicationKind, application)
 }

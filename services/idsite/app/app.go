@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/mail"
-	"regexp"
 	"sync/atomic"
 
 	"github.com/gofiber/fiber/v2"
@@ -85,9 +84,6 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	return &App{HTTP: app, Bootstrapped: bootstrap(p, svc, cfg)}, nil
 }
 
-// host is a host name, such as id.example.com.
-var host = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
-
 // check refuses what would make half a tenant.
 func (c Config) check() error {
 	switch {
@@ -97,10 +93,8 @@ func (c Config) check() error {
 		return errors.New("DOORWARD_BOOTSTRAP_KEY_SECRET must have at least 32 characters; make one with: openssl rand -hex 24")
 	case !isEmail(c.OwnerEmail):
 		return fmt.Errorf("DOORWARD_BOOTSTRAP_OWNER_EMAIL must be an email address such as owner@example.com; %q is none", c.OwnerEmail)
-	case !host.MatchString(c.Suffix):
-		return fmt.Errorf("DOORWARD_IDSITE_SUFFIX must be a host name in lower case, such as id.example.com; %q is none", c.Suffix)
 	}
-	return nil
+	return service.CheckDomain("DOORWARD_IDSITE_SUFFIX", c.Suffix)
 }
 
 func isEmail(text string) bool {

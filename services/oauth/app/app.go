@@ -30,8 +30,9 @@ type Config struct {
 	Events      events.Config
 	Database    secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 	MasterKey   secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
-	Directory   []string      `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
-	Application []string      `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service's replicas, http://host:port"`
+	ClientAPI   service.ClientAPI
+	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
+	Application []string `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service's replicas, http://host:port"`
 }
 
 // FromEnv reads the configuration.
@@ -59,6 +60,10 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
+	suffix, err := cfg.ClientAPI.Open()
+	if err != nil {
+		return nil, err
+	}
 	db, err := pg.Open(ctx, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
@@ -67,7 +72,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Check("oauth database", db.Ping)
 
 	data := store.New(db, common.Now)
-	svc := oauth.New(data, peers, ring, common.Now, oauth.Config{Base: common.Base, Alias: common.Alias})
+	svc := oauth.New(data, peers, ring, common.Now, oauth.Config{Base: common.Base, Alias: common.Alias, Suffix: suffix})
 	p.Go("oauth memory", data.Outbox().Forget)
 	p.Go("oauth consumer", events.Consume(cfg.Events, "oauth", []string{"directory", "application"}, svc.Handlers()...))
 	p.Go("oauth resealer", reseal.Worker(db, ring, oauth.Sealed...))

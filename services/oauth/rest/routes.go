@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/store"
 )
@@ -37,6 +38,9 @@ func Mount(app *fiber.App, svc *oauth.Service, base href.Base, alias string) {
 
 	v1.Get("/oAuthPolicies/:id", h.policy)
 	v1.Post("/oAuthPolicies/:id", h.updatePolicy)
+
+	v1.Get("/applicationWebConfigs/:id", rest.Get(svc.WebConfig, h.webConfigView))
+	v1.Post("/applicationWebConfigs/:id", rest.Update(svc.UpdateWebConfig, h.webConfigView))
 
 	v1.Get("/accounts/:id/apiKeys", h.accountKeys)
 	v1.Post("/accounts/:id/apiKeys", h.createKey)

@@ -29,6 +29,7 @@ import (
 const (
 	Base     href.Base     = "https://id.example.test/v1"
 	Alias                  = "service"
+	Suffix                 = "apps.localhost"
 	Login                  = "jo@example.test"
 	Password secure.Secret = "Changeme1!"
 )
@@ -104,7 +105,7 @@ func (d *Deployment) Under(t testing.TB, master secure.Secret) *oauth.Service {
 		t.Fatal(err)
 	}
 	return oauth.New(d.Store, oauth.Peers{Directory: d.World.DirectoryAPI(), Application: d.World.ApplicationAPI(), MFA: d.World.MFAAPI()}, ring, d.Clock.Now,
-		oauth.Config{Base: Base, Alias: Alias})
+		oauth.Config{Base: Base, Alias: Alias, Suffix: Suffix})
 }
 
 // NewSite adds a tenant.

@@ -1,11 +1,13 @@
 // Package oauthtest is what the tests of the OAuth service stand in: the
-// services that it asks, in memory (world.go, factors.go), and the service itself on a real
-// PostgreSQL with a clock that the test sets (deployment.go).
+// services that it asks, in memory (world.go, factors.go), and the
+// service itself on a real PostgreSQL with a clock that the test sets
+// (deployment.go).
 package oauthtest
 
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,16 +26,16 @@ type World struct {
 	base href.Base
 	now  func() time.Time
 
-	mu           sync.Mutex
-	failure      error
-	directories  map[directoryapi.Ref]directoryapi.Directory
-	accounts     map[directoryapi.Ref]account
-	applications map[directoryapi.Ref]application
-	standings    int
+	mu            sync.Mutex
+	failure       error
+	directories   map[directoryapi.Ref]directoryapi.Directory
+	accounts      map[directoryapi.Ref]account
+	applications  map[directoryapi.Ref]application
+	standings     int
 	organizations map[directoryapi.Ref]organization
-	demands      []mfaapi.Demand
-	factors      map[id.ID][]mfaapi.Factor
-	steps        map[secure.Secret]*step
+	demands       []mfaapi.Demand
+	factors       map[id.ID][]mfaapi.Factor
+	steps         map[secure.Secret]*step
 }
 
 type account struct {
@@ -99,7 +101,10 @@ func (w *World) NewAccount(tenant, directory id.ID, login string, password secur
 func (w *World) NewApplication(tenant id.ID, directories ...id.ID) id.ID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	a := applicationapi.Application{TenantID: tenant, ID: id.New(w.now()), Status: directoryapi.Enabled, CreatedAt: w.now(), ModifiedAt: w.now()}
+	a := applicationapi.Application{
+		TenantID: tenant, ID: id.New(w.now()), Status: directoryapi.Enabled, WebConfigID: id.New(w.now()), CreatedAt: w.now(), ModifiedAt: w.now(),
+	}
+	a.DNSLabel = strings.ToLower(a.ID.String())
 	w.applications[directoryapi.Ref{Tenant: tenant, ID: a.ID}] = application{Application: a, stores: directories}
 	return a.ID
 }

@@ -1,4 +1,4 @@
-package idsite
+package words
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTheWordsAreFitForTenantKeys(t *testing.T) {
+func TestTheWordsAreFitForLabelsOfAHostName(t *testing.T) {
 	form := regexp.MustCompile(`^[a-z]{2,31}$`)
 	for _, words := range [][]string{adjectives, nouns} {
 		seen := map[string]bool{}
@@ -22,13 +22,20 @@ func TestTheWordsAreFitForTenantKeys(t *testing.T) {
 	}
 }
 
-func TestTenantKeysSpread(t *testing.T) {
+func TestPairsSpread(t *testing.T) {
 	const many = 2000
 	seen := map[string]bool{}
 	for i := range many {
-		seen[tenantKey(fmt.Sprint(i), 0)] = true
+		seen[Pair(fmt.Sprint(i))] = true
 	}
-	if len(seen) < many*9/10 || tenantKey("a", 0) == tenantKey("a", 1) {
-		t.Errorf("%d seeds have %d keys", many, len(seen))
+	if len(seen) < many*9/10 {
+		t.Errorf("%d seeds have %d pairs", many, len(seen))
+	}
+}
+
+// The key of a tenant that is signed up again is found by making it again.
+func TestAPairStaysThatOfItsSeed(t *testing.T) {
+	if got, want := Pair("doorward"), "cheery-fern"; got != want {
+		t.Errorf("the pair is %q, want %q", got, want)
 	}
 }

@@ -1,13 +1,14 @@
-package idsite
+// Package words makes names that people can read and type: two words of the
+// letters a to z, joined by a hyphen, such as calm-otter.
+package words
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"strconv"
 	"strings"
 )
 
-// The words of tenant keys: short, of the letters a to z, and kind in any pair.
+// The words are short and kind in any pair.
 var (
 	adjectives = strings.Fields(`
 		able agile airy amber ample aqua autumn azure balmy bold brave breezy bright brisk broad bronze calm candid careful
@@ -34,10 +35,10 @@ var (
 		wolf wombat wren yak yew zebra`)
 )
 
-// tenantKey gives two words joined by a hyphen: the same for the same seed, and
-// others for each try.
-func tenantKey(seed string, try int) string {
-	sum := sha256.Sum256([]byte("doorward/bootstrap/" + seed + "/tenant key/" + strconv.Itoa(try)))
+// Pair gives two words joined by a hyphen: the same for the same seed. There are
+// 36,400 pairs, so that two seeds may well have the same.
+func Pair(seed string) string {
+	sum := sha256.Sum256([]byte(seed))
 	pick := func(words []string, at int) string {
 		return words[binary.BigEndian.Uint64(sum[at:])%uint64(len(words))]
 	}

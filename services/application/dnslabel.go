@@ -1,0 +1,124 @@
+package application
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/words"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// maxHostLabel is the most characters of a label of a host name (RFC 1035,
+// section 2.3.4).
+const maxHostLabel = 63
+
+var hostLabelPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`)
+
+// hostLabel reads a member that is or may be a label of a host name
+// (resolutions, section 3.2), and gives it in lower case.
+func hostLabel(in field.Text, name string) (string, error) {
+	label, err := field.Required(in, name, maxHostLabel)
+	if err != nil {
+		return "", err
+	}
+	if !hostLabelPattern.MatchString(label) {
+		return "", apierr.Format.Because("%s may have letters from a to z, digits and hyphens, but no hyphen at either end; it is %q", name, label)
+	}
+	return strings.ToLower(label), nil
+}
+
+// pairs is how many pairs of words are tried for a new application. As many with
+// a number behind them follow: a deployment may have more applications than
+// there are pairs.
+const pairs = 4
+
+// takeLabel gives an application that has no label one that is free.
+func takeLabel(ctx context.Context, tx *store.Tx, a *applicationapi.Application) error {
+	for try := range 2 * pairs {
+		label := words.Pair("doorward/dns label/" + a.ID.String() + "/" + strconv.Itoa(try))
+		if try >= pairs {
+			label += "-" + strconv.Itoa(randomNumber(a.ID))
+		}
+		free, err := tx.TakeDNSLabel(ctx, id.Ref{Tenant: a.TenantID, ID: a.ID}, label)
+		if err != nil {
+			return err
+		}
+		if free {
+			a.DNSLabel = label
+			return nil
+		}
+	}
+	return fmt.Errorf("none of %d labels is free for the application %s", 2*pairs, a.ID)
+}
+
+// origin is that of the application's own Client API.
+func (s *Service) origin(a applicationapi.Application) string {
+	return "https://" + a.DomainName(s.suffix)
+}
+
+// labelled completes an application, as it was read, that was made by a release
+// without labels.
+func (s *Service) labelled(ctx context.Context, a applicationapi.Application, err error) (applicationapi.Application, error) {
+	if err != nil || a.Builtin || a.DNSLabel != "" {
+		return a, err
+	}
+	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+		if a, err = tx.LockApplication(ctx, a.TenantID, a.ID); err != nil || a.DNSLabel != "" {
+			return err
+		}
+		if err := takeLabel(ctx, tx, &a); err != nil {
+			return err
+		}
+		a.AuthorizedOriginURIs = append([]string{s.origin(a)}, a.AuthorizedOriginURIs...)
+		return tx.UpdateApplication(ctx, a)
+	})
+	return a, err
+}
+
+// SetDNSLabel names the Client API of an application anew. Where the origin of
+// the former name was let in, that of the new one takes its place: the former
+// name is free for any tenant from then on.
+func (s *Service) SetDNSLabel(ctx context.Context, in applicationapi.SetDNSLabel) (applicationapi.Application, error) {
+	at := id.Ref{Tenant: in.Tenant, ID: in.Application}
+	a, err := s.Application(ctx, at)
+	if err != nil {
+		return a, err
+	}
+	if a.Builtin {
+		return a, apierr.BadRequest.Because("the console application has no Client API that could be named")
+	}
+	label, err := hostLabel(field.Some(in.Label), "dnsLabel")
+	if err != nil {
+		return a, err
+	}
+	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+		if a, err = tx.LockApplication(ctx, at.Tenant, at.ID); err != nil || a.DNSLabel == label {
+			return err
+		}
+		if err := tx.ChangeDNSLabel(ctx, at, label); err != nil {
+			return err
+		}
+		former := s.origin(a)
+		a.DNSLabel = label
+		place := slices.Index(a.AuthorizedOriginURIs, former)
+		if place < 0 {
+			return nil
+		}
+		a.AuthorizedOriginURIs[place] = s.origin(a)
+		a.ModifiedAt = s.now()
+		return tx.UpdateApplication(ctx, a)
+	})
+	if errors.Is(err, apierr.Exists) {
+		err = apierr.Exists.Because("another application has the dnsLabel %q", label).Saying("That name is taken.")
+	}
+	return a, err
+}

@@ -1,0 +1,66 @@
+package rest
+
+import (
+	"slices"
+
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/oauth"
+)
+
+// webConfigView is the representation of a web config (resolutions, section
+// 2.3).
+type webConfigView struct {
+	rest.Head
+	DNSLabel       *string          `json:"dnsLabel"`
+	DomainName     *string          `json:"domainName"`
+	Status         string           `json:"status"`
+	OAuth2         enabled[bool]    `json:"oauth2"`
+	Register       enabled[bool]    `json:"register"`
+	Login          enabled[bool]    `json:"login"`
+	VerifyEmail    enabled[*bool]   `json:"verifyEmail"`
+	ForgotPassword enabled[*bool]   `json:"forgotPassword"`
+	ChangePassword enabled[*bool]   `json:"changePassword"`
+	Me             webConfigMeView  `json:"me"`
+	MFA            webConfigMFAView `json:"mfa"`
+	SigningAPIKey  *href.Link       `json:"signingApiKey"`
+	Application    href.Link        `json:"application"`
+	Tenant         href.Link        `json:"tenant"`
+}
+
+// enabled says whether endpoints are on.
+type enabled[T bool | *bool] struct {
+	Enabled T `json:"enabled"`
+}
+
+type webConfigMeView struct {
+	enabled[bool]
+	Expand map[string]bool `json:"expand"`
+}
+
+type webConfigMFAView struct {
+	Required    bool     `json:"required"`
+	FactorTypes []string `json:"factorTypes"`
+}
+
+func (h *handlers) webConfigView(c oauth.WebConfig) webConfigView {
+	view := webConfigView{
+		Head:   rest.Head{Href: h.base.To("applicationWebConfigs", c.Application.WebConfigID), CreatedAt: rest.Time(c.CreatedAt), ModifiedAt: rest.Time(c.ModifiedAt)},
+		Status: c.Status,
+		OAuth2: enabled[bool]{c.OAuth2}, Register: enabled[bool]{c.Register}, Login: enabled[bool]{c.Login},
+		VerifyEmail: enabled[*bool]{c.VerifyEmail}, ForgotPassword: enabled[*bool]{c.ForgotPassword}, ChangePassword: enabled[*bool]{c.ChangePassword},
+		Me:          webConfigMeView{enabled[bool]{c.Me}, map[string]bool{}},
+		MFA:         webConfigMFAView(c.MFA),
+		Application: h.base.Link("applications", c.ApplicationID), Tenant: h.base.Link("tenants", c.TenantID),
+	}
+	for _, name := range oauth.MeExpansions {
+		view.Me.Expand[name] = slices.Contains(c.MeExpand, name)
+	}
+	if c.DomainName != "" {
+		view.DNSLabel, view.DomainName = &c.Application.DNSLabel, &c.DomainName
+	}
+	if c.SigningKeyID != "" {
+		view.SigningAPIKey = &href.Link{Href: h.base.Path("apiKeys", c.SigningKeyID)}
+	}
+	return view
+}

@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// WebConfig says what the Client API of an application offers.
+type WebConfig struct {
+	TenantID      id.ID
+	ApplicationID id.ID
+	Status        string
+
+	// Whether the endpoints of that name are on. Nil is for those that follow
+	// the directory of the application's default account store.
+	OAuth2         bool
+	Register       bool
+	Login          bool
+	VerifyEmail    *bool
+	ForgotPassword *bool
+	ChangePassword *bool
+	Me             bool
+
+	MeExpand []string // what the endpoint me shows beside the account
+	MFA
+	SigningKeyID string // of the tokens; empty: any of an administrator
+	CreatedAt    time.Time
+	ModifiedAt   time.Time
+}
+
+// MFA says whether a login needs a second factor, and of which types.
+type MFA struct {
+	Required    bool     `db:"mfa_required"`
+	FactorTypes []string `db:"mfa_factor_types"`
+}
+
+const webConfigColumns = `tenant_id, application_id, status, oauth2, register, login, verify_email, forgot_password, change_password,
+	me, me_expand, mfa_required, mfa_factor_types, signing_key_id, created_at, modified_at`
+
+// WebConfig gives the web config of an application, or apierr.NotFound while it
+// is the default.
+func (s *Store) WebConfig(ctx context.Context, tenant, application id.ID) (WebConfig, error) {
+	return pg.One[WebConfig](ctx, s.db, `SELECT `+webConfigColumns+` FROM web_configs WHERE tenant_id = $1 AND application_id = $2`, tenant, application)
+}
+
+// LockWebConfig reads a web config that the transaction will change. Where there
+// is none it begins as c.
+func (tx *Tx) LockWebConfig(ctx context.Context, c WebConfig) (WebConfig, error) {
+	if _, err := pg.Exec(ctx, tx, `INSERT INTO web_configs (`+webConfigColumns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING`,
+		c.TenantID, c.ApplicationID, c.Status, c.OAuth2, c.Register, c.Login, c.VerifyEmail, c.ForgotPassword, c.ChangePassword,
+		c.Me, c.MeExpand, c.MFA.Required, c.MFA.FactorTypes, c.SigningKeyID, c.CreatedAt, c.ModifiedAt); err != nil {
+		return c, err
+	}
+	return pg.One[WebConfig](ctx, tx, `SELECT `+webConfigColumns+` FROM web_configs WHERE tenant_id = $1 AND application_id = $2 FOR UPDATE`, c.TenantID, c.ApplicationID)
+}
+
+// UpdateWebConfig writes what a client can change.
+func (tx *Tx) UpdateWebConfig(ctx context.Context, c WebConfig) error {
+	return pg.MustChange(ctx, tx, `UPDATE web_configs SET status = $3, oauth2 = $4, register = $5, login = $6, verify_email = $7, forgot_password = $8,
+		change_password = $9, me = $10, me_expand = $11, mfa_required = $12, mfa_factor_types = $13, signing_key_id = $14, modified_at = $15
+		WHERE tenant_id = $1 AND application_id = $2`,
+		c.TenantID, c.ApplicationID, c.Status, c.OAuth2, c.Register, c.Login, c.VerifyEmail, c.ForgotPassword,
+		c.ChangePassword, c.Me, c.MeExpand, c.MFA.Required, c.MFA.FactorTypes, c.SigningKeyID, c.ModifiedAt)
+}
+
+// DeleteWebConfig removes the web config of an application, if it has one of its
+// own.
+func (tx *Tx) DeleteWebConfig(ctx context.Context, tenant, application id.ID) error {
+	_, err := pg.Exec(ctx, tx, `DELETE FROM web_configs WHERE tenant_id = $1 AND application_id = $2`, tenant, application)
+	return err
+}

@@ -1,0 +1,314 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+// MeExpansions is what the endpoint me can show beside the account, in the order
+// of its representation.
+var MeExpansions = []string{"apiKeys", "applications", "customData", "directory", "groupMemberships", "groups", "providerData", "tenant"}
+
+// factorTypes are the types of factor that a second step can ask for.
+var factorTypes = []string{mfaapi.SMS, mfaapi.Authenticator}
+
+// WebConfig is the web config of an application together with that, which names
+// the Client API.
+type WebConfig struct {
+	store.WebConfig
+	Application applicationapi.Application
+	DomainName  string // empty: the console, which has no Client API
+}
+
+// WebConfigChange is the body that updates a web config.
+type WebConfigChange struct {
+	DNSLabel       field.Text                `json:"dnsLabel"`
+	Status         field.Text                `json:"status"`
+	OAuth2         field.Of[EndpointsChange] `json:"oauth2"`
+	Register       field.Of[EndpointsChange] `json:"register"`
+	Login          field.Of[EndpointsChange] `json:"login"`
+	VerifyEmail    field.Of[EndpointsChange] `json:"verifyEmail"`
+	ForgotPassword field.Of[EndpointsChange] `json:"forgotPassword"`
+	ChangePassword field.Of[EndpointsChange] `json:"changePassword"`
+	Me             field.Of[MeChange]        `json:"me"`
+	MFA            field.Of[MFAChange]       `json:"mfa"`
+	SigningAPIKey  field.Link                `json:"signingApiKey"`
+}
+
+// EndpointsChange turns endpoints on or off.
+type EndpointsChange struct {
+	Enabled field.Bool `json:"enabled"`
+}
+
+// UnmarshalJSON reads the members, and refuses others.
+func (in *EndpointsChange) UnmarshalJSON(data []byte) error {
+	type members EndpointsChange // without this method
+	return field.Nested(data, (*members)(in), nil)
+}
+
+// MeChange changes the endpoint me. Expand names some of MeExpansions.
+type MeChange struct {
+	Enabled field.Bool                      `json:"enabled"`
+	Expand  field.Of[map[string]field.Bool] `json:"expand"`
+}
+
+// UnmarshalJSON reads the members, and refuses others.
+func (in *MeChange) UnmarshalJSON(data []byte) error {
+	type members MeChange
+	return field.Nested(data, (*members)(in), nil)
+}
+
+// MFAChange changes the demand for a second factor.
+type MFAChange struct {
+	Required    field.Bool `json:"required"`
+	FactorTypes field.List `json:"factorTypes"`
+}
+
+// UnmarshalJSON reads the members, and refuses others.
+func (in *MFAChange) UnmarshalJSON(data []byte) error {
+	type members MFAChange
+	return field.Nested(data, (*members)(in), nil)
+}
+
+// WebConfig gives a web config, or apierr.NotFound. One that nobody has changed
+// is the default, as old as the application.
+func (s *Service) WebConfig(ctx context.Context, config id.Ref) (WebConfig, error) {
+	app, err := s.peers.Application.ApplicationOfWebConfig(ctx, config)
+	if err != nil {
+		return WebConfig{}, err
+	}
+	c, err := s.store.WebConfig(ctx, app.TenantID, app.ID)
+	if errors.Is(err, apierr.NotFound) {
+		c, err = defaultWebConfig(app), nil
+	}
+	if err != nil {
+		return WebConfig{}, err
+	}
+	return s.shown(ctx, app, c)
+}
+
+// webConfig gives the web config of an application for a grant, which asks
+// nobody: the default's times and key, which only the application service knows,
+// are not filled in.
+func (s *Service) webConfig(ctx context.Context, tenant, application id.ID) (store.WebConfig, error) {
+	c, err := s.store.WebConfig(ctx, tenant, application)
+	if errors.Is(err, apierr.NotFound) {
+		return defaultWebConfig(applicationapi.Application{TenantID: tenant, ID: application}), nil
+	}
+	return c, err
+}
+
+// defaultWebConfig has everything on but for the console, which has no Client
+// API (resolutions, section 2.3). Its tokens are signed with the key of who made
+// the application.
+func defaultWebConfig(app applicationapi.Application) store.WebConfig {
+	status := directoryapi.Enabled
+	if app.Builtin {
+		status = directoryapi.Disabled
+	}
+	return store.WebConfig{
+		TenantID: app.TenantID, ApplicationID: app.ID, Status: status,
+		OAuth2: true, Register: true, Login: true, Me: true, MeExpand: []string{},
+		MFA: store.MFA{FactorTypes: factorTypes}, SigningKeyID: app.CreatedBy,
+		CreatedAt: app.CreatedAt, ModifiedAt: app.CreatedAt,
+	}
+}
+
+// shown is a web config as clients see it: without a signing key that was
+// deleted.
+func (s *Service) shown(ctx context.Context, app applicationapi.Application, c store.WebConfig) (WebConfig, error) {
+	if c.SigningKeyID != "" {
+		_, err := s.store.Key(ctx, c.TenantID, c.SigningKeyID)
+		if err != nil && !errors.Is(err, apierr.NotFound) {
+			return WebConfig{}, err
+		}
+		if err != nil {
+			c.SigningKeyID = ""
+		}
+	}
+	return WebConfig{WebConfig: c, Application: app, DomainName: app.DomainName(s.cfg.Suffix)}, nil
+}
+
+// UpdateWebConfig changes what the body names. The label is the application
+// service's to change, so that everything else is checked before: a refused body
+// changes nothing.
+func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConfigChange) (WebConfig, error) {
+	app, err := s.peers.Application.ApplicationOfWebConfig(ctx, config)
+	if err != nil {
+		return WebConfig{}, err
+	}
+	key, err := s.administratorKey(ctx, app.TenantID, in.SigningAPIKey)
+	if err != nil {
+		return WebConfig{}, err
+	}
+	trial := defaultWebConfig(app)
+	if err := in.apply(&trial, key); err != nil {
+		return WebConfig{}, err
+	}
+	if app.Builtin && trial.Status == directoryapi.Enabled {
+		return WebConfig{}, apierr.BadRequest.Because("the console application has no Client API that could be enabled")
+	}
+	if label := in.DNSLabel.Or(""); in.DNSLabel.Present && label != app.DNSLabel {
+		if app, err = s.peers.Application.SetDNSLabel(ctx, applicationapi.SetDNSLabel{Tenant: app.TenantID, Application: app.ID, Label: label}); err != nil {
+			return WebConfig{}, err
+		}
+	}
+	var c store.WebConfig
+	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+		if c, err = tx.LockWebConfig(ctx, defaultWebConfig(app)); err != nil {
+			return err
+		}
+		if err := in.apply(&c, key); err != nil {
+			return err
+		}
+		c.ModifiedAt = s.now()
+		return tx.UpdateWebConfig(ctx, c)
+	})
+	if err != nil {
+		return WebConfig{}, err
+	}
+	return s.shown(ctx, app, c)
+}
+
+// administratorKey gives the id of the API key that a link names, empty for
+// none. One that may not sign is apierr.Reference, whether it exists or not: it
+// must be an enabled key of an administrator of the tenant.
+func (s *Service) administratorKey(ctx context.Context, tenant id.ID, link field.Link) (string, error) {
+	if !link.Given() {
+		return "", nil
+	}
+	refused := apierr.Reference.Because("signingApiKey must be an enabled API key of an administrator of the tenant")
+	key, ok := s.cfg.Base.Last("apiKeys", link.Value.Href)
+	if !ok || !isKeyID(key) {
+		return "", refused
+	}
+	k, err := s.store.Key(ctx, tenant, key)
+	if errors.Is(err, apierr.NotFound) {
+		return "", refused
+	}
+	if err != nil {
+		return "", err
+	}
+	administers, err := s.administers(ctx, k)
+	if err != nil {
+		return "", err
+	}
+	if !administers || k.Status != directoryapi.Enabled {
+		return "", refused
+	}
+	return key, nil
+}
+
+// apply writes the members of a body into a web config and checks them. key is
+// the one that signingApiKey names.
+func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
+	if c.Status, err = field.Enum(in.Status, "status", c.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+		return err
+	}
+	for _, endpoints := range []struct {
+		name string
+		in   field.Of[EndpointsChange]
+		on   *bool
+	}{{"oauth2", in.OAuth2, &c.OAuth2}, {"register", in.Register, &c.Register}, {"login", in.Login, &c.Login}} {
+		if err := apply(endpoints.on, endpoints.in, endpoints.in.Value.Enabled, endpoints.name, "enabled"); err != nil {
+			return err
+		}
+	}
+	for _, endpoints := range []struct {
+		name string
+		in   field.Of[EndpointsChange]
+		on   **bool
+	}{{"verifyEmail", in.VerifyEmail, &c.VerifyEmail}, {"forgotPassword", in.ForgotPassword, &c.ForgotPassword}, {"changePassword", in.ChangePassword, &c.ChangePassword}} {
+		if err := applyOptional(endpoints.on, endpoints.in, endpoints.name); err != nil {
+			return err
+		}
+	}
+	if err := in.applyMe(c); err != nil {
+		return err
+	}
+	if in.SigningAPIKey.Present {
+		c.SigningKeyID = key
+	}
+	return in.applyMFA(&c.MFA)
+}
+
+// apply writes the member of an object into a value. Neither may be null.
+func apply[Object, T any](value *T, of field.Of[Object], member field.Of[T], object, name string) error {
+	if of.Null || member.Null {
+		return apierr.Required.Because("%s.%s cannot be null", object, name)
+	}
+	*value = member.Or(*value)
+	return nil
+}
+
+// applyOptional is apply for what null leaves to the directory.
+func applyOptional(on **bool, in field.Of[EndpointsChange], object string) error {
+	switch enabled := in.Value.Enabled; {
+	case in.Null:
+		return apierr.Required.Because("%s cannot be null; its member enabled can", object)
+	case enabled.Null:
+		*on = nil
+	case enabled.Present:
+		*on = &enabled.Value
+	}
+	return nil
+}
+
+func (in WebConfigChange) applyMe(c *store.WebConfig) error {
+	me := in.Me.Value
+	if err := apply(&c.Me, in.Me, me.Enabled, "me", "enabled"); err != nil {
+		return err
+	}
+	if me.Expand.Null {
+		return apierr.Required.Because("me.expand cannot be null")
+	}
+	for _, name := range slices.Sorted(maps.Keys(me.Expand.Value)) {
+		on := me.Expand.Value[name]
+		switch {
+		case !slices.Contains(MeExpansions, name):
+			return apierr.UnknownProperty.Because("the property %q is unknown in me.expand", name)
+		case on.Null:
+			return apierr.Required.Because("me.expand.%s cannot be null", name)
+		}
+		c.MeExpand = slices.DeleteFunc(slices.Clone(c.MeExpand), func(shown string) bool { return shown == name })
+		if on.Value {
+			c.MeExpand = append(c.MeExpand, name)
+		}
+	}
+	return nil
+}
+
+func (in WebConfigChange) applyMFA(mfa *store.MFA) error {
+	change := in.MFA.Value
+	if err := apply(&mfa.Required, in.MFA, change.Required, "mfa", "required"); err != nil {
+		return err
+	}
+	if !change.FactorTypes.Present {
+		return nil
+	}
+	types := []string{}
+	for _, text := range change.FactorTypes.Or(nil) {
+		kind, err := field.Enum(field.Some(text), "mfa.factorTypes", "", factorTypes...)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(types, kind) {
+			types = append(types, kind)
+		}
+	}
+	if len(types) == 0 {
+		return apierr.Required.Because("mfa.factorTypes needs at least one of %v", factorTypes)
+	}
+	mfa.FactorTypes = types
+	return nil
+}

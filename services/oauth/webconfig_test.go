@@ -1,0 +1,63 @@
+package oauth_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/oauth"
+	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+)
+
+func TestTheDemandForASecondFactor(t *testing.T) {
+	d := oauthtest.Open(t)
+	demand := func(s oauthtest.Site) (bool, []string) {
+		t.Helper()
+		c, err := d.Service.WebConfigOf(t.Context(), s.Tenant, s.Application)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.MFA.Required, c.MFA.FactorTypes
+	}
+	if required, types := demand(d.Site); required || !slices.Equal(types, []string{"sms", "google-authenticator"}) {
+		t.Errorf("an application begins with %v, %v", required, types)
+	}
+	body := oauth.WebConfigChange{MFA: field.Some(oauth.MFAChange{Required: field.Some(true), FactorTypes: field.Some([]string{"sms"})})}
+	if _, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)}, body); err != nil {
+		t.Fatal(err)
+	}
+	if required, types := demand(d.Site); !required || !slices.Equal(types, []string{"sms"}) {
+		t.Errorf("it is now %v, %v", required, types)
+	}
+	if required, _ := demand(d.NewSite(t)); required {
+		t.Error("another tenant's application demands it, too")
+	}
+}
+
+// Each of the parallel changes finds the row that one of them made, and adds to
+// it.
+func TestAWebConfigIsMadeOnce(t *testing.T) {
+	d := oauthtest.Open(t)
+	at := id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)}
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			in := oauth.WebConfigChange{}
+			name := oauth.MeExpansions[i%len(oauth.MeExpansions)]
+			in.Me = field.Some(oauth.MeChange{Expand: field.Some(map[string]field.Bool{name: field.Some(true)})})
+			if _, err := d.Service.UpdateWebConfig(t.Context(), at, in); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := rows(t, d)[3]; n != 1 {
+		t.Errorf("there are %d rows", n)
+	}
+	c, err := d.Service.WebConfig(t.Context(), at)
+	if slices.Sort(c.MeExpand); err != nil || !slices.Equal(c.MeExpand, oauth.MeExpansions) {
+		t.Errorf("shown are %v, %v", c.MeExpand, err)
+	}
+}
