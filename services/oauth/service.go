@@ -29,6 +29,8 @@ type Service struct {
 	now   func() time.Time
 	cfg   Config
 	keys  *keyCache
+
+	derivations derivations
 	dummy store.Key // stands in for a key that does not exist, so that the work is the same
 }
 
@@ -48,7 +50,7 @@ type Config struct {
 
 // New makes the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
-	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg, keys: newKeyCache(now)}
+	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg, keys: newKeyCache(now), derivations: newDerivations()}
 	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), keyPurpose(""))
 	return svc
 }
