@@ -46,6 +46,15 @@ func (c *Client) NewSite(t testing.TB) Site {
 	return site
 }
 
+// NewApplication creates an application without a directory, which is deleted
+// when the test ends.
+func (c *Client) NewApplication(t testing.TB) Object {
+	t.Helper()
+	application := c.Create(t, "/applications", Object{"name": Unique("bare")})
+	c.deleteAtEnd(t, application.Href())
+	return application
+}
+
 // NewVerificationSite is a site whose directory asks new accounts to prove
 // their email address.
 func (c *Client) NewVerificationSite(t testing.TB) Site {

@@ -206,7 +206,7 @@ func (s *Service) DeleteApplication(ctx context.Context, at id.Ref) error {
 		if a.Builtin {
 			return apierr.BadRequest.Because("the console application cannot be deleted")
 		}
-		if err := tx.DeleteApplication(ctx, at); err != nil {
+		if err := tx.DeleteApplication(ctx, a); err != nil {
 			return err
 		}
 		return tx.Emit(ctx, events.ApplicationDeleted{Tenant: at.Tenant, Application: at.ID})

@@ -48,7 +48,7 @@ func takeLabel(ctx context.Context, tx *store.Tx, a *applicationapi.Application)
 		if try >= pairs {
 			label += "-" + strconv.Itoa(randomNumber(a.ID))
 		}
-		free, err := tx.TakeDNSLabel(ctx, id.Ref{Tenant: a.TenantID, ID: a.ID}, label)
+		free, err := tx.TakeDNSLabel(ctx, *a, label)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func takeLabel(ctx context.Context, tx *store.Tx, a *applicationapi.Application)
 
 // origin is that of the application's own Client API.
 func (s *Service) origin(a applicationapi.Application) string {
-	return "https://" + a.DomainName(s.suffix)
+	return "https://" + a.DomainName(s.cfg.Suffix)
 }
 
 // labelled completes an application, as it was read, that was made by a release
@@ -104,17 +104,15 @@ func (s *Service) SetDNSLabel(ctx context.Context, in applicationapi.SetDNSLabel
 		if a, err = tx.LockApplication(ctx, at.Tenant, at.ID); err != nil || a.DNSLabel == label {
 			return err
 		}
-		if err := tx.ChangeDNSLabel(ctx, at, label); err != nil {
+		if err := tx.ChangeDNSLabel(ctx, a, label); err != nil {
 			return err
 		}
-		former := s.origin(a)
+		place := slices.Index(a.AuthorizedOriginURIs, s.origin(a))
 		a.DNSLabel = label
-		place := slices.Index(a.AuthorizedOriginURIs, former)
-		if place < 0 {
-			return nil
+		if place >= 0 {
+			a.AuthorizedOriginURIs[place] = s.origin(a)
+			a.ModifiedAt = s.now()
 		}
-		a.AuthorizedOriginURIs[place] = s.origin(a)
-		a.ModifiedAt = s.now()
 		return tx.UpdateApplication(ctx, a)
 	})
 	if errors.Is(err, apierr.Exists) {

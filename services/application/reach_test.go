@@ -72,7 +72,7 @@ func TestALoginTakesOneQueryAndOneQuestion(t *testing.T) {
 	peer := &only{answer: func(in directoryapi.Authenticate) directoryapi.Authenticated {
 		return directoryapi.Authenticated{Store: in.Stores[len(in.Stores)-1]}
 	}}
-	svc := application.New(store.New(&pg.DB{Pool: pool}, d.Clock.Now), peer, applicationtest.Base, applicationtest.Suffix, d.Clock.Now)
+	svc := application.New(store.New(&pg.DB{Pool: pool}, d.Clock.Now), peer, applicationtest.Base, d.Clock.Now, applicationtest.Config)
 	for _, c := range []struct {
 		what string
 		in   application.LoginAttempt

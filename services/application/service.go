@@ -20,14 +20,19 @@ type Service struct {
 	store       *store.Store
 	directories directoryapi.API
 	base        href.Base
-	suffix      string
 	now         func() time.Time
+	cfg         Config
+}
+
+// Config is what a deployment decides.
+type Config struct {
+	Suffix string // domain of the applications' Client APIs
 }
 
 // New makes the service. base is the address that the hrefs of account stores
-// begin with, suffix the domain that those of Client APIs end with.
-func New(s *store.Store, directories directoryapi.API, base href.Base, suffix string, now func() time.Time) *Service {
-	return &Service{store: s, directories: directories, base: base, suffix: suffix, now: now}
+// begin with.
+func New(s *store.Store, directories directoryapi.API, base href.Base, now func() time.Time, cfg Config) *Service {
+	return &Service{store: s, directories: directories, base: base, now: now, cfg: cfg}
 }
 
 var _ applicationapi.API = (*Service)(nil)

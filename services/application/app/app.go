@@ -65,7 +65,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Check("application database", db.Ping)
 
 	data := store.New(db, common.Now)
-	svc := application.New(data, peers.Directory, common.Base, suffix, common.Now)
+	svc := application.New(data, peers.Directory, common.Base, common.Now, application.Config{Suffix: suffix})
 	p.Go("application relay", data.Outbox().Relay(cfg.Events))
 	p.Go("application memory", data.Outbox().Forget)
 	p.Go("application consumer", events.Consume(cfg.Events, "application", []string{"directory"}, events.On(svc.DirectoryDeleted), events.On(svc.GroupDeleted)))

@@ -27,6 +27,9 @@ const Base = href.Base("https://doorward.test/v1")
 // Suffix is the domain of Client APIs.
 const Suffix = "apps.localhost"
 
+// Config is that of a deployment by default.
+var Config = application.Config{Suffix: Suffix}
+
 // Password is that of every account.
 const Password = "Changeme1!"
 
@@ -43,7 +46,7 @@ func Open(t *testing.T) *Deployment {
 	t.Helper()
 	d := &Deployment{Clock: &Clock{now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}, DB: pgtest.Open(t, store.Config)}
 	d.Directories = directorytest.New(d.Clock.Now)
-	d.Service = application.New(store.New(d.DB, d.Clock.Now), d.Directories, Base, Suffix, d.Clock.Now)
+	d.Service = application.New(store.New(d.DB, d.Clock.Now), d.Directories, Base, d.Clock.Now, Config)
 	return d
 }
 

@@ -14,8 +14,8 @@ import (
 
 // applicationColumns gives the default stores from the flags of the mappings,
 // of which an application has at most one each.
-const applicationColumns = `a.tenant_id, a.id, a.name, a.description, a.status, a.builtin, a.created_by, a.authorized_callback_uris, a.authorized_origin_uris,
-	coalesce((SELECT l.label FROM dns_labels l WHERE l.tenant_id = a.tenant_id AND l.application_id = a.id), '') AS dns_label,
+const applicationColumns = `a.tenant_id, a.id, a.name, a.description, a.status, a.builtin, a.dns_label, a.created_by,
+	a.authorized_callback_uris, a.authorized_origin_uris,
 	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id AND m.is_default_account_store) AS default_account_store,
 	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id AND m.is_default_group_store) AS default_group_store,
 	a.saml_policy_id, a.web_config_id, a.account_linking_policy_id, a.created_at, a.modified_at`
@@ -78,10 +78,10 @@ func (tx *Tx) LockApplication(ctx context.Context, tenant, application id.ID) (a
 // InsertApplication adds an application with its customData and its linking
 // policy. A name that is taken is apierr.Exists.
 func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Application, data customdata.Document) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin, created_by,
+	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin, dns_label, created_by,
 		authorized_callback_uris, authorized_origin_uris, saml_policy_id, web_config_id, account_linking_policy_id, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.Builtin, a.CreatedBy,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.Builtin, a.DNSLabel, a.CreatedBy,
 		a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.SAMLPolicyID, a.WebConfigID, a.AccountLinkingPolicyID, a.CreatedAt, a.ModifiedAt)
 	if err != nil {
 		return err
@@ -89,18 +89,18 @@ func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Applicatio
 	return tx.insertBelongings(ctx, ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID}, a.AccountLinkingPolicyID, data, a.CreatedAt)
 }
 
-// UpdateApplication writes what a client can change.
+// UpdateApplication writes what can change.
 func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Application) error {
 	return pg.MustChange(ctx, tx, `UPDATE applications SET name = $3, name_folded = $4, description = $5, status = $6,
-		authorized_callback_uris = $7, authorized_origin_uris = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
-		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.ModifiedAt)
+		authorized_callback_uris = $7, authorized_origin_uris = $8, modified_at = $9, dns_label = $10 WHERE tenant_id = $1 AND id = $2`,
+		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.ModifiedAt, a.DNSLabel)
 }
 
 // DeleteApplication removes an application with what belongs to it, and frees
 // its label.
-func (tx *Tx) DeleteApplication(ctx context.Context, application id.Ref) error {
-	if err := tx.freeDNSLabel(ctx, application); err != nil {
+func (tx *Tx) DeleteApplication(ctx context.Context, a applicationapi.Application) error {
+	if err := tx.freeDNSLabel(ctx, a); err != nil {
 		return err
 	}
-	return tx.deleteOwner(ctx, ApplicationKind, application)
+	return tx.deleteOwner(ctx, ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID})
 }

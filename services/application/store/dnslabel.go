@@ -3,26 +3,28 @@ package store
 import (
 	"context"
 
-	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// TakeDNSLabel gives a label to an application that has none, and tells whether
+// What follows keeps the labels of the deployment, each of which leads to one
+// application. The row of the application says the same, and is written with it.
+
+// TakeDNSLabel keeps a label for an application that has none, and tells whether
 // it was free. It waits for a transaction that is taking or leaving it.
-func (tx *Tx) TakeDNSLabel(ctx context.Context, application id.Ref, label string) (bool, error) {
-	n, err := pg.Exec(ctx, tx, `INSERT INTO dns_labels (label, tenant_id, application_id) VALUES ($1, $2, $3) ON CONFLICT (label) DO NOTHING`,
-		label, application.Tenant, application.ID)
+func (tx *Tx) TakeDNSLabel(ctx context.Context, a applicationapi.Application, label string) (bool, error) {
+	n, err := pg.Exec(ctx, tx, `INSERT INTO dns_label_routes (label, tenant_id, application_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, label, a.TenantID, a.ID)
 	return n == 1, err
 }
 
-// ChangeDNSLabel gives an application another label and frees the one that it
-// had. A label that another application has is apierr.Exists.
-func (tx *Tx) ChangeDNSLabel(ctx context.Context, application id.Ref, label string) error {
-	return pg.MustChange(ctx, tx, `UPDATE dns_labels SET label = $3 WHERE tenant_id = $1 AND application_id = $2`, application.Tenant, application.ID, label)
+// ChangeDNSLabel keeps another label for an application and frees the one that
+// it has. A label that any application has is apierr.Exists.
+func (tx *Tx) ChangeDNSLabel(ctx context.Context, a applicationapi.Application, label string) error {
+	return pg.MustChange(ctx, tx, `UPDATE dns_label_routes SET label = $4 WHERE label = $3 AND tenant_id = $1 AND application_id = $2`, a.TenantID, a.ID, a.DNSLabel, label)
 }
 
 // freeDNSLabel leaves the label of an application to others.
-func (tx *Tx) freeDNSLabel(ctx context.Context, application id.Ref) error {
-	_, err := pg.Exec(ctx, tx, `DELETE FROM dns_labels WHERE tenant_id = $1 AND application_id = $2`, application.Tenant, application.ID)
+func (tx *Tx) freeDNSLabel(ctx context.Context, a applicationapi.Application) error {
+	_, err := pg.Exec(ctx, tx, `DELETE FROM dns_label_routes WHERE label = $3 AND tenant_id = $1 AND application_id = $2`, a.TenantID, a.ID, a.DNSLabel)
 	return err
 }

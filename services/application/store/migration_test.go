@@ -57,6 +57,9 @@ func TestApplicationsOfBeforeOrganizations(t *testing.T) {
 	if err != nil || a.DefaultAccountStore != directories[1] {
 		t.Fatalf("the application is %+v, %v", a, err)
 	}
+	if a.DNSLabel != "" || a.CreatedBy != "" {
+		t.Errorf("the application is named %q and was made by %q", a.DNSLabel, a.CreatedBy)
+	}
 	m, err := s.Mapping(t.Context(), tenant, store.ApplicationKind, directories[1])
 	if err != nil || m.OwnerID != application || m.DirectoryID != directories[1] {
 		t.Fatalf("the mapping is %+v, %v", m, err)

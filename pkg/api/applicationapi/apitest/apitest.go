@@ -61,6 +61,7 @@ func Run(t *testing.T, open func(*testing.T) Subject) {
 func promises(t *testing.T, s Subject) {
 	t.Run("sign-up", func(t *testing.T) { signUps(t, s) })
 	t.Run("applications", func(t *testing.T) { applications(t, s) })
+	t.Run("labels", func(t *testing.T) { labels(t, s) })
 	t.Run("logins", func(t *testing.T) { logins(t, s) })
 	t.Run("standings", func(t *testing.T) { standings(t, s) })
 }
