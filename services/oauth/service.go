@@ -29,9 +29,9 @@ type Service struct {
 	now   func() time.Time
 	cfg   Config
 	keys  *keyCache
+	dummy store.Key // stands in for a key that does not exist, so that the work is the same
 
 	derivations derivations
-	dummy store.Key // stands in for a key that does not exist, so that the work is the same
 }
 
 // Peers are the services that this one asks.

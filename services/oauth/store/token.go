@@ -151,11 +151,3 @@ func (tx *Tx) DeleteApplicationTokens(ctx context.Context, kind Kind, tenant, ap
 	return pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id IN
 		(SELECT id FROM `+kind.table()+` WHERE tenant_id = $1 AND application_id = $2 LIMIT $3)`, tenant, application, limit)
 }
-
-// Purge removes at most limit tokens of a kind that expired before a time, the
-// oldest first, and gives their number. Rows that another replica purges at the
-// same moment are left to it.
-func (tx *Tx) Purge(ctx context.Context, kind Kind, before time.Time, limit int) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE (tenant_id, id) IN
-		(SELECT tenant_id, id FROM `+kind.table()+` WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
-}
