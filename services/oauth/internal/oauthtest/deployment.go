@@ -1,6 +1,10 @@
 package oauthtest
 
 import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -189,4 +193,25 @@ func (d *Deployment) Send(t testing.TB, s Site, request *http.Request) Answer {
 		t.Fatal(err)
 	}
 	return Answer{response.StatusCode, response.Header, string(content)}
+}
+
+// Decrypt gives the text of what a client gets for a secret that is encrypted:
+// the Base64 of an initialisation vector and of AES-CBC with PKCS #7.
+func Decrypt(t testing.TB, key []byte, encrypted string) string {
+	t.Helper()
+	raw, err := base64.StdEncoding.DecodeString(encrypted)
+	if err != nil || len(raw) < 2*aes.BlockSize || len(raw)%aes.BlockSize != 0 {
+		t.Fatalf("%q is not the Base64 of blocks: %v", encrypted, err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	iv, text := raw[:aes.BlockSize], raw[aes.BlockSize:]
+	cipher.NewCBCDecrypter(block, iv).CryptBlocks(text, text)
+	padding := int(text[len(text)-1])
+	if padding < 1 || padding > aes.BlockSize || !bytes.Equal(text[len(text)-padding:], bytes.Repeat([]byte{byte(padding)}, padding)) {
+		t.Fatalf("%q ends in no padding", encrypted)
+	}
+	return string(text[:len(text)-padding])
 }

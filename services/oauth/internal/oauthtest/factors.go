@@ -46,6 +46,13 @@ func (w *World) Challenge(tenant, application, account id.ID) string {
 	return w.steps[state].challenge
 }
 
+// FailMFA lets every question to the mfa service fail, until it is told nil.
+func (w *World) FailMFA(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mfaFailure = err
+}
+
 // End lets the second steps that are open refuse their codes.
 func (w *World) End(refusal error) {
 	w.mu.Lock()
@@ -70,8 +77,8 @@ type factors struct{ *World }
 func (f factors) Demand(_ context.Context, in mfaapi.Demand) (mfaapi.Demanded, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.failure != nil {
-		return mfaapi.Demanded{}, f.failure
+	if f.mfaFailure != nil {
+		return mfaapi.Demanded{}, f.mfaFailure
 	}
 	f.demands = append(f.demands, in)
 	types := in.Types
@@ -109,8 +116,8 @@ func (f factors) Redeem(_ context.Context, in mfaapi.Redeem) (mfaapi.Redeemed, e
 		}
 	}
 	switch {
-	case f.failure != nil:
-		return mfaapi.Redeemed{}, f.failure
+	case f.mfaFailure != nil:
+		return mfaapi.Redeemed{}, f.mfaFailure
 	case s == nil || s.Tenant != in.Tenant || s.Application != in.Application:
 		return mfaapi.Redeemed{}, apierr.Reference
 	case s.refusal != nil:

@@ -33,6 +33,7 @@ type World struct {
 	applications  map[directoryapi.Ref]application
 	standings     int
 	organizations map[directoryapi.Ref]organization
+	mfaFailure    error
 	demands       []mfaapi.Demand
 	factors       map[id.ID][]mfaapi.Factor
 	steps         map[secure.Secret]*step
