@@ -38,6 +38,9 @@ const (
 	Password secure.Secret = "Changeme1!"
 )
 
+// Start is when a test begins.
+var Start = time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
+
 // Clock is a clock that stands still until a test moves it.
 type Clock struct {
 	mu  sync.Mutex
@@ -89,7 +92,7 @@ func Open(t testing.TB) *Deployment {
 	t.Helper()
 	db := pgtest.Open(t, store.Config)
 	master := secure.NewMasterKey("k1")
-	d := &Deployment{DB: db, Master: master, Clock: &Clock{now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}}
+	d := &Deployment{DB: db, Master: master, Clock: &Clock{now: Start}}
 	d.World = NewWorld(Base, d.Clock.Now)
 	d.Store = store.New(db, d.Clock.Now)
 	d.Service = d.Under(t, master)
