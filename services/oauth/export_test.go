@@ -45,3 +45,6 @@ func EncryptUnder(key, iv []byte, plain secure.Secret) (secure.Secret, error) {
 	}
 	return encrypt(block, iv, plain), nil
 }
+
+// Batch is how many rows one transaction purges.
+const Batch = batch

@@ -31,7 +31,13 @@ type Purged struct {
 // first. Rows that another replica purges at the same moment are left to it. A
 // purge that begins where the one before it ended does not go again over what is
 // left of its rows in the index, until a vacuum, and so costs the same.
+//
+// Each row is looked up by its key: the planner would rather read the whole
+// table for every batch while that has less than some million rows.
 func (tx *Tx) Purge(ctx context.Context, of Expiring, from, before time.Time, limit int) (Purged, error) {
+	if _, err := pg.Exec(ctx, tx, `SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`); err != nil {
+		return Purged{}, err
+	}
 	return pg.One[Purged](ctx, tx, `WITH gone AS (
 		DELETE FROM `+of.table+` WHERE (tenant_id, `+of.key+`) IN
 			(SELECT tenant_id, `+of.key+` FROM `+of.table+` WHERE expires_at >= $1 AND expires_at < $2
