@@ -220,12 +220,14 @@ func TestTheGrantOfAFactor(t *testing.T) {
 		refusal(t, apierr.Required, "invalid_request", "code", oauthtest.Code, "state", "x", "challenge", "y")
 	})
 	t.Run("refuses what is no second step", func(t *testing.T) {
-		other := d.NewApplication(d.Tenant, d.Directory)
 		foreign := d.NewSite(t)
 		refusal(t, apierr.Reference, "invalid_grant", "state", "x", "code", oauthtest.Code)
 		refusal(t, apierr.Reference, "invalid_grant", "challenge", oauthtest.Base.To("challenges", d.Account), "code", oauthtest.Code)
-		refusal(t, apierr.Reference, "invalid_grant", "challenge", d.Challenge(d.Tenant, other, d.Account), "code", oauthtest.Code)
 		refusal(t, apierr.Reference, "invalid_grant", "challenge", d.Challenge(foreign.Tenant, foreign.Application, foreign.Account), "code", oauthtest.Code)
+	})
+	t.Run("refuses an account that the application does not reach, whatever its challenge", func(t *testing.T) {
+		stranger := d.NewAccount(d.Tenant, d.NewDirectory(d.Tenant, false), "ann@example.test", oauthtest.Password)
+		refusal(t, apierr.TokenAccountUnreachable, "invalid_grant", "challenge", d.Challenge(d.Tenant, d.Application, stranger), "code", oauthtest.Code)
 	})
 	t.Run("refuses a wrong code, and too many", func(t *testing.T) {
 		one := challenge()

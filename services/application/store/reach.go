@@ -24,7 +24,7 @@ type Place struct {
 	StoreKind          string
 	StoreID            id.ID
 	SocialProvider     string // of a social directory, folded
-	OrganizationID     id.ID // zero: the store itself is mapped
+	OrganizationID     id.ID  // zero: the store itself is mapped
 	NameKey            string
 	OrganizationStatus string
 }

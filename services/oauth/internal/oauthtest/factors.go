@@ -118,7 +118,7 @@ func (f factors) Redeem(_ context.Context, in mfaapi.Redeem) (mfaapi.Redeemed, e
 	switch {
 	case f.mfaFailure != nil:
 		return mfaapi.Redeemed{}, f.mfaFailure
-	case s == nil || s.Tenant != in.Tenant || s.Application != in.Application:
+	case s == nil || s.Tenant != in.Tenant || in.State != "" && s.Application != in.Application:
 		return mfaapi.Redeemed{}, apierr.Reference
 	case s.refusal != nil:
 		return mfaapi.Redeemed{}, s.refusal
