@@ -3,10 +3,12 @@ package application
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -24,6 +26,9 @@ func (s *Service) Standing(ctx context.Context, in applicationapi.Standing) (dir
 // standingThrough is Standing for the application's reach.
 func (s *Service) standingThrough(ctx context.Context, in applicationapi.Standing, reach store.Reach) (directoryapi.Account, error) {
 	account, err := s.standing(ctx, in, reach)
+	if err == nil {
+		err = wantStill(reach, in.Organization)
+	}
 	known := err == nil || errors.Is(err, apierr.TokenStoreDisabled) || errors.Is(err, apierr.TokenAccountUnreachable)
 	if known && reach.Status != directoryapi.Enabled {
 		return directoryapi.Account{}, apierr.TokenApplicationDisabled.Because("the application is disabled")
@@ -44,4 +49,19 @@ func (s *Service) standing(ctx context.Context, in applicationapi.Standing, reac
 		err = apierr.TokenStoreDisabled.Because("the organization through which the account is reached is disabled")
 	}
 	return directoryapi.Account{}, err
+}
+
+// wantStill refuses an account whose login named an organization that the
+// application does not reach any more, or that is disabled. The zero id is none.
+func wantStill(reach store.Reach, organization id.ID) error {
+	at := slices.IndexFunc(reach.Places, func(p store.Place) bool { return p.OrganizationID == organization })
+	switch {
+	case organization.IsZero():
+		return nil
+	case at < 0:
+		return apierr.TokenAccountUnreachable.Because("the organization that the login named is no longer mapped to the application")
+	case reach.Places[at].OrganizationStatus != directoryapi.Enabled:
+		return apierr.TokenStoreDisabled.Because("the organization that the login named is disabled")
+	}
+	return nil
 }

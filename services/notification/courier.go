@@ -34,9 +34,6 @@ type courier struct {
 // can be sent now.
 var errAway = errors.New("not now")
 
-// refusal is an answer to this mail that will be the same next time.
-type refusal struct{ error }
-
 // newCourier fails for a user name or password that cannot be sent.
 func newCourier(server Server, timeout time.Duration) (*courier, error) {
 	c := &courier{server: server}

@@ -2,9 +2,11 @@ package oauth
 
 import (
 	"context"
+	"crypto/aes"
 
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -22,3 +24,27 @@ func (s *Service) ApplicationDeleted(ctx context.Context, e events.Envelope, eve
 func (s *Service) WebConfigOf(ctx context.Context, tenant, application id.ID) (store.WebConfig, error) {
 	return s.webConfig(ctx, tenant, application)
 }
+
+// DeriveKey gives a key that a client asked to derive.
+func (s *Service) DeriveKey(ctx context.Context, password secure.Secret, e Encryption) ([]byte, error) {
+	return s.derivations.key(ctx, password, e)
+}
+
+// OccupyDerivations takes all the work that derivations may make, until it is
+// given back.
+func (s *Service) OccupyDerivations(ctx context.Context) (release func()) {
+	_ = s.derivations.places.Acquire(ctx, derivationsAtOnce)
+	return func() { s.derivations.places.Release(derivationsAtOnce) }
+}
+
+// EncryptUnder encrypts a text under a key, with a given initialisation vector.
+func EncryptUnder(key, iv []byte, plain secure.Secret) (secure.Secret, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return "", err
+	}
+	return encrypt(block, iv, plain), nil
+}
+
+// Batch is how many rows one transaction purges.
+const Batch = batch

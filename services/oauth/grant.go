@@ -56,9 +56,12 @@ type Issued struct {
 
 // grants lists the grant types by their neutral names.
 var grants = map[string]func(*Service, context.Context, TokenRequest) (Issued, error){
-	"password":           (*Service).passwordGrant,
-	"refresh_token":      (*Service).refreshGrant,
-	"client_credentials": (*Service).clientGrant,
+	"password":                 (*Service).passwordGrant,
+	"refresh_token":            (*Service).refreshGrant,
+	"client_credentials":       (*Service).clientGrant,
+	"service_token":            (*Service).serviceGrant,
+	"service_social":           (*Service).socialGrant,
+	"service_factor_challenge": (*Service).factorGrant,
 }
 
 // Token answers a request for tokens (resolutions, sections 8.2 and 12.4). It
@@ -95,28 +98,34 @@ func neutral(grantType, alias string) string {
 	return grantType
 }
 
+// holder is whose tokens are issued: an account, and the organization that its
+// login named, if any.
+type holder struct{ account, organization id.ID }
+
+func holderOf(t store.Token) holder { return holder{t.AccountID, t.OrganizationID} }
+
 // newToken makes a token that is not stored yet. Its times are whole seconds,
 // because those are what a JWT tells.
-func (s *Service) newToken(in TokenRequest, kind store.Kind, account id.ID, ttl time.Duration) store.Token {
+func (s *Service) newToken(in TokenRequest, kind store.Kind, who holder, ttl time.Duration) store.Token {
 	now := s.now()
 	issued := now.Truncate(time.Second)
 	return store.Token{
-		Kind: kind, TenantID: in.Tenant, ID: id.New(now), ApplicationID: in.Application, AccountID: account, KeyID: in.Key,
-		IssuedAt: issued, ExpiresAt: issued.Add(ttl),
+		Kind: kind, TenantID: in.Tenant, ID: id.New(now), ApplicationID: in.Application, AccountID: who.account, KeyID: in.Key,
+		IssuedAt: issued, ExpiresAt: issued.Add(ttl), OrganizationID: who.organization,
 	}
 }
 
 // issue makes an access token for an account and, where it is wanted and the
 // policy gives any, a refresh token with it.
-func (s *Service) issue(ctx context.Context, in TokenRequest, account id.ID, withRefresh bool) (Issued, error) {
+func (s *Service) issue(ctx context.Context, in TokenRequest, who holder, withRefresh bool) (Issued, error) {
 	accessTTL, refreshTTL, err := s.lifetimes(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return Issued{}, err
 	}
-	access := s.newToken(in, store.Access, account, accessTTL)
+	access := s.newToken(in, store.Access, who, accessTTL)
 	var refresh store.Token
 	if withRefresh && refreshTTL > 0 {
-		refresh = s.newToken(in, store.Refresh, account, refreshTTL)
+		refresh = s.newToken(in, store.Refresh, who, refreshTTL)
 		access.RefreshID = refresh.ID
 	}
 	issued, err := s.signPair(ctx, in, access, refresh)

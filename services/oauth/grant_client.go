@@ -31,8 +31,10 @@ func (s *Service) clientGrant(ctx context.Context, in TokenRequest) (Issued, err
 		id = "" // no key has it, and finding none costs the same query
 	}
 	k, err := s.store.Key(ctx, in.Tenant, id)
-	if k, err = s.proven(secret, k, err); err == nil {
-		err = s.standing(ctx, in.Tenant, in.Application, k.AccountID)
+	k, err = s.proven(secret, k, err)
+	who := holder{account: k.AccountID}
+	if err == nil {
+		err = s.standing(ctx, in.Tenant, in.Application, who)
 	}
 	if err != nil {
 		if status := apierr.From(err).Status; status == http.StatusBadRequest || status == http.StatusUnauthorized {
@@ -40,5 +42,5 @@ func (s *Service) clientGrant(ctx context.Context, in TokenRequest) (Issued, err
 		}
 		return Issued{}, err
 	}
-	return s.issue(ctx, in, k.AccountID, false)
+	return s.issue(ctx, in, who, false)
 }

@@ -1,11 +1,14 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 // passwordGrant logs an account in (RFC 6749, section 4.3) by the rules and
@@ -19,18 +22,40 @@ func (s *Service) passwordGrant(ctx context.Context, in TokenRequest) (Issued, e
 	if err != nil {
 		return Issued{}, err
 	}
-	for _, name := range []string{"nameKey", "organizationNameKey"} {
-		if in.Form[name] != "" {
-			// A login that names an organization must not reach beyond it.
-			return Issued{}, refused(apierr.Reference.Because("%s names no organization of the tenant", name), "invalid_request")
-		}
+	where, err := in.Form.accountStore()
+	if err != nil {
+		return Issued{}, err
 	}
 	logged, err := s.peers.Application.Login(ctx, applicationapi.Login{
 		Tenant: in.Tenant, Application: in.Application, Login: login.Reveal(), Password: password,
-		AccountStore: href.Link{Href: in.Form["accountStore"].Reveal()},
+		AccountStore: where.href, NameKey: where.nameKey,
 	})
 	if err != nil {
 		return Issued{}, refused(err, "invalid_request")
 	}
-	return s.issue(ctx, in, logged.Account.ID, true)
+	return s.logIn(ctx, in, holder{logged.Account.ID, logged.Organization}, secondStep{})
+}
+
+// accountStore is where a login is looked for, if the form restricts it.
+type accountStore struct {
+	href    href.Link
+	nameKey string // of an organization
+}
+
+// accountStore reads the fields that restrict a login. Those that say more than
+// one thing are refused: it must not reach beyond any of them.
+func (f Form) accountStore() (accountStore, error) {
+	var named []secure.Secret
+	for _, name := range []string{"accountStore", "organizationNameKey", "nameKey"} {
+		if f[name] != "" && !slices.Contains(named, f[name]) {
+			named = append(named, f[name])
+		}
+	}
+	if len(named) > 1 {
+		return accountStore{}, refused(apierr.Invalid.Because("accountStore, organizationNameKey and nameKey name different account stores"), "invalid_request")
+	}
+	if f["accountStore"] != "" {
+		return accountStore{href: href.Link{Href: f["accountStore"].Reveal()}}, nil
+	}
+	return accountStore{nameKey: cmp.Or(f["organizationNameKey"], f["nameKey"]).Reveal()}, nil
 }

@@ -20,7 +20,7 @@ func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, er
 	}
 	refresh, err := s.check(ctx, store.Refresh, in.Tenant, in.Application, text)
 	if err == nil {
-		err = s.standing(ctx, in.Tenant, in.Application, refresh.AccountID)
+		err = s.standing(ctx, in.Tenant, in.Application, holderOf(refresh))
 	}
 	if err != nil {
 		return Issued{}, badRefresh(err)
@@ -29,7 +29,7 @@ func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, er
 	if err != nil {
 		return Issued{}, err
 	}
-	access := s.newToken(in, store.Access, refresh.AccountID, ttl)
+	access := s.newToken(in, store.Access, holderOf(refresh), ttl)
 	access.RefreshID = refresh.ID
 	issued, err := s.signPair(ctx, in, access, store.Token{})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
@@ -29,12 +30,15 @@ type Service struct {
 	cfg   Config
 	keys  *keyCache
 	dummy store.Key // stands in for a key that does not exist, so that the work is the same
+
+	derivations derivations
 }
 
 // Peers are the services that this one asks.
 type Peers struct {
 	Directory   directoryapi.API
 	Application applicationapi.API
+	MFA         mfaapi.API
 }
 
 // Config is how the deployment is known to its clients.
@@ -46,7 +50,7 @@ type Config struct {
 
 // New makes the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
-	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg, keys: newKeyCache(now)}
+	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg, keys: newKeyCache(now), derivations: newDerivations()}
 	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), keyPurpose(""))
 	return svc
 }

@@ -31,8 +31,20 @@ func (s *Service) sign(t store.Token, secret secure.Secret) (secure.Secret, erro
 	if !t.RefreshID.IsZero() {
 		claims["rti"] = t.RefreshID.String()
 	}
+	if org := s.orgOf(t); org != "" {
+		claims["org"] = org
+	}
 	text, err := secure.SignJWT(map[string]any{"kid": t.KeyID, "stt": string(t.Kind)}, claims, secret)
 	return secure.Secret(text), err
+}
+
+// orgOf gives the claim org of a token: the href of the organization that its
+// login named, or none.
+func (s *Service) orgOf(t store.Token) string {
+	if t.OrganizationID.IsZero() {
+		return ""
+	}
+	return s.cfg.Base.To("organizations", t.OrganizationID)
 }
 
 // presented is a token that a client sent and whose signature is good. What it
@@ -43,6 +55,7 @@ type presented struct {
 	id        id.ID      // zero: it has no id of ours
 	issuer    string
 	subject   string
+	org       string // href of an organization; empty: none
 	issuedAt  time.Time
 	expiresAt time.Time
 }
@@ -50,31 +63,54 @@ type presented struct {
 // errUnreadable refuses text that is not a JWT signed by a key of the tenant.
 var errUnreadable = apierr.TokenSignature.Because("the token is not a JWT that an API key of the tenant has signed with HS256")
 
-// read verifies the signature of a token with the key that its header names, in
-// the caller's tenant and nowhere else. seen, where not nil, may refuse a token
-// by its header, before its signature is verified.
-func (s *Service) read(ctx context.Context, tenant id.ID, text secure.Secret, seen func(header map[string]any) error) (presented, error) {
-	var p presented
+// signed is a JWT with the API key of the tenant that has signed it.
+type signed struct {
+	header map[string]any
+	claims secure.Claims
+	key    store.Key
+}
+
+// verified verifies the signature of a JWT with the key that name gives the id
+// of, in the caller's tenant and nowhere else. The header and the claims that
+// name sees are what somebody sent; an error of it refuses the JWT.
+func (s *Service) verified(ctx context.Context, tenant id.ID, text secure.Secret, name func(map[string]any, secure.Claims) (string, error)) (jwt signed, err error) {
 	var failure error // of the look-up, which says more than that the token is bad
-	header, claims, err := secure.ParseJWT(text.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
-		if seen != nil {
-			if failure = seen(header); failure != nil {
-				return "", failure
-			}
+	jwt.header, jwt.claims, err = secure.ParseJWT(text.Reveal(), func(header map[string]any, claims secure.Claims) (secure.Secret, error) {
+		var key string
+		if key, failure = name(header, claims); failure == nil {
+			jwt.key, failure = s.signingKey(ctx, tenant, key)
 		}
-		kid, _ := header["kid"].(string)
-		p.key, failure = s.signingKey(ctx, tenant, kid)
-		return p.key.Secret, failure
+		return jwt.key.Secret, failure
 	})
 	switch {
 	case failure != nil && !errors.Is(failure, apierr.NotFound):
-		return p, failure
+		return jwt, failure
 	case err != nil:
-		return p, errUnreadable
+		return jwt, errUnreadable
 	}
-	if _, critical := header["crit"]; critical {
-		return p, errUnreadable // extensions that must be understood (RFC 7515, section 4.1.11), and there are none here
+	if _, critical := jwt.header["crit"]; critical {
+		return jwt, errUnreadable // extensions that must be understood (RFC 7515, section 4.1.11), and there are none here
 	}
+	return jwt, nil
+}
+
+// read verifies the signature of a token with the key that its header names.
+// seen, where not nil, may refuse a token by its header, before its signature is
+// verified.
+func (s *Service) read(ctx context.Context, tenant id.ID, text secure.Secret, seen func(header map[string]any) error) (presented, error) {
+	jwt, err := s.verified(ctx, tenant, text, func(header map[string]any, _ secure.Claims) (string, error) {
+		if seen != nil {
+			if err := seen(header); err != nil {
+				return "", err
+			}
+		}
+		kid, _ := header["kid"].(string)
+		return kid, nil
+	})
+	if err != nil {
+		return presented{}, err
+	}
+	p, header, claims := presented{key: jwt.key}, jwt.header, jwt.claims
 	stt, _ := header["stt"].(string)
 	p.kind = store.Kind(stt)
 	issuedAt, err := claims.GetIssuedAt()
@@ -88,6 +124,7 @@ func (s *Service) read(ctx context.Context, tenant id.ID, text secure.Secret, se
 	p.issuedAt, p.expiresAt = issuedAt.Time, expiresAt.Time
 	p.issuer, _ = claims["iss"].(string)
 	p.subject, _ = claims["sub"].(string)
+	p.org, _ = claims["org"].(string)
 	jti, _ := claims["jti"].(string)
 	p.id, _ = id.Parse(jti)
 	return p, nil
@@ -130,12 +167,15 @@ func (s *Service) check(ctx context.Context, kind store.Kind, tenant, applicatio
 // its id. A signature alone does not prove that: end users hold API keys of the
 // tenant too.
 func (s *Service) issued(t store.Token, p presented) bool {
-	return t.KeyID == p.key.ID && t.ExpiresAt.Equal(p.expiresAt) && s.cfg.Base.To("accounts", t.AccountID) == p.subject
+	return t.KeyID == p.key.ID && t.ExpiresAt.Equal(p.expiresAt) && s.cfg.Base.To("accounts", t.AccountID) == p.subject && s.orgOf(t) == p.org
 }
 
-// standing refuses an account that may not act through an application now.
-func (s *Service) standing(ctx context.Context, tenant, application, account id.ID) error {
-	_, err := s.peers.Application.Standing(ctx, applicationapi.Standing{Tenant: tenant, Application: application, Account: account})
+// standing refuses an account that may not act through an application now, or
+// not through the organization that its login named.
+func (s *Service) standing(ctx context.Context, tenant, application id.ID, who holder) error {
+	_, err := s.peers.Application.Standing(ctx, applicationapi.Standing{
+		Tenant: tenant, Application: application, Account: who.account, Organization: who.organization,
+	})
 	return err
 }
 
@@ -145,7 +185,7 @@ func (s *Service) standing(ctx context.Context, tenant, application, account id.
 func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
 	t, err := s.check(ctx, store.Access, tenant, application, text)
 	if err == nil {
-		err = s.standing(ctx, tenant, application, t.AccountID)
+		err = s.standing(ctx, tenant, application, holderOf(t))
 	}
 	return t, s.refusal(ctx, tenant, application, err)
 }

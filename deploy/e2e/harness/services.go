@@ -24,10 +24,10 @@ type service struct {
 var services = []service{
 	{name: "directory", seals: true, env: sender},
 	{name: "application", peers: []string{"directory"}},
-	{name: "oauth", peers: []string{"directory", "application"}, seals: true},
+	{name: "oauth", peers: []string{"directory", "application", "mfa"}, seals: true},
 	{name: "mfa", peers: []string{"directory"}, seals: true},
 	{name: "notification", peers: []string{"directory", "application"}, seals: true, mails: true, env: func(p *plan) []string {
-		return append(sender(p), "DOORWARD_SMTP_URL=smtp://"+p.smtp)
+		return append(sender(p), "DOORWARD_SMTP_URL=smtp://"+p.smtp, "DOORWARD_SMS_PROVIDER=mailbox", "DOORWARD_SMS_MAILBOX_URL=http://"+p.mailbox)
 	}},
 	{name: "idsite", peers: []string{"directory", "application", "oauth"}, env: func(p *plan) []string {
 		return []string{

@@ -37,7 +37,7 @@ func (s *standalone) wire(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("mfa: %w", err)
 	}
-	tokens, err := oauth.Open(ctx, p, oauth.FromEnv(s.source), oauth.Peers{Directory: directories.API, Application: applications.API})
+	tokens, err := oauth.Open(ctx, p, oauth.FromEnv(s.source), oauth.Peers{Directory: directories.API, Application: applications.API, MFA: factors.API})
 	if err != nil {
 		return fmt.Errorf("oauth: %w", err)
 	}

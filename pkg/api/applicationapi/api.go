@@ -56,8 +56,15 @@ type API interface {
 	// In the order of the interface (resolutions, section 12.6) it returns
 	// apierr.TokenAccountDisabled, TokenApplicationDisabled,
 	// TokenStoreDisabled or TokenAccountUnreachable; apierr.NotFound for an
-	// application that does not exist.
+	// application that does not exist. The last two are also for an account whose
+	// login named an organization that is disabled now, or no longer mapped.
 	Standing(context.Context, Standing) (directoryapi.Account, error)
+
+	// SocialDirectory gives the directory through which the accounts of a social
+	// provider log in to an application. It returns apierr.NotFound for the
+	// application, apierr.Reference when it has none of that provider, and those
+	// errors of Login that are about AccountStore and NameKey.
+	SocialDirectory(context.Context, SocialDirectory) (directoryapi.Ref, error)
 }
 
 // Application is a program that leaves its users to the service.
@@ -152,4 +159,16 @@ type Standing struct {
 	Tenant      id.ID `json:"tenant"`
 	Application id.ID `json:"application"`
 	Account     id.ID `json:"account"`
+	// Organization is the one that the account's login named, if any.
+	Organization id.ID `json:"organization,omitzero"`
+}
+
+// SocialDirectory asks for a directory.
+type SocialDirectory struct {
+	Tenant      id.ID  `json:"tenant"`
+	Application id.ID  `json:"application"`
+	Provider    string `json:"provider"` // providerId, in any letter case
+	// AccountStore and NameKey restrict the login as those of Login do.
+	AccountStore href.Link `json:"accountStore,omitzero"`
+	NameKey      string    `json:"nameKey,omitempty"`
 }

@@ -46,3 +46,8 @@ func (c Client) Admit(ctx context.Context, in Admit) (LoggedIn, error) {
 func (c Client) Standing(ctx context.Context, in Standing) (directoryapi.Account, error) {
 	return rpc.Call[Standing, directoryapi.Account](ctx, c.Peer, "application.Standing", in)
 }
+
+// SocialDirectory asks the far service.
+func (c Client) SocialDirectory(ctx context.Context, in SocialDirectory) (directoryapi.Ref, error) {
+	return rpc.Call[SocialDirectory, directoryapi.Ref](ctx, c.Peer, "application.SocialDirectory", in)
+}

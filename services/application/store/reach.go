@@ -39,7 +39,8 @@ type Rules struct {
 type Place struct {
 	StoreKind          string
 	StoreID            id.ID
-	OrganizationID     id.ID // zero: the store itself is mapped
+	SocialProvider     string // of a social directory, folded
+	OrganizationID     id.ID  // zero: the store itself is mapped
 	NameKey            string
 	OrganizationStatus string
 	// IsDefault is the flag of the mapping to the application, IsDefaultWithin
@@ -122,6 +123,7 @@ type reached struct {
 const reachQuery = `SELECT a.status,
 	coalesce(CASE WHEN o.id IS NULL THEN m.store_kind ELSE n.store_kind END, '') AS store_kind,
 	CASE WHEN o.id IS NULL THEN m.store_id ELSE n.store_id END AS store_id,
+	coalesce(CASE WHEN o.id IS NULL THEN m.social_provider ELSE n.social_provider END, '') AS social_provider,
 	o.id AS organization_id, coalesce(o.name_key, '') AS name_key, coalesce(o.status, '') AS organization_status,
 	coalesce(m.is_default_account_store, false) AS is_default, coalesce(n.is_default_account_store, false) AS is_default_within,
 	coalesce(l.status = 'ENABLED', false) AS linking, l.matching_property IS NOT NULL AS by_email,

@@ -1,5 +1,5 @@
 // Package app wires the notification service: its configuration, its database,
-// its consumer and its senders.
+// its relay, its consumer and its senders.
 package app
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/services/notification"
+	notificationrest "github.com/doorward/doorward/services/notification/rest"
 	"github.com/doorward/doorward/services/notification/store"
 )
 
@@ -36,6 +37,8 @@ type Config struct {
 	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"server that takes all mail, smtp://[user:password@]host:port (STARTTLS where it is offered) or smtps://"`
 	Senders int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process hands over at once"`
 	Timeout time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"longest time that handing over one mail may take"`
+
+	SMS SMS
 }
 
 // FromEnv reads the configuration.
@@ -47,8 +50,7 @@ func FromEnv(source *env.Source) (cfg Config) {
 // Peers are the services that this one asks.
 type Peers = notification.Peers
 
-// App is the wired service. Nobody asks it anything yet: its HTTP application
-// has no endpoint.
+// App is the wired service.
 type App struct {
 	HTTP *fiber.App
 }
@@ -63,7 +65,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
-	mails, err := cfg.mails(common)
+	leave, err := cfg.leave(common)
 	if err != nil {
 		return nil, err
 	}
@@ -75,17 +77,20 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Check("notification database", db.Ping)
 
 	data := store.New(db, common.Now)
-	svc := notification.New(data, peers, ring, common.Base, common.Now, mails)
+	svc := notification.New(data, peers, ring, common.Base, common.Now, leave)
 	p.Go("notification sweep", svc.Sweep)
 	p.Go("notification senders", svc.Send)
+	p.Go("notification relay", data.Outbox().Relay(cfg.Events))
 	p.Go("notification memory", data.Outbox().Forget)
 	p.Go("notification consumer", events.Consume(cfg.Events, "notification", notification.Sources, svc.Handlers()...))
 
-	return &App{HTTP: rest.New(rest.Config{Service: "notification", Base: common.Base, Signer: common.Signer})}, nil
+	app := rest.New(rest.Config{Service: "notification", Base: common.Base, Signer: common.Signer})
+	notificationrest.Mount(app, svc)
+	return &App{HTTP: app}, nil
 }
 
-// mails reads how mail leaves.
-func (c Config) mails(common service.Common) (cfg notification.Config, err error) {
+// leave reads how mails and texts leave.
+func (c Config) leave(common service.Common) (cfg notification.Config, err error) {
 	if cfg.Server, err = notification.ParseServer(c.SMTP); err != nil {
 		return cfg, fmt.Errorf("DOORWARD_SMTP_URL is %w", err)
 	}
@@ -95,7 +100,10 @@ func (c Config) mails(common service.Common) (cfg notification.Config, err error
 	if c.Timeout <= 0 {
 		return cfg, fmt.Errorf("DOORWARD_MAIL_TIMEOUT must be longer than nothing")
 	}
-	cfg.Senders, cfg.Timeout = c.Senders, c.Timeout
+	if cfg.Provider, err = c.SMS.provider(); err != nil {
+		return cfg, err
+	}
+	cfg.Senders, cfg.Timeout, cfg.TextSenders = c.Senders, c.Timeout, c.SMS.Senders
 	return cfg, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
@@ -33,6 +34,7 @@ type Config struct {
 	ClientAPI   service.ClientAPI
 	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
 	Application []string `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service's replicas, http://host:port"`
+	MFA         []string `env:"DOORWARD_MFA_URL" help:"comma-separated addresses of the mfa service's replicas, http://host:port"`
 }
 
 // FromEnv reads the configuration.
@@ -98,8 +100,12 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	factors, err := common.Peer("mfa", cfg.MFA)
+	if err != nil {
+		return err
+	}
 	app, err := Open(ctx, p, cfg, Peers{
-		Directory: directoryapi.Client{Peer: directory}, Application: applicationapi.Client{Peer: application},
+		Directory: directoryapi.Client{Peer: directory}, Application: applicationapi.Client{Peer: application}, MFA: mfaapi.Client{Peer: factors},
 	})
 	if err != nil {
 		return err

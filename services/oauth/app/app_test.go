@@ -36,6 +36,7 @@ func environment(database string, brokers []string) []string {
 		"DOORWARD_BASE_URL=" + string(oauthtest.Base), "DOORWARD_INTERNAL_SECRET=" + strings.Repeat("s", 32),
 		"DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal(),
 		"DOORWARD_DIRECTORY_URL=http://127.0.0.1:1", "DOORWARD_APPLICATION_URL=http://127.0.0.1:1",
+		"DOORWARD_MFA_URL=http://127.0.0.1:1",
 	}
 }
 
@@ -77,6 +78,8 @@ func TestStartRefusesABadConfiguration(t *testing.T) {
 		"a directory's URL":       {"DIRECTORY_URL=http", "DIRECTORY_URL=ftp", "DOORWARD_DIRECTORY_URL"},
 		"an application's URL":    {"APPLICATION_URL=http", "APPLICATION_URL=ftp", "DOORWARD_APPLICATION_URL"},
 		"no directory":            {"DOORWARD_DIRECTORY_URL=http://127.0.0.1:1", "DOORWARD_DIRECTORY_URL=", "DOORWARD_DIRECTORY_URL"},
+		"an mfa's URL":            {"MFA_URL=http", "MFA_URL=ftp", "DOORWARD_MFA_URL"},
+		"no mfa":                  {"DOORWARD_MFA_URL=http://127.0.0.1:1", "DOORWARD_MFA_URL=", "DOORWARD_MFA_URL"},
 		"no application":          {"DOORWARD_APPLICATION_URL=http://127.0.0.1:1", "DOORWARD_APPLICATION_URL=", "DOORWARD_APPLICATION_URL"},
 		"a database's URL":        {url, "nonsense", "DATABASE_URL"},
 		"a database that is away": {url, "postgres://127.0.0.1:1/x", "the database cannot be reached"},
@@ -115,7 +118,7 @@ func TestWiredService(t *testing.T) {
 	p := process(t)
 	ctx, stop := context.WithCancel(t.Context())
 	cfg := app.FromEnv(env.New(environment(url, cluster.ListenAddrs())))
-	service, err := app.Open(ctx, p, cfg, app.Peers{Directory: world.DirectoryAPI(), Application: world.ApplicationAPI()})
+	service, err := app.Open(ctx, p, cfg, app.Peers{Directory: world.DirectoryAPI(), Application: world.ApplicationAPI(), MFA: world.MFAAPI()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,27 +3,17 @@ package rest
 import (
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/store"
 )
-
-// plain refuses to show a secret in clear to a client that asks for an encrypted
-// one. Collections refuse the parameter by themselves.
-func plain(c *fiber.Ctx) error {
-	if c.Query("encryptSecret") != "" {
-		return apierr.QueryUnsupported.Because("encryptSecret is not supported")
-	}
-	return nil
-}
 
 func (h *handlers) accountKeys(c *fiber.Ctx) error {
 	tenant, account, err := at(c)
 	if err != nil {
 		return err
 	}
-	query, err := rest.Query(c, store.Keys)
+	query, view, err := h.keysQuery(c, store.Keys)
 	if err != nil {
 		return err
 	}
@@ -31,7 +21,7 @@ func (h *handlers) accountKeys(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return rest.Page(c, h.base.To("accounts", account, "apiKeys"), page, h.keyView)
+	return rest.Page(c, h.base.To("accounts", account, "apiKeys"), page, view)
 }
 
 func (h *handlers) applicationKeys(c *fiber.Ctx) error {
@@ -39,7 +29,7 @@ func (h *handlers) applicationKeys(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	query, err := rest.Query(c, store.KeyByID)
+	query, view, err := h.keysQuery(c, store.KeyByID)
 	if err != nil {
 		return err
 	}
@@ -47,7 +37,7 @@ func (h *handlers) applicationKeys(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return rest.Page(c, h.base.To("applications", application, "apiKeys"), page, h.keyView)
+	return rest.Page(c, h.base.To("applications", application, "apiKeys"), page, view)
 }
 
 func (h *handlers) createKey(c *fiber.Ctx) error {
@@ -55,7 +45,8 @@ func (h *handlers) createKey(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := plain(c); err != nil {
+	view, err := h.viewOfKey(c)
+	if err != nil {
 		return err
 	}
 	var in oauth.KeyText
@@ -66,22 +57,24 @@ func (h *handlers) createKey(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return rest.Created(c, h.base.Path("apiKeys", key.ID), h.keyView(key))
+	return rest.Created(c, h.base.Path("apiKeys", key.ID), view(key))
 }
 
 func (h *handlers) key(c *fiber.Ctx) error {
-	if err := plain(c); err != nil {
+	view, err := h.viewOfKey(c)
+	if err != nil {
 		return err
 	}
 	key, err := h.svc.Key(c.UserContext(), rest.Caller(c).Tenant, c.Params("id"))
 	if err != nil {
 		return err
 	}
-	return rest.OK(c, h.keyView(key))
+	return rest.OK(c, view(key))
 }
 
 func (h *handlers) updateKey(c *fiber.Ctx) error {
-	if err := plain(c); err != nil {
+	view, err := h.viewOfKey(c)
+	if err != nil {
 		return err
 	}
 	var in oauth.KeyChange
@@ -92,7 +85,7 @@ func (h *handlers) updateKey(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return rest.Updated(c, h.base.Path("apiKeys", key.ID), h.keyView(key))
+	return rest.Updated(c, h.base.Path("apiKeys", key.ID), view(key))
 }
 
 func (h *handlers) deleteKey(c *fiber.Ctx) error {

@@ -74,23 +74,6 @@ func TestKeys(t *testing.T) {
 			refused(t, 404, 404, d.Do(t, d.Site, "POST", "/apiKeys/"+nobody, `{"name":"x"}`))
 		}
 	})
-	t.Run("a secret that is to be encrypted is not shown in clear", func(t *testing.T) {
-		const query = "?encryptSecret=true&encryptionKeySalt=AAECAwQFBgcICQoLDA0ODw"
-		for _, request := range [][3]string{
-			{"GET", path}, {"POST", path, `{"name":"x"}`}, {"POST", collection}, {"GET", collection},
-			{"GET", "/applications/" + d.Application.String() + "/apiKeys"},
-		} {
-			var body any
-			if request[2] != "" {
-				body = request[2]
-			}
-			answer := d.Do(t, d.Site, request[0], request[1]+query, body)
-			refused(t, 400, 2105, answer)
-			if strings.Contains(answer.Body, secret) {
-				t.Error(answer.Body)
-			}
-		}
-	})
 	t.Run("the collection of an account", func(t *testing.T) {
 		d.Clock.Move(time.Second)
 		want(t, 201, d.Do(t, d.Site, "POST", collection, `{"name":"a phone"}`))

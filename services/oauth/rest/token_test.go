@@ -2,6 +2,8 @@ package rest_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,9 +14,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 	oauthrest "github.com/doorward/doorward/services/oauth/rest"
 )
@@ -142,7 +147,31 @@ func TestTokenAnswers(t *testing.T) {
 	})
 }
 
-// The failures of section 12.4, as far as their grants are built.
+// assertionForm exchanges an assertion that the holder of the site's key makes
+// for its account, with some claims changed.
+func assertionForm(t *testing.T, s oauthtest.Site, changed object) url.Values {
+	t.Helper()
+	claims := secure.Claims{
+		"iss": oauthtest.Base.To("applications", s.Application), "sub": oauthtest.Base.To("accounts", s.Account), "aud": s.Key, "status": "AUTHENTICATED",
+		"iat": oauthtest.Start.Unix(), "exp": oauthtest.Start.Unix() + 60, "jti": secure.Token(20).Reveal(),
+	}
+	maps.Copy(claims, changed)
+	token, err := secure.SignJWT(map[string]any{"typ": "JWT", "kid": s.Key}, claims, s.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return url.Values{"grant_type": {"service_token"}, "token": {token}}
+}
+
+// requireFactor sets whether logins to the site's application need a second
+// factor.
+func requireFactor(t *testing.T, d *oauthtest.Deployment, required bool) {
+	t.Helper()
+	config := "/applicationWebConfigs/" + d.WebConfigOf(d.Tenant, d.Application).String()
+	want(t, 200, d.Do(t, d.Site, "POST", config, fmt.Sprintf(`{"mfa":{"required":%t}}`, required)))
+}
+
+// The failures of section 12.4.
 func TestGrantFailures(t *testing.T) {
 	d := oauthtest.Open(t)
 	path := tokens(d.Site)
@@ -171,6 +200,17 @@ func TestGrantFailures(t *testing.T) {
 	foreignLogin := decode(t, want(t, 200, d.Do(t, foreign, "POST", tokens(foreign), passwordForm())))
 	foreignKey := decode(t, want(t, 201, d.Do(t, foreign, "POST", "/accounts/"+foreign.Account.String()+"/apiKeys", nil)))
 
+	now := d.Clock.Now().Unix()
+	d.MapSocial(d.Tenant, d.Application, "google", d.Directory)
+	endUser := d.Site
+	endUser.Key, endUser.Secret = key["id"].(string), secure.Secret(key["secret"].(string))
+	spent := assertionForm(t, d.Site, nil)
+	want(t, 200, d.Do(t, d.Site, "POST", path, spent))
+	challenge := d.Challenge(d.Tenant, d.Application, d.Account)
+	factorForm := func(code string) url.Values {
+		return url.Values{"grant_type": {"service_factor_challenge"}, "challenge": {challenge}, "code": {code}}
+	}
+
 	for _, c := range []struct {
 		name     string
 		form     url.Values
@@ -189,9 +229,34 @@ func TestGrantFailures(t *testing.T) {
 		{"a field twice", url.Values{"grant_type": {"password", "password"}}, nil, nil, 400, 2102, "invalid_request"},
 		{"an unknown grant type", url.Values{"grant_type": {"guess"}}, nil, nil, 400, 2003, "invalid_request"},
 		{"a grant type in other letters", url.Values{"grant_type": {"PASSWORD"}}, nil, nil, 400, 2003, "invalid_request"},
-		{"the grant of an assertion", url.Values{"grant_type": {"service_token"}, "token": {"x"}}, nil, nil, 400, 2003, "invalid_request"},
-		{"the social grant", url.Values{"grant_type": {"service_social"}, "providerId": {"x"}}, nil, nil, 400, 2003, "invalid_request"},
-		{"the grant of a factor", url.Values{"grant_type": {"service_factor_challenge"}, "code": {"x"}}, nil, nil, 400, 2003, "invalid_request"},
+		{"no assertion", url.Values{"grant_type": {"service_token"}}, nil, nil, 400, 2000, "invalid_request"},
+		{"no provider", url.Values{"grant_type": {"service_social"}, "code": {"x"}}, nil, nil, 400, 2000, "invalid_request"},
+		{"no proof of a provider", url.Values{"grant_type": {"service_social"}, "providerId": {"google"}}, nil, nil, 400, 2000, "invalid_request"},
+		{"no code", url.Values{"grant_type": {"service_factor_challenge"}, "state": {"x"}}, nil, nil, 400, 2000, "invalid_request"},
+		{"no second step", url.Values{"grant_type": {"service_factor_challenge"}, "code": {"x"}}, nil, nil, 400, 2000, "invalid_request"},
+		{"two account stores", form("accountStore", "x", "nameKey", "y"), nil, nil, 400, 2002, "invalid_request"},
+
+		{"what is no assertion", url.Values{"grant_type": {"service_token"}, "token": {"x"}}, nil, nil, 400, 10017, "invalid_client"},
+		{"an assertion by a key of an end user", assertionForm(t, endUser, nil), nil, nil, 400, 10017, "invalid_client"},
+		{"an assertion of another application", assertionForm(t, d.Site, object{"iss": "https://elsewhere.example"}), nil, nil, 400, 10014, "invalid_client"},
+		{"an assertion from the future", assertionForm(t, d.Site, object{"iat": now + 61}), nil, nil, 400, 10012, "invalid_client"},
+		{"an assertion that has expired", assertionForm(t, d.Site, object{"exp": now}), nil, nil, 400, 10011, "invalid_client"},
+		{"an assertion of a logout", assertionForm(t, d.Site, object{"status": "LOGOUT"}), nil, nil, 400, 12002, "invalid_client"},
+		{"an assertion for a disabled account", assertionForm(t, d.Site, nil), status(d.Account, directoryapi.Disabled), status(d.Account, directoryapi.Enabled), 400, 10010, "invalid_client"},
+		{"an assertion for who is not reached", assertionForm(t, d.Site, nil), func() { d.Map(d.Tenant, d.Application) }, func() { d.Map(d.Tenant, d.Application, d.Directory) }, 400, 10016, "invalid_client"},
+		{"an assertion for a disabled store", assertionForm(t, d.Site, nil), status(d.Directory, directoryapi.Disabled), status(d.Directory, directoryapi.Enabled), 400, 10018, "invalid_client"},
+		{"an assertion for a disabled application", assertionForm(t, d.Site, nil), status(d.Application, directoryapi.Disabled), status(d.Application, directoryapi.Enabled), 400, 10015, "invalid_client"},
+		{"an assertion that was exchanged", spent, nil, nil, 400, 11005, "invalid_client"},
+
+		{"a provider that is not mapped", url.Values{"grant_type": {"service_social"}, "providerId": {"github"}, "accessToken": {"x"}}, nil, nil, 400, 2014, "invalid_request"},
+		{"a provider that cannot be asked", url.Values{"grant_type": {"service_social"}, "providerId": {"google"}, "code": {"x"}}, nil, nil, 400, 7200, "invalid_client"},
+
+		{"a state of nobody", url.Values{"grant_type": {"service_factor_challenge"}, "state": {"x"}, "code": {"1"}}, nil, nil, 400, 2014, "invalid_grant"},
+		{"a wrong code", factorForm("000000"), nil, nil, 400, 13104, "invalid_grant"},
+		{"an expired code", factorForm(oauthtest.Code), func() { d.End(apierr.CodeExpired) }, func() { d.End(nil) }, 400, 13108, "invalid_grant"},
+		{"a challenge that was answered", factorForm(oauthtest.Code), func() { d.End(apierr.ChallengeFinished) }, func() { d.End(nil) }, 400, 13112, "invalid_grant"},
+		{"too many wrong codes", factorForm(oauthtest.Code), func() { d.End(apierr.ChallengeFailures) }, func() { d.End(nil) }, 400, 13113, "invalid_grant"},
+		{"a second factor that is demanded", form(), func() { requireFactor(t, d, true) }, func() { requireFactor(t, d, false) }, 400, 400, "access_denied"},
 
 		{"a wrong password", form("password", "Wrong1234"), nil, nil, 400, 7100, "invalid_request"},
 		{"an unknown login", form("username", "nobody"), nil, nil, 400, 7104, "invalid_request"},
@@ -249,7 +314,31 @@ func TestGrantFailures(t *testing.T) {
 			t.Errorf("error is %v", body["error"])
 		}
 	})
+	t.Run("the demand for a second factor", func(t *testing.T) {
+		requireFactor(t, d, true)
+		shown := func(name string, answer oauthtest.Answer) {
+			t.Helper()
+			names, body := map[string]string{}, decode(t, answer)
+			if state, ok := body["state"].(string); ok {
+				names[state] = "<state>"
+			}
+			factors, _ := body["factors"].([]any)
+			for _, factor := range factors {
+				names[factor.(object)["state"].(string)] = "<state>"
+			}
+			notStored(t, answer)
+			golden(t, name, d, answer.Body, names)
+		}
+		shown("error-enroll", d.Do(t, d.Site, "POST", path, form()))
+		d.Enroll(d.Account, mfaapi.SMS, "xxx-xxx-0959")
+		shown("error-challenge", d.Do(t, d.Site, "POST", path, form()))
+		d.Enroll(d.Account, mfaapi.Authenticator, "Shop")
+		shown("error-select", d.Do(t, d.Site, "POST", path, form()))
+		requireFactor(t, d, false)
+	})
 	t.Run("the body of a refusal", func(t *testing.T) {
+		golden(t, "error-assertion", d, d.Do(t, d.Site, "POST", path, spent).Body, nil)
+		golden(t, "error-code", d, d.Do(t, d.Site, "POST", path, factorForm("000000")).Body, nil)
 		golden(t, "error-password", d, d.Do(t, d.Site, "POST", path, form("password", "Wrong1234")).Body, nil)
 		golden(t, "error-client", d, d.Do(t, d.Site, "POST", path, clientForm("NOBODY", "x")).Body, nil)
 	})
@@ -407,5 +496,73 @@ func TestDeletedTokensAreGone(t *testing.T) {
 		}
 		refused(t, 404, 404, d.Do(t, d.Site, "GET", href, nil))
 		refused(t, 404, 404, d.Do(t, d.Site, "DELETE", href, nil))
+	}
+}
+
+// The failures of section 12.6, over HTTP and with no redirect. Their order is
+// held by the rules' own tests.
+func TestValidationFailures(t *testing.T) {
+	d := oauthtest.Open(t)
+	other := d.NewApplication(d.Tenant, d.Directory)
+	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
+	access := login["access_token"].(string)
+	set := func(resource id.ID, status string) func() {
+		return func() { d.SetStatus(d.Tenant, resource, status) }
+	}
+	for _, c := range []struct {
+		name         string
+		application  id.ID
+		token        string
+		do, undo     func()
+		status, code int
+	}{
+		{"no JWT", d.Application, "abc", nil, nil, 400, 10017},
+		{"a bad signature", d.Application, access[:len(access)-4] + "AAAA", nil, nil, 400, 10017},
+		{"a refresh token", d.Application, login["refresh_token"].(string), nil, nil, 400, 10017},
+		{"another application", other, access, nil, nil, 400, 10014},
+		{"from the future", d.Application, access, func() { d.Clock.Move(-time.Minute - time.Second) }, func() { d.Clock.Move(time.Minute + time.Second) }, 400, 10012},
+		{"expired", d.Application, access, func() { d.Clock.Move(time.Hour) }, func() { d.Clock.Move(-time.Hour) }, 400, 10011},
+		{"a disabled account", d.Application, access, set(d.Account, directoryapi.Disabled), set(d.Account, directoryapi.Enabled), 400, 10010},
+		{"a disabled application", d.Application, access, set(d.Application, directoryapi.Disabled), set(d.Application, directoryapi.Enabled), 400, 10015},
+		{"a disabled store", d.Application, access, set(d.Directory, directoryapi.Disabled), set(d.Directory, directoryapi.Enabled), 400, 10018},
+		{"an account that is not reached", d.Application, access, func() { d.Map(d.Tenant, d.Application) }, func() { d.Map(d.Tenant, d.Application, d.Directory) }, 400, 10016},
+		{"an application that never was", d.Account, access, nil, nil, 404, 404},
+		{"deleted", d.Application, access, func() { want(t, 204, d.Do(t, d.Site, "DELETE", login["service_access_token_href"].(string), nil)) }, func() {}, 404, 10013},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.do != nil {
+				c.do()
+				defer c.undo()
+			}
+			answer := d.Do(t, d.Site, "GET", "/applications/"+c.application.String()+"/authTokens/"+c.token, nil)
+			refused(t, c.status, c.code, answer)
+			if answer.Header.Get("Location") != "" {
+				t.Errorf("it leads to %s", answer.Header.Get("Location"))
+			}
+		})
+	}
+}
+
+// The alias of a deployment stands for "service" in the grants of its own, both
+// words are understood, and nobody renames those of RFC 6749.
+func TestTheAliasNamesGrants(t *testing.T) {
+	d := oauthtest.Open(t)
+	ring, err := secure.ParseKeyring(d.Master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	svc := oauth.New(d.Store, oauth.Peers{Directory: d.DirectoryAPI(), Application: d.ApplicationAPI(), MFA: d.MFAAPI()}, ring, d.Clock.Now,
+		oauth.Config{Base: oauthtest.Base, Alias: "acme", Suffix: oauthtest.Suffix})
+	d.HTTP = rest.New(rest.Config{Service: "oauth", Base: oauthtest.Base, Signer: d.Signer})
+	oauthrest.Mount(d.HTTP, svc, oauthtest.Base, "acme")
+	for _, grant := range []string{"acme_token", "service_token"} {
+		form := assertionForm(t, d.Site, nil)
+		form.Set("grant_type", grant)
+		if login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), form))); login["acme_access_token_href"] == nil {
+			t.Errorf("%s gives %v", grant, login)
+		}
+	}
+	for grant, code := range map[string]int{"acme_social": 2000, "acme_factor_challenge": 2000, "other_token": 2003, "acme": 2003, "acme_": 2003, "acme_password": 2003} {
+		refused(t, 400, code, d.Do(t, d.Site, "POST", tokens(d.Site), url.Values{"grant_type": {grant}}))
 	}
 }

@@ -42,6 +42,10 @@ type Token struct {
 	RefreshID     id.ID     // of an access token: the refresh token it came with; zero where there is none
 	IssuedAt      time.Time // whole seconds, as in its JWT
 	ExpiresAt     time.Time // whole seconds, as in its JWT
+
+	// OrganizationID is the organization that the login named; zero where it
+	// named none.
+	OrganizationID id.ID
 }
 
 // LiveToken is a token with what its JWT is made of.
@@ -62,7 +66,7 @@ func (k Kind) table() string {
 }
 
 func (k Kind) columns() string {
-	const shared = `t.tenant_id, t.id, t.application_id, t.account_id, t.key_id, t.issued_at, t.expires_at`
+	const shared = `t.tenant_id, t.id, t.application_id, t.account_id, t.key_id, t.issued_at, t.expires_at, t.organization_id`
 	if k == Refresh {
 		return `'refresh' AS kind, NULL::uuid AS refresh_id, ` + shared
 	}
@@ -95,12 +99,13 @@ func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, appl
 // InsertToken adds a token.
 func (tx *Tx) InsertToken(ctx context.Context, t Token) (err error) {
 	if t.Kind == Refresh {
-		_, err = pg.Exec(ctx, tx, `INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7)`, t.TenantID, t.ID, t.ApplicationID, t.AccountID, t.KeyID, t.IssuedAt, t.ExpiresAt)
+		_, err = pg.Exec(ctx, tx, `INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, t.TenantID, t.ID, t.ApplicationID, t.AccountID, t.KeyID, t.IssuedAt, t.ExpiresAt, t.OrganizationID)
 		return err
 	}
-	_, err = pg.Exec(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, t.TenantID, t.ID, t.ApplicationID, t.AccountID, t.KeyID, t.RefreshID, t.IssuedAt, t.ExpiresAt)
+	_, err = pg.Exec(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at, organization_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		t.TenantID, t.ID, t.ApplicationID, t.AccountID, t.KeyID, t.RefreshID, t.IssuedAt, t.ExpiresAt, t.OrganizationID)
 	return err
 }
 
@@ -109,8 +114,8 @@ func (tx *Tx) InsertToken(ctx context.Context, t Token) (err error) {
 // deletion, not against other refreshes: a revocation that comes first leaves
 // nothing to refresh, and one that comes later finds this token to delete.
 func (tx *Tx) InsertRefreshed(ctx context.Context, t Token) error {
-	return pg.MustChange(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at)
-		SELECT r.tenant_id, $3, r.application_id, r.account_id, $4, r.id, $5, $6
+	return pg.MustChange(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at, organization_id)
+		SELECT r.tenant_id, $3, r.application_id, r.account_id, $4, r.id, $5, $6, r.organization_id
 		FROM refresh_tokens r WHERE r.tenant_id = $1 AND r.id = $2 FOR KEY SHARE`,
 		t.TenantID, t.RefreshID, t.ID, t.KeyID, t.IssuedAt, t.ExpiresAt)
 }
@@ -145,12 +150,4 @@ func (tx *Tx) DeleteAccountTokens(ctx context.Context, tenant, account id.ID) er
 func (tx *Tx) DeleteApplicationTokens(ctx context.Context, kind Kind, tenant, application id.ID, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id IN
 		(SELECT id FROM `+kind.table()+` WHERE tenant_id = $1 AND application_id = $2 LIMIT $3)`, tenant, application, limit)
-}
-
-// Purge removes at most limit tokens of a kind that expired before a time, the
-// oldest first, and gives their number. Rows that another replica purges at the
-// same moment are left to it.
-func (tx *Tx) Purge(ctx context.Context, kind Kind, before time.Time, limit int) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE (tenant_id, id) IN
-		(SELECT tenant_id, id FROM `+kind.table()+` WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
 }

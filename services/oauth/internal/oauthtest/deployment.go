@@ -1,6 +1,10 @@
 package oauthtest
 
 import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -33,6 +37,9 @@ const (
 	Login                  = "jo@example.test"
 	Password secure.Secret = "Changeme1!"
 )
+
+// Start is when a test begins.
+var Start = time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
 
 // Clock is a clock that stands still until a test moves it.
 type Clock struct {
@@ -85,7 +92,7 @@ func Open(t testing.TB) *Deployment {
 	t.Helper()
 	db := pgtest.Open(t, store.Config)
 	master := secure.NewMasterKey("k1")
-	d := &Deployment{DB: db, Master: master, Clock: &Clock{now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}}
+	d := &Deployment{DB: db, Master: master, Clock: &Clock{now: Start}}
 	d.World = NewWorld(Base, d.Clock.Now)
 	d.Store = store.New(db, d.Clock.Now)
 	d.Service = d.Under(t, master)
@@ -104,7 +111,7 @@ func (d *Deployment) Under(t testing.TB, master secure.Secret) *oauth.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return oauth.New(d.Store, oauth.Peers{Directory: d.World.DirectoryAPI(), Application: d.World.ApplicationAPI()}, ring, d.Clock.Now,
+	return oauth.New(d.Store, oauth.Peers{Directory: d.World.DirectoryAPI(), Application: d.World.ApplicationAPI(), MFA: d.World.MFAAPI()}, ring, d.Clock.Now,
 		oauth.Config{Base: Base, Alias: Alias, Suffix: Suffix})
 }
 
@@ -189,4 +196,25 @@ func (d *Deployment) Send(t testing.TB, s Site, request *http.Request) Answer {
 		t.Fatal(err)
 	}
 	return Answer{response.StatusCode, response.Header, string(content)}
+}
+
+// Decrypt gives the text of what a client gets for a secret that is encrypted:
+// the Base64 of an initialisation vector and of AES-CBC with PKCS #7.
+func Decrypt(t testing.TB, key []byte, encrypted string) string {
+	t.Helper()
+	raw, err := base64.StdEncoding.DecodeString(encrypted)
+	if err != nil || len(raw) < 2*aes.BlockSize || len(raw)%aes.BlockSize != 0 {
+		t.Fatalf("%q is not the Base64 of blocks: %v", encrypted, err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	iv, text := raw[:aes.BlockSize], raw[aes.BlockSize:]
+	cipher.NewCBCDecrypter(block, iv).CryptBlocks(text, text)
+	padding := int(text[len(text)-1])
+	if padding < 1 || padding > aes.BlockSize || !bytes.Equal(text[len(text)-padding:], bytes.Repeat([]byte{byte(padding)}, padding)) {
+		t.Fatalf("%q ends in no padding", encrypted)
+	}
+	return string(text[:len(text)-padding])
 }

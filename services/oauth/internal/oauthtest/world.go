@@ -1,34 +1,42 @@
 // Package oauthtest is what the tests of the OAuth service stand in: the
-// services that it asks, in memory (world.go), and the service itself on a real
-// PostgreSQL with a clock that the test sets (deployment.go).
+// services that it asks, in memory (world.go, factors.go), and the
+// service itself on a real PostgreSQL with a clock that the test sets
+// (deployment.go).
 package oauthtest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// World is the directory and the application service as their contracts
+// World is the directory, the application and the mfa service as their contracts
 // describe them, as far as the OAuth service asks.
 type World struct {
 	base href.Base
 	now  func() time.Time
 
-	mu           sync.Mutex
-	failure      error
-	directories  map[directoryapi.Ref]directoryapi.Directory
-	accounts     map[directoryapi.Ref]account
-	applications map[directoryapi.Ref]application
-	standings    int
+	mu            sync.Mutex
+	failure       error
+	directories   map[directoryapi.Ref]directoryapi.Directory
+	accounts      map[directoryapi.Ref]account
+	applications  map[directoryapi.Ref]application
+	standings     int
+	organizations map[directoryapi.Ref]organization
+	mfaFailure    error
+	demands       []mfaapi.Demand
+	factors       map[id.ID][]mfaapi.Factor
+	steps         map[secure.Secret]*step
 }
 
 type account struct {
@@ -38,7 +46,15 @@ type account struct {
 
 type application struct {
 	applicationapi.Application
-	stores []id.ID
+	stores        []id.ID
+	social        map[string]id.ID // directories by their providers
+	organizations []id.ID
+}
+
+type organization struct {
+	nameKey string
+	status  string
+	stores  []id.ID
 }
 
 // NewWorld makes an empty world.
@@ -46,6 +62,7 @@ func NewWorld(base href.Base, now func() time.Time) *World {
 	return &World{
 		base: base, now: now,
 		directories: map[directoryapi.Ref]directoryapi.Directory{}, accounts: map[directoryapi.Ref]account{}, applications: map[directoryapi.Ref]application{},
+		organizations: map[directoryapi.Ref]organization{}, factors: map[id.ID][]mfaapi.Factor{}, steps: map[secure.Secret]*step{},
 	}
 }
 
@@ -89,11 +106,36 @@ func (w *World) NewApplication(tenant id.ID, directories ...id.ID) id.ID {
 		TenantID: tenant, ID: id.New(w.now()), Status: directoryapi.Enabled, WebConfigID: id.New(w.now()), CreatedAt: w.now(), ModifiedAt: w.now(),
 	}
 	a.DNSLabel = strings.ToLower(a.ID.String())
-	w.applications[directoryapi.Ref{Tenant: tenant, ID: a.ID}] = application{a, directories}
+	w.applications[directoryapi.Ref{Tenant: tenant, ID: a.ID}] = application{Application: a, stores: directories}
 	return a.ID
 }
 
-// SetStatus sets the status of a directory, an account or an application.
+// NewOrganization adds an organization that the directories are mapped to, and
+// maps it to an application.
+func (w *World) NewOrganization(tenant, resource id.ID, nameKey string, directories ...id.ID) id.ID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := id.New(w.now())
+	w.organizations[directoryapi.Ref{Tenant: tenant, ID: o}] = organization{nameKey, directoryapi.Enabled, directories}
+	ref := directoryapi.Ref{Tenant: tenant, ID: resource}
+	a := w.applications[ref]
+	a.organizations = append(a.organizations, o)
+	w.applications[ref] = a
+	return o
+}
+
+// MapSocial maps a directory of a social provider to an application.
+func (w *World) MapSocial(tenant, resource id.ID, provider string, directory id.ID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ref := directoryapi.Ref{Tenant: tenant, ID: resource}
+	a := w.applications[ref]
+	a.social = map[string]id.ID{provider: directory}
+	w.applications[ref] = a
+}
+
+// SetStatus sets the status of a directory, an account, an organization or an
+// application.
 func (w *World) SetStatus(tenant, resource id.ID, status string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,6 +147,10 @@ func (w *World) SetStatus(tenant, resource id.ID, status string) {
 	if a, ok := w.accounts[ref]; ok {
 		a.Status = status
 		w.accounts[ref] = a
+	}
+	if o, ok := w.organizations[ref]; ok {
+		o.status = status
+		w.organizations[ref] = o
 	}
 	if a, ok := w.applications[ref]; ok {
 		a.Status = status
@@ -122,7 +168,7 @@ func (w *World) Map(tenant, resource id.ID, directories ...id.ID) {
 	w.applications[ref] = a
 }
 
-// Delete removes a directory, an account or an application.
+// Delete removes a directory, an account, an organization or an application.
 func (w *World) Delete(tenant, resource id.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,6 +176,7 @@ func (w *World) Delete(tenant, resource id.ID) {
 	delete(w.directories, ref)
 	delete(w.accounts, ref)
 	delete(w.applications, ref)
+	delete(w.organizations, ref)
 }
 
 // DirectoryAPI is the world as its directory service.
@@ -197,20 +244,12 @@ func (a applications) Login(_ context.Context, in applicationapi.Login) (applica
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
-	stores := app.stores
-	if in.AccountStore.Href != "" {
-		ref, ok := a.base.Parse(in.AccountStore.Href)
-		if _, known := a.World.directories[directoryapi.Ref{Tenant: in.Tenant, ID: ref.ID}]; !ok || !known {
-			return applicationapi.LoggedIn{}, apierr.Reference
-		}
-		if !holds(app.stores, ref.ID) {
-			return applicationapi.LoggedIn{}, apierr.NotMapped
-		}
-		stores = []id.ID{ref.ID}
-	}
+	stores, organization, err := a.within(in.Tenant, app, in.AccountStore.Href, in.NameKey)
 	switch {
 	case app.Status != directoryapi.Enabled:
 		return applicationapi.LoggedIn{}, apierr.NoSuchAccount
+	case err != nil:
+		return applicationapi.LoggedIn{}, err
 	case len(stores) == 0:
 		return applicationapi.LoggedIn{}, apierr.NoStores
 	}
@@ -229,10 +268,74 @@ func (a applications) Login(_ context.Context, in applicationapi.Login) (applica
 			case found.Status == directoryapi.Unverified:
 				return applicationapi.LoggedIn{}, apierr.AccountUnverified
 			}
-			return applicationapi.LoggedIn{Account: found.Account}, nil
+			return applicationapi.LoggedIn{Account: found.Account, Organization: organization}, nil
 		}
 	}
 	return applicationapi.LoggedIn{}, apierr.NoSuchAccount
+}
+
+// within gives the directories in which a login is looked for, and the
+// organization that it names.
+func (a applications) within(tenant id.ID, app application, store, nameKey string) ([]id.ID, id.ID, error) {
+	ref, _ := a.base.Parse(store)
+	named := directoryapi.Ref{Tenant: tenant, ID: ref.ID}
+	for of, o := range a.World.organizations {
+		if of.Tenant == tenant && store == "" && o.nameKey == nameKey {
+			named = of
+		}
+	}
+	o, isOrganization := a.World.organizations[named]
+	_, isDirectory := a.World.directories[named]
+	switch {
+	case store == "" && nameKey == "":
+		return app.stores, id.ID{}, nil
+	case !isOrganization && !isDirectory:
+		return nil, id.ID{}, apierr.Reference
+	case !holds(app.stores, named.ID) && !holds(app.organizations, named.ID):
+		return nil, id.ID{}, apierr.NotMapped
+	case isDirectory:
+		return []id.ID{named.ID}, id.ID{}, nil
+	case o.status != directoryapi.Enabled:
+		return nil, id.ID{}, apierr.OrganizationDisabled
+	}
+	return o.stores, named.ID, nil
+}
+
+// Admit lets an account in without a password.
+func (a applications) Admit(ctx context.Context, in applicationapi.Admit) (applicationapi.LoggedIn, error) {
+	account, err := a.Standing(ctx, applicationapi.Standing{Tenant: in.Tenant, Application: in.Application, Account: in.Account})
+	if err != nil {
+		return applicationapi.LoggedIn{}, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	app, err := a.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
+	if err != nil {
+		return applicationapi.LoggedIn{}, err
+	}
+	stores, organization, err := a.within(in.Tenant, app, in.AccountStore.Href, in.NameKey)
+	if err == nil && !holds(stores, account.DirectoryID) {
+		err = apierr.TokenAccountUnreachable
+	}
+	return applicationapi.LoggedIn{Account: account, Organization: organization}, err
+}
+
+// SocialDirectory gives the directory of a provider.
+func (a applications) SocialDirectory(_ context.Context, in applicationapi.SocialDirectory) (directoryapi.Ref, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	app, err := a.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
+	if err != nil {
+		return directoryapi.Ref{}, err
+	}
+	if _, _, err := a.within(in.Tenant, app, in.AccountStore.Href, in.NameKey); err != nil {
+		return directoryapi.Ref{}, err
+	}
+	directory, ok := app.social[in.Provider]
+	if !ok {
+		return directoryapi.Ref{}, apierr.Reference
+	}
+	return directoryapi.Ref{Tenant: in.Tenant, ID: directory}, nil
 }
 
 // Standing tells whether an account may act through the application.
@@ -240,6 +343,7 @@ func (a applications) Standing(_ context.Context, in applicationapi.Standing) (d
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.standings++
+	o := a.World.organizations[directoryapi.Ref{Tenant: in.Tenant, ID: in.Organization}]
 	app, err := a.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
 	found := a.accounts[directoryapi.Ref{Tenant: in.Tenant, ID: in.Account}]
 	switch {
@@ -248,19 +352,23 @@ func (a applications) Standing(_ context.Context, in applicationapi.Standing) (d
 		err = apierr.TokenAccountDisabled
 	case app.Status != directoryapi.Enabled:
 		err = apierr.TokenApplicationDisabled
-	case !holds(app.stores, found.DirectoryID):
+	case !holds(a.reached(in.Tenant, app), found.DirectoryID), !in.Organization.IsZero() && (o.status == "" || !holds(app.organizations, in.Organization)):
 		err = apierr.TokenAccountUnreachable
+	case !in.Organization.IsZero() && o.status != directoryapi.Enabled:
+		err = apierr.TokenStoreDisabled
 	case a.World.directories[directoryapi.Ref{Tenant: in.Tenant, ID: found.DirectoryID}].Status != directoryapi.Enabled:
 		err = apierr.TokenStoreDisabled
 	}
 	return found.Account, err
 }
 
-func holds(stores []id.ID, wanted id.ID) bool {
-	for _, store := range stores {
-		if store == wanted {
-			return true
-		}
+// reached gives the directories of an application and of its organizations.
+func (a applications) reached(tenant id.ID, app application) []id.ID {
+	stores := slices.Clone(app.stores)
+	for _, o := range app.organizations {
+		stores = append(stores, a.World.organizations[directoryapi.Ref{Tenant: tenant, ID: o}].stores...)
 	}
-	return false
+	return stores
 }
+
+func holds(stores []id.ID, wanted id.ID) bool { return slices.Contains(stores, wanted) }

@@ -1,0 +1,29 @@
+package application
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// SocialDirectory gives the directory through which the accounts of a social
+// provider log in: the first in the order of login.
+func (s *Service) SocialDirectory(ctx context.Context, in applicationapi.SocialDirectory) (directoryapi.Ref, error) {
+	where := StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}
+	reach, err := s.searched(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, where)
+	if err != nil && !errors.Is(err, apierr.NoStores) {
+		return directoryapi.Ref{}, err
+	}
+	provider := field.Fold(in.Provider)
+	at := slices.IndexFunc(reach.Places, func(p store.Place) bool { return provider != "" && p.SocialProvider == provider })
+	if at < 0 {
+		return directoryapi.Ref{}, apierr.Reference.Because("no directory of the provider %q is mapped to the application", in.Provider)
+	}
+	return directoryapi.Ref{Tenant: in.Tenant, ID: reach.Places[at].StoreID}, nil
+}

@@ -1,0 +1,97 @@
+package application_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/applicationtest"
+)
+
+func TestTheDirectoryOfASocialProvider(t *testing.T) {
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	social := func(name, provider string) id.ID {
+		directory := d.Directory(t, tenant, name)
+		d.Directories.Mirror(t, directoryapi.Ref{Tenant: tenant, ID: directory}, provider)
+		return directory
+	}
+	shop, bare := newApplication(t, d, tenant), newApplication(t, d, tenant)
+	cloud, corporate, web, theirs := d.Directory(t, tenant, "Cloud"), social("Corporate", "saml"), social("Web", "google"), social("Theirs", "github")
+	for _, directory := range []id.ID{cloud, corporate, web} {
+		newMapping(t, d, tenant, shop, directory)
+	}
+	organization := newOrganization(t, d, tenant)
+	mapOrganization(t, d, tenant, shop, organization)
+	mapToOrganization(t, d, tenant, organization, theirs)
+	other, _ := d.Tenant(t)
+
+	for name, c := range map[string]struct {
+		tenant, application id.ID
+		provider            string
+		store               href.Link
+		directory           id.ID
+		want                error
+	}{
+		"of the application":                {tenant, shop, "google", href.Link{}, web, nil},
+		"in any letters":                    {tenant, shop, "Google", href.Link{}, web, nil},
+		"of an organization":                {tenant, shop, "github", href.Link{}, theirs, nil},
+		"of the organization that is named": {tenant, shop, "github", applicationtest.Base.Link("organizations", organization), theirs, nil},
+		"not of it":                         {tenant, shop, "google", applicationtest.Base.Link("organizations", organization), id.ID{}, apierr.Reference},
+		"of none":                           {tenant, shop, "facebook", href.Link{}, id.ID{}, apierr.Reference},
+		"of a provider that is not social":  {tenant, shop, "saml", href.Link{}, id.ID{}, apierr.Reference},
+		"of cloud directories":              {tenant, shop, "native", href.Link{}, id.ID{}, apierr.Reference},
+		"of no name":                        {tenant, shop, "", href.Link{}, id.ID{}, apierr.Reference},
+		"of an application without stores":  {tenant, bare, "google", href.Link{}, id.ID{}, apierr.Reference},
+		"of another tenant":                 {other, shop, "google", href.Link{}, id.ID{}, apierr.NotFound},
+		"in a store that is not mapped":     {tenant, shop, "google", applicationtest.Base.Link("directories", theirs), id.ID{}, apierr.NotMapped},
+		"in a store that never was":         {tenant, shop, "google", applicationtest.Base.Link("directories", shop), id.ID{}, apierr.Reference},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := d.Service.SocialDirectory(t.Context(), applicationapi.SocialDirectory{Tenant: c.tenant, Application: c.application, Provider: c.provider, AccountStore: c.store})
+			if !errors.Is(err, c.want) || found.ID != c.directory {
+				t.Errorf("it is %v, %v; want %v, %v", found.ID, err, c.directory, c.want)
+			}
+		})
+	}
+}
+
+// An account whose login named an organization stands with it, also where it is
+// reached without.
+func TestTheStandingOfALoginToAnOrganization(t *testing.T) {
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	shop, directory := newApplication(t, d, tenant), d.Directory(t, tenant, "Staff")
+	account := d.Account(t, tenant, directory, "jo@example.test")
+	newMapping(t, d, tenant, shop, directory)
+	organization, unmapped := newOrganization(t, d, tenant), newOrganization(t, d, tenant)
+	mapOrganization(t, d, tenant, shop, organization)
+	mapToOrganization(t, d, tenant, organization, directory)
+	stands := func(organization id.ID, want error) {
+		t.Helper()
+		_, err := d.Service.Standing(t.Context(), applicationapi.Standing{Tenant: tenant, Application: shop, Account: account, Organization: organization})
+		if !errors.Is(err, want) {
+			t.Errorf("the standing is %v, want %v", err, want)
+		}
+	}
+	stands(organization, nil)
+	stands(unmapped, apierr.TokenAccountUnreachable)
+	stands(directory, apierr.TokenAccountUnreachable)
+	at := id.Ref{Tenant: tenant, ID: organization}
+	if _, err := d.Service.UpdateOrganization(t.Context(), at, application.NewOrganization{Status: field.Some(directoryapi.Disabled)}); err != nil {
+		t.Fatal(err)
+	}
+	stands(organization, apierr.TokenStoreDisabled)
+	stands(id.ID{}, nil)
+	if err := d.Service.DeleteOrganization(t.Context(), at); err != nil {
+		t.Fatal(err)
+	}
+	stands(organization, apierr.TokenAccountUnreachable)
+	stands(id.ID{}, nil)
+}

@@ -1,0 +1,18 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// SpendAssertion notes that the assertion with this jti was exchanged, and gives
+// apierr.Exists for one that was before.
+func (tx *Tx) SpendAssertion(ctx context.Context, tenant id.ID, jti string, expires time.Time) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO spent_assertions (tenant_id, jti_digest, expires_at) VALUES ($1, $2, $3)`,
+		tenant, secure.Digest(secure.Secret(jti)), expires)
+	return err
+}
