@@ -28,18 +28,27 @@ func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (o
 	if k, err = s.proven(in.Secret, k, err); err != nil {
 		return oauthapi.Key{}, err
 	}
+	if err := s.manages(ctx, k); err != nil {
+		return oauthapi.Key{}, err
+	}
+	return k.Key, nil
+}
+
+// manages checks that the account of a key and the administrators directory
+// that holds it are enabled.
+func (s *Service) manages(ctx context.Context, k store.Key) error {
 	account, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: k.TenantID, ID: k.AccountID})
 	if err != nil {
-		return oauthapi.Key{}, unlessNotFound(err)
+		return unlessNotFound(err)
 	}
 	directory, err := s.peers.Directory.Directory(ctx, directoryapi.Ref{Tenant: k.TenantID, ID: account.DirectoryID})
 	if err != nil {
-		return oauthapi.Key{}, unlessNotFound(err)
+		return unlessNotFound(err)
 	}
 	if account.Status != directoryapi.Enabled || !directory.Builtin || directory.Status != directoryapi.Enabled {
-		return oauthapi.Key{}, errBadKey
+		return errBadKey
 	}
-	return k.Key, nil
+	return nil
 }
 
 // unlessNotFound turns the absence of what a key belongs to into the refusal of

@@ -11,8 +11,8 @@ import (
 // PurgeEvery is the pause between two purges.
 const PurgeEvery = time.Minute
 
-// Purge deletes the tokens that have expired, in bounded batches, and gives
-// their number. Several replicas may do it at once: each takes rows that the
+// Purge deletes the tokens that have expired and the nonces that are forgotten,
+// in bounded batches, and gives their number. Several replicas may do it at once: each takes rows that the
 // others have not. Nothing depends on it but the size of the tables.
 func (s *Service) Purge(ctx context.Context) (total int64, err error) {
 	before := s.now().Add(-skew) // still good by the clock of another process, perhaps
@@ -23,7 +23,8 @@ func (s *Service) Purge(ctx context.Context) (total int64, err error) {
 			return total, err
 		}
 	}
-	return total, nil
+	n, err := s.drain(ctx, func(tx *store.Tx) (int64, error) { return tx.PurgeNonces(ctx, s.now().Add(-nonceMemory), batch) })
+	return total + n, err
 }
 
 // Purger purges until ctx ends. A purge that fails is made up for by the next.
@@ -33,7 +34,7 @@ func (s *Service) Purger(every time.Duration) func(context.Context) error {
 		defer ticker.Stop()
 		for {
 			if _, err := s.Purge(ctx); err != nil && ctx.Err() == nil {
-				slog.WarnContext(ctx, "expired tokens were not purged", "error", err.Error())
+				slog.WarnContext(ctx, "expired tokens and nonces were not purged", "error", err.Error())
 			}
 			select {
 			case <-ctx.Done():
