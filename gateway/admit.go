@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"context"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -37,6 +35,7 @@ func (g *Gateway) admit(server *fasthttp.Server) {
 		if !slices.Contains(known, string(h.Method())) {
 			h.SetMethod(fiber.MethodPut) // which no path offers: 405, or 401 and 404 before it
 		}
+		g.repay(h) // of the request before, whose place in memory this has
 		limit, _ := g.bodyLimit(h)
 		return fasthttp.RequestConfig{ReadTimeout: bodyTime, MaxRequestBodySize: limit}
 	}
@@ -52,8 +51,7 @@ func (g *Gateway) bodyLimit(h *fasthttp.RequestHeader) (int, error) {
 	if announced := h.ContentLength(); announced != inChunks && announced <= maxStranger {
 		return maxStranger, apierr.TooLarge
 	}
-	// Nobody's address: strangers with large bodies share one.
-	if _, err := g.keys.check(context.Background(), h, netip.Addr{}); err != nil {
+	if err := g.lend(h); err != nil {
 		return maxStranger, err
 	}
 	return rest.MaxBody, apierr.TooLarge.Because("a body may have %d bytes", rest.MaxBody)

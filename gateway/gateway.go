@@ -41,8 +41,11 @@ type Config struct {
 	Proxied bool
 	// TrustedHops is how many proxies in front add to X-Forwarded-For.
 	TrustedHops int
-	// TenantLimit and AddressLimit are how many requests may be in flight.
-	TenantLimit, AddressLimit int
+	// Tenant is what the requests with a tenant's keys may take, Users what
+	// those among them may that its applications make for an end user, and
+	// likewise those to the Client API of one of its applications; Address is
+	// for requests of one address without a key.
+	Tenant, Users, Address Budget
 }
 
 // Gateway is the HTTP application in front of the services.
@@ -57,8 +60,10 @@ type Gateway struct {
 	steps   []step
 	pool    sync.Pool
 
-	requestHeader string // name of the header of a request's id
-	challenge     string // value of WWW-Authenticate
+	requestHeader string   // name of the header of a request's id
+	challenge     string   // value of WWW-Authenticate
+	dates         []string // names of the header with the time of a signed request
+	loans         sync.Map // of func(), by the header of the request that has one
 }
 
 // step is one thing done to a request. An error ends the request.
@@ -79,8 +84,8 @@ type exchange struct {
 	signed   string // the caller for the service
 	controls controls
 	expand   []expansion
-	leave    subject // what the request counts as, while counted
-	counted  bool
+	held     [2]subject // what the request counts for
+	holds    int        // how many of them
 }
 
 // New makes a gateway. It serves nothing until its HTTP application is given a
@@ -93,7 +98,7 @@ func New(cfg Config) (*Gateway, error) {
 	up := cfg.Upstreams
 	g := &Gateway{
 		cfg: cfg, refused: refused,
-		Limits: NewLimits(),
+		Limits: newLimits(cfg),
 		router: newRouter(map[string]*rpc.Upstream{
 			"directory": up.Directory, "application": up.Application, "oauth": up.OAuth, "mfa": up.MFA,
 			"notification": up.Notification, "idsite": up.IDSite, "mailbox": up.Mailbox,
@@ -101,8 +106,9 @@ func New(cfg Config) (*Gateway, error) {
 		pool:          sync.Pool{New: func() any { return new(exchange) }},
 		requestHeader: cfg.Common.Title() + "-Request-Id",
 		challenge:     `Basic realm="` + cfg.Common.Alias + `", SAuthc1`,
+		dates:         dateHeaders(cfg.Common.Alias),
 	}
-	g.keys = newKeys(cfg.Keys, g.Limits, cfg.AddressLimit)
+	g.keys = newKeys(cfg.Keys, g.Limits)
 	g.steps = []step{
 		g.frame,        // one reading of the request only
 		g.secure,       // HTTPS only
@@ -128,8 +134,8 @@ func (g *Gateway) serve(c *fiber.Ctx) error {
 	*x = exchange{Ctx: c, ctx: ctx, target: x.target[:0]}
 	defer func() {
 		cancel()
-		if x.counted {
-			g.Limits.leave(x.leave)
+		for _, who := range x.held[:x.holds] {
+			g.Limits.leave(who)
 		}
 		*x = exchange{target: x.target}
 		g.pool.Put(x)
