@@ -98,22 +98,6 @@ func (d digest) question(request *fasthttp.Request, dates []string) (in oauthapi
 	return in, true
 }
 
-// header gives the value of a header as it was received, several joined by
-// commas. The name is in lower case.
-func header(raw []byte, wanted string) (value string, found bool) {
-	for line := range bytes.Lines(raw) {
-		name, text, colon := bytes.Cut(line, []byte{':'})
-		if !colon || len(name) != len(wanted) || !strings.EqualFold(string(name), wanted) {
-			continue
-		}
-		if found {
-			value += ","
-		}
-		value, found = value+string(bytes.TrimSpace(text)), true
-	}
-	return value, found
-}
-
 // canonicalPath spells the decoded path in the one way that is signed: nothing
 // is cleaned, doubled and last slashes stay.
 func canonicalPath(path []byte) string {

@@ -30,18 +30,12 @@ func (g *Gateway) clientAddress(c *fiber.Ctx) netip.Addr {
 	if g.cfg.TrustedHops == 0 {
 		return peer
 	}
-	hops := g.cfg.TrustedHops
-	headers := c.Request().Header.PeekAll(fiber.HeaderXForwardedFor)
-	for i := len(headers) - 1; i >= 0; i-- {
-		entries := strings.Split(string(headers[i]), ",")
-		if hops > len(entries) {
-			hops -= len(entries)
-			continue
-		}
-		if address, ok := parseAddress(strings.TrimSpace(entries[len(entries)-hops])); ok {
+	told, _ := header(c.Request().Header.RawHeaders(), "x-forwarded-for")
+	entries := strings.Split(told, ",")
+	if from := len(entries) - g.cfg.TrustedHops; from >= 0 {
+		if address, ok := parseAddress(strings.TrimSpace(entries[from])); ok {
 			return address
 		}
-		break
 	}
 	return peer
 }
