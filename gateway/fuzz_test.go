@@ -121,7 +121,7 @@ func FuzzPath(f *testing.F) {
 func FuzzReport(f *testing.F) {
 	l := newLimits(Config{Common: common, Tenant: Budget{1, 1}})
 	f.Add(l.report())
-	l.enter(f.Context(), tenantSubject(aTenant, tenant))
+	_ = l.enter(f.Context(), tenantSubject(aTenant, tenant))
 	f.Add(l.report())
 	f.Add([]byte("short"))
 	f.Fuzz(func(t *testing.T, text []byte) {

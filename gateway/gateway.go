@@ -41,10 +41,10 @@ type Config struct {
 	Proxied bool
 	// TrustedHops is how many proxies in front add to X-Forwarded-For.
 	TrustedHops int
-	// Tenant is what the requests with a tenant's keys may take, Users what
-	// those among them may that its applications make for an end user, and
-	// likewise those to the Client API of one of its applications; Address is
-	// for requests of one address without a key.
+	// Tenant is what the requests with a tenant's keys may take; Users is for
+	// those among them that let its end users in, and again for those to the
+	// Client API of one of its applications; Address is for the requests of one
+	// address without a key.
 	Tenant, Users, Address Budget
 }
 

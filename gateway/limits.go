@@ -22,7 +22,7 @@ type subject struct {
 
 const (
 	aTenant   byte = iota + 1 // requests with its keys
-	someUsers                 // of a tenant: requests with its keys that are made for them
+	someUsers                 // of a tenant: requests with its keys that let them in
 	aSite                     // the Client API of an application
 	anAddress                 // requests without a key
 	aGuesser                  // the address of who sends keys that are not known to be good

@@ -37,7 +37,7 @@ type route struct {
 	methods    []string
 	allow      string // the same, as the header Allow
 	access     access
-	users      bool // what an application does for an end user counts apart
+	users      bool // lets an end user in, which counts apart
 	owner      string
 	upstream   *rpc.Upstream
 	collection bool     // a GET answers items

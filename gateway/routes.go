@@ -3,10 +3,10 @@ package gateway
 // surface is every path that the outside can reach; what is not here is 404.
 //
 // Methods: G is GET and HEAD, P is POST, D is DELETE, O is OPTIONS; others
-// answer 405. Who may call: key needs an API key, and so does user, for what an
-// application does for an end user, which has a limit of its own; public and
-// hosted need none (public is called by programs and identity providers, hosted
-// by browsers, with cookies); private is for clients on this machine or its network.
+// answer 405. Who may call: key needs an API key, and so does user, for what lets
+// an end user in (logins, tokens, codes, mails), which has limits of its own;
+// public and hosted need none (public is called by programs and identity
+// providers, hosted by browsers, with cookies); private is for clients on this machine or its network.
 // Path: :name stands for one segment, * for the rest, {a,b} for either.
 // Owner: the service that answers. Answer: the kind of the resource, [kind] for
 // a collection of them (a POST there answers one), - where nothing in the
@@ -34,9 +34,9 @@ G-- key     /v1/applications/:id/accountStoreMappings                application
 -P- user    /v1/applications/:id/verificationEmails                  application   -
 -P- user    /v1/applications/:id/passwordResetTokens                 application   passwordResetToken
 GP- user    /v1/applications/:id/passwordResetTokens/:token          application   passwordResetToken
-G-- user    /v1/applications/:id/apiKeys                             oauth         [apiKey]
---- user    /v1/applications/:id/authTokens                          oauth         -
-G-- user    /v1/applications/:id/authTokens/:token                   oauth         accessToken
+G-- key     /v1/applications/:id/apiKeys                             oauth         [apiKey]
+--- key     /v1/applications/:id/authTokens                          oauth         -
+G-- key     /v1/applications/:id/authTokens/:token                   oauth         accessToken
 -P- user    /v1/applications/:id/oauth/{token,revoke}                oauth         -
 G-- public  /v1/applications/:id/saml/sso/idpRedirect                idsite        -
 -P- key     /v1/accountStoreMappings                                 application   accountStoreMapping

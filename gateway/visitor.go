@@ -49,8 +49,8 @@ func parseAddress(text string) (netip.Addr, bool) {
 	return address.Addr().Unmap().WithZone(""), err == nil
 }
 
-// limit counts the request for its tenant, apart for what is done for an end
-// user, or, where nobody was asked for a key, for its address and for the
+// limit counts the request for its tenant, apart for what lets an end user in,
+// or, where nobody was asked for a key, for its address and for the
 // application whose Client API it is.
 func (g *Gateway) limit(x *exchange) error {
 	switch label, client := clientLabel(x.target); {

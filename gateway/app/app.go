@@ -33,7 +33,7 @@ type Config struct {
 
 	TenantConcurrency  int `env:"DOORWARD_TENANT_CONCURRENCY" default:"100" min:"1" help:"management requests of one tenant in flight, over all gateways; more are refused with 429"`
 	TenantRate         int `env:"DOORWARD_TENANT_RATE" default:"10000" min:"0" help:"management requests of one tenant in a second, over all gateways; 0 for any number"`
-	UserConcurrency    int `env:"DOORWARD_USER_CONCURRENCY" default:"100" min:"1" help:"requests in flight that one tenant's applications make for end users (logins, tokens, mails), and that come to the Client API of one application"`
+	UserConcurrency    int `env:"DOORWARD_USER_CONCURRENCY" default:"100" min:"1" help:"requests in flight that let the end users of one tenant in (logins, tokens, codes, mails), and apart from them those to the Client API of one application"`
 	UserRate           int `env:"DOORWARD_USER_RATE" default:"10000" min:"0" help:"the same in a second; 0 for any number"`
 	AddressConcurrency int `env:"DOORWARD_ADDRESS_CONCURRENCY" default:"20" min:"1" help:"requests without a key of one client address in flight, and its wrong keys within a second; more are refused with 429"`
 	AddressRate        int `env:"DOORWARD_ADDRESS_RATE" default:"1000" min:"0" help:"requests without a key of one client address in a second; 0 for any number"`
