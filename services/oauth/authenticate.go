@@ -28,36 +28,28 @@ func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (o
 	if k, err = s.proven(in.Secret, k, err); err != nil {
 		return oauthapi.Key{}, err
 	}
-	if err := s.manages(ctx, k); err != nil {
+	administers, err := s.administers(ctx, k)
+	if err != nil {
 		return oauthapi.Key{}, err
+	}
+	if !administers {
+		return oauthapi.Key{}, errBadKey
 	}
 	return k.Key, nil
 }
 
-// manages checks that the account of a key and the administrators directory
-// that holds it are enabled.
-func (s *Service) manages(ctx context.Context, k store.Key) error {
+// administers tells whether a key is that of an account which may act for its
+// tenant. A directory that does not answer is an error, and no wrong key.
+func (s *Service) administers(ctx context.Context, k store.Key) (bool, error) {
 	account, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: k.TenantID, ID: k.AccountID})
-	if err != nil {
-		return unlessNotFound(err)
+	var directory directoryapi.Directory
+	if err == nil {
+		directory, err = s.peers.Directory.Directory(ctx, directoryapi.Ref{Tenant: k.TenantID, ID: account.DirectoryID})
 	}
-	directory, err := s.peers.Directory.Directory(ctx, directoryapi.Ref{Tenant: k.TenantID, ID: account.DirectoryID})
-	if err != nil {
-		return unlessNotFound(err)
-	}
-	if account.Status != directoryapi.Enabled || !directory.Builtin || directory.Status != directoryapi.Enabled {
-		return errBadKey
-	}
-	return nil
-}
-
-// unlessNotFound turns the absence of what a key belongs to into the refusal of
-// the key. Other errors stay: a directory that does not answer is no wrong key.
-func unlessNotFound(err error) error {
 	if errors.Is(err, apierr.NotFound) {
-		return errBadKey
+		return false, nil
 	}
-	return err
+	return account.Status == directoryapi.Enabled && directory.Builtin && directory.Status == directoryapi.Enabled, err
 }
 
 // proven checks the secret that was sent against that of a key as it was looked

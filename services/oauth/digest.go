@@ -45,7 +45,7 @@ func (s *Service) VerifyDigest(ctx context.Context, in oauthapi.VerifyDigest) (o
 	if !hmac.Equal([]byte(signature(k.Secret, in)), []byte(in.Signature)) || k.ID != in.ID {
 		return oauthapi.Key{}, errBadKey
 	}
-	if err := s.stillManages(ctx, k); err != nil {
+	if err := s.stillAdministers(ctx, k); err != nil {
 		return oauthapi.Key{}, err
 	}
 	fresh, err := s.store.UseNonce(ctx, store.Nonce{TenantID: k.TenantID, KeyID: k.ID, Nonce: in.Nonce, SeenAt: now}, now.Add(-nonceMemory))
@@ -67,7 +67,7 @@ func (s *Service) ManagementKey(ctx context.Context, in oauthapi.ManagementKey) 
 	if k.ID != in.ID || k.Status != directoryapi.Enabled {
 		return oauthapi.Key{}, errBadKey
 	}
-	if err := s.stillManages(ctx, k); err != nil {
+	if err := s.stillAdministers(ctx, k); err != nil {
 		return oauthapi.Key{}, err
 	}
 	return k.Key, nil
@@ -93,17 +93,22 @@ func (s *Service) signer(ctx context.Context, name string) (store.Key, error) {
 	return k, err
 }
 
-// stillManages is manages as it was at most keyLifetime ago.
-func (s *Service) stillManages(ctx context.Context, k store.Key) error {
-	if _, ok := s.managers.get(k.ID); ok {
+// stillAdministers refuses a key whose account does not administer its tenant,
+// as of at most keyLifetime ago.
+func (s *Service) stillAdministers(ctx context.Context, k store.Key) error {
+	if _, ok := s.administrators.get(k.ID); ok {
 		return nil
 	}
-	read := s.managers.read()
-	err := s.manages(ctx, k)
-	if err == nil {
-		s.managers.put(k.ID, struct{}{}, read)
+	read := s.administrators.read()
+	administers, err := s.administers(ctx, k)
+	if err != nil {
+		return err
 	}
-	return err
+	if !administers {
+		return errBadKey
+	}
+	s.administrators.put(k.ID, struct{}{}, read)
+	return nil
 }
 
 // signature signs a request as its sender did.

@@ -89,7 +89,7 @@ type keyName struct {
 func (s *Service) forget(tenant id.ID, key string) {
 	s.keys.drop(keyName{tenant, key})
 	s.signers.drop(key)
-	s.managers.drop(key)
+	s.administrators.drop(key)
 }
 
 // signingKey gives a key of the tenant as it was at most keyLifetime ago, or

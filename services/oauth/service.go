@@ -29,9 +29,9 @@ type Service struct {
 	cfg   Config
 	dummy store.Key // stands in for a key that does not exist, so that the work is the same
 
-	keys     *cache[keyName, store.Key] // that sign tokens
-	signers  *cache[string, store.Key]  // that sign requests, by id; the dummy where there is none
-	managers *cache[string, struct{}]   // ids of keys whose account manages its tenant
+	keys           *cache[keyName, store.Key] // that sign tokens
+	signers        *cache[string, store.Key]  // that sign requests, by id; the dummy where there is none
+	administrators *cache[string, struct{}]   // ids of keys whose account administers its tenant
 }
 
 // Peers are the services that this one asks.
@@ -49,7 +49,7 @@ type Config struct {
 // New makes the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
 	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg,
-		keys: newCache[keyName, store.Key](now), signers: newCache[string, store.Key](now), managers: newCache[string, struct{}](now)}
+		keys: newCache[keyName, store.Key](now), signers: newCache[string, store.Key](now), administrators: newCache[string, struct{}](now)}
 	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), keyPurpose(""))
 	return svc
 }
