@@ -55,6 +55,24 @@ func TestAReplicaKnowsTheNoncesOfAnother(t *testing.T) {
 	}
 }
 
+// What was read of a key and its account serves all requests of a second.
+func TestABusySignerAsksItsPeersOnceASecond(t *testing.T) {
+	d := oauthtest.Open(t)
+	if _, err := d.Service.VerifyDigest(t.Context(), signed(d)); err != nil {
+		t.Fatal(err)
+	}
+	d.Fail(apierr.Unavailable)
+	for range 20 {
+		if _, err := d.Service.VerifyDigest(t.Context(), signed(d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Clock.Move(time.Second)
+	if _, err := d.Service.VerifyDigest(t.Context(), signed(d)); !errors.Is(err, apierr.Unavailable) {
+		t.Errorf("a second later it gives %v", err)
+	}
+}
+
 // A key that another process disables or deletes signs nothing from then on:
 // the statement that every request waits for looks at it.
 func TestAKeyThatEndedElsewhereSignsNothing(t *testing.T) {
