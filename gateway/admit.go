@@ -2,9 +2,8 @@ package gateway
 
 import (
 	"bytes"
-	"context"
-	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -37,6 +36,7 @@ func (g *Gateway) admit(server *fasthttp.Server) {
 		if !slices.Contains(known, string(h.Method())) {
 			h.SetMethod(fiber.MethodPut) // which no path offers: 405, or 401 and 404 before it
 		}
+		g.repay(h) // of the request before, whose place in memory this has
 		limit, _ := g.bodyLimit(h)
 		return fasthttp.RequestConfig{ReadTimeout: bodyTime, MaxRequestBodySize: limit}
 	}
@@ -52,8 +52,7 @@ func (g *Gateway) bodyLimit(h *fasthttp.RequestHeader) (int, error) {
 	if announced := h.ContentLength(); announced != inChunks && announced <= maxStranger {
 		return maxStranger, apierr.TooLarge
 	}
-	// Nobody's address: strangers with large bodies share one.
-	if _, err := g.keys.check(context.Background(), h, netip.Addr{}); err != nil {
+	if err := g.lend(h); err != nil {
 		return maxStranger, err
 	}
 	return rest.MaxBody, apierr.TooLarge.Because("a body may have %d bytes", rest.MaxBody)
@@ -71,7 +70,7 @@ func (g *Gateway) frame(x *exchange) error {
 	h := &x.Request().Header
 	if !framed(h) {
 		x.Context().SetConnectionClose()
-		return apierr.BadRequest.Because("the headers are ambiguous: send one Host, one of Content-Length and Transfer-Encoding: chunked, and no folded lines")
+		return apierr.BadRequest.Because("the headers are ambiguous: send one Host, one of Content-Length and Transfer-Encoding: chunked, no folded lines, no bare carriage return or line feed")
 	}
 	if encoding := h.Peek(fiber.HeaderContentEncoding); len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity")) {
 		return apierr.ContentType.Because("send the body without Content-Encoding")
@@ -84,7 +83,7 @@ func framed(h *fasthttp.RequestHeader) bool {
 	for line := range bytes.Lines(h.RawHeaders()) {
 		name, value, colon := bytes.Cut(line, []byte{':'})
 		switch {
-		case line[0] == ' ' || line[0] == '\t' || !bytes.HasSuffix(line, []byte("\r\n")):
+		case line[0] == ' ' || line[0] == '\t' || bytes.IndexByte(line, '\r') != len(line)-2 || bytes.IndexByte(line, 0) >= 0:
 			return false
 		case !colon:
 			continue
@@ -102,17 +101,31 @@ func framed(h *fasthttp.RequestHeader) bool {
 	return hosts == 1 && lengths+encodings <= 1
 }
 
+// header gives the value of a header as it was received, several joined by
+// commas. The name is in lower case. What proxies say is read so: the server adds
+// the trailers of a body in chunks, which the client writes, to its own list.
+func header(raw []byte, wanted string) (value string, found bool) {
+	for line := range bytes.Lines(raw) {
+		name, text, colon := bytes.Cut(line, []byte{':'})
+		if !colon || len(name) != len(wanted) || !strings.EqualFold(string(name), wanted) {
+			continue
+		}
+		if found {
+			value += ","
+		}
+		value, found = value+string(bytes.TrimSpace(text)), true
+	}
+	return value, found
+}
+
 // secure refuses what came to the load balancer in plain. Only the nearest
 // proxy is believed: the last entry. Without a proxy the listener refuses it.
 func (g *Gateway) secure(x *exchange) error {
 	if !g.cfg.Proxied {
 		return nil
 	}
-	var last []byte
-	for _, value := range x.Request().Header.PeekAll(fiber.HeaderXForwardedProto) {
-		last = value[bytes.LastIndexByte(value, ',')+1:]
-	}
-	if !bytes.EqualFold(bytes.TrimSpace(last), []byte("https")) {
+	told, _ := header(x.Request().Header.RawHeaders(), "x-forwarded-proto")
+	if last := told[strings.LastIndexByte(told, ',')+1:]; !strings.EqualFold(strings.TrimSpace(last), "https") {
 		return g.refused.as("plain_http", plainHTTP)
 	}
 	return nil

@@ -20,8 +20,9 @@ const maxCredentials = 1 << 10
 // authenticate finds out who asks. Under /v1 a path that does not exist needs a
 // key too, so that a stranger cannot tell which do.
 func (g *Gateway) authenticate(x *exchange) error {
+	g.repay(&x.Request().Header)
 	if x.managed && (x.route == nil || x.route.access == byKey) {
-		who, err := g.keys.check(x.ctx, &x.Request().Header, x.address)
+		who, err := g.who(x.ctx, x.Request(), x.address)
 		if err != nil {
 			return g.refused.because(err)
 		}
@@ -36,27 +37,53 @@ func (g *Gateway) authenticate(x *exchange) error {
 	return nil
 }
 
-// check reads the Authorization header. The scheme says who judges it: Basic is
-// the only one so far.
-func (k *keys) check(ctx context.Context, h *fasthttp.RequestHeader, from netip.Addr) (caller.Caller, error) {
+// who finds whose key a request carries.
+func (g *Gateway) who(ctx context.Context, request *fasthttp.Request, from netip.Addr) (caller.Caller, error) {
+	signed, text, err := authorization(&request.Header)
+	if err != nil {
+		return caller.Caller{}, err
+	}
+	if signed {
+		d, ok := parseDigest(text)
+		if !ok {
+			return caller.Caller{}, errDigest
+		}
+		question, ok := d.question(request, g.dates)
+		if !ok {
+			return caller.Caller{}, errDigest
+		}
+		return g.keys.verify(ctx, question, from)
+	}
+	var buffer [maxCredentials]byte
+	credential, ok := parseBasic(buffer[:0], text)
+	if !ok {
+		return caller.Caller{}, errBasic
+	}
+	return g.keys.authenticate(ctx, credential, from)
+}
+
+var (
+	errBasic  = apierr.Unauthorized.Because("the credentials are not the Base64 of an API key's id, a colon and its secret")
+	errDigest = apierr.Unauthorized.Because("the digest needs sauthc1Id, sauthc1SignedHeaders with host and the header of the time, all of which the request has, and sauthc1Signature; the date in the id is that of the time")
+)
+
+// authorization reads the Authorization header up to its scheme, Basic or
+// SAuthc1.
+func authorization(h *fasthttp.RequestHeader) (signed bool, text []byte, err error) {
 	values := h.PeekAll(fiber.HeaderAuthorization)
 	switch len(values) {
 	case 0:
-		return caller.Caller{}, apierr.Unauthorized.Because("send the id and secret of an API key in the Authorization header")
+		return false, nil, apierr.Unauthorized.Because("send the id and secret of an API key in the Authorization header")
 	case 1:
 	default:
-		return caller.Caller{}, apierr.BadRequest.Because("there is more than one Authorization header")
+		return false, nil, apierr.BadRequest.Because("there is more than one Authorization header")
 	}
-	scheme, rest, _ := bytes.Cut(values[0], []byte{' '})
-	if !bytes.EqualFold(scheme, []byte("Basic")) {
-		return caller.Caller{}, apierr.Unauthorized.Because("the authentication scheme is not supported; use Basic")
+	scheme, text, _ := bytes.Cut(values[0], []byte{' '})
+	signed = bytes.EqualFold(scheme, []byte("SAuthc1"))
+	if !signed && !bytes.EqualFold(scheme, []byte("Basic")) {
+		return false, nil, apierr.Unauthorized.Because("the authentication scheme is not supported; use Basic or SAuthc1")
 	}
-	var buffer [maxCredentials]byte
-	credential, ok := parseBasic(buffer[:0], rest)
-	if !ok {
-		return caller.Caller{}, apierr.Unauthorized.Because("the credentials are not the Base64 of an API key's id, a colon and its secret")
-	}
-	return k.authenticate(ctx, credential, from)
+	return signed, text, nil
 }
 
 // credential is a key id and a secret as they were sent.

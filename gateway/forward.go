@@ -98,6 +98,9 @@ func (g *Gateway) forward(x *exchange) error {
 	if err := g.send(x.ctx, x.route, x.method, x.target, x.signed, request, response); err != nil {
 		return err
 	}
+	if x.method != fiber.MethodGet && x.route.pattern == keyPattern {
+		g.keys.forget(x.target[:x.path])
+	}
 	for _, name := range hopByHop {
 		response.Header.Del(name)
 	}

@@ -119,18 +119,18 @@ func FuzzPath(f *testing.F) {
 
 // What another gateway tells is read or left, whatever it is.
 func FuzzReport(f *testing.F) {
-	l := NewLimits()
+	l := newLimits(Config{Common: common, Tenant: Budget{1, 1}})
 	f.Add(l.report())
-	l.enter(f.Context(), tenantSubject(tenant), 1)
+	_ = l.enter(f.Context(), tenantSubject(aTenant, tenant))
 	f.Add(l.report())
 	f.Add([]byte("short"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		_, counts, ok := parseReport(text)
-		if ok && len(counts)*18 > len(text) {
+		if ok && len(counts)*19 > len(text) {
 			t.Fatalf("%d counts in %d bytes", len(counts), len(text))
 		}
 		for _, n := range counts {
-			if n < 0 {
+			if n.inFlight < 0 || n.came < 0 {
 				t.Fatal("a count is negative")
 			}
 		}

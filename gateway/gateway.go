@@ -41,8 +41,11 @@ type Config struct {
 	Proxied bool
 	// TrustedHops is how many proxies in front add to X-Forwarded-For.
 	TrustedHops int
-	// TenantLimit and AddressLimit are how many requests may be in flight.
-	TenantLimit, AddressLimit int
+	// Tenant is what the requests with a tenant's keys may take; Users is for
+	// those among them that let its end users in, and again for those to the
+	// Client API of one of its applications; Address is for the requests of one
+	// address without a key.
+	Tenant, Users, Address Budget
 }
 
 // Gateway is the HTTP application in front of the services.
@@ -57,9 +60,11 @@ type Gateway struct {
 	steps   []step
 	pool    sync.Pool
 
-	requestHeader string // name of the header of a request's id
-	userHeader    string // name of the header in which a client tells the end user's address
-	challenge     string // value of WWW-Authenticate
+	userHeader    string   // name of the header in which a client tells the end user's address
+	requestHeader string   // name of the header of a request's id
+	challenge     string   // value of WWW-Authenticate
+	dates         []string // names of the header with the time of a signed request
+	loans         sync.Map // of func(), by the header of the request that has one
 }
 
 // step is one thing done to a request. An error ends the request.
@@ -80,8 +85,8 @@ type exchange struct {
 	signed   string // the caller for the service
 	controls controls
 	expand   []expansion
-	leave    subject // what the request counts as, while counted
-	counted  bool
+	held     [2]subject // what the request counts for
+	holds    int        // how many of them
 }
 
 // New makes a gateway. It serves nothing until its HTTP application is given a
@@ -94,7 +99,7 @@ func New(cfg Config) (*Gateway, error) {
 	up := cfg.Upstreams
 	g := &Gateway{
 		cfg: cfg, refused: refused,
-		Limits: NewLimits(),
+		Limits: newLimits(cfg),
 		router: newRouter(map[string]*rpc.Upstream{
 			"directory": up.Directory, "application": up.Application, "oauth": up.OAuth, "mfa": up.MFA,
 			"notification": up.Notification, "idsite": up.IDSite, "mailbox": up.Mailbox,
@@ -103,8 +108,9 @@ func New(cfg Config) (*Gateway, error) {
 		requestHeader: cfg.Common.Title() + "-Request-Id",
 		userHeader:    cfg.Common.Title() + "-User-Address",
 		challenge:     `Basic realm="` + cfg.Common.Alias + `", SAuthc1`,
+		dates:         dateHeaders(cfg.Common.Alias),
 	}
-	g.keys = newKeys(cfg.Keys, g.Limits, cfg.AddressLimit)
+	g.keys = newKeys(cfg.Keys, g.Limits)
 	g.steps = []step{
 		g.frame,        // one reading of the request only
 		g.secure,       // HTTPS only
@@ -130,8 +136,8 @@ func (g *Gateway) serve(c *fiber.Ctx) error {
 	*x = exchange{Ctx: c, ctx: ctx, target: x.target[:0]}
 	defer func() {
 		cancel()
-		if x.counted {
-			g.Limits.leave(x.leave)
+		for _, who := range x.held[:x.holds] {
+			g.Limits.leave(who)
 		}
 		*x = exchange{target: x.target}
 		g.pool.Put(x)

@@ -26,12 +26,14 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi/apitest"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/service"
 )
 
@@ -65,7 +67,7 @@ type setting func(*Config, *site)
 func open(t testing.TB, settings ...setting) *site {
 	t.Helper()
 	s := &site{keys: newKeyBook(), services: map[string]*fakeService{}}
-	cfg := Config{Common: common, Keys: s.keys, TenantLimit: 100, AddressLimit: 20, Upstreams: Upstreams{
+	cfg := Config{Common: common, Keys: s.keys, Tenant: Budget{InFlight: 100}, Users: Budget{InFlight: 100}, Address: Budget{InFlight: 20}, Upstreams: Upstreams{
 		Directory: s.service(t, "directory"), Application: s.service(t, "application"), OAuth: s.service(t, "oauth"),
 		MFA: s.service(t, "mfa"), Notification: s.service(t, "notification"), IDSite: s.service(t, "idsite"),
 	}}
@@ -198,12 +200,16 @@ type keyBook struct {
 	mu     sync.Mutex
 	keys   map[string]oauthapi.Key
 	secret map[string]string
-	calls  atomic.Int64
+	nonces map[string]bool
+	calls  atomic.Int64 // of Authenticate
+
+	verified atomic.Int64 // calls of VerifyDigest
+
 	answer func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error)
 }
 
 func newKeyBook() *keyBook {
-	b := &keyBook{keys: map[string]oauthapi.Key{}, secret: map[string]string{}}
+	b := &keyBook{keys: map[string]oauthapi.Key{}, secret: map[string]string{}, nonces: map[string]bool{}}
 	b.add(keyID, keySecret, tenant)
 	return b
 }
@@ -244,6 +250,29 @@ func (b *keyBook) lookUp(in oauthapi.Authenticate) (oauthapi.Key, error) {
 	defer b.mu.Unlock()
 	key, ok := b.keys[in.ID]
 	if !ok || b.secret[in.ID] != in.Secret.Reveal() {
+		return oauthapi.Key{}, apierr.Unauthorized
+	}
+	return key, nil
+}
+
+// VerifyDigest checks signature and nonce as the OAuth service does.
+func (b *keyBook) VerifyDigest(_ context.Context, in oauthapi.VerifyDigest) (oauthapi.Key, error) {
+	b.verified.Add(1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key, ok := b.keys[in.ID]
+	if !ok || apitest.Sign(in, secure.Secret(b.secret[in.ID])).Signature != in.Signature || b.nonces[in.ID+in.Nonce] {
+		return oauthapi.Key{}, apierr.Unauthorized
+	}
+	b.nonces[in.ID+in.Nonce] = true
+	return key, nil
+}
+
+func (b *keyBook) ManagementKey(_ context.Context, in oauthapi.ManagementKey) (oauthapi.Key, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key, ok := b.keys[in.ID]
+	if !ok {
 		return oauthapi.Key{}, apierr.Unauthorized
 	}
 	return key, nil

@@ -1,11 +1,14 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"net/netip"
+	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2/utils"
@@ -27,16 +30,25 @@ const (
 	keyTime = 5 * time.Second
 	// maxKeys bounds how many answers are kept, of each kind.
 	maxKeys = 10_000
+	// keyPattern is the path of the resource behind a key.
+	keyPattern = "/v1/apiKeys/:id"
 )
 
 // keys remembers for a moment what the OAuth service says of API keys.
 type keys struct {
 	api     oauthapi.API
 	limits  *Limits
-	limit   int // of an address
 	good    *lru.Cache[string, goodKey]
 	bad     *lru.Cache[[sha256.Size]byte, time.Time]
+	signers *lru.Cache[signer, struct{}]
 	flights singleflight.Group
+	forgets atomic.Uint64
+}
+
+// signer is a key that has signed well, and where.
+type signer struct {
+	key  string
+	from subject
 }
 
 // goodKey is the last credential that was right for a key id.
@@ -46,10 +58,11 @@ type goodKey struct {
 	until  time.Time
 }
 
-func newKeys(api oauthapi.API, limits *Limits, limit int) *keys {
-	k := &keys{api: api, limits: limits, limit: limit}
+func newKeys(api oauthapi.API, limits *Limits) *keys {
+	k := &keys{api: api, limits: limits}
 	k.good, _ = lru.New[string, goodKey](maxKeys) // fails only for a size below one
 	k.bad, _ = lru.New[[sha256.Size]byte, time.Time](maxKeys)
+	k.signers, _ = lru.New[signer, struct{}](maxKeys)
 	return k
 }
 
@@ -70,17 +83,7 @@ func (k *keys) authenticate(ctx context.Context, cred credential, from netip.Add
 			// Right a moment ago: not held up by what others at the address try.
 			return k.ask(ctx, in, cred.digest)
 		}
-		who := addressSubject(aGuesser, from)
-		if !k.limits.enter(ctx, who, k.limit) {
-			return caller.Caller{}, tooMany
-		}
-		result, err := k.ask(ctx, in, cred.digest)
-		if errors.Is(err, apierr.Unauthorized) {
-			time.AfterFunc(keyLife, func() { k.limits.leave(who) })
-		} else {
-			k.limits.leave(who)
-		}
-		return result, err
+		return k.guess(ctx, addressSubject(aGuesser, from), func() (caller.Caller, error) { return k.ask(ctx, in, cred.digest) })
 	})
 	if err != nil {
 		return caller.Caller{}, err
@@ -101,12 +104,73 @@ func (k *keys) recall(cred credential) (who caller.Caller, ok bool, err error) {
 	return caller.Caller{}, false, nil
 }
 
+// verify says whose key signed a request. It is asked each time: a signed
+// request is good once. Who has signed well at an address is not held up by
+// what others there try.
+func (k *keys) verify(ctx context.Context, in oauthapi.VerifyDigest, from netip.Addr) (caller.Caller, error) {
+	ask := func() (caller.Caller, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTime)
+		defer cancel()
+		key, err := k.api.VerifyDigest(ctx, in)
+		return callerOf(key), err
+	}
+	who := signer{in.ID, addressSubject(aSigner, from)}
+	if k.signers.Contains(who) {
+		return ask()
+	}
+	found, err := k.guess(ctx, who.from, ask)
+	if err == nil {
+		k.signers.Add(who, struct{}{})
+	}
+	return found, err
+}
+
+// known checks that a key is good, without a proof of its secret.
+func (k *keys) known(ctx context.Context, key string, from netip.Addr) error {
+	_, err := k.guess(ctx, addressSubject(aGuesser, from), func() (caller.Caller, error) {
+		ctx, cancel := context.WithTimeout(ctx, keyTime)
+		defer cancel()
+		_, err := k.api.ManagementKey(ctx, oauthapi.ManagementKey{ID: key})
+		return caller.Caller{}, err
+	})
+	return err
+}
+
+// guess asks about a key that is not known to be good. Of those an address may
+// have only so many that are asked for or were wrong within a second.
+func (k *keys) guess(ctx context.Context, who subject, ask func() (caller.Caller, error)) (caller.Caller, error) {
+	if limit := k.limits.enter(ctx, who); limit != nil {
+		return caller.Caller{}, limit
+	}
+	found, err := ask()
+	if errors.Is(err, apierr.Unauthorized) {
+		time.AfterFunc(keyLife, func() { k.limits.leave(who) })
+	} else {
+		k.limits.leave(who)
+	}
+	return found, err
+}
+
+// forget makes this gateway ask again for a key that was changed through it,
+// whose path is given.
+func (k *keys) forget(path []byte) {
+	name, err := url.PathUnescape(string(path[bytes.LastIndexByte(path, '/')+1:]))
+	if err != nil {
+		return // no key has it
+	}
+	k.forgets.Add(1)
+	if known, ok := k.good.Peek(name); ok {
+		k.flights.Forget(string(known.digest[:]))
+	}
+	k.good.Remove(name)
+}
+
 // ask asks the OAuth service and remembers what it says. That it cannot be
 // asked is not remembered.
 func (k *keys) ask(ctx context.Context, in oauthapi.Authenticate, digest [sha256.Size]byte) (caller.Caller, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTime)
 	defer cancel()
-	asked := time.Now()
+	asked, forgets := time.Now(), k.forgets.Load()
 	key, err := k.api.Authenticate(ctx, in)
 	if errors.Is(err, apierr.Unauthorized) {
 		k.bad.Add(digest, asked.Add(keyLife))
@@ -115,7 +179,14 @@ func (k *keys) ask(ctx context.Context, in oauthapi.Authenticate, digest [sha256
 	if err != nil {
 		return caller.Caller{}, err
 	}
-	who := caller.Caller{Tenant: key.TenantID, Key: key.ID, Account: key.AccountID}
+	who := callerOf(key)
 	k.good.Add(in.ID, goodKey{digest, who, asked.Add(keyLife)})
+	if k.forgets.Load() != forgets {
+		k.good.Remove(in.ID) // it may have changed since it was asked for
+	}
 	return who, nil
+}
+
+func callerOf(key oauthapi.Key) caller.Caller {
+	return caller.Caller{Tenant: key.TenantID, Key: key.ID, Account: key.AccountID}
 }

@@ -52,7 +52,7 @@ func wantTurnedAway(t *testing.T, a answer) {
 }
 
 func TestATenantHasOnlySoManyInFlight(t *testing.T) {
-	s := open(t, func(cfg *Config, _ *site) { cfg.TenantLimit = 5 })
+	s := open(t, func(cfg *Config, _ *site) { cfg.Tenant.InFlight = 5 })
 	other := id.New(time.Now())
 	s.keys.add("OTHER", "secret", other)
 	s.keys.add("SECOND", "secret", tenant)
@@ -77,7 +77,7 @@ func TestATenantHasOnlySoManyInFlight(t *testing.T) {
 }
 
 func TestAnAddressWithoutAKeyHasOnlySoManyInFlight(t *testing.T) {
-	s := open(t, func(cfg *Config, _ *site) { cfg.AddressLimit, cfg.TrustedHops = 3, 1 })
+	s := open(t, func(cfg *Config, _ *site) { cfg.Address.InFlight, cfg.TrustedHops = 3, 1 })
 	from := func(address, path string) call {
 		return call{method: "GET", path: path, header: http.Header{"Authorization": nil, "X-Forwarded-For": {address}}}
 	}
@@ -128,7 +128,7 @@ func share(t *testing.T, s *site, client kv.Client) {
 
 func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 	server, client := redis(t)
-	few := func(cfg *Config, _ *site) { cfg.TenantLimit = 4 }
+	few := func(cfg *Config, _ *site) { cfg.Tenant.InFlight = 4 }
 	first, second := open(t, few), open(t, few)
 	share(t, first, client)
 	share(t, second, client)
@@ -141,14 +141,14 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 	defer release()
 	wait := crowd(t, first, first.services["directory"], 3, call{method: "GET", path: "/v1/accounts/1"})
 	others := func(n int) func() bool {
-		return func() bool { return (*second.Limits.elsewhere.Load())[tenantSubject(tenant)] == n }
+		return func() bool { return (*second.Limits.elsewhere.Load())[tenantSubject(aTenant, tenant)] == n }
 	}
 	eventually(t, "the second gateway hears of the first one's requests", others(3))
 	letGo := hold(second.services["directory"])
 	defer letGo()
 	waitSecond := crowd(t, second, second.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})
 	wantTurnedAway(t, second.get(t, "/v1/accounts/1"))
-	eventually(t, "the first gateway hears of the second one's", func() bool { return (*first.Limits.elsewhere.Load())[tenantSubject(tenant)] == 1 })
+	eventually(t, "the first gateway hears of the second one's", func() bool { return (*first.Limits.elsewhere.Load())[tenantSubject(aTenant, tenant)] == 1 })
 	wantTurnedAway(t, first.get(t, "/v1/accounts/1"))
 
 	t.Run("without Redis each holds its own, and no request waits for it", func(t *testing.T) {
@@ -207,7 +207,7 @@ func sharedGauge(t *testing.T) int64 {
 func TestAGatewayStartsWithoutRedis(t *testing.T) {
 	server, client := redis(t)
 	server.Close()
-	s := open(t, func(cfg *Config, _ *site) { cfg.TenantLimit = 1 })
+	s := open(t, func(cfg *Config, _ *site) { cfg.Tenant.InFlight = 1 })
 	share(t, s, client)
 	release := hold(s.services["directory"])
 	defer release()

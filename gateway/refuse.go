@@ -42,6 +42,7 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 			return nil
 		case fiber.StatusRequestEntityTooLarge:
 			_, err = g.bodyLimit(&c.Request().Header)
+			g.repay(&c.Request().Header)
 			err = g.refused.as("too_large", err)
 		case fiber.StatusRequestHeaderFieldsTooLarge:
 			err = g.refused.as("too_large", apierr.TooLarge.Because("the headers are too large"))
@@ -54,6 +55,11 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 	}
 	if errors.Is(err, apierr.Unauthorized) {
 		c.Set(fiber.HeaderWWWAuthenticate, g.challenge)
+	}
+	var limit *limited
+	if errors.As(err, &limit) {
+		c.Set("RateLimit-Policy", limit.policy)
+		c.Set("RateLimit", limit.state)
 	}
 	return rest.Fail(c, g.cfg.Common.Base, err)
 }
@@ -75,13 +81,14 @@ func (r *refusals) as(reason string, err error) error {
 	return err
 }
 
-// because counts a refusal of authenticate by what it says.
+// because counts a refusal by what it says.
 func (r *refusals) because(err error) error {
+	var limit *limited
 	switch {
 	case errors.Is(err, apierr.Unauthorized):
 		return r.as("unauthorized", err)
-	case errors.Is(err, apierr.TooMany):
-		return r.as("authentication_limit", err)
+	case errors.As(err, &limit):
+		return r.as(limit.reason, err)
 	}
 	return err
 }

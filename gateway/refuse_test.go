@@ -106,7 +106,7 @@ func TestAPanicIsA500(t *testing.T) {
 	early.Store(false)
 	s.get(t, "/v1/accounts/1").want(200)
 	late.Store(true)
-	for range s.cfg.TenantLimit + 1 {
+	for range s.cfg.Tenant.InFlight + 1 {
 		s.get(t, "/v1/accounts/1").wantError(500, 500) // and none of them stays counted
 	}
 }

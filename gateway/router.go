@@ -21,7 +21,7 @@ const (
 	byNetwork                   // nothing, but only from this machine or a private network
 )
 
-var accesses = map[string]access{"key": byKey, "public": byNone, "hosted": byBrowser, "private": byNetwork}
+var accesses = map[string]access{"key": byKey, "user": byKey, "public": byNone, "hosted": byBrowser, "private": byNetwork}
 
 // methods names the methods behind the letters of the table.
 var methods = map[byte][]string{
@@ -37,6 +37,7 @@ type route struct {
 	methods    []string
 	allow      string // the same, as the header Allow
 	access     access
+	users      bool // lets an end user in, which counts apart
 	owner      string
 	upstream   *rpc.Upstream
 	collection bool     // a GET answers items
@@ -60,7 +61,7 @@ var table = sync.OnceValue(func() []route {
 		}
 		kind, collection := strings.CutPrefix(line[4], "[")
 		resource, known := names[strings.TrimSuffix(kind, "]")]
-		r := route{access: accesses[line[1]], owner: line[3], collection: collection, expandable: resource}
+		r := route{access: accesses[line[1]], users: line[1] == "user", owner: line[3], collection: collection, expandable: resource}
 		if r.access == 0 || !known && !collection && kind != "-" {
 			panic("routes.go: unknown word in: " + strings.Join(line, " "))
 		}

@@ -3,9 +3,10 @@ package gateway
 // surface is every path that the outside can reach; what is not here is 404.
 //
 // Methods: G is GET and HEAD, P is POST, D is DELETE, O is OPTIONS; others
-// answer 405. Who may call: key needs an API key; public and hosted need none
-// (public is called by programs and identity providers, hosted by browsers,
-// with cookies); private is for clients on this machine or its network.
+// answer 405. Who may call: key needs an API key, and so does user, for what lets
+// an end user in (logins, tokens, codes, mails), which has limits of its own;
+// public and hosted need none (public is called by programs and identity
+// providers, hosted by browsers, with cookies); private is for clients on this machine or its network.
 // Path: :name stands for one segment, * for the rest, {a,b} for either.
 // Owner: the service that answers. Answer: the kind of the resource, [kind] for
 // a collection of them (a POST there answers one), - where nothing in the
@@ -29,14 +30,14 @@ GPD key     /v1/applications/:id                                     application
 GP- key     /v1/applications/:id/accounts                            application   [account]
 GP- key     /v1/applications/:id/groups                              application   [group]
 G-- key     /v1/applications/:id/accountStoreMappings                application   [accountStoreMapping]
--P- key     /v1/applications/:id/loginAttempts                       application   loginAttempt
--P- key     /v1/applications/:id/verificationEmails                  application   -
--P- key     /v1/applications/:id/passwordResetTokens                 application   passwordResetToken
-GP- key     /v1/applications/:id/passwordResetTokens/:token          application   passwordResetToken
+-P- user    /v1/applications/:id/loginAttempts                       application   loginAttempt
+-P- user    /v1/applications/:id/verificationEmails                  application   -
+-P- user    /v1/applications/:id/passwordResetTokens                 application   passwordResetToken
+GP- user    /v1/applications/:id/passwordResetTokens/:token          application   passwordResetToken
 G-- key     /v1/applications/:id/apiKeys                             oauth         [apiKey]
 --- key     /v1/applications/:id/authTokens                          oauth         -
 G-- key     /v1/applications/:id/authTokens/:token                   oauth         accessToken
--P- key     /v1/applications/:id/oauth/{token,revoke}                oauth         -
+-P- user    /v1/applications/:id/oauth/{token,revoke}                oauth         -
 G-- public  /v1/applications/:id/saml/sso/idpRedirect                idsite        -
 -P- key     /v1/accountStoreMappings                                 application   accountStoreMapping
 GPD key     /v1/accountStoreMappings/:id                             application   accountStoreMapping
@@ -87,7 +88,7 @@ G-- key     /v1/groups/:id/accountStoreMappings                      application
 -P- key     /v1/groupMemberships                                     directory     groupMembership
 G-D key     /v1/groupMemberships/:id                                 directory     groupMembership
 
--P- key     /v1/accounts/emailVerificationTokens/:token              directory     -
+-P- user    /v1/accounts/emailVerificationTokens/:token              directory     -
 GPD key     /v1/accounts/:id                                         directory     account
 G-- key     /v1/accounts/:id/groups                                  directory     [group]
 G-- key     /v1/accounts/:id/groupMemberships                        directory     [groupMembership]
@@ -106,8 +107,8 @@ GPD key     /v1/apiKeys/:id                                          oauth      
 G-D key     /v1/accessTokens/:id                                     oauth         accessToken
 G-D key     /v1/refreshTokens/:id                                    oauth         refreshToken
 GPD key     /v1/factors/:id                                          mfa           factor
-GP- key     /v1/factors/:id/challenges                               mfa           [challenge]
-GP- key     /v1/challenges/:id                                       mfa           challenge
+GP- user    /v1/factors/:id/challenges                               mfa           [challenge]
+GP- user    /v1/challenges/:id                                       mfa           challenge
 GPD key     /v1/phones/:id                                           mfa           phone
 
 GPD key     /v1/{tenants,directories,groups,accounts}/:id/customData      directory   -

@@ -18,7 +18,7 @@ import (
 
 const (
 	// channel is where the gateways of a deployment tell their counts.
-	channel = "doorward:gateway:inflight"
+	channel = "doorward:gateway:usage"
 	// tellEvery is how often. Several gateways together may let in more than
 	// the limit for so long.
 	tellEvery = 100 * time.Millisecond
@@ -63,6 +63,7 @@ func (l *Limits) Share(ctx context.Context, redis kv.Client) error {
 				heard = time.Now()
 			default:
 				others[from] = report{time.Now(), counts}
+				l.hear(counts)
 			}
 			continue
 		case <-tick.C:
@@ -111,13 +112,17 @@ func reason(failure *atomic.Pointer[error]) string {
 	return "nothing is heard"
 }
 
+// count is what another gateway tells of a subject: how many requests are in
+// flight there, and how many came since it told before.
+type count struct{ inFlight, came int }
+
 // report is what another gateway told, and when.
 type report struct {
 	at     time.Time
-	counts map[subject]int
+	counts map[subject]count
 }
 
-// sum adds what is recent and drops the rest.
+// sum adds what is recently in flight and drops the rest.
 func sum(others map[[16]byte]report) *map[subject]int {
 	total := map[subject]int{}
 	for from, r := range others {
@@ -126,43 +131,76 @@ func sum(others map[[16]byte]report) *map[subject]int {
 			continue
 		}
 		for who, n := range r.counts {
-			total[who] += n
+			total[who] += n.inFlight
 		}
 	}
 	return &total
 }
 
-// report writes the counts: the gateway's own id, then kind, id and count of
-// each subject.
+// hear takes the requests that came elsewhere out of the rates. What is a
+// second too much is not held against anybody for longer.
+func (l *Limits) hear(counts map[subject]count) {
+	now := l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for who, n := range counts {
+		if n.came == 0 || who.kind >= kinds || l.budgets[who.kind].PerSecond == 0 {
+			continue
+		}
+		u := l.here[who]
+		if u == nil {
+			u = &usage{}
+			l.here[who] = u
+		}
+		if u.pay(n.came, l.budgets[who.kind].PerSecond, now, 2*time.Second) > 0 {
+			u.paid = now.Add(2 * time.Second)
+		}
+	}
+}
+
+// report writes the counts: the gateway's own id, then for each subject its
+// kind, its id, and the two numbers. What has been told and is over is
+// forgotten.
 func (l *Limits) report() []byte {
+	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := append(make([]byte, 0, 16+20*len(l.here)), l.self[:]...)
-	for who, n := range l.here {
-		out = append(append(out, who.kind), who.id[:]...)
-		out = binary.AppendUvarint(out, uint64(n))
+	for who, u := range l.here {
+		if u.inFlight > 0 || u.untold > 0 {
+			out = append(append(out, who.kind), who.id[:]...)
+			out = binary.AppendUvarint(binary.AppendUvarint(out, uint64(u.inFlight)), uint64(u.untold))
+			u.untold = 0
+		}
+		if u.idle(now) {
+			delete(l.here, who)
+		}
 	}
 	return out
 }
 
 // parseReport reads what report wrote; it reports false for anything else.
-func parseReport(text []byte) (from [16]byte, counts map[subject]int, ok bool) {
+func parseReport(text []byte) (from [16]byte, counts map[subject]count, ok bool) {
 	if len(text) < 16 {
 		return from, nil, false
 	}
 	text = text[copy(from[:], text):]
-	counts = map[subject]int{}
+	counts = map[subject]count{}
 	for len(text) > 0 {
-		if len(text) < 18 {
+		if len(text) < 19 {
 			return from, nil, false
 		}
 		who := subject{kind: text[0]}
 		text = text[1+copy(who.id[:], text[1:]):]
-		n, size := binary.Uvarint(text)
-		if size <= 0 || n > 1<<20 {
-			return from, nil, false
+		var numbers [2]int
+		for i := range numbers {
+			n, size := binary.Uvarint(text)
+			if size <= 0 || n > 1<<20 {
+				return from, nil, false
+			}
+			numbers[i], text = int(n), text[size:]
 		}
-		counts[who], text = int(n), text[size:]
+		counts[who] = count{numbers[0], numbers[1]}
 	}
 	return from, counts, true
 }

@@ -1,10 +1,10 @@
 package gateway
 
 import (
+	"bytes"
 	"net"
 	"net/netip"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -32,18 +32,12 @@ func (g *Gateway) clientAddress(c *fiber.Ctx) netip.Addr {
 	if g.cfg.TrustedHops == 0 {
 		return peer
 	}
-	hops := g.cfg.TrustedHops
-	headers := c.Request().Header.PeekAll(fiber.HeaderXForwardedFor)
-	for i := len(headers) - 1; i >= 0; i-- {
-		entries := strings.Split(string(headers[i]), ",")
-		if hops > len(entries) {
-			hops -= len(entries)
-			continue
-		}
-		if address, ok := parseAddress(strings.TrimSpace(entries[len(entries)-hops])); ok {
+	told, _ := header(c.Request().Header.RawHeaders(), "x-forwarded-for")
+	entries := strings.Split(told, ",")
+	if from := len(entries) - g.cfg.TrustedHops; from >= 0 {
+		if address, ok := parseAddress(strings.TrimSpace(entries[from])); ok {
 			return address
 		}
-		break
 	}
 	return peer
 }
@@ -76,19 +70,35 @@ func parseAddress(text string) (netip.Addr, bool) {
 	return address.Addr().Unmap().WithZone(""), err == nil
 }
 
-// limit counts the request as in flight, of its tenant or, where nobody was
-// asked for a key, of its address.
+// limit counts the request for its tenant, apart for what lets an end user in,
+// or, where nobody was asked for a key, for its address and for the
+// application whose Client API it is.
 func (g *Gateway) limit(x *exchange) error {
-	who, most, reason := tenantSubject(x.caller.Tenant), g.cfg.TenantLimit, "tenant_limit"
-	if x.caller.Tenant.IsZero() {
-		who, most, reason = addressSubject(anAddress, x.address), g.cfg.AddressLimit, "address_limit"
+	switch label, client := clientLabel(x.target); {
+	case x.caller.Tenant.IsZero() && client:
+		return g.enter(x, addressSubject(anAddress, x.address), textSubject(aSite, label))
+	case x.caller.Tenant.IsZero():
+		return g.enter(x, addressSubject(anAddress, x.address))
+	case x.route != nil && x.route.users:
+		return g.enter(x, tenantSubject(someUsers, x.caller.Tenant))
 	}
-	if !g.Limits.enter(x.UserContext(), who, most) {
-		return g.refused.as(reason, tooMany)
+	return g.enter(x, tenantSubject(aTenant, x.caller.Tenant))
+}
+
+func (g *Gateway) enter(x *exchange, all ...subject) error {
+	for _, who := range all {
+		if limit := g.Limits.enter(x.UserContext(), who); limit != nil {
+			return g.refused.because(limit)
+		}
+		x.held[x.holds] = who
+		x.holds++
 	}
-	x.leave, x.counted = who, true
 	return nil
 }
 
-// tooMany is what a client hears that has too many requests in flight.
-var tooMany = apierr.TooMany.Because("too many requests are in flight; repeat the request when others have ended").After(time.Second)
+// clientLabel gives the label of the application whose Client API a path belongs to.
+func clientLabel(path []byte) (label []byte, ok bool) {
+	rest, ok := bytes.CutPrefix(path, []byte("/client/"))
+	label, _, _ = bytes.Cut(rest, []byte{'/'})
+	return bytes.ToLower(label), ok
+}

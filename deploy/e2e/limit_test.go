@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,6 +71,74 @@ func TestTooManyRequestsAtOnceAreTurnedAway(t *testing.T) {
 			client.Want(t, http.StatusOK, call)
 		}
 	})
+}
+
+// A flood of logins is shed, and leaves alone what else the same tenant does:
+// management and the validation of tokens have room of their own.
+func TestAStormOfLoginsIsShedAndHoldsUpNothingElse(t *testing.T) {
+	const (
+		storm   = 200 // clients, twice what may be in flight
+		samples = 100
+		bound   = 2 * time.Second // of the 95th percentile, on two busy cores
+	)
+	site := client.NewSite(t)
+	account := client.Register(t, site.Application.Link(t, "accounts"))
+	token := client.Token(t, site.Application.Href(), url.Values{"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password}})
+	login := e2e.Login(site.Application, account.Text("email"), "not "+e2e.Password)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var shed atomic.Int64
+	var group sync.WaitGroup
+	for range storm {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				answer, err := client.Do(context.WithoutCancel(ctx), login)
+				switch {
+				case err != nil:
+					t.Error(err)
+					return
+				case answer.Status == http.StatusTooManyRequests, answer.Status == http.StatusServiceUnavailable:
+					if answer.Header.Get("Retry-After") == "" {
+						t.Errorf("no Retry-After: %s", answer)
+					}
+					shed.Add(1)
+				case answer.Status != http.StatusBadRequest:
+					t.Errorf("want 400, 429 or 503: %s", answer)
+				}
+			}
+		})
+	}
+	defer group.Wait()
+	defer cancel()
+	if err := e2e.AwaitFor(t.Context(), crowdLimit, "logins to be shed", func(context.Context) error {
+		if n := shed.Load(); n < storm {
+			return fmt.Errorf("%d were shed", n)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		status  int
+		address string
+	}{
+		"validation": {http.StatusFound, site.Application.Href() + "/authTokens/" + token.Text("access_token")},
+		"management": {http.StatusOK, site.Directory.Href()},
+	} {
+		times := make([]time.Duration, samples)
+		for i := range times {
+			began := time.Now()
+			client.Want(t, c.status, get(c.address))
+			times[i] = time.Since(began)
+		}
+		slices.Sort(times)
+		p95 := times[samples*95/100]
+		t.Logf("%s: p50 %s, p95 %s", name, times[samples/2], p95)
+		if p95 > bound {
+			t.Errorf("the p95 of %s is %s", name, p95)
+		}
+	}
 }
 
 // tally gathers what the crowd was answered.

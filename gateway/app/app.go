@@ -31,8 +31,12 @@ type Config struct {
 	Key         secure.Secret `env:"DOORWARD_TLS_KEY" help:"private key of the certificate in PEM"`
 	TrustedHops int           `env:"DOORWARD_TRUSTED_HOPS" default:"0" min:"0" help:"proxies in front that add to X-Forwarded-For; the client's address is counted from its right"`
 
-	TenantConcurrency  int `env:"DOORWARD_TENANT_CONCURRENCY" default:"100" min:"1" help:"requests of one tenant in flight, over all gateways; more are refused with 429"`
+	TenantConcurrency  int `env:"DOORWARD_TENANT_CONCURRENCY" default:"100" min:"1" help:"management requests of one tenant in flight, over all gateways; more are refused with 429"`
+	TenantRate         int `env:"DOORWARD_TENANT_RATE" default:"10000" min:"0" help:"management requests of one tenant in a second, over all gateways; 0 for any number"`
+	UserConcurrency    int `env:"DOORWARD_USER_CONCURRENCY" default:"100" min:"1" help:"requests in flight that let the end users of one tenant in (logins, tokens, codes, mails), and apart from them those to the Client API of one application"`
+	UserRate           int `env:"DOORWARD_USER_RATE" default:"10000" min:"0" help:"the same in a second; 0 for any number"`
 	AddressConcurrency int `env:"DOORWARD_ADDRESS_CONCURRENCY" default:"20" min:"1" help:"requests without a key of one client address in flight, and its wrong keys within a second; more are refused with 429"`
+	AddressRate        int `env:"DOORWARD_ADDRESS_RATE" default:"1000" min:"0" help:"requests without a key of one client address in a second; 0 for any number"`
 
 	Services Services
 }
@@ -82,7 +86,9 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	app.gateway, err = gateway.New(gateway.Config{
 		Common: common, Upstreams: up, Keys: keys,
 		Proxied: app.certificate == nil, TrustedHops: cfg.TrustedHops,
-		TenantLimit: cfg.TenantConcurrency, AddressLimit: cfg.AddressConcurrency,
+		Tenant:  gateway.Budget{InFlight: cfg.TenantConcurrency, PerSecond: cfg.TenantRate},
+		Users:   gateway.Budget{InFlight: cfg.UserConcurrency, PerSecond: cfg.UserRate},
+		Address: gateway.Budget{InFlight: cfg.AddressConcurrency, PerSecond: cfg.AddressRate},
 	})
 	if err != nil {
 		return nil, err

@@ -61,6 +61,7 @@ func around(t *testing.T, d *oauthtest.Deployment, api oauthapi.API) apitest.Sur
 				t.Fatal(err)
 			}
 		},
+		Now: d.Clock.Now, Wait: d.Clock.Move,
 		Delete: func(resource id.ID) { d.Delete(d.Tenant, resource) },
 		Fail: func(away bool) {
 			if away {

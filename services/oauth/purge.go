@@ -11,10 +11,10 @@ import (
 // PurgeEvery is the pause between two purges.
 const PurgeEvery = time.Minute
 
-// Purge deletes the tokens that have expired and the traces of assertions that
-// have, in bounded batches, and gives their number. Several replicas may do it
-// at once: each takes rows that the others have not. Nothing depends on it but
-// the size of the tables.
+// Purge deletes what has expired: tokens, and the traces of assertions and of
+// signed requests. It does so in bounded batches, and gives the number of rows.
+// Several replicas may do it at once: each takes rows that the others have not.
+// Nothing depends on it but the size of the tables.
 func (s *Service) Purge(ctx context.Context) (total int64, err error) {
 	before := s.now().Add(-skew) // still good by the clock of another process, perhaps
 	for _, table := range store.Expired {

@@ -28,10 +28,12 @@ type Service struct {
 	ring  *secure.Keyring
 	now   func() time.Time
 	cfg   Config
-	keys  *keyCache
 	dummy store.Key // stands in for a key that does not exist, so that the work is the same
 
-	derivations derivations
+	derivations    derivations
+	keys           *cache[keyName, store.Key] // that sign tokens
+	signers        *cache[string, store.Key]  // that sign requests, by id; the dummy where there is none
+	administrators *cache[string, struct{}]   // ids of keys whose account administers its tenant
 }
 
 // Peers are the services that this one asks.
@@ -50,7 +52,9 @@ type Config struct {
 
 // New makes the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
-	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg, keys: newKeyCache(now), derivations: newDerivations()}
+	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg,
+		keys: newCache[keyName, store.Key](now), signers: newCache[string, store.Key](now), administrators: newCache[string, struct{}](now),
+		derivations: newDerivations()}
 	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), keyPurpose(""))
 	return svc
 }

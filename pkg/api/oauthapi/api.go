@@ -16,6 +16,17 @@ type API interface {
 	// apierr.Unauthorized.
 	Authenticate(context.Context, Authenticate) (Key, error)
 
+	// VerifyDigest checks a request that an API key signed by the scheme SAuthc1
+	// (resolutions, section 11.3): the key must be good as for Authenticate, the
+	// time within 15 minutes of now, the nonce not seen for 30 minutes. A good
+	// request is good once. It returns apierr.Unauthorized.
+	VerifyDigest(context.Context, VerifyDigest) (Key, error)
+
+	// ManagementKey gives a key that is good as for Authenticate as it was at
+	// most a second ago, to a caller that cannot see a proof of its secret yet.
+	// It returns apierr.Unauthorized.
+	ManagementKey(context.Context, ManagementKey) (Key, error)
+
 	// EnsureKey makes an API key with a given id and secret. A repeated call
 	// gives what the first made; another secret or account for the same id is
 	// apierr.Exists.
@@ -38,6 +49,21 @@ type Key struct {
 type Authenticate struct {
 	ID     string        `json:"id"`
 	Secret secure.Secret `json:"secret"`
+}
+
+// VerifyDigest asks whether a signature is good. What was signed is made of the
+// other members, so that what is checked and what was signed are the same.
+type VerifyDigest struct {
+	ID        string `json:"id"`        // of the API key
+	Timestamp string `json:"timestamp"` // 20240215T083000Z
+	Nonce     string `json:"nonce"`
+	Request   string `json:"request"`   // SHA-256 of the canonical request, in lower-case hex
+	Signature string `json:"signature"` // in lower-case hex
+}
+
+// ManagementKey asks for a key by its id.
+type ManagementKey struct {
+	ID string `json:"id"`
 }
 
 // EnsureKey asks for a key.

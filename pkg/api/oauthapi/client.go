@@ -16,6 +16,16 @@ func (c Client) Authenticate(ctx context.Context, in Authenticate) (Key, error) 
 	return rpc.Call[Authenticate, Key](ctx, c.Peer, "oauth.Authenticate", in)
 }
 
+// VerifyDigest asks the far service.
+func (c Client) VerifyDigest(ctx context.Context, in VerifyDigest) (Key, error) {
+	return rpc.Call[VerifyDigest, Key](ctx, c.Peer, "oauth.VerifyDigest", in)
+}
+
+// ManagementKey asks the far service.
+func (c Client) ManagementKey(ctx context.Context, in ManagementKey) (Key, error) {
+	return rpc.Call[ManagementKey, Key](ctx, c.Peer, "oauth.ManagementKey", in)
+}
+
 // EnsureKey asks the far service.
 func (c Client) EnsureKey(ctx context.Context, in EnsureKey) (Key, error) {
 	return rpc.Call[EnsureKey, Key](ctx, c.Peer, "oauth.EnsureKey", in)

@@ -18,6 +18,7 @@ var Expired = []Expiring{
 	{Refresh.table(), "id"},
 	{Access.table(), "id"},
 	{"spent_assertions", "jti_digest"},
+	{"digest_nonces", "key_id, nonce"},
 }
 
 // Purged is what a purge has done: how many rows went, and when the last of them

@@ -1,6 +1,7 @@
 // Package store holds all SQL of the OAuth service, one file per noun. Store
-// reads; Tx writes. Every query names its tenant, but for two: FindKey, which
-// leads to it, and Purge, which looks at age alone.
+// reads; Tx writes, and UseNonce does it in one statement. Every query names its
+// tenant, but for FindKey, which leads to it, and the purges, which look at age
+// alone.
 package store
 
 import (

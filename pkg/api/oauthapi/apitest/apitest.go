@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
@@ -32,6 +33,9 @@ type Surroundings struct {
 	// Delete removes an account or a directory of the tenant, as if the event
 	// that tells it were still on its way.
 	Delete func(resource id.ID)
+	// Now gives the service's time, and Wait lets it pass.
+	Now  func() time.Time
+	Wait func(time.Duration)
 	// Fail makes the service's peers unreachable, until it is told false.
 	Fail func(bool)
 }
@@ -47,6 +51,11 @@ func Run(t *testing.T, open func(*testing.T) Surroundings) {
 		"Authenticate tells nothing":           strangers,
 		"Authenticate looks at who has a key":  standing,
 		"Authenticate fails with its peers":    failing,
+
+		"VerifyDigest accepts a request once":           verify,
+		"VerifyDigest refuses what nobody signed":       forged,
+		"VerifyDigest looks at who has a key":           signers,
+		"VerifyDigest knows the time and its own nonce": clocks,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}

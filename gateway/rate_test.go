@@ -1,0 +1,218 @@
+package gateway
+
+import (
+	"net/http"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// clock is a time that a test moves.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) move(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(by)
+}
+
+// timed lets the limits of a gateway run on a clock of the test.
+func timed(c *clock) setting {
+	c.now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	return func(_ *Config, s *site) {
+		s.prepare = func(g *Gateway) { g.Limits.now = c.Now }
+	}
+}
+
+// spend sends requests until one is turned away, and gives how many were not.
+func spend(t *testing.T, s *site, c call) (n int, last answer) {
+	t.Helper()
+	for {
+		if last = s.do(t, c); last.status == 429 {
+			return n, last
+		}
+		last.want(200)
+		n++
+	}
+}
+
+func TestATenantHasOnlySoManyInASecond(t *testing.T) {
+	var stopped clock
+	s := open(t, timed(&stopped), func(cfg *Config, _ *site) { cfg.Tenant.PerSecond, cfg.Users.PerSecond = 10, 5 })
+	s.keys.add("OTHER", "secret", id.New(time.Now()))
+	manage := call{method: "GET", path: "/v1/accounts/1"}
+	before := counted(t, s, "tenant_rate")
+	n, last := spend(t, s, manage)
+	if n != 10 {
+		t.Errorf("%d requests came through", n)
+	}
+	last.wantError(429, 429)
+	for name, want := range map[string]string{"Retry-After": "1", "RateLimit-Policy": `"tenant_rate";q=10;w=1`, "RateLimit": `"tenant_rate";r=0;t=1`} {
+		if got := last.header.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if counted(t, s, "tenant_rate") != before+1 {
+		t.Error("the refusal was not counted")
+	}
+	t.Run("what its applications do for end users is counted apart", func(t *testing.T) {
+		n, last := spend(t, s, call{method: "POST", path: "/v1/applications/1/loginAttempts", body: "{}"})
+		if n != 5 || last.header.Get("RateLimit-Policy") != `"users_rate";q=5;w=1` {
+			t.Errorf("%d requests came through, then %v", n, last.header)
+		}
+		s.post(t, "/v1/applications/1/oauth/token", "{}").wantError(429, 429)
+	})
+	t.Run("another tenant is not held up", func(t *testing.T) {
+		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: as("OTHER", "secret")}).want(200)
+	})
+	t.Run("the rate comes back with time", func(t *testing.T) {
+		stopped.move(300 * time.Millisecond)
+		if n, _ := spend(t, s, manage); n != 3 {
+			t.Errorf("%d requests came through after 0.3 s", n)
+		}
+		stopped.move(time.Hour)
+		if n, _ := spend(t, s, manage); n != 10 {
+			t.Errorf("%d requests came through after an hour", n)
+		}
+	})
+}
+
+func TestAnAddressAndASiteHaveOnlySoManyInASecond(t *testing.T) {
+	var stopped clock
+	s := open(t, timed(&stopped), func(cfg *Config, _ *site) {
+		cfg.Address.PerSecond, cfg.Users.PerSecond, cfg.TrustedHops = 4, 6, 1
+	})
+	from := func(address, path string) call {
+		return call{method: "GET", path: path, header: http.Header{"Authorization": nil, "X-Forwarded-For": {address}}}
+	}
+	if n, last := spend(t, s, from("1.1.1.1", "/client/calm-otter/login")); n != 4 || last.header.Get("RateLimit-Policy") != `"address_rate";q=4;w=1` {
+		t.Errorf("%d requests of one address came through, then %v", n, last.header)
+	}
+	if n, last := spend(t, s, from("2.2.2.2", "/client/Calm-Otter/me")); n != 2 || last.header.Get("RateLimit-Policy") != `"site_rate";q=6;w=1` {
+		t.Errorf("%d more requests to one application came through, then %v", n, last.header)
+	}
+	s.do(t, from("3.3.3.3", "/client/other/login")).want(200)
+	s.do(t, from("3.3.3.3", "/sso")).want(200)
+	s.get(t, "/v1/accounts/1").want(200)
+	if n := inFlight(s, addressSubject(anAddress, netip.MustParseAddr("2.2.2.2"))); n != 0 {
+		t.Errorf("%d requests stay counted", n)
+	}
+}
+
+// One tenant's logins that pile up leave its own management and everybody
+// else's requests alone.
+func TestAStormOfLoginsHoldsUpNobodyElse(t *testing.T) {
+	s := open(t, func(cfg *Config, _ *site) { cfg.Tenant.InFlight, cfg.Users.InFlight = 3, 3 })
+	s.keys.add("OTHER", "secret", id.New(time.Now()))
+	release := hold(s.services["application"])
+	defer release()
+	login := call{method: "POST", path: "/v1/applications/1/loginAttempts", body: "{}"}
+	before := counted(t, s, "users_limit")
+	wait := crowd(t, s, s.services["application"], 3, login)
+	wantTurnedAway(t, s.do(t, login))
+	if counted(t, s, "users_limit") != before+1 {
+		t.Error("the refusal was not counted")
+	}
+	for range 3 {
+		s.get(t, "/v1/accounts/1").want(200)
+	}
+	more := crowd(t, s, s.services["application"], 3, call{method: "POST", path: "/v1/applications/1/loginAttempts", body: "{}", header: as("OTHER", "secret")})
+	wantTurnedAway(t, s.post(t, "/v1/applications/1/oauth/token", "{}"))
+	s.get(t, "/v1/applications/1/authTokens/x").want(200) // an application goes on for whom it has let in
+	release()
+	wait()
+	more()
+	t.Run("and a storm of management leaves the logins alone", func(t *testing.T) {
+		release := hold(s.services["directory"])
+		defer release()
+		wait := crowd(t, s, s.services["directory"], 3, call{method: "POST", path: "/v1/directories/1/accounts", body: "{}"})
+		wantTurnedAway(t, s.get(t, "/v1/accounts/1"))
+		s.do(t, login).want(200)
+		release()
+		wait()
+	})
+}
+
+func TestSeveralGatewaysHoldOneRate(t *testing.T) {
+	server, client := redis(t)
+	var stopped clock
+	few := func(cfg *Config, _ *site) { cfg.Tenant.PerSecond = 10 }
+	first, second := open(t, timed(&stopped), few), open(t, timed(&stopped), few)
+	share(t, first, client)
+	share(t, second, client)
+	eventually(t, "the limits are shared", func() bool { return first.Limits.shared.Load() && second.Limits.shared.Load() })
+	manage := call{method: "GET", path: "/v1/accounts/1"}
+	if n, _ := spend(t, first, manage); n != 10 {
+		t.Errorf("%d requests came through the first", n)
+	}
+	eventually(t, "the second gateway hears of them", func() bool { return ahead(second) >= time.Second })
+	if n, _ := spend(t, second, manage); n != 0 {
+		t.Errorf("%d requests came through the second", n)
+	}
+	stopped.move(2 * time.Second)
+	eventually(t, "what is over is forgotten", func() bool {
+		return used(first) == 0 && used(second) == 0
+	})
+	t.Run("without Redis each holds its own", func(t *testing.T) {
+		server.Close()
+		eventually(t, "the gateways notice", func() bool { return !first.Limits.shared.Load() && !second.Limits.shared.Load() })
+		for _, s := range []*site{first, second} {
+			if n, _ := spend(t, s, manage); n != 10 {
+				t.Errorf("%d requests came through", n)
+			}
+		}
+	})
+}
+
+// ahead gives how far the tenant has used up its rate.
+func ahead(s *site) time.Duration {
+	s.Limits.mu.Lock()
+	defer s.Limits.mu.Unlock()
+	if u := s.Limits.here[tenantSubject(aTenant, tenant)]; u != nil {
+		return u.paid.Sub(s.Limits.now())
+	}
+	return 0
+}
+
+// used gives how many subjects are remembered.
+func used(s *site) int {
+	s.Limits.mu.Lock()
+	defer s.Limits.mu.Unlock()
+	return len(s.Limits.here)
+}
+
+// What another gateway tells holds nobody up for longer than it is worth.
+func TestWhatIsToldHasBounds(t *testing.T) {
+	var stopped clock
+	s := open(t, timed(&stopped), func(cfg *Config, _ *site) { cfg.Tenant.PerSecond = 10 })
+	s.Limits.hear(map[subject]count{tenantSubject(aTenant, tenant): {came: 1 << 20}, {kind: 0}: {came: 1}, {kind: 200}: {came: 1}, {kind: aGuesser}: {came: 1}})
+	s.get(t, "/v1/accounts/1").wantError(429, 429)
+	if used(s) != 1 {
+		t.Errorf("%d subjects are remembered", used(s))
+	}
+	stopped.move(2 * time.Second)
+	s.get(t, "/v1/accounts/1").want(200)
+}
+
+func TestWithoutARateAnyNumberMayCome(t *testing.T) {
+	var stopped clock
+	s := open(t, timed(&stopped))
+	for range 200 {
+		s.get(t, "/v1/accounts/1").want(200)
+	}
+	if used(s) != 0 {
+		t.Errorf("%d subjects are remembered", used(s))
+	}
+}
