@@ -3,9 +3,7 @@ package secure
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -116,8 +114,7 @@ func (r *Keyring) Derived(keyID, purpose string) (Secret, error) {
 	if !ok {
 		return "", fmt.Errorf("%w (key id %q)", ErrSealed, keyID)
 	}
-	key, err := hkdf.Key(sha256.New, root, nil, purpose, sha256.Size)
-	return Secret(key), err
+	return Derive(Secret(root), purpose), nil
 }
 
 // Mark is what every value sealed under the active key begins with. A value
