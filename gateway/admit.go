@@ -68,7 +68,7 @@ func isForm(contentType []byte) bool {
 // nobody checked.
 func (g *Gateway) frame(x *exchange) error {
 	h := &x.Request().Header
-	if !framed(h) {
+	if c, ok := x.Context().Conn().(*conn); !framed(h) || ok && c.headers.folded {
 		x.Context().SetConnectionClose()
 		return apierr.BadRequest.Because("the headers are ambiguous: send one Host, one of Content-Length and Transfer-Encoding: chunked, no folded lines, no bare carriage return or line feed")
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -62,6 +63,46 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A folded line is refused too where nothing follows it: then the server reads
+// its own buffer again, in which the line is folded no more.
+func TestAFoldedLineIsRefusedWhereverItStands(t *testing.T) {
+	s := open(t)
+	for _, folded := range []string{"X-A: b\n c\r\n", "X-A: b\r\n c\r\n", "X-A: b\r\n\tc\r\n\td\r\n", "X-A:\n \r\n", "X-A: b\n \n \n \n c\r\nX-B: GET /v1/accounts/2 HTTP/1.1\r\n"} {
+		conn := s.dial(t)
+		from := bufio.NewReader(conn)
+		fmt.Fprintf(conn, "%s\r\n", head("GET", "/v1/accounts/1"))
+		readAnswer(t, from).want(200)
+		text := head("GET", "/v1/accounts/1") + folded + "\r\n"
+		for _, part := range []string{text[:40], text[40:]} {
+			if _, err := io.WriteString(conn, part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = conn.(*tls.Conn).CloseWrite() // nothing follows
+		response, err := http.ReadResponse(from, nil)
+		if err != nil {
+			continue // closed without a word: nothing was taken for a request
+		}
+		if _, err := io.ReadAll(response.Body); err != nil || response.StatusCode != 400 {
+			t.Errorf("%q got %d, %v", folded, response.StatusCode, err)
+		}
+		_ = response.Body.Close()
+		if more, err := io.ReadAll(from); len(more) > 0 || err != nil {
+			t.Errorf("the connection goes on: %q, %v", more, err)
+		}
+	}
+	if n := s.services["directory"].calls.Load(); n != 5 {
+		t.Errorf("the service was sent %d requests", n)
+	}
+	t.Run("and an indented body is none", func(t *testing.T) {
+		body := "{\n  \"a\": 1,\n\t\"b\": 2\n}"
+		for range 3 {
+			s.post(t, "/v1/accounts/1", body).want(200)
+		}
+		s.do(t, call{method: "POST", path: "/v1/accounts/1", body: body, header: http.Header{"Expect": {"100-continue"}}}).want(200)
+	})
 }
 
 // What is clear is read as it says, and the request behind it is its own.

@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/base64"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -169,6 +171,39 @@ func FuzzAddress(f *testing.F) {
 		}
 		if again, ok := parseAddress(address.String()); !ok || again != address || address.Zone() != "" || address.Is4In6() {
 			t.Fatalf("%q is %s, and that is %s", text, address, again)
+		}
+	})
+}
+
+// Headers that the gateway takes mean the same request to another reader, the
+// standard library's, wherever that takes them too.
+func FuzzFrame(f *testing.F) {
+	for _, seed := range []string{"Host: a\r\nContent-Length: 5", "Host: a\r\nTransfer-Encoding: chunked", "Host: a\r\nTransfer-Encoding:\tChunked \r\nX: b\rc",
+		"Host: a\r\nContent-Length: 5\r\nContent-Length: 6", "Host: a\r\n X: y", "Host : a", "Host: a\nX: y", "host: a\r\nCONTENT-LENGTH: 007", "Host: a\r\nContent-Length: +1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, headers string) {
+		text := "POST /v1/accounts/1 HTTP/1.1\r\n" + headers + "\r\n\r\n"
+		var ours fasthttp.RequestHeader
+		watched := newHeaders
+		watched.watch([]byte(text))
+		if ours.Read(bufio.NewReader(strings.NewReader(text))) != nil || !framed(&ours) || watched.folded {
+			return
+		}
+		theirs, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
+		if err != nil {
+			return
+		}
+		const inChunks = -1
+		length := theirs.ContentLength
+		if len(theirs.TransferEncoding) > 0 {
+			length = inChunks
+		}
+		if ours.ContentLength() >= inChunks && int64(ours.ContentLength()) != length || ours.ContentLength() < inChunks && length != 0 {
+			t.Fatalf("%q has %d bytes, to others %d", text, ours.ContentLength(), length)
+		}
+		if host, _ := header(ours.RawHeaders(), "host"); host != theirs.Host {
+			t.Fatalf("%q is for %q, to others for %q", text, host, theirs.Host)
 		}
 	})
 }

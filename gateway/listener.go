@@ -45,7 +45,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: raw, raw: raw, listener: l}, nil
+	return &conn{Conn: raw, raw: raw, listener: l, headers: newHeaders}, nil
 }
 
 // conn is the connection of a client: TLS over raw once it has shaken hands,
@@ -56,6 +56,7 @@ type conn struct {
 	raw       net.Conn
 	listener  *listener
 	lingering atomic.Bool
+	headers   headers
 }
 
 var errPlainHTTP = errors.New("gateway: a client does not use TLS")
@@ -81,6 +82,55 @@ func (c *conn) Handshake() error {
 	}
 	c.Conn = secure
 	return nil
+}
+
+// headers watches the headers of a request for lines that go on in the next
+// one. The server puts such lines together in its buffer before anybody sees
+// them, and may take what that leaves at the end for another request.
+type headers struct {
+	folded bool // a line began with a blank
+	fresh  bool // at the start of a line
+	empty  bool // nothing but a carriage return on the line so far
+	begun  bool // a line was not empty
+	ended  bool // the empty line was seen
+}
+
+// newHeaders is the state before the first line.
+var newHeaders = headers{fresh: true, empty: true}
+
+func (h *headers) watch(text []byte) {
+	for _, b := range text {
+		if h.ended {
+			return
+		}
+		switch {
+		case b == '\n':
+			h.ended = h.begun && h.empty
+			h.fresh, h.empty = true, true
+			continue
+		case b == '\r':
+		default:
+			h.folded = h.folded || h.fresh && (b == ' ' || b == '\t')
+			h.empty, h.begun = false, true
+		}
+		h.fresh = false
+	}
+}
+
+// Read passes on what the client sends.
+func (c *conn) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	c.headers.watch(into[:n])
+	return n, err
+}
+
+// Write answers the client: what it sends next is another request, but for the
+// body that it was told to go on with.
+func (c *conn) Write(answer []byte) (int, error) {
+	if !bytes.HasPrefix(answer, []byte("HTTP/1.1 100 ")) {
+		c.headers = newHeaders
+	}
+	return c.Conn.Write(answer)
 }
 
 // ConnectionState tells the server what was negotiated.
