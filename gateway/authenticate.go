@@ -27,7 +27,11 @@ func (g *Gateway) authenticate(x *exchange) error {
 		}
 		x.caller = who
 	}
-	x.caller.RequestID = caller.From(x.ctx).RequestID
+	address, err := g.userAddress(x)
+	if err != nil {
+		return err
+	}
+	x.caller.Address, x.caller.RequestID = address, caller.From(x.ctx).RequestID
 	x.signed = g.cfg.Common.Signer.Sign(x.caller)
 	return nil
 }

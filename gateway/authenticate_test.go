@@ -28,6 +28,44 @@ func TestTheServiceIsToldWhoAsks(t *testing.T) {
 	}
 }
 
+// Whoever has a key may tell for whom it asks.
+func TestTheServiceIsToldWhereTheRequestComesFrom(t *testing.T) {
+	s := open(t, func(cfg *Config, _ *site) { cfg.TrustedHops = 1 })
+	const path = "/v1/accounts/1"
+	for _, c := range []struct {
+		what, path string
+		header     http.Header
+		want       string
+	}{
+		{"the client", path, nil, "127.0.0.1"},
+		{"the client behind a proxy", path, http.Header{"X-Forwarded-For": {"198.51.100.1, 203.0.113.1"}}, "203.0.113.1"},
+		{"the end user", path, http.Header{"X-Forwarded-For": {"203.0.113.1"}, "Service-User-Address": {"198.51.100.1"}}, "198.51.100.1"},
+		{"the end user, in any case of the header", path, http.Header{"service-user-address": {" 2001:db8::1 "}}, "2001:db8::1"},
+		{"with a port", path, http.Header{"Service-User-Address": {"[2001:db8::1]:4711"}}, "2001:db8::1"},
+		{"in the form of IPv6", path, http.Header{"Service-User-Address": {"::ffff:198.51.100.1"}}, "198.51.100.1"},
+		{"a stranger who claims to be another", "/sso", http.Header{"Authorization": nil, "Service-User-Address": {"198.51.100.1"}}, "127.0.0.1"},
+		{"a stranger who claims nonsense", "/sso", http.Header{"Authorization": nil, "Service-User-Address": {"x"}}, "127.0.0.1"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			e := s.do(t, call{method: "GET", path: c.path, header: c.header}).echo()
+			if e.Caller.Address.String() != c.want {
+				t.Errorf("the service is told %s, want %s", e.Caller.Address, c.want)
+			}
+			if told := e.Headers["Service-User-Address"]; told != nil {
+				t.Errorf("the service is sent %q", told)
+			}
+		})
+	}
+	for _, told := range [][]string{{""}, {"x"}, {"198.51.100.1, 198.51.100.2"}, {"198.51.100.1", "198.51.100.1"}, {"198.51.100.256"}, {"fe80::1%"}} {
+		t.Run(fmt.Sprintf("refused: %q", told), func(t *testing.T) {
+			s.do(t, call{method: "GET", path: path, header: http.Header{"Service-User-Address": told}}).wantError(400, 400)
+		})
+	}
+	t.Run("nobody learns without a key what is refused", func(t *testing.T) {
+		s.do(t, call{method: "GET", path: path, header: http.Header{"Authorization": nil, "Service-User-Address": {"x"}}}).wantError(401, 401)
+	})
+}
+
 func TestRequestsWithoutAGoodKeyAreRefused(t *testing.T) {
 	s := open(t)
 	basic := func(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }

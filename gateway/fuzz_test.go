@@ -155,3 +155,20 @@ func FuzzQuery(f *testing.F) {
 		}
 	})
 }
+
+// An address that a client or a proxy tells is none, or one that is read again
+// as it is written.
+func FuzzAddress(f *testing.F) {
+	for _, seed := range []string{"", "198.51.100.1", "198.51.100.1:80", "2001:db8::1", "[2001:db8::1]:80", "::ffff:198.51.100.1", "fe80::1%eth0", "[::1%]:1", "1.2.3", "x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		address, ok := parseAddress(text)
+		if !ok {
+			return
+		}
+		if again, ok := parseAddress(address.String()); !ok || again != address || address.Zone() != "" || address.Is4In6() {
+			t.Fatalf("%q is %s, and that is %s", text, address, again)
+		}
+	})
+}

@@ -58,6 +58,7 @@ type Gateway struct {
 	pool    sync.Pool
 
 	requestHeader string // name of the header of a request's id
+	userHeader    string // name of the header in which a client tells the end user's address
 	challenge     string // value of WWW-Authenticate
 }
 
@@ -100,6 +101,7 @@ func New(cfg Config) (*Gateway, error) {
 		}),
 		pool:          sync.Pool{New: func() any { return new(exchange) }},
 		requestHeader: cfg.Common.Title() + "-Request-Id",
+		userHeader:    cfg.Common.Title() + "-User-Address",
 		challenge:     `Basic realm="` + cfg.Common.Alias + `", SAuthc1`,
 	}
 	g.keys = newKeys(cfg.Keys, g.Limits, cfg.AddressLimit)

@@ -48,6 +48,25 @@ func (g *Gateway) clientAddress(c *fiber.Ctx) netip.Addr {
 	return peer
 }
 
+// userAddress gives where the services are told that the request comes from. A
+// client with an API key may tell the address of the end user that it asks for:
+// it can do more to its tenant's accounts than that. From anybody else the
+// header means nothing.
+func (g *Gateway) userAddress(x *exchange) (netip.Addr, error) {
+	if x.caller.Tenant.IsZero() {
+		return x.address, nil
+	}
+	told := x.Request().Header.PeekAll(g.userHeader)
+	if len(told) == 0 {
+		return x.address, nil
+	}
+	address, ok := parseAddress(strings.TrimSpace(string(told[0])))
+	if !ok || len(told) > 1 {
+		return netip.Addr{}, apierr.BadRequest.Because("the header %s must hold one IP address, that of the end user", g.userHeader)
+	}
+	return address, nil
+}
+
 // parseAddress reads an address that a proxy wrote, some with a port.
 func parseAddress(text string) (netip.Addr, bool) {
 	if address, err := netip.ParseAddr(text); err == nil {

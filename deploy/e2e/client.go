@@ -101,6 +101,20 @@ type Request struct {
 	Anonymous bool
 }
 
+// UserAddressHeader names the header in which a client tells for whom it asks.
+const UserAddressHeader = "Service-User-Address"
+
+// From is the same call for an end user at an address.
+func (r Request) From(address string) Request {
+	header := r.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set(UserAddressHeader, address)
+	r.Header = header
+	return r
+}
+
 // Answer is what came back, read to its end.
 type Answer struct {
 	Request string // method and address, for messages

@@ -207,6 +207,46 @@ func TestTokensOfWhoIsDisabledFailAtOnce(t *testing.T) {
 	})
 }
 
+// A refresh asks anew whether the account may act, at that moment.
+func TestARefreshFailsAtOnce(t *testing.T) {
+	site := client.NewSite(t)
+	account := client.Register(t, site.Application.Link(t, "accounts"))
+	application := site.Application.Href()
+	href := func(to string) e2e.Object { return e2e.Object{"href": to} }
+	token := client.Token(t, application, passwordGrant(account.Text("email"), e2e.Password))
+	refresh := post(application+"/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token.Text("refresh_token")}})
+	good := func(t *testing.T) {
+		t.Helper()
+		client.Want(t, http.StatusOK, refresh)
+	}
+	for _, c := range []struct {
+		what string
+		of   e2e.Object
+		code int
+	}{{"application", site.Application, 10015}, {"directory", site.Directory, 10018}} {
+		t.Run("where the "+c.what+" is disabled", func(t *testing.T) {
+			good(t)
+			client.Update(t, c.of.Href(), e2e.Object{"status": "DISABLED"})
+			oauthRefused(t, 400, c.code, "invalid_grant", refresh)
+			client.Update(t, c.of.Href(), e2e.Object{"status": "ENABLED"})
+			good(t)
+		})
+	}
+	t.Run("where the store is not mapped any more", func(t *testing.T) {
+		client.Delete(t, client.Get(t, application).Link(t, "defaultAccountStoreMapping"))
+		oauthRefused(t, 400, 10016, "invalid_grant", refresh)
+	})
+	t.Run("where the organization is deleted", func(t *testing.T) {
+		name := e2e.Unique("org")
+		organization := client.Create(t, "/organizations", e2e.Object{"name": name, "nameKey": strings.ToLower(name)})
+		client.Create(t, "/organizationAccountStoreMappings", e2e.Object{"organization": href(organization.Href()), "accountStore": href(site.Directory.Href())})
+		client.Create(t, "/accountStoreMappings", e2e.Object{"application": href(application), "accountStore": href(organization.Href())})
+		good(t)
+		client.Delete(t, organization.Href())
+		oauthRefused(t, 400, 10016, "invalid_grant", refresh)
+	})
+}
+
 // unpack checks the token's signature with the secret, with nothing but the
 // standard library, and returns header and claims.
 func unpack(t *testing.T, token, secret string) (header, claims e2e.Object) {

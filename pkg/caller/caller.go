@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -32,6 +33,10 @@ type Caller struct {
 	Key       string // id of the API key that authenticated the request
 	Account   id.ID  // account that owns the key
 	RequestID string
+	// Address is where the request comes from: of the end user, where a client
+	// with a key has told it, and of the client otherwise. It is not valid where
+	// no client has asked.
+	Address netip.Addr
 }
 
 // Signer signs and verifies callers with HMAC-SHA-256 under a secret that the
@@ -50,27 +55,21 @@ func NewSigner(secret secure.Secret, now func() time.Time) *Signer {
 var ErrCaller = errors.New("caller: no valid caller")
 
 // The header's value is the base64url of when the Caller expires in Unix
-// milliseconds, its tenant and its account, the length of its key and the key,
-// its request id, and at the end the MAC of all this.
-const (
-	expiresSize = 8
-	fixedSize   = expiresSize + 2*len(id.ID{})
-)
+// milliseconds, its members (append), and at the end the MAC of all this.
+const expiresSize = 8
 
 // Sign gives the header's value.
 func (s *Signer) Sign(c Caller) string {
 	text := make([]byte, 0, 256)
 	text = binary.BigEndian.AppendUint64(text, uint64(s.now().Add(lifetime).UnixMilli()))
-	text = append(append(text, c.Tenant[:]...), c.Account[:]...)
-	text = append(binary.AppendUvarint(text, uint64(len(c.Key))), c.Key...)
-	text = append(text, c.RequestID...)
+	text = c.append(text)
 	return encoding.EncodeToString(s.appendMAC(text, text))
 }
 
 // Verify reads the header's value.
 func (s *Signer) Verify(value []byte) (Caller, error) {
 	signed, err := encoding.AppendDecode(make([]byte, 0, 256), value)
-	if err != nil || len(signed) < fixedSize+sha256.Size {
+	if err != nil || len(signed) < expiresSize+sha256.Size {
 		return Caller{}, ErrCaller
 	}
 	text, mac := signed[:len(signed)-sha256.Size], signed[len(signed)-sha256.Size:]
@@ -80,16 +79,45 @@ func (s *Signer) Verify(value []byte) (Caller, error) {
 	if s.now().UnixMilli() > int64(binary.BigEndian.Uint64(text)) {
 		return Caller{}, ErrCaller
 	}
-	var c Caller
-	rest := text[expiresSize:]
-	rest = rest[copy(c.Tenant[:], rest):]
-	rest = rest[copy(c.Account[:], rest):]
-	length, size := binary.Uvarint(rest)
-	if rest = rest[max(size, 0):]; size <= 0 || length > uint64(len(rest)) {
+	c, ok := parse(text[expiresSize:])
+	if !ok {
 		return Caller{}, ErrCaller
 	}
-	c.Key, c.RequestID = string(rest[:length]), string(rest[length:])
 	return c, nil
+}
+
+// append writes the members to text: the tenant and the account, the length of
+// the address and the address, the length of the key and the key, and the
+// request id.
+func (c Caller) append(text []byte) []byte {
+	text = append(append(text, c.Tenant[:]...), c.Account[:]...)
+	address := c.Address.AsSlice()
+	text = append(append(text, byte(len(address))), address...)
+	text = append(binary.AppendUvarint(text, uint64(len(c.Key))), c.Key...)
+	return append(text, c.RequestID...)
+}
+
+// parse reads what append wrote.
+func parse(text []byte) (c Caller, ok bool) {
+	if len(text) < len(c.Tenant)+len(c.Account)+1 {
+		return Caller{}, false
+	}
+	text = text[copy(c.Tenant[:], text):]
+	text = text[copy(c.Account[:], text):]
+	length, text := int(text[0]), text[1:]
+	if length > len(text) {
+		return Caller{}, false
+	}
+	if c.Address, ok = netip.AddrFromSlice(text[:length]); !ok && length > 0 {
+		return Caller{}, false
+	}
+	text = text[length:]
+	key, size := binary.Uvarint(text)
+	if text = text[max(size, 0):]; size <= 0 || key > uint64(len(text)) {
+		return Caller{}, false
+	}
+	c.Key, c.RequestID = string(text[:key]), string(text[key:])
+	return c, true
 }
 
 // encoding has one form for each value.

@@ -3,6 +3,7 @@ package caller
 import (
 	"encoding/base64"
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,9 @@ func TestACallerIsReadBack(t *testing.T) {
 		{Tenant: id.New(now), Key: "K1", Account: id.New(now), RequestID: "r"},
 		{Tenant: id.New(now), RequestID: "r"},
 		{Key: strings.Repeat("k", 1000), RequestID: strings.Repeat("r", 1000)},
+		{Tenant: id.New(now), Key: "K1", RequestID: "r", Address: netip.MustParseAddr("203.0.113.7")},
+		{RequestID: "r", Address: netip.MustParseAddr("2001:db8::7")},
+		{Address: netip.MustParseAddr("::ffff:203.0.113.7")},
 	} {
 		if got, err := signer.Verify([]byte(signer.Sign(want))); err != nil || got != want {
 			t.Errorf("Verify = %+v, %v; want %+v", got, err, want)
@@ -30,7 +34,7 @@ func TestACallerIsRefusedThatWasChangedOrIsOld(t *testing.T) {
 	at := now
 	signer := NewSigner("a secret that is long enough for this", func() time.Time { return at })
 	other := NewSigner("another secret that is long enough too", func() time.Time { return at })
-	text := signer.Sign(Caller{Tenant: id.New(now), Key: "K1", Account: id.New(now), RequestID: "r"})
+	text := signer.Sign(Caller{Tenant: id.New(now), Key: "K1", Account: id.New(now), RequestID: "r", Address: netip.MustParseAddr("203.0.113.7")})
 	refused := func(name, text string) {
 		t.Helper()
 		if _, err := signer.Verify([]byte(text)); !errors.Is(err, ErrCaller) {
@@ -63,9 +67,27 @@ func TestACallerIsRefusedThatWasChangedOrIsOld(t *testing.T) {
 	refused("old", text)
 }
 
+// What is read of the members of a Caller is all that there was.
+func FuzzCaller(f *testing.F) {
+	f.Add(Caller{}.append(nil))
+	f.Add(Caller{Tenant: id.New(now), Key: "K1", RequestID: "r", Address: netip.MustParseAddr("203.0.113.7")}.append(nil))
+	f.Add(Caller{Account: id.New(now), Address: netip.MustParseAddr("2001:db8::7")}.append(nil))
+	f.Add(append(make([]byte, 32), 5, 1, 2, 3, 4, 5, 0))
+	f.Add(append(make([]byte, 33), 0xff))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, ok := parse(text)
+		if !ok {
+			return
+		}
+		if again, ok := parse(c.append(nil)); !ok || again != c {
+			t.Fatalf("%x is %+v, and that is %+v, %t", text, c, again, ok)
+		}
+	})
+}
+
 func BenchmarkSignAndVerify(b *testing.B) {
 	signer := NewSigner("a secret that is long enough for this", time.Now)
-	who := Caller{Tenant: id.New(now), Key: "ED27G0JG2T9K5C51AQZ5ZTYG56", Account: id.New(now), RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"}
+	who := Caller{Tenant: id.New(now), Key: "ED27G0JG2T9K5C51AQZ5ZTYG56", Account: id.New(now), RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10", Address: netip.MustParseAddr("203.0.113.7")}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := signer.Verify([]byte(signer.Sign(who))); err != nil {

@@ -270,3 +270,25 @@ func TestSearchByCustomData(t *testing.T) {
 	}
 	l.want(shelves([]int{1}, 3), "customData.color=white&orderBy=title", 2, "away one")
 }
+
+func TestASearchForTextWhereThereIsNone(t *testing.T) {
+	l := newLibrary(t)
+	l.add(1, "emma", "THERE")
+	query := list.First()
+	query.Q = "emma"
+	for _, c := range []struct {
+		what string
+		spec list.Spec
+		want int
+	}{
+		{"a text", bookSpec, 1},
+		{"times alone", list.Spec{"boughtAt": bookSpec["boughtAt"]}, 0},
+		{"a text that is not searched", list.Spec{"title": {Column: "b.title", NoFind: true}}, 0},
+		{"a text that is stored elsewhere", list.Spec{"shop.href": {NoSort: true}}, 0},
+	} {
+		page, err := list.Select[book](t.Context(), l.db, c.spec, query, "b.id, b.shelf, b.title", "FROM books b WHERE b.shelf = $1", "b.id", 1)
+		if err != nil || page.Size != c.want || len(page.Items) != c.want {
+			t.Errorf("among %s, %d of %d books are found: %v", c.what, len(page.Items), page.Size, err)
+		}
+	}
+}

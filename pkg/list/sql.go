@@ -57,23 +57,26 @@ func (b *builder) where(query Query) string {
 	return sql.String()
 }
 
-// anywhere finds a text in any text attribute.
+// anywhere finds a text in any text attribute. Where a collection has none it
+// finds nothing. One without a column is not stored beside the others.
 func (b *builder) anywhere(text string) string {
-	like := " LIKE " + b.arg("%"+escape(field.Fold(text))+"%")
-	var matches []string
+	var texts []string
 	for _, name := range b.names() {
-		switch a := b.spec[name]; {
-		case a.Kind != Text || a.NoFind:
-		case a.Search != "":
-			return a.Search + like
-		default:
-			matches = append(matches, a.folded()+like)
+		a := b.spec[name]
+		if a.Kind != Text || a.NoFind || (a.Column == "" && a.Search == "") {
+			continue
 		}
+		if a.Search != "" { // holds all of them
+			texts = []string{a.Search}
+			break
+		}
+		texts = append(texts, a.folded())
 	}
-	if len(matches) == 0 {
+	if len(texts) == 0 {
 		return "false"
 	}
-	return "(" + strings.Join(matches, " OR ") + ")"
+	like := " LIKE " + b.arg("%"+escape(field.Fold(text))+"%")
+	return "(" + strings.Join(texts, like+" OR ") + like + ")"
 }
 
 func (b *builder) filter(f Filter) string {

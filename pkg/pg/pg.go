@@ -141,8 +141,22 @@ type Batch = pgx.Batch
 
 // ExecBatch runs the statements of a batch in one round trip. The first that
 // fails ends it.
-func ExecBatch(ctx context.Context, tx pgx.Tx, batch *Batch) error {
-	return Error(tx.SendBatch(ctx, batch).Close())
+func ExecBatch(ctx context.Context, q Batcher, batch *Batch) error {
+	return Error(q.SendBatch(ctx, batch).Close())
+}
+
+// Batcher is a pool or a transaction that takes batches.
+type Batcher interface {
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+}
+
+// QueueAll adds a query to a batch, whose rows ExecBatch reads into the structs
+// of into by the names of their columns.
+func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
+	batch.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
+		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
+		return err
+	})
 }
 
 // InTx runs fn in a transaction and commits what it did unless it fails. A

@@ -59,6 +59,33 @@ func TestRowsAreReadByTheNamesOfTheirColumns(t *testing.T) {
 	}
 }
 
+func TestTheQueriesOfABatchAreReadTogether(t *testing.T) {
+	db, _ := open(t)
+	tenant := id.New(time.Now())
+	for _, text := range []string{"one", "two"} {
+		if _, err := pg.Exec(t.Context(), db, `INSERT INTO notes (tenant_id, id, text) VALUES ($1, $2, $3)`, tenant, id.New(time.Now()), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const query = `SELECT text, id, tenant_id FROM notes WHERE text = $1`
+	var batch pg.Batch
+	var one, none, two []note
+	pg.QueueAll(&batch, &one, query, "one")
+	pg.QueueAll(&batch, &none, query, "none")
+	pg.QueueAll(&batch, &two, query, "two")
+	if err := pg.ExecBatch(t.Context(), db, &batch); err != nil {
+		t.Fatal(err)
+	}
+	if len(one) != 1 || one[0].Text != "one" || len(none) != 0 || len(two) != 1 || two[0].Text != "two" {
+		t.Errorf("the batch gives %v, %v and %v", one, none, two)
+	}
+	batch = pg.Batch{}
+	pg.QueueAll(&batch, &one, `INSERT INTO notes (tenant_id, id, text) VALUES ($1, $2, 'one') RETURNING text, id, tenant_id`, tenant, id.New(time.Now()))
+	if err := pg.ExecBatch(t.Context(), db, &batch); !errors.Is(err, apierr.Exists) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestErrorsAreThoseOfTheCatalogue(t *testing.T) {
 	db, url := open(t)
 	ctx := t.Context()

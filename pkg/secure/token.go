@@ -1,6 +1,7 @@
 package secure
 
 import (
+	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 )
@@ -36,4 +37,14 @@ func random(n int, alphabet string) string {
 func Digest(token Secret) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]
+}
+
+// Derive gives a key of 32 bytes for one purpose from a secret that serves
+// others too (HKDF with SHA-256, RFC 5869): neither tells of the other.
+func Derive(secret Secret, purpose string) Secret {
+	key, err := hkdf.Key(sha256.New, []byte(secret), nil, purpose, 32)
+	if err != nil {
+		panic(err) // only for a key longer than 8,160 bytes
+	}
+	return Secret(key)
 }

@@ -18,3 +18,13 @@ func TestTokensHaveTheirAlphabetAndDiffer(t *testing.T) {
 		seen[token], seen[key] = true, true
 	}
 }
+
+func TestADerivedKeyServesOnePurpose(t *testing.T) {
+	key := Derive("a secret that is long enough for this", "logins")
+	if len(key) != 32 || key != Derive("a secret that is long enough for this", "logins") {
+		t.Errorf("the key has %d bytes, or is another each time", len(key))
+	}
+	if key == Derive("a secret that is long enough for this", "others") || key == Derive("another secret that is long enough too", "logins") {
+		t.Error("two purposes or two secrets have one key")
+	}
+}

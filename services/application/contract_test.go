@@ -26,6 +26,8 @@ func TestContract(t *testing.T) {
 				}
 			},
 			DisableDirectory: d.Directories.Disable,
+			FollowLinks:      func(t *testing.T, tenant, to, directory id.ID) { followLinks(t, d, tenant, to, directory) },
+			Link:             d.Directories.Link,
 			Delete: func(t *testing.T, at directoryapi.Ref) {
 				if err := d.Service.DeleteApplication(t.Context(), at); err != nil {
 					t.Fatal(err)
@@ -36,7 +38,7 @@ func TestContract(t *testing.T) {
 }
 
 // newApplication makes an application without account stores.
-func newApplication(t *testing.T, d *applicationtest.Deployment, tenant id.ID) id.ID {
+func newApplication(t testing.TB, d *applicationtest.Deployment, tenant id.ID) id.ID {
 	t.Helper()
 	body := application.NewApplication{Name: field.Some("Shop " + d.NewID().String())}
 	a, err := d.Service.CreateApplication(t.Context(), tenant, body, application.FirstDirectory{})
@@ -47,13 +49,32 @@ func newApplication(t *testing.T, d *applicationtest.Deployment, tenant id.ID) i
 }
 
 // newMapping makes a directory the last account store of an application.
-func newMapping(t *testing.T, d *applicationtest.Deployment, tenant, to, directory id.ID) id.ID {
+func newMapping(t testing.TB, d *applicationtest.Deployment, tenant, to, directory id.ID) id.ID {
 	t.Helper()
 	m, err := d.Service.CreateMapping(t.Context(), tenant, mappingBody(to, directory))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m.ID
+}
+
+// followLinks maps a directory as the default account store of an application
+// whose policy is on.
+func followLinks(t *testing.T, d *applicationtest.Deployment, tenant, to, directory id.ID) {
+	t.Helper()
+	body := mappingBody(to, directory)
+	body.IsDefaultAccountStore = field.Some(true)
+	if _, err := d.Service.CreateMapping(t.Context(), tenant, body); err != nil {
+		t.Fatal(err)
+	}
+	a, err := d.Service.Application(t.Context(), id.Ref{Tenant: tenant, ID: to})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := id.Ref{Tenant: tenant, ID: a.AccountLinkingPolicyID}
+	if _, err := d.Service.UpdateLinkingPolicy(t.Context(), policy, application.LinkingPolicyChange{Status: field.Some("enabled")}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func mappingBody(to, directory id.ID) application.NewMapping {

@@ -30,24 +30,35 @@ type StoreName struct {
 	NameKey string `json:"nameKey"`
 }
 
-// Attempt logs an account in with the body of a login attempt (resolutions,
-// section 2.7).
-func (s *Service) Attempt(ctx context.Context, application directoryapi.Ref, in LoginAttempt) (directoryapi.Account, error) {
+// attempt is the body of a login attempt that has been read.
+type attempt struct {
+	where    StoreName
+	login    string
+	password secure.Secret
+}
+
+// read checks the body of a login attempt (resolutions, section 2.7).
+func (in LoginAttempt) read() (a attempt, err error) {
 	if !in.Type.Present {
-		return directoryapi.Account{}, apierr.Required.Because("type is required")
+		return a, apierr.Required.Because("type is required")
 	}
 	if _, err := field.Enum(in.Type, "type", "basic", "basic"); err != nil {
-		return directoryapi.Account{}, err
+		return a, err
 	}
-	login, password, err := readBasic(in.Value)
+	if a.login, a.password, err = readBasic(in.Value); err != nil {
+		return a, err
+	}
+	a.where, err = storeName(in.AccountStore)
+	return a, err
+}
+
+// Attempt logs an account in with the body of a login attempt.
+func (s *Service) Attempt(ctx context.Context, application directoryapi.Ref, in LoginAttempt) (directoryapi.Account, error) {
+	a, err := in.read()
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	where, err := storeName(in.AccountStore)
-	if err != nil {
-		return directoryapi.Account{}, err
-	}
-	logged, err := s.login(ctx, application, where, login, password)
+	logged, err := s.login(ctx, application, a.where, a.login, a.password)
 	return logged.Account, err
 }
 
@@ -99,9 +110,17 @@ func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicati
 	return s.login(ctx, application, StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}, in.Login, in.Password)
 }
 
-// login checks a password in the stores that are searched.
+// login checks a password in the stores that are searched, unless too many have
+// been wrong (damping.go), and follows the links of the account that has it.
 func (s *Service) login(ctx context.Context, application directoryapi.Ref, where StoreName, login string, password secure.Secret) (applicationapi.LoggedIn, error) {
-	reach, err := s.searched(ctx, application, where)
+	g := s.guess(ctx, application.Tenant, login)
+	reach, tallies, err := s.store.ReachAndTallies(ctx, application.Tenant, application.ID, g.pair)
+	if err == nil {
+		reach, err = s.open(ctx, application, reach, where)
+	}
+	if err == nil {
+		err = s.look(ctx, &g, tallies)
+	}
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
@@ -109,32 +128,33 @@ func (s *Service) login(ctx context.Context, application directoryapi.Ref, where
 	if err == nil {
 		err = s.wantOpen(ctx, reach.Open(), in)
 	}
-	if err != nil {
+	if err := s.settle(ctx, g, err); err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
-	return applicationapi.LoggedIn{Account: in.Account, Organization: reach.Named}, nil
+	return s.linked(ctx, reach, in)
 }
 
 // Admit lets an account in that has proved itself otherwise than by its
 // password.
 func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicationapi.LoggedIn, error) {
-	application := directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}
-	account, err := s.Standing(ctx, applicationapi.Standing{Tenant: in.Tenant, Application: in.Application, Account: in.Account})
+	reach, err := s.store.Reach(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
-	where := StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}
-	if where == (StoreName{}) {
-		return applicationapi.LoggedIn{Account: account}, nil
-	}
-	reach, err := s.searched(ctx, application, where)
-	if err == nil {
-		account, err = s.standing(ctx, applicationapi.Standing{Tenant: in.Tenant, Application: in.Application, Account: in.Account}, reach)
-	}
+	asked := applicationapi.Standing{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
+	account, err := s.standingThrough(ctx, asked, reach)
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
-	return applicationapi.LoggedIn{Account: account, Organization: reach.Named}, nil
+	if where := (StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}); where != (StoreName{}) {
+		if reach, err = s.narrowed(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, reach, where); err != nil {
+			return applicationapi.LoggedIn{}, err
+		}
+		if account, err = s.standing(ctx, asked, reach); err != nil {
+			return applicationapi.LoggedIn{}, err
+		}
+	}
+	return s.linked(ctx, reach, directoryapi.Authenticated{Account: account})
 }
 
 // wantOpen refuses an account that is reached through disabled organizations
@@ -155,16 +175,29 @@ func (s *Service) wantOpen(ctx context.Context, open []directoryapi.Store, in di
 
 // searched gives where a login is looked for: in the stores of the application,
 // organizations unfolded into theirs, in their order, or in the one that where
-// names. A disabled application reaches none of them: its answer, and the work
-// for it, are those of a login that nobody has. One without stores is
-// apierr.NoStores.
+// names.
 func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where StoreName) (store.Reach, error) {
 	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
-	switch {
-	case err != nil:
+	if err != nil {
 		return reach, err
-	case reach.Status != directoryapi.Enabled:
+	}
+	return s.open(ctx, application, reach, where)
+}
+
+// open gives the part of an application's reach in which a login is looked for.
+// A disabled application reaches nothing: its answer, and the work for it, are
+// those of a login that nobody has.
+func (s *Service) open(ctx context.Context, application directoryapi.Ref, reach store.Reach, where StoreName) (store.Reach, error) {
+	if reach.Status != directoryapi.Enabled {
 		return store.Reach{}, nil
+	}
+	return s.narrowed(ctx, application, reach, where)
+}
+
+// narrowed gives the part of an application's reach that a login names. One
+// without stores is apierr.NoStores.
+func (s *Service) narrowed(ctx context.Context, application directoryapi.Ref, reach store.Reach, where StoreName) (store.Reach, error) {
+	switch {
 	case where.Href != "":
 		return s.at(ctx, application, reach, where.Href)
 	case where.NameKey != "":
@@ -231,7 +264,7 @@ func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, reach
 // wantOrganization gives the reach of an organization that a login names. It
 // refuses that of one that is disabled or has no stores.
 func wantOrganization(reach store.Reach) (store.Reach, error) {
-	reach.Named = reach.Places[0].OrganizationID
+	reach = reach.Organization()
 	switch {
 	case reach.Places[0].OrganizationStatus != directoryapi.Enabled:
 		return reach, apierr.OrganizationDisabled.Because("the organization is disabled")

@@ -9,13 +9,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
 	"github.com/doorward/doorward/services/application/store"
@@ -33,31 +31,61 @@ type world struct {
 	kinds    map[id.ID]string // of the stores that are there
 	parent   map[id.ID]id.ID  // directory of a group
 	accounts map[id.ID]map[string]id.ID
+	disabled map[id.ID]bool            // stores and applications
+	links    map[id.ID]map[id.ID]id.ID // of an account, by the directory that they lead to
 }
 
 type modelOwner struct {
 	order
 	kind     store.OwnerKind
-	disabled bool
+	policy   id.ID
+	linking  bool
 	mappings map[id.ID]id.ID // by store
 }
 
 func newWorld(t *testing.T, d *applicationtest.Deployment, seed uint64) *world {
 	w := &world{T: t, Deployment: d, dice: rand.New(rand.NewPCG(seed, 7)), owners: map[id.ID]*modelOwner{},
-		kinds: map[id.ID]string{}, parent: map[id.ID]id.ID{}, accounts: map[id.ID]map[string]id.ID{}}
+		kinds: map[id.ID]string{}, parent: map[id.ID]id.ID{}, accounts: map[id.ID]map[string]id.ID{},
+		disabled: map[id.ID]bool{}, links: map[id.ID]map[id.ID]id.ID{}}
 	w.tenant, _ = d.Tenant(t)
 	for range 2 {
-		w.owners[newApplication(t, d, w.tenant)] = &modelOwner{kind: store.ApplicationKind, mappings: map[id.ID]id.ID{}}
+		w.addApplication()
 	}
 	for range 3 {
-		organization := newOrganization(t, d, w.tenant)
-		w.owners[organization] = &modelOwner{kind: store.OrganizationKind, mappings: map[id.ID]id.ID{}}
-		w.kinds[organization] = string(store.OrganizationKind)
+		w.addOrganization()
 	}
 	for i := range 5 {
 		w.addDirectory(fmt.Sprint(seed, " directory ", i))
 	}
+	for range 60 {
+		w.link()
+	}
+	for range 30 {
+		w.create()
+	}
+	for range 2 * len(w.owners) {
+		w.policy()
+	}
 	return w
+}
+
+func (w *world) addApplication() {
+	at := newApplication(w.T, w.Deployment, w.tenant)
+	a, err := w.Service.Application(w.Context(), id.Ref{Tenant: w.tenant, ID: at})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.owners[at] = &modelOwner{kind: store.ApplicationKind, policy: a.AccountLinkingPolicyID, mappings: map[id.ID]id.ID{}}
+}
+
+func (w *world) addOrganization() {
+	at := newOrganization(w.T, w.Deployment, w.tenant)
+	o, err := w.Service.Organization(w.Context(), id.Ref{Tenant: w.tenant, ID: at})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.owners[at] = &modelOwner{kind: store.OrganizationKind, policy: o.AccountLinkingPolicyID, mappings: map[id.ID]id.ID{}}
+	w.kinds[at] = string(store.OrganizationKind)
 }
 
 // addDirectory makes a directory with three accounts: jo in none of its groups,
@@ -93,8 +121,8 @@ func (w *world) change() (in application.MappingChange) {
 	if w.dice.IntN(2) == 0 {
 		in.ListIndex = field.Some(w.dice.IntN(9) - 2)
 	}
-	if w.dice.IntN(3) == 0 {
-		in.IsDefaultAccountStore = field.Some(w.dice.IntN(3) > 0)
+	if w.dice.IntN(2) == 0 {
+		in.IsDefaultAccountStore = field.Some(w.dice.IntN(4) > 0)
 	}
 	if w.dice.IntN(3) == 0 {
 		in.IsDefaultGroupStore = field.Some(w.dice.IntN(3) > 0)
@@ -185,15 +213,33 @@ func (w *world) unmap() {
 	delete(o.mappings, of)
 }
 
+// toggle disables a store, or rarely an application, and enables what has been
+// disabled for a while.
 func (w *world) toggle() {
-	at := pick(w, w.owners)
-	o := w.owners[at]
-	if o.kind == store.ApplicationKind {
-		return
+	at := pick(w, w.kinds)
+	switch {
+	case len(w.disabled) > 3:
+		at = pick(w, w.disabled)
+	case w.dice.IntN(12) == 0:
+		at = pick(w, w.owners)
 	}
-	o.disabled = !o.disabled
-	status := map[bool]string{true: "disabled", false: "enabled"}[o.disabled]
-	if _, err := w.Service.UpdateOrganization(w.Context(), id.Ref{Tenant: w.tenant, ID: at}, application.NewOrganization{Status: field.Some(status)}); err != nil {
+	if w.disabled[at] {
+		delete(w.disabled, at)
+	} else {
+		w.disabled[at] = true
+	}
+	status := map[bool]string{true: directoryapi.Disabled, false: directoryapi.Enabled}[w.disabled[at]]
+	ref := id.Ref{Tenant: w.tenant, ID: at}
+	var err error
+	switch kind := w.kinds[at]; kind {
+	case string(store.OrganizationKind):
+		_, err = w.Service.UpdateOrganization(w.Context(), ref, application.NewOrganization{Status: field.Some(status)})
+	case "":
+		_, err = w.Service.UpdateApplication(w.Context(), ref, application.NewApplication{Status: field.Some(status)})
+	default:
+		w.Directories.SetStatus(w.T, ref, kind, status)
+	}
+	if err != nil {
 		w.Fatal(err)
 	}
 }
@@ -204,8 +250,17 @@ func (w *world) forget(gone id.ID) {
 		o.drop(gone)
 		delete(o.mappings, gone)
 	}
+	for _, account := range w.accounts[gone] {
+		if w.kinds[gone] == directoryapi.Directories {
+			delete(w.links, account)
+		}
+	}
+	for _, links := range w.links {
+		delete(links, gone)
+	}
 	delete(w.kinds, gone)
 	delete(w.accounts, gone)
+	delete(w.disabled, gone)
 }
 
 func (w *world) remove() {
@@ -216,9 +271,7 @@ func (w *world) remove() {
 	case string(store.OrganizationKind):
 		err = w.Service.DeleteOrganization(w.Context(), at)
 		delete(w.owners, gone)
-		organization := newOrganization(w.T, w.Deployment, w.tenant)
-		w.owners[organization] = &modelOwner{kind: store.OrganizationKind, mappings: map[id.ID]id.ID{}}
-		w.kinds[organization] = string(store.OrganizationKind)
+		w.addOrganization()
 	case directoryapi.Groups:
 		w.Directories.DeleteGroup(at)
 		err = w.Service.GroupDeleted(w.Context(), e, events.GroupDeleted{Tenant: w.tenant, Group: gone})
@@ -238,42 +291,6 @@ func (w *world) remove() {
 		w.Fatal(err)
 	}
 	w.forget(gone)
-}
-
-// reach gives the stores of an application one after the other, and those that
-// are reached otherwise than through a disabled organization.
-func (w *world) reach(o *modelOwner) (all, open []id.ID) {
-	for _, of := range o.stores {
-		if w.kinds[of] != string(store.OrganizationKind) {
-			all, open = append(all, of), append(open, of)
-			continue
-		}
-		organization := w.owners[of]
-		all = append(all, organization.stores...)
-		if !organization.disabled {
-			open = append(open, organization.stores...)
-		}
-	}
-	return all, open
-}
-
-// login gives whom the model lets in.
-func (w *world) login(o *modelOwner, login string) (id.ID, error) {
-	all, open := w.reach(o)
-	if len(o.stores) == 0 {
-		return id.ID{}, apierr.NoStores
-	}
-	for _, of := range all {
-		account, ok := w.accounts[of][login]
-		switch {
-		case !ok:
-		case slices.ContainsFunc(open, func(of id.ID) bool { return w.accounts[of][login] == account }):
-			return account, nil
-		default:
-			return id.ID{}, apierr.OrganizationDisabled
-		}
-	}
-	return id.ID{}, apierr.NoSuchAccount
 }
 
 // compare holds the service against the model.
@@ -314,45 +331,6 @@ func (w *world) organizationFlags(at id.Ref) (accounts, groups id.ID) {
 	return o.DefaultAccountStore, o.DefaultGroupStore
 }
 
-// compareLogins compares who logs in, whose tokens are good, and who is listed.
-func (w *world) compareLogins(at id.Ref, o *modelOwner) {
-	w.Helper()
-	all, open := w.reach(o)
-	reached, listed := map[id.ID]bool{}, map[id.ID]bool{}
-	for _, of := range open {
-		for _, account := range w.accounts[of] {
-			reached[account] = true
-		}
-	}
-	for _, of := range all {
-		for _, account := range w.accounts[of] {
-			listed[account] = true
-		}
-	}
-	page, err := w.Service.ListAccounts(w.Context(), at, list.First())
-	if err != nil || page.Size != len(listed) {
-		w.Fatalf("%d accounts are listed, want %d: %v", page.Size, len(listed), err)
-	}
-	for _, of := range w.accounts {
-		for login, account := range of {
-			want, wantErr := w.login(o, login)
-			got, err := w.Service.Login(w.Context(), applicationapi.Login{Tenant: w.tenant, Application: at.ID, Login: login, Password: applicationtest.Password})
-			if !errors.Is(err, wantErr) || got.Account.ID != want {
-				w.Fatalf("%s logs in as %v, %v, want %v, %v", login, got.Account.ID, err, want, wantErr)
-			}
-			wantErr = nil
-			if !listed[account] {
-				wantErr = apierr.TokenAccountUnreachable
-			} else if !reached[account] {
-				wantErr = apierr.TokenStoreDisabled
-			}
-			if _, err := w.Service.Standing(w.Context(), applicationapi.Standing{Tenant: w.tenant, Application: at.ID, Account: account}); !errors.Is(err, wantErr) {
-				w.Fatalf("%s stands with %v, want %v", login, err, wantErr)
-			}
-		}
-	}
-}
-
 // Random sequences of what can happen to mappings leave them, and the logins
 // through them, as lists and names would be.
 func TestMappingsAreAsTheirModel(t *testing.T) {
@@ -361,19 +339,24 @@ func TestMappingsAreAsTheirModel(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			w := newWorld(t, d, seed)
 			for range 60 {
-				switch action := w.dice.IntN(16); {
+				switch action := w.dice.IntN(23); {
 				case action < 8:
 					w.create()
 				case action < 11:
 					w.update()
 				case action < 13:
 					w.unmap()
-				case action < 15:
+				case action < 16:
 					w.toggle()
+				case action < 18:
+					w.policy()
+				case action < 22:
+					w.link()
 				default:
 					w.remove()
 				}
 				w.compare()
+
 			}
 		})
 	}

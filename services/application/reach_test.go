@@ -17,17 +17,42 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// counter counts the queries of a pool.
-type counter struct{ queries atomic.Int64 }
+// counter counts the round trips of a pool: a query each, or a batch of them.
+type counter struct{ trips atomic.Int64 }
 
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	c.queries.Add(1)
+	c.trips.Add(1)
 	return ctx
 }
 
 func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// only is a directory service that knows one question: any other panics.
+func (c *counter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	c.trips.Add(1)
+	return ctx
+}
+
+func (c *counter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+func (c *counter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// counted is a database like that of the deployment, whose round trips are
+// counted.
+func counted(t testing.TB, d *applicationtest.Deployment) (*pg.DB, *counter) {
+	t.Helper()
+	count := &counter{}
+	config := d.DB.Config()
+	config.ConnConfig.Tracer = count
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return &pg.DB{Pool: pool}, count
+}
+
+// only is a directory service that knows the two questions of a login: any other
+// panics.
 type only struct {
 	directoryapi.API
 	asked  int
@@ -39,11 +64,20 @@ func (o *only) Authenticate(_ context.Context, in directoryapi.Authenticate) (di
 	return o.answer(in), nil
 }
 
-func TestALoginTakesOneQueryAndOneQuestion(t *testing.T) {
+func (o *only) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) (directoryapi.LinkedAccount, error) {
+	o.asked++
+	return directoryapi.LinkedAccount{Account: directoryapi.Account{ID: in.Store.ID}, Outcome: directoryapi.Followed}, nil
+}
+
+// A login at an address that is known for it takes two round trips here and one
+// question to the directory service, however many stores there are; one more
+// question where links are followed.
+func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	few, many := newApplication(t, d, tenant), newApplication(t, d, tenant)
 	newMapping(t, d, tenant, few, d.Directory(t, tenant, "One"))
+	newMapping(t, d, tenant, few, d.Directory(t, tenant, "Two"))
 	// 200 mappings: of 160 directories, and of 40 organizations with 5 each.
 	for range 160 {
 		newMapping(t, d, tenant, many, d.Directory(t, tenant, d.NewID().String()))
@@ -61,42 +95,52 @@ func TestALoginTakesOneQueryAndOneQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	count := &counter{}
-	config := d.DB.Config()
-	config.ConnConfig.Tracer = count
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
+	db, count := counted(t, d)
 	peer := &only{answer: func(in directoryapi.Authenticate) directoryapi.Authenticated {
 		return directoryapi.Authenticated{Store: in.Stores[len(in.Stores)-1]}
 	}}
-	svc := application.New(store.New(&pg.DB{Pool: pool}, d.Clock.Now), peer, applicationtest.Base, d.Clock.Now, applicationtest.Config)
-	for _, c := range []struct {
-		what string
-		in   application.LoginAttempt
-		to   id.ID
-	}{
-		{"one store", attempt(application.StoreName{}), few},
-		{"360 stores", attempt(application.StoreName{}), many},
-		{"an organization by its key", attempt(application.StoreName{NameKey: organization.NameKey}), many},
-		{"an organization by its href", attempt(application.StoreName{Href: applicationtest.Base.To("organizations", last)}), many},
-	} {
-		t.Run(c.what, func(t *testing.T) {
-			queries, asked := count.queries.Load(), peer.asked
-			if _, err := svc.Attempt(t.Context(), id.Ref{Tenant: tenant, ID: c.to}, c.in); err != nil {
-				t.Fatal(err)
-			}
-			if n := count.queries.Load() - queries; n != 1 {
-				t.Errorf("it took %d queries", n)
-			}
-			if n := peer.asked - asked; n != 1 {
-				t.Errorf("it asked the directory service %d times", n)
-			}
-		})
-	}
+	svc := application.New(store.New(db, d.Clock.Now), peer, applicationtest.Base, d.Clock.Now, applicationtest.Config)
+	// The first login makes the address known.
 	if _, err := svc.Login(t.Context(), applicationapi.Login{Tenant: tenant, Application: many, Login: "jo", Password: "x"}); err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
+	attempts := func(t *testing.T, questions int, isLinked bool) {
+		for _, c := range []struct {
+			what string
+			in   application.LoginAttempt
+			to   id.ID
+		}{
+			{"2 stores", attempt(application.StoreName{}), few},
+			{"360 stores", attempt(application.StoreName{}), many},
+			{"an organization by its key", attempt(application.StoreName{NameKey: organization.NameKey}), many},
+			{"an organization by its href", attempt(application.StoreName{Href: applicationtest.Base.To("organizations", last)}), many},
+		} {
+			t.Run(c.what, func(t *testing.T) {
+				trips, asked := count.trips.Load(), peer.asked
+				account, err := svc.Attempt(t.Context(), id.Ref{Tenant: tenant, ID: c.to}, c.in)
+				if err != nil || account.ID.IsZero() == isLinked {
+					t.Fatalf("the account %s logged in, %v", account.ID, err)
+				}
+				if n := count.trips.Load() - trips; n != 2 {
+					t.Errorf("it took %d round trips", n)
+				}
+				if n := peer.asked - asked; n != questions {
+					t.Errorf("it asked the directory service %d times, want %d", n, questions)
+				}
+			})
+		}
+	}
+	for _, change := range []string{
+		`UPDATE account_store_mappings SET is_default_account_store = true WHERE list_index = 0`,
+		`UPDATE account_linking_policies SET automatic_provisioning = 'ENABLED', matching_property = 'email'`,
+	} {
+		if err := pg.MustChange(t.Context(), d.DB, change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("under disabled policies", func(t *testing.T) { attempts(t, 1, false) })
+	if err := pg.MustChange(t.Context(), d.DB, `UPDATE account_linking_policies SET status = 'ENABLED'`); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("where links are followed", func(t *testing.T) { attempts(t, 2, true) })
 }

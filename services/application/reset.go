@@ -3,6 +3,7 @@ package application
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -91,15 +92,24 @@ func (s *Service) Reset(ctx context.Context, application directoryapi.Ref, token
 	return s.directories.Reset(ctx, directoryapi.ResetToken{Tenant: application.Tenant, Token: token})
 }
 
-// SpendReset sets the password of the account of a token, once. It returns
-// apierr.NotFound as Reset does, and the errors of a new password.
+// SpendReset sets the password of the account of a token, once. The address that
+// it comes from is known for the account's logins from then on: its owner gets
+// in, whatever has failed before. It returns apierr.NotFound as Reset does, and
+// the errors of a new password.
 func (s *Service) SpendReset(ctx context.Context, application directoryapi.Ref, token secure.Secret, in NewPassword) (directoryapi.PasswordReset, error) {
 	if err := s.wantEnabled(ctx, application); err != nil {
 		return directoryapi.PasswordReset{}, err
 	}
-	return s.directories.SpendReset(ctx, directoryapi.SpendReset{
+	spent, err := s.directories.SpendReset(ctx, directoryapi.SpendReset{
 		ResetToken: directoryapi.ResetToken{Tenant: application.Tenant, Token: token}, Password: in.Password,
 	})
+	if err != nil {
+		return spent, err
+	}
+	if err := s.know(ctx, s.guess(ctx, application.Tenant, spent.Account.Username), s.guess(ctx, application.Tenant, spent.Account.Email)); err != nil {
+		slog.WarnContext(ctx, "the address of a password reset is not known for the account", "error", err.Error())
+	}
+	return spent, nil
 }
 
 // wantEnabled gives apierr.NotFound unless the tenant has the application and it

@@ -8,6 +8,8 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/customdata"
@@ -22,17 +24,13 @@ type Service struct {
 	base        href.Base
 	now         func() time.Time
 	cfg         Config
-}
-
-// Config is what a deployment decides.
-type Config struct {
-	Suffix string // domain of the applications' Client APIs
+	logins      metric.Int64Counter
 }
 
 // New makes the service. base is the address that the hrefs of account stores
 // begin with.
 func New(s *store.Store, directories directoryapi.API, base href.Base, now func() time.Time, cfg Config) *Service {
-	return &Service{store: s, directories: directories, base: base, now: now, cfg: cfg}
+	return &Service{store: s, directories: directories, base: base, now: now, cfg: cfg, logins: newLogins()}
 }
 
 var _ applicationapi.API = (*Service)(nil)

@@ -20,6 +20,11 @@ func (s *Service) Standing(ctx context.Context, in applicationapi.Standing) (dir
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
+	return s.standingThrough(ctx, in, reach)
+}
+
+// standingThrough is Standing for the application's reach.
+func (s *Service) standingThrough(ctx context.Context, in applicationapi.Standing, reach store.Reach) (directoryapi.Account, error) {
 	account, err := s.standing(ctx, in, reach)
 	if err == nil {
 		err = wantStill(reach, in.Organization)

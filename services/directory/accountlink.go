@@ -62,7 +62,7 @@ func (s *Service) NewAccountLink(ctx context.Context, tenant id.ID, in NewAccoun
 		return l, apierr.LinkToItself.Because("leftAccount and rightAccount are the same account")
 	}
 	err = s.tx(ctx, func(tx *store.Tx) error {
-		directories, err := s.lockEnds(ctx, tx, l)
+		directories, err := s.lockEnds(ctx, tx, tenant, l.LeftAccountID, l.RightAccountID)
 		if err != nil {
 			return err
 		}
@@ -89,12 +89,11 @@ func (s *Service) linkEnd(in field.Link, name string) (id.ID, error) {
 
 // lockEnds locks the accounts of a new link in the order of their ids, so that
 // two links never wait for each other, and gives the directory of each.
-func (s *Service) lockEnds(ctx context.Context, tx *store.Tx, l store.AccountLink) (map[id.ID]id.ID, error) {
-	ends := []id.ID{l.LeftAccountID, l.RightAccountID}
+func (s *Service) lockEnds(ctx context.Context, tx *store.Tx, tenant id.ID, ends ...id.ID) (map[id.ID]id.ID, error) {
 	slices.SortFunc(ends, func(a, b id.ID) int { return bytes.Compare(a[:], b[:]) })
 	directories := map[id.ID]id.ID{}
 	for _, end := range ends {
-		a, err := tx.LockAccount(ctx, l.TenantID, end)
+		a, err := tx.LockAccount(ctx, tenant, end)
 		if errors.Is(err, apierr.NotFound) {
 			return nil, apierr.NotFound.Because("there is no account %q", s.base.To("accounts", end))
 		}

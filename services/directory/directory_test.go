@@ -2,6 +2,7 @@ package directory_test
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi/apitest"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
@@ -51,8 +53,34 @@ func TestContract(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
+			DisableGroup: func(t *testing.T, g directoryapi.Ref) {
+				if _, err := svc.UpdateGroup(t.Context(), g, directoryapi.NewGroup{Status: field.Some("DISABLED")}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			MarkVerified: func(t *testing.T, a directoryapi.Ref) {
+				if _, err := svc.UpdateAccount(t.Context(), a, directory.Change{EmailVerificationStatus: field.Some("VERIFIED")}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Link: func(t *testing.T, one, other directoryapi.Ref) {
+				if _, err := svc.NewAccountLink(t.Context(), one.Tenant, linkBody(one.ID, other.ID)); err != nil {
+					t.Fatal(err)
+				}
+			},
+			DeleteAccount: func(t *testing.T, a directoryapi.Ref) {
+				if err := svc.DeleteAccount(t.Context(), a); err != nil {
+					t.Fatal(err)
+				}
+			},
 		}
 	})
+}
+
+// linkBody is the body that links two accounts.
+func linkBody(one, other id.ID) directory.NewAccountLink {
+	base := href.Base("https://localhost:8443/v1")
+	return directory.NewAccountLink{LeftAccount: field.Some(base.Link("accounts", one)), RightAccount: field.Some(base.Link("accounts", other))}
 }
 
 // world is a tenant with one directory and one account.
@@ -188,7 +216,7 @@ func (w world) outbox(t *testing.T) []string {
 func TestFactsAndTheirEventsAreCommittedTogether(t *testing.T) {
 	w := newWorld(t, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
 	ctx := t.Context()
-	if _, err := w.Verify(ctx, w.tenant, w.account.VerificationToken); err != nil {
+	if _, err := w.VerifyEmail(ctx, directoryapi.VerifyEmail{Tenant: w.tenant, Token: w.account.VerificationToken}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.DeleteAccount(ctx, id.Ref{Tenant: w.tenant, ID: w.account.ID}); err != nil {
@@ -222,5 +250,55 @@ func TestATokenIsNeverStoredOrSentInClear(t *testing.T) {
 				t.Errorf("%s shows a secret: %s", table, row.Row)
 			}
 		}
+	}
+}
+
+// Whether an account exists, and which state it has, shows neither in what a wrong
+// password is answered nor in the work for it: one hash. Hashes are counted by the
+// memory that each of them takes.
+func TestEveryLoginTakesOneHash(t *testing.T) {
+	const memory = 16 << 20
+	w := newWorld(t, directory.PolicyChange{})
+	dear := open(t, w.db, secure.Cost{Memory: memory >> 10, Time: 1, Threads: 1})
+	account := func(login, status string) {
+		t.Helper()
+		_, err := dear.CreateAccount(t.Context(), directoryapi.CreateAccount{Tenant: w.tenant, ID: id.New(now()), Directory: w.directory,
+			Account: directoryapi.NewAccount{Email: field.Some(login + "@example.test"), Username: field.Some(login), Password: field.Some(password), Status: field.Some(status)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	account("known", "ENABLED")
+	account("idle", "DISABLED")
+	account("new", "UNVERIFIED")
+	account("mirrored", "ENABLED")
+	if _, err := pg.Exec(t.Context(), w.db, `UPDATE accounts SET password_hash = '' WHERE username = 'mirrored'`); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		login, password string
+		want            error
+	}{
+		{"known", "wrong", apierr.WrongPassword},
+		{"nobody", "wrong", apierr.NoSuchAccount},
+		{"mirrored", "wrong", apierr.WrongPassword},
+		{"idle", "wrong", apierr.WrongPassword},
+		{"new", "wrong", apierr.WrongPassword},
+		{"idle", password, apierr.AccountDisabled},
+		{"new", password, apierr.AccountUnverified},
+		{"known", password, nil},
+	} {
+		t.Run(c.login+" "+c.password, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := w.login(t, dear, c.login, c.password)
+			runtime.ReadMemStats(&after)
+			if refusal := apierr.From(err); !errors.Is(err, c.want) || err != nil && (refusal.Status != 400 || refusal.Message != apierr.WrongPassword.Message) {
+				t.Errorf("it gives %v, want %v", err, c.want)
+			}
+			if hashes := (after.TotalAlloc - before.TotalAlloc) / memory; hashes != 1 {
+				t.Errorf("it takes %d hashes", hashes)
+			}
+		})
 	}
 }

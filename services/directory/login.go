@@ -11,6 +11,9 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
+// errNoAccount refuses a login that nobody has.
+var errNoAccount = apierr.NoSuchAccount.Because("no account of that user name or email is in the account stores")
+
 // Authenticate checks a password. The first of the stores that holds an account
 // of that login decides. One hash is computed whether or not an account was
 // found, and the state of an account shows only to who knows its password.
@@ -25,7 +28,7 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	case err != nil:
 		return directoryapi.Authenticated{}, err
 	case absent:
-		return directoryapi.Authenticated{}, apierr.NoSuchAccount.Because("no account of that user name or email is in the account stores")
+		return directoryapi.Authenticated{}, errNoAccount
 	case !match:
 		return directoryapi.Authenticated{}, apierr.WrongPassword.Because("the password is wrong")
 	}

@@ -103,12 +103,21 @@ type openReset struct {
 // the tenant's key signed, that is good by the clock, and that is not spent.
 func (s *Service) openReset(ctx context.Context, in directoryapi.ResetToken) (open openReset, err error) {
 	open.Token = secure.Secret(strings.NewReplacer("%2E", ".", "%2e", ".").Replace(in.Token.Reveal()))
-	key, err := s.resetKey(ctx, in.Tenant)
-	if err != nil {
-		return open, err
-	}
-	header, claims, err := secure.ParseJWT(open.Token.Reveal(), func(map[string]any, secure.Claims) (secure.Secret, error) { return key, nil })
-	if err != nil || header["tid"] != in.Tenant.String() || header["stt"] != resetType {
+	var failure error // of the look-up of the key
+	header, claims, err := secure.ParseJWT(open.Token.Reveal(), func(header map[string]any, _ secure.Claims) (key secure.Secret, _ error) {
+		named, _ := header["tid"].(string)
+		tenant, err := id.Parse(named)
+		if err != nil || (!in.Tenant.IsZero() && tenant != in.Tenant) {
+			return "", errNoReset
+		}
+		in.Tenant = tenant
+		key, failure = s.resetKey(ctx, tenant)
+		return key, failure
+	})
+	switch {
+	case failure != nil && !errors.Is(failure, apierr.NotFound):
+		return open, failure
+	case err != nil || header["stt"] != resetType:
 		return open, errNoReset
 	}
 	jti, _ := claims["jti"].(string)
@@ -139,6 +148,7 @@ func (s *Service) SpendReset(ctx context.Context, in directoryapi.SpendReset) (d
 	if err != nil {
 		return open.PasswordReset, err
 	}
+	in.Tenant = open.Account.TenantID
 	password, err := s.newPassword(ctx, open.Account, in.Password)
 	if err != nil {
 		return open.PasswordReset, err

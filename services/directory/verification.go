@@ -12,16 +12,22 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// Verify spends an email verification token (resolutions, section 2.4). Of any
-// number of parallel tries one succeeds; an unknown, spent or expired token is
-// apierr.NotFound.
-func (s *Service) Verify(ctx context.Context, tenant id.ID, token secure.Secret) (directoryapi.Account, error) {
+// VerifyEmail spends an email verification token (resolutions, section 2.4).
+// Of any number of parallel tries one succeeds; an unknown, spent or expired
+// token is apierr.NotFound.
+func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
 	var a directoryapi.Account
+	digest := secure.Digest(in.Token)
 	err := s.tx(ctx, func(tx *store.Tx) (err error) {
-		if a, err = tx.Verify(ctx, tenant, secure.Digest(token), s.now()); err != nil {
+		if in.Tenant.IsZero() {
+			if in.Tenant, err = tx.VerificationTenant(ctx, digest); err != nil {
+				return err
+			}
+		}
+		if a, err = tx.Verify(ctx, in.Tenant, digest, s.now()); err != nil {
 			return err
 		}
-		return tx.Emit(ctx, events.AccountVerified{Tenant: tenant, Account: a.ID, Directory: a.DirectoryID})
+		return tx.Emit(ctx, events.AccountVerified{Tenant: in.Tenant, Account: a.ID, Directory: a.DirectoryID})
 	})
 	if errors.Is(err, apierr.NotFound) {
 		err = apierr.NotFound.Because("the verification token is unknown, used or expired")

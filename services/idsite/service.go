@@ -1,5 +1,6 @@
-// Package idsite makes tenants, and keeps the settings of their hosted login
-// pages; the pages themselves and the Client API come here too. Its rules are
+// Package idsite makes tenants, keeps the settings of their hosted login pages,
+// and shows the pages of mailed links; the login pages and the Client API come
+// here too. Its rules are
 // methods of Service, one file per noun or workflow; its SQL is under store,
 // its HTTP under rest, and its wiring under app.
 package idsite
@@ -33,6 +34,9 @@ type Config struct {
 	Title  string // the product's name on the wire: "Service"
 	Suffix string // of the domains of hosted pages
 }
+
+// Product is the name that the service goes by.
+func (s *Service) Product() string { return s.cfg.Title }
 
 // New makes the service.
 func New(s *store.Store, peers Peers, now func() time.Time, cfg Config) *Service {

@@ -36,14 +36,20 @@ type API interface {
 	// their order, organizations unfolded into theirs. It returns
 	// apierr.NotFound for the application, the errors of directoryapi's
 	// Authenticate, OrganizationDisabled, NoStores, OrgNoStores, NotMapped,
-	// Reference, and NoSuchAccount for a disabled application. The account that
-	// it gives may be one that the account of the login is linked to.
+	// Reference, NoSuchAccount for a disabled application, and TooMany with the
+	// time to wait where too many logins have failed: of the login, or at the
+	// address of the Caller. The account that it gives may be one that the
+	// account of the login is linked to, and the error that of such a one
+	// (resolutions, section 6.3).
 	Login(context.Context, Login) (LoggedIn, error)
 
 	// Admit lets an account in that has proved itself otherwise than by its
 	// password: by an assertion, a provider or a factor. It returns the errors
 	// of Standing, and those of Login for what AccountStore and NameKey name.
-	// Links are followed as Login follows them.
+	// Links are followed as Login follows them; where they lead to an account
+	// that may not log in, it returns that account's refusal: AccountDisabled,
+	// AccountUnverified, GroupDisabled, DirectoryDisabled or
+	// OrganizationDisabled.
 	Admit(context.Context, Admit) (LoggedIn, error)
 
 	// Standing tells whether an account may act through the application now.

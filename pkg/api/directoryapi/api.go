@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -64,11 +65,29 @@ type API interface {
 	// too many passwords are being checked.
 	Authenticate(context.Context, Authenticate) (Authenticated, error)
 
+	// LinkedAccount gives who logs in when an account has proved itself outside
+	// of the default account store: that account, or the one of the store that it
+	// is linked to, where there is one or the request lets it be made
+	// (resolutions, section 6.3). Of parallel calls one makes it, and all give it.
+	// It returns apierr.NoSuchAccount for an account that is gone, and
+	// AccountDisabled, AccountUnverified, GroupDisabled or DirectoryDisabled
+	// when the one that would log in may not; a call that is refused makes
+	// nothing.
+	LinkedAccount(context.Context, LinkAccount) (LinkedAccount, error)
+
+	// ExplainLogin tells what Authenticate would do with a login of any
+	// password. It checks none and changes nothing.
+	ExplainLogin(context.Context, ExplainLogin) (ExplainedLogin, error)
+
 	// AskVerification makes a new verification token for the account of a login
 	// and lets its mail go out, unless its email is verified already. It returns
 	// apierr.NoSuchResource for an unknown login and VerificationDisabled where
 	// the directory's workflow is off.
 	AskVerification(context.Context, AskVerification) (Empty, error)
+
+	// VerifyEmail spends an email verification token. Of any number of parallel
+	// tries one succeeds; an unknown, spent or expired token is apierr.NotFound.
+	VerifyEmail(context.Context, VerifyEmail) (Account, error)
 
 	// AskReset makes a password reset token for the account of a login and lets
 	// its mail go out where the directory's workflow is on. It returns
@@ -275,6 +294,67 @@ type Authenticated struct {
 	Store   Store   `json:"store"`
 }
 
+// LinkAccount asks who logs in.
+type LinkAccount struct {
+	Tenant  id.ID `json:"tenant"`
+	Account id.ID `json:"account"` // that has proved itself
+	Store   Store `json:"store"`   // the default account store of where it logs in
+	// ByEmail links the account to that of the same email, where both are
+	// verified.
+	ByEmail bool `json:"byEmail,omitempty"`
+	// Provision makes a copy of the account in the store, and links it.
+	Provision bool `json:"provision,omitempty"`
+	// DryRun tells what would be done, and makes nothing.
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// LinkOutcome is what account links do to a login.
+type LinkOutcome string
+
+// The outcomes.
+const (
+	Unlinked    LinkOutcome = "UNCHANGED"   // the account itself logs in
+	Followed    LinkOutcome = "FOLLOWED"    // a link leads to who logs in
+	Matched     LinkOutcome = "LINKED"      // a link was made to the account of the same email
+	Provisioned LinkOutcome = "PROVISIONED" // a copy was made, and a link to it
+)
+
+// LinkedAccount is who logs in.
+type LinkedAccount struct {
+	Account Account     `json:"account"` // a copy that a dry run did not make has no id
+	Outcome LinkOutcome `json:"outcome"`
+	Reason  string      `json:"reason"` // for the developer
+}
+
+// ExplainLogin asks what a login would do.
+type ExplainLogin struct {
+	Tenant id.ID   `json:"tenant"`
+	Stores []Store `json:"stores"` // in the order of login
+	Login  string  `json:"login"`  // user name or email
+}
+
+// ExplainedLogin is what a login would do.
+type ExplainedLogin struct {
+	Stores []NamedStore `json:"stores"` // those that are there, in no order
+	// Found is the account whose password would be compared, and the store that
+	// decides; nil when none of the stores has the login.
+	Found *Authenticated `json:"found,omitempty"`
+	// Refusal is one of those of Authenticate: NoSuchAccount when Found is nil,
+	// otherwise what the login fails with though the password is right, which is
+	// WrongPassword for an account that has none. It is nil when the account is
+	// let in.
+	Refusal *apierr.Error `json:"refusal,omitempty"`
+}
+
+// NamedStore is an account store with what a person knows it by.
+type NamedStore struct {
+	Store
+	Name        string `json:"name"`
+	Status      string `json:"status"`      // Enabled or Disabled
+	DirectoryID id.ID  `json:"directoryId"` // that it is, or is in
+	Directory   string `json:"directory"`   // name of that
+}
+
 // CreateGroup asks for a group.
 type CreateGroup struct {
 	Tenant    id.ID    `json:"tenant"`
@@ -311,10 +391,16 @@ type AskReset struct {
 	Login       string  `json:"login"`                // user name or email
 }
 
+// VerifyEmail proves that an email belongs to its account.
+type VerifyEmail struct {
+	Tenant id.ID         `json:"tenant,omitzero"` // zero: that of the token, for who comes with a mailed link alone
+	Token  secure.Secret `json:"token"`
+}
+
 // ResetToken names a password reset.
 type ResetToken struct {
-	Tenant id.ID         `json:"tenant"`
-	Token  secure.Secret `json:"token"` // a JWT, its dots percent-encoded or not (resolutions, section 2.5)
+	Tenant id.ID         `json:"tenant,omitzero"` // zero: the one that the token names, for who comes with a mailed link alone
+	Token  secure.Secret `json:"token"`           // a JWT, its dots percent-encoded or not (resolutions, section 2.5)
 }
 
 // SpendReset sets a new password.

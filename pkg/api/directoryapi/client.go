@@ -52,6 +52,16 @@ func (c Client) Authenticate(ctx context.Context, in Authenticate) (Authenticate
 	return rpc.Call[Authenticate, Authenticated](ctx, c.Peer, "directory.Authenticate", in)
 }
 
+// LinkedAccount asks the far service.
+func (c Client) LinkedAccount(ctx context.Context, in LinkAccount) (LinkedAccount, error) {
+	return rpc.Call[LinkAccount, LinkedAccount](ctx, c.Peer, "directory.LinkedAccount", in)
+}
+
+// ExplainLogin asks the far service.
+func (c Client) ExplainLogin(ctx context.Context, in ExplainLogin) (ExplainedLogin, error) {
+	return rpc.Call[ExplainLogin, ExplainedLogin](ctx, c.Peer, "directory.ExplainLogin", in)
+}
+
 // Standing asks the far service.
 func (c Client) Standing(ctx context.Context, in Standing) (Account, error) {
 	return rpc.Call[Standing, Account](ctx, c.Peer, "directory.Standing", in)
@@ -85,6 +95,11 @@ func (c Client) StoresOf(ctx context.Context, in Ref) (StoresOf, error) {
 // AskVerification asks the far service.
 func (c Client) AskVerification(ctx context.Context, in AskVerification) (Empty, error) {
 	return rpc.Call[AskVerification, Empty](ctx, c.Peer, "directory.AskVerification", in)
+}
+
+// VerifyEmail asks the far service.
+func (c Client) VerifyEmail(ctx context.Context, in VerifyEmail) (Account, error) {
+	return rpc.Call[VerifyEmail, Account](ctx, c.Peer, "directory.VerifyEmail", in)
 }
 
 // AskReset asks the far service.

@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -28,6 +29,15 @@ type Config struct {
 	Database  secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 	ClientAPI service.ClientAPI
 	Directory []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
+
+	PairLimit     int           `env:"DOORWARD_LOGIN_PAIR_LIMIT" default:"20" min:"1" help:"logins of one user name or email at one address that may fail before more are refused with 429"`
+	PairWindow    time.Duration `env:"DOORWARD_LOGIN_PAIR_WINDOW" default:"15m" help:"time in which they are counted"`
+	AccountLimit  int           `env:"DOORWARD_LOGIN_ACCOUNT_LIMIT" default:"60" min:"1" help:"logins of one user name or email that may fail at all addresses together where it has not succeeded before"`
+	AccountWindow time.Duration `env:"DOORWARD_LOGIN_ACCOUNT_WINDOW" default:"1h" help:"time in which they are counted"`
+	AddressLimit  int           `env:"DOORWARD_LOGIN_ADDRESS_LIMIT" default:"300" min:"1" help:"logins of a tenant's users that may fail at one address where they have not succeeded before"`
+	AddressWindow time.Duration `env:"DOORWARD_LOGIN_ADDRESS_WINDOW" default:"15m" help:"time in which they are counted"`
+	AddressShare  int           `env:"DOORWARD_LOGIN_ADDRESS_SHARE" default:"25" min:"0" help:"by how many percent of the users who log in at an address within a day its limit is raised"`
+	KnownFor      time.Duration `env:"DOORWARD_LOGIN_KNOWN_FOR" default:"720h" help:"how long after a login the address is known for its user name or email"`
 }
 
 // FromEnv reads the configuration.
@@ -65,9 +75,17 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Check("application database", db.Ping)
 
 	data := store.New(db, common.Now)
-	svc := application.New(data, peers.Directory, common.Base, common.Now, application.Config{Suffix: suffix})
+	svc := application.New(data, peers.Directory, common.Base, common.Now, application.Config{
+		Suffix:   suffix,
+		LoginKey: secure.Derive(cfg.Service.InternalSecret, "application logins"),
+		Pair:     application.Limit{Failures: cfg.PairLimit, Within: cfg.PairWindow},
+		Account:  application.Limit{Failures: cfg.AccountLimit, Within: cfg.AccountWindow},
+		Address:  application.Limit{Failures: cfg.AddressLimit, Within: cfg.AddressWindow}, AddressShare: cfg.AddressShare,
+		KnownFor: cfg.KnownFor,
+	})
 	p.Go("application relay", data.Outbox().Relay(cfg.Events))
 	p.Go("application memory", data.Outbox().Forget)
+	p.Go("application purge", svc.Purger)
 	p.Go("application consumer", events.Consume(cfg.Events, "application", []string{"directory"}, events.On(svc.DirectoryDeleted), events.On(svc.GroupDeleted)))
 
 	app := rest.New(rest.Config{Service: "application", Base: common.Base, Signer: common.Signer})

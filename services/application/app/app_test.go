@@ -3,11 +3,14 @@ package app_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +47,7 @@ type process struct {
 	directories *directorytest.Directories
 	outbox      *events.Outbox // of the directory service
 	cfg         events.Config
+	metrics     http.Handler
 }
 
 func start(t *testing.T) *process {
@@ -62,9 +66,11 @@ func start(t *testing.T) *process {
 		"DOORWARD_BASE_URL": string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET": secret.Reveal(), "DOORWARD_DIRECTORY_URL": "http://" + p.directoryService(),
 		"DOORWARD_OPS_LISTEN": "127.0.0.1:0",
 	})
-	if err := app.Run(t.Context(), begin(t, environment), app.FromEnv(environment)); err != nil {
+	process := begin(t, environment)
+	if err := app.Run(t.Context(), process, app.FromEnv(environment)); err != nil {
 		t.Fatal(err)
 	}
+	p.metrics = process.Telemetry.Metrics
 	p.outbox = p.directoryOutbox(url)
 	return p
 }
@@ -232,6 +238,32 @@ func TestTheProcess(t *testing.T) {
 			status, _ := p.send("GET", mapped["href"].(string), nil)
 			return status == http.StatusNotFound
 		})
+	})
+	t.Run("counts logins by their result", func(t *testing.T) {
+		account := directoryapi.CreateAccount{Tenant: p.tenant, ID: id.New(time.Now()), Directory: ref.ID,
+			Account: directoryapi.NewAccount{Email: field.Some("jo@example.test"), Password: field.Some(applicationtest.Password)}}
+		if _, err := p.directories.CreateAccount(t.Context(), account); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			password string
+			status   int
+			tries    int
+		}{{applicationtest.Password, 200, 2}, {"Wrong1234", 400, 20}, {"Wrong1234", 429, 3}} {
+			for range c.tries {
+				value := base64.StdEncoding.EncodeToString([]byte("jo@example.test:" + c.password))
+				if status, a := p.send("POST", shop+"/loginAttempts", map[string]any{"type": "basic", "value": value}); status != c.status {
+					t.Fatalf("it answers %d %v", status, a)
+				}
+			}
+		}
+		answer := httptest.NewRecorder()
+		p.metrics.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		for result, n := range map[string]int{"success": 2, "failure": 20, "pair_limit": 3} {
+			if metric := fmt.Sprintf(`doorward_application_logins_total{result=%q} %d`, result, n); !strings.Contains(answer.Body.String(), metric+"\n") {
+				t.Errorf("the metrics lack %s", metric)
+			}
+		}
 	})
 	t.Run("hears that a directory is gone", func(t *testing.T) {
 		err := p.outbox.InTx(t.Context(), func(tx *events.Tx) error {

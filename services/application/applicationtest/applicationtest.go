@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/directorytest"
 	"github.com/doorward/doorward/services/application/store"
@@ -27,11 +28,18 @@ const Base = href.Base("https://doorward.test/v1")
 // Suffix is the domain of Client APIs.
 const Suffix = "apps.localhost"
 
-// Config is that of a deployment by default.
-var Config = application.Config{Suffix: Suffix}
-
 // Password is that of every account.
 const Password = "Changeme1!"
+
+// Config is that of a deployment by default.
+var Config = application.Config{
+	Suffix:   Suffix,
+	LoginKey: secure.Secret(strings.Repeat("k", 32)),
+	Pair:     application.Limit{Failures: 20, Within: 15 * time.Minute},
+	Account:  application.Limit{Failures: 60, Within: time.Hour},
+	Address:  application.Limit{Failures: 300, Within: 15 * time.Minute}, AddressShare: 25,
+	KnownFor: 720 * time.Hour,
+}
 
 // Deployment is a running service with what is around it.
 type Deployment struct {
@@ -42,7 +50,7 @@ type Deployment struct {
 }
 
 // Open starts the service. The test package's TestMain is pgtest.Main.
-func Open(t *testing.T) *Deployment {
+func Open(t testing.TB) *Deployment {
 	t.Helper()
 	d := &Deployment{Clock: &Clock{now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}, DB: pgtest.Open(t, store.Config)}
 	d.Directories = directorytest.New(d.Clock.Now)
@@ -65,15 +73,18 @@ func (c *Clock) Now() time.Time {
 
 // Tick moves the clock by a millisecond, so that what is made afterwards sorts
 // behind what was made before.
-func (c *Clock) Tick() {
+func (c *Clock) Tick() { c.Pass(time.Millisecond) }
+
+// Pass moves the clock.
+func (c *Clock) Pass(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now = c.now.Add(time.Millisecond)
+	c.now = c.now.Add(by)
 }
 
 // Tenant signs a tenant up with the directory service and gives its id and that
 // of its administrators directory.
-func (d *Deployment) Tenant(t *testing.T) (tenant, administrators id.ID) {
+func (d *Deployment) Tenant(t testing.TB) (tenant, administrators id.ID) {
 	t.Helper()
 	in := directoryapi.SignUp{
 		Tenant: d.NewID(), Directory: d.NewID(), Owner: d.NewID(), Key: strings.ToLower(rand.Text()),
@@ -92,7 +103,7 @@ func (d *Deployment) NewID() id.ID {
 }
 
 // Directory makes a directory.
-func (d *Deployment) Directory(t *testing.T, tenant id.ID, name string) id.ID {
+func (d *Deployment) Directory(t testing.TB, tenant id.ID, name string) id.ID {
 	t.Helper()
 	v := d.NewID()
 	if _, err := d.Directories.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: tenant, ID: v, Name: name}); err != nil {
@@ -102,7 +113,7 @@ func (d *Deployment) Directory(t *testing.T, tenant id.ID, name string) id.ID {
 }
 
 // Group makes a group.
-func (d *Deployment) Group(t *testing.T, tenant, directory id.ID, name string) id.ID {
+func (d *Deployment) Group(t testing.TB, tenant, directory id.ID, name string) id.ID {
 	t.Helper()
 	v := d.NewID()
 	in := directoryapi.CreateGroup{Tenant: tenant, ID: v, Directory: directory, Group: directoryapi.NewGroup{Name: field.Some(name)}}
@@ -113,7 +124,7 @@ func (d *Deployment) Group(t *testing.T, tenant, directory id.ID, name string) i
 }
 
 // Account makes an account.
-func (d *Deployment) Account(t *testing.T, tenant, directory id.ID, email string) id.ID {
+func (d *Deployment) Account(t testing.TB, tenant, directory id.ID, email string) id.ID {
 	t.Helper()
 	v := d.NewID()
 	_, err := d.Directories.CreateAccount(t.Context(), directoryapi.CreateAccount{

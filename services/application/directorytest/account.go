@@ -139,12 +139,16 @@ func holdsIn(store directoryapi.Store, a *account) bool {
 }
 
 func accountFacts(a directoryapi.Account) facts {
+	changed := a.CreatedAt
+	if a.PasswordModifiedAt != nil {
+		changed = *a.PasswordModifiedAt
+	}
 	return facts{
 		texts: map[string]string{
 			"username": a.Username, "email": a.Email, "givenName": text(a.GivenName), "middleName": text(a.MiddleName), "surname": text(a.Surname),
 		},
 		status: a.Status,
-		times:  map[string]time.Time{"createdAt": a.CreatedAt, "modifiedAt": a.ModifiedAt, "passwordModifiedAt": *a.PasswordModifiedAt},
+		times:  map[string]time.Time{"createdAt": a.CreatedAt, "modifiedAt": a.ModifiedAt, "passwordModifiedAt": changed},
 	}
 }
 
@@ -157,17 +161,25 @@ func (d *Directories) Authenticate(_ context.Context, in directoryapi.Authentica
 			return directoryapi.Authenticated{}, apierr.NoSuchAccount
 		case a.password == "" || a.password != in.Password:
 			return directoryapi.Authenticated{}, apierr.WrongPassword
-		case d.directoryOf(a).Status != directoryapi.Enabled:
-			return directoryapi.Authenticated{}, apierr.DirectoryDisabled
-		case !d.isOpen(store):
-			return directoryapi.Authenticated{}, apierr.GroupDisabled
-		case a.Status == directoryapi.Disabled:
-			return directoryapi.Authenticated{}, apierr.AccountDisabled
-		case a.Status == directoryapi.Unverified:
-			return directoryapi.Authenticated{}, apierr.AccountUnverified
 		}
-		return directoryapi.Authenticated{Account: a.Account, Store: store}, nil
+		return directoryapi.Authenticated{Account: a.Account, Store: store}, d.admits(a, store)
 	})
+}
+
+// admits refuses an account whose state, or that of the store that holds it,
+// forbids a login.
+func (d *Directories) admits(a *account, store directoryapi.Store) error {
+	switch {
+	case d.directoryOf(a).Status != directoryapi.Enabled:
+		return apierr.DirectoryDisabled
+	case !d.isOpen(store):
+		return apierr.GroupDisabled
+	case a.Status == directoryapi.Disabled:
+		return apierr.AccountDisabled
+	case a.Status == directoryapi.Unverified:
+		return apierr.AccountUnverified
+	}
+	return nil
 }
 
 // decider gives the account of a login in the first store that has one, by its

@@ -12,6 +12,9 @@ import (
 func TestContract(t *testing.T) {
 	apitest.Run(t, func(*testing.T) apitest.Subject {
 		d := directorytest.New(func() time.Time { return time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC) })
-		return apitest.Subject{API: d, DisableDirectory: d.Disable, EnableVerification: d.EnableVerification}
+		return apitest.Subject{
+			API: d, DisableDirectory: d.Disable, EnableVerification: d.EnableVerification, DisableGroup: d.DisableGroup,
+			MarkVerified: d.MarkVerified, Link: d.Link, DeleteAccount: d.DeleteAccount,
+		}
 	})
 }

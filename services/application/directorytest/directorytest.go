@@ -29,6 +29,7 @@ type Directories struct {
 	accounts    []*account                         // in the order of their creation
 	resets      map[secure.Secret]directoryapi.Ref // accounts by their open reset tokens
 	groups      []directoryapi.Group               // in the order of their creation
+	links       [][2]id.ID                         // of accounts
 	broken      map[string]fault
 }
 
@@ -116,14 +117,26 @@ func (d *Directories) Names(tenant id.ID) (names []string) {
 // Disable gives a directory the status DISABLED.
 func (d *Directories) Disable(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
+	d.SetStatus(t, at, directoryapi.Directories, directoryapi.Disabled)
+}
+
+// SetStatus gives a directory or a group a status.
+func (d *Directories) SetStatus(t *testing.T, at directoryapi.Ref, kind, status string) {
+	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	directory, ok := d.directories[at]
-	if !ok {
-		t.Fatalf("there is no directory %s to disable", at.ID)
+	if directory, ok := d.directories[at]; ok && kind == directoryapi.Directories {
+		directory.Status = status
+		d.directories[at] = directory
+		return
 	}
-	directory.Status = directoryapi.Disabled
-	d.directories[at] = directory
+	for i, g := range d.groups {
+		if g.TenantID == at.Tenant && g.ID == at.ID && kind == directoryapi.Groups {
+			d.groups[i].Status = status
+			return
+		}
+	}
+	t.Fatalf("there is none of the %s with the id %s", kind, at.ID)
 }
 
 // Mirror makes a directory the mirror of one of a provider elsewhere.

@@ -90,15 +90,7 @@ func groupFacts(g directoryapi.Group) facts {
 // DisableGroup gives a group the status DISABLED.
 func (d *Directories) DisableGroup(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for i, g := range d.groups {
-		if g.TenantID == at.Tenant && g.ID == at.ID {
-			d.groups[i].Status = directoryapi.Disabled
-			return
-		}
-	}
-	t.Fatalf("there is no group %s to disable", at.ID)
+	d.SetStatus(t, at, directoryapi.Groups, directoryapi.Disabled)
 }
 
 // DeleteGroup removes a group, not its members.

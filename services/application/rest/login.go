@@ -13,7 +13,8 @@ type loginView struct {
 	Account href.Link `json:"account"`
 }
 
-// attemptLogin answers with the link of the account that logged in.
+// attemptLogin answers with the link of the account that logged in, or, where
+// that is asked for, with what the attempt would do.
 func attemptLogin(svc *application.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)
@@ -23,6 +24,13 @@ func attemptLogin(svc *application.Service, v views) fiber.Handler {
 		var in application.LoginAttempt
 		if err := rest.Body[struct{}](c, &in); err != nil {
 			return err
+		}
+		explain, err := wantsExplanation(c)
+		if err != nil {
+			return err
+		}
+		if explain {
+			return explainLogin(c, svc, v, at, in)
 		}
 		a, err := svc.Attempt(c.UserContext(), at, in)
 		if err != nil {

@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"strings"
 	"testing"
@@ -133,6 +134,54 @@ func TestLoginAttempts(t *testing.T) {
 		}
 		c.refused(t, 400, 5105, "POST", shop+"/loginAttempts", basic("jo@example.test", password))
 	})
+}
+
+// Known or not, disabled, unverified or a mirror's: a login that failed too often
+// is answered the same.
+func TestARefusedLoginTellsNothingOfTheAccount(t *testing.T) {
+	c := open(t)
+	shop, people, mirror := c.application(t, "Shop"), c.directory(t, "People"), c.directory(t, "Mirror")
+	for _, directory := range []string{people, mirror} {
+		c.mapping(t, shop, directory, nil)
+		c.create(t, shopless(c, t, directory)+"/accounts", object{"email": "in-" + idOf(t, directory).String() + "@example.test", "password": applicationtest.Password})
+	}
+	c.Directories.Mirror(t, directoryapi.Ref{Tenant: c.tenant, ID: idOf(t, mirror)}, "ldap")
+	through := shopless(c, t, people)
+	for login, status := range map[string]string{"idle@example.test": "DISABLED", "new@example.test": "UNVERIFIED"} {
+		c.create(t, through+"/accounts", object{"email": login, "password": applicationtest.Password, "status": status})
+	}
+	logins := []string{
+		"nobody@example.test", "idle@example.test", "new@example.test",
+		"in-" + idOf(t, people).String() + "@example.test", "in-" + idOf(t, mirror).String() + "@example.test",
+	}
+	wrong := func(login string) answer {
+		return c.send(t, "POST", shop+"/loginAttempts", object{"type": "basic", "value": value(login, "Wrong1234")})
+	}
+	var first, refused answer
+	for _, login := range logins {
+		for i := range applicationtest.Config.Pair.Failures {
+			a := wrong(login)
+			if i == 0 && login == logins[0] {
+				first = a
+			}
+			if a.status != 400 || a.object(t)["message"] != first.object(t)["message"] {
+				t.Fatalf("the try %d of %s gives %d %s", i+1, login, a.status, a.body)
+			}
+		}
+		a := wrong(login)
+		if login == logins[0] {
+			refused = a
+		}
+		if a.status != 429 || a.object(t)["code"] != 429.0 || a.header.Get("Retry-After") != "900" {
+			t.Errorf("%s is refused with %d %s, to be tried again after %q s", login, a.status, a.body, a.header.Get("Retry-After"))
+		}
+		right := c.send(t, "POST", shop+"/loginAttempts", object{"type": "basic", "value": value(login, applicationtest.Password)})
+		for _, other := range []answer{a, right} {
+			if !bytes.Equal(other.body, refused.body) || other.header.Get("Retry-After") != refused.header.Get("Retry-After") {
+				t.Errorf("%s is refused with %s, an unknown login with %s", login, other.body, refused.body)
+			}
+		}
+	}
 }
 
 // shopless makes an application whose only and default store is the directory,

@@ -23,6 +23,8 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Get("/tenants/:id/applications", rest.List(store.Applications, svc.ListApplications, v.application))
 	v1.Get("/tenants/:id/organizations", rest.List(store.Organizations, svc.ListOrganizations, v.organization))
 
+	v1.Get("/tenants/:id/registeredSamlServiceProviders", rest.List(store.SAMLServiceProviders, svc.ListSAMLServiceProviders, v.serviceProvider))
+
 	v1.Post("/applications", createWithDirectory(svc.CreateApplication, v.application))
 	v1.Get("/applications/:id", rest.Get(svc.Application, v.application))
 	v1.Post("/applications/:id", rest.Update(svc.UpdateApplication, v.application))
@@ -62,6 +64,11 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 
 	v1.Get("/accountLinkingPolicies/:id", rest.Get(svc.LinkingPolicy, v.linkingPolicy))
 	v1.Post("/accountLinkingPolicies/:id", rest.Update(svc.UpdateLinkingPolicy, v.linkingPolicy))
+
+	v1.Post("/registeredSamlServiceProviders", rest.CreateOwn(svc.CreateSAMLServiceProvider, v.serviceProvider))
+	v1.Get("/registeredSamlServiceProviders/:id", rest.Get(svc.SAMLServiceProvider, v.serviceProvider))
+	v1.Post("/registeredSamlServiceProviders/:id", rest.Update(svc.UpdateSAMLServiceProvider, v.serviceProvider))
+	v1.Delete("/registeredSamlServiceProviders/:id", rest.Delete(svc.DeleteSAMLServiceProvider))
 
 	v1.Get("/directories/:id/applications", rest.List(store.Applications, svc.ListDirectoryApplications, v.application))
 	v1.Get("/directories/:id/applicationMappings", rest.List(store.Mappings, svc.DirectoryMappings(store.ApplicationKind), v.mapping))

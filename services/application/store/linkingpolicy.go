@@ -22,12 +22,19 @@ type LinkingPolicy struct {
 	ModifiedAt            time.Time
 }
 
-const linkingPolicyQuery = `SELECT tenant_id, id, owner_kind, owner_id, status, automatic_provisioning, matching_property, created_at, modified_at
-	FROM account_linking_policies WHERE tenant_id = $1 AND id = $2`
+const (
+	linkingPolicyColumns = `tenant_id, id, owner_kind, owner_id, status, automatic_provisioning, matching_property, created_at, modified_at`
+	linkingPolicyQuery   = `SELECT ` + linkingPolicyColumns + ` FROM account_linking_policies WHERE tenant_id = $1 AND id = $2`
+)
 
 // LinkingPolicy gives a policy, or apierr.NotFound.
 func (s *Store) LinkingPolicy(ctx context.Context, tenant, policy id.ID) (LinkingPolicy, error) {
 	return pg.One[LinkingPolicy](ctx, s.db, linkingPolicyQuery, tenant, policy)
+}
+
+// LinkingPolicyOf gives the policy of an application or an organization.
+func (s *Store) LinkingPolicyOf(ctx context.Context, tenant, owner id.ID) (LinkingPolicy, error) {
+	return pg.One[LinkingPolicy](ctx, s.db, `SELECT `+linkingPolicyColumns+` FROM account_linking_policies WHERE tenant_id = $1 AND owner_id = $2`, tenant, owner)
 }
 
 // LockLinkingPolicy reads a policy that the transaction will change.

@@ -12,9 +12,25 @@ import (
 
 // Reach is where the accounts of an application are.
 type Reach struct {
-	Status string // of the application
-	Places []Place
-	Named  id.ID // the organization that the places were narrowed to, if any
+	Status  string // of the application
+	Places  []Place
+	Named   id.ID // the organization that the places were narrowed to, if any
+	Linking Linking
+}
+
+// Linking is what a login does with account links: as the policy of the
+// application has it, or of the organization that a login names.
+type Linking struct {
+	Rules
+	Default directoryapi.Store // account store; none when its id is zero
+	Closed  bool               // only disabled organizations lead to the default store
+}
+
+// Rules are an account linking policy in short.
+type Rules struct {
+	Enabled   bool `db:"linking"`
+	ByEmail   bool `db:"by_email"`
+	Provision bool `db:"provision"`
 }
 
 // Place is an account store that an application reaches: one that is mapped to
@@ -27,6 +43,11 @@ type Place struct {
 	OrganizationID     id.ID  // zero: the store itself is mapped
 	NameKey            string
 	OrganizationStatus string
+	// IsDefault is the flag of the mapping to the application, IsDefaultWithin
+	// that of the mapping to the organization, for accounts.
+	IsDefault, IsDefaultWithin bool
+
+	OrganizationLinking, OrganizationByEmail, OrganizationProvision bool
 }
 
 // Store is the account store of the place.
@@ -65,35 +86,95 @@ func (r Reach) Within(is func(Place) bool) Reach {
 	return r
 }
 
-// Reach gives, in one query, whether an application is enabled and where its
-// accounts are; apierr.NotFound when there is no such application.
-func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, error) {
-	type row struct {
-		Status string
-		Place
+// Organization gives the reach whose places are those of one organization, as a
+// login has it that names the organization: under the policy of that.
+func (r Reach) Organization() Reach {
+	of := r.Places[0]
+	r.Named = of.OrganizationID
+	r.Linking = Linking{
+		Rules:   Rules{Enabled: of.OrganizationLinking, ByEmail: of.OrganizationByEmail, Provision: of.OrganizationProvision},
+		Default: r.defaultStore(func(p Place) bool { return p.IsDefaultWithin }),
 	}
-	rows, err := pg.All[row](ctx, s.db, `SELECT a.status,
-		coalesce(CASE WHEN o.id IS NULL THEN m.store_kind ELSE n.store_kind END, '') AS store_kind,
-		CASE WHEN o.id IS NULL THEN m.store_id ELSE n.store_id END AS store_id,
-		coalesce(CASE WHEN o.id IS NULL THEN m.social_provider ELSE n.social_provider END, '') AS social_provider,
-		o.id AS organization_id, coalesce(o.name_key, '') AS name_key, coalesce(o.status, '') AS organization_status
-		FROM applications a
-		LEFT JOIN account_store_mappings m ON m.tenant_id = a.tenant_id AND m.owner_id = a.id
-		LEFT JOIN organizations o ON m.store_kind = 'organizations' AND o.tenant_id = m.tenant_id AND o.id = m.store_id
-		LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id
-		WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`, tenant, application)
+	r.Linking.Closed = !slices.Contains(r.Open(), r.Linking.Default)
+	return r
+}
+
+// defaultStore gives the store of the place that is the default, if any.
+func (r Reach) defaultStore(is func(Place) bool) directoryapi.Store {
+	if i := slices.IndexFunc(r.Places, is); i >= 0 {
+		return r.Places[i].Store()
+	}
+	return directoryapi.Store{}
+}
+
+// isDefault reports whether accounts that are made through the application go to
+// the place.
+func (p Place) isDefault() bool {
+	return p.IsDefault && (p.OrganizationID.IsZero() || p.IsDefaultWithin)
+}
+
+// reached is a place of an application, as a query gives it.
+type reached struct {
+	Status string
+	Rules
+	Place
+}
+
+const reachQuery = `SELECT a.status,
+	coalesce(CASE WHEN o.id IS NULL THEN m.store_kind ELSE n.store_kind END, '') AS store_kind,
+	CASE WHEN o.id IS NULL THEN m.store_id ELSE n.store_id END AS store_id,
+	coalesce(CASE WHEN o.id IS NULL THEN m.social_provider ELSE n.social_provider END, '') AS social_provider,
+	o.id AS organization_id, coalesce(o.name_key, '') AS name_key, coalesce(o.status, '') AS organization_status,
+	coalesce(m.is_default_account_store, false) AS is_default, coalesce(n.is_default_account_store, false) AS is_default_within,
+	coalesce(l.status = 'ENABLED', false) AS linking, l.matching_property IS NOT NULL AS by_email,
+	coalesce(l.automatic_provisioning = 'ENABLED', false) AS provision,
+	coalesce(ol.status = 'ENABLED', false) AS organization_linking, ol.matching_property IS NOT NULL AS organization_by_email,
+	coalesce(ol.automatic_provisioning = 'ENABLED', false) AS organization_provision
+	FROM applications a
+	LEFT JOIN account_linking_policies l ON l.tenant_id = a.tenant_id AND l.owner_id = a.id
+	LEFT JOIN account_store_mappings m ON m.tenant_id = a.tenant_id AND m.owner_id = a.id
+	LEFT JOIN organizations o ON m.store_kind = 'organizations' AND o.tenant_id = m.tenant_id AND o.id = m.store_id
+	LEFT JOIN account_linking_policies ol ON ol.tenant_id = o.tenant_id AND ol.owner_id = o.id
+	LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id
+	WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`
+
+// Reach gives, in one query, whether an application is enabled, where its
+// accounts are and how they are linked; apierr.NotFound when there is no such
+// application.
+func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, error) {
+	rows, err := pg.All[reached](ctx, s.db, reachQuery, tenant, application)
 	if err != nil {
 		return Reach{}, err
 	}
+	return newReach(rows)
+}
+
+// ReachAndTallies is Reach, and in the same round trip Tallies.
+func (s *Store) ReachAndTallies(ctx context.Context, tenant, application id.ID, of Subject) (Reach, []Tally, error) {
+	var batch pg.Batch
+	var rows []reached
+	var tallies []Tally
+	pg.QueueAll(&batch, &rows, reachQuery, tenant, application)
+	pg.QueueAll(&batch, &tallies, talliesQuery, tenant, of.Login, of.Address)
+	if err := pg.ExecBatch(ctx, s.db, &batch); err != nil {
+		return Reach{}, nil, err
+	}
+	reach, err := newReach(rows)
+	return reach, tallies, err
+}
+
+func newReach(rows []reached) (Reach, error) {
 	if len(rows) == 0 {
 		return Reach{}, apierr.NotFound
 	}
-	reach := Reach{Status: rows[0].Status}
+	reach := Reach{Status: rows[0].Status, Linking: Linking{Rules: rows[0].Rules}}
 	for _, r := range rows {
 		if r.Place != (Place{}) { // that of an application without mappings
 			reach.Places = append(reach.Places, r.Place)
 		}
 	}
+	reach.Linking.Default = reach.defaultStore(Place.isDefault)
+	reach.Linking.Closed = !slices.Contains(reach.Open(), reach.Linking.Default)
 	return reach, nil
 }
 

@@ -35,7 +35,7 @@ func createAccount(svc *directory.Service, v views) fiber.Handler {
 // verify spends a mailed token. The answer is the link of its account.
 func verify(svc *directory.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		a, err := svc.Verify(c.UserContext(), rest.Caller(c).Tenant, secure.Secret(c.Params("token")))
+		a, err := svc.VerifyEmail(c.UserContext(), directoryapi.VerifyEmail{Tenant: rest.Caller(c).Tenant, Token: secure.Secret(c.Params("token"))})
 		if err != nil {
 			return err
 		}

@@ -233,6 +233,13 @@ func (tx *Tx) SetVerification(ctx context.Context, tenant, account id.ID, v *Ver
 		WHERE tenant_id = $1 AND id = $2`, tenant, account, v.Digest, v.Sealed, v.ExpiresAt)
 }
 
+// VerificationTenant gives the tenant of an open verification, or
+// apierr.NotFound: a mailed link names its token and nothing else.
+func (tx *Tx) VerificationTenant(ctx context.Context, digest []byte) (id.ID, error) {
+	found, err := pg.One[struct{ TenantID id.ID }](ctx, tx, `SELECT tenant_id FROM accounts WHERE verification_digest = $1`, digest)
+	return found.TenantID, err
+}
+
 // Verify spends a verification token: of any number of tries one succeeds, and
 // the others are apierr.NotFound.
 func (tx *Tx) Verify(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {

@@ -61,8 +61,17 @@ type Reach struct {
 
 // Reaches gives all the links of the accounts. A link between two of them comes
 // once for each.
+func (s *Store) Reaches(ctx context.Context, tenant id.ID, accounts ...id.ID) ([]Reach, error) {
+	return reaches(ctx, s.db, tenant, accounts)
+}
+
+// Reaches is that of Store, as it is under the transaction's locks.
 func (tx *Tx) Reaches(ctx context.Context, tenant id.ID, accounts ...id.ID) ([]Reach, error) {
-	return pg.All[Reach](ctx, tx, `SELECT r.link_id, r.account_id, r.other_id, o.directory_id AS other_directory_id FROM (
+	return reaches(ctx, tx, tenant, accounts)
+}
+
+func reaches(ctx context.Context, q pg.Querier, tenant id.ID, accounts []id.ID) ([]Reach, error) {
+	return pg.All[Reach](ctx, q, `SELECT r.link_id, r.account_id, r.other_id, o.directory_id AS other_directory_id FROM (
 		SELECT l.id AS link_id, l.left_account_id AS account_id, l.right_account_id AS other_id
 		FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = ANY ($2)
 		UNION ALL SELECT l.id, l.right_account_id, l.left_account_id

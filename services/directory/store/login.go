@@ -38,10 +38,7 @@ func (s *Store) find(ctx context.Context, tenant id.ID, stores []directoryapi.St
 	if !utf8.ValidString(login) || strings.ContainsRune(login, 0) {
 		return Candidate{}, apierr.NotFound // no account can have it
 	}
-	kinds, ids := make([]string, len(stores)), make([]id.ID, len(stores))
-	for i, store := range stores {
-		kinds[i], ids[i] = store.Kind, store.ID
-	}
+	kinds, ids := columns(stores)
 	return pg.One[Candidate](ctx, s.db, `WITH stores AS (
 			SELECT * FROM unnest($2::text[], $3::uuid[]) WITH ORDINALITY AS store (kind, id, position)
 		), found AS (
@@ -65,6 +62,30 @@ func (s *Store) find(ctx context.Context, tenant id.ID, stores []directoryapi.St
 		JOIN directories d ON d.tenant_id = $1 AND d.id = a.directory_id
 		WHERE $5 OR d.provider_id = 'native'
 		ORDER BY f.position, a.username_folded <> $4 LIMIT 1`, tenant, kinds, ids, field.Fold(login), mirrors)
+}
+
+// columns takes stores apart for a query that unnests them.
+func columns(stores []directoryapi.Store) (kinds []string, ids []id.ID) {
+	kinds, ids = make([]string, len(stores)), make([]id.ID, len(stores))
+	for i, store := range stores {
+		kinds[i], ids[i] = store.Kind, store.ID
+	}
+	return kinds, ids
+}
+
+// NamedStores gives the names of those of the stores that are there, in one
+// query.
+func (s *Store) NamedStores(ctx context.Context, tenant id.ID, stores []directoryapi.Store) ([]directoryapi.NamedStore, error) {
+	kinds, ids := columns(stores)
+	return pg.All[directoryapi.NamedStore](ctx, s.db, `WITH stores AS (
+			SELECT DISTINCT store.kind, store.id FROM unnest($2::text[], $3::uuid[]) AS store (kind, id)
+		)
+		SELECT s.kind, s.id, d.name, d.status, d.id AS directory_id, d.name AS directory
+		FROM stores s JOIN directories d ON d.tenant_id = $1 AND d.id = s.id WHERE s.kind = 'directories'
+		UNION ALL
+		SELECT s.kind, s.id, g.name, g.status, d.id, d.name
+		FROM stores s JOIN groups g ON g.tenant_id = $1 AND g.id = s.id JOIN directories d ON d.tenant_id = $1 AND d.id = g.directory_id
+		WHERE s.kind = 'groups'`, tenant, kinds, ids)
 }
 
 // Holder is an account with what the stores say of it.

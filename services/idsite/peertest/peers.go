@@ -1,7 +1,7 @@
-// Package peertest stands in for the services that a sign-up asks. It keeps to
-// their contracts in what a sign-up relies on: a repeated call gives what the
-// first made, a tenant key is unique in the deployment, and an API key has one
-// secret.
+// Package peertest stands in for the services that are asked. It keeps to their
+// contracts in what a sign-up relies on: a repeated call gives what the first
+// made, a tenant key is unique in the deployment, and an API key has one secret;
+// and in what a mailed link relies on (link.go): its token is good once.
 package peertest
 
 import (
@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 )
 
@@ -24,6 +25,7 @@ type Deployment struct {
 	tenantKeys   map[string]id.ID
 	applications map[id.ID]applicationapi.SignUp
 	keys         map[string]oauthapi.EnsureKey
+	links        map[secure.Secret]directoryapi.Account
 	calls        int
 	fail         func(call int) error
 }
@@ -32,7 +34,7 @@ type Deployment struct {
 func New() *Deployment {
 	return &Deployment{
 		tenants: map[id.ID]directoryapi.SignedUp{}, tenantKeys: map[string]id.ID{},
-		applications: map[id.ID]applicationapi.SignUp{}, keys: map[string]oauthapi.EnsureKey{},
+		applications: map[id.ID]applicationapi.SignUp{}, keys: map[string]oauthapi.EnsureKey{}, links: map[secure.Secret]directoryapi.Account{},
 		fail: func(int) error { return nil },
 	}
 }

@@ -1,5 +1,6 @@
 // Package rest is the HTTP face of the idsite service: routes.go lists its
-// endpoints, site.go has their handlers and the view.
+// endpoints, site.go has the settings' handlers and view, page.go what the
+// links of mails lead to.
 package rest
 
 import (
@@ -10,16 +11,22 @@ import (
 )
 
 type handlers struct {
-	svc  *idsite.Service
-	base href.Base
+	svc     *idsite.Service
+	base    href.Base
+	product string // the name that pages show
 }
 
 // Mount adds the service's endpoints to its app.
 func Mount(app *fiber.App, svc *idsite.Service, base href.Base) {
-	h := &handlers{svc, base}
+	h := &handlers{svc, base, svc.Product()}
 	v1 := app.Group("/v1")
 
 	v1.Get("/tenants/:id/idSites", h.sites)
 	v1.Get("/tenants/:id/idsites", h.sites) // some clients spell it so
 	v1.Get("/idSites/:id", h.site)
+
+	app.Get("/emailVerificationTokens", h.verification)
+	app.Post("/emailVerificationTokens", h.verify)
+	app.Get("/passwordReset", h.reset)
+	app.Post("/passwordReset", h.setPassword)
 }

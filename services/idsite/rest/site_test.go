@@ -37,16 +37,18 @@ type client struct {
 	app    *fiber.App
 	signer *caller.Signer
 	svc    *idsite.Service
+	peers  *peertest.Deployment
 }
 
 func newClient(t *testing.T) client {
 	t.Helper()
 	now := func() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
 	signer := caller.NewSigner("0123456789abcdef0123456789abcdef", now)
-	svc := idsite.New(store.New(pgtest.Open(t, store.Config)), peertest.New().Peers(), now, idsite.Config{Title: "Service", Suffix: "localhost"})
+	peers := peertest.New()
+	svc := idsite.New(store.New(pgtest.Open(t, store.Config)), peers.Peers(), now, idsite.Config{Title: "Service", Suffix: "localhost"})
 	app := rest.New(rest.Config{Service: "idsite", Base: base, Signer: signer})
 	idsiterest.Mount(app, svc, base)
-	return client{app, signer, svc}
+	return client{app, signer, svc, peers}
 }
 
 // tenant signs a tenant up and gives its id and that of its site.

@@ -42,6 +42,11 @@ type Subject struct {
 	Disable func(*testing.T, directoryapi.Ref)
 	// DisableDirectory gives a directory the status DISABLED.
 	DisableDirectory func(*testing.T, directoryapi.Ref)
+	// FollowLinks maps a directory as the default account store of an
+	// application, and lets logins to it follow account links.
+	FollowLinks func(t *testing.T, tenant, application, directory id.ID)
+	// Link links two accounts of different directories.
+	Link func(t *testing.T, one, other directoryapi.Ref)
 	// Delete removes an application.
 	Delete func(*testing.T, directoryapi.Ref)
 }
@@ -63,6 +68,8 @@ func promises(t *testing.T, s Subject) {
 	t.Run("applications", func(t *testing.T) { applications(t, s) })
 	t.Run("labels", func(t *testing.T) { labels(t, s) })
 	t.Run("logins", func(t *testing.T) { logins(t, s) })
+	t.Run("admissions", func(t *testing.T) { admissions(t, s) })
+	t.Run("links", func(t *testing.T) { links(t, s) })
 	t.Run("standings", func(t *testing.T) { standings(t, s) })
 }
 

@@ -1,12 +1,16 @@
 package apitest
 
 import (
+	"context"
+	"errors"
+	"net/netip"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	directorysuite "github.com/doorward/doorward/pkg/api/directoryapi/apitest"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 )
@@ -85,4 +89,20 @@ func logins(t *testing.T, s Subject) {
 			}
 		})
 	}
+	t.Run("too many wrong passwords", func(t *testing.T) {
+		request := n.login(shop, "ann@example.test")
+		from := func(address string) context.Context {
+			return caller.Into(t.Context(), caller.Caller{Tenant: n.id, Address: netip.MustParseAddr(address)})
+		}
+		tries, refusal := 0, apierr.NoSuchAccount
+		for ; errors.Is(refusal, apierr.NoSuchAccount); tries++ {
+			_, err := s.API.Login(from("203.0.113.1"), request)
+			refusal = apierr.From(err)
+		}
+		if !errors.Is(refusal, apierr.TooMany) || refusal.RetryAfter <= 0 || tries > 100 {
+			t.Errorf("after %d tries the refusal is %+v", tries, refusal)
+		}
+		_, err := s.API.Login(from("203.0.113.2"), request)
+		refuse(applicationapi.LoggedIn{}, err)(t, apierr.NoSuchAccount)
+	})
 }

@@ -44,6 +44,14 @@ type Subject struct {
 	DisableDirectory func(*testing.T, directoryapi.Ref)
 	// EnableVerification lets a directory ask new accounts to prove their email.
 	EnableVerification func(*testing.T, directoryapi.Ref)
+	// DisableGroup gives a group the status DISABLED.
+	DisableGroup func(*testing.T, directoryapi.Ref)
+	// MarkVerified lets the email of an account count as proved.
+	MarkVerified func(*testing.T, directoryapi.Ref)
+	// Link links two accounts of different directories.
+	Link func(t *testing.T, one, other directoryapi.Ref)
+	// DeleteAccount removes an account with its links.
+	DeleteAccount func(*testing.T, directoryapi.Ref)
 }
 
 // Run holds what open gives to the contract, near and far. The subject need not
@@ -65,6 +73,8 @@ func promises(t *testing.T, s Subject) {
 	t.Run("groups", func(t *testing.T) { groups(t, s) })
 	t.Run("lists", func(t *testing.T) { lists(t, s) })
 	t.Run("logins", func(t *testing.T) { logins(t, s) })
+	t.Run("linked accounts", func(t *testing.T) { linkedAccounts(t, s) })
+	t.Run("explained logins", func(t *testing.T) { explainedLogins(t, s) })
 	t.Run("standings", func(t *testing.T) { standings(t, s) })
 	t.Run("mails", func(t *testing.T) { mails(t, s) })
 	t.Run("resets", func(t *testing.T) { resets(t, s) })

@@ -76,6 +76,12 @@ func resets(t *testing.T, s Subject) {
 			refuse(s.API.SpendReset(t.Context(), n.spend(secret(token), "Different1!")))(t, apierr.NotFound)
 		}
 	})
+	t.Run("a token alone names its tenant", func(t *testing.T) {
+		token := directoryapi.ResetToken{Token: n.reset(t, "jo", first)}
+		equal(t, "whose", must(s.API.Reset(t.Context(), token))(t).Account.ID, jo.ID)
+		equal(t, "whose, spent", must(s.API.SpendReset(t.Context(), directoryapi.SpendReset{ResetToken: token, Password: field.Some(Password)}))(t).Account.ID, jo.ID)
+		refuse(s.API.Reset(t.Context(), token))(t, apierr.NotFound)
+	})
 	t.Run("another tenant's token", func(t *testing.T) {
 		token := n.reset(t, "jo", first)
 		other.reset(t, "owner@example.test", other.administrators)
@@ -141,6 +147,25 @@ func verifications(t *testing.T, s Subject) {
 	})
 	t.Run("where the workflow is off", func(t *testing.T) {
 		refuse(s.API.AskVerification(t.Context(), ask("sam@example.test", open, asking)))(t, apierr.VerificationDisabled)
+	})
+	t.Run("of parallel tries one proves the email", func(t *testing.T) {
+		token := must(s.API.Account(t.Context(), n.ref(jo.ID)))(t).VerificationToken
+		refuse(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{Tenant: other.id, Token: token}))(t, apierr.NotFound)
+		refuse(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{Token: token + "x"}))(t, apierr.NotFound)
+		refuse(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{}))(t, apierr.NotFound)
+		once(t, 50, apierr.NotFound, func(i int) error {
+			in := directoryapi.VerifyEmail{Token: token}
+			if i%2 == 0 {
+				in.Tenant = n.id
+			}
+			proved, err := s.API.VerifyEmail(t.Context(), in)
+			if err == nil {
+				equal(t, "whose", proved.ID, jo.ID)
+				equal(t, "the email", proved.EmailVerificationStatus, directoryapi.Verified)
+				equal(t, "the status", proved.Status, directoryapi.Enabled)
+			}
+			return err
+		})
 	})
 	t.Run("an unknown login", func(t *testing.T) {
 		refuse(s.API.AskVerification(t.Context(), ask("nobody@example.test", open, asking)))(t, apierr.NoSuchResource)

@@ -1,0 +1,119 @@
+package e2e_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+const (
+	// heard bounds how many guesses at one account are told that they are wrong
+	// before the others are refused, and heardAtOnce those at all accounts from one
+	// address. Both are more than the defaults, so that a deployment may differ.
+	heard, heardAtOnce = 100, 400
+)
+
+// elsewhere is one of many addresses; each run has a network of its own, because
+// what failed at an address is remembered for a while.
+func elsewhere(network string, n int) string { return fmt.Sprintf("2001:db8:%s:%x::1", network, n) }
+
+// network draws the network of a run.
+func network() string { return fmt.Sprintf("%x", rand.N(1<<16)) }
+
+// guessed counts what guesses were answered.
+type guessed struct{ told, refused int }
+
+// guess makes many guesses, some at a time. Each must be told that it is wrong or
+// refused with the time to wait.
+func guess(t *testing.T, guesses int, request func(n int) e2e.Request) (g guessed) {
+	t.Helper()
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	next := make(chan int)
+	for range 10 {
+		group.Go(func() {
+			for n := range next {
+				answer, err := client.Do(t.Context(), request(n))
+				mu.Lock()
+				switch seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")); {
+				case err != nil:
+					t.Error(err)
+				case answer.Status == http.StatusBadRequest:
+					g.told++
+				case answer.Status == http.StatusTooManyRequests && seconds > 1:
+					g.refused++
+				default:
+					t.Errorf("a guess gives %s, to be tried again after %d s", answer, seconds)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for n := range guesses {
+		next <- n
+	}
+	close(next)
+	group.Wait()
+	t.Logf("of %d guesses %d were told that they are wrong, %d were refused", guesses, g.told, g.refused)
+	return g
+}
+
+func TestPasswordsCannotBeGuessed(t *testing.T) {
+	site := client.NewSite(t)
+	account := client.Register(t, site.Application.Link(t, "accounts"))
+	email, here := account.Text("email"), network()
+	home, attacker := elsewhere(here, 0xfffe), elsewhere(here, 0xffff)
+	login := func(from, password string) e2e.Request {
+		return e2e.Login(site.Application, email, password).From(from)
+	}
+	client.Want(t, http.StatusOK, login(home, e2e.Password))
+
+	t.Run("a thousand times from one address", func(t *testing.T) {
+		g := guess(t, 1000, func(n int) e2e.Request { return login(attacker, fmt.Sprint("Wrong", n)) })
+		if g.told < 1 || g.told > heard {
+			t.Errorf("%d guesses were told that they are wrong", g.told)
+		}
+		refused := client.Refused(t, http.StatusTooManyRequests, 429, login(attacker, e2e.Password))
+		if refused.Text("message") == "" {
+			t.Errorf("the refusal is %v", refused)
+		}
+		grant := post(site.Application.Href()+"/oauth/token", passwordGrant(email, e2e.Password)).From(attacker)
+		client.Refused(t, http.StatusTooManyRequests, 429, grant)
+		client.Want(t, http.StatusOK, login(home, e2e.Password))
+		client.Want(t, http.StatusOK, login(elsewhere(here, 0xfffd), e2e.Password))
+	})
+	t.Run("nor from many addresses, and the owner gets in where he has been", func(t *testing.T) {
+		g := guess(t, 300, func(n int) e2e.Request { return login(elsewhere(here, n), "Wrong1234") })
+		if g.told < 1 || g.told > heard {
+			t.Errorf("%d guesses were told that they are wrong", g.told)
+		}
+		client.Refused(t, http.StatusTooManyRequests, 429, login(elsewhere(here, 400), e2e.Password))
+		client.Want(t, http.StatusOK, login(home, e2e.Password))
+		client.Want(t, http.StatusOK, login(elsewhere(here, 0xfffd), e2e.Password))
+	})
+	t.Run("nor of many accounts from one address", func(t *testing.T) {
+		from := elsewhere(here, 0xfffc)
+		g := guess(t, 500, func(n int) e2e.Request {
+			return e2e.Login(site.Application, fmt.Sprintf("%d-%s", n, email), "Wrong1234").From(from)
+		})
+		if g.told < 1 || g.told > heardAtOnce {
+			t.Errorf("%d guesses were told that they are wrong", g.told)
+		}
+		client.Refused(t, http.StatusTooManyRequests, 429, login(from, e2e.Password))
+		client.Want(t, http.StatusOK, login(home, e2e.Password))
+	})
+	t.Run("and nobody learns which accounts there are", func(t *testing.T) {
+		from, nobody := elsewhere(here, 0xfffb), "nobody-"+email
+		unknown := func(password string) e2e.Request { return e2e.Login(site.Application, nobody, password).From(from) }
+		guess(t, heard, func(int) e2e.Request { return unknown("Wrong1234") })
+		known := client.Refused(t, http.StatusTooManyRequests, 429, login(attacker, "Wrong1234"))
+		if none := client.Refused(t, http.StatusTooManyRequests, 429, unknown("Wrong1234")); none.Text("message") != known.Text("message") {
+			t.Errorf("an unknown login is refused with %v, a known one with %v", none, known)
+		}
+	})
+}

@@ -1,0 +1,447 @@
+package apitest
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+)
+
+// home is a default account store, and accounts that log in from elsewhere.
+type home struct {
+	tenant
+	away, directory id.ID
+	store           directoryapi.Store
+	logins          int
+}
+
+func newHome(t *testing.T, s Subject) *home {
+	t.Helper()
+	n := newTenant(t, s)
+	h := &home{tenant: n, away: n.directory(t, "Away"), directory: n.directory(t, "Home")}
+	h.store = directoryapi.Store{Kind: directoryapi.Directories, ID: h.directory}
+	return h
+}
+
+// email is one that nobody has yet.
+func (h *home) email() string {
+	h.logins++
+	return fmt.Sprintf("jo%d@example.test", h.logins)
+}
+
+// verified makes an account whose email is proved.
+func (h *home) verified(t *testing.T, directory id.ID, email string, with ...func(*directoryapi.CreateAccount)) directoryapi.Account {
+	t.Helper()
+	a := h.account(t, directory, email, with...)
+	h.MarkVerified(t, h.ref(a.ID))
+	return a
+}
+
+// ask is what a policy lets a login do.
+func (h *home) ask(account id.ID, byEmail, provision bool) directoryapi.LinkAccount {
+	return directoryapi.LinkAccount{Tenant: h.id, Account: account, Store: h.store, ByEmail: byEmail, Provision: provision}
+}
+
+// in lets an account log in.
+func (h *home) in(t *testing.T, account id.ID, byEmail, provision bool) directoryapi.LinkedAccount {
+	t.Helper()
+	return must(h.API.LinkedAccount(t.Context(), h.ask(account, byEmail, provision)))(t)
+}
+
+// leads wants a login to end with an outcome and an account.
+func leads(t *testing.T, got directoryapi.LinkedAccount, outcome directoryapi.LinkOutcome, who id.ID) {
+	t.Helper()
+	equal(t, "the outcome", got.Outcome, outcome)
+	equal(t, "who logs in", got.Account.ID, who)
+	if got.Reason == "" {
+		t.Error("it has no reason")
+	}
+}
+
+// residents are the accounts of the default store.
+func (h *home) residents(t *testing.T) int {
+	t.Helper()
+	return must(h.API.ListAccounts(t.Context(), directoryapi.ListAccounts{Tenant: h.id, Stores: []directoryapi.Store{h.store}, Query: list.First()}))(t).Size
+}
+
+func linkedAccounts(t *testing.T, s Subject) {
+	t.Run("the table of outcomes", func(t *testing.T) { outcomes(t, s) })
+	t.Run("emails are matched where both are verified", func(t *testing.T) { verifiedMatches(t, s) })
+	t.Run("what a copy takes", func(t *testing.T) { copies(t, s) })
+	t.Run("links that are there", func(t *testing.T) { followed(t, s) })
+	t.Run("a default store that is a group", func(t *testing.T) { groupHomes(t, s) })
+	t.Run("who logs in must be allowed to", func(t *testing.T) { refusedResidents(t, s) })
+	t.Run("what prevents a link lets the account log in as itself", func(t *testing.T) { excludedLinks(t, s) })
+	t.Run("parallel first logins", func(t *testing.T) { parallelFirstLogins(t, s) })
+	t.Run("tenants", func(t *testing.T) { foreignHomes(t, s) })
+}
+
+// outcomes is the table of resolutions, section 6.3, row by row, each tried dry,
+// for the first time, and once more.
+func outcomes(t *testing.T, s Subject) {
+	h := newHome(t, s)
+	for _, c := range []struct {
+		provision, byEmail, resident bool
+		want                         directoryapi.LinkOutcome
+		again                        directoryapi.LinkOutcome // of the next login
+	}{
+		{false, false, false, directoryapi.Unlinked, directoryapi.Unlinked},
+		{false, false, true, directoryapi.Unlinked, directoryapi.Unlinked},
+		{false, true, false, directoryapi.Unlinked, directoryapi.Unlinked},
+		{false, true, true, directoryapi.Matched, directoryapi.Followed},
+		{true, false, false, directoryapi.Provisioned, directoryapi.Followed},
+		{true, false, true, directoryapi.Unlinked, directoryapi.Unlinked},
+		{true, true, false, directoryapi.Provisioned, directoryapi.Followed},
+		{true, true, true, directoryapi.Matched, directoryapi.Followed},
+	} {
+		t.Run(fmt.Sprintf("provisioning %v, by email %v, same email %v", c.provision, c.byEmail, c.resident), func(t *testing.T) {
+			email := h.email()
+			from := h.verified(t, h.away, email)
+			to := from.ID
+			if c.resident {
+				if resident := h.verified(t, h.directory, email); c.want == directoryapi.Matched {
+					to = resident.ID
+				}
+			}
+			before := h.residents(t)
+			dry := h.ask(from.ID, c.byEmail, c.provision)
+			dry.DryRun = true
+			tried := must(h.API.LinkedAccount(t.Context(), dry))(t)
+			equal(t, "the outcome of a dry run", tried.Outcome, c.want)
+			equal(t, "the accounts after a dry run", h.residents(t), before)
+
+			first := h.in(t, from.ID, c.byEmail, c.provision)
+			if c.want == directoryapi.Provisioned {
+				equal(t, "the accounts after a copy", h.residents(t), before+1)
+				equal(t, "the id of a copy that a dry run did not make", tried.Account.ID.IsZero(), true)
+				equal(t, "the directory of the copy", first.Account.DirectoryID, h.directory)
+				to = first.Account.ID
+			}
+			leads(t, first, c.want, to)
+			leads(t, h.in(t, from.ID, c.byEmail, c.provision), c.again, to)
+			if c.again == directoryapi.Followed {
+				leads(t, h.in(t, from.ID, false, false), directoryapi.Followed, to)
+			}
+		})
+	}
+}
+
+func verifiedMatches(t *testing.T, s Subject) {
+	h := newHome(t, s)
+	for _, c := range []struct{ from, to bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
+		for _, provision := range []bool{false, true} {
+			t.Run(fmt.Sprintf("the account %v, that of the default store %v, provisioning %v", c.from, c.to, provision), func(t *testing.T) {
+				email := h.email()
+				from, to := h.account(t, h.away, email), h.account(t, h.directory, strings.ToUpper(email))
+				for v, is := range map[id.ID]bool{from.ID: c.from, to.ID: c.to} {
+					if is {
+						h.MarkVerified(t, h.ref(v))
+					}
+				}
+				outcome, who := directoryapi.Unlinked, from.ID
+				if c.from && c.to {
+					outcome, who = directoryapi.Matched, to.ID
+				}
+				leads(t, h.in(t, from.ID, true, provision), outcome, who)
+			})
+		}
+	}
+	t.Run("an email that is another's user name is no match", func(t *testing.T) {
+		email := h.email()
+		from := h.verified(t, h.away, email)
+		h.verified(t, h.directory, h.email(), named(email))
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+	})
+}
+
+// named is a change of a new account.
+func named(username string) func(*directoryapi.CreateAccount) {
+	return func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some(username) }
+}
+
+func copies(t *testing.T, s Subject) {
+	h := newHome(t, s)
+	group := h.group(t, h.away, "Staff")
+	for _, isVerified := range []bool{true, false} {
+		t.Run(fmt.Sprintf("of an account whose email is verified: %v", isVerified), func(t *testing.T) {
+			from := h.account(t, h.away, h.email(), inGroup(group), func(in *directoryapi.CreateAccount) {
+				in.Account.Username = field.Some("Jo " + in.ID.String())
+				in.Account.GivenName, in.Account.MiddleName, in.Account.Surname = field.Some("Jo"), field.Some("van"), field.Some("Doe")
+			})
+			status := directoryapi.Unverified
+			if isVerified {
+				h.MarkVerified(t, h.ref(from.ID))
+				status = directoryapi.Verified
+			}
+			given := h.in(t, from.ID, false, true).Account
+			read := must(h.API.Account(t.Context(), h.ref(given.ID)))(t)
+			for what, a := range map[string]directoryapi.Account{"given": given, "read": read} {
+				equal(t, what+", the tenant", a.TenantID, h.id)
+				equal(t, what+", the directory", a.DirectoryID, h.directory)
+				equal(t, what+", the user name", a.Username, from.Username)
+				equal(t, what+", the email", a.Email, from.Email)
+				equal(t, what+", the status of the email", a.EmailVerificationStatus, status)
+				equal(t, what+", the status", a.Status, directoryapi.Enabled)
+				equal(t, what+", the full name", a.FullName(), "Jo van Doe")
+				if a.PasswordModifiedAt != nil || a.Owner || a.CreatedAt.IsZero() || a.ModifiedAt.IsZero() {
+					t.Errorf("%s, it is %+v", what, a)
+				}
+			}
+			inStores(t, must(h.API.StoresOf(t.Context(), h.ref(given.ID)))(t), h.store)
+			for _, password := range []string{Password, ""} {
+				refuse(h.API.Authenticate(t.Context(), directoryapi.Authenticate{
+					Tenant: h.id, Stores: []directoryapi.Store{h.store}, Login: from.Email, Password: secret(password),
+				}))(t, apierr.WrongPassword)
+			}
+			equal(t, "the account that it was made of", must(h.API.Account(t.Context(), h.ref(from.ID)))(t).DirectoryID, h.away)
+		})
+	}
+	t.Run("none beside an account that is known by its user name or email", func(t *testing.T) {
+		for what, of := range map[string]func(directoryapi.Account) (email, username string){
+			"the same user name":        func(a directoryapi.Account) (string, string) { return h.email(), strings.ToUpper(a.Username) },
+			"a user name for an email":  func(a directoryapi.Account) (string, string) { return h.email(), a.Email },
+			"an email for a user name":  func(a directoryapi.Account) (string, string) { return a.Username, "x" + a.Username },
+			"the same email, in a case": func(a directoryapi.Account) (string, string) { return strings.ToUpper(a.Email), "x" + a.Username },
+		} {
+			t.Run(what, func(t *testing.T) {
+				from := h.verified(t, h.away, h.email(), named(h.email()))
+				email, username := of(from)
+				h.verified(t, h.directory, email, named(username))
+				before := h.residents(t)
+				leads(t, h.in(t, from.ID, false, true), directoryapi.Unlinked, from.ID)
+				equal(t, "the accounts of the default store", h.residents(t), before)
+			})
+		}
+	})
+}
+
+func followed(t *testing.T, s Subject) {
+	h := newHome(t, s)
+	from, to := h.account(t, h.away, h.email()), h.account(t, h.directory, h.email())
+	h.Link(t, h.ref(to.ID), h.ref(from.ID))
+
+	t.Run("are followed whatever may be made", func(t *testing.T) {
+		h.verified(t, h.directory, from.Email)
+		h.MarkVerified(t, h.ref(from.ID))
+		for _, byEmail := range []bool{false, true} {
+			for _, provision := range []bool{false, true} {
+				leads(t, h.in(t, from.ID, byEmail, provision), directoryapi.Followed, to.ID)
+			}
+		}
+	})
+	t.Run("are not followed out of the default store", func(t *testing.T) {
+		leads(t, h.in(t, to.ID, true, true), directoryapi.Unlinked, to.ID)
+	})
+	t.Run("are not followed twice", func(t *testing.T) {
+		farther := h.account(t, h.tenant.directory(t, "Farther"), h.email())
+		h.Link(t, h.ref(farther.ID), h.ref(from.ID))
+		leads(t, h.in(t, farther.ID, false, false), directoryapi.Unlinked, farther.ID)
+	})
+	t.Run("end with the account that they lead to", func(t *testing.T) {
+		from, to := h.account(t, h.away, h.email()), h.account(t, h.directory, h.email())
+		h.Link(t, h.ref(from.ID), h.ref(to.ID))
+		h.DeleteAccount(t, h.ref(to.ID))
+		leads(t, h.in(t, from.ID, false, false), directoryapi.Unlinked, from.ID)
+		leads(t, h.in(t, from.ID, false, true), directoryapi.Provisioned, h.in(t, from.ID, false, false).Account.ID)
+	})
+	t.Run("do not outlive the default store", func(t *testing.T) {
+		gone := newHome(t, s)
+		from, to := gone.account(t, gone.away, gone.email()), gone.account(t, gone.directory, gone.email())
+		gone.Link(t, gone.ref(from.ID), gone.ref(to.ID))
+		must(gone.API.DeleteDirectory(t.Context(), gone.ref(gone.directory)))(t)
+		leads(t, gone.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+	})
+	t.Run("an account that is gone", func(t *testing.T) {
+		refuse(h.API.LinkedAccount(t.Context(), h.ask(newID(), true, true)))(t, apierr.NoSuchAccount)
+	})
+}
+
+func groupHomes(t *testing.T, s Subject) {
+	h := newHome(t, s)
+	group := h.group(t, h.directory, "Staff")
+	h.store = directoryapi.Store{Kind: directoryapi.Groups, ID: group}
+
+	t.Run("a member is inside", func(t *testing.T) {
+		member := h.verified(t, h.directory, h.email(), inGroup(group))
+		leads(t, h.in(t, member.ID, true, true), directoryapi.Unlinked, member.ID)
+	})
+	t.Run("another account of its directory is outside, and cannot be linked", func(t *testing.T) {
+		beside := h.verified(t, h.directory, h.email())
+		leads(t, h.in(t, beside.ID, true, true), directoryapi.Unlinked, beside.ID)
+	})
+	t.Run("a copy becomes a member", func(t *testing.T) {
+		from := h.verified(t, h.away, h.email())
+		made := h.in(t, from.ID, false, true)
+		leads(t, made, directoryapi.Provisioned, made.Account.ID)
+		inStores(t, must(h.API.StoresOf(t.Context(), h.ref(made.Account.ID)))(t), h.store,
+			directoryapi.Store{Kind: directoryapi.Directories, ID: h.directory})
+	})
+	t.Run("a member is matched", func(t *testing.T) {
+		from := h.verified(t, h.away, h.email())
+		member := h.verified(t, h.directory, from.Email, inGroup(group))
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Matched, member.ID)
+	})
+	t.Run("another account of its directory is not matched", func(t *testing.T) {
+		from := h.verified(t, h.away, h.email())
+		h.verified(t, h.directory, from.Email)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+	})
+	t.Run("a link to another account of its directory is not followed, and prevents others", func(t *testing.T) {
+		from, beside := h.verified(t, h.away, h.email()), h.verified(t, h.directory, h.email())
+		h.Link(t, h.ref(from.ID), h.ref(beside.ID))
+		h.verified(t, h.directory, from.Email, inGroup(group))
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+	})
+	t.Run("a disabled group refuses whom a link leads to, and gets nobody new", func(t *testing.T) {
+		linked, from, same := h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email())
+		leads(t, h.in(t, linked.ID, false, true), directoryapi.Provisioned, h.in(t, linked.ID, false, false).Account.ID)
+		h.verified(t, h.directory, same.Email, inGroup(group))
+		h.DisableGroup(t, h.ref(group))
+		refuse(h.API.LinkedAccount(t.Context(), h.ask(linked.ID, true, true)))(t, apierr.GroupDisabled)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		leads(t, h.in(t, same.ID, true, true), directoryapi.Unlinked, same.ID)
+	})
+	t.Run("a group of a disabled directory does as well", func(t *testing.T) {
+		shut := newHome(t, s)
+		shut.store = directoryapi.Store{Kind: directoryapi.Groups, ID: shut.group(t, shut.directory, "Staff")}
+		linked, from := shut.verified(t, shut.away, shut.email()), shut.verified(t, shut.away, shut.email())
+		shut.in(t, linked.ID, false, true)
+		shut.DisableDirectory(t, shut.ref(shut.directory))
+		refuse(shut.API.LinkedAccount(t.Context(), shut.ask(linked.ID, true, true)))(t, apierr.DirectoryDisabled)
+		leads(t, shut.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+	})
+	t.Run("a group that is gone", func(t *testing.T) {
+		from := h.verified(t, h.away, h.email())
+		h.store.ID = newID()
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+	})
+}
+
+func refusedResidents(t *testing.T, s Subject) {
+	h := newHome(t, s)
+	for state, want := range map[string]error{directoryapi.Disabled: apierr.AccountDisabled, directoryapi.Unverified: apierr.AccountUnverified} {
+		t.Run("behind a link: "+state, func(t *testing.T) {
+			from, to := h.account(t, h.away, h.email()), h.account(t, h.directory, h.email(), status(state))
+			h.Link(t, h.ref(from.ID), h.ref(to.ID))
+			refuse(h.API.LinkedAccount(t.Context(), h.ask(from.ID, true, true)))(t, want)
+		})
+		t.Run("of the same email, without a link that stays: "+state, func(t *testing.T) {
+			from := h.verified(t, h.away, h.email())
+			h.verified(t, h.directory, from.Email, status(state))
+			refuse(h.API.LinkedAccount(t.Context(), h.ask(from.ID, true, true)))(t, want)
+			leads(t, h.in(t, from.ID, false, false), directoryapi.Unlinked, from.ID)
+		})
+	}
+	t.Run("in a disabled directory, which gets nobody new", func(t *testing.T) {
+		linked, from, same := h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email())
+		h.Link(t, h.ref(linked.ID), h.ref(h.account(t, h.directory, h.email()).ID))
+		h.verified(t, h.directory, same.Email)
+		before := h.residents(t)
+		h.DisableDirectory(t, h.ref(h.directory))
+		refuse(h.API.LinkedAccount(t.Context(), h.ask(linked.ID, true, true)))(t, apierr.DirectoryDisabled)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		leads(t, h.in(t, same.ID, true, true), directoryapi.Unlinked, same.ID)
+		equal(t, "the accounts of the default store", h.residents(t), before)
+	})
+}
+
+func excludedLinks(t *testing.T, s Subject) {
+	h := newHome(t, s)
+	t.Run("the account of the same email is linked to another of the same directory", func(t *testing.T) {
+		from, rival := h.verified(t, h.away, h.email()), h.account(t, h.away, h.email())
+		to := h.verified(t, h.directory, from.Email)
+		h.Link(t, h.ref(to.ID), h.ref(rival.ID))
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		leads(t, h.in(t, rival.ID, true, true), directoryapi.Followed, to.ID)
+	})
+	t.Run("an account has ten links already", func(t *testing.T) {
+		full, match := h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email())
+		crowded := h.verified(t, h.directory, match.Email)
+		for i := range 10 {
+			directory := h.tenant.directory(t, fmt.Sprint("Other ", i))
+			h.Link(t, h.ref(full.ID), h.ref(h.account(t, directory, h.email()).ID))
+			h.Link(t, h.ref(crowded.ID), h.ref(h.account(t, directory, h.email()).ID))
+		}
+		before := h.residents(t)
+		leads(t, h.in(t, full.ID, true, true), directoryapi.Unlinked, full.ID)
+		leads(t, h.in(t, match.ID, true, true), directoryapi.Unlinked, match.ID)
+		equal(t, "the accounts of the default store", h.residents(t), before)
+	})
+}
+
+// parallelFirstLogins has to end with one link and one copy, and no error.
+func parallelFirstLogins(t *testing.T, s Subject) {
+	const logins = 50
+	h := newHome(t, s)
+	race := func(t *testing.T, accounts ...id.ID) map[id.ID]int {
+		t.Helper()
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		who := map[id.ID]int{}
+		for i := range logins {
+			all.Go(func() {
+				got, err := h.API.LinkedAccount(t.Context(), h.ask(accounts[i%len(accounts)], true, true))
+				refuse(got, err)(t, nil)
+				mu.Lock()
+				defer mu.Unlock()
+				who[got.Account.ID]++
+			})
+		}
+		all.Wait()
+		return who
+	}
+	t.Run("of one account make one copy", func(t *testing.T) {
+		from, before := h.verified(t, h.away, h.email()), h.residents(t)
+		who := race(t, from.ID)
+		equal(t, "the number of accounts that logged in", len(who), 1)
+		equal(t, "the logins as the copy", who[h.in(t, from.ID, false, false).Account.ID], logins)
+		equal(t, "the accounts of the default store", h.residents(t), before+1)
+	})
+	t.Run("of one account make one link", func(t *testing.T) {
+		from := h.verified(t, h.away, h.email())
+		to := h.verified(t, h.directory, from.Email)
+		equal(t, "the logins as the account of the same email", race(t, from.ID)[to.ID], logins)
+	})
+	t.Run("of accounts of the same email in different directories make one copy", func(t *testing.T) {
+		email, before := h.email(), h.residents(t)
+		one, other := h.verified(t, h.away, email), h.verified(t, h.tenant.directory(t, "Second"), email)
+		who := race(t, one.ID, other.ID)
+		equal(t, "the number of accounts that logged in", len(who), 1)
+		equal(t, "the accounts of the default store", h.residents(t), before+1)
+		leads(t, h.in(t, one.ID, false, false), directoryapi.Followed, h.in(t, other.ID, false, false).Account.ID)
+	})
+	t.Run("of accounts of one directory link one of them to an account", func(t *testing.T) {
+		email := h.email()
+		to := h.verified(t, h.directory, email)
+		one, other := h.verified(t, h.away, email), h.verified(t, h.tenant.directory(t, "Third"), email)
+		who := race(t, one.ID, other.ID)
+		equal(t, "the logins as the account of the same email", who[to.ID], logins)
+	})
+}
+
+func foreignHomes(t *testing.T, s Subject) {
+	h, other := newHome(t, s), newHome(t, s)
+	from := h.verified(t, h.away, h.email())
+	foreign := other.verified(t, other.directory, from.Email)
+
+	t.Run("a store of another tenant is not there", func(t *testing.T) {
+		in := h.ask(from.ID, true, true)
+		in.Store = other.store
+		leads(t, must(h.API.LinkedAccount(t.Context(), in))(t), directoryapi.Unlinked, from.ID)
+		equal(t, "the accounts of the other tenant's store", other.residents(t), 1)
+	})
+	t.Run("an account of another tenant is not there", func(t *testing.T) {
+		refuse(h.API.LinkedAccount(t.Context(), h.ask(foreign.ID, true, true)))(t, apierr.NoSuchAccount)
+	})
+	t.Run("an email of another tenant is no match", func(t *testing.T) {
+		made := h.in(t, from.ID, true, true)
+		leads(t, made, directoryapi.Provisioned, made.Account.ID)
+		equal(t, "the tenant of the copy", made.Account.TenantID, h.id)
+	})
+}

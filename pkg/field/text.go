@@ -1,0 +1,42 @@
+package field
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+// URL takes an absolute URL with one of the schemes and a host; without
+// schemes, also that of an application on a telephone, such as myapp:/callback.
+// A fragment, a name or a password has no place in any of them. Else 2006.
+func URL(schemes ...string) func(name, value string) (string, error) {
+	return func(name, value string) (string, error) {
+		u, err := url.Parse(value)
+		switch {
+		case err != nil || !u.IsAbs() || u.User != nil || u.Fragment != "" || strings.ContainsFunc(value, unicode.IsSpace):
+			return "", apierr.Format.Because("%s is not an absolute URL", name)
+		case len(schemes) > 0 && (u.Hostname() == "" || !slices.Contains(schemes, u.Scheme)):
+			return "", apierr.Format.Because("%s is not an absolute URL with the scheme %s", name, strings.Join(schemes, " or "))
+		}
+		return value, nil
+	}
+}
+
+// Certificate takes one X.509 certificate in PEM with its begin and end lines.
+// Else 2006.
+func Certificate(name, value string) (string, error) {
+	block, rest := pem.Decode([]byte(value))
+	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
+		return "", apierr.Format.Because("%s is not one certificate in PEM, from its begin line to its end line", name)
+	}
+	if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+		return "", apierr.Format.Because("%s is not an X.509 certificate", name)
+	}
+	return value, nil
+}

@@ -1,0 +1,183 @@
+package application
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// Explanation is what a login attempt would do, for who holds an API key.
+type Explanation struct {
+	Login  string
+	Stores []ConsultedStore // in the order of login
+	// Found is whose password would be compared, and the store that decides; nil
+	// when the attempt is refused before.
+	Found *directoryapi.Authenticated
+	// Refusal is what the attempt fails with whatever its password is; nil when
+	// the password is compared.
+	Refusal *apierr.Error
+	// AfterPassword is what the attempt fails with though its password is right.
+	AfterPassword *apierr.Error
+	Linking       ExplainedLinking
+}
+
+// ConsultedStore is an account store on the way of a login. An organization
+// without account stores is one that is no store.
+type ConsultedStore struct {
+	store.Place
+	Name    string
+	Status  string // of the store; of a group, it says nothing of its directory
+	Outcome StoreOutcome
+}
+
+// StoreOutcome is what becomes of a login in an account store.
+type StoreOutcome string
+
+// The outcomes.
+const (
+	Decides    StoreOutcome = "DECIDES"
+	NoAccount  StoreOutcome = "NO_ACCOUNT"
+	NotReached StoreOutcome = "NOT_REACHED" // a store before it decides
+	Repeated   StoreOutcome = "REPEATED"    // it comes earlier too
+	Empty      StoreOutcome = "EMPTY"       // an organization without account stores
+	Deleted    StoreOutcome = "DELETED"     // it is gone, and its mapping is about to go
+)
+
+// ExplainedLinking is what account links would do after the right password.
+type ExplainedLinking struct {
+	Policy  store.LinkingPolicy
+	Default directoryapi.Store    // account store; none when its id is zero
+	Outcome string                // a directoryapi.LinkOutcome, or one of the two below
+	Account *directoryapi.Account // who would log in; a copy that would be made has no id
+	Refusal *apierr.Error         // of who would log in
+	Reason  string
+}
+
+// What links do where nobody would log in.
+const (
+	linksNotReached = "NOT_REACHED" // the attempt is refused before
+	linksRefused    = "REFUSED"     // they lead to an account that may not log in
+)
+
+// Explain tells what a login attempt would do. It reads the body as Attempt does
+// and refuses it with the same errors, but compares no password and changes
+// nothing.
+func (s *Service) Explain(ctx context.Context, application directoryapi.Ref, in LoginAttempt) (Explanation, error) {
+	a, err := in.read()
+	if err != nil {
+		return Explanation{}, err
+	}
+	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
+	if err != nil {
+		return Explanation{}, err
+	}
+	e := Explanation{Login: a.login}
+	if reach.Status != directoryapi.Enabled {
+		err = apierr.NoSuchAccount.Because("the application is disabled, which the attempt itself does not tell")
+	} else if reach, err = s.narrowed(ctx, application, reach, a.where); err == nil {
+		err = s.explainPassword(ctx, &e, application, reach)
+	}
+	if is(err, refusalsBefore) {
+		e.Refusal, err = apierr.From(err), nil
+	}
+	if err == nil {
+		err = s.explainLinking(ctx, &e, application, reach)
+	}
+	return e, err
+}
+
+// refusalsBefore are those of a login whose body is right, before its password is
+// compared. refusalsBehind are those of the account that links lead it to.
+var (
+	refusalsBefore = []*apierr.Error{apierr.NoSuchAccount, apierr.NoStores, apierr.OrgNoStores, apierr.NotMapped, apierr.OrganizationDisabled}
+	refusalsBehind = []*apierr.Error{apierr.AccountDisabled, apierr.AccountUnverified, apierr.GroupDisabled, apierr.DirectoryDisabled,
+		apierr.OrganizationDisabled, apierr.NoSuchAccount}
+)
+
+func is(err error, one []*apierr.Error) bool {
+	return slices.ContainsFunc(one, func(refusal *apierr.Error) bool { return errors.Is(err, refusal) })
+}
+
+// explainPassword tells which store decides, and what the account there is
+// refused for after the password. It returns apierr.NoSuchAccount when none has
+// the login.
+func (s *Service) explainPassword(ctx context.Context, e *Explanation, application directoryapi.Ref, reach store.Reach) error {
+	found, err := s.directories.ExplainLogin(ctx, directoryapi.ExplainLogin{Tenant: application.Tenant, Stores: reach.Stores(), Login: e.Login})
+	if err != nil {
+		return err
+	}
+	e.Stores, e.Found = consulted(reach, found), found.Found
+	switch {
+	case found.Found == nil:
+		return found.Refusal
+	case found.Refusal != nil:
+		e.AfterPassword = found.Refusal
+		return nil
+	}
+	err = s.wantOpen(ctx, reach.Open(), *found.Found)
+	if errors.Is(err, apierr.OrganizationDisabled) {
+		e.AfterPassword, err = apierr.From(err), nil
+	}
+	return err
+}
+
+// consulted gives the account stores in the order of login, with what becomes of
+// the login in each.
+func consulted(reach store.Reach, found directoryapi.ExplainedLogin) []ConsultedStore {
+	named := map[directoryapi.Store]directoryapi.NamedStore{}
+	for _, store := range found.Stores {
+		named[store.Store] = store
+	}
+	stores, seen, isDecided := make([]ConsultedStore, len(reach.Places)), map[directoryapi.Store]bool{}, false
+	for i, place := range reach.Places {
+		at := place.Store()
+		facts, isThere := named[at]
+		stores[i] = ConsultedStore{Place: place, Name: facts.Name, Status: facts.Status, Outcome: NoAccount}
+		switch {
+		case at.ID.IsZero():
+			stores[i].Outcome = Empty
+		case seen[at]:
+			stores[i].Outcome = Repeated
+		case isDecided:
+			stores[i].Outcome = NotReached
+		case !isThere:
+			stores[i].Outcome = Deleted
+		case found.Found != nil && found.Found.Store == at:
+			stores[i].Outcome, isDecided = Decides, true
+		}
+		seen[at] = true
+	}
+	return stores
+}
+
+// explainLinking tells what account links would do after the right password.
+func (s *Service) explainLinking(ctx context.Context, e *Explanation, application directoryapi.Ref, reach store.Reach) (err error) {
+	l := &e.Linking
+	owner := application.ID
+	if !reach.Named.IsZero() {
+		owner = reach.Named
+	}
+	if l.Policy, err = s.store.LinkingPolicyOf(ctx, application.Tenant, owner); err != nil {
+		return err
+	}
+	l.Default = reach.Linking.Default
+	if e.Found == nil || e.AfterPassword != nil {
+		l.Outcome, l.Reason = linksNotReached, "the attempt is refused before links are looked for"
+		return nil
+	}
+	if reason := asItself(reach.Linking, *e.Found); reason != "" {
+		l.Outcome, l.Reason, l.Account = string(directoryapi.Unlinked), reason, &e.Found.Account
+		return nil
+	}
+	to, err := s.linkedAccount(ctx, reach.Linking, e.Found.Account, true)
+	if is(err, refusalsBehind) {
+		l.Outcome, l.Refusal, l.Reason = linksRefused, apierr.From(err), "links lead to an account that may not log in"
+		return nil
+	}
+	l.Outcome, l.Account, l.Reason = string(to.Outcome), &to.Account, to.Reason
+	return err
+}

@@ -1,0 +1,129 @@
+package rest
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/application"
+)
+
+// explanationView is the answer to a login attempt that asks to be explained.
+type explanationView struct {
+	Login         string               `json:"login"`
+	AccountStores []consultedStoreView `json:"accountStores"` // in the order of login
+	Decision      decisionView         `json:"decision"`
+	Linking       linkingView          `json:"linking"`
+}
+
+type consultedStoreView struct {
+	AccountStore *href.Link               `json:"accountStore"` // null: an organization without account stores
+	Name         *string                  `json:"name"`         // null: the store is gone
+	Status       *string                  `json:"status"`
+	Organization *organizationOnTheWay    `json:"organization"` // through which the store is reached
+	Outcome      application.StoreOutcome `json:"outcome"`
+}
+
+type organizationOnTheWay struct {
+	Href    string `json:"href"`
+	NameKey string `json:"nameKey"`
+	Status  string `json:"status"`
+}
+
+type decisionView struct {
+	PasswordCompared bool         `json:"passwordCompared"`
+	AccountStore     *href.Link   `json:"accountStore"`
+	Account          *href.Link   `json:"account"`
+	Refusal          *refusalView `json:"refusal"`              // whatever the password is
+	AfterPassword    *refusalView `json:"refusalAfterPassword"` // though the password is right
+}
+
+type linkingView struct {
+	Policy       href.Link    `json:"accountLinkingPolicy"`
+	Status       string       `json:"status"` // of the policy
+	Provisioning string       `json:"automaticProvisioning"`
+	Matching     *string      `json:"matchingProperty"`
+	Default      *href.Link   `json:"defaultAccountStore"`
+	Outcome      string       `json:"outcome"`
+	Account      *href.Link   `json:"account"` // null: nobody, or a copy that is not made yet
+	Refusal      *refusalView `json:"refusal"`
+	Reason       string       `json:"reason"`
+}
+
+// refusalView is what the attempt itself would answer.
+type refusalView struct {
+	Status           int    `json:"status"`
+	Code             int    `json:"code"`
+	Message          string `json:"message"`
+	DeveloperMessage string `json:"developerMessage"`
+}
+
+// wantsExplanation reads the parameter that asks what an attempt would do.
+func wantsExplanation(c *fiber.Ctx) (bool, error) {
+	switch explain := c.Query("explain"); {
+	case strings.EqualFold(explain, "true"):
+		return true, nil
+	case explain != "" && !strings.EqualFold(explain, "false"):
+		return false, apierr.ParameterInvalid.Because("explain is true or false, not %q", explain)
+	}
+	return false, nil
+}
+
+// explainLogin answers with what an attempt would do.
+func explainLogin(c *fiber.Ctx, svc *application.Service, v views, at id.Ref, in application.LoginAttempt) error {
+	e, err := svc.Explain(c.UserContext(), at, in)
+	if err != nil {
+		return err
+	}
+	return rest.OK(c, v.explanation(e))
+}
+
+func (v views) explanation(e application.Explanation) explanationView {
+	view := explanationView{Login: e.Login, AccountStores: make([]consultedStoreView, len(e.Stores))}
+	for i, store := range e.Stores {
+		view.AccountStores[i] = v.consultedStore(store)
+	}
+	view.Decision = decisionView{PasswordCompared: e.Refusal == nil, Refusal: refusal(e.Refusal), AfterPassword: refusal(e.AfterPassword)}
+	if e.Found != nil {
+		view.Decision.AccountStore = v.accountStore(e.Found.Store)
+		view.Decision.Account = v.base.OptionalLink("accounts", e.Found.Account.ID)
+	}
+	policy := e.Linking.Policy
+	view.Linking = linkingView{
+		Policy: v.base.Link("accountLinkingPolicies", policy.ID), Status: policy.Status, Provisioning: policy.AutomaticProvisioning, Matching: policy.MatchingProperty,
+		Default: v.accountStore(e.Linking.Default), Outcome: e.Linking.Outcome, Refusal: refusal(e.Linking.Refusal), Reason: e.Linking.Reason,
+	}
+	if e.Linking.Account != nil {
+		view.Linking.Account = v.base.OptionalLink("accounts", e.Linking.Account.ID)
+	}
+	return view
+}
+
+func (v views) consultedStore(s application.ConsultedStore) consultedStoreView {
+	view := consultedStoreView{AccountStore: v.accountStore(s.Store()), Outcome: s.Outcome}
+	if s.Name != "" {
+		view.Name, view.Status = &s.Name, &s.Status
+	}
+	if !s.OrganizationID.IsZero() {
+		view.Organization = &organizationOnTheWay{Href: v.base.To("organizations", s.OrganizationID), NameKey: s.NameKey, Status: s.OrganizationStatus}
+	}
+	return view
+}
+
+// accountStore is the link to a store; null for none.
+func (v views) accountStore(s directoryapi.Store) *href.Link {
+	return v.base.OptionalLink(s.Kind, s.ID)
+}
+
+func refusal(e *apierr.Error) *refusalView {
+	if e == nil {
+		return nil
+	}
+	return &refusalView{Status: e.Status, Code: e.Code, Message: e.Message, DeveloperMessage: cmp.Or(e.Reason, e.Message)}
+}

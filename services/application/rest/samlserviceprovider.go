@@ -1,0 +1,28 @@
+package rest
+
+import (
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// serviceProviderView is the representation of a registered SAML service
+// provider (resolutions, section 4.11).
+type serviceProviderView struct {
+	rest.Head
+	Name                        *string   `json:"name"`
+	Description                 *string   `json:"description"`
+	AssertionConsumerServiceURL string    `json:"assertionConsumerServiceUrl"`
+	EntityID                    string    `json:"entityId"`
+	NameIDFormat                string    `json:"nameIdFormat"`
+	EncodedX509Certificate      *string   `json:"encodedX509Certificate"`
+	Tenant                      href.Link `json:"tenant"`
+}
+
+func (v views) serviceProvider(p store.SAMLServiceProvider) serviceProviderView {
+	return serviceProviderView{
+		Head: rest.Head{Href: v.base.To("registeredSamlServiceProviders", p.ID), CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt)},
+		Name: p.Name, Description: p.Description, AssertionConsumerServiceURL: p.AssertionConsumerServiceURL, EntityID: p.EntityID,
+		NameIDFormat: p.NameIDFormat, EncodedX509Certificate: p.EncodedX509Certificate, Tenant: v.base.Link("tenants", p.TenantID),
+	}
+}

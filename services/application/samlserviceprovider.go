@@ -1,0 +1,159 @@
+package application
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// Limits of a registered SAML service provider, in characters. That of the
+// entity id is SAML's own (SAML 2.0 core, section 8.3.6); the interface names
+// none for the others.
+const (
+	maxServiceProviderDescription = 1000
+	maxConsumerURL                = 2000
+	maxEntityID                   = 1024
+	maxCertificate                = 20_000
+)
+
+// NewSAMLServiceProvider is the body that creates or updates a registered SAML
+// service provider (resolutions, section 4.11). Some clients spell the last
+// letters of the address in capitals.
+type NewSAMLServiceProvider struct {
+	Name                        field.Text `json:"name"`
+	Description                 field.Text `json:"description"`
+	AssertionConsumerServiceURL field.Text `json:"assertionConsumerServiceUrl"`
+	ConsumerURLAlias            field.Text `json:"assertionConsumerServiceURL"`
+	EntityID                    field.Text `json:"entityId"`
+	NameIDFormat                field.Text `json:"nameIdFormat"`
+	EncodedX509Certificate      field.Text `json:"encodedX509Certificate"`
+}
+
+// SAMLServiceProvider gives a registered service provider, or apierr.NotFound.
+func (s *Service) SAMLServiceProvider(ctx context.Context, at id.Ref) (store.SAMLServiceProvider, error) {
+	return s.store.SAMLServiceProvider(ctx, at.Tenant, at.ID)
+}
+
+// ListSAMLServiceProviders gives a page of those of a tenant. A caller's own
+// tenant is the only one that exists to it: any other is apierr.NotFound.
+func (s *Service) ListSAMLServiceProviders(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.SAMLServiceProvider], error) {
+	if tenant.ID != tenant.Tenant {
+		return list.Page[store.SAMLServiceProvider]{}, apierr.NotFound
+	}
+	return s.store.ListSAMLServiceProviders(ctx, tenant.Tenant, query)
+}
+
+// CreateSAMLServiceProvider makes one from a client's body. An entity id that
+// the tenant has is apierr.SAMLEntityTaken.
+func (s *Service) CreateSAMLServiceProvider(ctx context.Context, tenant id.ID, in NewSAMLServiceProvider) (store.SAMLServiceProvider, error) {
+	now := s.now()
+	p := store.SAMLServiceProvider{TenantID: tenant, ID: id.New(now), NameIDFormat: store.EmailNameID, CreatedAt: now, ModifiedAt: now}
+	if err := applyServiceProvider(&p, in, true); err != nil {
+		return p, err
+	}
+	err := s.tx(ctx, func(tx *store.Tx) error { return tx.InsertSAMLServiceProvider(ctx, p) })
+	return p, entityTaken(p, err)
+}
+
+// UpdateSAMLServiceProvider changes what the body names.
+func (s *Service) UpdateSAMLServiceProvider(ctx context.Context, at id.Ref, in NewSAMLServiceProvider) (store.SAMLServiceProvider, error) {
+	var p store.SAMLServiceProvider
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if p, err = tx.LockSAMLServiceProvider(ctx, at.Tenant, at.ID); err != nil {
+			return err
+		}
+		if err := applyServiceProvider(&p, in, false); err != nil {
+			return err
+		}
+		p.ModifiedAt = s.now()
+		return tx.UpdateSAMLServiceProvider(ctx, p)
+	})
+	return p, entityTaken(p, err)
+}
+
+// DeleteSAMLServiceProvider removes one.
+func (s *Service) DeleteSAMLServiceProvider(ctx context.Context, at id.Ref) error {
+	return s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteSAMLServiceProvider(ctx, at) })
+}
+
+func entityTaken(p store.SAMLServiceProvider, err error) error {
+	if !errors.Is(err, apierr.Exists) {
+		return err
+	}
+	return apierr.SAMLEntityTaken.Because("a service provider with the entityId %q is registered", p.EntityID)
+}
+
+// applyServiceProvider writes the members of a body into a service provider and
+// checks them.
+func applyServiceProvider(p *store.SAMLServiceProvider, in NewSAMLServiceProvider, isNew bool) (err error) {
+	if in.Name.Present {
+		if p.Name, err = field.Nonempty(in.Name, "name", maxName); err != nil {
+			return err
+		}
+	}
+	if in.Description.Present {
+		if p.Description, err = field.Optional(in.Description, "description", maxServiceProviderDescription); err != nil {
+			return err
+		}
+	}
+	consumer := in.AssertionConsumerServiceURL
+	if !consumer.Present {
+		consumer = in.ConsumerURLAlias
+	}
+	if consumer.Present || isNew {
+		const name = "assertionConsumerServiceUrl"
+		if p.AssertionConsumerServiceURL, err = field.Required(consumer, name, maxConsumerURL); err != nil {
+			return err
+		}
+		if _, err := field.URL("https", "http")(name, p.AssertionConsumerServiceURL); err != nil {
+			return err
+		}
+	}
+	if in.EntityID.Present || isNew {
+		if p.EntityID, err = field.Required(in.EntityID, "entityId", maxEntityID); err != nil {
+			return err
+		}
+	}
+	if in.NameIDFormat.Present {
+		if p.NameIDFormat, err = nameIDFormat(in.NameIDFormat); err != nil {
+			return err
+		}
+	}
+	if in.EncodedX509Certificate.Present {
+		if p.EncodedX509Certificate, err = certificate(in.EncodedX509Certificate); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nameIDFormat reads a format by its name or by its URN, whose last part names
+// it. null and what names none is 2002.
+func nameIDFormat(in field.Text) (string, error) {
+	named := in.Or("")
+	switch strings.ToUpper(strings.TrimSpace(named[strings.LastIndexByte(named, ':')+1:])) {
+	case "EMAIL", "EMAILADDRESS":
+		return store.EmailNameID, nil
+	case "PERSISTENT":
+		return store.PersistentNameID, nil
+	case "TRANSIENT":
+		return store.TransientNameID, nil
+	}
+	return "", apierr.Invalid.Because("nameIdFormat must be one of %s, %s, %s", store.EmailNameID, store.PersistentNameID, store.TransientNameID)
+}
+
+// certificate reads a certificate in PEM, or nil for null.
+func certificate(in field.Text) (*string, error) {
+	text, err := field.Optional(in, "encodedX509Certificate", maxCertificate)
+	if err != nil || text == nil {
+		return text, err
+	}
+	_, err = field.Certificate("encodedX509Certificate", *text)
+	return text, err
+}

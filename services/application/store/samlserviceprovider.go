@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// The formats of a subject's name in a SAML assertion.
+const (
+	EmailNameID      = "EMAIL"
+	PersistentNameID = "PERSISTENT"
+	TransientNameID  = "TRANSIENT"
+)
+
+// SAMLServiceProvider is a program that may be logged in to by SAML, with the
+// service as its identity provider.
+type SAMLServiceProvider struct {
+	TenantID                    id.ID
+	ID                          id.ID
+	Name                        *string
+	Description                 *string
+	AssertionConsumerServiceURL string  `db:"assertion_consumer_service_url"`
+	EntityID                    string  `db:"entity_id"`
+	NameIDFormat                string  `db:"name_id_format"`
+	EncodedX509Certificate      *string `db:"encoded_x509_certificate"`
+	CreatedAt                   time.Time
+	ModifiedAt                  time.Time
+}
+
+const serviceProviderColumns = `p.tenant_id, p.id, p.name, p.description, p.assertion_consumer_service_url, p.entity_id,
+	p.name_id_format, p.encoded_x509_certificate, p.created_at, p.modified_at`
+
+// SAMLServiceProviders are searched and sorted by these attributes.
+var SAMLServiceProviders = list.Spec{
+	"name":                        {Column: "p.name", Folded: "p.name_folded"},
+	"description":                 {Column: "p.description", Folded: "p.description_folded"},
+	"assertionConsumerServiceUrl": {Column: "p.assertion_consumer_service_url"},
+	"entityId":                    {Column: "p.entity_id"},
+	"nameIdFormat":                {Column: "p.name_id_format", Kind: list.Enum, Values: []string{EmailNameID, PersistentNameID, TransientNameID}},
+	"createdAt":                   {Column: "p.created_at", Kind: list.Time},
+	"modifiedAt":                  {Column: "p.modified_at", Kind: list.Time},
+}
+
+// SAMLServiceProvider gives a service provider, or apierr.NotFound.
+func (s *Store) SAMLServiceProvider(ctx context.Context, tenant, provider id.ID) (SAMLServiceProvider, error) {
+	return pg.One[SAMLServiceProvider](ctx, s.db, `SELECT `+serviceProviderColumns+` FROM saml_service_providers p
+		WHERE p.tenant_id = $1 AND p.id = $2`, tenant, provider)
+}
+
+// ListSAMLServiceProviders gives a page of the tenant's service providers.
+func (s *Store) ListSAMLServiceProviders(ctx context.Context, tenant id.ID, query list.Query) (list.Page[SAMLServiceProvider], error) {
+	return list.Select[SAMLServiceProvider](ctx, s.db, SAMLServiceProviders, query, serviceProviderColumns,
+		`FROM saml_service_providers p WHERE p.tenant_id = $1`, "p.id", tenant)
+}
+
+// LockSAMLServiceProvider reads a service provider that the transaction will
+// change.
+func (tx *Tx) LockSAMLServiceProvider(ctx context.Context, tenant, provider id.ID) (SAMLServiceProvider, error) {
+	return pg.One[SAMLServiceProvider](ctx, tx, `SELECT `+serviceProviderColumns+` FROM saml_service_providers p
+		WHERE p.tenant_id = $1 AND p.id = $2 FOR UPDATE`, tenant, provider)
+}
+
+// InsertSAMLServiceProvider adds a service provider. An entity id that is taken
+// is apierr.Exists.
+func (tx *Tx) InsertSAMLServiceProvider(ctx context.Context, p SAMLServiceProvider) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_service_providers (tenant_id, id, name, name_folded, description, description_folded,
+		assertion_consumer_service_url, entity_id, name_id_format, encoded_x509_certificate, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		p.TenantID, p.ID, p.Name, field.FoldOptional(p.Name), p.Description, field.FoldOptional(p.Description),
+		p.AssertionConsumerServiceURL, p.EntityID, p.NameIDFormat, p.EncodedX509Certificate, p.CreatedAt, p.ModifiedAt)
+	return err
+}
+
+// UpdateSAMLServiceProvider writes what a client can change. An entity id that
+// is taken is apierr.Exists.
+func (tx *Tx) UpdateSAMLServiceProvider(ctx context.Context, p SAMLServiceProvider) error {
+	return pg.MustChange(ctx, tx, `UPDATE saml_service_providers SET name = $3, name_folded = $4, description = $5, description_folded = $6,
+		assertion_consumer_service_url = $7, entity_id = $8, name_id_format = $9, encoded_x509_certificate = $10, modified_at = $11
+		WHERE tenant_id = $1 AND id = $2`,
+		p.TenantID, p.ID, p.Name, field.FoldOptional(p.Name), p.Description, field.FoldOptional(p.Description),
+		p.AssertionConsumerServiceURL, p.EntityID, p.NameIDFormat, p.EncodedX509Certificate, p.ModifiedAt)
+}
+
+// DeleteSAMLServiceProvider removes a service provider, or returns
+// apierr.NotFound.
+func (tx *Tx) DeleteSAMLServiceProvider(ctx context.Context, at id.Ref) error {
+	return pg.MustChange(ctx, tx, `DELETE FROM saml_service_providers WHERE tenant_id = $1 AND id = $2`, at.Tenant, at.ID)
+}

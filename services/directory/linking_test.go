@@ -1,0 +1,203 @@
+package directory_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/services/directory"
+)
+
+// home makes a directory that is the default account store of logins.
+func (w world) home(t *testing.T, name string) directoryapi.Store {
+	t.Helper()
+	v := id.New(now())
+	if _, err := w.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: w.tenant, ID: v, Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	return directoryapi.Store{Kind: directoryapi.Directories, ID: v}
+}
+
+// links lets the account log in where a store is the default, after a dry run
+// that has to tell the same, and gives the outcome.
+func (w world) links(t *testing.T, home directoryapi.Store) directoryapi.LinkOutcome {
+	t.Helper()
+	in := directoryapi.LinkAccount{Tenant: w.tenant, Account: w.account.ID, Store: home, ByEmail: true, Provision: true, DryRun: true}
+	dry, err := w.LinkedAccount(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.DryRun = false
+	out, err := w.LinkedAccount(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dry.Outcome != out.Outcome || dry.Reason != out.Reason {
+		t.Errorf("a dry run tells %s, %s; the login %s, %s", dry.Outcome, dry.Reason, out.Outcome, out.Reason)
+	}
+	return out.Outcome
+}
+
+func (w world) mirror(t *testing.T, directory id.ID) {
+	t.Helper()
+	if err := pg.MustChange(t.Context(), w.db, `UPDATE directories SET provider_id = 'ldap' WHERE id = $1`, directory); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestACopyIsAnAccountThatItsDirectoryTakes(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{})
+	for what, c := range map[string]struct {
+		set  func(*testing.T, id.Ref)
+		want directoryapi.LinkOutcome
+	}{
+		"without lists": {func(*testing.T, id.Ref) {}, directoryapi.Provisioned},
+		"with its domain on the whitelist": {func(t *testing.T, home id.Ref) {
+			w.restrict(t, home, directory.PolicyChange{EmailDomainWhitelist: field.Some([]string{"example.*"})})
+		}, directoryapi.Provisioned},
+		"with its domain not on the whitelist": {func(t *testing.T, home id.Ref) {
+			w.restrict(t, home, directory.PolicyChange{EmailDomainWhitelist: field.Some([]string{"other.test"})})
+		}, directoryapi.Unlinked},
+		"with its domain on the blacklist": {func(t *testing.T, home id.Ref) {
+			w.restrict(t, home, directory.PolicyChange{EmailDomainBlacklist: field.Some([]string{"example.test"})})
+		}, directoryapi.Unlinked},
+		"that requires a name that it lacks": {func(t *testing.T, home id.Ref) {
+			if err := pg.MustChange(t.Context(), w.db, `UPDATE schema_fields SET required = true WHERE directory_id = $1 AND name = 'surname'`, home.ID); err != nil {
+				t.Fatal(err)
+			}
+		}, directoryapi.Unlinked},
+		"that mirrors another": {func(t *testing.T, home id.Ref) { w.mirror(t, home.ID) }, directoryapi.Unlinked},
+	} {
+		t.Run("a directory "+what, func(t *testing.T) {
+			w := w
+			w.account = w.another(t)
+			home := w.home(t, what)
+			c.set(t, id.Ref{Tenant: w.tenant, ID: home.ID})
+			if got := w.links(t, home); got != c.want {
+				t.Errorf("the outcome is %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// restrict changes an account creation policy.
+func (w world) restrict(t *testing.T, home id.Ref, change directory.PolicyChange) {
+	t.Helper()
+	if _, err := w.UpdateCreationPolicy(t.Context(), home, change); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// another makes an account beside that of the world, without names.
+func (w world) another(t *testing.T) directoryapi.Account {
+	t.Helper()
+	v := id.New(now())
+	a, err := w.CreateAccount(t.Context(), directoryapi.CreateAccount{
+		Tenant: w.tenant, ID: v, Directory: w.directory,
+		Account: directoryapi.NewAccount{Email: field.Some(v.String() + "@example.test"), Password: field.Some(password)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestAnAccountOfAMirrorIsCopied(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{})
+	w.mirror(t, w.directory)
+	home := w.home(t, "Home")
+	if got := w.links(t, home); got != directoryapi.Provisioned {
+		t.Errorf("the outcome is %s", got)
+	}
+	if got := w.links(t, home); got != directoryapi.Followed {
+		t.Errorf("the next outcome is %s", got)
+	}
+}
+
+func TestACopySendsNoMail(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{})
+	home := w.home(t, "Home")
+	w.restrict(t, id.Ref{Tenant: w.tenant, ID: home.ID}, directory.PolicyChange{
+		VerificationEmailStatus: field.Some("ENABLED"), WelcomeEmailStatus: field.Some("ENABLED"),
+	})
+	if got := w.links(t, home); got != directoryapi.Provisioned {
+		t.Fatalf("the outcome is %s", got)
+	}
+	if got := w.outbox(t); len(got) != 0 {
+		t.Errorf("the outbox holds %v", got)
+	}
+}
+
+// counter counts the queries of a pool.
+type counter struct{ queries atomic.Int64 }
+
+func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.queries.Add(1)
+	return ctx
+}
+
+func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// counted is the service on a pool whose queries are counted.
+func (w world) counted(t *testing.T) (*directory.Service, *counter) {
+	t.Helper()
+	count := &counter{}
+	config := w.db.Config()
+	config.ConnConfig.Tracer = count
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return open(t, &pg.DB{Pool: pool}, cheap), count
+}
+
+func TestTheQueriesOfALoginDoNotGrowWithItsStores(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{})
+	svc, count := w.counted(t)
+	home := w.home(t, "Home")
+	w.links(t, home)
+	var stores []directoryapi.Store
+	for i := range 199 {
+		stores = append(stores, w.home(t, fmt.Sprint("Store ", i)))
+	}
+	last := directoryapi.Store{Kind: directoryapi.Directories, ID: w.directory}
+	for what, c := range map[string]struct {
+		want int64
+		ask  func(stores []directoryapi.Store) error
+	}{
+		"a password": {1, func(stores []directoryapi.Store) error {
+			_, err := svc.Authenticate(t.Context(), directoryapi.Authenticate{Tenant: w.tenant, Stores: stores, Login: "jo", Password: password})
+			return err
+		}},
+		"a link that is there": {2, func([]directoryapi.Store) error {
+			_, err := svc.LinkedAccount(t.Context(), directoryapi.LinkAccount{Tenant: w.tenant, Account: w.account.ID, Store: home, ByEmail: true, Provision: true})
+			return err
+		}},
+		"an explanation": {2, func(stores []directoryapi.Store) error {
+			_, err := svc.ExplainLogin(t.Context(), directoryapi.ExplainLogin{Tenant: w.tenant, Stores: stores, Login: "jo"})
+			return err
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			for _, n := range []int{1, 199} {
+				before := count.queries.Load()
+				if err := c.ask(append(slices.Clone(stores[len(stores)-n:]), last)); err != nil {
+					t.Fatal(err)
+				}
+				if took := count.queries.Load() - before; took != c.want {
+					t.Errorf("with %d stores it took %d queries, want %d", n+1, took, c.want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// Arrival is an account that logs in where a store is the default, and what that
+// store's directory has to do with it.
+type Arrival struct {
+	directoryapi.Account
+	HomeID       id.ID // directory that the store is or is in; zero when the store is not there
+	HomeStatus   string
+	HomeProvider string
+	StoreStatus  string
+	Inside       bool // the store holds the account
+
+	Counterparts []Counterpart `db:"-"`
+}
+
+// Counterpart is an account of the store's directory that an arrival is linked
+// to, or that bears its user name or email.
+type Counterpart struct {
+	directoryapi.Account
+	Linked bool
+	Inside bool // the store holds it
+}
+
+// SameEmail reports whether a counterpart has the email of the arrival.
+func (a Arrival) SameEmail(c Counterpart) bool { return field.Fold(a.Email) == field.Fold(c.Email) }
+
+// Arrival reads an account before a store, or gives apierr.NotFound for the
+// account.
+func (s *Store) Arrival(ctx context.Context, tenant, account id.ID, store directoryapi.Store) (Arrival, error) {
+	return arrival(ctx, s.db, tenant, account, store)
+}
+
+// Arrival is that of Store, as it is under the transaction's locks.
+func (tx *Tx) Arrival(ctx context.Context, tenant, account id.ID, store directoryapi.Store) (Arrival, error) {
+	return arrival(ctx, tx, tenant, account, store)
+}
+
+func arrival(ctx context.Context, q pg.Querier, tenant, account id.ID, store directoryapi.Store) (Arrival, error) {
+	a, err := pg.One[Arrival](ctx, q, `SELECT `+accountColumns+`, home.id AS home_id, coalesce(home.status, '') AS home_status,
+		coalesce(home.provider_id, '') AS home_provider, coalesce(home.store_status, '') AS store_status,
+		coalesce(home.id = a.directory_id AND ($3 = 'directories' OR `+isMember+`), false) AS inside
+		FROM `+liveAccounts+`
+		LEFT JOIN (
+			SELECT d.id, d.status, d.provider_id, d.status AS store_status FROM directories d
+			WHERE $3 = 'directories' AND d.tenant_id = $1 AND d.id = $4
+			UNION ALL
+			SELECT d.id, d.status, d.provider_id, g.status FROM `+liveGroups+`
+			WHERE $3 = 'groups' AND g.tenant_id = $1 AND g.id = $4
+		) home ON true
+		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account, store.Kind, store.ID)
+	if err != nil || a.HomeID.IsZero() || a.Inside {
+		return a, err
+	}
+	a.Counterparts, err = pg.All[Counterpart](ctx, q, `SELECT `+accountColumns+`, near.linked, $3 = 'directories' OR `+isMember+` AS inside
+		FROM (
+			SELECT id, bool_or(linked) AS linked FROM (
+				SELECT l.right_account_id AS id, true AS linked FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = $2
+				UNION ALL SELECT l.left_account_id, true FROM account_links l WHERE l.tenant_id = $1 AND l.right_account_id = $2
+				UNION ALL SELECT n.id, false FROM accounts n WHERE n.tenant_id = $1 AND n.directory_id = $5 AND n.email_folded = ANY ($6)
+				UNION ALL SELECT n.id, false FROM accounts n WHERE n.tenant_id = $1 AND n.directory_id = $5 AND n.username_folded = ANY ($6)
+			) every GROUP BY id
+		) near JOIN accounts a ON a.tenant_id = $1 AND a.id = near.id
+		WHERE a.directory_id = $5 AND a.id <> $2 ORDER BY a.id`,
+		tenant, account, store.Kind, store.ID, a.HomeID, []string{field.Fold(a.Email), field.Fold(a.Username)})
+	return a, err
+}
+
+// isMember is whether an account is in the group whose id is the fourth argument.
+const isMember = `EXISTS (SELECT FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $4 AND m.account_id = a.id)`

@@ -1,0 +1,139 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/pages"
+)
+
+// deadLink is what a link shows that leads nowhere.
+var deadLink = pages.Page{
+	Title: "This link no longer works",
+	Text:  "It was used already, or it is too old. Please ask for another one where you asked for this one.",
+}
+
+// verification shows what a verification link is for. It spends nothing: mail
+// scanners and browsers that look ahead follow links too.
+func (h *handlers) verification(c *fiber.Ctx) error {
+	token := c.Query("sptoken")
+	if token == "" {
+		return h.page(c, http.StatusNotFound, deadLink)
+	}
+	return h.page(c, http.StatusOK, pages.Page{
+		Title: "Confirm your email address", Text: "One click, and your address is confirmed.",
+		Form: &pages.Form{Button: "Confirm", Token: token},
+	})
+}
+
+// verify spends the token of a verification link.
+func (h *handlers) verify(c *fiber.Ctx) error {
+	form, err := h.form(c)
+	if err != nil {
+		return h.refused(c, err)
+	}
+	account, err := h.svc.VerifyEmail(c.UserContext(), secure.Secret(form.Get("sptoken")))
+	if err != nil {
+		return h.refused(c, err)
+	}
+	return h.page(c, http.StatusOK, pages.Page{Title: "Your email address is confirmed", Text: "Thank you. " + account.Email + " is yours, and you can sign in."})
+}
+
+// reset asks for a new password.
+func (h *handlers) reset(c *fiber.Ctx) error {
+	return h.askPassword(c, http.StatusOK, secure.Secret(c.Query("sptoken")), "")
+}
+
+func (h *handlers) askPassword(c *fiber.Ctx, status int, token secure.Secret, problem string) error {
+	account, err := h.svc.Reset(c.UserContext(), token)
+	if err != nil {
+		return h.refused(c, err)
+	}
+	return h.page(c, status, pages.Page{
+		Title: "Choose a new password", Text: "It will be the password of " + account.Email + ".", Problem: problem,
+		Form: &pages.Form{Button: "Set the password", Token: token.Reveal(), Login: account.Username, Password: true},
+	})
+}
+
+// setPassword spends the token of a reset link on a new password. One that is
+// refused leaves the link good, and the page says why.
+func (h *handlers) setPassword(c *fiber.Ctx) error {
+	form, err := h.form(c)
+	if err != nil {
+		return h.refused(c, err)
+	}
+	token, password := secure.Secret(form.Get("sptoken")), form.Get("password")
+	if password != form.Get("again") {
+		return h.askPassword(c, http.StatusBadRequest, token, "The two passwords differ.")
+	}
+	err = h.svc.SetPassword(c.UserContext(), token, field.Some(password))
+	if refusal := apierr.From(err); err != nil && refusal.Status == http.StatusBadRequest {
+		return h.askPassword(c, http.StatusBadRequest, token, passwordProblem(refusal))
+	}
+	if err != nil {
+		return h.refused(c, err)
+	}
+	return h.page(c, http.StatusOK, pages.Page{Title: "Your password is changed", Text: "You can sign in with the new one now."})
+}
+
+// passwordProblem says to a user why a password was refused.
+func passwordProblem(refusal *apierr.Error) string {
+	switch {
+	case errors.Is(refusal, apierr.TooShort), errors.Is(refusal, apierr.Required):
+		return "That password is too short."
+	case errors.Is(refusal, apierr.TooLong):
+		return "That password is too long."
+	}
+	return refusal.Message
+}
+
+// form reads what a page sent. The token in it is known to who has the mail
+// alone, so that no other site can forge the form; a browser that says that
+// another site sent it is refused all the same.
+func (h *handlers) form(c *fiber.Ctx) (url.Values, error) {
+	if origin := c.Get(fiber.HeaderOrigin); origin != "" && origin != h.base.Host() {
+		return nil, apierr.Forbidden.Because("the form was sent by the page of another site")
+	}
+	form, err := url.ParseQuery(string(c.Body()))
+	if err != nil {
+		return nil, apierr.BadRequest.Because("the body is not a form")
+	}
+	return form, nil
+}
+
+// refused answers an error with a page.
+func (h *handlers) refused(c *fiber.Ctx, err error) error {
+	refusal := apierr.From(err)
+	switch {
+	case errors.Is(err, apierr.NotFound):
+		return h.page(c, http.StatusNotFound, deadLink)
+	case errors.Is(err, context.DeadlineExceeded) || refusal.Status >= http.StatusInternalServerError:
+		return err // logged and answered as everywhere
+	}
+	return h.page(c, refusal.Status, pages.Page{Title: "That did not work", Text: refusal.Message})
+}
+
+// page answers with a page that nobody keeps, frames, or is told of by a
+// Referer.
+func (h *handlers) page(c *fiber.Ctx, status int, p pages.Page) error {
+	p.Product = h.product
+	body, err := pages.Render(p)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentSecurityPolicy, pages.Policy)
+	c.Set(fiber.HeaderXFrameOptions, "DENY")
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set("Cross-Origin-Opener-Policy", "same-origin")
+	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	return c.Status(status).Send(body)
+}

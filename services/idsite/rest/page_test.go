@@ -1,0 +1,146 @@
+package rest_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/peertest"
+)
+
+// visit asks for a page as a browser does, without a tenant. A form makes it a
+// POST.
+func (c client) visit(t *testing.T, method, path string, form url.Values, header ...string) (*http.Response, string) {
+	t.Helper()
+	request := httptest.NewRequest(method, path, strings.NewReader(form.Encode()))
+	if form != nil {
+		request.Header.Set(fiber.HeaderContentType, fiber.MIMEApplicationForm)
+	}
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	request.Header.Set(caller.Header, c.signer.Sign(caller.Caller{}))
+	answer, err := c.app.Test(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(body)
+}
+
+func link(path string, token secure.Secret) string {
+	return path + "?sptoken=" + url.QueryEscape(token.Reveal())
+}
+
+func TestAVerificationLinkIsSpentByItsButtonAlone(t *testing.T) {
+	c := newClient(t)
+	token := c.peers.Link(`jo<b>@example.test`)
+	path := link("/emailVerificationTokens", token)
+	for _, method := range []string{"GET", "HEAD", "GET"} {
+		answer, body := c.visit(t, method, path, nil)
+		if answer.StatusCode != 200 || c.peers.Spent(token) || (method == "GET" && !strings.Contains(body, `value="`+token.Reveal()+`"`)) {
+			t.Fatalf("%s answers %d, spent is %t: %s", method, answer.StatusCode, c.peers.Spent(token), body)
+		}
+	}
+	var good atomic.Int32
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			answer, body := c.visit(t, "POST", path, url.Values{"sptoken": {token.Reveal()}})
+			switch answer.StatusCode {
+			case 200:
+				good.Add(1)
+				if !strings.Contains(body, "jo&lt;b&gt;@example.test") {
+					t.Errorf("the page says %s", body)
+				}
+			case 404:
+			default:
+				t.Errorf("the status is %d", answer.StatusCode)
+			}
+		})
+	}
+	group.Wait()
+	if good.Load() != 1 {
+		t.Errorf("%d of 50 tries succeeded", good.Load())
+	}
+}
+
+func TestAResetLinkSetsThePasswordOnce(t *testing.T) {
+	c := newClient(t)
+	token := c.peers.Link("jo@example.test")
+	path := link("/passwordReset", token)
+	if answer, body := c.visit(t, "GET", path, nil); answer.StatusCode != 200 || !strings.Contains(body, "jo@example.test") || strings.Contains(body, `role="alert"`) {
+		t.Fatalf("%d: %s", answer.StatusCode, body)
+	}
+	form := func(password, again string) url.Values {
+		return url.Values{"sptoken": {token.Reveal()}, "password": {password}, "again": {again}}
+	}
+	for _, c2 := range []struct{ password, again, problem string }{
+		{"Different1!", "Different2!", "The two passwords differ."},
+		{"", "", "That password is too short."},
+		{"Ab1", "Ab1", "That password is too short."},
+		{peertest.WeakPassword, peertest.WeakPassword, "The password needs a digit."},
+	} {
+		answer, body := c.visit(t, "POST", path, form(c2.password, c2.again))
+		if answer.StatusCode != 400 || !strings.Contains(body, c2.problem) || !strings.Contains(body, `name="password"`) || c.peers.Spent(token) {
+			t.Errorf("%q: %d, %s", c2.password, answer.StatusCode, body)
+		}
+		if c2.password != "" && strings.Contains(body, c2.password) {
+			t.Errorf("the page repeats the password: %s", body)
+		}
+	}
+	if answer, body := c.visit(t, "POST", path, form("Different1!", "Different1!")); answer.StatusCode != 200 || !c.peers.Spent(token) {
+		t.Errorf("%d: %s", answer.StatusCode, body)
+	}
+	for _, method := range []string{"GET", "POST"} {
+		if answer, body := c.visit(t, method, path, form("Different3!", "Different3!")); answer.StatusCode != 404 || !strings.Contains(body, "no longer works") {
+			t.Errorf("%s again: %d, %s", method, answer.StatusCode, body)
+		}
+	}
+}
+
+func TestPagesAreNobodyElses(t *testing.T) {
+	c := newClient(t)
+	for _, path := range []string{"/emailVerificationTokens", "/passwordReset"} {
+		token := c.peers.Link("jo@example.test")
+		form := url.Values{"sptoken": {token.Reveal()}, "password": {"Different1!"}, "again": {"Different1!"}}
+		for _, origin := range []string{"https://evil.example", "null", "https://localhost:8443.evil.example", "http://localhost:8443"} {
+			if answer, body := c.visit(t, "POST", path, form, "Origin", origin); answer.StatusCode != 403 || c.peers.Spent(token) {
+				t.Errorf("%s from %s answers %d: %s", path, origin, answer.StatusCode, body)
+			}
+		}
+		for name, form := range map[string]url.Values{"nothing": {}, "no token": {"password": {"Different1!"}, "again": {"Different1!"}}, "another": {"sptoken": {"x"}}} {
+			if answer, _ := c.visit(t, "POST", path, form); answer.StatusCode != 404 {
+				t.Errorf("%s with %s answers %d", path, name, answer.StatusCode)
+			}
+		}
+		if answer, _ := c.visit(t, "GET", path, nil); answer.StatusCode != 404 {
+			t.Errorf("%s without a token answers %d", path, answer.StatusCode)
+		}
+		answer, _ := c.visit(t, "GET", link(path, token), nil)
+		for name, want := range map[string]string{
+			"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Cross-Origin-Opener-Policy": "same-origin", "Content-Type": "text/html; charset=utf-8",
+		} {
+			if got := answer.Header.Get(name); !strings.Contains(got, want) {
+				t.Errorf("%s has %s %q", path, name, got)
+			}
+		}
+		if answer, body := c.visit(t, "POST", path, form, "Origin", "https://localhost:8443"); answer.StatusCode != 200 {
+			t.Errorf("%s from its own page answers %d: %s", path, answer.StatusCode, body)
+		}
+	}
+}
