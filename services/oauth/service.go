@@ -1,8 +1,8 @@
 // Package oauth keeps API keys, issues and checks tokens, and holds how long
 // they live. Its rules are methods of Service: one file per noun (apikey.go,
-// token.go, policy.go, webconfig.go) and per grant (grant_*.go), with what every grant shares
-// in grant.go. Its SQL is under store, its HTTP under rest, and its wiring
-// under app.
+// token.go, assertion.go, policy.go, webconfig.go) and per grant (grant_*.go),
+// with what every grant shares in grant.go and secondstep.go. Its SQL is under
+// store, its HTTP under rest, and its wiring under app.
 package oauth
 
 import (
