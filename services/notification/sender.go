@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -61,7 +62,7 @@ func (s *Service) Send(ctx context.Context) error {
 	couriers := make([]*courier, s.cfg.Senders)
 	for i := range couriers {
 		var err error
-		if couriers[i], err = newCourier(s.cfg.Server, s.cfg.Timeout); err != nil {
+		if couriers[i], err = newCourier(s.cfg.Server, &net.Dialer{}, s.cfg.Timeout); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/notification/store"
@@ -29,10 +30,11 @@ type Peers struct {
 
 // Config says how mail leaves.
 type Config struct {
-	Server  Server        // takes all mail
-	From    mail.Address  // who writes, unless a template says otherwise, and who gets what bounces
-	Senders int           // mails handed over at once
-	Timeout time.Duration // bounds the work on one mail
+	Server  Server         // takes all mail
+	Reach   outbound.Guard // addresses that the servers of tenants may have
+	From    mail.Address   // who writes, unless a template says otherwise, and who gets what bounces
+	Senders int            // mails handed over at once
+	Timeout time.Duration  // bounds the work on one mail
 }
 
 // Service is the notification service.

@@ -13,12 +13,15 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/services/notification"
+	notificationrest "github.com/doorward/doorward/services/notification/rest"
 	"github.com/doorward/doorward/services/notification/store"
 )
 
@@ -35,6 +38,7 @@ type Config struct {
 
 	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"server that takes all mail, smtp://[user:password@]host:port (STARTTLS where it is offered) or smtps://"`
 	Senders int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process hands over at once"`
+	Reach   []string      `env:"DOORWARD_SMTP_PRIVATE_NETWORKS" help:"comma-separated networks, such as 10.1.0.0/16, in which the mail servers of tenants may be; others than these and public ones are refused"`
 	Timeout time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"longest time that handing over one mail may take"`
 }
 
@@ -47,8 +51,7 @@ func FromEnv(source *env.Source) (cfg Config) {
 // Peers are the services that this one asks.
 type Peers = notification.Peers
 
-// App is the wired service. Nobody asks it anything yet: its HTTP application
-// has no endpoint.
+// App is the wired service.
 type App struct {
 	HTTP *fiber.App
 }
@@ -81,7 +84,11 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Go("notification memory", data.Outbox().Forget)
 	p.Go("notification consumer", events.Consume(cfg.Events, "notification", notification.Sources, svc.Handlers()...))
 
-	return &App{HTTP: rest.New(rest.Config{Service: "notification", Base: common.Base, Signer: common.Signer})}, nil
+	p.Go("notification resealer", reseal.Worker(db, ring, notification.Sealed...))
+
+	app := rest.New(rest.Config{Service: "notification", Base: common.Base, Signer: common.Signer})
+	notificationrest.Mount(app, svc, common.Base)
+	return &App{HTTP: app}, nil
 }
 
 // mails reads how mail leaves.
@@ -94,6 +101,9 @@ func (c Config) mails(common service.Common) (cfg notification.Config, err error
 	}
 	if c.Timeout <= 0 {
 		return cfg, fmt.Errorf("DOORWARD_MAIL_TIMEOUT must be longer than nothing")
+	}
+	if cfg.Reach, err = outbound.ParseGuard(c.Reach); err != nil {
+		return cfg, fmt.Errorf("DOORWARD_SMTP_PRIVATE_NETWORKS: %w", err)
 	}
 	cfg.Senders, cfg.Timeout = c.Senders, c.Timeout
 	return cfg, nil
