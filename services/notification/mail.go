@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"net/mail"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,24 +21,21 @@ import (
 type letter struct {
 	delivery store.Delivery
 	directoryapi.Mail
-	token       secure.Secret // empty: the mail has no link
-	application *string       // name of the application, where the template asks for it
+	token           secure.Secret     // empty: the mail has no link
+	application     *string           // name of the application, where the template asks for it
+	applicationData map[string]string // values of its customData that the template asks for
 }
 
-// namesApplication reports whether the text that will be sent may speak of the
-// application, so that others do not wait for the application service.
-func namesApplication(t directoryapi.EmailTemplate) bool {
-	return strings.Contains(t.TextBody+t.HTMLBody, "{application.")
-}
-
-// values gives what the macros of the letter stand for. Custom data is not kept
-// yet: its macros have no value.
+// values gives what the macros of the letter stand for.
 func (s *Service) values(l letter) map[string]string {
 	known := map[string]string{
 		"account.fullName":       name(l.Account.FullName()),
 		"account.username":       login(l.Account.Username, l.Account.Email),
 		"account.email":          line(l.Account.Email),
 		"account.directory.name": line(l.Directory.Name),
+	}
+	if l.ResetTokenTTL > 0 { // a macro of this service's own, for the default reset mail
+		known["passwordPolicy.resetTokenTtl"] = strconv.Itoa(l.ResetTokenTTL)
 	}
 	for macro, value := range map[string]*string{
 		"account.givenName": l.Account.GivenName, "account.middleName": l.Account.MiddleName, "account.surname": l.Account.Surname,
@@ -48,6 +46,15 @@ func (s *Service) values(l letter) map[string]string {
 	}
 	if l.application != nil {
 		known["application.name"] = line(*l.application)
+	}
+	for key, value := range l.AccountData {
+		known["account.customData."+key] = datum(value)
+	}
+	for key, value := range l.DirectoryData {
+		known["account.directory.customData."+key] = paragraph(value)
+	}
+	for key, value := range l.applicationData {
+		known["application.customData."+key] = paragraph(value)
 	}
 	if l.token != "" {
 		known["sptoken"] = l.token.Reveal()

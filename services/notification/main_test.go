@@ -59,6 +59,7 @@ type office struct {
 	mu       sync.Mutex
 	answer   func(directoryapi.MailOf) (directoryapi.Mail, error)
 	question applicationAnswer
+	data     func(applicationapi.DataOf) (applicationapi.Data, error)
 }
 
 type applicationAnswer func(directoryapi.Ref) (applicationapi.Application, error)
@@ -150,6 +151,10 @@ func (a applicationOf) Application(_ context.Context, in directoryapi.Ref) (appl
 	question := a.o.question
 	a.o.mu.Unlock()
 	return question(in)
+}
+
+func (a applicationOf) ApplicationData(_ context.Context, in applicationapi.DataOf) (applicationapi.Data, error) {
+	return a.o.data(in)
 }
 
 // registration is an event as it comes from the directory service.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,11 +16,13 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/macro"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/notification/store"
 )
@@ -215,17 +218,35 @@ func (s *Service) letter(ctx context.Context, d store.Delivery) (letter, error) 
 			return l, fmt.Errorf("open the token: %w", err)
 		}
 	}
-	if d.ApplicationID.IsZero() || !namesApplication(l.Template) {
-		return l, nil
-	}
-	application, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: d.TenantID, ID: d.ApplicationID})
-	if err == nil {
-		l.application = &application.Name
-	}
-	if err != nil && !errors.Is(err, apierr.NotFound) {
+	if err := s.speakOfApplication(ctx, &l); err != nil && !errors.Is(err, apierr.NotFound) {
 		return l, fmt.Errorf("ask for the application: %w", err)
 	}
 	return l, nil
+}
+
+// speakOfApplication gathers what the template says of the application through
+// which the event came about. Where it says nothing, or there is none, the mail
+// does not wait for the application service.
+func (s *Service) speakOfApplication(ctx context.Context, l *letter) error {
+	at := directoryapi.Ref{Tenant: l.delivery.TenantID, ID: l.delivery.ApplicationID}
+	if at.ID.IsZero() {
+		return nil
+	}
+	bodies := l.Template.TextBody + l.Template.HTMLBody
+	if strings.Contains(bodies, "{application.name}") {
+		application, err := s.peers.Application.Application(ctx, at)
+		if err != nil {
+			return err
+		}
+		l.application = &application.Name
+	}
+	keys := macro.Keys(bodies, "application.customData.")
+	if len(keys) == 0 {
+		return nil
+	}
+	data, err := s.peers.Application.ApplicationData(ctx, applicationapi.DataOf{Ref: at, Keys: keys})
+	l.applicationData = data.Values
+	return err
 }
 
 // isAway reports whether a failure would meet every delivery.

@@ -34,7 +34,9 @@ func FuzzHost(f *testing.F) {
 		if _, err := netip.ParseAddr(name); err == nil {
 			return
 		}
-		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || strings.ContainsRune(" /@:[]%", r) }) {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool {
+			return r > unicode.MaxASCII || !unicode.IsGraphic(r) || strings.ContainsRune(" /@:[]%", r)
+		}) {
 			t.Fatalf("%q became the host %q", text, name)
 		}
 	})

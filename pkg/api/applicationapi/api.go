@@ -22,6 +22,10 @@ type API interface {
 	// Application gives an application, or apierr.NotFound.
 	Application(context.Context, directoryapi.Ref) (Application, error)
 
+	// ApplicationData gives the values of keys of an application's customData, as
+	// they stand in a text, or apierr.NotFound.
+	ApplicationData(context.Context, DataOf) (Data, error)
+
 	// Login checks a password against the application's account stores in
 	// their order, organizations unfolded into theirs. It returns
 	// apierr.NotFound for the application, the errors of directoryapi's
@@ -61,6 +65,18 @@ type Application struct {
 	AccountLinkingPolicyID id.ID     `json:"accountLinkingPolicyId" db:"account_linking_policy_id"`
 	CreatedAt              time.Time `json:"createdAt"`
 	ModifiedAt             time.Time `json:"modifiedAt"`
+}
+
+// DataOf asks for values of an application's customData.
+type DataOf struct {
+	directoryapi.Ref
+	Keys []string `json:"keys"`
+}
+
+// Data are values of customData by their keys; one that cannot stand in a text,
+// such as an object, is not among them.
+type Data struct {
+	Values map[string]string `json:"values"`
 }
 
 // SignUp asks for the first applications of a tenant. The ids are the

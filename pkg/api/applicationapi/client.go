@@ -22,6 +22,11 @@ func (c Client) Application(ctx context.Context, in directoryapi.Ref) (Applicati
 	return rpc.Call[directoryapi.Ref, Application](ctx, c.Peer, "application.Application", in)
 }
 
+// ApplicationData asks the far service.
+func (c Client) ApplicationData(ctx context.Context, in DataOf) (Data, error) {
+	return rpc.Call[DataOf, Data](ctx, c.Peer, "application.ApplicationData", in)
+}
+
 // Login asks the far service.
 func (c Client) Login(ctx context.Context, in Login) (LoggedIn, error) {
 	return rpc.Call[Login, LoggedIn](ctx, c.Peer, "application.Login", in)

@@ -10,6 +10,7 @@ import (
 func Serve(router fiber.Router, api API) {
 	rpc.Serve(router, "application.SignUp", api.SignUp)
 	rpc.Serve(router, "application.Application", api.Application)
+	rpc.Serve(router, "application.ApplicationData", api.ApplicationData)
 	rpc.Serve(router, "application.Login", api.Login)
 	rpc.Serve(router, "application.Admit", api.Admit)
 	rpc.Serve(router, "application.Standing", api.Standing)

@@ -42,6 +42,8 @@ type Subject struct {
 	Disable func(*testing.T, directoryapi.Ref)
 	// DisableDirectory gives a directory the status DISABLED.
 	DisableDirectory func(*testing.T, directoryapi.Ref)
+	// SetData sets the customData of an application.
+	SetData func(t *testing.T, application directoryapi.Ref, document string)
 	// Delete removes an application.
 	Delete func(*testing.T, directoryapi.Ref)
 }
