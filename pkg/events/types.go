@@ -117,3 +117,25 @@ type ChallengeCreated struct {
 
 // About names the account.
 func (e ChallengeCreated) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
+
+// TextNews is what became of a text message.
+type TextNews string
+
+// What can become of a text message, in its order.
+const (
+	TextTaken     TextNews = "TAKEN"     // by the provider, as far as anybody knows
+	TextDelivered TextNews = "DELIVERED" // to the phone
+	TextRefused   TextNews = "REFUSED"   // the provider could not deliver it, or would not
+	TextBroken    TextNews = "BROKEN"    // it could not be sent, for a reason of ours
+)
+
+// TextReported says what became of the text message of a challenge.
+type TextReported struct {
+	Tenant    id.ID    `json:"tenant"`
+	Account   id.ID    `json:"account"`
+	Challenge id.ID    `json:"challenge"`
+	News      TextNews `json:"news"`
+}
+
+// About names the account.
+func (e TextReported) About() (tenant, subject id.ID) { return e.Tenant, e.Account }

@@ -13,14 +13,14 @@ import (
 )
 
 // Sources are the services whose events this one consumes.
-var Sources = []string{"directory"}
+var Sources = []string{"directory", "mfa"}
 
 // Handlers turn events into deliveries. Whether a mail is wanted at all is
 // asked when it is written, not here: then the answer is the newest.
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{
 		events.On(s.registered), events.On(s.verified), events.On(s.verificationRequested),
-		events.On(s.resetRequested), events.On(s.reset),
+		events.On(s.resetRequested), events.On(s.reset), events.On(s.challenged),
 	}
 }
 
@@ -54,18 +54,35 @@ func (s *Service) reset(ctx context.Context, e events.Envelope, event events.Pas
 	return s.order(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application}, directoryapi.ResetSuccess)
 }
 
-// order adds a delivery for each workflow, once however often the event comes,
-// and wakes a sender.
+// challenged asks for the text with the code of a challenge.
+func (s *Service) challenged(ctx context.Context, e events.Envelope, event events.ChallengeCreated) error {
+	return s.enqueue(ctx, e, s.texts, store.Delivery{
+		AccountID: event.Account, ChallengeID: event.Challenge, Number: event.Number, Message: event.Message,
+		TokenSealed: event.Code, ExpiresAt: &event.ExpiresAt,
+	})
+}
+
+// order adds a mail for each workflow.
 func (s *Service) order(ctx context.Context, e events.Envelope, d store.Delivery, workflows ...directoryapi.Workflow) error {
-	d.TenantID, d.EventID, d.RequestID, d.CreatedAt = e.Tenant, e.ID, e.RequestID, s.now()
-	d.Trace = map[string]string{}
-	telemetry.Carry(ctx, propagation.MapCarrier(d.Trace))
+	mails := make([]store.Delivery, len(workflows))
+	for i, workflow := range workflows {
+		mails[i] = d
+		mails[i].Workflow = workflow
+	}
+	return s.enqueue(ctx, e, s.mails, mails...)
+}
+
+// enqueue adds the deliveries that an event asks for, once however often it
+// comes, and wakes a sender.
+func (s *Service) enqueue(ctx context.Context, e events.Envelope, c *channel, deliveries ...store.Delivery) error {
+	now, origin := s.now(), map[string]string{}
+	telemetry.Carry(ctx, propagation.MapCarrier(origin))
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		if seen, err := tx.Seen(ctx, e.Tenant, e.ID); seen || err != nil {
 			return err
 		}
-		for _, workflow := range workflows {
-			d.ID, d.Workflow = id.New(d.CreatedAt), workflow
+		for _, d := range deliveries {
+			d.TenantID, d.ID, d.EventID, d.Kind, d.RequestID, d.Trace, d.CreatedAt = e.Tenant, id.New(now), e.ID, c.kind, e.RequestID, origin, now
 			if err := tx.InsertDelivery(ctx, d); err != nil {
 				return err
 			}
@@ -73,7 +90,7 @@ func (s *Service) order(ctx context.Context, e events.Envelope, d store.Delivery
 		return nil
 	})
 	if err == nil {
-		s.stir()
+		c.stir()
 	}
 	return err
 }

@@ -33,9 +33,6 @@ type courier struct {
 // can be sent now.
 var errAway = errors.New("not now")
 
-// refusal is an answer to this mail that will be the same next time.
-type refusal struct{ error }
-
 // newCourier makes a courier to a server that is reached through the dialer.
 // No step of its work takes longer than the timeout.
 func newCourier(server Server, dialer *net.Dialer, timeout time.Duration) (*courier, error) {

@@ -250,7 +250,7 @@ var errNotFound = apierr.NotFound.Because("the workflow is disabled")
 func (o *office) lease(s *Service) (store.Delivery, error) {
 	var d store.Delivery
 	err := s.store.Tx(o.t.Context(), func(tx *store.Tx) (err error) {
-		d, err = tx.LeaseDelivery(o.t.Context(), id.New(o.now()), o.now(), o.now().Add(lease))
+		d, err = tx.LeaseDelivery(o.t.Context(), store.Mail, id.New(o.now()), o.now(), o.now().Add(lease))
 		return err
 	})
 	return d, err

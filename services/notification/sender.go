@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,13 +14,9 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
-	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/macro"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/notification/store"
 )
@@ -39,70 +33,101 @@ const (
 	// soon is when a delivery is tried again whose try failed for a reason that
 	// has nothing to do with it.
 	soon = 5 * time.Second
-	// ask bounds the questions to other services.
-	ask = 15 * time.Second
-	// grace is how long a mail that is on its way may take once the process stops,
+	// grace is how long a delivery that is on its way may take once the process stops,
 	// and lastNote how much longer the note of what came of it.
 	grace    = 10 * time.Second
 	lastNote = 5 * time.Second
 )
 
-// backoff gives the wait after the n-th failure of a delivery: 5 s, doubled up
-// to an hour; some eighty tries until giveUp.
-func backoff(failures int) time.Duration {
-	return min(5*time.Second<<min(failures-1, 20), time.Hour)
+// errUnwanted ends a delivery that is not to be sent.
+var errUnwanted = errors.New("it is not wanted")
+
+// refusal is a failure that will be the same next time.
+type refusal struct{ error }
+
+// channel is a way that deliveries leave by. Mails (mailchannel.go) and texts
+// (textchannel.go) are leased, tried, settled and purged alike; this is what
+// differs.
+type channel struct {
+	kind    string        // of the deliveries: store.Mail or store.Text
+	name    string        // in logs and traces
+	senders int           // deliveries handed over at once
+	timeout time.Duration // bounds one try
+	wake    chan struct{}
+
+	carrier func() (carrier, error)                                // makes what one sender works with
+	backoff func(failures int) time.Duration                       // gives the wait after the n-th failure of a delivery
+	label   func(store.Delivery) string                            // gives the workflow of a delivery, for logs and metrics
+	tries   metric.Int64Counter                                    // counts tries by workflow and result
+	ending  func(error) (state, result string)                     // names the end that an outcome is for a delivery; empty for a failure that may pass
+	settled func(context.Context, *store.Tx, store.Delivery) error // follows in the transaction that ends a delivery; may be nil
 }
 
-// errUnwanted ends a delivery whose mail is not to be sent.
-var errUnwanted = errors.New("the mail is not wanted")
+// carrier hands deliveries over, one after the other. It belongs to one sender.
+type carrier interface {
+	// carry hands over a delivery until ctx ends.
+	carry(ctx context.Context, d store.Delivery) error
+	// rest lets go of what is held open between two deliveries that follow on
+	// each other closely.
+	rest()
+	// drop lets go of it after a fault.
+	drop()
+}
 
-// Send is the worker that hands due deliveries to the mail server until ctx
-// ends. Any number of processes may run it: a lease keeps a delivery with one
-// sender, and no transaction is open while the mail server is spoken to. A
-// process that dies between the mail server's answer and the note of it leaves
-// one mail per sender to be sent again, under the same Message-ID.
+// Send is the worker that hands over due deliveries until ctx ends. Any number
+// of processes may run it: a lease keeps a delivery with one sender, and no
+// transaction is open while a mail server or a provider is spoken to. Mails and
+// texts do not wait for each other.
 func (s *Service) Send(ctx context.Context) error {
-	couriers := make([]*courier, s.cfg.Senders)
-	for i := range couriers {
-		var err error
-		if couriers[i], err = newCourier(s.cfg.Server, &net.Dialer{}, s.cfg.Timeout); err != nil {
-			return err
+	var starts []func()
+	for _, c := range s.channels() {
+		for range c.senders {
+			carrier, err := c.carrier()
+			if err != nil {
+				return err
+			}
+			starts = append(starts, func() { s.sender(ctx, c, carrier) })
 		}
 	}
 	var senders sync.WaitGroup
-	for _, courier := range couriers {
-		senders.Go(func() { s.sender(ctx, courier) })
+	defer senders.Wait()
+	for _, start := range starts {
+		senders.Go(start)
 	}
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
-		s.stir()
+		for _, c := range s.channels() {
+			c.stir()
+		}
 		select {
 		case <-ctx.Done():
 		case <-ticker.C:
 		}
 	}
-	senders.Wait()
 	return nil
 }
 
-// stir wakes a sender, if one sleeps.
-func (s *Service) stir() {
+// channels are the ways that deliveries leave by.
+func (s *Service) channels() []*channel { return []*channel{s.mails, s.texts} }
+
+// stir wakes a sender of the channel, if one sleeps.
+func (c *channel) stir() {
 	select {
-	case s.wake <- struct{}{}:
+	case c.wake <- struct{}{}:
 	default:
 	}
 }
 
 // sender sends while deliveries are due, and sleeps otherwise.
-func (s *Service) sender(ctx context.Context, courier *courier) {
-	defer courier.hangUp()
+func (s *Service) sender(ctx context.Context, c *channel, carrier carrier) {
+	defer carrier.rest()
 	for failures := 0; ctx.Err() == nil; {
-		found, err := s.sendNext(ctx, courier)
+		found, err := s.sendNext(ctx, c, carrier)
 		switch {
 		case err != nil:
 			if ctx.Err() == nil {
-				slog.WarnContext(ctx, "mails wait", "error", err.Error())
+				slog.WarnContext(ctx, c.name+"s wait", "error", err.Error())
 			}
 			_ = wait(ctx, min(time.Second<<min(failures, 10), soon))
 			failures++
@@ -110,10 +135,10 @@ func (s *Service) sender(ctx context.Context, courier *courier) {
 			failures = 0
 		default:
 			failures = 0
-			courier.hangUp()
+			carrier.rest()
 			select {
 			case <-ctx.Done():
-			case <-s.wake:
+			case <-c.wake:
 			}
 		}
 	}
@@ -121,12 +146,12 @@ func (s *Service) sender(ctx context.Context, courier *courier) {
 
 // sendNext works on one due delivery; found is false when there is none. Its
 // error says that nothing can be sent at present.
-func (s *Service) sendNext(ctx context.Context, courier *courier) (found bool, err error) {
+func (s *Service) sendNext(ctx context.Context, c *channel, carrier carrier) (found bool, err error) {
 	now := s.now()
 	var d store.Delivery
 	quiet := telemetry.Quiet(ctx)
 	err = s.store.Tx(quiet, func(tx *store.Tx) (err error) {
-		d, err = tx.LeaseDelivery(quiet, id.New(now), now, now.Add(lease))
+		d, err = tx.LeaseDelivery(quiet, c.kind, id.New(now), now, now.Add(lease))
 		return err
 	})
 	if errors.Is(err, apierr.NotFound) {
@@ -135,20 +160,20 @@ func (s *Service) sendNext(ctx context.Context, courier *courier) (found bool, e
 	if err != nil {
 		return false, fmt.Errorf("look for a delivery: %w", err)
 	}
-	s.stir() // more may be due than one sender can do
+	c.stir() // more may be due than one sender can do
 	defer s.hold(quiet, d)()
 
 	ctx = caller.Into(ctx, caller.Caller{Tenant: d.TenantID, RequestID: d.RequestID})
-	ctx, span := telemetry.Span(telemetry.Continue(ctx, propagation.MapCarrier(d.Trace)), "send mail",
-		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("workflow", string(d.Workflow))))
+	ctx, span := telemetry.Span(telemetry.Continue(ctx, propagation.MapCarrier(d.Trace)), "send "+c.name,
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("workflow", c.label(d))))
 	defer span.End()
-	outcome := s.try(ctx, courier, d)
-	result := s.settle(ctx, d, outcome)
+	outcome := s.try(ctx, c, carrier, d)
+	result := s.settle(ctx, c, d, outcome)
 	span.SetAttributes(attribute.String("result", result))
 	if outcome != nil && result != "unwanted" {
 		span.SetStatus(codes.Error, outcome.Error())
 	}
-	s.mails.Add(ctx, 1, metric.WithAttributes(attribute.String("workflow", string(d.Workflow)), attribute.String("result", result)))
+	c.tries.Add(ctx, 1, metric.WithAttributes(attribute.String("workflow", c.label(d)), attribute.String("result", result)))
 	if isAway(outcome) {
 		return true, outcome
 	}
@@ -174,103 +199,40 @@ func (s *Service) hold(ctx context.Context, d store.Delivery) (release func()) {
 	}
 }
 
-// try sends the mail of a delivery. A panic is a failure like another.
-func (s *Service) try(ctx context.Context, courier *courier, d store.Delivery) (err error) {
+// try hands over a delivery. A panic is a failure like another.
+func (s *Service) try(ctx context.Context, c *channel, carrier carrier, d store.Delivery) (err error) {
 	ctx, release := outlive(ctx, grace)
 	defer release()
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			courier.drop()
+			carrier.drop()
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	l, err := s.letter(ctx, d)
-	if err != nil {
-		return err
-	}
-	m, err := s.compose(l, s.now())
-	if err != nil {
-		return refusal{err}
-	}
-	return courier.carry(ctx, m)
-}
-
-// letter gathers what the mail is made of.
-func (s *Service) letter(ctx context.Context, d store.Delivery) (letter, error) {
-	ctx, cancel := context.WithTimeout(ctx, ask)
-	defer cancel()
-	l := letter{delivery: d}
-	var err error
-	l.Mail, err = s.peers.Directory.Mail(ctx, directoryapi.MailOf{Tenant: d.TenantID, Account: d.AccountID, Workflow: d.Workflow})
-	if errors.Is(err, apierr.NotFound) {
-		return l, errUnwanted
-	}
-	if err != nil {
-		return l, fmt.Errorf("ask for the template: %w", err)
-	}
-	if d.Workflow == directoryapi.Verification && l.Account.EmailVerificationStatus == directoryapi.Verified {
-		return l, errUnwanted // proven meanwhile: the token is void
-	}
-	if d.TokenSealed != nil {
-		if l.token, err = s.ring.Open(d.TokenSealed, events.MailTokenPurpose(d.AccountID)); err != nil {
-			return l, fmt.Errorf("open the token: %w", err)
-		}
-	}
-	if err := s.speakOfApplication(ctx, &l); err != nil && !errors.Is(err, apierr.NotFound) {
-		return l, fmt.Errorf("ask for the application: %w", err)
-	}
-	return l, nil
-}
-
-// speakOfApplication gathers what the template says of the application through
-// which the event came about. Where it says nothing, or there is none, the mail
-// does not wait for the application service.
-func (s *Service) speakOfApplication(ctx context.Context, l *letter) error {
-	at := directoryapi.Ref{Tenant: l.delivery.TenantID, ID: l.delivery.ApplicationID}
-	if at.ID.IsZero() {
-		return nil
-	}
-	bodies := l.Template.TextBody + l.Template.HTMLBody
-	if strings.Contains(bodies, "{application.name}") {
-		application, err := s.peers.Application.Application(ctx, at)
-		if err != nil {
-			return err
-		}
-		l.application = &application.Name
-	}
-	keys := macro.Keys(bodies, "application.customData.")
-	if len(keys) == 0 {
-		return nil
-	}
-	data, err := s.peers.Application.ApplicationData(ctx, applicationapi.DataOf{Ref: at, Keys: keys})
-	l.applicationData = data.Values
-	return err
+	return carrier.carry(ctx, d)
 }
 
 // isAway reports whether a failure would meet every delivery.
 func isAway(err error) bool { return errors.Is(err, errAway) || errors.Is(err, apierr.Unavailable) }
 
 // settle notes what came of a try, and gives it a name. It goes on until the
-// database takes the note, so that an outage does not repeat the mail.
-func (s *Service) settle(ctx context.Context, d store.Delivery, outcome error) (result string) {
+// database takes the note, so that an outage does not repeat the delivery.
+func (s *Service) settle(ctx context.Context, c *channel, d store.Delivery, outcome error) (result string) {
 	ctx, release := outlive(ctx, grace+lastNote)
 	defer release()
 	now := s.now()
 	next := now.Add(soon)
-	switch final := (refusal{}); {
-	case outcome == nil:
-		d.State, result = store.Sent, "sent"
-	case errors.Is(outcome, errUnwanted):
-		d.State, result = store.Unwanted, "unwanted"
-	case errors.As(outcome, &final), now.Sub(d.CreatedAt) >= giveUp:
+	d.State, result = c.ending(outcome)
+	if d.State == "" && now.Sub(d.CreatedAt) >= giveUp {
 		d.State, result = store.Failed, "failed"
-	default:
+	}
+	if d.State == "" {
 		result = "postponed"
 		if !isAway(outcome) {
 			d.Failures++
-			next = now.Add(backoff(d.Failures))
+			next = now.Add(c.backoff(d.Failures))
 		}
 	}
 	d.LastError = ""
@@ -279,10 +241,10 @@ func (s *Service) settle(ctx context.Context, d store.Delivery, outcome error) (
 	}
 	for pauses := 0; ; pauses++ {
 		err := s.store.Tx(ctx, func(tx *store.Tx) error {
-			if result == "postponed" {
+			if d.State == "" {
 				return tx.PostponeDelivery(ctx, d, next)
 			}
-			return tx.FinishDelivery(ctx, d, now)
+			return s.finish(ctx, tx, c, d, now)
 		})
 		if err == nil {
 			break
@@ -292,20 +254,30 @@ func (s *Service) settle(ctx context.Context, d store.Delivery, outcome error) (
 			break
 		}
 	}
-	s.tell(ctx, d, result)
+	c.tell(ctx, d, result)
 	return result
 }
 
-// tell writes the log of a try: never an address, never a token.
-func (s *Service) tell(ctx context.Context, d store.Delivery, result string) {
+// finish ends a delivery, unless it has ended already, with what follows.
+func (s *Service) finish(ctx context.Context, tx *store.Tx, c *channel, d store.Delivery, now time.Time) error {
+	ended, err := tx.FinishDelivery(ctx, d, now)
+	if err != nil || !ended || c.settled == nil {
+		return err
+	}
+	return c.settled(ctx, tx, d)
+}
+
+// tell writes the log of a try: never an address or a number, never a token or
+// a code.
+func (c *channel) tell(ctx context.Context, d store.Delivery, result string) {
 	level := slog.LevelInfo
 	switch result {
-	case "postponed":
+	case "postponed", "lost":
 		level = slog.LevelWarn
-	case "failed":
+	case "failed", "broken":
 		level = slog.LevelError
 	}
-	slog.Log(ctx, level, "mail "+result, "delivery", d.ID.String(), "workflow", string(d.Workflow), "account", d.AccountID.String(),
+	slog.Log(ctx, level, c.name+" "+result, "delivery", d.ID.String(), "workflow", c.label(d), "account", d.AccountID.String(),
 		"failures", d.Failures, "error", d.LastError)
 }
 

@@ -198,10 +198,10 @@ func TestAFailedDeliveryIsTriedAgain(t *testing.T) {
 	o.order(s, 1)
 	for failures := 1; failures <= 3; failures++ {
 		r := o.await("tried", func(rows []row) bool { return rows[0].Failures == failures && !rows[0].Leased })[0]
-		if want := o.now().Add(backoff(failures)); !r.NextTryAt.Equal(want) {
+		if want := o.now().Add(mailBackoff(failures)); !r.NextTryAt.Equal(want) {
 			t.Errorf("after %d failures the next try is at %v, want %v", failures, r.NextTryAt, want)
 		}
-		o.turn(backoff(failures))
+		o.turn(mailBackoff(failures))
 	}
 	o.mail.Behave(func(b *mailtest.Behaviour) { b.Rcpt = nil })
 	o.await("tried", func(rows []row) bool { return rows[0].Failures == 4 || rows[0].State == store.Sent })
@@ -221,7 +221,7 @@ func TestADeliveryIsGivenUpAfterThreeDays(t *testing.T) {
 	}
 	tries := 0
 	for age := time.Duration(0); age < giveUp; tries++ {
-		age += backoff(tries + 1)
+		age += mailBackoff(tries + 1)
 	}
 	if tries < 60 || tries > 100 {
 		t.Errorf("a delivery is tried %d times before it is given up", tries)
@@ -299,7 +299,7 @@ func TestAConnectionThatBreaksAfterTheMailLeavesOneDuplicate(t *testing.T) {
 	o.run(s)
 	o.order(s, 1)
 	o.await("tried", tried)
-	o.turn(backoff(1))
+	o.turn(mailBackoff(1))
 	o.await("sent", all(store.Sent))
 	m := o.mail.Taken()
 	if len(m) != 2 || m[0].ID != m[1].ID {
@@ -400,7 +400,7 @@ func TestADeadSendersDeliveryIsTakenOver(t *testing.T) {
 		}
 	})
 	t.Run("a failure of the former holder changes nothing", func(t *testing.T) {
-		if result := s.settle(t.Context(), dead, errors.New("late")); result != "postponed" {
+		if result := s.settle(t.Context(), s.mails, dead, errors.New("late")); result != "postponed" {
 			t.Errorf("the result is %s", result)
 		}
 		if r := o.rows()[0]; !r.Leased || r.LastError != "" {
@@ -408,8 +408,8 @@ func TestADeadSendersDeliveryIsTakenOver(t *testing.T) {
 		}
 	})
 	t.Run("its success ends the delivery", func(t *testing.T) {
-		s.settle(t.Context(), dead, nil)
-		s.settle(t.Context(), taken, refusal{errors.New("later")})
+		s.settle(t.Context(), s.mails, dead, nil)
+		s.settle(t.Context(), s.mails, taken, refusal{errors.New("later")})
 		if r := o.rows()[0]; r.State != store.Sent || r.LastError != "" {
 			t.Errorf("the delivery is %+v", r)
 		}

@@ -1,8 +1,11 @@
-// Package notification sends the mails that the other services' events ask
-// for. An event becomes deliveries (consume.go), one row per mail; senders hand
-// them to the mail server, again until it takes them (sender.go). A delivery
-// becomes a mail in mail.go, by the macros of pkg/macro, and leaves through the
-// courier (courier.go). The SQL is under store, the wiring under app.
+// Package notification sends the mails and text messages that the other
+// services' events ask for. An event becomes deliveries (consume.go), one row
+// for each; senders hand them over, again until somebody takes them (sender.go).
+// What is particular to mails stands in mailchannel.go: a delivery becomes a
+// mail in mail.go, by the macros of pkg/macro, and leaves through the courier
+// (courier.go). What is particular to texts stands in textchannel.go: they leave
+// through a provider (provider.go), whose receipts (receipt.go) tell what became
+// of them. The SQL is under store, the wiring under app.
 package notification
 
 import (
@@ -28,13 +31,16 @@ type Peers struct {
 	Application applicationapi.API
 }
 
-// Config says how mail leaves.
+// Config says how mails and texts leave.
 type Config struct {
-	Server  Server         // takes all mail
+	Server  Server         // takes all mail but that of tenants with a server of their own
 	Reach   outbound.Guard // addresses that the servers of tenants may have
 	From    mail.Address   // who writes, unless a template says otherwise, and who gets what bounces
 	Senders int            // mails handed over at once
 	Timeout time.Duration  // bounds the work on one mail
+
+	Provider    Provider // takes all texts
+	TextSenders int      // texts handed over at once
 }
 
 // Service is the notification service.
@@ -45,13 +51,14 @@ type Service struct {
 	base  href.Base
 	now   func() time.Time
 	cfg   Config
-	wake  chan struct{}
-	mails metric.Int64Counter
+	mails *channel
+	texts *channel
 }
 
 // New makes the service. Send and Sweep are its workers.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
-	svc := &Service{store: s, peers: peers, ring: ring, base: base, now: now, cfg: cfg, wake: make(chan struct{}, 1)}
+	svc := &Service{store: s, peers: peers, ring: ring, base: base, now: now, cfg: cfg}
+	svc.mails, svc.texts = svc.mailChannel(), svc.textChannel()
 	svc.observe()
 	return svc
 }
@@ -60,16 +67,19 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, base href.Base, now 
 // costs.
 const countMost = 100_000
 
-// observe counts mails, and shows how many deliveries wait: of all replicas
-// together, since they share the table.
-func (s *Service) observe() {
-	meter := otel.Meter("notification")
-	var err error
-	if s.mails, err = meter.Int64Counter("doorward_notification_mails_total",
-		metric.WithDescription("tries to send a mail, by workflow and result: sent, unwanted, postponed or failed")); err != nil {
+// counter makes a counter of the service's metrics.
+func counter(name, description string) metric.Int64Counter {
+	c, err := otel.Meter("notification").Int64Counter(name, metric.WithDescription(description))
+	if err != nil {
 		otel.Handle(err)
 	}
-	if _, err = meter.Int64ObservableGauge("doorward_notification_deliveries_waiting",
+	return c
+}
+
+// observe shows how many deliveries wait: of all replicas together, since they
+// share the table.
+func (s *Service) observe() {
+	if _, err := otel.Meter("notification").Int64ObservableGauge("doorward_notification_deliveries_waiting",
 		metric.WithDescription("deliveries that are not done"),
 		metric.WithInt64Callback(func(ctx context.Context, o metric.Int64Observer) error {
 			n, err := s.store.Waiting(telemetry.Quiet(ctx), countMost)

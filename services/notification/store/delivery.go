@@ -9,57 +9,78 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// The states of a delivery. All but Waiting are final.
+// The kinds of deliveries.
 const (
-	Waiting  = "WAITING"
-	Sent     = "SENT"     // the mail server took it
-	Unwanted = "UNWANTED" // the account is gone, or the workflow is off
-	Failed   = "FAILED"   // refused for good, or given up
+	Mail = "MAIL"
+	Text = "TEXT"
 )
 
-// Delivery is one mail to one account that an event asks for.
+// The states of a delivery. A mail is WAITING and a text UNSENT until it is
+// done; a text whose state is SENT or LOST can become DELIVERED or FAILED still.
+const (
+	Waiting   = "WAITING"
+	Unsent    = "UNSENT"
+	Sent      = "SENT"      // the mail server or the provider took it
+	Lost      = "LOST"      // no answer came, or it was lost: the provider may have taken it
+	Delivered = "DELIVERED" // the provider says that it arrived
+	Unwanted  = "UNWANTED"  // the account is gone, the workflow is off, or the code is late
+	Failed    = "FAILED"    // refused for good, or given up
+	Broken    = "BROKEN"    // it could not be sent, for a reason of ours
+)
+
+// Delivery is one mail or text to one account that an event asks for.
 type Delivery struct {
 	TenantID      id.ID
 	ID            id.ID
 	EventID       id.ID
-	Workflow      directoryapi.Workflow
+	Kind          string                // Mail or Text
+	Workflow      directoryapi.Workflow // of a mail
 	AccountID     id.ID
-	ApplicationID id.ID             // through which the event came about, if any
-	TokenSealed   []byte            // the mail's token, until the delivery is done
+	ApplicationID id.ID             // of a mail: through which the event came about, if any
+	ChallengeID   id.ID             // of a text
+	Number        string            // of a text, E.164, until the delivery is done
+	Message       string            // of a text, with the placeholder of the code, until the delivery is done
+	TokenSealed   []byte            // the mail's token or the text's code, until the delivery is done
+	ExpiresAt     *time.Time        // of a text: when its code is of no use any more
+	AttemptedAt   *time.Time        // of a text: when the provider was last asked to take it, unless it said no
 	RequestID     string            // of the request that caused the event
 	Trace         map[string]string // W3C trace context of that request
 	State         string
-	Failures      int   // tries that failed because of this very mail
+	Failures      int   // tries that failed because of this very delivery
 	LeasedBy      id.ID // the try that works on it, until its lease ends
 	LastError     string
 	CreatedAt     time.Time
 }
 
-const deliveryColumns = `tenant_id, id, event_id, workflow, account_id, application_id, token_sealed, request_id, trace,
-	state, failures, leased_by, last_error, created_at`
+const deliveryColumns = `tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id, number, message, token_sealed,
+	expires_at, attempted_at, request_id, trace, state, failures, leased_by, last_error, created_at`
 
 // Waiting counts the deliveries that are not done, up to most.
 func (s *Store) Waiting(ctx context.Context, most int) (int64, error) {
-	return pg.Value[int64](ctx, s.db, `SELECT count(*) FROM (SELECT FROM deliveries WHERE state = 'WAITING' LIMIT $1) AS waiting`, most)
+	return pg.Value[int64](ctx, s.db, `SELECT count(*) FROM (SELECT FROM deliveries WHERE finished_at IS NULL LIMIT $1) AS waiting`, most)
 }
 
 // InsertDelivery adds a delivery that is due at once. A second one of the same
 // event and workflow changes nothing.
 func (tx *Tx) InsertDelivery(ctx context.Context, d Delivery) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO deliveries (tenant_id, id, event_id, workflow, account_id, application_id, token_sealed, request_id, trace,
-		state, next_try_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'WAITING', $10, $10) ON CONFLICT (tenant_id, event_id, workflow) DO NOTHING`,
-		d.TenantID, d.ID, d.EventID, d.Workflow, d.AccountID, d.ApplicationID, d.TokenSealed, d.RequestID, d.Trace, d.CreatedAt)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO deliveries (tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id, number, message,
+		token_sealed, expires_at, request_id, trace, state, next_try_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, CASE $4 WHEN 'MAIL' THEN 'WAITING' ELSE 'UNSENT' END, $15, $15)
+		ON CONFLICT (tenant_id, event_id, workflow) DO NOTHING`,
+		d.TenantID, d.ID, d.EventID, d.Kind, d.Workflow, d.AccountID, d.ApplicationID, d.ChallengeID, d.Number, d.Message,
+		d.TokenSealed, d.ExpiresAt, d.RequestID, d.Trace, d.CreatedAt)
 	return err
 }
 
-// LeaseDelivery gives the delivery that has been due for longest, and keeps it
-// for the try from other senders until the given time; apierr.NotFound when none
-// is due. A delivery that another sender is taking at this moment is passed over.
-func (tx *Tx) LeaseDelivery(ctx context.Context, try id.ID, now, until time.Time) (Delivery, error) {
+// LeaseDelivery gives the delivery of a kind that has been due for longest, and
+// keeps it for the try from other senders until the given time; apierr.NotFound
+// when none is due. A delivery that another sender is taking at this moment is
+// passed over.
+func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, try id.ID, now, until time.Time) (Delivery, error) {
 	return pg.One[Delivery](ctx, tx, `UPDATE deliveries SET leased_until = $2, leased_by = $3 WHERE (tenant_id, id) = (
-			SELECT tenant_id, id FROM deliveries WHERE state = 'WAITING' AND next_try_at <= $1 AND (leased_until IS NULL OR leased_until <= $1)
-			ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-		RETURNING `+deliveryColumns, now, until, try)
+			SELECT tenant_id, id FROM deliveries WHERE kind = $4 AND finished_at IS NULL AND next_try_at <= $1
+			AND (leased_until IS NULL OR leased_until <= $1) ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+		RETURNING `+deliveryColumns, now, until, try, kind)
 }
 
 // RenewLease keeps a delivery for its try until a later time. It changes nothing
@@ -70,21 +91,42 @@ func (tx *Tx) RenewLease(ctx context.Context, d Delivery, until time.Time) error
 	return err
 }
 
-// FinishDelivery ends a delivery and erases its token. It does so whoever holds
-// the lease: a mail that was sent must not be sent again.
-func (tx *Tx) FinishDelivery(ctx context.Context, d Delivery, now time.Time) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET state = $3, last_error = $4, finished_at = $5, token_sealed = NULL, leased_until = NULL, leased_by = NULL
-		WHERE tenant_id = $1 AND id = $2 AND state = 'WAITING'`, d.TenantID, d.ID, d.State, d.LastError, now)
-	return err
+// NoteAttempt notes that the delivery is about to be handed over. It is
+// apierr.NotFound once the lease is another sender's.
+func (tx *Tx) NoteAttempt(ctx context.Context, d Delivery, now time.Time) error {
+	return pg.MustChange(ctx, tx, `UPDATE deliveries SET attempted_at = $4 WHERE tenant_id = $1 AND id = $2 AND leased_by = $3 AND finished_at IS NULL`,
+		d.TenantID, d.ID, d.LeasedBy, now)
+}
+
+// FinishDelivery ends a delivery, erases what it would have been sent with, and
+// tells whether it had not ended already. It does so whoever holds the lease:
+// what was sent must not be sent again.
+func (tx *Tx) FinishDelivery(ctx context.Context, d Delivery, now time.Time) (bool, error) {
+	n, err := pg.Exec(ctx, tx, `UPDATE deliveries SET state = $3, last_error = $4, finished_at = $5, token_sealed = NULL, number = '', message = '',
+		leased_until = NULL, leased_by = NULL WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL`, d.TenantID, d.ID, d.State, d.LastError, now)
+	return n > 0, err
 }
 
 // PostponeDelivery gives a delivery back, to be tried again at next. It changes
 // nothing once the lease is another sender's.
 func (tx *Tx) PostponeDelivery(ctx context.Context, d Delivery, next time.Time) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET failures = $3, last_error = $4, next_try_at = $5, leased_until = NULL, leased_by = NULL
-		WHERE tenant_id = $1 AND id = $2 AND state = 'WAITING' AND leased_by = $6`,
+	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET failures = $3, last_error = $4, next_try_at = $5, attempted_at = NULL,
+		leased_until = NULL, leased_by = NULL WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND leased_by = $6`,
 		d.TenantID, d.ID, d.Failures, d.LastError, next, d.LeasedBy)
 	return err
+}
+
+// LockText reads a text that the transaction will change; apierr.NotFound for
+// one that is not there.
+func (tx *Tx) LockText(ctx context.Context, tenant, delivery id.ID) (Delivery, error) {
+	return pg.One[Delivery](ctx, tx, `SELECT `+deliveryColumns+` FROM deliveries WHERE tenant_id = $1 AND id = $2 AND kind = 'TEXT' FOR UPDATE`,
+		tenant, delivery)
+}
+
+// UpdateState writes the state of a delivery that is done.
+func (tx *Tx) UpdateState(ctx context.Context, d Delivery) error {
+	return pg.MustChange(ctx, tx, `UPDATE deliveries SET state = $3, last_error = $4 WHERE tenant_id = $1 AND id = $2`,
+		d.TenantID, d.ID, d.State, d.LastError)
 }
 
 // DeleteDeliveries removes at most so many deliveries that were done before the

@@ -35,11 +35,11 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{db: db, outbox: events.NewOutbox(db, "notification", now)}
 }
 
-// Outbox runs the service's transactions, and remembers the events that it has
-// seen.
+// Outbox runs the service's transactions, remembers the events that it has
+// seen, and is what the relay empties.
 func (s *Store) Outbox() *events.Outbox { return s.outbox }
 
-// Tx writes. Its Seen commits the note of an event together with the rows.
+// Tx writes. Its Seen and its Emit commit an event together with the rows.
 type Tx struct{ *events.Tx }
 
 // Tx runs fn in a transaction.

@@ -1,0 +1,142 @@
+package notification
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// Provider is who sends text messages: Twilio, or a server that speaks its
+// Messages API. Without an Address there is none, and no text can be sent.
+type Provider struct {
+	Address  string // https://api.twilio.com
+	Account  string // its SID
+	Token    secure.Secret
+	From     string // number, name, or SID of a messaging service
+	Receipts bool   // it tells by receipts what became of a text; otherwise what it takes has arrived
+}
+
+// errProvider does not repeat the address: it may hold a password.
+var errProvider = errors.New("not of the form https://host[:port] (http:// for this machine and for the mailbox)")
+
+// ParseProviderAddress reads the address of a provider, which is fixed by the
+// configuration: nothing that a client sends has a part in it. Only a trusted
+// one may be spoken to without TLS; others must be on this machine for that.
+func ParseProviderAddress(text string, trusted bool) (string, error) {
+	address, err := url.Parse(text)
+	if err != nil || address.Hostname() == "" || address.User != nil || address.RawQuery != "" || address.Fragment != "" || strings.Trim(address.Path, "/") != "" {
+		return "", errProvider
+	}
+	ip := net.ParseIP(address.Hostname())
+	local := address.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	if address.Scheme != "https" && (address.Scheme != "http" || !local && !trusted) {
+		return "", errProvider
+	}
+	return address.Scheme + "://" + address.Host, nil
+}
+
+// providerClient asks a provider to send texts.
+type providerClient struct {
+	provider Provider
+	client   *http.Client
+}
+
+// newProviderClient makes a client that follows no redirect: the provider's address is
+// the one that gets the account's token.
+func newProviderClient(p Provider) *providerClient {
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	return &providerClient{p, &http.Client{
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: 5 * time.Second,
+			ResponseHeaderTimeout: 15 * time.Second, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// rest closes connections that nothing is sent over.
+func (c *providerClient) rest() { c.client.CloseIdleConnections() }
+
+// send asks the provider to send a text. An error that is errAway or errBusy
+// says that it has not taken the text, a refusal that it will not, a fault that
+// it does not work with us, and any other leaves open what it did.
+func (c *providerClient) send(ctx context.Context, to, text, receipts string) error {
+	if c.provider.Address == "" {
+		return fault{errors.New("there is no provider of text messages")}
+	}
+	form := url.Values{"To": {to}, "Body": {text}}
+	if strings.HasPrefix(c.provider.From, "MG") {
+		form.Set("MessagingServiceSid", c.provider.From)
+	} else {
+		form.Set("From", c.provider.From)
+	}
+	if c.provider.Receipts {
+		form.Set("StatusCallback", receipts)
+	}
+	connected := false
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
+	address := c.provider.Address + "/2010-04-01/Accounts/" + url.PathEscape(c.provider.Account) + "/Messages.json"
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		return fault{errors.New("the provider's address is not usable")}
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.SetBasicAuth(c.provider.Account, c.provider.Token.Reveal())
+	response, err := c.client.Do(request)
+	switch {
+	case err != nil && !connected:
+		return fmt.Errorf("%w: connect to the provider: %w", errAway, inner(err))
+	case err != nil:
+		return fmt.Errorf("%w: %w", errLost, inner(err))
+	}
+	defer response.Body.Close()
+	return answered(response)
+}
+
+// inner takes the request's address off an error of the HTTP client.
+func inner(err error) error {
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		return outer.Err
+	}
+	return err
+}
+
+// answered judges the provider's answer. Only its numbers are kept: its text
+// may repeat the telephone number and the message.
+func answered(response *http.Response) error {
+	status := response.StatusCode
+	if status/100 == 2 {
+		return nil
+	}
+	var refused struct {
+		Code int `json:"code"`
+	}
+	err := fmt.Errorf("the provider answered %d", status)
+	body, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	if json.Unmarshal(body, &refused) == nil && refused.Code != 0 {
+		err = fmt.Errorf("the provider answered %d with the code %d", status, refused.Code)
+	}
+	switch {
+	case status == http.StatusTooManyRequests:
+		return fmt.Errorf("%w: %w", errAway, err)
+	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
+		return fmt.Errorf("%w: %w", errLost, err) // what stands before it gave up; it may not have
+	case status >= 500:
+		return fmt.Errorf("%w: %w", errBusy, err)
+	case status < 400, status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound:
+		return fault{err} // the account, its token or the address is wrong
+	}
+	return refusal{err}
+}

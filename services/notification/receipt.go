@@ -1,0 +1,54 @@
+package notification
+
+import (
+	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // the provider signs so
+	"encoding/base64"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/notification/store"
+)
+
+// Receipt is a request by which the provider tells what became of a text.
+type Receipt struct {
+	Signature string // X-Twilio-Signature
+	Form      url.Values
+}
+
+// isSigned tells whether the signature is that of the receipt at an address:
+// the HMAC-SHA-1, under the account's token, over the address and each field's
+// name and value in the order of the names.
+func (r Receipt) isSigned(token secure.Secret, address string) bool {
+	signature, err := base64.StdEncoding.DecodeString(r.Signature)
+	if err != nil {
+		return false
+	}
+	mac := hmac.New(sha1.New, []byte(token))
+	mac.Write([]byte(address))
+	for _, name := range slices.Sorted(maps.Keys(r.Form)) {
+		for _, value := range slices.Compact(slices.Sorted(slices.Values(r.Form[name]))) {
+			mac.Write([]byte(name + value))
+		}
+	}
+	return hmac.Equal(signature, mac.Sum(nil))
+}
+
+// end gives the state of a delivery that the receipt tells of, and the reason;
+// empty for one that tells of a stage on the way.
+func (r Receipt) end() (state, reason string) {
+	switch strings.ToLower(r.Form.Get("MessageStatus")) {
+	case "delivered", "read":
+		return store.Delivered, ""
+	case "undelivered", "failed":
+		reason = "the provider could not deliver it"
+		if code := r.Form.Get("ErrorCode"); code != "" && len(code) <= 10 && strings.Trim(code, "0123456789") == "" {
+			reason += ": code " + code
+		}
+		return store.Failed, reason
+	}
+	return "", ""
+}
