@@ -33,6 +33,10 @@ type courier struct {
 // can be sent now.
 var errAway = errors.New("not now")
 
+// errBroken marks a failure of the server in the middle of a mail, which it may
+// have taken.
+var errBroken = errors.New("the connection to the mail server broke")
+
 // newCourier makes a courier to a server that is reached through the dialer.
 // No step of its work takes longer than the timeout.
 func newCourier(server Server, dialer *net.Dialer, timeout time.Duration) (*courier, error) {
@@ -104,17 +108,17 @@ func (c *courier) hangUp() {
 func judge(err error) error {
 	var failure *gomail.SendError
 	if !errors.As(err, &failure) {
-		return errors.New("the connection to the mail server broke")
+		return errBroken
 	}
 	code, status := failure.ErrorCode(), failure.EnhancedStatusCode()
-	answer := fmt.Errorf("%s: the connection to the mail server broke", failure.Reason)
+	answer := fmt.Errorf("%s: %w", failure.Reason, errBroken)
 	if code != 0 {
 		answer = fmt.Errorf("%s: the mail server answered %s", failure.Reason, strings.TrimSpace(fmt.Sprint(code, " ", status)))
 	}
 	switch failure.Reason {
 	case gomail.ErrConnCheck, gomail.ErrSMTPMailFrom:
-		// Every mail has the same envelope sender, so that its refusal is about the
-		// deployment.
+		// The envelope's sender is who uses the server, so that its refusal is not
+		// about this mail.
 		return fmt.Errorf("%w: %w", errAway, answer)
 	case gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose:
 		// 5.7 speaks of rules and rights: those of this deployment, as a rule, which

@@ -44,7 +44,7 @@ func writer() *Service {
 // read composes the letter and reads the mail as a mail program does.
 func read(t *testing.T, l letter) mailtest.Message {
 	t.Helper()
-	m, err := writer().compose(l, clock)
+	m, err := writer().compose(l, writer().ownOrigin(l.Template), clock)
 	if err != nil {
 		t.Fatal(err)
 	}

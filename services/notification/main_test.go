@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
@@ -85,6 +86,9 @@ func newOffice(t testing.TB, behaviour mailtest.Behaviour) *office {
 	return o
 }
 
+// loopback lets the servers of tenants be on this machine.
+var loopback, _ = outbound.ParseGuard([]string{"127.0.0.0/8"})
+
 func (o *office) now() time.Time { return clock.Add(time.Duration(o.clock.Load()) * time.Millisecond) }
 
 func (o *office) turn(d time.Duration) { o.clock.Add(d.Milliseconds()) }
@@ -94,7 +98,7 @@ func (o *office) config() Config {
 	number, _ := strconv.Atoi(port)
 	return Config{
 		Server: Server{Host: host, Port: number}, From: mail.Address{Name: "Service", Address: "no-reply@id.example.test"},
-		Senders: 2, Timeout: 30 * time.Second,
+		Senders: 2, Timeout: 30 * time.Second, Reach: loopback,
 	}
 }
 
@@ -139,6 +143,11 @@ func (d directoryOf) Mail(_ context.Context, in directoryapi.MailOf) (directorya
 	answer := d.o.answer
 	d.o.mu.Unlock()
 	return answer(in)
+}
+
+// Owner gives the owner of any tenant.
+func (d directoryOf) Owner(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+	return directoryapi.Account{TenantID: in.Tenant, ID: in.ID, Email: "owner@example.test"}, nil
 }
 
 type applicationOf struct {
@@ -250,7 +259,7 @@ var errNotFound = apierr.NotFound.Because("the workflow is disabled")
 func (o *office) lease(s *Service) (store.Delivery, error) {
 	var d store.Delivery
 	err := s.store.Tx(o.t.Context(), func(tx *store.Tx) (err error) {
-		d, err = tx.LeaseDelivery(o.t.Context(), store.Mail, id.New(o.now()), o.now(), o.now().Add(lease))
+		d, err = tx.LeaseDelivery(o.t.Context(), store.Mail, id.New(o.now()), o.now(), o.now().Add(lease), store.Skip{Tenants: []id.ID{}})
 		return err
 	})
 	return d, err

@@ -151,6 +151,9 @@ func (s *Service) writeTried(ctx context.Context, at id.Ref, in SMTPServerText, 
 		if err != nil || to != tried {
 			return err
 		}
+		if before, err := s.reached(v); err != nil || before != to || v.Status != changed.Status {
+			changed.Health = store.Health{} // another chance
+		}
 		v, done = changed, true
 		v.ModifiedAt = s.now()
 		return tx.UpdateSMTPServer(ctx, v)
