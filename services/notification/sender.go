@@ -244,12 +244,7 @@ func (s *Service) settle(ctx context.Context, c *channel, d store.Delivery, outc
 		d.LastError = outcome.Error()
 	}
 	for pauses := 0; ; pauses++ {
-		err := s.store.Tx(ctx, func(tx *store.Tx) error {
-			if d.State == "" {
-				return tx.PostponeDelivery(ctx, d, next)
-			}
-			return s.finish(ctx, tx, c, d, now)
-		})
+		err := s.note(ctx, c, d, now, next)
 		if err == nil {
 			break
 		}
@@ -260,6 +255,20 @@ func (s *Service) settle(ctx context.Context, c *channel, d store.Delivery, outc
 	}
 	c.tell(ctx, d, result)
 	return result
+}
+
+// note writes what came of a try: the delivery has ended, or is tried again at
+// next.
+func (s *Service) note(ctx context.Context, c *channel, d store.Delivery, now, next time.Time) error {
+	if d.State != "" && c.settled == nil {
+		return s.store.FinishDeliveryAlone(ctx, d, now)
+	}
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
+		if d.State == "" {
+			return tx.PostponeDelivery(ctx, d, next)
+		}
+		return s.finish(ctx, tx, c, d, now)
+	})
 }
 
 // finish ends a delivery, unless it has ended already, with what follows.
