@@ -132,6 +132,7 @@ G-- key     /v1/x509certificates/:id                                 directory  
 GPD key     /v1/smtpServers/:id                                      notification  smtpServer
 GP- key     /v1/idSites/:id                                          idsite        -
 
+-P- public  /sms/receipts/:tenant/:delivery                          notification  -
 G-- hosted  /sso                                                     idsite        -
 G-- hosted  /sso/logout                                              idsite        -
 GP- hosted  /register                                                idsite        -

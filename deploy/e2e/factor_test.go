@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -129,6 +130,70 @@ func TestAnAccountHasPhones(t *testing.T) {
 	client.Delete(t, phone.Href())
 	client.Gone(t, factor.Href())
 }
+
+// awaitStatus waits until a challenge is in a state: what becomes of a text is
+// told from one service to another.
+func awaitStatus(t testing.TB, challenge, status string) {
+	t.Helper()
+	err := e2e.AwaitFor(t.Context(), 30*time.Second, "the challenge to be "+status, func(ctx context.Context) error {
+		answer, err := client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: challenge})
+		if err == nil && !strings.Contains(string(answer.Body), `"status":"`+status+`"`) {
+			err = errors.New(answer.String())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAPhoneIsVerifiedByTheCodeOfItsTextMessage(t *testing.T) {
+	site := client.NewSite(t)
+	account := client.Register(t, site.Application.Link(t, "accounts"))
+	number := fmt.Sprintf("+1267555%04d", rand.IntN(10_000))
+	factor := client.Create(t, account.Link(t, "factors")+"?challenge=true&expand=mostRecentChallenge", e2e.Object{"type": "SMS", "phone": e2e.Object{"number": number}})
+	challenge := factor.Object("mostRecentChallenge").Href()
+	text := client.AwaitMailWith(t, number, "Your verification code is ")
+	code := strings.TrimPrefix(text.Text, "Your verification code is ")
+	if text.Kind != "sms" || len(code) != 6 || strings.Trim(code, "0123456789") != "" {
+		t.Fatalf("the text is %+v", text)
+	}
+	awaitStatus(t, challenge, "WAITING_FOR_VALIDATION")
+
+	if failed := client.Update(t, challenge, e2e.Object{"code": otherThan(code)}); failed.Text("status") != "FAILED" {
+		t.Errorf("a wrong code is %s", failed.Text("status"))
+	}
+	if right := client.Update(t, challenge, e2e.Object{"code": code}); right.Text("status") != "SUCCESS" {
+		t.Errorf("the right code is %s", right.Text("status"))
+	}
+	client.Refused(t, 400, 13112, post(challenge, e2e.Object{"code": code}))
+	verified := client.Get(t, factor.Href()+"?expand=phone")
+	if verified.Text("verificationStatus") != "VERIFIED" || verified.Object("phone").Text("verificationStatus") != "VERIFIED" {
+		t.Errorf("the factor is %v", verified)
+	}
+	client.Refused(t, 400, 13100, post(verified.Object("phone").Href(), e2e.Object{"number": "+12675555555"}))
+
+	t.Run("the message is the application's own", func(t *testing.T) {
+		client.Create(t, factor.Link(t, "challenges"), e2e.Object{"message": "Shop: ${code} is for you"})
+		client.AwaitMailWith(t, number, " is for you")
+	})
+	t.Run("of fifty guesses at once five are looked at", func(t *testing.T) {
+		challenge := client.Create(t, factor.Link(t, "challenges"), e2e.Object{}).Href()
+		statuses := together(t, 50, post(challenge, e2e.Object{"code": "0"}))
+		if statuses[http.StatusOK] != 5 || statuses[http.StatusBadRequest] != 45 {
+			t.Errorf("the answers by status are %v", statuses)
+		}
+	})
+	t.Run("a receipt that nobody signed is refused", func(t *testing.T) {
+		client.Want(t, http.StatusForbidden, e2e.Request{
+			Method: http.MethodPost, URL: client.Key.HostURL() + "/sms/receipts/" + identifier(client.Tenant(t).Href()) + "/" + identifier(challenge),
+			Body: url.Values{"MessageStatus": {"undelivered"}}, Anonymous: true,
+		})
+	})
+}
+
+// identifier is the last segment of an address.
+func identifier(address string) string { return address[strings.LastIndex(address, "/")+1:] }
 
 func TestPhonesAndFactorsGoWithTheirAccount(t *testing.T) {
 	site := client.NewSite(t)

@@ -1,9 +1,9 @@
-// Package mailbox is the mail server of a developer's machine: it accepts
-// every message, delivers none, keeps them in a folder, and shows them on a
-// page.
+// Package mailbox is the mail server of a developer's machine, and who sends
+// its text messages: it accepts every message, delivers none, keeps them in a
+// folder, and shows them on a page.
 //
-// Open gives a Mailbox. ServeSMTP receives mail (smtp.go, connection.go),
-// AddText takes text messages, and Handler is the page and its JSON
+// Open gives a Mailbox. ServeSMTP receives mail (smtp.go, connection.go), Intake
+// receives text messages (intake.go), and Handler is the page and its JSON
 // (handler.go, page.go). A message is one file (message.go, folder.go); what
 // the list needs of it is held in memory (index.go).
 package mailbox

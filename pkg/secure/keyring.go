@@ -3,7 +3,9 @@ package secure
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -18,6 +20,7 @@ import (
 type Keyring struct {
 	active string
 	keys   map[string]cipher.AEAD
+	roots  map[string][]byte // from which keys for other purposes are derived
 }
 
 // ErrSealed is returned for a sealed value that no key of the ring opens, or
@@ -31,7 +34,7 @@ const (
 
 // ParseKeyring reads "id:base64 of 32 bytes[,older id:base64...]".
 func ParseKeyring(text Secret) (*Keyring, error) {
-	ring := &Keyring{keys: map[string]cipher.AEAD{}}
+	ring := &Keyring{keys: map[string]cipher.AEAD{}, roots: map[string][]byte{}}
 	for entry := range strings.SplitSeq(text.Reveal(), ",") {
 		name, encoded, ok := strings.Cut(strings.TrimSpace(entry), ":")
 		if !ok || name == "" || len(name) > 255 {
@@ -52,7 +55,7 @@ func ParseKeyring(text Secret) (*Keyring, error) {
 		if err != nil {
 			return nil, err
 		}
-		ring.keys[name] = aead
+		ring.keys[name], ring.roots[name] = aead, key
 		if ring.active == "" {
 			ring.active = name
 		}
@@ -94,6 +97,27 @@ func (r *Keyring) Open(sealed []byte, purpose string) (Secret, error) {
 		return "", ErrSealed
 	}
 	return Secret(plain), nil
+}
+
+// Derive gives a key of 32 bytes that signs for one purpose alone (HKDF with
+// SHA-256, RFC 5869), and the id of the active key, which it comes from. It tells
+// nothing of the ring's keys, nor of those for other purposes.
+func (r *Keyring) Derive(purpose string) (keyID string, key Secret) {
+	key, err := r.Derived(r.active, purpose)
+	if err != nil {
+		panic(err) // the active key is there
+	}
+	return r.active, key
+}
+
+// Derived gives the key that Derive gave when the key of that id was active.
+func (r *Keyring) Derived(keyID, purpose string) (Secret, error) {
+	root, ok := r.roots[keyID]
+	if !ok {
+		return "", fmt.Errorf("%w (key id %q)", ErrSealed, keyID)
+	}
+	key, err := hkdf.Key(sha256.New, root, nil, purpose, sha256.Size)
+	return Secret(key), err
 }
 
 // Mark is what every value sealed under the active key begins with. A value

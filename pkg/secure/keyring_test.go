@@ -69,6 +69,28 @@ func TestAMasterKeyRotates(t *testing.T) {
 	}
 }
 
+func TestADerivedKeyIsForOnePurpose(t *testing.T) {
+	first, second := NewMasterKey("k1"), NewMasterKey("k2")
+	before := ring(t, first)
+	name, key := before.Derive("a")
+	if name != "k1" || len(key) != 32 || strings.Contains(first.Reveal(), key.Reveal()) {
+		t.Fatalf("the key %s has %d bytes", name, len(key))
+	}
+	if _, other := before.Derive("b"); other == key {
+		t.Error("two purposes have one key")
+	}
+	after := ring(t, second, first)
+	if got, err := after.Derived("k1", "a"); err != nil || got != key {
+		t.Errorf("after a rotation the key is another, %v", err)
+	}
+	if name, other := after.Derive("a"); name != "k2" || other == key {
+		t.Error("the active key is the former")
+	}
+	if _, err := ring(t, second).Derived("k1", "a"); !errors.Is(err, ErrSealed) {
+		t.Errorf("a key that was dropped gives %v", err)
+	}
+}
+
 func TestAMasterKeyThatIsNoKeyIsRefused(t *testing.T) {
 	for _, text := range []Secret{"", "k1", "k1:", "k1:abc", ":AAAA", NewMasterKey("a") + "," + NewMasterKey("a")} {
 		if _, err := ParseKeyring(text); err == nil {

@@ -119,6 +119,12 @@ func (s *Service) AnswerChallenge(ctx context.Context, at id.Ref, in Answer) (st
 	if err != nil {
 		return store.Challenge{}, err
 	}
+	return s.answer(ctx, at, code)
+}
+
+// answer is AnswerChallenge for a challenge of a factor of one of the types;
+// none means any.
+func (s *Service) answer(ctx context.Context, at id.Ref, code string, types ...string) (store.Challenge, error) {
 	c, err := s.store.Challenge(ctx, at.Tenant, at.ID, s.now())
 	if err != nil {
 		return c, err
@@ -128,13 +134,16 @@ func (s *Service) AnswerChallenge(ctx context.Context, at id.Ref, in Answer) (st
 		if c, err = tx.LockChallenge(ctx, at.Tenant, at.ID, s.now()); err != nil {
 			return err
 		}
-		if c.Late {
-			fault = apierr.CodeExpired.Because("the code was good until %s; make another challenge", c.ExpiresAt.UTC().Format(time.RFC3339))
-			return s.move(ctx, tx, &c, store.Expired)
-		}
 		f, err := tx.LockFactor(ctx, at.Tenant, c.FactorID)
 		if err != nil {
 			return err
+		}
+		if err := oneOf(f, types); err != nil {
+			return err
+		}
+		if c.Late {
+			fault = apierr.CodeExpired.Because("the code was good until %s; make another challenge", c.ExpiresAt.UTC().Format(time.RFC3339))
+			return s.move(ctx, tx, &c, store.Expired)
 		}
 		if err := s.answerable(ctx, tx, f, c); err != nil {
 			return err

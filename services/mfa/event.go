@@ -2,19 +2,36 @@ package mfa
 
 import (
 	"context"
+	"errors"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
 // Sources are the services whose events this one acts on.
-var Sources = []string{"directory"}
+var Sources = []string{"directory", "notification"}
 
-// Handlers act on what the directory service tells: phones, factors and
-// challenges go with their account.
+// Handlers act on what the directory service tells, because phones, factors and
+// challenges go with their account, and on what became of text messages.
 func (s *Service) Handlers() []events.Handler {
-	return []events.Handler{events.On(s.accountDeleted), events.On(s.directoryDeleted)}
+	return []events.Handler{events.On(s.accountDeleted), events.On(s.directoryDeleted), events.On(s.textReported)}
+}
+
+// deliveries are what the news of a text message are for its challenge.
+var deliveries = map[events.TextNews]Delivery{
+	events.TextTaken: HandedOver, events.TextDelivered: Delivered, events.TextRefused: Refused, events.TextBroken: Broken,
+}
+
+// textReported notes what became of a message. Told twice, it changes nothing,
+// and a challenge that is gone needs no news.
+func (s *Service) textReported(ctx context.Context, _ events.Envelope, event events.TextReported) error {
+	err := s.NoteDelivery(ctx, id.Ref{Tenant: event.Tenant, ID: event.Challenge}, deliveries[event.News])
+	if errors.Is(err, apierr.NotFound) {
+		return nil
+	}
+	return err
 }
 
 func (s *Service) accountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {

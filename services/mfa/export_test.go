@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// AccountDeleted and DirectoryDeleted hand an event to the service as its
+// AccountDeleted, DirectoryDeleted and TextReported hand an event to the service as its
 // consumer does.
 func (s *Service) AccountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
 	return s.accountDeleted(ctx, e, event)
@@ -17,6 +17,10 @@ func (s *Service) AccountDeleted(ctx context.Context, e events.Envelope, event e
 
 func (s *Service) DirectoryDeleted(ctx context.Context, e events.Envelope, event events.DirectoryDeleted) error {
 	return s.directoryDeleted(ctx, e, event)
+}
+
+func (s *Service) TextReported(ctx context.Context, e events.Envelope, event events.TextReported) error {
+	return s.textReported(ctx, e, event)
 }
 
 // PurgeOnce does what the worker does every minute.

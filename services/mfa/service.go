@@ -2,7 +2,8 @@
 // that are enrolled, and the challenges that ask for a code. Its rules are
 // methods of Service, one file per noun (phone.go, factor.go, challenge.go),
 // with what is particular to the two types of factor in sms.go and
-// authenticator.go and what stops guessing and flooding in limit.go. Its SQL is
+// authenticator.go, the second step of a login in step.go and stepstate.go, and
+// what stops guessing and flooding in limit.go. Its SQL is
 // under store, its HTTP under rest, and its wiring under app.
 package mfa
 

@@ -27,7 +27,7 @@ var services = []service{
 	{name: "oauth", peers: []string{"directory", "application"}, seals: true},
 	{name: "mfa", peers: []string{"directory"}, seals: true},
 	{name: "notification", peers: []string{"directory", "application"}, seals: true, mails: true, env: func(p *plan) []string {
-		return append(sender(p), "DOORWARD_SMTP_URL=smtp://"+p.smtp, loopback)
+		return append(sender(p), "DOORWARD_SMTP_URL=smtp://"+p.smtp, "DOORWARD_SMS_PROVIDER=mailbox", "DOORWARD_SMS_MAILBOX_URL=http://"+p.mailbox, loopback)
 	}},
 	{name: "idsite", peers: []string{"directory", "application", "oauth"}, env: func(p *plan) []string {
 		return []string{

@@ -136,12 +136,16 @@ func (s *standalone) servers(ctx context.Context, cfg Config) error {
 		s.source.Set("KAFKA_BROKERS", address)
 	}
 	if !s.source.Has("DOORWARD_SMTP_URL") {
-		pages, url, err := startMailbox(s.process, s.folder.join("mailbox"))
+		pages, at, err := startMailbox(s.process, s.folder.join("mailbox"))
 		if err != nil {
 			return err
 		}
 		s.mailbox = pages
-		s.source.Set("DOORWARD_SMTP_URL", url)
+		s.source.Set("DOORWARD_SMTP_URL", at.smtp)
+		if !s.source.Has("DOORWARD_SMS_PROVIDER") {
+			s.source.Set("DOORWARD_SMS_PROVIDER", "mailbox")
+			s.source.Set("DOORWARD_SMS_MAILBOX_URL", at.texts)
+		}
 	}
 	return nil
 }
@@ -158,7 +162,7 @@ func (s *standalone) greet(out io.Writer) {
 		"  CA certificate  " + s.key.CAFile,
 	}
 	if s.mailbox != nil {
-		lines = append(lines, "  Mailbox         "+host+"/_mailbox")
+		lines = append(lines, "  Mailbox         "+host+"/_mailbox (all mails and text messages)")
 	}
 	lines = append(lines, "", "Try it:", "", "  curl -sL -K "+s.folder.join("curl.conf")+" "+s.key.BaseURL+"/tenants/current", "", "Ctrl-C stops it; the next start keeps everything.", "")
 	_, _ = fmt.Fprintln(out, strings.Join(lines, "\n"))

@@ -14,31 +14,44 @@ import (
 	"github.com/doorward/doorward/pkg/run"
 )
 
-// startMailbox runs the development mail server on loopback and its pages on a
-// listener in memory, from where the gateway shows them.
-func startMailbox(p *run.Process, dir string) (pages *fasthttputil.InmemoryListener, url string, err error) {
+// addresses are where the mailbox takes messages.
+type addresses struct{ smtp, texts string }
+
+// startMailbox runs the development mail server, and the intake of text
+// messages, on loopback and its pages on a listener in memory, from where the
+// gateway shows them.
+func startMailbox(p *run.Process, dir string) (pages *fasthttputil.InmemoryListener, at addresses, err error) {
 	box, err := mailbox.Open(dir)
 	if err != nil {
-		return nil, "", fmt.Errorf("open the mailbox: %w", err)
+		return nil, at, fmt.Errorf("open the mailbox: %w", err)
 	}
 	smtp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, "", err
+		return nil, at, err
 	}
 	p.Go("mailbox SMTP", func(context.Context) error { return box.ServeSMTP(smtp) })
 	p.OnClose("mailbox", box.Close)
-
+	texts, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, at, err
+	}
+	serveMailbox(p, "mailbox texts", texts, box.Intake())
 	pages = fasthttputil.NewInmemoryListener()
-	server := &http.Server{Handler: box.Handler(), ReadHeaderTimeout: 10 * time.Second}
-	// A kept connection would hold up the stop: the listener in memory does not
-	// wake a read that waits for the next request.
+	serveMailbox(p, "mailbox pages", pages, box.Handler())
+	return pages, addresses{smtp: "smtp://" + smtp.Addr().String(), texts: "http://" + texts.Addr().String()}, nil
+}
+
+// serveMailbox serves a part of the mailbox. A kept connection would hold up the
+// stop: a listener in memory does not wake a read that waits for the next
+// request.
+func serveMailbox(p *run.Process, name string, listener net.Listener, handler http.Handler) {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second}
 	server.SetKeepAlivesEnabled(false)
-	p.Go("mailbox pages", func(context.Context) error {
-		if err := server.Serve(pages); !errors.Is(err, http.ErrServerClosed) {
+	p.Go(name, func(context.Context) error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil
 	})
-	p.OnClose("mailbox pages", server.Shutdown)
-	return pages, "smtp://" + smtp.Addr().String(), nil
+	p.OnClose(name, server.Shutdown)
 }

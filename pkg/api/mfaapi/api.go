@@ -14,14 +14,18 @@ import (
 type API interface {
 	// Demand begins the second step of a login whose first one succeeded, and
 	// says what the user is to do. Where one factor is usable and it is a phone,
-	// the code is sent at once. It returns apierr.NotFound for the account, and
-	// the errors of a new challenge.
+	// the code is sent at once. It returns apierr.NotFound for the account,
+	// Invalid for a type that is not one, and the errors of a new challenge:
+	// TooMany where enough messages were sent, ChallengeFailures where every
+	// factor is out of tries.
 	Demand(context.Context, Demand) (Demanded, error)
 
 	// Redeem checks the code of a second step, once, and tells whose login it
 	// completes. It returns apierr.CodeWrong, CodeExpired, ChallengeFinished,
 	// ChallengeFailures, FactorDisabled, PhoneDisabled, and Reference for a state
-	// or a challenge that is not one of this application and its tenant.
+	// that is not one of this application and its tenant or that no code can
+	// answer yet, and for a challenge that is not one of the tenant and of an SMS
+	// factor. Who redeems a challenge alone answers for the first step.
 	Redeem(context.Context, Redeem) (Redeemed, error)
 }
 

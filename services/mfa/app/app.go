@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
@@ -48,6 +49,7 @@ type Peers struct {
 
 // App is the wired service.
 type App struct {
+	API  mfaapi.API
 	HTTP *fiber.App
 }
 
@@ -79,8 +81,9 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Go("mfa purge", svc.Purge)
 
 	app := rest.New(rest.Config{Service: "mfa", Base: common.Base, Signer: common.Signer})
+	mfaapi.Serve(app, svc)
 	mfarest.Mount(app, svc, common.Base)
-	return &App{HTTP: app}, nil
+	return &App{API: svc, HTTP: app}, nil
 }
 
 // Run is the service as a process of its own, whose peer is in another.

@@ -66,6 +66,23 @@ func (s *Store) AccountFactors(ctx context.Context, tenant, account id.ID, query
 	return list.Select[Factor](ctx, s.db, Factors, query, factorColumns, `FROM factors f WHERE f.tenant_id = $1 AND f.account_id = $2`, "f.id", tenant, account)
 }
 
+// UsableFactor is a factor that a login can ask for, with the number of its
+// phone.
+type UsableFactor struct {
+	Factor
+	Number string // of an SMS factor
+}
+
+// UsableFactors gives at most limit factors of an account, of some types, that
+// are enabled and verified, as are their phones.
+func (tx *Tx) UsableFactors(ctx context.Context, tenant, account id.ID, types []string, limit int) ([]UsableFactor, error) {
+	return pg.All[UsableFactor](ctx, tx, `SELECT `+factorColumns+`, coalesce(p.number, '') AS number
+		FROM factors f LEFT JOIN phones p ON p.tenant_id = f.tenant_id AND p.id = f.phone_id
+		WHERE f.tenant_id = $1 AND f.account_id = $2 AND f.type = ANY($3) AND f.status = 'ENABLED' AND f.verification_status = 'VERIFIED'
+		AND (f.phone_id IS NULL OR p.status = 'ENABLED' AND p.verification_status = 'VERIFIED') ORDER BY f.id LIMIT $4`,
+		tenant, account, types, limit)
+}
+
 // LockFactor reads a factor that the transaction will change.
 func (tx *Tx) LockFactor(ctx context.Context, tenant, factor id.ID) (Factor, error) {
 	return pg.One[Factor](ctx, tx, `SELECT `+factorColumns+` FROM factors f WHERE f.tenant_id = $1 AND f.id = $2 FOR UPDATE`, tenant, factor)

@@ -1,5 +1,5 @@
 // Package app wires the notification service: its configuration, its database,
-// its consumer and its senders.
+// its relay, its consumer and its senders.
 package app
 
 import (
@@ -40,6 +40,8 @@ type Config struct {
 	Senders int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process hands over at once"`
 	Reach   []string      `env:"DOORWARD_SMTP_PRIVATE_NETWORKS" help:"comma-separated networks, such as 10.1.0.0/16, in which the mail servers of tenants may be; others than these and public ones are refused"`
 	Timeout time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"longest time that handing over one mail may take"`
+
+	SMS SMS
 }
 
 // FromEnv reads the configuration.
@@ -66,7 +68,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
-	mails, err := cfg.mails(common)
+	leave, err := cfg.leave(common)
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +80,12 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Check("notification database", db.Ping)
 
 	data := store.New(db, common.Now)
-	svc := notification.New(data, peers, ring, common.Base, common.Now, mails)
+	svc := notification.New(data, peers, ring, common.Base, common.Now, leave)
 	p.Go("notification sweep", svc.Sweep)
 	p.Go("notification senders", svc.Send)
+	p.Go("notification relay", data.Outbox().Relay(cfg.Events))
 	p.Go("notification memory", data.Outbox().Forget)
 	p.Go("notification consumer", events.Consume(cfg.Events, "notification", notification.Sources, svc.Handlers()...))
-
 	p.Go("notification resealer", reseal.Worker(db, ring, notification.Sealed...))
 
 	app := rest.New(rest.Config{Service: "notification", Base: common.Base, Signer: common.Signer})
@@ -91,8 +93,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	return &App{HTTP: app}, nil
 }
 
-// mails reads how mail leaves.
-func (c Config) mails(common service.Common) (cfg notification.Config, err error) {
+// leave reads how mails and texts leave.
+func (c Config) leave(common service.Common) (cfg notification.Config, err error) {
 	if cfg.Server, err = notification.ParseServer(c.SMTP); err != nil {
 		return cfg, fmt.Errorf("DOORWARD_SMTP_URL is %w", err)
 	}
@@ -105,7 +107,10 @@ func (c Config) mails(common service.Common) (cfg notification.Config, err error
 	if cfg.Reach, err = outbound.ParseGuard(c.Reach); err != nil {
 		return cfg, fmt.Errorf("DOORWARD_SMTP_PRIVATE_NETWORKS: %w", err)
 	}
-	cfg.Senders, cfg.Timeout = c.Senders, c.Timeout
+	if cfg.Provider, err = c.SMS.provider(); err != nil {
+		return cfg, err
+	}
+	cfg.Senders, cfg.Timeout, cfg.TextSenders = c.Senders, c.Timeout, c.SMS.Senders
 	return cfg, nil
 }
 

@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -32,6 +33,7 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/notification/app"
 	"github.com/doorward/doorward/services/notification/mailtest"
+	"github.com/doorward/doorward/services/notification/texttest"
 )
 
 // process is set where the test binary plays the service's process.
@@ -56,6 +58,8 @@ type world struct {
 	db     *pg.DB
 	ring   *secure.Keyring
 	tenant id.ID
+
+	brokers []string
 }
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
@@ -72,6 +76,7 @@ func newWorld(t *testing.T) *world {
 	if w.ring, err = secure.ParseKeyring(master); err != nil {
 		t.Fatal(err)
 	}
+	w.brokers = broker.ListenAddrs()
 	cfg := events.Config{Brokers: broker.ListenAddrs(), Partitions: 2}
 
 	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations()}})
@@ -263,6 +268,89 @@ func TestAnEventThatComesTwiceBecomesOneMail(t *testing.T) {
 	}
 }
 
+// A code on its way: the event of the mfa service, the provider, its receipt by
+// way of the gateway, and the news for the mfa service.
+func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
+	w, provider := newWorld(t), texttest.Start(t)
+	w.env = append(w.env, "DOORWARD_SMS_PROVIDER=twilio", "DOORWARD_SMS_TWILIO_URL="+provider.URL, "DOORWARD_SMS_TWILIO_ACCOUNT_SID="+texttest.Account,
+		"DOORWARD_SMS_TWILIO_AUTH_TOKEN="+texttest.Token, "DOORWARD_SMS_TWILIO_FROM=+15005550006")
+	exporter := tracetest.NewInMemoryExporter()
+	p, a := w.open(exporter)
+	told := make(chan events.TextReported, 10)
+	p.Go("mfa", events.Consume(events.Config{Brokers: w.brokers, Partitions: 2}, "mfa", []string{"notification"}, events.On(
+		func(_ context.Context, _ events.Envelope, event events.TextReported) error {
+			told <- event
+			return nil
+		})))
+	challenge, account := id.New(now()), id.New(now())
+	mfa := events.NewOutbox(w.db, "mfa", now)
+	err := mfa.InTx(t.Context(), func(tx *events.Tx) error {
+		return tx.Emit(t.Context(), events.ChallengeCreated{
+			Tenant: w.tenant, Account: account, Challenge: challenge, Number: "+18883910959", Message: "Code ${code}",
+			Code: w.ring.Seal("493817", events.CodePurpose(challenge)), ExpiresAt: now().Add(5 * time.Minute),
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(news events.TextNews) {
+		t.Helper()
+		select {
+		case got := <-told:
+			if want := (events.TextReported{Tenant: w.tenant, Account: account, Challenge: challenge, News: news}); got != want {
+				t.Errorf("the news are %+v, want %+v", got, want)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("the news %s did not come", news)
+		}
+	}
+	want(events.TextTaken)
+	asked := provider.Asked()
+	if len(asked) != 1 || asked[0].Get("Body") != "Code 493817" || asked[0].Get("To") != "+18883910959" {
+		t.Fatalf("the provider was asked %v", asked)
+	}
+	callback := asked[0].Get("StatusCallback")
+	path, ok := strings.CutPrefix(callback, "https://localhost:8443")
+	if !ok {
+		t.Fatalf("receipts go to %s", callback)
+	}
+	send := func(signature, form string) int {
+		t.Helper()
+		request := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form))
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("X-Twilio-Signature", signature)
+		request.Header.Set(caller.Header, caller.NewSigner(secret, now).Sign(caller.Caller{})) // the gateway knows nobody
+		answer, err := a.HTTP.Test(request, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}
+	signature := texttest.Sign(texttest.Token, callback, "MessageStatusdelivered")
+	for form, status := range map[string]int{"MessageStatus=undelivered": 403, "MessageStatus=delivered&x=1": 403, "%zz": 400, strings.Repeat("x", 65<<10): 413} {
+		if got := send(signature, form); got != status {
+			t.Errorf("the form %.30s gives %d, want %d", form, got, status)
+		}
+	}
+	for range 2 {
+		if got := send(signature, "MessageStatus=delivered"); got != http.StatusNoContent {
+			t.Errorf("the receipt gives %d", got)
+		}
+	}
+	want(events.TextDelivered)
+	for _, span := range exporter.GetSpans() {
+		if text := fmt.Sprint(span.Name, span.Attributes, span.Status, span.Events); strings.Contains(text, "493817") || strings.Contains(text, "8883910959") {
+			t.Errorf("a span tells %s", text)
+		}
+	}
+	answer := httptest.NewRecorder()
+	p.Telemetry.Metrics.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if !strings.Contains(answer.Body.String(), `doorward_notification_texts_total{result="sent",workflow="challenge"} 1`) {
+		t.Error("the metrics lack the text")
+	}
+}
+
 func TestAKilledProcessRepeatsAtMostTheMailInItsHands(t *testing.T) {
 	w := newWorld(t)
 	w.env = append(w.env, "DOORWARD_MAIL_TIMEOUT=1s", "DOORWARD_MAIL_SENDERS=1")
@@ -323,6 +411,12 @@ func TestAHalfConfigurationIsRefused(t *testing.T) {
 		{"DOORWARD_MAIL_TIMEOUT=0s", "DOORWARD_MAIL_TIMEOUT must be longer"},
 		{"DOORWARD_MASTER_KEY=k1:short", "DOORWARD_MASTER_KEY: the master key"},
 		{"DOORWARD_DIRECTORY_URL=localhost", "DOORWARD_DIRECTORY_URL: the address"},
+		{"DOORWARD_SMS_PROVIDER=pigeon", "DOORWARD_SMS_PROVIDER must be"},
+		{"DOORWARD_SMS_PROVIDER=twilio", "is missing, which DOORWARD_SMS_PROVIDER=twilio needs"},
+		{"DOORWARD_SMS_PROVIDER=mailbox", "DOORWARD_SMS_MAILBOX_URL is not of the form"},
+		{"DOORWARD_SMS_MAILBOX_URL=http://mailbox:8025", "DOORWARD_SMS_PROVIDER is not mailbox"},
+		{"DOORWARD_SMS_TWILIO_AUTH_TOKEN=geheim", "DOORWARD_SMS_PROVIDER is not twilio"},
+		{"DOORWARD_SMS_SENDERS=0", "DOORWARD_SMS_SENDERS"},
 		{"DOORWARD_MAIL_FORM=a@b.c", "DOORWARD_MAIL_FORM is not a variable of this process"},
 	} {
 		command := exec.Command(os.Args[0])

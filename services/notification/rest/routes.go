@@ -24,4 +24,6 @@ func Mount(app *fiber.App, svc *notification.Service, base href.Base) {
 	v1.Get("/smtpServers/:id", rest.Get(svc.SMTPServer, v.smtpServer))
 	v1.Post("/smtpServers/:id", rest.Update(svc.UpdateSMTPServer, v.smtpServer))
 	v1.Delete("/smtpServers/:id", rest.Delete(svc.DeleteSMTPServer))
+
+	app.Post("/sms/receipts/:tenant/:delivery", receive(svc))
 }

@@ -89,11 +89,13 @@ func run(ctx context.Context, s settings) (err error) {
 	}
 }
 
-// routes adds to the mailbox the way from the bare address to it.
+// routes are the pages, the way from the bare address to them, and the intake
+// of text messages.
 func routes(box *mailbox.Mailbox) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(mailbox.Path, box.Handler())
 	mux.Handle(mailbox.Path+"/", box.Handler())
+	mux.Handle(mailbox.IntakePath, box.Intake())
 	mux.Handle("GET /{$}", http.RedirectHandler(mailbox.Path, http.StatusFound))
 	return mux
 }

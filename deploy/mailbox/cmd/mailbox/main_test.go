@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/smtp"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -240,6 +241,18 @@ func TestTheBareAddressLeadsToTheMailbox(t *testing.T) {
 	}
 	if res.Request.URL.Path != "/_mailbox" || !bytes.Contains(body, []byte(p.smtp)) {
 		t.Errorf("arrived at %s: %s", res.Request.URL, body)
+	}
+}
+
+func TestTextsArriveWhereThePageIs(t *testing.T) {
+	p := launch(t, t.TempDir())
+	res, err := http.PostForm(p.http+"/2010-04-01/Accounts/AC1/Messages.json", url.Values{"To": {"+18883910959"}, "From": {"Doorward"}, "Body": {"Body\r\n"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusCreated || len(p.subjects(t)) != 1 {
+		t.Errorf("the text is answered %s", res.Status)
 	}
 }
 

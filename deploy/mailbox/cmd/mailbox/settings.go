@@ -11,7 +11,7 @@ import (
 type settings struct {
 	Dir        string `env:"DOORWARD_MAILBOX_DIR" default:".doorward/mailbox" help:"folder that keeps the messages"`
 	SMTPListen string `env:"DOORWARD_MAILBOX_SMTP_LISTEN" default:"localhost:2525" help:"address that accepts mail; port 0 takes a free one"`
-	HTTPListen string `env:"DOORWARD_MAILBOX_HTTP_LISTEN" default:"localhost:8025" help:"address of the page /_mailbox; port 0 takes a free one"`
+	HTTPListen string `env:"DOORWARD_MAILBOX_HTTP_LISTEN" default:"localhost:8025" help:"address of the page /_mailbox, and of text messages; port 0 takes a free one"`
 	Keep       int    `env:"DOORWARD_MAILBOX_KEEP" default:"10000" min:"1" help:"how many messages are kept; the oldest give way"`
 }
 

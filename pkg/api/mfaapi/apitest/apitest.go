@@ -1,0 +1,297 @@
+// Package apitest is the suite of the mfa service's contract. It holds every
+// implementation to what api.go promises, in the same process and over HTTP:
+//
+//	func TestContract(t *testing.T) {
+//		apitest.Run(t, func(t *testing.T) apitest.Subject { … })
+//	}
+package apitest
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	directorysuite "github.com/doorward/doorward/pkg/api/directoryapi/apitest"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// Subject is an implementation under test, with what the contract has no method
+// for. A login is that of an account.
+type Subject struct {
+	API mfaapi.API
+
+	// Account makes an account in a tenant of its own.
+	Account func(*testing.T) (tenant, account id.ID)
+	// Phone gives an account a verified SMS factor for a number.
+	Phone func(t *testing.T, tenant, account id.ID, number string)
+	// Authenticator gives an account a verified authenticator, and what shows its
+	// codes: a fresh one on each call.
+	Authenticator func(t *testing.T, tenant, account id.ID, issuer string) (shown func() string)
+	// Sent gives the code that was sent to an account last, or "".
+	Sent func(t *testing.T, tenant, account id.ID) string
+	// Challenge makes a challenge of the account's newest factor, outside a login.
+	Challenge func(t *testing.T, tenant, account id.ID) href.Link
+	// Advance moves the clock.
+	Advance func(time.Duration)
+}
+
+// Run holds what open gives to the contract, near and far.
+func Run(t *testing.T, open func(*testing.T) Subject) {
+	t.Run("near", func(t *testing.T) { promises(t, open) })
+	t.Run("far", func(t *testing.T) {
+		promises(t, func(t *testing.T) Subject {
+			s := open(t)
+			near := s.API
+			s.API = mfaapi.Client{Peer: directorysuite.Far(t, "mfa", func(router fiber.Router) { mfaapi.Serve(router, near) })}
+			return s
+		})
+	})
+}
+
+func promises(t *testing.T, open func(*testing.T) Subject) {
+	for name, test := range map[string]func(*testing.T, login){
+		"a user without a factor is to enrol one":          enroll,
+		"a user with a phone gets the code":                phone,
+		"a user with an authenticator is asked for a code": authenticator,
+		"a user with several factors selects":              several,
+		"a state is for one login":                         states,
+		"a code is redeemed once":                          once,
+		"wrong codes end":                                  guesses,
+		"a challenge can be redeemed by its href":          challenges,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			tenant, account := s.Account(t)
+			test(t, login{Subject: s, tenant: tenant, account: account, application: newID(), organization: newID()})
+		})
+	}
+}
+
+const (
+	number = "+18883910959"
+	hinted = "xxx-xxx-0959"
+)
+
+// login is one whose first step has succeeded.
+type login struct {
+	Subject
+	tenant, account, application, organization id.ID
+}
+
+func (l login) demand(t *testing.T, types ...string) mfaapi.Demanded {
+	t.Helper()
+	out, err := l.API.Demand(t.Context(), mfaapi.Demand{
+		Tenant: l.tenant, Application: l.application, Account: l.account, Organization: l.organization, Types: types,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (l login) redeem(t *testing.T, state secure.Secret, code string) (mfaapi.Redeemed, error) {
+	return l.API.Redeem(t.Context(), mfaapi.Redeem{Tenant: l.tenant, Application: l.application, State: state, Code: code})
+}
+
+// passes wants a code to complete the login.
+func (l login) passes(t *testing.T, state secure.Secret, code string) {
+	t.Helper()
+	got, err := l.redeem(t, state, code)
+	if want := (mfaapi.Redeemed{Account: l.account, Organization: l.organization}); err != nil || got != want {
+		t.Errorf("the login is %+v, %v; want %+v", got, err, want)
+	}
+}
+
+func (l login) refused(t *testing.T, state secure.Secret, code string, want error) {
+	t.Helper()
+	if got, err := l.redeem(t, state, code); !errors.Is(err, want) || got != (mfaapi.Redeemed{}) {
+		t.Errorf("the login is %+v, %v; want %v", got, err, want)
+	}
+}
+
+func enroll(t *testing.T, l login) {
+	out := l.demand(t)
+	if out.Action != mfaapi.Enroll || out.State == "" || len(out.Factors) != 0 || !reflect.DeepEqual(out.AllowedFactorTypes, []string{mfaapi.SMS, mfaapi.Authenticator}) {
+		t.Errorf("the demand is %+v", out)
+	}
+	l.refused(t, out.State, "123456", apierr.Reference)
+	if out := l.demand(t, mfaapi.Authenticator); !reflect.DeepEqual(out.AllowedFactorTypes, []string{mfaapi.Authenticator}) {
+		t.Errorf("the demand is %+v", out)
+	}
+	l.Phone(t, l.tenant, l.account, number)
+	if out := l.demand(t, mfaapi.Authenticator); out.Action != mfaapi.Enroll {
+		t.Errorf("a phone does where none is allowed: %+v", out)
+	}
+	for _, in := range []mfaapi.Demand{
+		{Tenant: l.tenant, Application: l.application, Account: newID()},
+		{Tenant: newID(), Application: l.application, Account: l.account},
+	} {
+		if out, err := l.API.Demand(t.Context(), in); !errors.Is(err, apierr.NotFound) {
+			t.Errorf("a stranger's demand gives %+v, %v", out, err)
+		}
+	}
+	if out, err := l.API.Demand(t.Context(), mfaapi.Demand{Tenant: l.tenant, Application: l.application, Account: l.account, Types: []string{"pigeon"}}); !errors.Is(err, apierr.Invalid) {
+		t.Errorf("a type that does not exist gives %+v, %v", out, err)
+	}
+}
+
+func phone(t *testing.T, l login) {
+	l.Phone(t, l.tenant, l.account, number)
+	out := l.demand(t, mfaapi.SMS)
+	if out.Action != mfaapi.Challenge || out.State == "" || len(out.AllowedFactorTypes) != 0 ||
+		!reflect.DeepEqual(out.Factors, []mfaapi.Factor{{Type: mfaapi.SMS, Hint: hinted}}) {
+		t.Errorf("the demand is %+v", out)
+	}
+	code := l.Sent(t, l.tenant, l.account)
+	l.refused(t, out.State, wrong(code), apierr.CodeWrong)
+	l.refused(t, out.State, "no code", apierr.CodeWrong)
+	l.passes(t, out.State, code)
+	l.refused(t, out.State, code, apierr.ChallengeFinished)
+	l.organization = id.ID{}
+	l.passes(t, l.demand(t).State, l.Sent(t, l.tenant, l.account))
+}
+
+func authenticator(t *testing.T, l login) {
+	shown := l.Authenticator(t, l.tenant, l.account, "Shop")
+	out := l.demand(t)
+	if out.Action != mfaapi.Challenge || !reflect.DeepEqual(out.Factors, []mfaapi.Factor{{Type: mfaapi.Authenticator, Hint: "Shop"}}) {
+		t.Errorf("the demand is %+v", out)
+	}
+	code := shown()
+	l.refused(t, out.State, wrong(code), apierr.CodeWrong)
+	l.passes(t, out.State, code)
+	l.refused(t, out.State, code, apierr.ChallengeFinished)
+	l.refused(t, l.demand(t).State, code, apierr.CodeWrong)
+}
+
+func several(t *testing.T, l login) {
+	l.Phone(t, l.tenant, l.account, number)
+	shown := l.Authenticator(t, l.tenant, l.account, "Shop")
+	sent := l.Sent(t, l.tenant, l.account)
+	out := l.demand(t)
+	if out.Action != mfaapi.Select || out.State != "" || len(out.Factors) != 2 ||
+		out.Factors[0].Type != mfaapi.SMS || out.Factors[0].Hint != hinted || out.Factors[1].Type != mfaapi.Authenticator || out.Factors[1].Hint != "Shop" {
+		t.Fatalf("the demand is %+v", out)
+	}
+	if l.Sent(t, l.tenant, l.account) != sent {
+		t.Error("a code was sent before the user selected")
+	}
+	l.refused(t, out.Factors[0].State, "123456", apierr.Reference)
+	l.passes(t, out.Factors[1].State, shown())
+	if out := l.demand(t, mfaapi.SMS); out.Action != mfaapi.Challenge {
+		t.Errorf("with one type there is a choice: %+v", out)
+	}
+}
+
+func states(t *testing.T, l login) {
+	l.Phone(t, l.tenant, l.account, number)
+	state := l.demand(t).State
+	code := l.Sent(t, l.tenant, l.account)
+	other := l
+	other.application = newID()
+	other.refused(t, state, code, apierr.Reference)
+	other = l
+	other.tenant, other.account = l.Account(t)
+	other.refused(t, state, code, apierr.Reference)
+	parts := strings.Split(state.Reveal(), ".")
+	for _, forged := range []string{
+		"x", "..", parts[0] + "." + parts[1] + ".", parts[0] + "." + parts[1] + "A." + parts[2],
+		"eyJhbGciOiJub25lIn0." + parts[1] + ".", parts[1] + "." + parts[1] + "." + parts[2],
+	} {
+		l.refused(t, secure.Secret(forged), code, apierr.Reference)
+	}
+	l.Advance(5*time.Minute + time.Second)
+	l.refused(t, state, code, apierr.CodeExpired)
+}
+
+func once(t *testing.T, l login) {
+	l.Phone(t, l.tenant, l.account, number)
+	state := l.demand(t).State
+	code := l.Sent(t, l.tenant, l.account)
+	var passed, finished atomic.Int64
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			switch _, err := l.redeem(t, state, code); {
+			case err == nil:
+				passed.Add(1)
+			case errors.Is(err, apierr.ChallengeFinished):
+				finished.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if passed.Load() != 1 || finished.Load() != 49 {
+		t.Errorf("of 50 tries %d passed, %d came late", passed.Load(), finished.Load())
+	}
+}
+
+func guesses(t *testing.T, l login) {
+	l.Phone(t, l.tenant, l.account, number)
+	state := l.demand(t).State
+	code := l.Sent(t, l.tenant, l.account)
+	for range 5 {
+		l.refused(t, state, wrong(code), apierr.CodeWrong)
+	}
+	l.refused(t, state, code, apierr.ChallengeFailures)
+}
+
+func challenges(t *testing.T, l login) {
+	l.Phone(t, l.tenant, l.account, number)
+	challenge := l.Challenge(t, l.tenant, l.account)
+	code := l.Sent(t, l.tenant, l.account)
+	try := func(tenant id.ID, challenge href.Link) (mfaapi.Redeemed, error) {
+		return l.API.Redeem(t.Context(), mfaapi.Redeem{Tenant: tenant, Application: l.application, Challenge: challenge, Code: code})
+	}
+	stranger, _ := l.Account(t)
+	for _, c := range []struct {
+		what   string
+		tenant id.ID
+		href   string
+	}{
+		{"another tenant's", stranger, challenge.Href},
+		{"no challenge", l.tenant, strings.Replace(challenge.Href, "/challenges/", "/factors/", 1)},
+		{"an unknown one", l.tenant, challenge.Href[:len(challenge.Href)-22] + newID().String()},
+		{"nothing", l.tenant, ""},
+		{"a text", l.tenant, "x"},
+	} {
+		if got, err := try(c.tenant, href.Link{Href: c.href}); !errors.Is(err, apierr.Reference) {
+			t.Errorf("%s: %+v, %v", c.what, got, err)
+		}
+	}
+	if got, err := try(l.tenant, challenge); err != nil || got != (mfaapi.Redeemed{Account: l.account}) {
+		t.Errorf("the login is %+v, %v", got, err)
+	}
+	if got, err := try(l.tenant, challenge); !errors.Is(err, apierr.ChallengeFinished) {
+		t.Errorf("the second time it is %+v, %v", got, err)
+	}
+	l.Authenticator(t, l.tenant, l.account, "Shop")
+	if got, err := try(l.tenant, l.Challenge(t, l.tenant, l.account)); !errors.Is(err, apierr.Reference) {
+		t.Errorf("the challenge of an authenticator gives %+v, %v", got, err)
+	}
+}
+
+// wrong gives a code that is not the one.
+func wrong(code string) string {
+	if code[0] == '0' {
+		return "1" + code[1:]
+	}
+	return "0" + code[1:]
+}
+
+var issued atomic.Int64
+
+// newID makes ids that differ from all others of the suite.
+func newID() id.ID { return id.New(time.Now().Add(time.Duration(issued.Add(1)) * time.Millisecond)) }

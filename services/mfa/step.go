@@ -1,0 +1,166 @@
+package mfa
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/mfa/store"
+)
+
+var _ mfaapi.API = (*Service)(nil)
+
+// maxOffered bounds the factors that a user can select from.
+const maxOffered = 20
+
+// typesOf gives the type of a factor for the name that it has in a login.
+var typesOf = map[string]string{mfaapi.SMS: store.SMS, mfaapi.Authenticator: store.Authenticator}
+
+// Demand begins the second step of a login (resolutions, section 8.6). A factor
+// can be used that is enabled and verified, and so must its phone be: a number
+// that was changed has proven nothing. One that is out of tries is not offered
+// where there is another.
+func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded, error) {
+	if len(in.Types) == 0 {
+		in.Types = []string{mfaapi.SMS, mfaapi.Authenticator}
+	}
+	types := make([]string, len(in.Types))
+	for i, name := range in.Types {
+		types[i] = typesOf[name]
+		if types[i] == "" {
+			return mfaapi.Demanded{}, apierr.Invalid.Because("%q is not a type of factor; there are %s and %s", name, mfaapi.SMS, mfaapi.Authenticator)
+		}
+	}
+	if _, err := s.directory.Account(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}); err != nil {
+		return mfaapi.Demanded{}, err
+	}
+	begun := step{Application: in.Application, Account: in.Account, Organization: in.Organization, Types: in.Types}
+	var out mfaapi.Demanded
+	err := s.hold(ctx, in.Tenant, in.Account, func(tx *store.Tx) error {
+		offered, err := s.offered(ctx, tx, in.Tenant, in.Account, types)
+		if err != nil || len(offered) == 0 {
+			return err
+		}
+		out, err = s.offer(ctx, tx, begun, offered)
+		return err
+	})
+	if err != nil && !errors.Is(err, apierr.NotFound) { // NotFound: the account has nothing here
+		return mfaapi.Demanded{}, err
+	}
+	if out.Action == "" {
+		return mfaapi.Demanded{Action: mfaapi.Enroll, State: s.signStep(in.Tenant, begun), AllowedFactorTypes: in.Types}, nil
+	}
+	return out, nil
+}
+
+// offered are the factors that a user can choose from. Where all are out of
+// tries it returns apierr.ChallengeFailures.
+func (s *Service) offered(ctx context.Context, tx *store.Tx, tenant, account id.ID, types []string) ([]store.UsableFactor, error) {
+	usable, err := tx.UsableFactors(ctx, tenant, account, types, maxOffered)
+	if err != nil {
+		return nil, err
+	}
+	var offered []store.UsableFactor
+	for _, f := range usable {
+		switch tried := s.mayTry(ctx, tx, f.Factor); {
+		case tried == nil:
+			offered = append(offered, f)
+		case errors.Is(tried, apierr.ChallengeFailures):
+			err = tried
+		default:
+			return nil, tried
+		}
+	}
+	if len(offered) > 0 {
+		return offered, nil
+	}
+	return nil, err
+}
+
+// offer makes the challenges that go without asking the user: the one of the
+// only factor, and those of authenticators, which cost nothing. Each state leads
+// to one challenge, so that it can be redeemed once.
+func (s *Service) offer(ctx context.Context, tx *store.Tx, begun step, offered []store.UsableFactor) (mfaapi.Demanded, error) {
+	out := mfaapi.Demanded{Action: mfaapi.Select}
+	if len(offered) == 1 {
+		out.Action = mfaapi.Challenge
+	}
+	for i := range offered {
+		f := &offered[i]
+		begun.Factor, begun.Challenge = f.ID, id.ID{}
+		if len(offered) == 1 || f.Type == store.Authenticator {
+			c, err := s.issue(ctx, tx, &f.Factor, NewChallenge{})
+			if err != nil {
+				return out, err
+			}
+			begun.Challenge = c.ID
+		}
+		shown := mfaapi.Factor{Type: strings.ToLower(f.Type), Hint: hint(*f), State: s.signStep(f.TenantID, begun)}
+		if out.Action == mfaapi.Challenge {
+			out.State, shown.State = shown.State, ""
+		}
+		out.Factors = append(out.Factors, shown)
+	}
+	return out, nil
+}
+
+// hint tells a factor from another to its owner, and little to anybody else.
+func hint(f store.UsableFactor) string {
+	switch {
+	case f.Type == store.SMS:
+		return "xxx-xxx-" + f.Number[max(0, len(f.Number)-4):]
+	case f.Issuer != nil:
+		return *f.Issuer
+	}
+	return *f.AccountName
+}
+
+// Redeem checks the code of a second step. A challenge alone is for who has an
+// API key and has checked the first step; it must be of an SMS factor, as
+// clients know it.
+func (s *Service) Redeem(ctx context.Context, in mfaapi.Redeem) (mfaapi.Redeemed, error) {
+	if in.State == "" {
+		ref, ok := s.base.Parse(in.Challenge.Href)
+		if !ok || ref.Kind != "challenges" {
+			return mfaapi.Redeemed{}, apierr.Reference.Because("challenge: there is nothing at %q", in.Challenge.Href)
+		}
+		return s.redeem(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code, step{}, store.SMS)
+	}
+	begun, err := s.readStep(in.Tenant, in.State)
+	switch {
+	case err != nil:
+		return mfaapi.Redeemed{}, err
+	case begun.Application != in.Application:
+		return mfaapi.Redeemed{}, apierr.Reference.Because("the state is for another application")
+	case begun.Challenge.IsZero():
+		return mfaapi.Redeemed{}, apierr.Reference.Because("the state has no challenge yet; enrol a factor or ask for a challenge with it")
+	}
+	return s.redeem(ctx, id.Ref{Tenant: in.Tenant, ID: begun.Challenge}, in.Code, begun, store.SMS, store.Authenticator)
+}
+
+// redeem answers a challenge of a factor of one of the types. Whatever is not
+// its code is a wrong one, and counted.
+func (s *Service) redeem(ctx context.Context, at id.Ref, code string, begun step, types ...string) (mfaapi.Redeemed, error) {
+	c, err := s.answer(ctx, at, code, types...)
+	switch {
+	case errors.Is(err, apierr.NotFound):
+		return mfaapi.Redeemed{}, apierr.Reference.Because("there is no such challenge")
+	case err != nil:
+		return mfaapi.Redeemed{}, err
+	case c.Status != store.Success:
+		return mfaapi.Redeemed{}, apierr.CodeWrong.Because("the code is not the one that the challenge asks for")
+	}
+	return mfaapi.Redeemed{Account: c.AccountID, Organization: begun.Organization}, nil
+}
+
+// oneOf refuses a challenge of a factor of another type.
+func oneOf(f store.Factor, types []string) error {
+	if len(types) > 0 && !slices.Contains(types, f.Type) {
+		return apierr.Reference.Because("a challenge that is named by its href must be one of an SMS factor")
+	}
+	return nil
+}

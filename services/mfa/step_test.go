@@ -1,0 +1,221 @@
+package mfa_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/mfa"
+	"github.com/doorward/doorward/services/mfa/internal/mfatest"
+	"github.com/doorward/doorward/services/mfa/store"
+)
+
+// withPhone gives an account a verified SMS factor.
+func withPhone(d *mfatest.Deployment, a directoryapi.Account, number string) (factor, phone string) {
+	d.T.Helper()
+	made := d.Post(mfatest.Of(a)+"/factors?challenge=true&expand=phone", `{"type":"sms","phone":{"number":"`+number+`"}}`).Want(201)
+	challenge := made.Href("mostRecentChallenge")
+	d.Post(challenge, `{"code":"`+d.Code(challenge)+`"}`).Want(200)
+	return made.Href(), made.Href("phone")
+}
+
+func demand(d *mfatest.Deployment, application id.ID, types ...string) (mfaapi.Demanded, error) {
+	return d.Service.Demand(d.T.Context(), mfaapi.Demand{Tenant: d.Tenant, Application: application, Account: d.Jo.ID, Types: types})
+}
+
+func redeem(d *mfatest.Deployment, s *mfa.Service, application id.ID, state secure.Secret, code string) error {
+	_, err := s.Redeem(d.T.Context(), mfaapi.Redeem{Tenant: d.Tenant, Application: application, State: state, Code: code})
+	return err
+}
+
+// last gives the code that was sent last.
+func last(d *mfatest.Deployment) string {
+	sent := d.Sent()
+	return d.Code(mfatest.Base.To("challenges", sent[len(sent)-1].Challenge))
+}
+
+func TestALoginAsksForWhatIsEnabledAndVerified(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(d *mfatest.Deployment, factor, phone string)
+		want   string
+	}{
+		"a verified factor": {func(*mfatest.Deployment, string, string) {}, mfaapi.Challenge},
+		"a disabled factor": {func(d *mfatest.Deployment, factor, _ string) { d.Post(factor, `{"status":"DISABLED"}`).Want(200) }, mfaapi.Enroll},
+		"a disabled phone":  {func(d *mfatest.Deployment, _, phone string) { d.Post(phone, `{"status":"DISABLED"}`).Want(200) }, mfaapi.Enroll},
+		"a phone that is verified no more": {func(d *mfatest.Deployment, _, phone string) {
+			d.Post(phone, `{"verificationStatus":"UNVERIFIED"}`).Want(200)
+		}, mfaapi.Enroll},
+		"a number that was changed": {func(d *mfatest.Deployment, _, phone string) {
+			d.Post(phone, `{"verificationStatus":"UNVERIFIED"}`).Want(200)
+			d.Post(phone, `{"number":"+12675555555"}`).Want(200)
+		}, mfaapi.Enroll},
+		"a factor that is gone": {func(d *mfatest.Deployment, factor, _ string) { d.Delete(factor).Want(204) }, mfaapi.Enroll},
+		"another that is not verified": {func(d *mfatest.Deployment, _, _ string) {
+			d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"google-authenticator"}`).Want(201)
+		}, mfaapi.Challenge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := mfatest.Open(t)
+			factor, phone := withPhone(d, d.Jo, "+18883915282")
+			c.change(d, factor, phone)
+			out, err := demand(d, id.New(d.Now()))
+			if err != nil || out.Action != c.want {
+				t.Errorf("the demand is %+v, %v; want %s", out, err, c.want)
+			}
+		})
+	}
+}
+
+func TestALimitOfMessagesAnswersALogin(t *testing.T) {
+	d := mfatest.Open(t)
+	withPhone(d, d.Jo, "+18883915282")
+	application := id.New(d.Now())
+	for range mfatest.Limits.NumberMessages - 1 {
+		if _, err := demand(d, application); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent, challenges := len(d.Sent()), d.Rows("challenges")
+	_, err := demand(d, application)
+	if refusal := apierr.From(err); !errors.Is(err, apierr.TooMany) || refusal.Status != 429 || refusal.RetryAfter <= 0 {
+		t.Errorf("the demand gives %v", err)
+	}
+	if len(d.Sent()) != sent || d.Rows("challenges") != challenges {
+		t.Error("what is refused leaves something behind")
+	}
+	d.Advance(time.Hour)
+	if out, err := demand(d, application); err != nil || out.Action != mfaapi.Challenge {
+		t.Errorf("an hour later the demand is %+v, %v", out, err)
+	}
+}
+
+func TestAnotherLoginGivesNoNewTries(t *testing.T) {
+	d := mfatest.Open(t)
+	withPhone(d, d.Jo, "+18883915282")
+	application := id.New(d.Now())
+	for range 2 {
+		out, err := demand(d, application)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			if err := redeem(d, d.Service, application, out.State, mfatest.Wrong(last(d))); !errors.Is(err, apierr.CodeWrong) {
+				t.Fatal(err)
+			}
+		}
+	}
+	_, err := demand(d, application)
+	if !errors.Is(err, apierr.ChallengeFailures) || apierr.From(err).RetryAfter <= 0 {
+		t.Errorf("after ten wrong codes the demand gives %v", err)
+	}
+
+	t.Run("a factor that is out of tries leaves the others", func(t *testing.T) {
+		withPhone(d, d.Jo, "+18883910959")
+		out, err := demand(d, application)
+		if err != nil || out.Action != mfaapi.Challenge || out.Factors[0].Hint != "xxx-xxx-0959" {
+			t.Fatalf("the demand is %+v, %v", out, err)
+		}
+		if err := redeem(d, d.Service, application, out.State, last(d)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAStateIsSignedForItsTenantAndPurpose(t *testing.T) {
+	d := mfatest.Open(t)
+	withPhone(d, d.Jo, "+18883915282")
+	application := id.New(d.Now())
+	out, err := demand(d, application)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := last(d)
+	_, claims, err := secure.ParseJWT(out.State.Reveal(), func(map[string]any, secure.Claims) (secure.Secret, error) {
+		return d.Ring.Derived("k1", "mfa.state/"+d.Tenant.String())
+	})
+	if err != nil || claims["sub"] != d.Jo.ID.String() || claims["app"] != application.String() {
+		t.Fatalf("the state says %v, %v", claims, err)
+	}
+	for name, purpose := range map[string]string{
+		"a token of another kind":   "oauth.token/" + d.Tenant.String(),
+		"a state of another tenant": "mfa.state/" + id.New(d.Now()).String(),
+	} {
+		kid, key := d.Ring.Derive(purpose)
+		forged, err := secure.SignJWT(map[string]any{"kid": kid}, claims, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := redeem(d, d.Service, application, secure.Secret(forged), code); !errors.Is(err, apierr.Reference) {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+	for name, text := range map[string]string{"the code": code, "the number": "8883915282"} {
+		if strings.Contains(out.State.Reveal(), text) {
+			t.Errorf("the state shows %s", name)
+		}
+	}
+
+	t.Run("it outlives a new master key", func(t *testing.T) {
+		next := d.Under(secure.NewMasterKey("k2") + "," + d.Master)
+		if err := redeem(d, next, application, out.State, code); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestACodeDoesNotOutliveItsFactor(t *testing.T) {
+	d := mfatest.Open(t)
+	factor, _ := withPhone(d, d.Jo, "+18883915282")
+	application := id.New(d.Now())
+	out, err := demand(d, application)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Post(factor, `{"status":"DISABLED"}`).Want(200)
+	if err := redeem(d, d.Service, application, out.State, last(d)); !errors.Is(err, apierr.FactorDisabled) {
+		t.Errorf("the code of a disabled factor gives %v", err)
+	}
+	code := last(d)
+	d.Delete(factor).Want(204)
+	if err := redeem(d, d.Service, application, out.State, code); !errors.Is(err, apierr.Reference) {
+		t.Errorf("the code of a factor that is gone gives %v", err)
+	}
+}
+
+func TestWhatBecameOfATextReachesItsChallenge(t *testing.T) {
+	d := mfatest.Open(t)
+	factor := d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"sms","phone":{"number":"8883915282"}}`).Want(201).Href()
+	tell := func(challenge id.ID, news events.TextNews) {
+		t.Helper()
+		event := events.TextReported{Tenant: d.Tenant, Account: d.Jo.ID, Challenge: challenge, News: news}
+		if err := d.Service.TextReported(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant}, event); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, c := range []struct {
+		news []events.TextNews
+		want string
+	}{
+		{[]events.TextNews{events.TextTaken}, store.WaitingForProvider},
+		{[]events.TextNews{events.TextTaken, events.TextDelivered, events.TextDelivered, events.TextRefused}, store.WaitingForValidation},
+		{[]events.TextNews{events.TextTaken, events.TextRefused, events.TextDelivered}, store.Undelivered},
+		{[]events.TextNews{events.TextBroken, events.TextTaken}, store.Error},
+		{[]events.TextNews{"NEWER THAN THIS RELEASE"}, store.Created},
+	} {
+		challenge := d.Post(factor+"/challenges", "").Want(201).Href()
+		for _, news := range c.news {
+			tell(d.Ref(challenge).ID, news)
+		}
+		if got := d.Get(challenge).Text("status"); got != c.want {
+			t.Errorf("after %v the challenge is %s, want %s", c.news, got, c.want)
+		}
+	}
+	tell(id.New(d.Now()), events.TextTaken) // of a challenge that is gone
+}

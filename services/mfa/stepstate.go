@@ -1,0 +1,72 @@
+package mfa
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// stepTTL is how long a second step can be gone on with.
+const stepTTL = 5 * time.Minute
+
+// step is a login between its first step and its second. It travels as a state,
+// a token that the client sends back: nothing is stored of it.
+type step struct {
+	Application  id.ID    `json:"app"`
+	Account      id.ID    `json:"sub"`
+	Organization id.ID    `json:"org,omitzero"`
+	Factor       id.ID    `json:"factor,omitzero"`    // absent: the user is to enrol one
+	Challenge    id.ID    `json:"challenge,omitzero"` // absent: the user is to ask for one
+	Types        []string `json:"types"`              // of factors that are allowed
+	ExpiresAt    int64    `json:"exp"`
+}
+
+// statePurpose is what the keys of a tenant's states are derived for: a state of
+// another tenant, or a token of another kind, has another signature.
+func statePurpose(tenant id.ID) string { return "mfa.state/" + tenant.String() }
+
+// signStep makes the state of a step.
+func (s *Service) signStep(tenant id.ID, begun step) secure.Secret {
+	begun.ExpiresAt = s.now().Add(stepTTL).Unix()
+	var claims secure.Claims
+	text, err := json.Marshal(begun)
+	if err == nil {
+		err = json.Unmarshal(text, &claims)
+	}
+	keyID, key := s.ring.Derive(statePurpose(tenant))
+	var state string
+	if err == nil {
+		state, err = secure.SignJWT(map[string]any{"kid": keyID}, claims, key)
+	}
+	if err != nil {
+		panic(err) // a struct of ids and texts is JSON, and HS256 takes any key
+	}
+	return secure.Secret(state)
+}
+
+// readStep reads a state of a tenant. What is no state of it is
+// apierr.Reference, and one whose time is over apierr.CodeExpired.
+func (s *Service) readStep(tenant id.ID, state secure.Secret) (step, error) {
+	_, claims, err := secure.ParseJWT(state.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
+		keyID, _ := header["kid"].(string)
+		return s.ring.Derived(keyID, statePurpose(tenant))
+	})
+	var begun step
+	var text []byte
+	if err == nil {
+		text, err = json.Marshal(claims)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &begun)
+	}
+	if err != nil {
+		return step{}, apierr.Reference.Because("the state is not one of this login")
+	}
+	if s.now().Unix() >= begun.ExpiresAt {
+		return step{}, apierr.CodeExpired.Because("the second step took longer than %s; log in again", stepTTL)
+	}
+	return begun, nil
+}

@@ -1,0 +1,67 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/notification"
+)
+
+// twilio is where Twilio takes messages.
+const twilio = "https://api.twilio.com"
+
+// SMS is the part of the environment that says how text messages leave.
+type SMS struct {
+	Provider string        `env:"DOORWARD_SMS_PROVIDER" default:"none" help:"who sends text messages: twilio, mailbox (which shows them to a developer), or none, so that a challenge by SMS ends as ERROR"`
+	Senders  int           `env:"DOORWARD_SMS_SENDERS" default:"4" min:"1" help:"text messages that this process hands over at once"`
+	Mailbox  string        `env:"DOORWARD_SMS_MAILBOX_URL" help:"for mailbox: its address, http://host:port"`
+	Account  string        `env:"DOORWARD_SMS_TWILIO_ACCOUNT_SID" help:"for twilio: SID of the account"`
+	Token    secure.Secret `env:"DOORWARD_SMS_TWILIO_AUTH_TOKEN" help:"for twilio: token of the account; it signs the delivery receipts too"`
+	From     string        `env:"DOORWARD_SMS_TWILIO_FROM" help:"for twilio: who texts come from: a number in E.164, or the SID (MG...) of a messaging service"`
+	Twilio   string        `env:"DOORWARD_SMS_TWILIO_URL" help:"for twilio: address of a server that speaks the same API (https://api.twilio.com)"`
+}
+
+// provider reads who sends texts. What belongs to another provider than the one
+// that is named is refused: it would be left unused.
+func (c SMS) provider() (p notification.Provider, err error) {
+	isTwilio := c.Account != "" || c.Token != "" || c.From != "" || c.Twilio != ""
+	switch {
+	case isTwilio && c.Provider != "twilio":
+		return p, errors.New("DOORWARD_SMS_TWILIO_* is given, but DOORWARD_SMS_PROVIDER is not twilio")
+	case c.Mailbox != "" && c.Provider != "mailbox":
+		return p, errors.New("DOORWARD_SMS_MAILBOX_URL is given, but DOORWARD_SMS_PROVIDER is not mailbox")
+	}
+	switch c.Provider {
+	case "none":
+		return p, nil
+	case "mailbox":
+		if p.Address, err = notification.ParseProviderAddress(c.Mailbox, true); err != nil {
+			return p, fmt.Errorf("DOORWARD_SMS_MAILBOX_URL is %w", err)
+		}
+		p.Account, p.From = "mailbox", "Doorward"
+		return p, nil
+	case "twilio":
+		return c.account()
+	}
+	return p, errors.New("DOORWARD_SMS_PROVIDER must be twilio, mailbox or none")
+}
+
+// account reads an account of Twilio, or of a server that speaks its API.
+func (c SMS) account() (p notification.Provider, err error) {
+	for name, value := range map[string]string{
+		"ACCOUNT_SID": c.Account, "AUTH_TOKEN": c.Token.Reveal(), "FROM": c.From,
+	} {
+		if value == "" {
+			return p, fmt.Errorf("DOORWARD_SMS_TWILIO_%s is missing, which DOORWARD_SMS_PROVIDER=twilio needs", name)
+		}
+	}
+	address := c.Twilio
+	if address == "" {
+		address = twilio
+	}
+	if address, err = notification.ParseProviderAddress(address, false); err != nil {
+		return p, fmt.Errorf("DOORWARD_SMS_TWILIO_URL is %w", err)
+	}
+	return notification.Provider{Address: address, Account: c.Account, Token: c.Token, From: c.From, Receipts: true}, nil
+}
