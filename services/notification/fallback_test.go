@@ -346,7 +346,6 @@ func TestAServerThatStallsKeepsNobodyElseWaiting(t *testing.T) {
 	stall, stalled := make(chan struct{}), make(chan struct{}, 100)
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
-	t.Cleanup(func() { close(stall) })
 	var tenants []id.ID
 	for i := range 3 { // more than there are senders
 		o.tenant = id.New(clock.Add(time.Duration(i) * time.Minute))
@@ -359,6 +358,7 @@ func TestAServerThatStallsKeepsNobodyElseWaiting(t *testing.T) {
 		o.order(s, 5)
 	}
 	o.run(s)
+	t.Cleanup(func() { close(stall) })
 	<-stalled
 	o.tenant = id.New(clock.Add(time.Hour))
 	o.order(s, 20)
