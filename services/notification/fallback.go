@@ -21,9 +21,9 @@ const (
 	// be left (resolutions, section 20), and how many of one mail make it go
 	// through the deployment's.
 	failuresMost = 5
-	// visit bounds the work on one mail at a tenant's server, which may be slow for
+	// visitMost bounds the work on one mail at a tenant's server, which may be slow for
 	// its own reasons.
-	visit = 30 * time.Second
+	visitMost = 30 * time.Second
 )
 
 // probeIn gives the time until a mail tries a server again that was left: a
@@ -77,7 +77,7 @@ func (c *mailCarrier) through(ctx context.Context, v store.SMTPServer, l letter)
 	if err := c.visit(v); err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, visit)
+	limited, cancel := context.WithTimeout(ctx, visitMost)
 	defer cancel()
 	err = c.custom.carry(limited, m)
 	away := errors.Is(err, errAway)
@@ -122,7 +122,7 @@ func (c *mailCarrier) visit(v store.SMTPServer) error {
 	if c.custom != nil {
 		c.custom.hangUp()
 	}
-	c.custom, err = newCourier(to, c.s.cfg.Reach.Dialer(), visit)
+	c.custom, err = newCourier(to, c.s.cfg.Reach.Dialer(), visitMost)
 	return err
 }
 
