@@ -40,7 +40,9 @@ func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded
 	}
 	begun := step{Application: in.Application, Account: in.Account, Organization: in.Organization, Types: in.Types}
 	var out mfaapi.Demanded
+	known := false // whether the account has anything here
 	err := s.hold(ctx, in.Tenant, in.Account, func(tx *store.Tx) error {
+		known = true
 		offered, err := s.offered(ctx, tx, in.Tenant, in.Account, types)
 		if err != nil || len(offered) == 0 {
 			return err
@@ -48,7 +50,7 @@ func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded
 		out, err = s.offer(ctx, tx, begun, offered)
 		return err
 	})
-	if err != nil && !errors.Is(err, apierr.NotFound) { // NotFound: the account has nothing here
+	if err != nil && (known || !errors.Is(err, apierr.NotFound)) {
 		return mfaapi.Demanded{}, err
 	}
 	if out.Action == "" {

@@ -2,7 +2,7 @@ package notification
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // the provider signs so
+	"crypto/sha1" // the provider signs so
 	"encoding/base64"
 	"maps"
 	"net/url"

@@ -49,11 +49,11 @@ func (c SMS) provider() (p notification.Provider, err error) {
 
 // account reads an account of Twilio, or of a server that speaks its API.
 func (c SMS) account() (p notification.Provider, err error) {
-	for name, value := range map[string]string{
-		"ACCOUNT_SID": c.Account, "AUTH_TOKEN": c.Token.Reveal(), "FROM": c.From,
+	for _, needed := range []struct{ name, value string }{
+		{"ACCOUNT_SID", c.Account}, {"AUTH_TOKEN", c.Token.Reveal()}, {"FROM", c.From},
 	} {
-		if value == "" {
-			return p, fmt.Errorf("DOORWARD_SMS_TWILIO_%s is missing, which DOORWARD_SMS_PROVIDER=twilio needs", name)
+		if needed.value == "" {
+			return p, fmt.Errorf("DOORWARD_SMS_TWILIO_%s is missing, which DOORWARD_SMS_PROVIDER=twilio needs", needed.name)
 		}
 	}
 	address := c.Twilio

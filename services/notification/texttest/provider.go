@@ -4,7 +4,7 @@ package texttest
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // as providers sign
+	"crypto/sha1" // as providers sign
 	"encoding/base64"
 	"fmt"
 	"net/http"
