@@ -21,7 +21,7 @@ G-- key     /v1/tenants/:id/accounts                                 directory  
 G-- key     /v1/tenants/:id/groups                                   directory     [group]
 G-- key     /v1/tenants/:id/agents                                   directory     -
 G-- key     /v1/tenants/:id/phones                                   mfa           [phone]
-G-- key     /v1/tenants/:id/smtpServers                              notification  -
+G-- key     /v1/tenants/:id/smtpServers                              notification  [smtpServer]
 G-- key     /v1/tenants/:id/{idSites,idsites}                        idsite        -
 G-- key     /v1/tenants/:id/registeredSamlServiceProviders           application   -
 
@@ -129,8 +129,8 @@ GPD key     /v1/samlServiceProviderRegistrations/:id                 application
 G-- key     /v1/samlServiceProviderMetadatas/:id                     directory     -
 G-- key     /v1/x509certificates/:id                                 directory     -
 
--P- key     /v1/smtpServers                                          notification  -
-GPD key     /v1/smtpServers/:id                                      notification  -
+-P- key     /v1/smtpServers                                          notification  smtpServer
+GPD key     /v1/smtpServers/:id                                      notification  smtpServer
 GP- key     /v1/idSites/:id                                          idsite        -
 
 -P- public  /sms/receipts/:tenant/:delivery                          notification  -
@@ -175,6 +175,7 @@ refreshToken                    account application tenant
 factor                          account phone challenges mostRecentChallenge
 challenge                       account factor
 phone                           account
+smtpServer                      tenant
 samlPolicy                      serviceProvider identityProvider
 samlIdentityProvider            ssoLoginEndpoint x509SigningCert metadata attributeStatementMappingRules registeredSamlServiceProviders
 samlIdentityProvider            samlServiceProviderRegistrations

@@ -4,6 +4,8 @@ go 1.26.0
 
 require (
 	github.com/doorward/doorward/pkg v0.0.0
+	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6
+	github.com/emersion/go-smtp v0.25.1
 	github.com/segmentio/kafka-go v0.4.51
 )
 

@@ -13,7 +13,7 @@ import (
 )
 
 // unbuilt are links that lead nowhere yet.
-var unbuilt = []string{"samlPolicy", "download", "smtpServers"}
+var unbuilt = []string{"samlPolicy", "download"}
 
 // onlyPosted are links to which clients send and from which none reads.
 var onlyPosted = []string{"loginAttempts", "passwordResetTokens", "verificationEmails", "authTokens", "tokenEndpoint", "revocationEndpoint", "emailVerificationToken"}

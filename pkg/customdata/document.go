@@ -10,6 +10,8 @@
 package customdata
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward/pkg/field"
@@ -78,6 +80,44 @@ func (d Document) Merge(in Document) (Document, error) {
 		return d, tooLarge.Because("the merged customData has %d bytes; at most %d are allowed", len(merged), MaxSize)
 	}
 	return merged, nil
+}
+
+// MaxPrinted is the longest value that Printed gives, in bytes.
+const MaxPrinted = 4000
+
+// Printed gives the values of keys as they stand in a text: a string as it is, a
+// number as it was sent, true or false. A key has none when it is absent, when
+// its value is null, an object or an array, or longer than MaxPrinted.
+func (d Document) Printed(keys []string) map[string]string {
+	if len(keys) == 0 || d.IsEmpty() {
+		return nil
+	}
+	values := map[string]string{}
+	d.each(func(name, member string) {
+		if !slices.Contains(keys, name) {
+			return
+		}
+		if value, ok := printed(member[len(name)+len(`"":`):]); ok {
+			values[name] = value
+		}
+	})
+	return values
+}
+
+// printed gives the text of a JSON value, if it has one.
+func printed(value string) (text string, ok bool) {
+	switch value[0] {
+	case '{', '[', 'n':
+		return "", false
+	case '"':
+		const longest = len(`\u0000`) // of a byte
+		if len(value) > longest*MaxPrinted || json.Unmarshal([]byte(value), &text) != nil {
+			return "", false
+		}
+	default:
+		text = value
+	}
+	return text, len(text) <= MaxPrinted
 }
 
 // Without gives the document without a key, which it need not have.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -365,5 +366,24 @@ func TestHostileDocumentsOfFullSize(t *testing.T) {
 				t.Errorf("merged to %d bytes, %v", len(merged), err)
 			}
 		})
+	}
+}
+
+func TestWhatStandsInAText(t *testing.T) {
+	long, tooLong := strings.Repeat("ä", customdata.MaxPrinted/2), strings.Repeat("ä", customdata.MaxPrinted/2)+"a"
+	d, err := customdata.Parse([]byte(`{"plan":"gold","quoted":"a\"b\n\u00e9","seats":12.50,"big":1e100,"on":true,"off":false,"none":null,"list":[1],"object":{"plan":"x"},"empty":"","long":"` + long + `","tooLong":"` + tooLong + `"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := []string{"plan", "quoted", "seats", "big", "on", "off", "none", "list", "object", "empty", "long", "tooLong", "absent"}
+	want := map[string]string{"plan": "gold", "quoted": "a\"b\né", "seats": "12.50", "big": "1e100", "on": "true", "off": "false", "empty": "", "long": long}
+	if got := d.Printed(keys); !maps.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := d.Printed([]string{"plan"}); !maps.Equal(got, map[string]string{"plan": "gold"}) {
+		t.Errorf("one key gives %q", got)
+	}
+	if got := customdata.Document("").Printed(keys); len(got) != 0 {
+		t.Errorf("the empty document gives %q", got)
 	}
 }

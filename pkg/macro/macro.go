@@ -6,6 +6,7 @@ package macro
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -63,6 +64,23 @@ func Names(template string) (names []string, err error) {
 		default:
 			template = template[1:]
 		}
+	}
+}
+
+// Keys gives what follows a prefix in the names of a template's macros, in their
+// order and each once: the keys of customData for "account.customData.".
+func Keys(template, prefix string) (keys []string) {
+	for {
+		at := strings.IndexByte(template, '$')
+		if at < 0 {
+			return keys
+		}
+		template = template[at:]
+		name, length, _ := first(template)
+		if key, ok := strings.CutPrefix(name, prefix); ok && key != "" && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+		template = template[max(length, 1):]
 	}
 }
 

@@ -95,3 +95,16 @@ func FuzzExpand(f *testing.F) {
 		}
 	})
 }
+
+func TestKeys(t *testing.T) {
+	const prefix = "account.customData."
+	for template, want := range map[string][]string{
+		"": nil, "$!{url} $5 ${account.customData.} ${account.customData": nil,
+		"$!{account.customData.plan}": {"plan"},
+		"${account.customData.b_1}$${account.customData.a-2} $!{account.customData.b_1}${account.directory.customData.c}": {"b_1", "a-2"},
+	} {
+		if got := Keys(template, prefix); !slices.Equal(got, want) {
+			t.Errorf("%q has the keys %q, want %q", template, got, want)
+		}
+	}
+}

@@ -53,6 +53,13 @@ func (s *Service) ApplicationOfWebConfig(ctx context.Context, config id.Ref) (ap
 	return s.labelled(ctx, a, err)
 }
 
+// ApplicationData gives the values of keys of an application's customData, or
+// apierr.NotFound.
+func (s *Service) ApplicationData(ctx context.Context, in applicationapi.DataOf) (applicationapi.Data, error) {
+	data, err := s.CustomData(store.ApplicationKind).Read(ctx, in.Ref)
+	return applicationapi.Data{Values: data.Document.Printed(in.Keys)}, err
+}
+
 // ListApplications gives a page of the applications of a tenant. A caller's own
 // tenant is the only one that exists to it: any other is apierr.NotFound.
 func (s *Service) ListApplications(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {

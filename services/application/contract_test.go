@@ -5,12 +5,14 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi/apitest"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
+	"github.com/doorward/doorward/services/application/store"
 )
 
 func TestContract(t *testing.T) {
@@ -22,6 +24,15 @@ func TestContract(t *testing.T) {
 			Map:            func(t *testing.T, tenant, to, directory id.ID) { newMapping(t, d, tenant, to, directory) },
 			Disable: func(t *testing.T, at directoryapi.Ref) {
 				if _, err := d.Service.UpdateApplication(t.Context(), at, application.NewApplication{Status: field.Some("disabled")}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			SetData: func(t *testing.T, at directoryapi.Ref, document string) {
+				parsed, err := customdata.Parse([]byte(document))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := d.Service.CustomData(store.ApplicationKind).Merge(t.Context(), at, parsed); err != nil {
 					t.Fatal(err)
 				}
 			},

@@ -95,6 +95,14 @@ func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directory
 	return done, again
 }
 
+// Owner gives the account of a tenant's owner, or apierr.NotFound.
+func (s *Service) Owner(ctx context.Context, in id.Ref) (directoryapi.Account, error) {
+	if in.Tenant != in.ID {
+		return directoryapi.Account{}, apierr.NotFound
+	}
+	return s.store.Owner(ctx, in.Tenant)
+}
+
 func (s *Service) signedUp(ctx context.Context, in directoryapi.SignUp) (out directoryapi.SignedUp, err error) {
 	if out.Tenant, err = s.store.Tenant(ctx, in.Tenant); err != nil {
 		return out, err

@@ -2,12 +2,9 @@ package notification
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/textproto"
 	"strings"
 	"sync"
 	"time"
@@ -23,8 +20,10 @@ const goodbye = 2 * time.Second
 // connection. It belongs to one sender.
 type courier struct {
 	server  Server
-	client  *gomail.Client
-	session *smtp.Client // nil: no connection
+	dialer  *net.Dialer
+	timeout time.Duration
+	client  *gomail.Client // hands over mails; greet.go makes the session
+	session *smtp.Client   // nil: no connection
 
 	mu   sync.Mutex
 	conn net.Conn // below session
@@ -34,25 +33,18 @@ type courier struct {
 // can be sent now.
 var errAway = errors.New("not now")
 
-// newCourier fails for a user name or password that cannot be sent.
-func newCourier(server Server, timeout time.Duration) (*courier, error) {
-	c := &courier{server: server}
-	options := []gomail.Option{
-		gomail.WithPort(server.Port), gomail.WithTLSPolicy(gomail.TLSOpportunistic), gomail.WithTimeout(timeout),
-		gomail.WithDialContextFunc(c.connect), gomail.WithoutNoop(), gomail.WithoutRset(),
-	}
-	if server.User != "" {
-		// PLAIN and LOGIN refuse to show the password to a server that is neither
-		// local nor reached over TLS.
-		options = append(options, gomail.WithUsername(server.User), gomail.WithPassword(server.Password.Reveal()),
-			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin, gomail.SMTPAuthCramMD5))
-	}
-	client, err := gomail.NewClient(server.Host, options...)
+// errBroken marks a failure of the server in the middle of a mail, which it may
+// have taken.
+var errBroken = errors.New("the connection to the mail server broke")
+
+// newCourier makes a courier to a server that is reached through the dialer.
+// No step of its work takes longer than the timeout.
+func newCourier(server Server, dialer *net.Dialer, timeout time.Duration) (*courier, error) {
+	client, err := gomail.NewClient(server.Host, gomail.WithPort(server.Port), gomail.WithTimeout(timeout), gomail.WithoutNoop(), gomail.WithoutRset())
 	if err != nil {
 		return nil, fmt.Errorf("prepare to send mail: %w", err)
 	}
-	c.client = client
-	return c, nil
+	return &courier{server: server, dialer: dialer, timeout: timeout, client: client}, nil
 }
 
 // carry hands over one mail until ctx ends. An error that is errAway came before
@@ -65,12 +57,9 @@ func (c *courier) carry(ctx context.Context, m *gomail.Msg) error {
 		c.drop() // the server closed the connection since the last mail
 	}
 	if c.session == nil {
-		session, err := c.client.DialToSMTPClientWithContext(ctx)
-		if err != nil {
-			c.drop() // the library leaves it open
-			return fmt.Errorf("%w: connect to the mail server: %s", errAway, withoutAnswer(err))
+		if err := c.greet(ctx); err != nil {
+			return fmt.Errorf("%w: %w", errAway, err)
 		}
-		c.session = session
 	}
 	// Only an address needs SMTPUTF8. Asked for without need, it keeps the mail
 	// from passing on to older servers.
@@ -84,26 +73,6 @@ func (c *courier) carry(ctx context.Context, m *gomail.Msg) error {
 		return nil // what failed came after the server took the mail
 	}
 	return judge(err)
-}
-
-// connect is how the library reaches the server.
-func (c *courier) connect(ctx context.Context, network, address string) (net.Conn, error) {
-	var conn net.Conn
-	var err error
-	if c.server.TLS {
-		dialer := tls.Dialer{Config: &tls.Config{ServerName: c.server.Host, MinVersion: tls.VersionTLS12}}
-		conn, err = dialer.DialContext(ctx, network, address)
-	} else {
-		var dialer net.Dialer
-		conn, err = dialer.DialContext(ctx, network, address)
-	}
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	c.conn = conn
-	c.mu.Unlock()
-	return conn, ctx.Err() // cut may have come before there was a connection
 }
 
 // cut ends the connection in the middle of whatever it carries.
@@ -139,17 +108,17 @@ func (c *courier) hangUp() {
 func judge(err error) error {
 	var failure *gomail.SendError
 	if !errors.As(err, &failure) {
-		return errors.New("the connection to the mail server broke")
+		return errBroken
 	}
 	code, status := failure.ErrorCode(), failure.EnhancedStatusCode()
-	answer := fmt.Errorf("%s: the connection to the mail server broke", failure.Reason)
+	answer := fmt.Errorf("%s: %w", failure.Reason, errBroken)
 	if code != 0 {
 		answer = fmt.Errorf("%s: the mail server answered %s", failure.Reason, strings.TrimSpace(fmt.Sprint(code, " ", status)))
 	}
 	switch failure.Reason {
 	case gomail.ErrConnCheck, gomail.ErrSMTPMailFrom:
-		// Every mail has the same envelope sender, so that its refusal is about the
-		// deployment.
+		// The envelope's sender is who uses the server, so that its refusal is not
+		// about this mail.
 		return fmt.Errorf("%w: %w", errAway, answer)
 	case gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose:
 		// 5.7 speaks of rules and rights: those of this deployment, as a rule, which
@@ -159,19 +128,6 @@ func judge(err error) error {
 		}
 	}
 	return answer
-}
-
-// withoutAnswer tells why there is no connection, without the text that the
-// server answered.
-func withoutAnswer(err error) string {
-	var answer *textproto.Error
-	switch {
-	case errors.As(err, &answer):
-		return fmt.Sprintf("it answered %d", answer.Code)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "it closed the connection"
-	}
-	return err.Error()
 }
 
 func isASCII(texts []string) bool {

@@ -21,7 +21,7 @@ func TestTheMailServerMayAskForAPassword(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOffice(t, behaviour)
-			s := o.service(known, func(c *Config) { c.Server.TLS = behaviour.Implicit })
+			s := o.service(known, func(c *Config) { c.Server.Security = security(behaviour) })
 			o.run(s)
 			o.order(s, 2)
 			o.await("sent", all(store.Sent))
@@ -52,10 +52,10 @@ func TestAMailServerThatWillNotHaveUsHoldsNothingAgainstTheMails(t *testing.T) {
 	}{
 		{"a wrong password", "", mailtest.Behaviour{User: user, Password: "another", TLS: trusted}, known, "it answered 535"},
 		{"no password", "", mailtest.Behaviour{User: user, Password: password, TLS: trusted}, func(*Config) {}, "the mail server answered 502 5.7.0"},
-		{"a server that does not ask", "", mailtest.Behaviour{TLS: trusted}, known, "server does not support SMTP AUTH"},
+		{"a server that does not ask", "", mailtest.Behaviour{TLS: trusted}, known, "no way to log in"},
 		{"a password that would be shown to the network", "127.0.0.2:0", mailtest.Behaviour{User: user, Password: password}, known, "unencrypted connection"},
 		{"a certificate of another host", "127.0.0.2:0", mailtest.Behaviour{TLS: trusted}, func(*Config) {}, "certificate"},
-		{"a server that speaks no TLS", "", mailtest.Behaviour{}, func(c *Config) { c.Server.TLS = true }, "tls: "},
+		{"a server that speaks no TLS", "", mailtest.Behaviour{}, func(c *Config) { c.Server.Security = Implicit }, "tls: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := newOffice(t, mailtest.Behaviour{})
@@ -79,4 +79,12 @@ func TestAMailServerThatWillNotHaveUsHoldsNothingAgainstTheMails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// security is how a server of that behaviour is to be spoken to.
+func security(b mailtest.Behaviour) Security {
+	if b.Implicit {
+		return Implicit
+	}
+	return WhereOffered
 }

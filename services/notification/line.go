@@ -22,6 +22,16 @@ func line(text string) string {
 	}, strings.ToValidUTF8(text, ""))
 }
 
+// paragraph makes a text of the tenant's own fit for a body: lines stay, and
+// nothing else that is not seen.
+func paragraph(text string) string {
+	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	for i := range lines {
+		lines[i] = line(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
 // addresses are the parts of a text that a mail program would make a link of,
 // because they begin as one.
 var addresses = regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]*:[^\s]|www[.。．｡])\S*`)
@@ -42,10 +52,16 @@ func name(text string) string {
 // login makes a user name fit for a line. It must stay what its owner types, so
 // only one that is no single word, or holds a link, is treated as a name.
 func login(username, email string) string {
-	text := line(username)
 	if field.Fold(username) == field.Fold(email) {
-		return text
+		return line(username)
 	}
+	return datum(username)
+}
+
+// datum makes a value that may be its owner's own words fit for a line, as login
+// does.
+func datum(value string) string {
+	text := line(value)
 	if strings.ContainsFunc(text, unicode.IsSpace) || strings.ContainsAny(text, ":/\\") || addresses.MatchString(text) {
 		return name(text)
 	}

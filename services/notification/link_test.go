@@ -54,7 +54,7 @@ func TestTheMailServersAddress(t *testing.T) {
 	for address, want := range map[secure.Secret]Server{
 		"smtp://localhost:2525":           {Host: "localhost", Port: 2525},
 		"smtp://127.0.0.1:25/":            {Host: "127.0.0.1", Port: 25},
-		"smtps://[::1]:465":               {Host: "::1", Port: 465, TLS: true},
+		"smtps://[::1]:465":               {Host: "::1", Port: 465, Security: Implicit},
 		"smtp://jo:p%40ss@mail.test:587":  {Host: "mail.test", Port: 587, User: "jo", Password: "p@ss"},
 		"smtp://a%40b.c:pw@mail.test:587": {Host: "mail.test", Port: 587, User: "a@b.c", Password: "pw"},
 	} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"net/mail"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,24 +21,21 @@ import (
 type letter struct {
 	delivery store.Delivery
 	directoryapi.Mail
-	token       secure.Secret // empty: the mail has no link
-	application *string       // name of the application, where the template asks for it
+	token           secure.Secret     // empty: the mail has no link
+	application     *string           // name of the application, where the template asks for it
+	applicationData map[string]string // values of its customData that the template asks for
 }
 
-// namesApplication reports whether the text that will be sent may speak of the
-// application, so that others do not wait for the application service.
-func namesApplication(t directoryapi.EmailTemplate) bool {
-	return strings.Contains(t.TextBody+t.HTMLBody, "{application.")
-}
-
-// values gives what the macros of the letter stand for. Custom data is not kept
-// yet: its macros have no value.
+// values gives what the macros of the letter stand for.
 func (s *Service) values(l letter) map[string]string {
 	known := map[string]string{
 		"account.fullName":       name(l.Account.FullName()),
 		"account.username":       login(l.Account.Username, l.Account.Email),
 		"account.email":          line(l.Account.Email),
 		"account.directory.name": line(l.Directory.Name),
+	}
+	if l.ResetTokenTTL > 0 { // a macro of this service's own, for the default reset mail
+		known["passwordPolicy.resetTokenTtl"] = strconv.Itoa(l.ResetTokenTTL)
 	}
 	for macro, value := range map[string]*string{
 		"account.givenName": l.Account.GivenName, "account.middleName": l.Account.MiddleName, "account.surname": l.Account.Surname,
@@ -48,6 +46,15 @@ func (s *Service) values(l letter) map[string]string {
 	}
 	if l.application != nil {
 		known["application.name"] = line(*l.application)
+	}
+	for key, value := range l.AccountData {
+		known["account.customData."+key] = datum(value)
+	}
+	for key, value := range l.DirectoryData {
+		known["account.directory.customData."+key] = paragraph(value)
+	}
+	for key, value := range l.applicationData {
+		known["application.customData."+key] = paragraph(value)
 	}
 	if l.token != "" {
 		known["sptoken"] = l.token.Reveal()
@@ -61,15 +68,15 @@ func (s *Service) values(l letter) map[string]string {
 
 // compose writes the mail. Macros stand in bodies only; what stands in a header
 // is one line. It fails for an address that no mail can be sent to.
-func (s *Service) compose(l letter, now time.Time) (*gomail.Msg, error) {
+func (s *Service) compose(l letter, from origin, now time.Time) (*gomail.Msg, error) {
 	to, err := recipient(l.Account.Email)
 	if err != nil {
 		return nil, err
 	}
 	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	m.ToMailAddress(to)
-	m.FromMailAddress(s.author(l.Template))
-	m.EnvelopeFromMailAddress(&mail.Address{Address: s.cfg.From.Address})
+	m.FromMailAddress(&from.author)
+	m.EnvelopeFromMailAddress(&mail.Address{Address: from.envelope})
 	m.Subject(line(l.Template.Subject))
 	m.SetMessageIDWithValue(s.messageID(l.delivery))
 	m.SetDateWithValue(now)
@@ -106,9 +113,34 @@ func recipient(email string) (*mail.Address, error) {
 	return parsed, nil
 }
 
-// author is who writes: the template's sender, or the deployment's.
-func (s *Service) author(t directoryapi.EmailTemplate) *mail.Address {
-	from := s.cfg.From
+// origin is who a mail comes from.
+type origin struct {
+	author   mail.Address // whom its reader sees
+	envelope string       // who gets what bounces
+}
+
+// ownOrigin is who a mail comes from that the deployment's server takes: the author
+// that the template names, or the deployment. Bounces go to the operator, also
+// when the template names another author: its domain has not allowed this
+// server to send for it.
+func (s *Service) ownOrigin(t directoryapi.EmailTemplate) origin {
+	return origin{authorOf(t, s.cfg.From), s.cfg.From.Address}
+}
+
+// customOrigin is who a mail comes from that the tenant's own server takes: the
+// author that the template names, else the user of that server where the name is
+// an address, since few servers let their users send for others, else the
+// deployment. Bounces go to the author.
+func (s *Service) customOrigin(t directoryapi.EmailTemplate, user string) origin {
+	byDefault := s.cfg.From
+	if to, err := recipient(user); err == nil {
+		byDefault.Address = to.Address
+	}
+	author := authorOf(t, byDefault)
+	return origin{author, author.Address}
+}
+
+func authorOf(t directoryapi.EmailTemplate, from mail.Address) mail.Address {
 	if t.FromEmailAddress != nil {
 		if parsed, err := mail.ParseAddress(*t.FromEmailAddress); err == nil {
 			from.Address = parsed.Address
@@ -117,7 +149,7 @@ func (s *Service) author(t directoryapi.EmailTemplate) *mail.Address {
 	if t.FromName != nil {
 		from.Name = line(*t.FromName)
 	}
-	return &from
+	return from
 }
 
 // messageID is the same on every try of a delivery, so that a mail that went

@@ -44,7 +44,7 @@ func writer() *Service {
 // read composes the letter and reads the mail as a mail program does.
 func read(t *testing.T, l letter) mailtest.Message {
 	t.Helper()
-	m, err := writer().compose(l, clock)
+	m, err := writer().compose(l, writer().ownOrigin(l.Template), clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +150,34 @@ func TestHostileTextStaysText(t *testing.T) {
 	}
 	if !strings.HasSuffix(m.Text, "\n.\n") {
 		t.Errorf("the text was cut: %q", m.Text)
+	}
+}
+
+func TestCustomDataStandsInMails(t *testing.T) {
+	l := verification()
+	l.AccountData = map[string]string{"plan": "gold", "version": "1.2.3", "ad": "win at http://evil.example now", "lines": "a\r\nb"}
+	l.DirectoryData = map[string]string{"address": "Street 1\r\nTown", "site": "https://shop.example.test"}
+	l.applicationData = map[string]string{"support": "<help@shop.example.test>", "trick": "$!{sptoken}"}
+	l.Template.MimeType = "multipart/alternative"
+	l.Template.TextBody = "${account.customData.plan}|$!{account.customData.version}|$!{account.customData.ad}|$!{account.customData.lines}|$!{account.customData.none}|${account.customData.none}\n" +
+		"$!{account.directory.customData.address}|$!{account.directory.customData.site}\n${application.customData.support}|$!{application.customData.trick}\n"
+	l.Template.HTMLBody = "<p>$!{application.customData.support}</p>"
+	m := read(t, l)
+	want := "gold|1.2.3|win at now|a b||${account.customData.none}\nStreet 1\nTown|https://shop.example.test\n<help@shop.example.test>|$!{sptoken}\n"
+	if strings.ReplaceAll(m.Text, "a  b", "a b") != want {
+		t.Errorf("got  %q\nwant %q", m.Text, want)
+	}
+	if m.HTML != "<p>&lt;help@shop.example.test&gt;</p>" {
+		t.Errorf("the HTML is %q", m.HTML)
+	}
+}
+
+func TestTheResetMailTellsTheLifetimeOfItsLink(t *testing.T) {
+	l := verification()
+	l.Template.Workflow, l.Template.TextBody = directoryapi.Reset, "$!{url} ${passwordPolicy.resetTokenTtl}"
+	l.ResetTokenTTL = 3
+	if got := read(t, l).Text; !strings.HasSuffix(got, " 3") {
+		t.Errorf("the mail says %q", got)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
@@ -59,6 +60,7 @@ type office struct {
 	mu       sync.Mutex
 	answer   func(directoryapi.MailOf) (directoryapi.Mail, error)
 	question applicationAnswer
+	data     func(applicationapi.DataOf) (applicationapi.Data, error)
 }
 
 type applicationAnswer func(directoryapi.Ref) (applicationapi.Application, error)
@@ -84,6 +86,9 @@ func newOffice(t testing.TB, behaviour mailtest.Behaviour) *office {
 	return o
 }
 
+// loopback lets the servers of tenants be on this machine.
+var loopback, _ = outbound.ParseGuard([]string{"127.0.0.0/8"})
+
 func (o *office) now() time.Time { return clock.Add(time.Duration(o.clock.Load()) * time.Millisecond) }
 
 func (o *office) turn(d time.Duration) { o.clock.Add(d.Milliseconds()) }
@@ -93,7 +98,7 @@ func (o *office) config() Config {
 	number, _ := strconv.Atoi(port)
 	return Config{
 		Server: Server{Host: host, Port: number}, From: mail.Address{Name: "Service", Address: "no-reply@id.example.test"},
-		Senders: 2, Timeout: 30 * time.Second,
+		Senders: 2, Timeout: 30 * time.Second, Reach: loopback,
 	}
 }
 
@@ -140,6 +145,11 @@ func (d directoryOf) Mail(_ context.Context, in directoryapi.MailOf) (directorya
 	return answer(in)
 }
 
+// Owner gives the owner of any tenant.
+func (d directoryOf) Owner(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+	return directoryapi.Account{TenantID: in.Tenant, ID: in.ID, Email: "owner@example.test"}, nil
+}
+
 type applicationOf struct {
 	applicationapi.API
 	o *office
@@ -150,6 +160,10 @@ func (a applicationOf) Application(_ context.Context, in directoryapi.Ref) (appl
 	question := a.o.question
 	a.o.mu.Unlock()
 	return question(in)
+}
+
+func (a applicationOf) ApplicationData(_ context.Context, in applicationapi.DataOf) (applicationapi.Data, error) {
+	return a.o.data(in)
 }
 
 // registration is an event as it comes from the directory service.
@@ -245,7 +259,7 @@ var errNotFound = apierr.NotFound.Because("the workflow is disabled")
 func (o *office) lease(s *Service) (store.Delivery, error) {
 	var d store.Delivery
 	err := s.store.Tx(o.t.Context(), func(tx *store.Tx) (err error) {
-		d, err = tx.LeaseDelivery(o.t.Context(), store.Mail, id.New(o.now()), o.now(), o.now().Add(lease))
+		d, err = tx.LeaseDelivery(o.t.Context(), store.Mail, id.New(o.now()), o.now(), o.now().Add(lease), store.Skip{Tenants: []id.ID{}})
 		return err
 	})
 	return d, err

@@ -54,6 +54,7 @@ type channel struct {
 	senders int           // deliveries handed over at once
 	timeout time.Duration // bounds one try
 	wake    chan struct{}
+	skip    func() store.Skip // what is left for later at present
 
 	carrier func() (carrier, error)                                // makes what one sender works with
 	backoff func(failures int) time.Duration                       // gives the wait after the n-th failure of a delivery
@@ -151,7 +152,7 @@ func (s *Service) sendNext(ctx context.Context, c *channel, carrier carrier) (fo
 	var d store.Delivery
 	quiet := telemetry.Quiet(ctx)
 	err = s.store.Tx(quiet, func(tx *store.Tx) (err error) {
-		d, err = tx.LeaseDelivery(quiet, c.kind, id.New(now), now, now.Add(lease))
+		d, err = tx.LeaseDelivery(quiet, c.kind, id.New(now), now, now.Add(lease), c.skip())
 		return err
 	})
 	if errors.Is(err, apierr.NotFound) {
@@ -230,7 +231,10 @@ func (s *Service) settle(ctx context.Context, c *channel, d store.Delivery, outc
 	}
 	if d.State == "" {
 		result = "postponed"
-		if !isAway(outcome) {
+		switch {
+		case errors.Is(outcome, errTurn):
+			next = now
+		case !isAway(outcome):
 			d.Failures++
 			next = now.Add(c.backoff(d.Failures))
 		}
@@ -240,12 +244,7 @@ func (s *Service) settle(ctx context.Context, c *channel, d store.Delivery, outc
 		d.LastError = outcome.Error()
 	}
 	for pauses := 0; ; pauses++ {
-		err := s.store.Tx(ctx, func(tx *store.Tx) error {
-			if d.State == "" {
-				return tx.PostponeDelivery(ctx, d, next)
-			}
-			return s.finish(ctx, tx, c, d, now)
-		})
+		err := s.note(ctx, c, d, now, next)
 		if err == nil {
 			break
 		}
@@ -256,6 +255,20 @@ func (s *Service) settle(ctx context.Context, c *channel, d store.Delivery, outc
 	}
 	c.tell(ctx, d, result)
 	return result
+}
+
+// note writes what came of a try: the delivery has ended, or is tried again at
+// next.
+func (s *Service) note(ctx context.Context, c *channel, d store.Delivery, now, next time.Time) error {
+	if d.State != "" && c.settled == nil {
+		return s.store.FinishDeliveryAlone(ctx, d, now)
+	}
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
+		if d.State == "" {
+			return tx.PostponeDelivery(ctx, d, next)
+		}
+		return s.finish(ctx, tx, c, d, now)
+	})
 }
 
 // finish ends a delivery, unless it has ended already, with what follows.

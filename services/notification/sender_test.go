@@ -3,13 +3,16 @@ package notification
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/services/notification/mailtest"
 	"github.com/doorward/doorward/services/notification/store"
@@ -111,6 +114,32 @@ func TestTheApplicationIsAskedForItsNameAlone(t *testing.T) {
 	o.order(s, 1)
 	if m := o.mail.Await(t, 3)[2]; m.Text != "[${application.name}]\n" {
 		t.Errorf("the mail of a deleted application says %s", m.Text)
+	}
+}
+
+func TestTheApplicationIsAskedForTheDataThatIsNamed(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{})
+	o.answers(func(directoryapi.MailOf) (directoryapi.Mail, error) {
+		l := verification()
+		l.Template.TextBody = "[$!{application.customData.plan}][${application.customData.none}][$!{account.customData.own}]"
+		return l.Mail, nil
+	})
+	o.data = func(in applicationapi.DataOf) (applicationapi.Data, error) {
+		if !slices.Equal(in.Keys, []string{"plan", "none"}) || in.Tenant != o.tenant || in.ID != o.application {
+			t.Errorf("the application was asked for %+v", in)
+		}
+		return applicationapi.Data{Values: map[string]string{"plan": "gold"}}, nil
+	}
+	s := o.service()
+	o.run(s)
+	o.order(s, 1)
+	if m := o.mail.Await(t, 1)[0]; m.Text != "[gold][${application.customData.none}][]\n" {
+		t.Errorf("the mail says %s", m.Text)
+	}
+	o.application = id.ID{}
+	o.order(s, 1)
+	if m := o.mail.Await(t, 2)[1]; m.Text != "[][${application.customData.none}][]\n" {
+		t.Errorf("the mail that no application caused says %s", m.Text)
 	}
 }
 

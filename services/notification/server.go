@@ -8,14 +8,25 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Server is the mail server that takes all mail.
+// Server is a mail server, and how it is spoken to.
 type Server struct {
 	Host     string
 	Port     int
-	TLS      bool // from the first byte; otherwise STARTTLS is used where it is offered
-	User     string
+	Security Security
+	User     string // empty: it asks for no password
 	Password secure.Secret
 }
+
+// Security is how a connection to a mail server is encrypted.
+type Security string
+
+// The ways to encrypt a connection. Whichever is used, the certificate must be
+// valid for the host.
+const (
+	WhereOffered Security = ""    // STARTTLS where the server offers it
+	StartTLS     Security = "TLS" // STARTTLS, or nothing is sent
+	Implicit     Security = "SSL" // TLS from the first byte
+)
 
 // errServer does not repeat the address: it holds a password.
 var errServer = errors.New("not of the form smtp://[user:password@]host:port or smtps://[user:password@]host:port (percent-encode reserved characters of the password)")
@@ -26,8 +37,9 @@ func ParseServer(address secure.Secret) (Server, error) {
 	if err != nil || parsed.Hostname() == "" || (parsed.Path != "" && parsed.Path != "/") || parsed.RawQuery != "" || parsed.Fragment != "" {
 		return Server{}, errServer
 	}
-	s := Server{Host: parsed.Hostname(), TLS: parsed.Scheme == "smtps"}
-	if s.Port, err = strconv.Atoi(parsed.Port()); err != nil || s.Port < 1 || s.Port > 65535 || (!s.TLS && parsed.Scheme != "smtp") {
+	security, ok := map[string]Security{"smtp": WhereOffered, "smtps": Implicit}[parsed.Scheme]
+	s := Server{Host: parsed.Hostname(), Security: security}
+	if s.Port, err = strconv.Atoi(parsed.Port()); err != nil || s.Port < 1 || s.Port > 65535 || !ok {
 		return Server{}, errServer
 	}
 	if parsed.User != nil {

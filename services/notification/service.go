@@ -19,6 +19,8 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/notification/store"
@@ -32,10 +34,11 @@ type Peers struct {
 
 // Config says how mails and texts leave.
 type Config struct {
-	Server  Server        // takes all mail
-	From    mail.Address  // who writes, unless a template says otherwise, and who gets what bounces
-	Senders int           // mails handed over at once
-	Timeout time.Duration // bounds the work on one mail
+	Server  Server         // takes all mail but that of tenants with a server of their own
+	Reach   outbound.Guard // addresses that the servers of tenants may have
+	From    mail.Address   // who writes, unless a template says otherwise, and who gets what bounces
+	Senders int            // mails handed over at once
+	Timeout time.Duration  // bounds the work on one mail
 
 	Provider    Provider // takes all texts
 	TextSenders int      // texts handed over at once
@@ -51,11 +54,17 @@ type Service struct {
 	cfg   Config
 	mails *channel
 	texts *channel
+
+	visits    *visits // to the servers of tenants
+	fallbacks metric.Int64Counter
 }
 
 // New makes the service. Send and Sweep are its workers.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
-	svc := &Service{store: s, peers: peers, ring: ring, base: base, now: now, cfg: cfg}
+	svc := &Service{store: s, peers: peers, ring: ring, base: base, now: now, cfg: cfg,
+		visits:    &visits{most: max(cfg.Senders-1, 1), at: map[id.ID]bool{}},
+		fallbacks: counter("doorward_notification_smtp_fallbacks_total", "mail servers of tenants that were left after repeated failures"),
+	}
 	svc.mails, svc.texts = svc.mailChannel(), svc.textChannel()
 	svc.observe()
 	return svc
@@ -74,13 +83,18 @@ func counter(name, description string) metric.Int64Counter {
 	return c
 }
 
-// observe shows how many deliveries wait: of all replicas together, since they
-// share the table.
+// observe shows how many deliveries wait and how many servers of tenants are
+// left: of all replicas together, since they share the tables.
 func (s *Service) observe() {
-	if _, err := otel.Meter("notification").Int64ObservableGauge("doorward_notification_deliveries_waiting",
-		metric.WithDescription("deliveries that are not done"),
+	gauge("doorward_notification_deliveries_waiting", "deliveries that are not done",
+		func(ctx context.Context) (int64, error) { return s.store.Waiting(ctx, countMost) })
+	gauge("doorward_notification_smtp_servers_left", "mail servers of tenants whose mails go through the deployment's at present", s.store.LeftSMTPServers)
+}
+
+func gauge(name, description string, count func(context.Context) (int64, error)) {
+	if _, err := otel.Meter("notification").Int64ObservableGauge(name, metric.WithDescription(description),
 		metric.WithInt64Callback(func(ctx context.Context, o metric.Int64Observer) error {
-			n, err := s.store.Waiting(telemetry.Quiet(ctx), countMost)
+			n, err := count(telemetry.Quiet(ctx))
 			if err == nil {
 				o.Observe(n)
 			}

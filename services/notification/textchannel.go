@@ -45,6 +45,7 @@ type fault struct{ error }
 func (s *Service) textChannel() *channel {
 	return &channel{
 		kind: store.Text, name: "text", senders: s.cfg.TextSenders, timeout: textTimeout, wake: make(chan struct{}, 1),
+		skip:    func() store.Skip { return store.Skip{Tenants: []id.ID{}} },
 		carrier: func() (carrier, error) { return &textCarrier{s, newProviderClient(s.cfg.Provider)}, nil },
 		backoff: textBackoff,
 		label:   func(store.Delivery) string { return "challenge" },

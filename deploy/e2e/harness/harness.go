@@ -38,8 +38,7 @@ type Config struct {
 	Env []string
 
 	// MailTimeout bounds the work on one mail; zero leaves the product's own
-	// limit. A mail in the hands of a process that is killed is taken up again
-	// after twice this time.
+	// limit.
 	MailTimeout time.Duration
 
 	// Own starts PostgreSQL, Redis and Kafka for the distributed shape also

@@ -27,7 +27,7 @@ var services = []service{
 	{name: "oauth", peers: []string{"directory", "application", "mfa"}, seals: true},
 	{name: "mfa", peers: []string{"directory"}, seals: true},
 	{name: "notification", peers: []string{"directory", "application"}, seals: true, mails: true, env: func(p *plan) []string {
-		return append(sender(p), "DOORWARD_SMTP_URL=smtp://"+p.smtp, "DOORWARD_SMS_PROVIDER=mailbox", "DOORWARD_SMS_MAILBOX_URL=http://"+p.mailbox)
+		return append(sender(p), "DOORWARD_SMTP_URL=smtp://"+p.smtp, "DOORWARD_SMS_PROVIDER=mailbox", "DOORWARD_SMS_MAILBOX_URL=http://"+p.mailbox, loopback)
 	}},
 	{name: "idsite", peers: []string{"directory", "application", "oauth"}, env: func(p *plan) []string {
 		return []string{
@@ -37,6 +37,9 @@ var services = []service{
 		}
 	}},
 }
+
+// loopback lets the mail servers of tenants be on this machine.
+const loopback = "DOORWARD_SMTP_PRIVATE_NETWORKS=127.0.0.0/8"
 
 // sender is who mails come from: notification sends them, directory shows it in
 // templates.

@@ -34,6 +34,7 @@ func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
 	env := environment(
 		"DOORWARD_DATA_DIR="+s.dataDir,
 		"DOORWARD_LISTEN=localhost:"+strconv.Itoa(port),
+		loopback,
 	)
 	if bin := os.Getenv("DOORWARD_POSTGRES_BIN"); bin != "" {
 		env = append(env, "DOORWARD_POSTGRES_BIN="+bin)

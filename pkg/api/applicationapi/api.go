@@ -32,6 +32,10 @@ type API interface {
 	// deployment has, and BadRequest for the console.
 	SetDNSLabel(context.Context, SetDNSLabel) (Application, error)
 
+	// ApplicationData gives the values of keys of an application's customData, as
+	// they stand in a text, or apierr.NotFound.
+	ApplicationData(context.Context, DataOf) (Data, error)
+
 	// Login checks a password against the application's account stores in
 	// their order, organizations unfolded into theirs. It returns
 	// apierr.NotFound for the application, the errors of directoryapi's
@@ -103,6 +107,18 @@ type SetDNSLabel struct {
 	Tenant      id.ID  `json:"tenant"`
 	Application id.ID  `json:"application"`
 	Label       string `json:"label"`
+}
+
+// DataOf asks for values of an application's customData.
+type DataOf struct {
+	directoryapi.Ref
+	Keys []string `json:"keys"`
+}
+
+// Data are values of customData by their keys; one that cannot stand in a text,
+// such as an object, is not among them.
+type Data struct {
+	Values map[string]string `json:"values"`
 }
 
 // SignUp asks for the first applications of a tenant. The ids are the

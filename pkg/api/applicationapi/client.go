@@ -32,6 +32,11 @@ func (c Client) SetDNSLabel(ctx context.Context, in SetDNSLabel) (Application, e
 	return rpc.Call[SetDNSLabel, Application](ctx, c.Peer, "application.SetDNSLabel", in)
 }
 
+// ApplicationData asks the far service.
+func (c Client) ApplicationData(ctx context.Context, in DataOf) (Data, error) {
+	return rpc.Call[DataOf, Data](ctx, c.Peer, "application.ApplicationData", in)
+}
+
 // Login asks the far service.
 func (c Client) Login(ctx context.Context, in Login) (LoggedIn, error) {
 	return rpc.Call[Login, LoggedIn](ctx, c.Peer, "application.Login", in)

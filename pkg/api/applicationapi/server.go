@@ -12,6 +12,7 @@ func Serve(router fiber.Router, api API) {
 	rpc.Serve(router, "application.Application", api.Application)
 	rpc.Serve(router, "application.ApplicationOfWebConfig", api.ApplicationOfWebConfig)
 	rpc.Serve(router, "application.SetDNSLabel", api.SetDNSLabel)
+	rpc.Serve(router, "application.ApplicationData", api.ApplicationData)
 	rpc.Serve(router, "application.Login", api.Login)
 	rpc.Serve(router, "application.Admit", api.Admit)
 	rpc.Serve(router, "application.Standing", api.Standing)

@@ -111,8 +111,13 @@ type API interface {
 	Standing(context.Context, Standing) (Account, error)
 
 	// Mail gives what a mail of a workflow to an account is made of. It returns
-	// apierr.NotFound when the account is gone or the workflow is off.
+	// apierr.NotFound when the account is gone, the workflow is off, or the
+	// directory is a mirror.
 	Mail(context.Context, MailOf) (Mail, error)
+
+	// Owner gives the account of the owner of a tenant, which is both members of
+	// the reference, or apierr.NotFound.
+	Owner(context.Context, Ref) (Account, error)
 }
 
 // The values of status fields.
@@ -459,6 +464,13 @@ type Mail struct {
 	Template  EmailTemplate `json:"template"`
 	Account   Account       `json:"account"`
 	Directory Directory     `json:"directory"`
+	// AccountData and DirectoryData are the values of those keys of their
+	// customData that macros of the template name, as they stand in a text.
+	AccountData   map[string]string `json:"accountData,omitempty"`
+	DirectoryData map[string]string `json:"directoryData,omitempty"`
+	// ResetTokenTTL is how long a reset token of the directory is good, in hours;
+	// of the workflow Reset alone.
+	ResetTokenTTL int `json:"resetTokenTtl,omitempty"`
 }
 
 // EmailTemplate is the text of a workflow's mail.

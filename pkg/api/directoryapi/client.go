@@ -72,6 +72,11 @@ func (c Client) Mail(ctx context.Context, in MailOf) (Mail, error) {
 	return rpc.Call[MailOf, Mail](ctx, c.Peer, "directory.Mail", in)
 }
 
+// Owner asks the far service.
+func (c Client) Owner(ctx context.Context, in Ref) (Account, error) {
+	return rpc.Call[Ref, Account](ctx, c.Peer, "directory.Owner", in)
+}
+
 // CreateGroup asks the far service.
 func (c Client) CreateGroup(ctx context.Context, in CreateGroup) (Group, error) {
 	return rpc.Call[CreateGroup, Group](ctx, c.Peer, "directory.CreateGroup", in)

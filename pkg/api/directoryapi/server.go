@@ -20,6 +20,7 @@ func Serve(router fiber.Router, api API) {
 	rpc.Serve(router, "directory.ExplainLogin", api.ExplainLogin)
 	rpc.Serve(router, "directory.Standing", api.Standing)
 	rpc.Serve(router, "directory.Mail", api.Mail)
+	rpc.Serve(router, "directory.Owner", api.Owner)
 	rpc.Serve(router, "directory.CreateGroup", api.CreateGroup)
 	rpc.Serve(router, "directory.Group", api.Group)
 	rpc.Serve(router, "directory.ListGroups", api.ListGroups)

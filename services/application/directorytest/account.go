@@ -249,3 +249,15 @@ func (d *Directories) Mail(_ context.Context, in directoryapi.MailOf) (directory
 		}}, nil
 	})
 }
+
+// Owner gives the account of a tenant's owner.
+func (d *Directories) Owner(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+	return call(d, "Owner", func() (directoryapi.Account, error) {
+		for _, a := range d.accounts {
+			if a.Owner && a.TenantID == in.Tenant && a.TenantID == in.ID {
+				return a.Account, nil
+			}
+		}
+		return directoryapi.Account{}, apierr.NotFound
+	})
+}

@@ -62,6 +62,13 @@ func (s *Store) Account(ctx context.Context, tenant, account id.ID) (directoryap
 	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
+// Owner gives the account of the tenant's owner, which is in the administrators
+// directory, or apierr.NotFound.
+func (s *Store) Owner(ctx context.Context, tenant id.ID) (directoryapi.Account, error) {
+	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.owner
+		AND a.directory_id IN (SELECT id FROM directories WHERE tenant_id = $1 AND builtin)`, tenant)
+}
+
 // ListAccounts gives a page of the accounts of directories and the members of
 // groups, each once. The groups are those of other directories.
 func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, groups []id.ID, query list.Query) (list.Page[directoryapi.Account], error) {

@@ -13,7 +13,9 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
@@ -36,6 +38,7 @@ type Config struct {
 
 	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"server that takes all mail, smtp://[user:password@]host:port (STARTTLS where it is offered) or smtps://"`
 	Senders int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process hands over at once"`
+	Reach   []string      `env:"DOORWARD_SMTP_PRIVATE_NETWORKS" help:"comma-separated networks, such as 10.1.0.0/16, in which the mail servers of tenants may be; others than these and public ones are refused"`
 	Timeout time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"longest time that handing over one mail may take"`
 
 	SMS SMS
@@ -83,9 +86,10 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Go("notification relay", data.Outbox().Relay(cfg.Events))
 	p.Go("notification memory", data.Outbox().Forget)
 	p.Go("notification consumer", events.Consume(cfg.Events, "notification", notification.Sources, svc.Handlers()...))
+	p.Go("notification resealer", reseal.Worker(db, ring, notification.Sealed...))
 
 	app := rest.New(rest.Config{Service: "notification", Base: common.Base, Signer: common.Signer})
-	notificationrest.Mount(app, svc)
+	notificationrest.Mount(app, svc, common.Base)
 	return &App{HTTP: app}, nil
 }
 
@@ -99,6 +103,9 @@ func (c Config) leave(common service.Common) (cfg notification.Config, err error
 	}
 	if c.Timeout <= 0 {
 		return cfg, fmt.Errorf("DOORWARD_MAIL_TIMEOUT must be longer than nothing")
+	}
+	if cfg.Reach, err = outbound.ParseGuard(c.Reach); err != nil {
+		return cfg, fmt.Errorf("DOORWARD_SMTP_PRIVATE_NETWORKS: %w", err)
 	}
 	if cfg.Provider, err = c.SMS.provider(); err != nil {
 		return cfg, err

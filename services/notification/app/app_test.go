@@ -385,7 +385,7 @@ func TestTheServiceAnswersTheGatewayAlone(t *testing.T) {
 	w := newWorld(t)
 	_, a := w.open(nil)
 	for signed, want := range map[string]int{"": http.StatusForbidden, caller.NewSigner(secret, now).Sign(caller.Caller{Tenant: w.tenant}): http.StatusNotFound} {
-		request := httptest.NewRequest(http.MethodGet, "/v1/smtpServers", nil)
+		request := httptest.NewRequest(http.MethodGet, "/v1/nothing", nil)
 		if signed != "" {
 			request.Header.Set(caller.Header, signed)
 		}
@@ -407,6 +407,7 @@ func TestAHalfConfigurationIsRefused(t *testing.T) {
 		{"DOORWARD_SMTP_URL=", "DOORWARD_SMTP_URL is missing"},
 		{"DOORWARD_MAIL_FROM=nobody", "DOORWARD_MAIL_FROM must be an email address"},
 		{"DOORWARD_MAIL_FROM=Jo <jo@example.test>", "DOORWARD_MAIL_FROM must be an email address"},
+		{"DOORWARD_SMTP_PRIVATE_NETWORKS=ten", `DOORWARD_SMTP_PRIVATE_NETWORKS: "ten" is not a network`},
 		{"DOORWARD_MAIL_TIMEOUT=0s", "DOORWARD_MAIL_TIMEOUT must be longer"},
 		{"DOORWARD_MASTER_KEY=k1:short", "DOORWARD_MASTER_KEY: the master key"},
 		{"DOORWARD_DIRECTORY_URL=localhost", "DOORWARD_DIRECTORY_URL: the address"},

@@ -72,15 +72,23 @@ func (tx *Tx) InsertDelivery(ctx context.Context, d Delivery) error {
 	return err
 }
 
+// Skip says which deliveries a sender leaves for later.
+type Skip struct {
+	Tenants []id.ID // theirs; never nil
+	Custom  bool    // those of all tenants whose mails go through a server of their own
+}
+
 // LeaseDelivery gives the delivery of a kind that has been due for longest, and
 // keeps it for the try from other senders until the given time; apierr.NotFound
 // when none is due. A delivery that another sender is taking at this moment is
-// passed over.
-func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, try id.ID, now, until time.Time) (Delivery, error) {
+// passed over, and so are those that skip names.
+func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, try id.ID, now, until time.Time, skip Skip) (Delivery, error) {
 	return pg.One[Delivery](ctx, tx, `UPDATE deliveries SET leased_until = $2, leased_by = $3 WHERE (tenant_id, id) = (
 			SELECT tenant_id, id FROM deliveries WHERE kind = $4 AND finished_at IS NULL AND next_try_at <= $1
-			AND (leased_until IS NULL OR leased_until <= $1) ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-		RETURNING `+deliveryColumns, now, until, try, kind)
+			AND (leased_until IS NULL OR leased_until <= $1) AND tenant_id <> ALL ($5)
+			AND NOT ($6 AND EXISTS (SELECT FROM smtp_servers s WHERE s.tenant_id = deliveries.tenant_id AND s.status = 'ENABLED' AND s.left_at IS NULL))
+			ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+		RETURNING `+deliveryColumns, now, until, try, kind, skip.Tenants, skip.Custom)
 }
 
 // RenewLease keeps a delivery for its try until a later time. It changes nothing
@@ -102,7 +110,19 @@ func (tx *Tx) NoteAttempt(ctx context.Context, d Delivery, now time.Time) error 
 // tells whether it had not ended already. It does so whoever holds the lease:
 // what was sent must not be sent again.
 func (tx *Tx) FinishDelivery(ctx context.Context, d Delivery, now time.Time) (bool, error) {
-	n, err := pg.Exec(ctx, tx, `UPDATE deliveries SET state = $3, last_error = $4, finished_at = $5, token_sealed = NULL, number = '', message = '',
+	return finishDelivery(ctx, tx, d, now)
+}
+
+// FinishDeliveryAlone is FinishDelivery where nothing follows: a statement is a
+// transaction of its own. What a process leaves unnoted that dies is sent again,
+// so that the note is to be as quick as it can.
+func (s *Store) FinishDeliveryAlone(ctx context.Context, d Delivery, now time.Time) error {
+	_, err := finishDelivery(ctx, s.db, d, now)
+	return err
+}
+
+func finishDelivery(ctx context.Context, q pg.Querier, d Delivery, now time.Time) (bool, error) {
+	n, err := pg.Exec(ctx, q, `UPDATE deliveries SET state = $3, last_error = $4, finished_at = $5, token_sealed = NULL, number = '', message = '',
 		leased_until = NULL, leased_by = NULL WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL`, d.TenantID, d.ID, d.State, d.LastError, now)
 	return n > 0, err
 }

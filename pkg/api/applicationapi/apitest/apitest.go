@@ -47,6 +47,8 @@ type Subject struct {
 	FollowLinks func(t *testing.T, tenant, application, directory id.ID)
 	// Link links two accounts of different directories.
 	Link func(t *testing.T, one, other directoryapi.Ref)
+	// SetData sets the customData of an application.
+	SetData func(t *testing.T, application directoryapi.Ref, document string)
 	// Delete removes an application.
 	Delete func(*testing.T, directoryapi.Ref)
 }

@@ -1,8 +1,10 @@
 package apitest
 
 import (
+	"maps"
 	"testing"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 )
@@ -24,6 +26,21 @@ func applications(t *testing.T, s Subject) {
 		if a.SAMLPolicyID.IsZero() || a.WebConfigID.IsZero() || a.AccountLinkingPolicyID.IsZero() {
 			t.Errorf("a satellite has no id: %+v", a)
 		}
+	})
+	t.Run("its data is given by its keys", func(t *testing.T) {
+		of := func(at directoryapi.Ref, keys ...string) applicationapi.DataOf {
+			return applicationapi.DataOf{Ref: at, Keys: keys}
+		}
+		at := n.ref(s.NewApplication(t, n.id))
+		equal(t, "the number of values of one without data", len(must(s.API.ApplicationData(t.Context(), of(at, "plan")))(t).Values), 0)
+		s.SetData(t, at, `{"plan":"gold","seats":12,"limits":{"a":1}}`)
+		got := must(s.API.ApplicationData(t.Context(), of(at, "plan", "seats", "limits", "absent")))(t).Values
+		if !maps.Equal(got, map[string]string{"plan": "gold", "seats": "12"}) {
+			t.Errorf("the values are %v", got)
+		}
+		equal(t, "the number of values of no key", len(must(s.API.ApplicationData(t.Context(), of(at)))(t).Values), 0)
+		refuse(s.API.ApplicationData(t.Context(), of(n.ref(newID()), "plan")))(t, apierr.NotFound)
+		refuse(s.API.ApplicationData(t.Context(), of(other.ref(at.ID), "plan")))(t, apierr.NotFound)
 	})
 	t.Run("one that never was", func(t *testing.T) {
 		refuse(s.API.Application(t.Context(), n.ref(newID())))(t, apierr.NotFound)

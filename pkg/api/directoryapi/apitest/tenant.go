@@ -33,6 +33,14 @@ func signUps(t *testing.T, s Subject) {
 		}))(t)
 		equal(t, "who logged in", account.Account.ID, in.Owner)
 	})
+	t.Run("the owner is found by the tenant", func(t *testing.T) {
+		owner := must(s.API.Owner(t.Context(), directoryapi.Ref{Tenant: in.Tenant, ID: in.Tenant}))(t)
+		equal(t, "the owner", owner.ID, in.Owner)
+		equal(t, "the email", owner.Email, in.Email)
+		refuse(s.API.Owner(t.Context(), directoryapi.Ref{Tenant: newID(), ID: in.Tenant}))(t, apierr.NotFound)
+		unknown := newID()
+		refuse(s.API.Owner(t.Context(), directoryapi.Ref{Tenant: unknown, ID: unknown}))(t, apierr.NotFound)
+	})
 	t.Run("a repeated call gives what the first made", func(t *testing.T) {
 		again := must(s.API.SignUp(t.Context(), in))(t)
 		equal(t, "the tenant", again.Tenant, made.Tenant)

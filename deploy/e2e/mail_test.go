@@ -1,0 +1,106 @@
+package e2e_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+// mailsTo gives the subjects of the messages to an address, oldest first.
+func mailsTo(t *testing.T, address string) (subjects []string) {
+	t.Helper()
+	messages, err := client.Mailbox(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, message := range messages {
+		if message.SentTo(address) {
+			subjects = append([]string{message.Subject}, subjects...)
+		}
+	}
+	return subjects
+}
+
+func TestEveryWorkflowHasItsMailAndNoneThatIsOff(t *testing.T) {
+	site := client.NewSite(t)
+	accounts, creation := site.Application.Link(t, "accounts"), site.Directory.Link(t, "accountCreationPolicy")
+	password := site.Directory.Link(t, "passwordPolicy")
+	resets := site.Application.Link(t, "passwordResetTokens")
+
+	silent := client.Register(t, accounts).Text("email")
+	client.Update(t, creation, e2e.Object{"welcomeEmailStatus": "enabled"})
+	welcomed := client.Register(t, accounts).Text("email")
+	quiet := client.Register(t, accounts+"?registrationWorkflowEnabled=false").Text("email")
+	client.AwaitMailWith(t, welcomed, "Your registration was successful")
+
+	client.Update(t, creation, e2e.Object{"verificationEmailStatus": "ENABLED", "verificationSuccessEmailStatus": "ENABLED"})
+	proven := client.Register(t, accounts).Text("email")
+	token, err := client.AwaitMailWith(t, proven, "Verify your account").Sptoken()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mailsTo(t, proven); len(got) != 1 {
+		t.Errorf("before the proof the mails are %q", got)
+	}
+	client.Want(t, http.StatusOK, verify(token))
+	client.AwaitMailWith(t, proven, "Your account has been confirmed")
+	client.AwaitMailWith(t, proven, "Your registration was successful")
+
+	client.Want(t, http.StatusOK, post(resets, e2e.Object{"email": welcomed}))
+	if token, err = client.AwaitMailWith(t, welcomed, "Reset your Password").Sptoken(); err != nil {
+		t.Fatal(err)
+	}
+	client.Want(t, http.StatusOK, post(resets+"/"+token, e2e.Object{"password": newPassword}))
+	client.AwaitMailWith(t, welcomed, "Your password has been changed")
+
+	client.Update(t, password, e2e.Object{"resetEmailStatus": "DISABLED", "resetSuccessEmailStatus": "DISABLED"})
+	reset := client.WantObject(t, http.StatusOK, post(resets, e2e.Object{"email": silent})).Href()
+	client.Want(t, http.StatusOK, post(reset, e2e.Object{"password": newPassword}))
+
+	// A mail that was asked for later shows that the others had their chance.
+	client.AwaitMail(t, client.Register(t, accounts).Text("email"))
+	for address, want := range map[string]int{silent: 0, quiet: 0, welcomed: 3, proven: 3} {
+		if got := mailsTo(t, address); len(got) != want {
+			t.Errorf("%s got the mails %q", address, got)
+		}
+	}
+}
+
+func TestAMailSpeaksOfCustomDataAndOfItsLifetime(t *testing.T) {
+	site := client.NewSite(t)
+	client.Update(t, site.Application.Href()+"/customData", e2e.Object{"support": "help@shop.example.test", "limits": e2e.Object{"a": 1}})
+	client.Update(t, site.Directory.Href()+"/customData", e2e.Object{"town": "Berlin"})
+	policy := client.Update(t, site.Directory.Link(t, "passwordPolicy"), e2e.Object{"resetTokenTtl": 3})
+	account := client.Create(t, site.Application.Link(t, "accounts"), e2e.Object{
+		"email": e2e.Unique("jo") + "@example.test", "password": e2e.Password, "customData": e2e.Object{"plan": "gold", "seats": 12},
+	})
+	ask := post(site.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")})
+	client.Want(t, http.StatusOK, ask)
+	if mail := client.AwaitMail(t, account.Text("email")); !strings.Contains(mail.Text, "hours: 3.") {
+		t.Errorf("the default mail says:\n%s", mail.Text)
+	}
+	template := client.All(t, policy.Link(t, "resetEmailTemplates"))[0]
+	client.Update(t, template.Href(), e2e.Object{
+		"textBody": "$!{url}\n[${account.customData.plan}|$!{account.customData.seats}|$!{account.customData.none}|$!{account.directory.customData.town}|" +
+			"$!{application.customData.support}|$!{application.customData.limits}|${application.customData.none}]",
+	})
+	client.Want(t, http.StatusOK, ask)
+	client.AwaitMailWith(t, account.Text("email"), "[gold|12||Berlin|help@shop.example.test||${application.customData.none}]")
+}
+
+func TestNoHeaderChangesTheLinkOfAMail(t *testing.T) {
+	site := client.NewSite(t)
+	account := client.Register(t, site.Application.Link(t, "accounts"))
+	request := post(site.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")})
+	request.Header = http.Header{
+		"X-Forwarded-Host": {"evil.example"}, "Forwarded": {"host=evil.example;proto=http"}, "X-Forwarded-Proto": {"https"},
+		"X-Original-Host": {"evil.example"}, "X-Host": {"evil.example"}, "Origin": {"https://evil.example"}, "Referer": {"https://evil.example/"},
+	}
+	client.Want(t, http.StatusOK, request)
+	mail := client.AwaitMail(t, account.Text("email"))
+	if strings.Contains(mail.Raw, "evil.example") || !strings.Contains(mail.Text, client.Key.HostURL()+"/passwordReset?sptoken=") {
+		t.Errorf("the mail says:\n%s", mail.Raw)
+	}
+}

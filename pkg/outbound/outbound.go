@@ -1,0 +1,90 @@
+// Package outbound connects to addresses that a client of the service has
+// named: a mail server, a provider, an image. Such an address must not lead
+// into the network that the service runs in.
+package outbound
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+)
+
+// ErrForbidden is the failure of a connection to an address that is not public.
+var ErrForbidden = errors.New("the address is not public")
+
+// Guard says which addresses may be reached: public ones, and those of the
+// networks that the operator of the deployment allows. The zero value allows
+// public ones alone.
+type Guard struct{ allowed []netip.Prefix }
+
+// ParseGuard reads the networks that are allowed besides the public ones, each
+// an address or a prefix such as 10.1.0.0/16.
+func ParseGuard(networks []string) (Guard, error) {
+	var g Guard
+	for _, text := range networks {
+		text = strings.TrimSpace(text)
+		if address, err := netip.ParseAddr(text); err == nil {
+			g.allowed = append(g.allowed, netip.PrefixFrom(address, address.BitLen()))
+			continue
+		}
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return g, fmt.Errorf("%q is not a network such as 10.1.0.0/16", text)
+		}
+		g.allowed = append(g.allowed, prefix.Masked())
+	}
+	return g, nil
+}
+
+// Dialer gives a dialer that connects to nothing else. It looks at each address
+// at the moment of the connection, after the name was resolved, so that a name
+// that leads elsewhere the second time is of no use.
+func (g Guard) Dialer() *net.Dialer {
+	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil || !g.Allows(at.Addr()) {
+			return ErrForbidden
+		}
+		return nil
+	}}
+}
+
+// Allows reports whether an address may be reached.
+func (g Guard) Allows(address netip.Addr) bool {
+	address = address.Unmap().WithZone("")
+	return isPublic(address) || contains(g.allowed, address)
+}
+
+func isPublic(address netip.Addr) bool {
+	return address.IsGlobalUnicast() && !address.IsPrivate() && !contains(special, address)
+}
+
+func contains(networks []netip.Prefix, address netip.Addr) bool {
+	for _, network := range networks {
+		if network.Contains(address) {
+			return true
+		}
+	}
+	return false
+}
+
+// special are the networks that look public and are not: those of the IANA
+// registries of special-purpose addresses, those that carry an IPv4 address
+// inside, which may be a private one, and an address at which a cloud answers
+// its virtual machines.
+var special = prefixes(
+	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
+	"203.0.113.0/24", "240.0.0.0/4", "168.63.129.16/32",
+	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fec0::/10",
+)
+
+func prefixes(texts ...string) []netip.Prefix {
+	list := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		list[i] = netip.MustParsePrefix(text)
+	}
+	return list
+}

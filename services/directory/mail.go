@@ -1,0 +1,79 @@
+package directory
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/macro"
+)
+
+// Mail gives what a mail of a workflow to an account is made of, or
+// apierr.NotFound when the account is gone, the workflow is off, or the
+// directory is a mirror, which has no workflows.
+func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
+	var mail directoryapi.Mail
+	var err error
+	if mail.Account, err = s.store.Account(ctx, in.Tenant, in.Account); err != nil {
+		return mail, err
+	}
+	at := id.Ref{Tenant: in.Tenant, ID: mail.Account.DirectoryID}
+	if mail.Directory, err = s.store.Directory(ctx, at.Tenant, at.ID); err != nil {
+		return mail, err
+	}
+	on, err := s.workflowOn(ctx, at.Tenant, at.ID, in.Workflow)
+	if err != nil {
+		return mail, err
+	}
+	if !on || mail.Directory.Mirror() {
+		return mail, apierr.NotFound.Because("the workflow %s of the directory is disabled", in.Workflow)
+	}
+	if mail.Template, err = s.store.Template(ctx, at.Tenant, at.ID, in.Workflow); err != nil {
+		return mail, err
+	}
+	if in.Workflow == directoryapi.Reset {
+		policy, err := s.store.PasswordPolicy(ctx, at.Tenant, at.ID)
+		if err != nil {
+			return mail, err
+		}
+		mail.ResetTokenTTL = policy.ResetTokenTTL
+	}
+	bodies := mail.Template.TextBody + mail.Template.HTMLBody
+	if mail.AccountData, err = printed(ctx, s.AccountData(), id.Ref{Tenant: in.Tenant, ID: in.Account}, bodies, "account.customData."); err != nil {
+		return mail, err
+	}
+	mail.DirectoryData, err = printed(ctx, s.DirectoryData(), at, bodies, "account.directory.customData.")
+	return mail, err
+}
+
+func (s *Service) workflowOn(ctx context.Context, tenant, directory id.ID, workflow directoryapi.Workflow) (bool, error) {
+	creation, err := s.store.CreationPolicy(ctx, tenant, directory)
+	if err != nil {
+		return false, err
+	}
+	password, err := s.store.PasswordPolicy(ctx, tenant, directory)
+	if err != nil {
+		return false, err
+	}
+	status := map[directoryapi.Workflow]string{
+		directoryapi.Verification:        creation.VerificationEmailStatus,
+		directoryapi.VerificationSuccess: creation.VerificationSuccessEmailStatus,
+		directoryapi.Welcome:             creation.WelcomeEmailStatus,
+		directoryapi.Reset:               password.ResetEmailStatus,
+		directoryapi.ResetSuccess:        password.ResetSuccessEmailStatus,
+	}
+	return status[workflow] == directoryapi.Enabled, nil
+}
+
+// printed gives the values of those keys of an owner's customData that macros of
+// a text name. A document of which none is named is not read.
+func printed(ctx context.Context, data customdata.Owners, owner id.Ref, text, prefix string) (map[string]string, error) {
+	keys := macro.Keys(text, prefix)
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	r, err := data.Read(ctx, owner)
+	return r.Document.Printed(keys), err
+}

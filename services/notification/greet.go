@@ -1,0 +1,154 @@
+package notification
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/textproto"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/wneessen/go-mail/smtp"
+)
+
+// Why a mail server cannot be used: what its administrator is to look at.
+var (
+	errUnreachable = errors.New("connect to the mail server")
+	errProtocol    = errors.New("encrypt the connection to the mail server")
+	errLogin       = errors.New("log in to the mail server")
+)
+
+// greet makes the session: a connection, its encryption, and the login. Its
+// error is one of the three above.
+func (c *courier) greet(ctx context.Context) error {
+	session, err := c.connect(ctx)
+	if err == nil {
+		err = c.encrypt(session)
+	}
+	if err == nil && c.server.User != "" {
+		err = c.login(session)
+	}
+	if err != nil {
+		c.drop()
+		return err
+	}
+	c.session = session
+	return nil
+}
+
+// connect reaches the server and reads its greeting. Nothing is sent to what
+// does not greet as a mail server does.
+func (c *courier) connect(ctx context.Context) (*smtp.Client, error) {
+	dialing, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	conn, err := c.dialer.DialContext(dialing, "tcp", net.JoinHostPort(c.server.Host, strconv.Itoa(c.server.Port)))
+	if err != nil {
+		return nil, because(errUnreachable, err)
+	}
+	if c.server.Security == Implicit {
+		encrypted := tls.Client(conn, c.tls())
+		if err := encrypted.HandshakeContext(dialing); err != nil {
+			_ = conn.Close()
+			return nil, because(errProtocol, err)
+		}
+		conn = encrypted
+	}
+	c.mu.Lock()
+	c.conn = conn
+	c.mu.Unlock()
+	if ctx.Err() != nil { // cut may have come before there was a connection
+		return nil, because(errUnreachable, ctx.Err())
+	}
+	if deadline, ok := dialing.Deadline(); ok {
+		_ = conn.SetDeadline(deadline)
+	}
+	session, err := smtp.NewClient(conn, c.server.Host)
+	if err != nil {
+		return nil, because(errUnreachable, err)
+	}
+	if err := session.Hello(ownName()); err != nil {
+		return nil, because(errUnreachable, err)
+	}
+	return session, nil
+}
+
+// encrypt asks for STARTTLS where the server offers it, or must.
+func (c *courier) encrypt(session *smtp.Client) error {
+	if c.server.Security == Implicit {
+		return nil
+	}
+	if offered, _ := session.Extension("STARTTLS"); offered {
+		return because(errProtocol, session.StartTLS(c.tls()))
+	}
+	if c.server.Security == StartTLS {
+		return because(errProtocol, errors.New("it does not offer STARTTLS"))
+	}
+	return nil
+}
+
+func (c *courier) tls() *tls.Config {
+	return &tls.Config{ServerName: c.server.Host, MinVersion: tls.VersionTLS12}
+}
+
+// login proves who sends, by the strongest mechanism of those that the server
+// offers. PLAIN and LOGIN refuse to show the password to a server that is
+// neither local nor reached over TLS.
+func (c *courier) login(session *smtp.Client) error {
+	offered, list := session.Extension("AUTH")
+	user, password := c.server.User, c.server.Password.Reveal()
+	for _, mechanism := range []struct {
+		name string
+		auth smtp.Auth
+	}{
+		{"SCRAM-SHA-256", smtp.ScramSHA256Auth(user, password)},
+		{"PLAIN", smtp.PlainAuth("", user, password, c.server.Host, false)},
+		{"LOGIN", smtp.LoginAuth(user, password, c.server.Host, false)},
+		{"CRAM-MD5", smtp.CRAMMD5Auth(user, password)},
+	} {
+		if !offered || !hasWord(list, mechanism.name) {
+			continue
+		}
+		err := session.Auth(mechanism.auth)
+		if errors.Is(err, smtp.ErrUnencrypted) {
+			return because(errProtocol, errors.New("the password would go over an unencrypted connection"))
+		}
+		return because(errLogin, err)
+	}
+	return because(errLogin, errors.New("it offers no way to log in that is known here"))
+}
+
+func hasWord(list, word string) bool {
+	for offered := range strings.FieldsSeq(list) {
+		if strings.EqualFold(offered, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownName is how this machine introduces itself.
+func ownName() string {
+	if name, err := os.Hostname(); err == nil {
+		return name
+	}
+	return "localhost"
+}
+
+// because joins what was tried and why it failed, without the text that the
+// server answered: it may repeat what it was sent. A nil cause is no failure.
+func because(tried, cause error) error {
+	var answer *textproto.Error
+	switch {
+	case cause == nil:
+		return nil
+	case errors.As(cause, &answer):
+		return fmt.Errorf("%w: it answered %d", tried, answer.Code)
+	case errors.Is(cause, io.EOF), errors.Is(cause, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w: it closed the connection", tried)
+	}
+	return fmt.Errorf("%w: %w", tried, cause)
+}

@@ -1,0 +1,296 @@
+package notification
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/reseal"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/notification/store"
+)
+
+// Limits of an SMTP server, in characters (resolutions, section 3.1).
+const (
+	maxName        = 255
+	maxDescription = 1000
+	maxCredential  = 255
+	maxPort        = 65535
+)
+
+// trial bounds the check of a server's connection data (resolutions, section
+// 20).
+const trial = 10 * time.Second
+
+// Sealed are the columns of values that are sealed under the master key.
+var Sealed = []reseal.Column[id.ID]{
+	{Table: "smtp_servers", Key: "id", Column: "password_sealed", Purpose: smtpPasswordPurpose},
+}
+
+func smtpPasswordPurpose(server id.ID) string { return "notification.smtp/" + server.String() }
+
+// SMTPServerText is the body that creates or updates an SMTP server.
+type SMTPServerText struct {
+	Name             field.Text `json:"name"`
+	Description      field.Text `json:"description"`
+	Username         field.Text `json:"username"`
+	Password         field.Text `json:"password"`
+	Host             field.Text `json:"host"`
+	Port             field.Int  `json:"port"`
+	SecurityProtocol field.Text `json:"securityProtocol"`
+	Status           field.Text `json:"status"`
+}
+
+// SMTPServer gives a server, or apierr.NotFound.
+func (s *Service) SMTPServer(ctx context.Context, at id.Ref) (store.SMTPServer, error) {
+	return s.store.SMTPServer(ctx, at.Tenant, at.ID)
+}
+
+// SMTPServers gives a page of the servers of a tenant, of which there is at most
+// one. A caller's own tenant is the only one that exists to it: any other is
+// apierr.NotFound.
+func (s *Service) SMTPServers(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.SMTPServer], error) {
+	if tenant.ID != tenant.Tenant {
+		return list.Page[store.SMTPServer]{}, apierr.NotFound
+	}
+	return s.store.ListSMTPServers(ctx, tenant.Tenant, query)
+}
+
+// errSecondServer refuses a server for a tenant that has one.
+var errSecondServer = apierr.SMTPServerExists.Because("the tenant has an SMTP server; delete it before you add another")
+
+// NewSMTPServer makes the server of a tenant, once a connection to it was made
+// and its login accepted. It returns the errors of try, and
+// apierr.SMTPServerExists for a tenant that has a server.
+func (s *Service) NewSMTPServer(ctx context.Context, tenant id.ID, in SMTPServerText) (store.SMTPServer, error) {
+	now := s.now()
+	v := store.SMTPServer{TenantID: tenant, ID: id.New(now), Status: store.Enabled, CreatedAt: now, ModifiedAt: now}
+	if err := s.apply(in, &v, true); err != nil {
+		return v, err
+	}
+	has, err := s.store.HasSMTPServer(ctx, tenant)
+	if err != nil {
+		return v, err
+	}
+	if has {
+		return v, errSecondServer
+	}
+	to, err := s.reached(v)
+	if err != nil {
+		return v, err
+	}
+	if err := s.tryServer(ctx, to); err != nil {
+		return v, err
+	}
+	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertSMTPServer(ctx, v) })
+	if errors.Is(err, apierr.Exists) {
+		err = errSecondServer // of a request that came at the same time
+	}
+	return v, err
+}
+
+// UpdateSMTPServer changes what the body names. Connection data that changes is
+// tried first, while nothing is locked, and so again when somebody else changed
+// it meanwhile. It returns the errors of tryServer.
+func (s *Service) UpdateSMTPServer(ctx context.Context, at id.Ref, in SMTPServerText) (store.SMTPServer, error) {
+	for {
+		v, err := s.store.SMTPServer(ctx, at.Tenant, at.ID)
+		if err != nil {
+			return v, err
+		}
+		tried, err := s.tryChange(ctx, v, in)
+		if err != nil {
+			return v, err
+		}
+		v, done, err := s.writeTried(ctx, at, in, tried)
+		if done || err != nil {
+			return v, err
+		}
+	}
+}
+
+// tryChange tries the connection data that a body makes of a server's, unless it
+// stays what it is, and gives it.
+func (s *Service) tryChange(ctx context.Context, v store.SMTPServer, in SMTPServerText) (Server, error) {
+	before, err := s.reached(v)
+	if err != nil {
+		return before, err
+	}
+	if err := s.apply(in, &v, false); err != nil {
+		return before, err
+	}
+	after, err := s.reached(v)
+	if err != nil || after == before {
+		return after, err
+	}
+	return after, s.tryServer(ctx, after)
+}
+
+// writeTried writes a change whose connection data was tried, or is that of
+// before. It is not done when that data is another by now.
+func (s *Service) writeTried(ctx context.Context, at id.Ref, in SMTPServerText, tried Server) (v store.SMTPServer, done bool, err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
+		if v, err = tx.LockSMTPServer(ctx, at.Tenant, at.ID); err != nil {
+			return err
+		}
+		changed := v
+		if err := s.apply(in, &changed, false); err != nil {
+			return err
+		}
+		to, err := s.reached(changed)
+		if err != nil || to != tried {
+			return err
+		}
+		if before, err := s.reached(v); err != nil || before != to || v.Status != changed.Status {
+			changed.Health = store.Health{} // another chance
+		}
+		v, done = changed, true
+		v.ModifiedAt = s.now()
+		return tx.UpdateSMTPServer(ctx, v)
+	})
+	return v, done, err
+}
+
+// DeleteSMTPServer removes a server, so that another can be added.
+func (s *Service) DeleteSMTPServer(ctx context.Context, at id.Ref) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSMTPServer(ctx, at.Tenant, at.ID) })
+}
+
+// apply writes the members of a body into a server and checks them.
+func (s *Service) apply(in SMTPServerText, v *store.SMTPServer, isNew bool) (err error) {
+	if in.Name.Present {
+		if v.Name, err = field.Optional(in.Name, "name", maxName); err != nil {
+			return err
+		}
+	}
+	if in.Description.Present {
+		if v.Description, err = field.Optional(in.Description, "description", maxDescription); err != nil {
+			return err
+		}
+	}
+	if in.Username.Present || isNew {
+		if v.Username, err = field.Required(in.Username, "username", maxCredential); err != nil {
+			return err
+		}
+	}
+	if in.Password.Present || isNew {
+		password, err := readPassword(in.Password)
+		if err != nil {
+			return err
+		}
+		v.PasswordSealed = s.ring.Seal(password, smtpPasswordPurpose(v.ID))
+	}
+	if in.Host.Present || isNew {
+		if v.Host, err = readHost(in.Host); err != nil {
+			return err
+		}
+	}
+	if !in.Port.Present && isNew {
+		return apierr.Required.Because("port is required")
+	}
+	if v.Port, err = field.Whole(in.Port, "port", v.Port, 1, maxPort); err != nil {
+		return err
+	}
+	if in.SecurityProtocol.Present {
+		if v.SecurityProtocol, err = readSecurity(in.SecurityProtocol); err != nil {
+			return err
+		}
+	}
+	v.Status, err = field.Enum(in.Status, "status", v.Status, store.Enabled, store.Disabled)
+	return err
+}
+
+// readPassword reads a password as it is: blanks at its ends belong to it.
+func readPassword(in field.Text) (secure.Secret, error) {
+	if strings.TrimSpace(in.Or("")) == "" {
+		return "", apierr.Required.Because("password is required; it cannot be null, empty or blank")
+	}
+	if n := utf8.RuneCountInString(in.Value); n > maxCredential {
+		return "", apierr.TooLong.Because("password has %d characters; at most %d are allowed", n, maxCredential)
+	}
+	return secure.Secret(in.Value), nil
+}
+
+func readSecurity(in field.Text) (*string, error) {
+	if in.Null {
+		return nil, nil
+	}
+	security, err := field.Enum(in, "securityProtocol", "", string(StartTLS), string(Implicit))
+	return &security, err
+}
+
+// hostName is a host name in ASCII; the underscore is no part of one, but some
+// networks have it.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?)*\.?$`)
+
+// readHost reads the name or the address of a host.
+func readHost(in field.Text) (string, error) {
+	host, err := field.Required(in, "host", maxName)
+	if err != nil {
+		return "", err
+	}
+	if address, err := netip.ParseAddr(host); err == nil && address.Zone() == "" {
+		return host, nil
+	}
+	if !hostName.MatchString(asciiHost(host)) {
+		return "", apierr.Format.Because("host is %q, which is neither the name nor the address of a host, such as smtp.example.com", host)
+	}
+	return host, nil
+}
+
+// asciiHost gives a host name in the form that the network knows (RFC 5890). A
+// name that has none stays as it is.
+func asciiHost(host string) string {
+	if name, err := idna.Lookup.ToASCII(host); err == nil {
+		return name
+	}
+	return host
+}
+
+// reached gives how a tenant's server is spoken to.
+func (s *Service) reached(v store.SMTPServer) (Server, error) {
+	password, err := s.ring.Open(v.PasswordSealed, smtpPasswordPurpose(v.ID))
+	if err != nil {
+		return Server{}, err
+	}
+	to := Server{Host: asciiHost(v.Host), Port: v.Port, User: v.Username, Password: password}
+	if v.SecurityProtocol != nil {
+		to.Security = Security(*v.SecurityProtocol)
+	}
+	return to, nil
+}
+
+// tryServer connects to a server and logs in, within the bounds of trial. It
+// returns apierr.SMTPUnreachable, SMTPProtocol or SMTPCredentials, with reasons
+// that tell nothing of the network that this service runs in.
+func (s *Service) tryServer(ctx context.Context, server Server) error {
+	ctx, cancel := context.WithTimeout(ctx, trial)
+	defer cancel()
+	c, err := newCourier(server, s.cfg.Reach.Dialer(), trial)
+	if err != nil {
+		return apierr.SMTPUnreachable.Because("host and port name no server")
+	}
+	stop := context.AfterFunc(ctx, c.cut)
+	defer stop()
+	err = c.greet(ctx)
+	defer c.hangUp()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errLogin):
+		return apierr.SMTPCredentials.Because("%s:%d did not accept the username and the password, or offers no login by PLAIN, LOGIN, CRAM-MD5 or SCRAM-SHA-256", server.Host, server.Port)
+	case errors.Is(err, errProtocol):
+		return apierr.SMTPProtocol.Because("no encrypted connection to %s:%d could be made: securityProtocol is to be tls where the server offers STARTTLS, ssl where it speaks TLS from the first byte, and its certificate must be valid for the host; without encryption no password is sent", server.Host, server.Port)
+	}
+	return apierr.SMTPUnreachable.Because("no mail server answered at %s:%d within %s; its address must be a public one", server.Host, server.Port, trial)
+}
