@@ -64,14 +64,15 @@ func (r Reach) Within(is func(Place) bool) Reach {
 	return r
 }
 
-// Reach gives, in one query, whether an application is enabled and where its
-// accounts are; apierr.NotFound when there is no such application.
-func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, error) {
-	type row struct {
-		Status string
-		Place
-	}
-	rows, err := pg.All[row](ctx, s.db, `SELECT a.status,
+// mapped is a place of an application; none of the place is there where the
+// application has no mappings.
+type mapped struct {
+	Status string // of the application
+	Place
+}
+
+func reachLoader(db *pg.DB) *pg.Loader[mapped] {
+	return pg.NewLoader[mapped](db, `SELECT a.status,
 		coalesce(CASE WHEN o.id IS NULL THEN m.store_kind ELSE n.store_kind END, '') AS store_kind,
 		CASE WHEN o.id IS NULL THEN m.store_id ELSE n.store_id END AS store_id,
 		o.id AS organization_id, coalesce(o.name_key, '') AS name_key, coalesce(o.status, '') AS organization_status
@@ -79,7 +80,13 @@ func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, er
 		LEFT JOIN account_store_mappings m ON m.tenant_id = a.tenant_id AND m.owner_id = a.id
 		LEFT JOIN organizations o ON m.store_kind = 'organizations' AND o.tenant_id = m.tenant_id AND o.id = m.store_id
 		LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id
-		WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`, tenant, application)
+		WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`)
+}
+
+// Reach gives, in one query, whether an application is enabled and where its
+// accounts are; apierr.NotFound when there is no such application.
+func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, error) {
+	rows, err := s.reaches.All(ctx, id.Ref{Tenant: tenant, ID: application})
 	if err != nil {
 		return Reach{}, err
 	}
@@ -87,9 +94,9 @@ func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, er
 		return Reach{}, apierr.NotFound
 	}
 	reach := Reach{Status: rows[0].Status}
-	for _, r := range rows {
-		if r.Place != (Place{}) { // that of an application without mappings
-			reach.Places = append(reach.Places, r.Place)
+	for _, row := range rows {
+		if row.Place != (Place{}) {
+			reach.Places = append(reach.Places, row.Place)
 		}
 	}
 	return reach, nil

@@ -27,13 +27,14 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads.
 type Store struct {
-	db     *pg.DB
-	outbox *events.Outbox
+	db      *pg.DB
+	outbox  *events.Outbox
+	reaches *pg.Loader[mapped]
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: events.NewOutbox(db, "application", now)}
+	return &Store{db: db, outbox: events.NewOutbox(db, "application", now), reaches: reachLoader(db)}
 }
 
 // Outbox is what the relay empties.

@@ -29,11 +29,13 @@ func Config(url secure.Secret) pg.Config {
 type Store struct {
 	db     *pg.DB
 	outbox *events.Outbox
+	tokens map[Kind]*pg.Loader[Token]
+	live   map[Kind]*pg.Loader[LiveToken]
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: events.NewOutbox(db, "oauth", now)}
+	return &Store{db: db, outbox: events.NewOutbox(db, "oauth", now), tokens: tokenLoaders(db), live: liveLoaders(db)}
 }
 
 // Outbox runs the service's transactions, and remembers the events that it has
