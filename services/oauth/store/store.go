@@ -1,5 +1,6 @@
 // Package store holds all SQL of the OAuth service, one file per noun. Store
-// reads; Tx writes. Every query names its tenant, but for two: FindKey, which
+// reads, and adds tokens, which emit nothing and need no transaction but their
+// own; Tx writes. Every query names its tenant, but for two: FindKey, which
 // leads to it, and Purge, which looks at age alone.
 package store
 
@@ -29,13 +30,18 @@ func Config(url secure.Secret) pg.Config {
 type Store struct {
 	db     *pg.DB
 	outbox *events.Outbox
-	tokens map[Kind]*pg.Loader[Token]
-	live   map[Kind]*pg.Loader[LiveToken]
+
+	tokens   map[Kind]*pg.Loader[Token]
+	live     map[Kind]*pg.Loader[LiveToken]
+	policies *pg.Loader[Policy]
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: events.NewOutbox(db, "oauth", now), tokens: tokenLoaders(db), live: liveLoaders(db)}
+	return &Store{
+		db: db, outbox: events.NewOutbox(db, "oauth", now),
+		tokens: tokenLoaders(db), live: liveLoaders(db), policies: policyLoader(db),
+	}
 }
 
 // Outbox runs the service's transactions, and remembers the events that it has

@@ -117,24 +117,31 @@ func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, appl
 		kind.shown()+` WHERE t.tenant_id = $1 AND t.expires_at > $2 AND t.account_id = $3 AND ($4::uuid IS NULL OR t.application_id = $4)`, "t.id", tenant, now, account, application)
 }
 
-// InsertToken adds a token.
-func (tx *Tx) InsertToken(ctx context.Context, t Token) (err error) {
-	if t.Kind == Refresh {
-		_, err = pg.Exec(ctx, tx, `INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7)`, t.TenantID, t.ID, t.ApplicationID, t.AccountID, t.KeyID, t.IssuedAt, t.ExpiresAt)
+// InsertTokens adds an access token and, unless that is zero, the refresh token
+// that it came with. It is one statement, and a transaction of its own.
+func (s *Store) InsertTokens(ctx context.Context, access, refresh Token) error {
+	if refresh.ID.IsZero() {
+		_, err := pg.Exec(ctx, s.db, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt)
 		return err
 	}
-	_, err = pg.Exec(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, t.TenantID, t.ID, t.ApplicationID, t.AccountID, t.KeyID, t.RefreshID, t.IssuedAt, t.ExpiresAt)
+	_, err := pg.Exec(ctx, s.db, `WITH refresh AS (
+			INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at) VALUES ($1, $8, $3, $4, $5, $6, $9)
+		)
+		INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, refresh_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, refresh.ID, refresh.ExpiresAt)
 	return err
 }
 
 // InsertRefreshed adds an access token that a refresh token pays for, or gives
 // apierr.NotFound when that is gone. The refresh token is locked against its
 // deletion, not against other refreshes: a revocation that comes first leaves
-// nothing to refresh, and one that comes later finds this token to delete.
-func (tx *Tx) InsertRefreshed(ctx context.Context, t Token) error {
-	return pg.MustChange(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at)
+// nothing to refresh, and one that comes later finds this token to delete. It is
+// one statement, and a transaction of its own.
+func (s *Store) InsertRefreshed(ctx context.Context, t Token) error {
+	return pg.MustChange(ctx, s.db, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at)
 		SELECT r.tenant_id, $3, r.application_id, r.account_id, $4, r.id, $5, $6
 		FROM refresh_tokens r WHERE r.tenant_id = $1 AND r.id = $2 FOR KEY SHARE`,
 		t.TenantID, t.RefreshID, t.ID, t.KeyID, t.IssuedAt, t.ExpiresAt)
