@@ -133,7 +133,7 @@ func (l *followLine) do(n uint64) error {
 	if err := l.send(fasthttp.StatusFound); err != nil {
 		return err
 	}
-	l.request.SetRequestURI(string(l.answer.Header.Peek("Location")))
+	l.request.SetRequestURI(base + string(l.answer.Header.Peek("Location")))
 	return l.send(fasthttp.StatusOK)
 }
 
