@@ -70,8 +70,7 @@ func accountLoader(db *pg.DB) *pg.Loader[Held] {
 
 // Account gives an account, or apierr.NotFound.
 func (s *Store) Account(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
-	held, err := s.Held(ctx, tenant, account)
-	return held.Account, err
+	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
 // Held gives an account with what holds it, or apierr.NotFound.
