@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rpc"
 )
 
 // BenchmarkForward measures a GET with an API key against two floors on the
@@ -23,7 +24,7 @@ func BenchmarkForward(b *testing.B) {
 	}
 	service := rest.NewFiber(nil)
 	service.Use(answer)
-	hop := near(b, "directory", service)
+	hop := rpc.NearUpstream("directory", service.Handler())
 
 	b.Run("bare", func(b *testing.B) {
 		app := rest.NewFiber(nil)

@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi/apitest"
@@ -139,14 +138,7 @@ func (s *site) service(t testing.TB, name string) *rpc.Upstream {
 	s.services[name] = fake
 	app := rest.NewFiber(func(c *fiber.Ctx, err error) error { return rest.Fail(c, base, err) })
 	app.Use(fake.handle)
-	return near(t, name, app)
-}
-
-func near(t testing.TB, name string, app *fiber.App) *rpc.Upstream {
-	listener := fasthttputil.NewInmemoryListener()
-	go func() { _ = app.Listener(listener) }()
-	t.Cleanup(func() { go func() { _ = app.ShutdownWithTimeout(time.Second) }() })
-	return rpc.NearUpstream(name, listener.Dial)
+	return rpc.NearUpstream(name, app.Handler())
 }
 
 func (f *fakeService) handle(c *fiber.Ctx) error {

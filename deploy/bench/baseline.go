@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -106,7 +107,7 @@ func serveBaseline(ctx context.Context, args []string, in io.Reader, out io.Writ
 	return app.ShutdownWithTimeout(5 * time.Second)
 }
 
-// open makes a table like one of accounts, which it fills, and an empty one to
+// open makes a table like one of accounts, which it fills, and empty ones to
 // insert into.
 func (b *baseline) open(ctx context.Context, url string) error {
 	config, err := pgxpool.ParseConfig(url)
@@ -122,7 +123,7 @@ func (b *baseline) open(ctx context.Context, url string) error {
 			id text PRIMARY KEY, email text NOT NULL, given_name text NOT NULL, surname text NOT NULL,
 			status text NOT NULL, created_at timestamptz NOT NULL, modified_at timestamptz NOT NULL);
 		CREATE UNIQUE INDEX ON account (email)`
-	if _, err := b.db.Exec(ctx, table+";"+imported); err != nil {
+	if _, err := b.db.Exec(ctx, table+";"+imported+";"+tokens); err != nil {
 		return fmt.Errorf("make the baseline's tables: %w", err)
 	}
 	const rows = `
@@ -142,23 +143,38 @@ func (b *baseline) app() *fiber.App {
 	app := fiber.New(fiber.Config{DisableStartupMessage: true, Immutable: true})
 	app.Get("/bare", func(c *fiber.Ctx) error { return c.JSON(bareAccount.view("")) })
 	app.Get("/row/:n", b.row)
+	app.Get("/follow/:n", b.follow)
 	app.Post("/insert", b.insert)
+	app.Post("/pair", b.pair)
 	app.Get("/hash/:millis", b.hash)
 	return app
 }
 
 // row reads one row by its primary key.
 func (b *baseline) row(c *fiber.Ctx) error {
-	const query = `SELECT id, email, given_name, surname, status, created_at, modified_at FROM account WHERE id = $1`
-	rows, err := b.db.Query(c.UserContext(), query, "account"+c.Params("n"))
-	if err != nil {
-		return err
-	}
-	account, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[account])
+	account, err := b.read(c)
 	if err != nil {
 		return err
 	}
 	return c.JSON(account.view(account.ID))
+}
+
+// follow reads one row and redirects to what answers with it.
+func (b *baseline) follow(c *fiber.Ctx) error {
+	account, err := b.read(c)
+	if err != nil {
+		return err
+	}
+	return c.Redirect("/row/" + strings.TrimPrefix(account.ID, "account"))
+}
+
+func (b *baseline) read(c *fiber.Ctx) (account, error) {
+	const query = `SELECT id, email, given_name, surname, status, created_at, modified_at FROM account WHERE id = $1`
+	rows, err := b.db.Query(c.UserContext(), query, "account"+c.Params("n"))
+	if err != nil {
+		return account{}, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[account])
 }
 
 // hash verifies passwords on all processors for a time and tells how many it

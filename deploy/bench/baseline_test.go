@@ -39,7 +39,7 @@ func TestTheBaselineIsMeasuredAndEndsWithItsInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := load{connections: 2, warm: 50 * time.Millisecond, duration: 250 * time.Millisecond, meter: y.meter}
-	for _, subject := range []subject{y.bare(), y.row(), y.insert()} {
+	for _, subject := range []subject{y.bare(), y.row(), y.follow(), y.insert(), y.pair()} {
 		o, err := l.closed(t.Context(), subject)
 		if err != nil {
 			t.Fatal(err)

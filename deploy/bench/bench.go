@@ -104,6 +104,11 @@ func compare(ctx context.Context, o Options, dir string, d *deployment, wanted [
 		}
 		report.addOpen(wanted, open)
 	}
+	if o.open() && o.closed() {
+		if report.Storms, err = c.stormRounds(ctx, closed); err != nil {
+			return err
+		}
+	}
 	report.Created = int(created.Load())
 	return nil
 }

@@ -5,10 +5,10 @@
 //
 // Begin with run in bench.go, the whole measurement in order. The parts are:
 // the deployment under test (standalone.go, site.go, operations.go), what it is
-// compared with (baseline.go and insert.go, which are this program in a process
+// compared with (baseline.go, insert.go and pair.go, which are this program in a process
 // of its own, and yardstick.go, its owner), the load (line.go, closed.go, open.go,
 // schedule.go, tally.go), the meters (machine.go), the order of the runs
-// (rounds.go), directories of different size (seed.go, scale.go), and the report
+// (rounds.go, storm.go), directories of different size (seed.go, scale.go), and the report
 // (report.go, print.go).
 package main
 

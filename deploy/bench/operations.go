@@ -15,19 +15,22 @@ import (
 
 // operation is one thing that a client of the product does.
 type operation struct {
-	name  string
-	about string
-	do    func(*siteLine, uint64) error
+	name     string
+	about    string
+	baseline string  // what it is compared with
+	target   float64 // of its rate over that of the baseline; 0: none
+	do       func(*siteLine, uint64) error
 }
 
 // operations, in the order of the report.
 var operations = []operation{
-	{"login", "POST loginAttempts with a right password", (*siteLine).login},
-	{"validate", "GET authTokens, then the access token it redirects to: two requests", (*siteLine).validate},
-	{"refresh", "POST oauth/token with a refresh token", (*siteLine).refresh},
-	{"get", "GET an account", (*siteLine).get},
-	{"create", "POST an account to the application", (*siteLine).create},
-	{"import", "POST an account with a bcrypt hash to the directory", (*siteLine).importOne},
+	{"login", "POST loginAttempts with a right password", hashName, 0.9, (*siteLine).login},
+	{"validate", "GET authTokens, then the access token it redirects to: two requests", followName, 0.5, (*siteLine).validate},
+	{"refresh", "POST oauth/token with a refresh token", pairName, 0.5, (*siteLine).refresh},
+	{"client", "POST oauth/token with the credentials of a client", pairName, 0.5, (*siteLine).client},
+	{"get", "GET an account", rowName, 0.5, (*siteLine).get},
+	{"create", "POST an account to the application", hashName, 0, (*siteLine).create},
+	{"import", "POST an account with a bcrypt hash to the directory", insertName, 0.5, (*siteLine).importOne},
 }
 
 func operationNames() (names []string) {
@@ -98,9 +101,17 @@ func (l *siteLine) validate(n uint64) error {
 }
 
 func (l *siteLine) refresh(n uint64) error {
+	return l.grant(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {one(l.site.refresh, n)}})
+}
+
+func (l *siteLine) client(n uint64) error {
+	key := l.site.keys[scattered(n)%uint64(len(l.site.keys))]
+	return l.grant(url.Values{"grant_type": {"client_credentials"}, "client_id": {key.id}, "client_secret": {key.secret}})
+}
+
+func (l *siteLine) grant(form url.Values) error {
 	l.ask("POST", l.site.application+"/oauth/token")
-	grant := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {one(l.site.refresh, n)}}
-	l.body("application/x-www-form-urlencoded", []byte(grant.Encode()))
+	l.body("application/x-www-form-urlencoded", []byte(form.Encode()))
 	return l.send(fasthttp.StatusOK)
 }
 

@@ -58,7 +58,7 @@ func readOptions(args []string, out io.Writer) (Options, error) {
 	flags.StringVar(&o.Loop, "loop", "both", "closed: send when answered; open: send at a fixed rate; both")
 	flags.Float64Var(&o.Rate, "rate", 0, "operations a second of the open loop; 0: half of what the closed loop reached")
 	flags.StringVar(&only, "only", "", "measure only these, separated by commas: "+strings.Join(choices(), ", "))
-	flags.BoolVar(&o.Short, "short", false, "finish within 90 seconds once everything is compiled: coarse figures")
+	flags.BoolVar(&o.Short, "short", false, "finish within 100 seconds once everything is compiled: coarse figures")
 	flags.StringVar(&o.KeyFile, "apikey", os.Getenv(keyEnv), "`apikey.json` of a deployment on this machine to measure, instead of starting standalone (also by "+keyEnv+")")
 	flags.IntVar(&o.Large, "large", 1_000_000, "accounts of the large directory of scale (-short: 20000)")
 	flags.StringVar(&directories, "directories", "", "addresses of a small and a large directory that bench seed filled, for scale, separated by a comma; empty: it fills two")

@@ -25,6 +25,9 @@ func (r *Report) print(out io.Writer) {
 	if len(r.Open) > 0 {
 		r.printOpen(out)
 	}
+	if len(r.Storms) > 0 {
+		r.printStorms(out)
+	}
 	if r.Scale != nil {
 		r.printScale(out)
 	}
@@ -90,13 +93,17 @@ func mebibytes(bytes int64) string { return fmt.Sprintf("%.0f MiB", float64(byte
 func (r *Report) printClosed(out io.Writer) {
 	fmt.Fprintf(out, "\nClosed loop: what %d connections can do that send as soon as they were answered. A ratio is that of the\nrates in the same round: the median of the rounds, and the lowest and the highest.\n\n", r.Options.Connections)
 	t := columns(out)
-	row(t, "", "a second", "over bare", "over row", "over insert", "over hash", "CPU/op", "over row", "over insert", "over hash", "failed")
+	row(t, "", "a second", "over bare", "over row", "its baseline", "over it", "target", "CPU/op", "over it", "failed")
 	for _, b := range r.Baselines {
-		row(t, baselineTitles[b.Name], number(b.PerSecond), "", "", "", "", b.cost(), "", "", "", failures(b.Failures))
+		row(t, baselineTitles[b.Name], number(b.PerSecond), "", "", "", "", "", b.cost(), "", failures(b.Failures))
 	}
 	for _, c := range r.Closed {
-		row(t, c.Name, number(c.PerSecond), c.OverBare.String(), c.OverRow.String(), c.OverInsert.String(), c.OverHash.String(),
-			c.cost(), known(c.CostOverRow), known(c.CostOverInsert), known(c.CostOverHash), failures(c.Failures))
+		target := ""
+		if c.Target > 0 {
+			target = fmt.Sprintf(">= %g", c.Target)
+		}
+		row(t, c.Name, number(c.PerSecond), c.OverBare.String(), c.OverRow.String(), c.Baseline, c.OverBaseline.String(), target,
+			c.cost(), known(c.CostOverBaseline), failures(c.Failures))
 	}
 	_ = t.Flush()
 
@@ -126,20 +133,39 @@ func (r *Report) printClosed(out io.Writer) {
 	}
 }
 
-var baselineTitles = map[string]string{bareName: "bare handler", rowName: "row: bare handler, one SELECT", insertName: "insert: bare handler, one INSERT", hashName: "hash alone, all cores"}
+var baselineTitles = map[string]string{
+	bareName: "bare handler", rowName: "row: bare handler, one SELECT",
+	followName: "follow: such a redirect, then row", insertName: "insert: bare handler, one INSERT",
+	pairName: "pair: bare handler, two INSERTs", hashName: "hash alone, all cores",
+}
 
 func (r *Report) printOpen(out io.Writer) {
 	fmt.Fprint(out, "\nOpen loop: a fixed rate over the same connections; latencies in ms from the time at which an operation\nwas meant to be sent. Row: the bare handler with one SELECT, at the same rate, in turns.\n\n")
 	t := columns(out)
 	defer t.Flush()
-	row(t, "", "a second", "p50", "p90", "p99", "max", "row p50", "row p99", "p50 over row", "unsent", "failed", "generator CPU", "generator late p99")
+	row(t, "", "a second", "p50", "p90", "p99", "target", "max", "row p50", "row p99", "p50 over row", "unsent", "failed", "generator CPU", "generator late p99")
 	for _, o := range r.Open {
 		over := ""
 		if o.Row.P50 > 0 {
 			over = number(o.Latency.P50 / o.Row.P50)
 		}
-		row(t, o.Name, number(o.Rate), millis(o.Latency.P50), millis(o.Latency.P90), millis(o.Latency.P99), millis(o.Latency.Max),
+		target := ""
+		if o.Promised {
+			target = fmt.Sprintf("< %.0f", latencyTarget)
+		}
+		row(t, o.Name, number(o.Rate), millis(o.Latency.P50), millis(o.Latency.P90), millis(o.Latency.P99), target, millis(o.Latency.Max),
 			millis(o.Row.P50), millis(o.Row.P99), over, strconv.Itoa(o.Unsent), failures(o.Failures), percent(o.Shares.Generator), millis(o.Late.P99))
+	}
+}
+
+func (r *Report) printStorms(out io.Writer) {
+	fmt.Fprintf(out, "\nStorm: the same fixed rate without logins and while %d connections log in as fast as they are answered;\nlatencies in ms.\n\n", r.Storms[0].Others)
+	t := columns(out)
+	defer t.Flush()
+	row(t, "", "a second", "quiet p50", "quiet p99", "storm p50", "storm p99", "p99 over quiet", "target", "logins a second", "unsent", "failed")
+	for _, s := range r.Storms {
+		row(t, s.Name, number(s.Rate), millis(s.Quiet.P50), millis(s.Quiet.P99), millis(s.Latency.P50), millis(s.Latency.P99),
+			number(s.Ratio), fmt.Sprintf("<= %g", stormTarget), number(s.Logins), strconv.Itoa(s.Unsent), failures(s.Failures))
 	}
 }
 

@@ -38,6 +38,7 @@ type Report struct {
 	Baselines  []Figures          `json:"baselines,omitempty"`
 	Closed     []Closed           `json:"closedLoop,omitempty"`
 	Open       []Open             `json:"openLoop,omitempty"`
+	Storms     []Storm            `json:"storms,omitempty"`
 	Scale      *Scale             `json:"scale,omitempty"`
 }
 
@@ -57,15 +58,17 @@ type Figures struct {
 // baselines in the same rounds.
 type Closed struct {
 	Figures
-	OverBare   Ratio `json:"overBare"`
-	OverRow    Ratio `json:"overRow"`
-	OverInsert Ratio `json:"overInsert"`
-	OverHash   Ratio `json:"overHash"`
+	OverBare Ratio `json:"overBare"`
+	OverRow  Ratio `json:"overRow"`
+
+	// What it is compared with, and what the ratio of the rates is meant to be;
+	// 0: nothing.
+	Baseline     string  `json:"baseline"`
+	OverBaseline Ratio   `json:"overBaseline"`
+	Target       float64 `json:"target,omitempty"`
 
 	// The same for the processor time of one operation.
-	CostOverRow    float64 `json:"processorOverRow"`
-	CostOverInsert float64 `json:"processorOverInsert"`
-	CostOverHash   float64 `json:"processorOverHash"`
+	CostOverBaseline float64 `json:"processorOverBaseline"`
 }
 
 // Open is an operation at a fixed rate, and the row handler at the same rate.
@@ -76,7 +79,12 @@ type Open struct {
 	Row       Percentiles `json:"rowLatency"`
 	RowUnsent int         `json:"rowUnsent"`
 	Late      Percentiles `json:"generatorLate"` // by how much the generator missed its own schedule
+	Promised  bool        `json:"promised"`      // the 99th percentile is meant to be below latencyTarget
 }
+
+// latencyTarget is what the 99th percentile at half of the highest rate is meant
+// to stay below, in milliseconds, where no password is hashed.
+const latencyTarget = 10.0
 
 func newReport(o Options, date time.Time) *Report {
 	cost := secure.DefaultCost
@@ -128,13 +136,16 @@ func figures(s *series) Figures {
 }
 
 func (r *Report) addClosed(wanted []operation, all map[string]*series) {
-	bare, row, insert, hash := all[bareName], all[rowName], all[insertName], all[hashName]
-	r.Baselines = []Figures{figures(bare), figures(row), figures(insert), figures(hash)}
+	for _, name := range baselines {
+		r.Baselines = append(r.Baselines, figures(all[name]))
+	}
 	for _, operation := range wanted {
-		s := all[operation.name]
-		r.Closed = append(r.Closed, Closed{Figures: figures(s),
-			OverBare: s.over(bare), OverRow: s.over(row), OverInsert: s.over(insert), OverHash: s.over(hash),
-			CostOverRow: quotient(s.cost(), row.cost()), CostOverInsert: quotient(s.cost(), insert.cost()), CostOverHash: quotient(s.cost(), hash.cost())})
+		s, baseline := all[operation.name], all[operation.baseline]
+		r.Closed = append(r.Closed, Closed{
+			Figures: figures(s), OverBare: s.over(all[bareName]), OverRow: s.over(all[rowName]),
+			Baseline: operation.baseline, OverBaseline: s.over(baseline), Target: operation.target,
+			CostOverBaseline: quotient(s.cost(), baseline.cost()),
+		})
 	}
 }
 
@@ -155,6 +166,7 @@ func (r *Report) addOpen(wanted []operation, all map[string]*openSeries) {
 		r.Open = append(r.Open, Open{
 			Figures: figures(s.subject), Rate: s.rate, Unsent: s.unsent,
 			Row: percentiles(s.row.tally.latencies), RowUnsent: s.rowUnsent, Late: percentiles(s.late.latencies),
+			Promised: operation.baseline != hashName && r.Options.Rate == 0,
 		})
 	}
 }
@@ -167,6 +179,9 @@ func (r *Report) all() (all []Figures) {
 	}
 	for _, o := range r.Open {
 		all = append(all, o.Figures)
+	}
+	for _, s := range r.Storms {
+		all = append(all, s.Figures)
 	}
 	return all
 }

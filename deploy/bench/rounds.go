@@ -11,9 +11,14 @@ import (
 const (
 	bareName   = "bare"
 	rowName    = "row"
+	followName = "follow"
 	insertName = "insert"
+	pairName   = "pair"
 	hashName   = "hash"
 )
+
+// baselines, in the order of the report.
+var baselines = []string{bareName, rowName, followName, insertName, pairName, hashName}
 
 // series is what was found about one subject over all rounds.
 type series struct {
@@ -114,7 +119,9 @@ func (c *comparison) closedRounds(ctx context.Context) (map[string]*series, erro
 	turns := []turn{
 		closed(c.yardstick.bare(), c.yardstick.meter),
 		closed(c.yardstick.row(), c.yardstick.meter),
+		closed(c.yardstick.follow(), c.yardstick.meter),
 		closed(c.yardstick.insert(), c.yardstick.meter),
+		closed(c.yardstick.pair(), c.yardstick.meter),
 		{hashName, func(all *series) error {
 			rate, used, err := c.yardstick.hashes(c.options.Duration)
 			all.note(rate.PerSecond, rate.Count, used)
@@ -154,6 +161,13 @@ type openSeries struct {
 // rounds together.
 const maxOpenRounds = 3
 
+func (c *comparison) openRoundCount() int {
+	if c.options.Short {
+		return 1
+	}
+	return min(c.options.Rounds, maxOpenRounds)
+}
+
 // openRounds measures every operation at a fixed rate, in turns with the row
 // handler at the same rate.
 func (c *comparison) openRounds(ctx context.Context, closed map[string]*series) (map[string]*openSeries, error) {
@@ -169,10 +183,7 @@ func (c *comparison) openRounds(ctx context.Context, closed map[string]*series) 
 		}
 		all[operation.name] = &openSeries{rate: rate, subject: newSeries(operation.name), row: newSeries(rowName), late: newTally()}
 	}
-	rounds := min(c.options.Rounds, maxOpenRounds)
-	if c.options.Short {
-		rounds = 1
-	}
+	rounds := c.openRoundCount()
 	for round := range rounds {
 		line := ""
 		for n := range c.operations {

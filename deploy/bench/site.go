@@ -30,7 +30,14 @@ type site struct {
 	emails      []string
 	access      []string // tokens
 	refresh     []string
+	keys        []clientKey
 }
+
+// clientKey is an API key of an account, as the credentials of a client.
+type clientKey struct{ id, secret string }
+
+// clients is how many accounts have an API key.
+const clients = 16
 
 // seeders is how many requests fill a site at once: enough to keep the password
 // hashes busy.
@@ -76,7 +83,7 @@ func onLoopback(ctx context.Context, key e2e.Key) error {
 	return nil
 }
 
-// fill creates accounts and logs some of them in.
+// fill creates accounts, makes API keys for some, and logs some in.
 func (s *site) fill(ctx context.Context, accounts, tokens int, tell func(string, ...any)) error {
 	s.accounts, s.emails = make([]string, accounts), make([]string, accounts)
 	began := time.Now()
@@ -91,6 +98,15 @@ func (s *site) fill(ctx context.Context, accounts, tokens int, tell func(string,
 	}
 	took := time.Since(began).Seconds()
 	tell("seeded %d accounts in %.1f s, %.0f a second", accounts, took, float64(accounts)/took)
+	s.keys = make([]clientKey, min(clients, accounts))
+	err = s.each(ctx, len(s.keys), "made %d of %d API keys", tell, func(ctx context.Context, n int) error {
+		key, err := s.create(ctx, s.accounts[n]+"/apiKeys", e2e.Object{})
+		s.keys[n] = clientKey{key.Text("id"), key.Text("secret")}
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	s.access, s.refresh = make([]string, tokens), make([]string, tokens)
 	return s.each(ctx, tokens, "logged in %d of %d accounts", tell, func(ctx context.Context, n int) error {
 		grant := url.Values{"grant_type": {"password"}, "username": {s.emails[n]}, "password": {e2e.Password}}

@@ -115,6 +115,45 @@ func (y *yardstick) row() subject {
 	return y.subject(rowName, func(n uint64) string { return "/row/" + strconv.FormatUint(scattered(n)%uint64(y.rows)+1, 10) })
 }
 
+// follow is the handler that reads one row and redirects, and the one that it
+// redirects to, which reads it again.
+func (y *yardstick) follow() subject {
+	return subject{followName, func() line { return &followLine{newWire(y.Address, y.tls, patience), y} }}
+}
+
+// followLine does two requests one after the other.
+type followLine struct {
+	*wire
+	yardstick *yardstick
+}
+
+func (l *followLine) do(n uint64) error {
+	base := "https://" + l.yardstick.Address
+	l.request.SetRequestURI(base + "/follow/" + strconv.FormatUint(scattered(n)%uint64(l.yardstick.rows)+1, 10))
+	if err := l.send(fasthttp.StatusFound); err != nil {
+		return err
+	}
+	l.request.SetRequestURI(base + string(l.answer.Header.Peek("Location")))
+	return l.send(fasthttp.StatusOK)
+}
+
+// pair is the handler that inserts two rows in one transaction.
+func (y *yardstick) pair() subject {
+	return subject{pairName, func() line {
+		w := newWire(y.Address, y.tls, patience)
+		w.request.Header.SetMethod(fasthttp.MethodPost)
+		w.request.Header.SetContentType("application/x-www-form-urlencoded")
+		w.request.SetRequestURI("https://" + y.Address + "/pair")
+		w.request.SetBodyString("grant_type=refresh_token")
+		return &sameLine{w}
+	}}
+}
+
+// sameLine sends the same request again and again.
+type sameLine struct{ *wire }
+
+func (l *sameLine) do(uint64) error { return l.send(fasthttp.StatusOK) }
+
 // insert is the handler that inserts one row.
 func (y *yardstick) insert() subject {
 	return subject{insertName, func() line {

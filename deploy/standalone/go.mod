@@ -13,7 +13,6 @@ require (
 	github.com/doorward/doorward/services/mfa v0.0.0
 	github.com/doorward/doorward/services/notification v0.0.0
 	github.com/doorward/doorward/services/oauth v0.0.0
-	github.com/gofiber/fiber/v2 v2.52.15
 	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c
 	github.com/valyala/fasthttp v1.51.0
 	go.opentelemetry.io/otel/sdk v1.47.0
@@ -32,6 +31,7 @@ require (
 	github.com/exaring/otelpgx v0.13.0 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
+	github.com/gofiber/fiber/v2 v2.52.15 // indirect
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.30.0 // indirect

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
@@ -148,17 +149,29 @@ func TestACallEndsAtItsDeadline(t *testing.T) {
 func TestACallWithinTheProcess(t *testing.T) {
 	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
 	rpc.Serve(fiber.Router(app), "test.Ask", echo)
-	listener := fasthttputil.NewInmemoryListener()
-	done := make(chan error, 1)
-	go func() { done <- app.Listener(listener) }()
-	defer func() {
-		_ = app.ShutdownWithTimeout(time.Second)
-		<-done
-	}()
-	peer := rpc.Peer{Upstream: rpc.NearUpstream("test", listener.Dial), Signer: signer}
+	peer := rpc.Peer{Upstream: rpc.NearUpstream("test", app.Handler()), Signer: signer}
 	if got, err := ask(t.Context(), t, peer, "hello"); err != nil || got.Text != "hello" {
 		t.Fatalf("Call = %+v, %v", got, err)
 	}
+}
+
+func TestCallsWithinTheProcessDoNotMix(t *testing.T) {
+	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
+	rpc.Serve(fiber.Router(app), "test.Ask", echo)
+	peer := rpc.Peer{Upstream: rpc.NearUpstream("test", app.Handler()), Signer: signer}
+	var group sync.WaitGroup
+	for n := range 50 {
+		group.Go(func() {
+			who := caller.Caller{Tenant: id.New(time.Now()), RequestID: strconv.Itoa(n)}
+			for length := range 20 {
+				text := strings.Repeat(strconv.Itoa(n)+" ", length*length)
+				if got, err := ask(caller.Into(t.Context(), who), t, peer, text); err != nil || got.Text != text || got.Caller != who {
+					t.Errorf("call %d was answered %+v, %v", n, got, err)
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 func TestAddressesAreChecked(t *testing.T) {

@@ -45,7 +45,7 @@ func NewUpstream(name string, addresses []string) (*Upstream, error) {
 		if err != nil || parsed.Scheme != "http" || parsed.Host == "" {
 			return nil, fmt.Errorf("the address %q of the %s service has not the form http://host:port", address, name)
 		}
-		u.replicas = append(u.replicas, newReplica(parsed.Host, nil))
+		u.replicas = append(u.replicas, newReplica(parsed.Host))
 	}
 	if len(u.replicas) == 0 {
 		return nil, fmt.Errorf("the %s service has no address", name)
@@ -53,14 +53,9 @@ func NewUpstream(name string, addresses []string) (*Upstream, error) {
 	return u, nil
 }
 
-// NearUpstream reaches a service of the same process by dial.
-func NearUpstream(name string, dial func() (net.Conn, error)) *Upstream {
-	return &Upstream{Name: name, replicas: []*replica{newReplica(name, func(string) (net.Conn, error) { return dial() })}}
-}
-
-func newReplica(host string, dial fasthttp.DialFunc) *replica {
+func newReplica(host string) *replica {
 	return &replica{client: &fasthttp.HostClient{
-		Addr: host, Dial: dial, MaxConns: 4096, MaxIdleConnDuration: 10 * time.Second,
+		Addr: host, MaxConns: 4096, MaxIdleConnDuration: 10 * time.Second,
 		ReadBufferSize: 64 << 10, MaxIdemponentCallAttempts: 1,
 		NoDefaultUserAgentHeader: true, DisableHeaderNamesNormalizing: false, DisablePathNormalizing: true,
 	}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -74,8 +75,7 @@ func (s *Service) rehash(ctx context.Context, found store.Candidate, password se
 
 // Standing tells whether an account may act through one of the stores now.
 func (s *Service) Standing(ctx context.Context, in directoryapi.Standing) (directoryapi.Account, error) {
-	directories, groups := split(in.Stores)
-	found, err := s.store.Holder(ctx, in.Tenant, in.Account, directories, groups)
+	found, err := s.store.Held(ctx, in.Tenant, in.Account)
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return found.Account, apierr.TokenAccountDisabled.Because("the account was deleted")
@@ -83,10 +83,29 @@ func (s *Service) Standing(ctx context.Context, in directoryapi.Standing) (direc
 		return found.Account, err
 	case found.Status != directoryapi.Enabled:
 		return found.Account, apierr.TokenAccountDisabled.Because("the account has the status %s", found.Status)
-	case !found.Reached:
+	}
+	reached, open, err := s.reached(ctx, found.Account, in.Stores)
+	switch {
+	case err != nil:
+		return found.Account, err
+	case !reached:
 		return found.Account, apierr.TokenAccountUnreachable.Because("the account is in no account store of the application")
-	case !found.Open:
+	case !open || found.DirectoryStatus != directoryapi.Enabled:
 		return found.Account, apierr.TokenStoreDisabled.Because("the directory of the account, or each group through which it is reached, is disabled")
 	}
 	return s.unsealed(found.Account)
+}
+
+// reached tells whether a store holds an account, and whether one does that is
+// not a disabled group. The groups matter where its directory is not a store.
+func (s *Service) reached(ctx context.Context, a directoryapi.Account, stores []directoryapi.Store) (reached, open bool, err error) {
+	directories, groups := split(stores)
+	if slices.Contains(directories, a.DirectoryID) {
+		return true, true, nil
+	}
+	if len(groups) == 0 {
+		return false, false, nil
+	}
+	through, err := s.store.Through(ctx, a.TenantID, a.ID, groups)
+	return through.Groups > 0, through.Enabled > 0, err
 }

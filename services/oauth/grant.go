@@ -132,14 +132,7 @@ func (s *Service) issue(ctx context.Context, in TokenRequest, who holder, withRe
 	if err != nil {
 		return Issued{}, err
 	}
-	return issued, s.tx(ctx, func(tx *store.Tx) error {
-		if !refresh.ID.IsZero() {
-			if err := tx.InsertToken(ctx, refresh); err != nil {
-				return err
-			}
-		}
-		return tx.InsertToken(ctx, access)
-	})
+	return issued, s.store.InsertTokens(ctx, access, refresh)
 }
 
 // signPair signs an access token, and a refresh token unless that is zero, with

@@ -1,6 +1,7 @@
 package oauth_test
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -295,6 +297,71 @@ func TestCachedKeysDie(t *testing.T) {
 	validate(t, d, d.Site, token, nil)
 	d.Clock.Move(time.Millisecond)
 	validate(t, d, d.Site, token, apierr.TokenSignature)
+}
+
+// What one process ends, every other refuses at once, however many it answers at
+// that moment.
+func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
+	d := oauthtest.Open(t)
+	d.Store = store.New(d.DB, d.Clock.Now)
+	other := d.Under(t, d.Master)
+	busy := d.LogIn(t, d.Site).Access
+	ended, end := context.WithCancel(t.Context())
+	var crowd sync.WaitGroup
+	for range 8 {
+		crowd.Go(func() {
+			for ended.Err() == nil {
+				if _, err := other.Validate(t.Context(), d.Tenant, d.Application, busy); err != nil {
+					t.Errorf("the token that nobody ended: %v", err)
+				}
+			}
+		})
+	}
+	for range 50 {
+		issued := d.LogIn(t, d.Site)
+		if _, err := other.Validate(t.Context(), d.Tenant, d.Application, issued.Access); err != nil {
+			t.Errorf("a token that was just issued: %v", err)
+		}
+		if err := d.Service.DeleteToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID); err != nil {
+			t.Error(err)
+		}
+		if _, err := other.Validate(t.Context(), d.Tenant, d.Application, issued.Access); !errors.Is(err, apierr.TokenRevoked) {
+			t.Errorf("a token that was just ended: %v", err)
+		}
+		if _, err := other.LiveToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID); !errors.Is(err, apierr.NotFound) {
+			t.Errorf("the resource of a token that was just ended: %v", err)
+		}
+	}
+	end()
+	crowd.Wait()
+}
+
+// Of the two tokens of a login, none is there without the other.
+func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
+	d := oauthtest.Open(t)
+	first := d.LogIn(t, d.Site)
+	access, err := d.Store.Token(t.Context(), store.Access, d.Tenant, first.AccessTokenID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refresh, err := d.Store.Token(t.Context(), store.Refresh, d.Tenant, access.RefreshID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	access.ID = id.New(d.Clock.Now()) // with a refresh token that is there already
+	if err := d.Store.InsertTokens(t.Context(), access, refresh); !errors.Is(err, apierr.Exists) {
+		t.Errorf("a second refresh token of the same id: %v", err)
+	}
+	if _, err := d.Store.Token(t.Context(), store.Access, d.Tenant, access.ID); !errors.Is(err, apierr.NotFound) {
+		t.Errorf("the access token of a pair that failed: %v", err)
+	}
+	access.ID, refresh.ID = first.AccessTokenID, id.New(d.Clock.Now())
+	if err := d.Store.InsertTokens(t.Context(), access, refresh); !errors.Is(err, apierr.Exists) {
+		t.Errorf("a second access token of the same id: %v", err)
+	}
+	if _, err := d.Store.Token(t.Context(), store.Refresh, d.Tenant, refresh.ID); !errors.Is(err, apierr.NotFound) {
+		t.Errorf("the refresh token of a pair that failed: %v", err)
+	}
 }
 
 func TestValidationAsksOnePeerOnce(t *testing.T) {

@@ -10,10 +10,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"strings"
-
-	"github.com/valyala/fasthttp/fasthttputil"
 
 	gateway "github.com/doorward/doorward/gateway/app"
 	"github.com/doorward/doorward/pkg/env"
@@ -85,7 +84,7 @@ type standalone struct {
 	folder   *folder
 	listener net.Listener
 	key      key
-	mailbox  *fasthttputil.InmemoryListener // of the mailbox's pages; nil where mail goes to a real server
+	mailbox  http.Handler // the mailbox's pages; nil where mail goes to a real server
 }
 
 // listen opens the public address first, so that a second standalone on it ends

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gofiber/fiber/v2"
-	"github.com/valyala/fasthttp/fasthttputil"
+	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	gateway "github.com/doorward/doorward/gateway/app"
-	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
 	application "github.com/doorward/doorward/services/application/app"
 	directory "github.com/doorward/doorward/services/directory/app"
@@ -19,8 +17,8 @@ import (
 )
 
 // wire opens the services from the bottom up and the gateway last. A service
-// that calls another is handed its Go value; the gateway reaches each over a
-// listener in memory, as it would over the network.
+// that calls another is handed its Go value; the gateway sends each the requests
+// that it would send over the network.
 func (s *standalone) wire(ctx context.Context) error {
 	p := s.process
 	accounts := directory.FromEnv(s.source)
@@ -50,12 +48,12 @@ func (s *standalone) wire(ctx context.Context) error {
 		return fmt.Errorf("idsite: %w", err)
 	}
 	upstreams := gateway.Upstreams{
-		Directory: s.near("directory", directories.HTTP), Application: s.near("application", applications.HTTP),
-		OAuth: s.near("oauth", tokens.HTTP), MFA: s.near("mfa", factors.HTTP),
-		Notification: s.near("notification", notifications.HTTP), IDSite: s.near("idsite", sites.HTTP),
+		Directory: rpc.NearUpstream("directory", directories.HTTP.Handler()), Application: rpc.NearUpstream("application", applications.HTTP.Handler()),
+		OAuth: rpc.NearUpstream("oauth", tokens.HTTP.Handler()), MFA: rpc.NearUpstream("mfa", factors.HTTP.Handler()),
+		Notification: rpc.NearUpstream("notification", notifications.HTTP.Handler()), IDSite: rpc.NearUpstream("idsite", sites.HTTP.Handler()),
 	}
 	if s.mailbox != nil {
-		upstreams.Mailbox = rpc.NearUpstream("mailbox", s.mailbox.Dial)
+		upstreams.Mailbox = rpc.NearUpstream("mailbox", fasthttpadaptor.NewFastHTTPHandler(s.mailbox))
 	}
 	front, err := gateway.Open(ctx, p, gateway.FromEnv(s.source), upstreams, tokens.API)
 	if err != nil {
@@ -75,11 +73,4 @@ func (s *standalone) wire(ctx context.Context) error {
 	}
 	front.Serve(p, s.listener)
 	return nil
-}
-
-// near serves an app in memory and gives the way to it.
-func (s *standalone) near(name string, app *fiber.App) *rpc.Upstream {
-	listener := fasthttputil.NewInmemoryListener()
-	rest.Serve(s.process, name, app, listener)
-	return rpc.NearUpstream(name, listener.Dial)
 }

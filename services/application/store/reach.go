@@ -142,7 +142,7 @@ const reachQuery = `SELECT a.status,
 // accounts are and how they are linked; apierr.NotFound when there is no such
 // application.
 func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, error) {
-	rows, err := pg.All[reached](ctx, s.db, reachQuery, tenant, application)
+	rows, err := s.reaches.All(ctx, id.Ref{Tenant: tenant, ID: application})
 	if err != nil {
 		return Reach{}, err
 	}

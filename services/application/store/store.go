@@ -27,13 +27,14 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads.
 type Store struct {
-	db     *pg.DB
-	outbox *events.Outbox
+	db      *pg.DB
+	outbox  *events.Outbox
+	reaches *pg.Loader[reached]
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: events.NewOutbox(db, "application", now)}
+	return &Store{db: db, outbox: events.NewOutbox(db, "application", now), reaches: pg.NewLoader[reached](db, reachQuery)}
 }
 
 // Outbox is what the relay empties.

@@ -57,6 +57,17 @@ type Verification struct {
 	ExpiresAt *time.Time
 }
 
+// Held is an account with the status of the directory that holds it.
+type Held struct {
+	directoryapi.Account
+	DirectoryStatus string
+}
+
+func accountLoader(db *pg.DB) *pg.Loader[Held] {
+	return pg.NewLoader[Held](db, `SELECT `+accountColumns+`, d.status AS directory_status FROM `+liveAccounts+`
+		WHERE a.tenant_id = $1 AND a.id = $2`)
+}
+
 // Account gives an account, or apierr.NotFound.
 func (s *Store) Account(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
 	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
@@ -67,6 +78,11 @@ func (s *Store) Account(ctx context.Context, tenant, account id.ID) (directoryap
 func (s *Store) Owner(ctx context.Context, tenant id.ID) (directoryapi.Account, error) {
 	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.owner
 		AND a.directory_id IN (SELECT id FROM directories WHERE tenant_id = $1 AND builtin)`, tenant)
+}
+
+// Held gives an account with what holds it, or apierr.NotFound.
+func (s *Store) Held(ctx context.Context, tenant, account id.ID) (Held, error) {
+	return s.accounts.One(ctx, id.Ref{Tenant: tenant, ID: account})
 }
 
 // ListAccounts gives a page of the accounts of directories and the members of

@@ -88,24 +88,15 @@ func (s *Store) NamedStores(ctx context.Context, tenant id.ID, stores []director
 		WHERE s.kind = 'groups'`, tenant, kinds, ids)
 }
 
-// Holder is an account with what the stores say of it.
-type Holder struct {
-	directoryapi.Account
-	Reached bool // a store holds it
-	Open    bool // a store that holds it is enabled, and its directory too
+// Through is how many of some groups an account is a member of.
+type Through struct {
+	Groups  int
+	Enabled int // of these, how many are enabled
 }
 
-// Holder gives an account and whether one of the directories or groups holds
-// it; apierr.NotFound for an account that is not there.
-func (s *Store) Holder(ctx context.Context, tenant, account id.ID, directories, groups []id.ID) (Holder, error) {
-	return pg.One[Holder](ctx, s.db, `SELECT `+accountColumns+`,
-		a.directory_id = ANY ($3) OR through.groups > 0 AS reached,
-		d.status = 'ENABLED' AND (a.directory_id = ANY ($3) OR through.enabled > 0) AS open
-		FROM `+liveAccounts+`
-		CROSS JOIN LATERAL (
-			SELECT count(*) AS groups, count(*) FILTER (WHERE g.status = 'ENABLED') AS enabled
-			FROM group_memberships m JOIN groups g ON g.tenant_id = $1 AND g.id = m.group_id
-			WHERE m.tenant_id = $1 AND m.account_id = a.id AND m.group_id = ANY ($4)
-		) through
-		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account, directories, groups)
+// Through tells of which of the groups an account is a member.
+func (s *Store) Through(ctx context.Context, tenant, account id.ID, groups []id.ID) (Through, error) {
+	return pg.One[Through](ctx, s.db, `SELECT count(*) AS groups, count(*) FILTER (WHERE g.status = 'ENABLED') AS enabled
+		FROM group_memberships m JOIN groups g ON g.tenant_id = $1 AND g.id = m.group_id
+		WHERE m.tenant_id = $1 AND m.account_id = $2 AND m.group_id = ANY ($3)`, tenant, account, groups)
 }

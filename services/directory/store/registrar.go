@@ -19,9 +19,13 @@ type Registrar struct {
 // Registrar gives what decides about the accounts of a directory, in one query,
 // or apierr.NotFound.
 func (s *Store) Registrar(ctx context.Context, tenant, directory id.ID) (Registrar, error) {
-	return pg.One[Registrar](ctx, s.db, `SELECT d.name, d.status, d.provider_id, p.tenant_id, p.directory_id,
+	return s.registrars.One(ctx, id.Ref{Tenant: tenant, ID: directory})
+}
+
+func registrarLoader(db *pg.DB) *pg.Loader[Registrar] {
+	return pg.NewLoader[Registrar](db, `SELECT d.name, d.status, d.provider_id, p.tenant_id, p.directory_id,
 		p.verification_email_status, p.verification_success_email_status, p.welcome_email_status,
 		p.email_domain_whitelist, p.email_domain_blacklist, p.created_at, p.modified_at, `+requiredColumns+`
 		FROM directories d JOIN account_creation_policies p ON p.tenant_id = d.tenant_id AND p.directory_id = d.id`+requiredFields+`
-		WHERE d.tenant_id = $1 AND d.id = $2`, tenant, directory)
+		WHERE d.tenant_id = $1 AND d.id = $2`)
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/caller"
@@ -20,7 +19,6 @@ import (
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
-	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rest/resttest"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/run"
@@ -155,9 +153,7 @@ func TestWiredService(t *testing.T) {
 	}
 
 	t.Run("it answers its peers", func(t *testing.T) {
-		listener := fasthttputil.NewInmemoryListener()
-		rest.Serve(p, "http", service.HTTP, listener)
-		far := mfaapi.Client{Peer: rpc.Peer{Upstream: rpc.NearUpstream("mfa", listener.Dial), Signer: caller.NewSigner(secret, time.Now)}}
+		far := mfaapi.Client{Peer: rpc.Peer{Upstream: rpc.NearUpstream("mfa", service.HTTP.Handler()), Signer: caller.NewSigner(secret, time.Now)}}
 		out, err := far.Demand(t.Context(), mfaapi.Demand{Tenant: world.Tenant, Application: world.Tenant, Account: world.Jo.ID})
 		if err != nil || out.Action != mfaapi.Enroll || out.State == "" {
 			t.Errorf("the demand is %+v, %v", out, err)

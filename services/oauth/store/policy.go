@@ -24,7 +24,11 @@ const policyColumns = `tenant_id, application_id, access_token_ttl, refresh_toke
 // Policy gives the policy of an application, or apierr.NotFound while it is the
 // default.
 func (s *Store) Policy(ctx context.Context, tenant, application id.ID) (Policy, error) {
-	return pg.One[Policy](ctx, s.db, `SELECT `+policyColumns+` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`, tenant, application)
+	return s.policies.One(ctx, id.Ref{Tenant: tenant, ID: application})
+}
+
+func policyLoader(db *pg.DB) *pg.Loader[Policy] {
+	return pg.NewLoader[Policy](db, `SELECT `+policyColumns+` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`)
 }
 
 // LockPolicy reads a policy that the transaction will change. Where there is

@@ -1,7 +1,8 @@
 // Package store holds all SQL of the OAuth service, one file per noun. Store
-// reads; Tx writes, and UseNonce does it in one statement. Every query names its
-// tenant, but for FindKey, which leads to it, and the purges, which look at age
-// alone.
+// Package store holds all SQL of the OAuth service, one file per noun. Store
+// reads, adds tokens, which emit nothing and need no transaction but their own,
+// and notes nonces in one statement; Tx writes. Every query names its tenant, but
+// for FindKey, which leads to it, and the purges, which look at age alone.
 package store
 
 import (
@@ -30,11 +31,18 @@ func Config(url secure.Secret) pg.Config {
 type Store struct {
 	db     *pg.DB
 	outbox *events.Outbox
+
+	tokens   map[Kind]*pg.Loader[Token]
+	live     map[Kind]*pg.Loader[LiveToken]
+	policies *pg.Loader[Policy]
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: events.NewOutbox(db, "oauth", now)}
+	return &Store{
+		db: db, outbox: events.NewOutbox(db, "oauth", now),
+		tokens: tokenLoaders(db), live: liveLoaders(db), policies: policyLoader(db),
+	}
 }
 
 // Outbox runs the service's transactions, and remembers the events that it has

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg"
@@ -73,48 +74,80 @@ func (k Kind) columns() string {
 	return `'access' AS kind, t.refresh_id, ` + shared
 }
 
-// Token gives a token whether or not it has expired, or apierr.NotFound.
-func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
-	return pg.One[Token](ctx, s.db, `SELECT `+kind.columns()+` FROM `+kind.table()+` t WHERE t.tenant_id = $1 AND t.id = $2`, tenant, token)
+// tokenLoaders read the tokens of both kinds.
+func tokenLoaders(db *pg.DB) map[Kind]*pg.Loader[Token] {
+	loaders := map[Kind]*pg.Loader[Token]{}
+	for _, kind := range Kinds {
+		loaders[kind] = pg.NewLoader[Token](db, `SELECT `+kind.columns()+` FROM `+kind.table()+` t
+			WHERE t.tenant_id = $1 AND t.id = $2`)
+	}
+	return loaders
 }
 
-// live is where the tokens are that can be shown. The join leaves out those
+// Token gives a token whether or not it has expired, or apierr.NotFound.
+func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
+	return s.tokens[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
+}
+
+// shown is where the tokens are that can be shown. The join leaves out those
 // whose API key was deleted: nothing can verify them, so they are gone.
-func (k Kind) live() string {
-	return `FROM ` + k.table() + ` t JOIN api_keys k ON k.tenant_id = t.tenant_id AND k.id = t.key_id WHERE t.tenant_id = $1 AND t.expires_at > $2`
+func (k Kind) shown() string {
+	return `FROM ` + k.table() + ` t JOIN api_keys k ON k.tenant_id = t.tenant_id AND k.id = t.key_id`
+}
+
+// liveLoaders read the tokens of both kinds that can be shown.
+func liveLoaders(db *pg.DB) map[Kind]*pg.Loader[LiveToken] {
+	loaders := map[Kind]*pg.Loader[LiveToken]{}
+	for _, kind := range Kinds {
+		loaders[kind] = pg.NewLoader[LiveToken](db, `SELECT `+kind.columns()+`, k.secret_sealed `+kind.shown()+`
+			WHERE t.tenant_id = $1 AND t.id = $2`)
+	}
+	return loaders
 }
 
 // LiveToken gives a token that has not expired, or apierr.NotFound.
 func (s *Store) LiveToken(ctx context.Context, kind Kind, tenant, token id.ID, now time.Time) (LiveToken, error) {
-	return pg.One[LiveToken](ctx, s.db, `SELECT `+kind.columns()+`, k.secret_sealed `+kind.live()+` AND t.id = $3`, tenant, now, token)
+	t, err := s.live[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
+	if err == nil && !t.ExpiresAt.After(now) {
+		return LiveToken{}, apierr.NotFound
+	}
+	return t, err
 }
 
 // ListTokens gives a page of an account's tokens that have not expired, of one
 // application unless that is zero.
 func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, application id.ID, now time.Time, query list.Query) (list.Page[LiveToken], error) {
 	return list.Select[LiveToken](ctx, s.db, Tokens, query, kind.columns()+`, k.secret_sealed`,
-		kind.live()+` AND t.account_id = $3 AND ($4::uuid IS NULL OR t.application_id = $4)`, "t.id", tenant, now, account, application)
+		kind.shown()+` WHERE t.tenant_id = $1 AND t.expires_at > $2 AND t.account_id = $3 AND ($4::uuid IS NULL OR t.application_id = $4)`, "t.id", tenant, now, account, application)
 }
 
-// InsertToken adds a token.
-func (tx *Tx) InsertToken(ctx context.Context, t Token) (err error) {
-	if t.Kind == Refresh {
-		_, err = pg.Exec(ctx, tx, `INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, t.TenantID, t.ID, t.ApplicationID, t.AccountID, t.KeyID, t.IssuedAt, t.ExpiresAt, t.OrganizationID)
+// InsertTokens adds an access token and, unless that is zero, the refresh token
+// that it came with. It is one statement, and a transaction of its own.
+func (s *Store) InsertTokens(ctx context.Context, access, refresh Token) error {
+	if refresh.ID.IsZero() {
+		_, err := pg.Exec(ctx, s.db, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, access.OrganizationID)
 		return err
 	}
-	_, err = pg.Exec(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at, organization_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		t.TenantID, t.ID, t.ApplicationID, t.AccountID, t.KeyID, t.RefreshID, t.IssuedAt, t.ExpiresAt, t.OrganizationID)
+	_, err := pg.Exec(ctx, s.db, `WITH refresh AS (
+			INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
+			VALUES ($1, $8, $3, $4, $5, $6, $9, $10)
+		)
+		INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, refresh_id, organization_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10)`,
+		access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, refresh.ID, refresh.ExpiresAt,
+		access.OrganizationID)
 	return err
 }
 
 // InsertRefreshed adds an access token that a refresh token pays for, or gives
 // apierr.NotFound when that is gone. The refresh token is locked against its
 // deletion, not against other refreshes: a revocation that comes first leaves
-// nothing to refresh, and one that comes later finds this token to delete.
-func (tx *Tx) InsertRefreshed(ctx context.Context, t Token) error {
-	return pg.MustChange(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at, organization_id)
+// nothing to refresh, and one that comes later finds this token to delete. It is
+// one statement, and a transaction of its own.
+func (s *Store) InsertRefreshed(ctx context.Context, t Token) error {
+	return pg.MustChange(ctx, s.db, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at, organization_id)
 		SELECT r.tenant_id, $3, r.application_id, r.account_id, $4, r.id, $5, $6, r.organization_id
 		FROM refresh_tokens r WHERE r.tenant_id = $1 AND r.id = $2 FOR KEY SHARE`,
 		t.TenantID, t.RefreshID, t.ID, t.KeyID, t.IssuedAt, t.ExpiresAt)

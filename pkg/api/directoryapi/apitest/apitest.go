@@ -12,7 +12,6 @@ package apitest
 import (
 	"crypto/rand"
 	"errors"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,7 +19,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/caller"
@@ -81,22 +79,14 @@ func promises(t *testing.T, s Subject) {
 	t.Run("verifications", func(t *testing.T) { verifications(t, s) })
 }
 
-// Far serves a contract as a service does and gives the way to it: HTTP over
-// memory, with signed callers.
+// Far serves a contract as a service does and gives the way to it: requests and
+// answers in JSON, with signed callers.
 func Far(t *testing.T, name string, serve func(fiber.Router)) rpc.Peer {
 	t.Helper()
 	signer := caller.NewSigner(secure.Secret(strings.Repeat("s", 32)), time.Now)
 	app := rest.New(rest.Config{Service: name, Base: href.Base("https://doorward.test/v1"), Signer: signer})
 	serve(app)
-	listener := fasthttputil.NewInmemoryListener()
-	served := make(chan error, 1)
-	go func() { served <- app.Listener(listener) }()
-	t.Cleanup(func() {
-		if err := errors.Join(app.Shutdown(), <-served); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			t.Errorf("stop the far %s: %v", name, err)
-		}
-	})
-	return rpc.Peer{Upstream: rpc.NearUpstream(name, listener.Dial), Signer: signer}
+	return rpc.Peer{Upstream: rpc.NearUpstream(name, app.Handler()), Signer: signer}
 }
 
 // tenant is one of the suite's own.
