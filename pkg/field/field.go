@@ -258,11 +258,13 @@ func Whole(f Int, name string, fallback, least, most int) (int, error) {
 }
 
 // Fold gives the normal form under which names, user names and emails are
-// unique and are looked up: Unicode NFKC, case folded.
+// unique and are looked up: Unicode NFKC, case folded. What is no UTF-8 folds
+// to U+FFFD: it has no normal form.
 func Fold(text string) string {
 	if isASCII(text) {
 		return strings.ToLower(text) // the same, sooner
 	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
 	return norm.NFKC.String(strings.Map(cherokee, cases.Fold().String(norm.NFKC.String(text))))
 }
 

@@ -150,6 +150,7 @@ func FuzzDecode(f *testing.F) {
 func FuzzFold(f *testing.F) {
 	f.Add("Jo@Example.TEST")
 	f.Add("\u13b6\uab86\u13f0\u13f8")
+	f.Add("\xf7\u037a")
 	f.Fuzz(func(t *testing.T, text string) {
 		if once := Fold(text); Fold(once) != once {
 			t.Fatalf("Fold(Fold(%q)) = %q, Fold = %q", text, Fold(once), once)
