@@ -79,8 +79,3 @@ func dial(address string) (Client, error) {
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.MaxRetries = patience, patience, patience, 1
 	return redis.NewClient(options), nil
 }
-
-// Ping is the readiness check.
-func Ping(client Client) func(context.Context) error {
-	return func(ctx context.Context) error { return client.Ping(ctx).Err() }
-}
