@@ -2,10 +2,9 @@ package application
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
-	"github.com/doorward/doorward/pkg/telemetry"
+	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -17,35 +16,13 @@ const (
 )
 
 // Purger is the worker that deletes the tallies of logins that nobody asks for
-// any more, until ctx ends. A purge that fails is made up for by the next.
-// Nothing depends on it but the size of the table.
+// any more.
 func (s *Service) Purger(ctx context.Context) error {
-	ctx = telemetry.Quiet(ctx)
-	ticker := time.NewTicker(purgeEvery)
-	defer ticker.Stop()
-	for {
-		if err := s.Purge(ctx); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "tallies of logins were not purged", "error", err.Error())
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
+	return purge.Every(purgeEvery, "tallies of logins were not purged", s.Purge)(ctx)
 }
 
-// Purge deletes in batches until one finds nothing. Several replicas may do it
-// at once: each takes rows that the others have not.
+// Purge deletes them now.
 func (s *Service) Purge(ctx context.Context) error {
-	for {
-		var deleted int64
-		err := s.tx(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = tx.PurgeTallies(ctx, s.now(), batch)
-			return err
-		})
-		if err != nil || deleted == 0 {
-			return err
-		}
-	}
+	_, err := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeTallies(ctx, s.now(), batch) })
+	return err
 }

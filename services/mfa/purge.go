@@ -3,10 +3,9 @@ package mfa
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
-	"github.com/doorward/doorward/pkg/telemetry"
+	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
@@ -22,23 +21,11 @@ const (
 	settled = time.Minute
 )
 
-// Purge is the worker that deletes what nobody needs any more until ctx ends:
-// old challenges, counts whose window is over, and what was made for accounts at
-// the moment of their deletion. A purge that fails is made up for by the next.
+// Purge is the worker that deletes what nobody needs any more: old challenges,
+// counts whose window is over, and what was made for accounts at the moment of
+// their deletion.
 func (s *Service) Purge(ctx context.Context) error {
-	ctx = telemetry.Quiet(ctx)
-	ticker := time.NewTicker(PurgeEvery)
-	defer ticker.Stop()
-	for {
-		if err := s.purge(ctx); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "what is over was not purged", "error", err.Error())
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
+	return purge.Every(PurgeEvery, "what is over was not purged", s.purge)(ctx)
 }
 
 func (s *Service) purge(ctx context.Context) error {
@@ -71,14 +58,6 @@ func (s *Service) finishRemovals(ctx context.Context, before time.Time) error {
 
 // drain deletes batches until one finds nothing.
 func (s *Service) drain(ctx context.Context, remove func(*store.Tx) (int64, error)) error {
-	for {
-		var deleted int64
-		err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = remove(tx)
-			return err
-		})
-		if err != nil || deleted == 0 {
-			return err
-		}
-	}
+	_, err := purge.Drain(ctx, s.store.Tx, remove)
+	return err
 }

@@ -2,10 +2,9 @@ package notification
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
-	"github.com/doorward/doorward/pkg/telemetry"
+	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/notification/store"
 )
 
@@ -18,29 +17,12 @@ const (
 	sweepEvery = time.Hour
 )
 
-// Sweep is the worker that deletes old deliveries until ctx ends.
+// Sweep is the worker that deletes old deliveries.
 func (s *Service) Sweep(ctx context.Context) error {
-	ctx = telemetry.Quiet(ctx)
-	for {
-		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "old deliveries are kept", "error", err.Error())
-		}
-		if wait(ctx, sweepEvery) != nil {
-			return nil
-		}
-	}
+	return purge.Every(sweepEvery, "old deliveries are kept", s.sweep)(ctx)
 }
 
-// sweep deletes what is old, in batches that hold no lock for long.
 func (s *Service) sweep(ctx context.Context) error {
-	for {
-		var deleted int64
-		err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = tx.DeleteDeliveries(ctx, s.now().Add(-kept), batch)
-			return err
-		})
-		if err != nil || deleted < batch {
-			return err
-		}
-	}
+	_, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteDeliveries(ctx, s.now().Add(-kept), batch) })
+	return err
 }

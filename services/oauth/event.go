@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -31,7 +32,7 @@ func (s *Service) accountDeleted(ctx context.Context, e events.Envelope, event e
 // one that ends the event: a delivery that breaks off goes on where it was.
 func (s *Service) applicationDeleted(ctx context.Context, e events.Envelope, event events.ApplicationDeleted) error {
 	for _, kind := range store.Kinds {
-		_, err := s.drain(ctx, func(tx *store.Tx) (int64, error) {
+		_, err := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) {
 			return tx.DeleteApplicationTokens(ctx, kind, event.Tenant, event.Application, batch)
 		})
 		if err != nil {
@@ -54,17 +55,4 @@ func (s *Service) once(ctx context.Context, e events.Envelope, effect func(*stor
 		}
 		return effect(tx)
 	})
-}
-
-// drain repeats a bounded deletion, each time in a transaction of its own, until
-// it finds less than a batch, and gives the number of rows.
-func (s *Service) drain(ctx context.Context, some func(*store.Tx) (int64, error)) (total int64, err error) {
-	for n := int64(batch); err == nil && n == batch; total += n {
-		n = 0
-		err = s.tx(ctx, func(tx *store.Tx) (err error) {
-			n, err = some(tx)
-			return err
-		})
-	}
-	return total, err
 }

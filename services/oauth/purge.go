@@ -2,9 +2,9 @@ package oauth
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
+	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -41,20 +41,10 @@ func (s *Service) purge(ctx context.Context, table store.Expiring, before time.T
 	return total, err
 }
 
-// Purger purges until ctx ends. A purge that fails is made up for by the next.
+// Purger makes the worker that purges at every pause.
 func (s *Service) Purger(every time.Duration) func(context.Context) error {
-	return func(ctx context.Context) error {
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		for {
-			if _, err := s.Purge(ctx); err != nil && ctx.Err() == nil {
-				slog.WarnContext(ctx, "what has expired was not purged", "error", err.Error())
-			}
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-ticker.C:
-			}
-		}
-	}
+	return purge.Every(every, "what has expired was not purged", func(ctx context.Context) error {
+		_, err := s.Purge(ctx)
+		return err
+	})
 }

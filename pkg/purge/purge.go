@@ -1,0 +1,50 @@
+// Package purge deletes what nobody needs any more: Every is the worker of a
+// service that does so again and again, Drain deletes without holding locks for
+// long. Nothing depends on a purge but the size of the tables.
+package purge
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/doorward/doorward/pkg/telemetry"
+)
+
+// Every makes a worker that purges at its start and then at every pause, until
+// its ctx ends. A purge that fails is logged with what that means, and made up
+// for by the next.
+func Every(pause time.Duration, failure string, purge func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx = telemetry.Quiet(ctx)
+		ticker := time.NewTicker(pause)
+		defer ticker.Stop()
+		for {
+			if err := purge(ctx); err != nil && ctx.Err() == nil {
+				slog.WarnContext(ctx, failure, "error", err.Error())
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+			}
+		}
+	}
+}
+
+// Drain repeats a bounded deletion, each time in a transaction of its own, until
+// it finds nothing, and gives the number of rows. Several replicas may do it at
+// once where each takes rows that the others have not.
+func Drain[Tx any](ctx context.Context, inTx func(context.Context, func(Tx) error) error, remove func(Tx) (int64, error)) (total int64, err error) {
+	for {
+		var n int64
+		err := inTx(ctx, func(tx Tx) (err error) {
+			n, err = remove(tx)
+			return err
+		})
+		if err != nil || n == 0 {
+			return total, err
+		}
+		total += n
+	}
+}
