@@ -3,34 +3,15 @@ package gateway
 import (
 	"net/http"
 	"net/netip"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// clock is a time that a test moves.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) move(by time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(by)
-}
-
 // timed lets the limits of a gateway run on a clock of the test.
-func timed(c *clock) setting {
-	c.now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+func timed(c *clocktest.Clock) setting {
 	return func(_ *Config, s *site) {
 		s.prepare = func(g *Gateway) { g.Limits.now = c.Now }
 	}
@@ -49,7 +30,7 @@ func spend(t *testing.T, s *site, c call) (n int, last answer) {
 }
 
 func TestATenantHasOnlySoManyInASecond(t *testing.T) {
-	var stopped clock
+	var stopped clocktest.Clock
 	s := open(t, timed(&stopped), func(cfg *Config, _ *site) { cfg.Tenant.PerSecond, cfg.Users.PerSecond = 10, 5 })
 	s.keys.add("OTHER", "secret", id.New(time.Now()))
 	manage := call{method: "GET", path: "/v1/accounts/1"}
@@ -78,11 +59,11 @@ func TestATenantHasOnlySoManyInASecond(t *testing.T) {
 		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: as("OTHER", "secret")}).want(200)
 	})
 	t.Run("the rate comes back with time", func(t *testing.T) {
-		stopped.move(300 * time.Millisecond)
+		stopped.Move(300 * time.Millisecond)
 		if n, _ := spend(t, s, manage); n != 3 {
 			t.Errorf("%d requests came through after 0.3 s", n)
 		}
-		stopped.move(time.Hour)
+		stopped.Move(time.Hour)
 		if n, _ := spend(t, s, manage); n != 10 {
 			t.Errorf("%d requests came through after an hour", n)
 		}
@@ -90,7 +71,7 @@ func TestATenantHasOnlySoManyInASecond(t *testing.T) {
 }
 
 func TestAnAddressAndASiteHaveOnlySoManyInASecond(t *testing.T) {
-	var stopped clock
+	var stopped clocktest.Clock
 	s := open(t, timed(&stopped), func(cfg *Config, _ *site) {
 		cfg.Address.PerSecond, cfg.Users.PerSecond, cfg.TrustedHops = 4, 6, 1
 	})
@@ -147,7 +128,7 @@ func TestAStormOfLoginsHoldsUpNobodyElse(t *testing.T) {
 
 func TestSeveralGatewaysHoldOneRate(t *testing.T) {
 	server, client := redis(t)
-	var stopped clock
+	var stopped clocktest.Clock
 	few := func(cfg *Config, _ *site) { cfg.Tenant.PerSecond = 10 }
 	first, second := open(t, timed(&stopped), few), open(t, timed(&stopped), few)
 	share(t, first, client)
@@ -161,7 +142,7 @@ func TestSeveralGatewaysHoldOneRate(t *testing.T) {
 	if n, _ := spend(t, second, manage); n != 0 {
 		t.Errorf("%d requests came through the second", n)
 	}
-	stopped.move(2 * time.Second)
+	stopped.Move(2 * time.Second)
 	eventually(t, "what is over is forgotten", func() bool {
 		return used(first) == 0 && used(second) == 0
 	})
@@ -195,19 +176,19 @@ func used(s *site) int {
 
 // What another gateway tells holds nobody up for longer than it is worth.
 func TestWhatIsToldHasBounds(t *testing.T) {
-	var stopped clock
+	var stopped clocktest.Clock
 	s := open(t, timed(&stopped), func(cfg *Config, _ *site) { cfg.Tenant.PerSecond = 10 })
 	s.Limits.hear(map[subject]count{tenantSubject(aTenant, tenant): {came: 1 << 20}, {kind: 0}: {came: 1}, {kind: 200}: {came: 1}, {kind: aGuesser}: {came: 1}})
 	s.get(t, "/v1/accounts/1").wantError(429, 429)
 	if used(s) != 1 {
 		t.Errorf("%d subjects are remembered", used(s))
 	}
-	stopped.move(2 * time.Second)
+	stopped.Move(2 * time.Second)
 	s.get(t, "/v1/accounts/1").want(200)
 }
 
 func TestWithoutARateAnyNumberMayCome(t *testing.T) {
-	var stopped clock
+	var stopped clocktest.Clock
 	s := open(t, timed(&stopped))
 	for range 200 {
 		s.get(t, "/v1/accounts/1").want(200)

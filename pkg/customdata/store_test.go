@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -37,30 +38,20 @@ type bench struct {
 	customdata.Owners
 	owner   id.Ref
 	created time.Time
-	mu      sync.Mutex
-	time    time.Time
-}
-
-func (b *bench) now() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.time
+	clock   clocktest.Clock
 }
 
 // later moves the clock.
 func (b *bench) later() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.time = b.time.Add(time.Hour)
-	return b.time
+	b.clock.Move(time.Hour)
+	return b.clock.Now()
 }
 
 func open(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{T: t, created: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}
-	b.Owners = customdata.Owners{DB: pgtest.Open(t, config), Now: b.now, Table: "owners", ID: "id"}
-	b.time = b.created
-	b.owner = b.add(id.New(b.time))
+	b := &bench{T: t, created: clocktest.Start}
+	b.Owners = customdata.Owners{DB: pgtest.Open(t, config), Now: b.clock.Now, Table: "owners", ID: "id"}
+	b.owner = b.add(id.New(b.created))
 	b.later()
 	return b
 }
@@ -68,8 +59,8 @@ func open(t *testing.T) *bench {
 // add makes another owner.
 func (b *bench) add(tenant id.ID) id.Ref {
 	b.Helper()
-	owner := id.Ref{Tenant: tenant, ID: id.New(b.now())}
-	b.exec(`INSERT INTO owners (tenant_id, id, created_at) VALUES ($1, $2, $3)`, owner.Tenant, owner.ID, b.now())
+	owner := id.Ref{Tenant: tenant, ID: id.New(b.clock.Now())}
+	b.exec(`INSERT INTO owners (tenant_id, id, created_at) VALUES ($1, $2, $3)`, owner.Tenant, owner.ID, b.clock.Now())
 	return owner
 }
 
@@ -156,13 +147,13 @@ func TestTheDocumentOfAnOwner(t *testing.T) {
 	}
 	b.want(`{}`, fourth)
 	b.merge(`{"a":2}`)
-	b.want(`{"a":2}`, b.now())
+	b.want(`{"a":2}`, b.clock.Now())
 }
 
 func TestWhatIsRefusedChangesNothing(t *testing.T) {
 	b := open(t)
 	b.merge(`{"a":1}`)
-	before := b.now()
+	before := b.clock.Now()
 	b.later()
 	large := make([]byte, customdata.MaxSize-len(`{"l":""}`))
 	for i := range large {
@@ -177,11 +168,11 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 func TestOwnersThatAreNotThere(t *testing.T) {
 	b := open(t)
 	b.merge(`{"a":1}`)
-	before := b.now()
+	before := b.clock.Now()
 	b.later()
-	stranger := b.add(id.New(b.now()))
+	stranger := b.add(id.New(b.clock.Now()))
 	for what, owner := range map[string]id.Ref{
-		"no owner": {Tenant: b.owner.Tenant, ID: id.New(b.now())}, "another tenant's": {Tenant: stranger.Tenant, ID: b.owner.ID},
+		"no owner": {Tenant: b.owner.Tenant, ID: id.New(b.clock.Now())}, "another tenant's": {Tenant: stranger.Tenant, ID: b.owner.ID},
 	} {
 		_, read := b.Read(t.Context(), owner)
 		_, merged := b.Merge(t.Context(), owner, parse(t, `{"a":2}`))
@@ -204,7 +195,7 @@ func TestTenantsOwnTheirOwn(t *testing.T) {
 	b.exec(`INSERT INTO houses (tenant_id, created_at) VALUES ($1, $2)`, b.owner.Tenant, b.created)
 	b.owner.ID = b.owner.Tenant
 	b.merge(`{"a":1}`)
-	b.want(`{"a":1}`, b.now())
+	b.want(`{"a":1}`, b.clock.Now())
 }
 
 func TestParallelMergesKeepEveryKey(t *testing.T) {
@@ -271,7 +262,7 @@ func TestRemoveForgetsOfTheTenantOnly(t *testing.T) {
 	if _, err := b.Merge(t.Context(), other, `{"b":2}`); err != nil {
 		t.Fatal(err)
 	}
-	if err := customdata.Remove(t.Context(), b.DB, id.New(b.now()), b.owner.ID, other.ID); err != nil || b.rows() != 2 {
+	if err := customdata.Remove(t.Context(), b.DB, id.New(b.clock.Now()), b.owner.ID, other.ID); err != nil || b.rows() != 2 {
 		t.Errorf("another tenant's call: %v, %d rows are left", err, b.rows())
 	}
 	if err := customdata.Remove(t.Context(), b.DB, b.owner.Tenant); err != nil || b.rows() != 2 {
@@ -302,7 +293,7 @@ func TestWhatFollowsAChangeIsCommittedWithIt(t *testing.T) {
 	if _, err := b.Merge(t.Context(), b.owner, `{"c":3}`); !errors.Is(err, apierr.Invalid) {
 		t.Errorf("the failure of what follows is %v", err)
 	}
-	b.want(`{}`, b.now())
+	b.want(`{}`, b.clock.Now())
 	notes, err := pg.All[struct{ Text string }](t.Context(), b.DB, `SELECT text FROM notes ORDER BY text`)
 	if err != nil {
 		t.Fatal(err)
@@ -317,7 +308,7 @@ func TestMergeInTheTransactionOfTheOwner(t *testing.T) {
 	b := open(t)
 	for _, c := range []struct{ in, want string }{{`{}`, `{}`}, {`{"a":1}`, `{"a":1}`}, {``, `{"a":1}`}, {`{"b":2}`, `{"a":1,"b":2}`}} {
 		err := b.DB.InTx(t.Context(), func(tx pgx.Tx) error {
-			got, err := customdata.Merge(t.Context(), tx, b.owner.Tenant, b.owner.ID, customdata.Document(c.in), b.now())
+			got, err := customdata.Merge(t.Context(), tx, b.owner.Tenant, b.owner.ID, customdata.Document(c.in), b.clock.Now())
 			if string(got) != c.want {
 				t.Errorf("merged %q to %q; want %q", c.in, got, c.want)
 			}
@@ -326,6 +317,6 @@ func TestMergeInTheTransactionOfTheOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.want(c.want, map[bool]time.Time{true: b.created, false: b.now()}[c.want == `{}`])
+		b.want(c.want, map[bool]time.Time{true: b.created, false: b.clock.Now()}[c.want == `{}`])
 	}
 }

@@ -99,7 +99,7 @@ func TestALoginAtOneAddressHasSoManyFailures(t *testing.T) {
 	x.fail(limits.Pair.Failures-1, home, jo)
 	x.want(nil, home, jo, right) // takes back what has failed
 	x.fail(1, home, jo)
-	x.Clock.Pass(limits.Pair.Within / 3) // of the window, which has begun
+	x.Clock.Move(limits.Pair.Within / 3) // of the window, which has begun
 	x.fail(limits.Pair.Failures-1, home, jo)
 
 	for _, password := range []secure.Secret{wrong, right} {
@@ -117,12 +117,12 @@ func TestALoginAtOneAddressHasSoManyFailures(t *testing.T) {
 
 	t.Run("which the refusals do not make more of", func(t *testing.T) {
 		x := x.in(t)
-		x.Clock.Pass(limits.Pair.Within*2/3 - time.Millisecond)
+		x.Clock.Move(limits.Pair.Within*2/3 - time.Millisecond)
 		x.want(apierr.TooMany, home, jo, right)
-		x.Clock.Pass(time.Millisecond)
+		x.Clock.Move(time.Millisecond)
 		x.fail(limits.Pair.Failures, home, jo)
 		x.want(apierr.TooMany, home, jo, right)
-		x.Clock.Pass(limits.Pair.Within)
+		x.Clock.Move(limits.Pair.Within)
 		x.want(nil, home, jo, right)
 	})
 }
@@ -170,7 +170,7 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 
 	t.Run("and ends with its window", func(t *testing.T) {
 		x := x.in(t)
-		x.Clock.Pass(limits.Account.Within)
+		x.Clock.Move(limits.Account.Within)
 		x.want(nil, elsewhere(1000), jo, right)
 	})
 	t.Run("nor on the device that was new then", func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 	})
 	t.Run("while an address is known", func(t *testing.T) {
 		x := x.in(t)
-		x.Clock.Pass(limits.KnownFor - time.Millisecond)
+		x.Clock.Move(limits.KnownFor - time.Millisecond)
 		for i := range limits.Account.Failures {
 			x.fail(1, elsewhere(i), jo)
 		}
@@ -190,7 +190,7 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 	})
 	t.Run("which is for so long after the last login", func(t *testing.T) {
 		x := x.in(t)
-		x.Clock.Pass(limits.KnownFor)
+		x.Clock.Move(limits.KnownFor)
 		for i := range limits.Account.Failures {
 			x.fail(1, elsewhere(i), jo)
 		}
@@ -211,7 +211,7 @@ func TestAnAddressIsKnownAnew(t *testing.T) {
 			x.fail(1, elsewhere(i), jo)
 		}
 		x.want(nil, home, jo, right)
-		x.Clock.Pass(limits.Account.Within)
+		x.Clock.Move(limits.Account.Within)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestAnAddressStaysKnownWhileItIsUsed(t *testing.T) {
 	x := openDoor(t)
 	for range 2 {
 		x.want(nil, home, jo, right)
-		x.Clock.Pass(limits.KnownFor * 2 / 3)
+		x.Clock.Move(limits.KnownFor * 2 / 3)
 	}
 	for i := range limits.Account.Failures {
 		x.fail(1, elsewhere(i), jo)
@@ -264,7 +264,7 @@ func TestAnAddressHasSoManyFailuresWithAllLogins(t *testing.T) {
 	x.want(nil, home, jo, right) // who has been there before, whoever shares the address
 	x.fail(limits.Pair.Failures, home, jo)
 	x.want(apierr.TooMany, home, jo, right)
-	x.Clock.Pass(limits.Address.Within)
+	x.Clock.Move(limits.Address.Within)
 	x.want(nil, home, "ann@example.test", right)
 }
 
@@ -309,7 +309,7 @@ func TestABusyServerIsNotStoppedByTypingErrors(t *testing.T) {
 	}
 	t.Run("where they have logged in within a day", func(t *testing.T) {
 		x := x.in(t)
-		x.Clock.Pass(25 * time.Hour)
+		x.Clock.Move(25 * time.Hour)
 		misspell(x, limits.Address.Failures)
 		x.want(apierr.TooMany, home, "newcomer@example.test", right)
 	})

@@ -78,7 +78,7 @@ func TestARightPasswordComesTooLate(t *testing.T) {
 				return nil
 			})
 			x.want(apierr.TooMany, home, login, right)
-			x.Clock.Pass(limits.Pair.Within)
+			x.Clock.Move(limits.Pair.Within)
 			x.want(want, home, login, right)
 		})
 	}
@@ -220,9 +220,9 @@ func TestTalliesArePurgedInBatches(t *testing.T) {
 		}
 	}
 	left(7 + 1 + 3)
-	x.Clock.Pass(limits.Account.Within)
+	x.Clock.Move(limits.Account.Within)
 	left(1) // that makes the address known
-	x.Clock.Pass(limits.KnownFor)
+	x.Clock.Move(limits.KnownFor)
 	left(0)
 }
 
@@ -238,9 +238,9 @@ func BenchmarkLogin(b *testing.B) {
 			return err
 		},
 		"success":      func() error { return x.try(home, jo, right) },
-		"success anew": func() error { x.Clock.Pass(13 * time.Hour); return x.try(home, jo, right) },
+		"success anew": func() error { x.Clock.Move(13 * time.Hour); return x.try(home, jo, right) },
 		"failure": func() error {
-			x.Clock.Pass(time.Hour)
+			x.Clock.Move(time.Hour)
 			x.want(apierr.WrongPassword, elsewhere(1), jo, wrong)
 			return nil
 		},

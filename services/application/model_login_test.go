@@ -233,7 +233,7 @@ func (w *world) compareLogins(at id.Ref, o *modelOwner) {
 
 func (w *world) compareLogin(at id.Ref, organization id.ID, login string) {
 	w.Helper()
-	w.Clock.Pass(applicationtest.Config.Address.Within) // what failed before does not count
+	w.Clock.Move(applicationtest.Config.Address.Within) // what failed before does not count
 	want, wantErr := w.login(at.ID, organization, login)
 	in := applicationapi.Login{Tenant: w.tenant, Application: at.ID, Login: login, Password: applicationtest.Password}
 	body := application.LoginAttempt{Type: field.Some("basic"), Value: field.Some(basic(login))}

@@ -36,7 +36,7 @@ func subject(d *mfatest.Deployment) apitest.Subject {
 		Authenticator: func(t *testing.T, tenant, account id.ID, issuer string) func() string {
 			factor := enrolFactor(t, d, id.Ref{Tenant: tenant, ID: account}, mfa.NewFactor{Type: field.Some("google-authenticator"), FactorText: mfa.FactorText{Issuer: field.Some(issuer)}, Asked: true})
 			shown := func() string {
-				d.Advance(30 * time.Second)
+				d.Move(30 * time.Second)
 				code, err := totp.GenerateCode(factor.Secret.Reveal(), d.Now())
 				if err != nil {
 					t.Fatal(err)
@@ -65,13 +65,13 @@ func subject(d *mfatest.Deployment) apitest.Subject {
 			}
 			return mfatest.Base.Link("challenges", c.ID)
 		},
-		Advance: d.Advance,
+		Advance: d.Move,
 	}
 }
 
 func enrolFactor(t *testing.T, d *mfatest.Deployment, account id.Ref, in mfa.NewFactor) store.Factor {
 	t.Helper()
-	d.Advance(time.Millisecond) // factors are listed in the order of their making
+	d.Move(time.Millisecond) // factors are listed in the order of their making
 	factor, err := d.Service.NewFactor(t.Context(), account, in)
 	if err != nil {
 		t.Fatal(err)

@@ -90,14 +90,14 @@ func TestWhatIsMadeWhileAnAccountGoesGoesToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	enrol(t, d, d.Jo)
-	d.Advance(time.Minute)
+	d.Move(time.Minute)
 	if err := d.Service.PurgeOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := rows(d), [4]int{1, 2, 2, 1}; got != want {
 		t.Errorf("left are %v, want %v", got, want)
 	}
-	d.Advance(time.Millisecond)
+	d.Move(time.Millisecond)
 	if err := d.Service.PurgeOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -110,9 +110,9 @@ func TestThePurgeKeepsWhatIsNeeded(t *testing.T) {
 	d := mfatest.Open(t)
 	factor := d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"sms","phone":{"number":"8883915282"}}`).Want(201).Href()
 	first := d.Post(factor+"/challenges", "").Want(201).Href()
-	d.Advance(24 * time.Hour)
+	d.Move(24 * time.Hour)
 	second := d.Post(factor+"/challenges", "").Want(201).Href()
-	d.Advance(29 * 24 * time.Hour)
+	d.Move(29 * 24 * time.Hour)
 	if err := d.Service.PurgeOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestThePurgeKeepsWhatIsNeeded(t *testing.T) {
 	if got := d.Rows("counts"); got != 0 {
 		t.Errorf("%d counts are left whose window is over", got)
 	}
-	d.Advance(48 * time.Hour)
+	d.Move(48 * time.Hour)
 	if err := d.Service.PurgeOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}

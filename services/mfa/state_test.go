@@ -72,7 +72,7 @@ func TestNewsOfADelivery(t *testing.T) {
 	})
 	t.Run("news come when its time is over", func(t *testing.T) {
 		challenge := d.Post(factor+"/challenges", "").Want(201).Href()
-		d.Advance(300 * time.Second)
+		d.Move(300 * time.Second)
 		if err := d.Service.NoteDelivery(t.Context(), d.Ref(challenge), mfa.HandedOver); err != nil {
 			t.Fatal(err)
 		}

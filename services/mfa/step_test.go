@@ -90,7 +90,7 @@ func TestALimitOfMessagesAnswersALogin(t *testing.T) {
 	if len(d.Sent()) != sent || d.Rows("challenges") != challenges {
 		t.Error("what is refused leaves something behind")
 	}
-	d.Advance(time.Hour)
+	d.Move(time.Hour)
 	if out, err := demand(d, application); err != nil || out.Action != mfaapi.Challenge {
 		t.Errorf("an hour later the demand is %+v, %v", out, err)
 	}

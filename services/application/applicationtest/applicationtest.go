@@ -6,11 +6,11 @@ package applicationtest
 import (
 	"crypto/rand"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
@@ -46,40 +46,16 @@ type Deployment struct {
 	Service     *application.Service
 	Directories *directorytest.Directories
 	DB          *pg.DB
-	Clock       *Clock
+	Clock       *clocktest.Clock
 }
 
 // Open starts the service. The test package's TestMain is pgtest.Main.
 func Open(t testing.TB) *Deployment {
 	t.Helper()
-	d := &Deployment{Clock: &Clock{now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}, DB: pgtest.Open(t, store.Config)}
+	d := &Deployment{Clock: &clocktest.Clock{}, DB: pgtest.Open(t, store.Config)}
 	d.Directories = directorytest.New(d.Clock.Now)
 	d.Service = application.New(store.New(d.DB, d.Clock.Now), d.Directories, Base, d.Clock.Now, Config)
 	return d
-}
-
-// Clock is the time of the service.
-type Clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-// Now gives the time.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-// Tick moves the clock by a millisecond, so that what is made afterwards sorts
-// behind what was made before.
-func (c *Clock) Tick() { c.Pass(time.Millisecond) }
-
-// Pass moves the clock.
-func (c *Clock) Pass(by time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(by)
 }
 
 // Tenant signs a tenant up with the directory service and gives its id and that

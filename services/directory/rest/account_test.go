@@ -16,7 +16,7 @@ func TestAccount(t *testing.T) {
 	b := newBench(t)
 	staff := b.directory("Staff")
 	made := b.Post(staff+"/accounts", jo).Want(201).Golden("account_created")
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	b.Get(made.Href()).Want(200).Golden("account")
 	b.Post(made.Href(), `{"username":"jo","givenName":null,"middleName":"M","status":"disabled","emailVerificationStatus":"verified"}`).Want(200).Golden("account_updated")
 	b.Post(made.Href(), `{"email":"jo.doe@example.test"}`).Want(200).Golden("account_email_changed")
@@ -64,7 +64,7 @@ func TestAccountRefusals(t *testing.T) {
 	owner := base.To("accounts", b.signedUp.Owner.ID)
 	b.Post(owner, `{"status":"DISABLED"}`).WantError(400, 4002)
 	b.Delete(owner).WantError(400, 4001)
-	b.Post("/v1/directories/"+id.New(b.now()).String()+"/accounts", jo).WantError(404, 404)
+	b.Post("/v1/directories/"+id.New(b.clock.Now()).String()+"/accounts", jo).WantError(404, 404)
 }
 
 func TestTheSameAccountAtTheSameTimeIsMadeOnce(t *testing.T) {

@@ -20,7 +20,7 @@ func TestAccountLink(t *testing.T) {
 	jo, guest, fan := b.member(staff, "jo@example.test"), b.member(guests, "jo@guests.test"), b.member(fans, "jo@fans.test")
 	made := b.Post("/v1/accountLinks", ends(jo, guest)).Want(201).Golden("link_created")
 	b.Get(made.Href()).Want(200).Golden("link")
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	b.Post("/v1/accountLinks", ends(fan, jo)).Want(201)
 
 	b.Get(jo + "/accountLinks").Want(200).Golden("link_list")

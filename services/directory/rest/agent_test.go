@@ -19,11 +19,11 @@ func (b *bench) agent(name, provider string) string {
 func TestAgent(t *testing.T) {
 	b := newBench(t)
 	ldap := b.agent("L", ldapProvider(`,"sslRequired":"true"`))
-	b.advance(time.Millisecond) // for their order
+	b.clock.Move(time.Millisecond) // for their order
 	ad := b.agent("A", adProvider(`,"referralMode":"Follow","directoryPort":"3268","pollInterval":5`))
 	b.Get(ldap).Want(200).Golden("agent")
 	b.Get(ad).Want(200).Golden("agent_ad")
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	b.Post(ldap, `{"id":"ignored","status":"ONLINE","config":{"baseDn":"dc=new","agentUserDnPassword":"new","directoryPort":null,"sslRequired":false,
 		"accountConfig":{"dnSuffix":"ou=staff","middleNameRdn":"initials"},"groupConfig":{"membersRdn":"uniqueMember","objectFilter":"(ou=*)"}}}`).
 		Want(200).Golden("agent_updated")
@@ -35,7 +35,7 @@ func TestAgent(t *testing.T) {
 	b.Post(ad, `{"config":{"referralMode":null,"ignoreReferralIssues":"true","pollInterval":null}}`).Want(200).Golden("agent_ad_updated")
 	b.Get(b.tenant() + "/agents?limit=1").Want(200).Golden("tenant_agents")
 	b.Delete(ldap).WantError(405, 1100)
-	b.Get("/v1/agents/"+id.New(b.now()).String()).WantError(404, 404)
+	b.Get("/v1/agents/"+id.New(b.clock.Now()).String()).WantError(404, 404)
 	for _, path := range []string{"/download", "/authentications"} {
 		b.Get(ldap+path).WantError(404, 404)
 	}
@@ -117,16 +117,16 @@ func TestPing(t *testing.T) {
 	status("OFFLINE")
 	b.Post(agent+"/ping", `{"status":"online"}`).Want(200).Golden("agent_pinged")
 	status("ONLINE")
-	b.advance(2 * time.Minute)
+	b.clock.Move(2 * time.Minute)
 	status("ONLINE")
-	b.advance(time.Millisecond)
+	b.clock.Move(time.Millisecond)
 	status("OFFLINE")
 	ping(`{"status":"ONLINE"}`)
 	b.Post(agent, `{"config":{"baseDn":"dc=new"}}`).Want(200)
 	status("ONLINE")
 	ping(fmt.Sprintf(`{"status":"ERROR","message":%q}`, strings.Repeat("x", 1000)))
 	status("ERROR")
-	b.advance(time.Hour)
+	b.clock.Move(time.Hour)
 	status("ERROR")
 	ping(`{"status":"ONLINE","message":null}`)
 	status("ONLINE")

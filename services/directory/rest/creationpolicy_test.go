@@ -19,7 +19,7 @@ func TestCreationPolicy(t *testing.T) {
 	b := newBench(t)
 	policy := b.Get(b.directory("Staff")).Want(200).Href("accountCreationPolicy")
 	read := b.Get(policy).Want(200).Golden("creation_policy")
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	b.Post(policy, `{"verificationEmailStatus":"enabled","verificationSuccessEmailStatus":"Enabled","welcomeEmailStatus":"ENABLED",
 		"emailDomainWhitelist":["*example.test","ÄÖ.test"],"emailDomainBlacklist":["bad.example.test"],"directory":{"href":"x"},"createdAt":"x"}`).
 		Want(200).Golden("creation_policy_all_changed")

@@ -14,7 +14,7 @@ import (
 func TestDirectory(t *testing.T) {
 	b := newBench(t)
 	made := b.Post("/v1/directories", `{"name":" Staff ","description":"All staff","status":"disabled","href":"ignored","accounts":{"href":"x"}}`).Want(201).Golden("directory_created")
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	b.Get(made.Href()).Want(200).Golden("directory")
 	b.Post(made.Href(), `{"description":null,"status":"ENABLED"}`).Want(200).Golden("directory_updated")
 	b.Delete(made.Href()).Want(204)
@@ -54,7 +54,7 @@ func TestDirectoryRefusals(t *testing.T) {
 func TestDirectoriesAreSearchedAndSorted(t *testing.T) {
 	b := newBench(t)
 	for i, name := range []string{"Alpha", "beta", "Gamma"} {
-		b.advance(24 * time.Hour)
+		b.clock.Move(24 * time.Hour)
 		b.Post("/v1/directories", fmt.Sprintf(`{"name":%q,"description":"The %d. one","status":%q}`, name, i+1, []string{"ENABLED", "DISABLED"}[i%2])).Want(201)
 	}
 	for query, want := range map[string]string{
@@ -116,7 +116,7 @@ func TestADeletedDirectoryTakesAllWithIt(t *testing.T) {
 // purge removes what deleted directories have left.
 func (b *bench) purge() {
 	b.Helper()
-	b.advance(2 * time.Minute) // until no account of it can come any more
+	b.clock.Move(2 * time.Minute) // until no account of it can come any more
 	ctx, stop := context.WithCancel(b.Context())
 	purged := make(chan error)
 	go func() { purged <- b.svc.Purge(ctx) }()

@@ -19,7 +19,7 @@ import (
 // address.
 func (b *bench) group(directory, name string) string {
 	b.Helper()
-	b.advance(time.Millisecond)
+	b.clock.Move(time.Millisecond)
 	return b.Post(directory+"/groups", fmt.Sprintf(`{"name":%q}`, name)).Want(201).Href()
 }
 
@@ -27,7 +27,7 @@ func (b *bench) group(directory, name string) string {
 // its address.
 func (b *bench) member(directory, email string) string {
 	b.Helper()
-	b.advance(time.Millisecond)
+	b.clock.Move(time.Millisecond)
 	return b.Post(directory+"/accounts", fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, email)).Want(201).Href()
 }
 
@@ -72,14 +72,14 @@ func values(a resttest.Answer, name string) []string {
 }
 
 // unknown is the address of a resource that never was.
-func (b *bench) unknown(kind string) string { return base.To(kind, id.New(b.now())) }
+func (b *bench) unknown(kind string) string { return base.To(kind, id.New(b.clock.Now())) }
 
 func TestGroup(t *testing.T) {
 	b := newBench(t)
 	staff := b.directory("Staff")
 	made := b.Post(staff+"/groups", `{"name":" Editors ","description":"They edit","status":"disabled","customData":{"colour":"red"},"href":"ignored","accounts":{"href":"x"}}`).
 		Want(201).Golden("group_created")
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	b.Get(made.Href()).Want(200).Golden("group")
 	updated := b.Post(made.Href(), `{"description":null,"status":"ENABLED"}`).Want(200).Golden("group_updated")
 	if updated.Text("createdAt") != "2026-11-20T20:25:00.000Z" || updated.Text("modifiedAt") != "2026-11-20T20:26:00.000Z" {
@@ -166,7 +166,7 @@ func TestGroupsAreSearchedAndSorted(t *testing.T) {
 	for i, body := range []string{
 		`{"name":"Writers","description":"Write_100%"}`, `{"name":"editors","description":"read"}`, `{"name":"Readers","status":"DISABLED"}`,
 	} {
-		b.advance(time.Duration(i) * time.Minute)
+		b.clock.Move(time.Duration(i) * time.Minute)
 		b.Post(staff+"/groups", body).Want(201)
 	}
 	b.group(b.directory("Guests"), "Others")
@@ -243,7 +243,7 @@ func TestAnotherTenantHasNoPartInGroups(t *testing.T) {
 	membership := b.Post("/v1/groupMemberships", members(jo, editors)).Want(201).Href()
 	link := b.Post("/v1/accountLinks", ends(jo, al)).Want(201).Href()
 	signedUp := b.signUp("shy-lynx", "other@example.test")
-	other := &bench{T: b.T, Client: b.As(caller.Caller{Tenant: signedUp.Tenant.ID}), db: b.db, svc: b.svc, signedUp: signedUp, time: b.now()}
+	other := &bench{T: b.T, Client: b.As(caller.Caller{Tenant: signedUp.Tenant.ID}), db: b.db, svc: b.svc, signedUp: signedUp, clock: b.clock}
 
 	for _, path := range []string{
 		editors, editors + "/accountMemberships", staff + "/groups", b.tenant() + "/groups", membership, link,

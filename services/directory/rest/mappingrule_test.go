@@ -14,7 +14,7 @@ func TestUserInfoMappingRules(t *testing.T) {
 	b.Get(empty).Want(200).Golden("user_info_rules_empty")
 	rules := b.Get(b.mirror("F", generic(`,"userInfoMappingRules":{"items":[{"name":"user.mail","accountAttributes":["email"]}]}`)) + "/provider").Href("userInfoMappingRules")
 	b.Get(rules).Want(200).Golden("user_info_rules")
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	b.Post(rules, `{"items":[{"name":"id","accountAttributes":["customData.providerUserId"]},
 		{"name":"bio","nameFormat":null,"accountAttributes":["customData.bio.text","username","givenName","middleName","surname"]}]}`).
 		Want(200).Golden("user_info_rules_updated")
@@ -23,7 +23,7 @@ func TestUserInfoMappingRules(t *testing.T) {
 	b.Post(rules, `{"items":null}`).Want(200)
 	b.Get(rules).Want(200).Golden("user_info_rules_empty")
 	b.Delete(rules).WantError(405, 1100)
-	b.Get("/v1/userInfoMappingRules/"+id.New(b.now()).String()).WantError(404, 404)
+	b.Get("/v1/userInfoMappingRules/"+id.New(b.clock.Now()).String()).WantError(404, 404)
 	b.Get(strings.Replace(rules, "userInfo", "attributeStatement", 1)).WantError(404, 404)
 	b.Post(strings.Replace(rules, "userInfo", "attributeStatement", 1), `{"items":[]}`).WantError(404, 404)
 }

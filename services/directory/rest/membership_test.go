@@ -22,7 +22,7 @@ func TestMembership(t *testing.T) {
 	jo, al := b.member(staff, "jo@example.test"), b.member(staff, "al@example.test")
 	made := b.Post("/v1/groupMemberships", members(jo, editors)).Want(201).Golden("membership_created")
 	b.Get(made.Href()).Want(200).Golden("membership")
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	b.Post("/v1/groupMemberships", members(al, editors)).Want(201)
 	b.Post("/v1/groupMemberships", members(jo, readers)).Want(201)
 

@@ -19,7 +19,7 @@ func TestPasswordPolicy(t *testing.T) {
 	b := newBench(t)
 	policy := b.Get(b.directory("Staff")).Want(200).Href("passwordPolicy")
 	read := b.Get(policy).Want(200).Golden("password_policy")
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	b.Post(policy, `{"resetTokenTtl":"48","resetEmailStatus":"disabled","resetSuccessEmailStatus":"Disabled","strength":{"minLength":1},"tenant":{"href":"x"}}`).
 		Want(200).Golden("password_policy_updated")
 	b.Get(policy + "/strength").Want(200).Golden("strength_untouched")
@@ -59,8 +59,8 @@ func TestPasswordPolicyLimits(t *testing.T) {
 		answer.WantError(400, c.code)
 	}
 	b.Delete(policy).WantError(405, 1100)
-	b.Get("/v1/passwordPolicies/"+id.New(b.now()).String()).WantError(404, 404)
-	b.Post("/v1/passwordPolicies/"+id.New(b.now()).String(), `{}`).WantError(404, 404)
+	b.Get("/v1/passwordPolicies/"+id.New(b.clock.Now()).String()).WantError(404, 404)
+	b.Post("/v1/passwordPolicies/"+id.New(b.clock.Now()).String(), `{}`).WantError(404, 404)
 }
 
 func TestThePasswordPolicyOfAMirrorIsReadOnly(t *testing.T) {

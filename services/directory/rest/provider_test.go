@@ -211,7 +211,7 @@ func TestAProviderIsUpdated(t *testing.T) {
 	b := newBench(t)
 	directory := b.mirror("Forge", generic(`,"scope":["read"]`))
 	provider := directory + "/provider"
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	b.Post(provider, `{"providerId":"forge","providerType":"oauth","clientId":"new","clientSecret":"another secret","idField":"data.id",
 		"accessTokenType":"oauth_token","scope":null,"resourceEndpoint":"https://forge.localhost/v2/me"}`).Want(200).Golden("provider_updated")
 	b.Post(provider, `{"idField":null,"clientSecret":" the third "}`).Want(200)
@@ -238,7 +238,7 @@ func TestAProviderIsUpdated(t *testing.T) {
 func TestACloudDirectoryStaysOne(t *testing.T) {
 	b := newBench(t)
 	staff := b.directory("Staff")
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	before := string(b.Get(staff + "/provider").Want(200).Body)
 	for _, body := range []string{`{}`, `{"providerId":"native"}`, `{"providerId":"SERVICE","clientId":"x"}`} {
 		if after := string(b.Post(staff+"/provider", body).Want(200).Body); after != before {

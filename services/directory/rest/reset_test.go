@@ -114,7 +114,7 @@ func TestAResetTokenSaysOnlyItsTenantAndItsEnd(t *testing.T) {
 	if len(header) != 3 || header["alg"] != "HS256" || header["stt"] != "assertion" || header["tid"] != b.signedUp.Tenant.ID.String() {
 		t.Errorf("the header is %v", header)
 	}
-	if jti, _ := claims["jti"].(string); len(claims) != 2 || claims["exp"] != float64(b.now().Add(24*time.Hour).Unix()) || len(jti) < 20 {
+	if jti, _ := claims["jti"].(string); len(claims) != 2 || claims["exp"] != float64(b.clock.Now().Add(24*time.Hour).Unix()) || len(jti) < 20 {
 		t.Errorf("the claims are %v", claims)
 	}
 }
@@ -161,11 +161,11 @@ func TestAResetTokenEndsAfterTheHoursOfItsPolicy(t *testing.T) {
 	b := newResetBench(t)
 	b.exec(`UPDATE password_policies SET reset_token_ttl = 2`)
 	token := b.token()
-	b.advance(2*time.Hour - time.Second)
+	b.clock.Move(2*time.Hour - time.Second)
 	if !b.isGood(token) {
 		t.Error("it is refused a second before its end")
 	}
-	b.advance(time.Second)
+	b.clock.Move(time.Second)
 	if b.isGood(token) || !errors.Is(b.spend(token, "Different1!"), apierr.NotFound) {
 		t.Error("it is good at its end")
 	}
@@ -211,7 +211,7 @@ func TestAResetTokenIsOnlyForItsOwnAccount(t *testing.T) {
 	staff := base.To("directories", b.directory)
 	sam := b.Post(staff+"/accounts", `{"email":"sam@example.test","password":"Changeme1!"}`).Want(201).Href()
 	untouched := string(b.Get(sam).Want(200).Body)
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	made, err := b.ask("sam@example.test")
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestAResetTokenIsOnlyForItsOwnAccount(t *testing.T) {
 	if !b.isGood(made.Token) {
 		t.Error("the other account's token is void")
 	}
-	changed, now := b.Get(b.jo).Want(200), b.now().Format("2006-01-02T15:04:05.000Z")
+	changed, now := b.Get(b.jo).Want(200), b.clock.Now().Format("2006-01-02T15:04:05.000Z")
 	if changed.Text("passwordModifiedAt") != now || changed.Text("modifiedAt") != now || changed.Text("status") != "ENABLED" {
 		t.Errorf("at %s the account became %s", now, changed.Body)
 	}
@@ -317,7 +317,7 @@ func TestExpiredResetsArePurged(t *testing.T) {
 	token := b.token()
 	const old = 2500 // more than two batches
 	b.exec(`INSERT INTO password_resets SELECT tenant_id, decode(lpad(n::text, 8, '0'), 'hex'), account_id, NULL, $1, $1
-		FROM password_resets, generate_series(1, $2::int) AS n`, b.now().Add(-time.Second), old)
+		FROM password_resets, generate_series(1, $2::int) AS n`, b.clock.Now().Add(-time.Second), old)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- b.svc.Purge(ctx) }()
@@ -362,10 +362,10 @@ func TestAnotherVerificationMailHasAnotherToken(t *testing.T) {
 		return b.Get(b.jo).Want(200).Href("emailVerificationToken")
 	}
 	former := ask()
-	b.advance(6 * 24 * time.Hour)
+	b.clock.Move(6 * 24 * time.Hour)
 	token := ask()
 	b.Post(former, "").WantError(404, 404)
-	b.advance(6 * 24 * time.Hour) // the new one has its own time
+	b.clock.Move(6 * 24 * time.Hour) // the new one has its own time
 	b.Post(token, "").Want(200)
 	if err := b.askVerification("jo@example.test"); err != nil {
 		t.Fatalf("once the email is verified: %v", err)

@@ -3,7 +3,6 @@ package rest_test
 import (
 	"fmt"
 	"net/mail"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -35,20 +35,7 @@ type bench struct {
 	db       *pg.DB
 	svc      *directory.Service
 	signedUp directoryapi.SignedUp
-	mu       sync.Mutex
-	time     time.Time
-}
-
-func (b *bench) now() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.time
-}
-
-func (b *bench) advance(d time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.time = b.time.Add(d)
+	clock    *clocktest.Clock
 }
 
 func newBench(t *testing.T) *bench {
@@ -59,13 +46,13 @@ func newBench(t *testing.T) *bench {
 // newBenchOf is newBench of a deployment with an alias of its own.
 func newBenchOf(t *testing.T, alias string) *bench {
 	t.Helper()
-	b := &bench{T: t, db: pgtest.Open(t, store.Config), time: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}
+	b := &bench{T: t, db: pgtest.Open(t, store.Config), clock: &clocktest.Clock{}}
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	passwords := secure.NewPasswords(secure.Cost{Memory: 64, Time: 1, Threads: 1}, 2, 1000)
-	b.svc = directory.New(store.New(b.db, b.now), passwords, ring, base, b.now, directory.Config{
+	b.svc = directory.New(store.New(b.db, b.clock.Now), passwords, ring, base, b.clock.Now, directory.Config{
 		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: alias,
 	})
 	signer := caller.NewSigner("a secret that is long enough for this", time.Now)
@@ -80,7 +67,7 @@ func newBenchOf(t *testing.T, alias string) *bench {
 func (b *bench) signUp(key, email string) directoryapi.SignedUp {
 	b.Helper()
 	done, err := b.svc.SignUp(b.Context(), directoryapi.SignUp{
-		Tenant: id.New(b.now()), Directory: id.New(b.now()), Owner: id.New(b.now()), Key: key, DirectoryName: "Service Administrators", Email: email,
+		Tenant: id.New(b.clock.Now()), Directory: id.New(b.clock.Now()), Owner: id.New(b.clock.Now()), Key: key, DirectoryName: "Service Administrators", Email: email,
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -36,7 +36,7 @@ func TestSAMLServiceProvider(t *testing.T) {
 	if key, ok := parsed.PublicKey.(*rsa.PublicKey); !ok || key.N.BitLen() != 2048 || parsed.SignatureAlgorithm != x509.SHA256WithRSA {
 		t.Errorf("the certificate has a %T and is signed with %s", parsed.PublicKey, parsed.SignatureAlgorithm)
 	}
-	if now := b.now(); now.Before(parsed.NotBefore) || now.AddDate(9, 0, 0).After(parsed.NotAfter) {
+	if now := b.clock.Now(); now.Before(parsed.NotBefore) || now.AddDate(9, 0, 0).After(parsed.NotAfter) {
 		t.Errorf("the certificate is good from %s to %s", parsed.NotBefore, parsed.NotAfter)
 	}
 
@@ -103,7 +103,7 @@ func TestMetadataIsXMLUnlessJSONIsAskedFor(t *testing.T) {
 		}
 	}
 	for _, collection := range []string{"samlServiceProviderMetadatas", "x509certificates"} {
-		b.Get("/v1/"+collection+"/"+id.New(b.now()).String()).WantError(404, 404)
+		b.Get("/v1/"+collection+"/"+id.New(b.clock.Now()).String()).WantError(404, 404)
 		b.Get("/v1/"+collection+"/nothing").WantError(404, 404)
 	}
 }

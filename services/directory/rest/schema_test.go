@@ -32,7 +32,7 @@ func TestSchema(t *testing.T) {
 	b.Get(schema+"/fields?required=true").WantError(400, 2105)
 	surname := b.fields(schema)["surname"]
 	b.Get(surname).Want(200).Golden("field")
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	read := b.Post(surname, `{"required":"true","name":"nickname","schema":{"href":"x"}}`).Want(200).Golden("field_required")
 	if modified := b.Get(schema).Want(200).Text("modifiedAt"); modified != read.Text("modifiedAt") {
 		t.Errorf("the schema was modified at %s, its field at %s", modified, read.Text("modifiedAt"))
@@ -55,7 +55,7 @@ func TestSchemaRefusals(t *testing.T) {
 	b.Delete(schema).WantError(405, 1100)
 	b.Post(schema+"/fields", `{"name":"middleName"}`).WantError(405, 1100)
 	b.Delete(givenName).WantError(405, 1100)
-	unknown := id.New(b.now()).String()
+	unknown := id.New(b.clock.Now()).String()
 	b.Get("/v1/schemas/"+unknown).WantError(404, 404)
 	b.Get("/v1/schemas/"+unknown+"/fields").WantError(404, 404)
 	b.Get("/v1/fields/"+unknown).WantError(404, 404)

@@ -18,7 +18,7 @@ func (b *bench) people() string {
 		`"username":"cy_d","email":"cy@example.test","surname":"Xu","status":"DISABLED","customData":{"plan":7,"score":"high","start":2015,"note":null}`,
 	} {
 		b.Post(staff+"/accounts", `{"password":"Changeme1!",`+person+`}`).Want(201)
-		b.advance(24 * time.Hour)
+		b.clock.Move(24 * time.Hour)
 	}
 	return staff + "/accounts?"
 }

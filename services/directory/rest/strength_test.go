@@ -11,7 +11,7 @@ func TestStrength(t *testing.T) {
 	b := newBench(t)
 	strength := b.Get(b.Get(b.directory("Staff")).Want(200).Href("passwordPolicy")).Want(200).Href("strength")
 	read := b.Get(strength).Want(200).Golden("strength")
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	b.Post(strength, `{"minLength":10,"maxLength":"64","minLowerCase":2,"minUpperCase":0,"minNumeric":3,"minSymbol":4,"minDiacritic":5,"preventReuse":"6","href":"x"}`).
 		Want(200).Golden("strength_updated")
 	b.Post(strength, string(read.Body)).Want(200)

@@ -53,19 +53,19 @@ func TestTemplates(t *testing.T) {
 		b.Get(collection+"?name=x").WantError(400, 2105)
 		b.Post(collection, `{}`).WantError(405, 1100)
 	}
-	unknown := "/v1/directories/" + id.New(b.now()).String()
+	unknown := "/v1/directories/" + id.New(b.clock.Now()).String()
 	for _, collection := range templates(unknown) {
 		b.Get(collection).WantError(404, 404)
 	}
-	b.Get("/v1/emailTemplates/"+id.New(b.now()).String()).WantError(404, 404)
-	b.Post("/v1/emailTemplates/"+id.New(b.now()).String(), `{}`).WantError(404, 404)
+	b.Get("/v1/emailTemplates/"+id.New(b.clock.Now()).String()).WantError(404, 404)
+	b.Post("/v1/emailTemplates/"+id.New(b.clock.Now()).String(), `{}`).WantError(404, 404)
 }
 
 func TestTemplateUpdate(t *testing.T) {
 	b := newBench(t)
 	template := b.template(templates(b.directory("Staff"))["reset"])
 	read := b.Get(template).Want(200)
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	b.Post(template, `{"name":" Reset ","description":null,"fromName":"Shop","fromEmailAddress":" shop@example.test ","subject":"Forgot it?",
 		"mimeType":"Multipart/Alternative","textBody":" $!{url}\n","htmlBody":"<p>${sptoken}</p>","defaultModel":{"linkBaseUrl":"https://app.example.test/#/reset"},
 		"createdAt":"x","href":"y"}`).Want(200).Golden("template_updated")

@@ -16,7 +16,7 @@ func TestTenant(t *testing.T) {
 
 func TestTenantUpdate(t *testing.T) {
 	b := newBench(t)
-	b.advance(time.Minute)
+	b.clock.Move(time.Minute)
 	b.Post(b.tenant(), `{"name":" Shop ","key":"other","href":"ignored","accounts":{"href":"x"},"customData":{"plan":"gold"}}`).Want(200).Golden("tenant_updated")
 	b.Get(b.tenant() + "/customData").Want(200).Golden("tenant_custom_data")
 	for body, code := range map[string]int{

@@ -50,7 +50,7 @@ func TestSMSChallenge(t *testing.T) {
 	d := mfatest.Open(t)
 	factor := smsFactor(d)
 	made := d.Post(factor+"/challenges", "").Want(201).Golden("sms_challenge_created")
-	d.Advance(time.Minute)
+	d.Move(time.Minute)
 	d.Get(made.Href()).Want(200).Golden("sms_challenge")
 	d.Post(made.Href(), code(mfatest.Wrong(d.Code(made.Href())))).Want(200).Golden("sms_challenge_failed")
 	d.Post(made.Href(), code(d.Code(made.Href()))).Want(200).Golden("sms_challenge_succeeded")
@@ -124,12 +124,12 @@ func TestAChallengeExpires(t *testing.T) {
 	failed := d.Post(factor+"/challenges", "").Want(201).Href()
 	d.Post(failed, code(mfatest.Wrong(d.Code(failed)))).Want(200)
 	last := d.Post(factor+"/challenges", "").Want(201).Href()
-	d.Advance(300*time.Second - time.Millisecond)
+	d.Move(300*time.Second - time.Millisecond)
 	if got := d.Post(last, code(d.Code(last))).Want(200).Text("status"); got != "SUCCESS" {
 		t.Errorf("a millisecond before its end the challenge is %s", got)
 	}
 	late := d.Post(factor+"/challenges", "").Want(201).Href()
-	d.Advance(300 * time.Second)
+	d.Move(300 * time.Second)
 	d.Get(late).Want(200).Golden("challenge_late")
 	for query, want := range map[string][]string{
 		"status=EXPIRED": {failed, late}, "status=CREATED": {}, "status=success": {last}, "orderBy=status": {failed, late, last},
@@ -145,7 +145,7 @@ func TestAChallengeExpires(t *testing.T) {
 
 	waiting := newApp(d)
 	challenge := d.Post(waiting.href+"/challenges", "").Want(201).Href()
-	d.Advance(300 * time.Second)
+	d.Move(300 * time.Second)
 	d.Post(challenge, code(waiting.code())).WantError(400, 13108)
 	for query, want := range map[string]int{"status=DENIED": 2105, "message=x": 2105, "orderBy=message": 2106} {
 		d.Get(factor+"/challenges?"+query).WantError(400, want)
@@ -158,9 +158,9 @@ func TestAuthenticatorChallenge(t *testing.T) {
 	waiting := d.Post(a.href+"/challenges", "").Want(201).Golden("authenticator_challenge_created")
 	d.Post(waiting.Href(), code(a.code())).Want(200).Golden("authenticator_challenge_succeeded")
 	masked(d.Get(a.href).Want(200)).Golden("authenticator_verified")
-	d.Advance(30 * time.Second)
+	d.Move(30 * time.Second)
 	d.Post(a.href+"/challenges", code(a.code())).Want(201).Golden("authenticator_challenge_answered")
-	d.Advance(30 * time.Second)
+	d.Move(30 * time.Second)
 	d.Post(a.href+"/challenges", code(mfatest.Wrong(a.code()))).Want(201).Golden("authenticator_challenge_failed")
 	if len(d.Sent()) != 0 {
 		t.Error("a message was sent for an authenticator")
@@ -187,7 +187,7 @@ func TestACodeOfAnAuthenticatorIsAcceptedOnce(t *testing.T) {
 	d := mfatest.Open(t)
 	a := newApp(d)
 	before := a.code()
-	d.Advance(30 * time.Second)
+	d.Move(30 * time.Second)
 	challenge := d.Post(a.href+"/challenges", "").Want(201).Href()
 	if got := d.Post(challenge, code(a.code())).Want(200).Text("status"); got != "SUCCESS" {
 		t.Fatalf("the first time it is %s", got)
@@ -282,9 +282,9 @@ func TestTriesAreCountedAcrossChallenges(t *testing.T) {
 		}
 	})
 	t.Run("the factor goes on after an hour", func(t *testing.T) {
-		d.Advance(time.Hour - time.Millisecond)
+		d.Move(time.Hour - time.Millisecond)
 		d.Post(a.href+"/challenges", code(a.code())).WantError(400, 13113)
-		d.Advance(time.Millisecond)
+		d.Move(time.Millisecond)
 		if got := d.Post(a.href+"/challenges", code(a.code())).Want(201).Text("status"); got != "SUCCESS" {
 			t.Errorf("the challenge is %s", got)
 		}
@@ -306,7 +306,7 @@ func TestTriesAreCountedAcrossChallenges(t *testing.T) {
 		}
 		d.Post(made.href+"/challenges", code(made.code())).WantError(400, 13113)
 		d.Post(sms+"/challenges", "").WantError(400, 13113)
-		d.Advance(23 * time.Hour)
+		d.Move(23 * time.Hour)
 		if got := d.Post(made.href+"/challenges", code(made.code())).Want(201).Text("status"); got != "SUCCESS" {
 			t.Errorf("a day after the first wrong code the challenge is %s", got)
 		}
@@ -352,7 +352,7 @@ func TestMessagesAreLimited(t *testing.T) {
 		send("+447400123459").WantError(429, 429)
 	})
 	t.Run("after an hour it goes on", func(t *testing.T) {
-		d.Advance(time.Hour)
+		d.Move(time.Hour)
 		send("+18883915282").Want(201)
 	})
 }

@@ -59,11 +59,11 @@ func TestSMSFactor(t *testing.T) {
 	factors := mfatest.Of(d.Jo) + "/factors"
 	made := d.Post(factors, `{"type":"sms","phone":{"number":"888 391 5282"}}`).Want(201).Golden("sms_created")
 	d.Get(made.Href("phone")).Want(200).Golden("sms_phone")
-	d.Advance(time.Minute)
+	d.Move(time.Minute)
 	d.Get(made.Href()).Want(200).Golden("sms")
 	d.Post(made.Href(), `{"status":"disabled","type":"ignored","verificationStatus":"VERIFIED","phone":{"href":"ignored"}}`).Want(200).Golden("sms_updated")
 	d.Post(factors+"?challenge=true", `{"type":"SMS","phone":{"number":"+12675555555","name":"Mine"},"status":"enabled"}`).Want(201).Golden("sms_created_challenged")
-	d.Advance(time.Minute)
+	d.Move(time.Minute)
 	d.Post(factors, `{"type":"SMS","phone":{"number":"+447400123456"},"challenge":{"message":"Use ${code} at Shop"}}`).Want(201)
 	d.Get(factors + "?orderBy=createdAt").Want(200).Golden("factor_list")
 	d.Delete(made.Href()).Want(204)
@@ -126,10 +126,10 @@ func TestAuthenticatorFactor(t *testing.T) {
 	d := mfatest.Open(t)
 	factors := mfatest.Of(d.Jo) + "/factors"
 	masked(d.Post(factors, authenticator).Want(201)).Golden("authenticator_created")
-	d.Advance(time.Minute)
+	d.Move(time.Minute)
 	made := d.Post(factors+"?challenge=true", `{"type":"GOOGLE-Authenticator","accountName":"jo@example.test","issuer":"Jo & Söhne/Shop","status":"ENABLED"}`).Want(201)
 	masked(made).Golden("authenticator_created_whole")
-	d.Advance(time.Minute)
+	d.Move(time.Minute)
 	masked(d.Get(made.Href()).Want(200)).Golden("authenticator")
 	masked(d.Get(factors + "?type=google-authenticator").Want(200)).Golden("authenticator_list")
 
@@ -237,7 +237,7 @@ func TestFactorsAreSearchedAndSorted(t *testing.T) {
 		`{"type":"SMS","phone":{"number":"+18883915282"}}`,
 	} {
 		d.Post(factors, body).Want(201)
-		d.Advance(time.Minute)
+		d.Move(time.Minute)
 	}
 	for query, want := range map[string][]string{
 		"type=sms":                      {""},

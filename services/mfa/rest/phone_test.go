@@ -44,7 +44,7 @@ func TestPhone(t *testing.T) {
 	d := mfatest.Open(t)
 	phones := mfatest.Of(d.Jo) + "/phones"
 	made := d.Post(phones, `{"number":"888 391 5282"}`).Want(201).Golden("phone_created")
-	d.Advance(time.Minute)
+	d.Move(time.Minute)
 	d.Get(made.Href()).Want(200).Golden("phone")
 	d.Post(made.Href(), `{"name":"Mobile","description":"Of work","status":"disabled","account":{"href":"ignored"}}`).Want(200).Golden("phone_updated")
 	d.Post(phones, `{"number":"+1 (267) 555-5555","name":"Home","description":null,"status":"DISABLED","verificationStatus":"verified"}`).Want(201).Golden("phone_created_whole")
@@ -151,7 +151,7 @@ func TestPhonesAreSearchedAndSorted(t *testing.T) {
 		`{"number":"+447400123456","verificationStatus":"VERIFIED"}`,
 	} {
 		d.Post(phones, body).Want(201)
-		d.Advance(time.Minute)
+		d.Move(time.Minute)
 	}
 	us, home, gb := "+18883915282", "+12675555555", "+447400123456"
 	for query, want := range map[string][]string{

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
@@ -153,7 +154,7 @@ func assertionForm(t *testing.T, s oauthtest.Site, changed object) url.Values {
 	t.Helper()
 	claims := secure.Claims{
 		"iss": oauthtest.Base.To("applications", s.Application), "sub": oauthtest.Base.To("accounts", s.Account), "aud": s.Key, "status": "AUTHENTICATED",
-		"iat": oauthtest.Start.Unix(), "exp": oauthtest.Start.Unix() + 60, "jti": secure.Token(20).Reveal(),
+		"iat": clocktest.Start.Unix(), "exp": clocktest.Start.Unix() + 60, "jti": secure.Token(20).Reveal(),
 	}
 	maps.Copy(claims, changed)
 	token, err := secure.SignJWT(map[string]any{"typ": "JWT", "kid": s.Key}, claims, s.Secret)

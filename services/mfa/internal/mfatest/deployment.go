@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
@@ -70,6 +70,7 @@ func (d *Directory) Remove(a directoryapi.Account) {
 // that has one account.
 type Deployment struct {
 	*resttest.Client
+	clocktest.Clock
 	T         testing.TB
 	Service   *mfa.Service
 	Store     *store.Store
@@ -79,9 +80,6 @@ type Deployment struct {
 	Directory *Directory
 	Tenant    id.ID
 	Jo        directoryapi.Account
-
-	mu  sync.Mutex
-	now time.Time
 }
 
 // Open starts the service on a database of its own.
@@ -90,14 +88,13 @@ func Open(t testing.TB) *Deployment {
 	db := pgtest.Open(t, store.Config)
 	d := &Deployment{
 		T: t, DB: db, Master: secure.NewMasterKey("k1"), Directory: &Directory{accounts: map[id.Ref]directoryapi.Account{}},
-		now: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC),
 	}
 	d.Store = store.New(db, d.Now)
 	d.Service = d.Under(d.Master)
 	signer := caller.NewSigner("a secret of the tests, 32 characters", d.Now)
 	app := rest.New(rest.Config{Service: "mfa", Base: Base, Signer: signer})
 	mfarest.Mount(app, d.Service, Base)
-	d.Tenant = id.New(d.now)
+	d.Tenant = id.New(d.Now())
 	d.Jo = d.Account(d.Tenant, "jo")
 	d.Client = resttest.New(t, app, signer, caller.Caller{Tenant: d.Tenant, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"})
 	return d
@@ -112,20 +109,6 @@ func (d *Deployment) Under(master secure.Secret) *mfa.Service {
 	}
 	d.Ring = ring
 	return mfa.New(d.Store, d.Directory, ring, Base, d.Now, Limits)
-}
-
-// Now gives the time.
-func (d *Deployment) Now() time.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.now
-}
-
-// Advance moves the clock.
-func (d *Deployment) Advance(by time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.now = d.now.Add(by)
 }
 
 // Account adds an account in a directory of its own.

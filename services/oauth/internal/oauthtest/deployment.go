@@ -10,14 +10,13 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -37,29 +36,6 @@ const (
 	Login                  = "jo@example.test"
 	Password secure.Secret = "Changeme1!"
 )
-
-// Start is when a test begins.
-var Start = time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
-
-// Clock is a clock that stands still until a test moves it.
-type Clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-// Now gives the time.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-// Move moves the clock.
-func (c *Clock) Move(by time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(by)
-}
 
 // Site is one tenant: its administrator with an API key, and an application
 // whose directory has an account.
@@ -82,7 +58,7 @@ type Deployment struct {
 	Master  secure.Secret // the master key
 	Store   *store.Store
 	DB      *pg.DB
-	Clock   *Clock
+	Clock   *clocktest.Clock
 	Signer  *caller.Signer
 	HTTP    *fiber.App
 }
@@ -92,7 +68,7 @@ func Open(t testing.TB) *Deployment {
 	t.Helper()
 	db := pgtest.Open(t, store.Config)
 	master := secure.NewMasterKey("k1")
-	d := &Deployment{DB: db, Master: master, Clock: &Clock{now: Start}}
+	d := &Deployment{DB: db, Master: master, Clock: &clocktest.Clock{}}
 	d.World = NewWorld(Base, d.Clock.Now)
 	d.Store = store.New(db, d.Clock.Now)
 	d.Service = d.Under(t, master)
