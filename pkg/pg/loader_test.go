@@ -17,6 +17,8 @@ import (
 // readNote waits for the advisory lock 1, so that a test can hold a query up.
 const readNote = `SELECT tenant_id, id, text FROM notes WHERE tenant_id = $1 AND id = $2 AND pg_advisory_xact_lock_shared(1)::text = '' ORDER BY text`
 
+func (n note) Ref() id.Ref { return id.Ref{Tenant: n.TenantID, ID: n.ID} }
+
 // fill adds notes of a tenant and gives their names.
 func fill(t *testing.T, db *pg.DB, count int) (refs []id.Ref) {
 	t.Helper()

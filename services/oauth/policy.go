@@ -77,6 +77,7 @@ func (s *Service) UpdatePolicy(ctx context.Context, tenant, application id.ID, i
 		p.ModifiedAt = s.now()
 		return tx.UpdatePolicy(ctx, p)
 	})
+	s.store.ForgetPolicies()
 	return p, err
 }
 

@@ -115,12 +115,17 @@ func (p Place) isDefault() bool {
 
 // reached is a place of an application, as a query gives it.
 type reached struct {
-	Status string
+	TenantID      id.ID
+	ApplicationID id.ID
+	Status        string
 	Rules
 	Place
 }
 
-const reachQuery = `SELECT a.status,
+// Ref is the name of the application.
+func (r reached) Ref() id.Ref { return id.Ref{Tenant: r.TenantID, ID: r.ApplicationID} }
+
+const reachQuery = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	coalesce(CASE WHEN o.id IS NULL THEN m.store_kind ELSE n.store_kind END, '') AS store_kind,
 	CASE WHEN o.id IS NULL THEN m.store_id ELSE n.store_id END AS store_id,
 	coalesce(CASE WHEN o.id IS NULL THEN m.social_provider ELSE n.social_provider END, '') AS social_provider,
@@ -148,6 +153,19 @@ func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, er
 	}
 	return newReach(rows)
 }
+
+// KeptReach is Reach as it was when it last changed: at once where this process
+// changed it, and a moment later where another did.
+func (s *Store) KeptReach(ctx context.Context, tenant, application id.ID) (Reach, error) {
+	rows, err := s.kept.All(ctx, id.Ref{Tenant: tenant, ID: application})
+	if err != nil {
+		return Reach{}, err
+	}
+	return newReach(rows)
+}
+
+// KeepReaches lets KeptReach do without the database, until ctx ends.
+func (s *Store) KeepReaches(ctx context.Context) error { return s.kept.Listen(ctx) }
 
 // ReachAndTallies is Reach, and in the same round trip Tallies.
 func (s *Store) ReachAndTallies(ctx context.Context, tenant, application id.ID, of Subject) (Reach, []Tally, error) {

@@ -30,11 +30,13 @@ type Store struct {
 	db      *pg.DB
 	outbox  *events.Outbox
 	reaches *pg.Loader[reached]
+	kept    *pg.Cache[reached]
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: events.NewOutbox(db, "application", now), reaches: pg.NewLoader[reached](db, reachQuery)}
+	reaches := pg.NewLoader[reached](db, reachQuery)
+	return &Store{db: db, outbox: events.NewOutbox(db, "application", now), reaches: reaches, kept: pg.NewCache(reaches, "application.reach")}
 }
 
 // Outbox is what the relay empties.
@@ -43,7 +45,13 @@ func (s *Store) Outbox() *events.Outbox { return s.outbox }
 // Tx writes. Its Emit commits an event together with the rows.
 type Tx struct{ *events.Tx }
 
-// Tx runs fn in a transaction.
+// Tx runs fn in a transaction. What it changes, KeptReach tells at once.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
+	defer s.kept.Forget()
+	return s.LoginTx(ctx, fn)
+}
+
+// LoginTx is Tx for what a login writes, which changes no Reach.
+func (s *Store) LoginTx(ctx context.Context, fn func(*Tx) error) error {
 	return s.outbox.InTx(ctx, func(tx *events.Tx) error { return fn(&Tx{tx}) })
 }

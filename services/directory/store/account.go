@@ -63,6 +63,9 @@ type Held struct {
 	DirectoryStatus string
 }
 
+// Ref is the name of the account.
+func (h Held) Ref() id.Ref { return id.Ref{Tenant: h.TenantID, ID: h.ID} }
+
 func accountLoader(db *pg.DB) *pg.Loader[Held] {
 	return pg.NewLoader[Held](db, `SELECT `+accountColumns+`, d.status AS directory_status FROM `+liveAccounts+`
 		WHERE a.tenant_id = $1 AND a.id = $2`)

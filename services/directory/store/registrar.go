@@ -16,6 +16,9 @@ type Registrar struct {
 	ProviderID string
 }
 
+// Ref is the name of the directory.
+func (r Registrar) Ref() id.Ref { return id.Ref{Tenant: r.TenantID, ID: r.DirectoryID} }
+
 // Registrar gives what decides about the accounts of a directory, in one query,
 // or apierr.NotFound.
 func (s *Store) Registrar(ctx context.Context, tenant, directory id.ID) (Registrar, error) {

@@ -19,6 +19,9 @@ type Policy struct {
 	ModifiedAt      time.Time
 }
 
+// Ref is the name of the application.
+func (p Policy) Ref() id.Ref { return id.Ref{Tenant: p.TenantID, ID: p.ApplicationID} }
+
 const policyColumns = `tenant_id, application_id, access_token_ttl, refresh_token_ttl, created_at, modified_at`
 
 // Policy gives the policy of an application, or apierr.NotFound while it is the
@@ -27,8 +30,15 @@ func (s *Store) Policy(ctx context.Context, tenant, application id.ID) (Policy, 
 	return s.policies.One(ctx, id.Ref{Tenant: tenant, ID: application})
 }
 
-func policyLoader(db *pg.DB) *pg.Loader[Policy] {
-	return pg.NewLoader[Policy](db, `SELECT `+policyColumns+` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`)
+// KeepPolicies lets Policy do without the database until one changes, and until
+// ctx ends.
+func (s *Store) KeepPolicies(ctx context.Context) error { return s.policies.Listen(ctx) }
+
+// ForgetPolicies makes Policy tell at once what this process has changed.
+func (s *Store) ForgetPolicies() { s.policies.Forget() }
+
+func policyCache(db *pg.DB) *pg.Cache[Policy] {
+	return pg.NewCache(pg.NewLoader[Policy](db, `SELECT `+policyColumns+` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`), "oauth.policies")
 }
 
 // LockPolicy reads a policy that the transaction will change. Where there is

@@ -32,16 +32,15 @@ type Store struct {
 	db     *pg.DB
 	outbox *events.Outbox
 
-	tokens   map[Kind]*pg.Loader[Token]
-	live     map[Kind]*pg.Loader[LiveToken]
-	policies *pg.Loader[Policy]
+	tokens   map[Kind]*pg.Loader[LiveToken]
+	policies *pg.Cache[Policy]
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		db: db, outbox: events.NewOutbox(db, "oauth", now),
-		tokens: tokenLoaders(db), live: liveLoaders(db), policies: policyLoader(db),
+		tokens: tokenLoaders(db), policies: policyCache(db),
 	}
 }
 

@@ -49,6 +49,9 @@ type Token struct {
 	OrganizationID id.ID
 }
 
+// Ref is the token's name.
+func (t Token) Ref() id.Ref { return id.Ref{Tenant: t.TenantID, ID: t.ID} }
+
 // LiveToken is a token with what its JWT is made of.
 type LiveToken struct {
 	Token
@@ -74,29 +77,14 @@ func (k Kind) columns() string {
 	return `'access' AS kind, t.refresh_id, ` + shared
 }
 
-// tokenLoaders read the tokens of both kinds.
-func tokenLoaders(db *pg.DB) map[Kind]*pg.Loader[Token] {
-	loaders := map[Kind]*pg.Loader[Token]{}
-	for _, kind := range Kinds {
-		loaders[kind] = pg.NewLoader[Token](db, `SELECT `+kind.columns()+` FROM `+kind.table()+` t
-			WHERE t.tenant_id = $1 AND t.id = $2`)
-	}
-	return loaders
-}
-
-// Token gives a token whether or not it has expired, or apierr.NotFound.
-func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
-	return s.tokens[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
-}
-
 // shown is where the tokens are that can be shown. The join leaves out those
 // whose API key was deleted: nothing can verify them, so they are gone.
 func (k Kind) shown() string {
 	return `FROM ` + k.table() + ` t JOIN api_keys k ON k.tenant_id = t.tenant_id AND k.id = t.key_id`
 }
 
-// liveLoaders read the tokens of both kinds that can be shown.
-func liveLoaders(db *pg.DB) map[Kind]*pg.Loader[LiveToken] {
+// tokenLoaders read the tokens of both kinds, with what their JWTs are made of.
+func tokenLoaders(db *pg.DB) map[Kind]*pg.Loader[LiveToken] {
 	loaders := map[Kind]*pg.Loader[LiveToken]{}
 	for _, kind := range Kinds {
 		loaders[kind] = pg.NewLoader[LiveToken](db, `SELECT `+kind.columns()+`, k.secret_sealed `+kind.shown()+`
@@ -105,9 +93,15 @@ func liveLoaders(db *pg.DB) map[Kind]*pg.Loader[LiveToken] {
 	return loaders
 }
 
+// Token gives a token whether or not it has expired, or apierr.NotFound.
+func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
+	t, err := s.tokens[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
+	return t.Token, err
+}
+
 // LiveToken gives a token that has not expired, or apierr.NotFound.
 func (s *Store) LiveToken(ctx context.Context, kind Kind, tenant, token id.ID, now time.Time) (LiveToken, error) {
-	t, err := s.live[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
+	t, err := s.tokens[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
 	if err == nil && !t.ExpiresAt.After(now) {
 		return LiveToken{}, apierr.NotFound
 	}
