@@ -46,6 +46,7 @@ type Deployment struct {
 	Service     *application.Service
 	Directories *directorytest.Directories
 	DB          *pg.DB
+	Ring        *secure.Keyring
 	Clock       *clocktest.Clock
 }
 
@@ -54,7 +55,11 @@ func Open(t testing.TB) *Deployment {
 	t.Helper()
 	d := &Deployment{Clock: &clocktest.Clock{}, DB: pgtest.Open(t, store.Config)}
 	d.Directories = directorytest.New(d.Clock.Now)
-	d.Service = application.New(store.New(d.DB, d.Clock.Now), d.Directories, Base, d.Clock.Now, Config)
+	var err error
+	if d.Ring, err = secure.ParseKeyring(secure.NewMasterKey("k1")); err != nil {
+		t.Fatal(err)
+	}
+	d.Service = application.New(store.New(d.DB, d.Clock.Now), d.Directories, d.Ring, Base, d.Clock.Now, Config)
 	return d
 }
 
