@@ -81,8 +81,9 @@ func wantCallback(a applicationapi.Application, asked string) error {
 // scheme, host, port and path are equal, a wildcard stands for one label, and the
 // query is free (resolutions, section 2.2).
 func isListed(asked, listed string) bool {
+	bare, _, _ := strings.Cut(asked, "?")
 	a, ok := parseURI(asked)
-	if !ok || !isCallback(asked) || strings.Contains(asked, "*") {
+	if !ok || !isCallback(bare) || strings.Contains(bare, "*") {
 		return false
 	}
 	l, ok := parseURI(listed)

@@ -311,8 +311,16 @@ func TestAProcessThatIsNotConfigured(t *testing.T) {
 		"with a master key that is none": {"DOORWARD_MASTER_KEY", "k1:short"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			environment := env.New([]string{c.variable + "=" + c.value, "DOORWARD_BASE_URL=" + string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET=" + secret.Reveal(),
-				"DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal(), "DOORWARD_DIRECTORY_URL=http://127.0.0.1:1", "DOORWARD_OPS_LISTEN=127.0.0.1:0"})
+			values := map[string]string{
+				"DOORWARD_BASE_URL": string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET": secret.Reveal(), "DOORWARD_OPS_LISTEN": "127.0.0.1:0",
+				"DOORWARD_MASTER_KEY": secure.NewMasterKey("k1").Reveal(), "DOORWARD_DIRECTORY_URL": "http://127.0.0.1:1",
+			}
+			values[c.variable] = c.value
+			var environ []string
+			for name, value := range values {
+				environ = append(environ, name+"="+value)
+			}
+			environment := env.New(environ)
 			if err := app.Run(t.Context(), begin(t, environment), app.FromEnv(environment)); err == nil || !strings.Contains(err.Error(), c.variable) {
 				t.Errorf("the error is %v", err)
 			}

@@ -46,6 +46,7 @@ type Deployment struct {
 	Service     *application.Service
 	Directories *directorytest.Directories
 	DB          *pg.DB
+	Master      secure.Secret // the key of the ring
 	Ring        *secure.Keyring
 	Clock       *clocktest.Clock
 }
@@ -53,10 +54,10 @@ type Deployment struct {
 // Open starts the service. The test package's TestMain is pgtest.Main.
 func Open(t testing.TB) *Deployment {
 	t.Helper()
-	d := &Deployment{Clock: &clocktest.Clock{}, DB: pgtest.Open(t, store.Config)}
+	d := &Deployment{Clock: &clocktest.Clock{}, DB: pgtest.Open(t, store.Config), Master: secure.NewMasterKey("k1")}
 	d.Directories = directorytest.New(d.Clock.Now)
 	var err error
-	if d.Ring, err = secure.ParseKeyring(secure.NewMasterKey("k1")); err != nil {
+	if d.Ring, err = secure.ParseKeyring(d.Master); err != nil {
 		t.Fatal(err)
 	}
 	d.Service = application.New(store.New(d.DB, d.Clock.Now), d.Directories, d.Ring, Base, d.Clock.Now, Config)
