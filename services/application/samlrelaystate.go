@@ -3,7 +3,6 @@ package application
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -88,7 +87,11 @@ func (s *Service) organizationNamed(ctx context.Context, tenant id.ID, where Sto
 		return store.Organization{}, apierr.WrongType.Because(`organization must be an object of the form {"href": "…"} or {"nameKey": "…"}`)
 	}
 	if where.Href == "" {
-		return s.store.OrganizationOfKey(ctx, tenant, strings.ToLower(where.NameKey))
+		key, err := hostLabel(field.Some(where.NameKey), "nameKey")
+		if err != nil {
+			return store.Organization{}, apierr.NotFound // no organization has it
+		}
+		return s.store.OrganizationOfKey(ctx, tenant, key)
 	}
 	ref, ok := s.base.Parse(where.Href)
 	if !ok || ref.Kind != organizations.name() {

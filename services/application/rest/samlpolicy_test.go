@@ -130,6 +130,8 @@ func TestRelayStatesThatAreRefused(t *testing.T) {
 		{"an organization without a name", object{"organization": object{}}, 2004},
 		{"an unknown key", object{"organization": object{"nameKey": "nobody"}}, 2014},
 		{"a key that is none", object{"organization": object{"nameKey": "a b"}}, 2014},
+		{"a key that no database holds", `{"organization":{"nameKey":"a\u0000"}}`, 2014},
+		{"a state that no database holds", `{"state":"a\u0000"}`, 2006},
 		{"an unknown organization", object{"organization": link(applicationtest.Base.To("organizations", c.NewID()))}, 2014},
 		{"an application for an organization", object{"organization": link(shop)}, 2014},
 		{"an href that is none", object{"organization": link("bank")}, 2014},
