@@ -103,7 +103,8 @@ func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Applicatio
 }
 
 // DeleteApplication removes an application with what belongs to it, and frees
-// its label.
+// its label. Its identity provider and the registrations with that go by their
+// foreign keys.
 func (tx *Tx) DeleteApplication(ctx context.Context, a applicationapi.Application) error {
 	if err := tx.freeDNSLabel(ctx, a); err != nil {
 		return err
