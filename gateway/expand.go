@@ -225,7 +225,7 @@ func (g *Gateway) fetch(ctx context.Context, signed, address string) (*fasthttp.
 	case err == nil && status == fiber.StatusServiceUnavailable:
 		err = apierr.Unavailable.After(time.Second)
 	case err == nil && status >= 500:
-		err = fmt.Errorf("expand %s: the %s service answered %d", r.pattern, r.owner, status)
+		err = fmt.Errorf("expand %s: the %s service answered %d", r.pattern, strings.Join(r.owners, " or "), status)
 	}
 	fasthttp.ReleaseResponse(response)
 	return nil, err

@@ -118,7 +118,10 @@ func carry(from, to *fasthttp.RequestHeader, name string) {
 	}
 }
 
-// send completes a request to a service and reads the answer.
+// send completes a request to a service and reads the answer. Where a path has
+// several owners, one that answers 404 does not have what the path names, nor has
+// it changed anything: the next is asked. Each looks among what the caller's
+// tenant has.
 func (g *Gateway) send(ctx context.Context, r *route, method string, target []byte, signed string, request *fasthttp.Request, response *fasthttp.Response) error {
 	h := &request.Header
 	h.SetNoDefaultContentType(true)
@@ -126,7 +129,13 @@ func (g *Gateway) send(ctx context.Context, r *route, method string, target []by
 	h.SetRequestURIBytes(target)
 	h.Set(caller.Header, signed)
 	rpc.Trace(ctx, h)
-	return r.upstream.Do(ctx, request, response, method == fiber.MethodGet)
+	for _, upstream := range r.upstreams {
+		err := upstream.Do(ctx, request, response, method == fiber.MethodGet)
+		if err != nil || response.StatusCode() != fiber.StatusNotFound {
+			return err
+		}
+	}
+	return nil
 }
 
 // release gives large buffers back to the collector instead of keeping them

@@ -37,11 +37,11 @@ type route struct {
 	methods    []string
 	allow      string // the same, as the header Allow
 	access     access
-	users      bool // lets an end user in, which counts apart
-	owner      string
-	upstream   *rpc.Upstream
-	collection bool     // a GET answers items
-	expandable []string // what can be expanded in the answer
+	users      bool            // lets an end user in, which counts apart
+	owners     []string        // services, asked one after the other until one has what the path names
+	upstreams  []*rpc.Upstream // those of the owners
+	collection bool            // a GET answers items
+	expandable []string        // what can be expanded in the answer
 }
 
 // offers reports whether the path has the method.
@@ -61,7 +61,7 @@ var table = sync.OnceValue(func() []route {
 		}
 		kind, collection := strings.CutPrefix(line[4], "[")
 		resource, known := names[strings.TrimSuffix(kind, "]")]
-		r := route{access: accesses[line[1]], users: line[1] == "user", owner: line[3], collection: collection, expandable: resource}
+		r := route{access: accesses[line[1]], users: line[1] == "user", owners: strings.Split(line[3], "|"), collection: collection, expandable: resource}
 		if r.access == 0 || !known && !collection && kind != "-" {
 			panic("routes.go: unknown word in: " + strings.Join(line, " "))
 		}
@@ -114,15 +114,18 @@ type node struct {
 	here      *route
 }
 
-// newRouter takes the routes whose owner is deployed.
+// newRouter takes the routes whose owners are deployed.
 func newRouter(upstreams map[string]*rpc.Upstream) *router {
 	r := &router{}
 	for _, line := range table() {
-		line.upstream = upstreams[line.owner]
-		if line.upstream == nil {
-			continue
+		for _, owner := range line.owners {
+			if upstream := upstreams[owner]; upstream != nil {
+				line.upstreams = append(line.upstreams, upstream)
+			}
 		}
-		r.add(&line)
+		if len(line.upstreams) == len(line.owners) {
+			r.add(&line)
+		}
 	}
 	return r
 }

@@ -8,7 +8,8 @@ package gateway
 // public and hosted need none (public is called by programs and identity
 // providers, hosted by browsers, with cookies); private is for clients on this machine or its network.
 // Path: :name stands for one segment, * for the rest, {a,b} for either.
-// Owner: the service that answers. Answer: the kind of the resource, [kind] for
+// Owner: the service that answers; of a|b the first that has what the path
+// names. Answer: the kind of the resource, [kind] for
 // a collection of them (a POST there answers one), - where nothing in the
 // answer can be expanded.
 const surface = `
@@ -73,7 +74,7 @@ G-- key     /v1/schemas/:id                                          directory  
 G-- key     /v1/schemas/:id/fields                                   directory     -
 GP- key     /v1/fields/:id                                           directory     -
 GP- key     /v1/userInfoMappingRules/:id                             directory     -
-GP- key     /v1/attributeStatementMappingRules/:id                   directory     -
+GP- key     /v1/attributeStatementMappingRules/:id                   directory|application -
 --- key     /v1/agents                                               directory     -
 GP- key     /v1/agents/:id                                           directory     -
 -P- key     /v1/agents/:id/{ping,sync}                               directory     -
@@ -121,13 +122,13 @@ G-- key     /v1/samlServiceProviders/:id                             application
 -P- key     /v1/samlServiceProviders/:id/defaultRelayStates          application   -
 GP- key     /v1/samlIdentityProviders/:id                            application   samlIdentityProvider
 G-- key     /v1/samlIdentityProviders/:id/registeredSamlServiceProviders  application -
-GP- key     /v1/samlIdentityProviders/:id/samlServiceProviderRegistrations application -
+GP- key     /v1/samlIdentityProviders/:id/samlServiceProviderRegistrations application [samlServiceProviderRegistration]
 G-- key     /v1/samlIdentityProviderMetadatas/:id                    application   -
 -P- key     /v1/registeredSamlServiceProviders                       application   -
 GPD key     /v1/registeredSamlServiceProviders/:id                   application   -
-GPD key     /v1/samlServiceProviderRegistrations/:id                 application   -
+GPD key     /v1/samlServiceProviderRegistrations/:id                 application   samlServiceProviderRegistration
 G-- key     /v1/samlServiceProviderMetadatas/:id                     directory     -
-G-- key     /v1/x509certificates/:id                                 directory     -
+G-- key     /v1/x509certificates/:id                                 directory|application -
 
 -P- key     /v1/smtpServers                                          notification  smtpServer
 GPD key     /v1/smtpServers/:id                                      notification  smtpServer
@@ -179,4 +180,5 @@ smtpServer                      tenant
 samlPolicy                      serviceProvider identityProvider
 samlIdentityProvider            ssoLoginEndpoint x509SigningCert metadata attributeStatementMappingRules registeredSamlServiceProviders
 samlIdentityProvider            samlServiceProviderRegistrations
+samlServiceProviderRegistration serviceProvider identityProvider
 `

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
@@ -79,6 +82,49 @@ func TestEveryPathOfTheInterfaceReachesItsOwner(t *testing.T) {
 	}
 }
 
+// What two services may have is asked of the second when the first has it not.
+func TestAPathOfTwoOwners(t *testing.T) {
+	s := open(t)
+	directory, application := s.services["directory"], s.services["application"]
+	const path = "/v1/attributeStatementMappingRules/1"
+	t.Run("the first has it", func(t *testing.T) {
+		if e := s.get(t, path).echo(); e.Service != "directory" || application.calls.Load() != 0 {
+			t.Errorf("%s answered, the other was asked %d times", e.Service, application.calls.Load())
+		}
+	})
+	directory.does(func(*fiber.Ctx) error { return apierr.NotFound })
+	t.Run("the second has it", func(t *testing.T) {
+		e := s.post(t, path+"?a=b", `{"items":[]}`).echo()
+		if e.Service != "application" || e.Method != "POST" || e.Target != path+"?a=b" || e.Body != `{"items":[]}` || e.Caller.Tenant != tenant {
+			t.Errorf("it was asked %+v", e)
+		}
+		if e := s.get(t, "/v1/x509certificates/1").echo(); e.Service != "application" {
+			t.Errorf("%s answered", e.Service)
+		}
+	})
+	t.Run("by expansion too", func(t *testing.T) {
+		application.says(map[string]string{
+			"/samlIdentityProviders/1":          `{"attributeStatementMappingRules":{"href":"` + string(base) + `/attributeStatementMappingRules/1"}}`,
+			"/attributeStatementMappingRules/1": `{"items":[]}`,
+		})
+		if a := s.get(t, "/v1/samlIdentityProviders/1?expand=attributeStatementMappingRules").want(200); string(a.body) != `{"attributeStatementMappingRules":{"items":[]}}` {
+			t.Errorf("it is %s", a.body)
+		}
+	})
+	t.Run("neither has it", func(t *testing.T) {
+		application.does(func(*fiber.Ctx) error { return apierr.NotFound })
+		s.get(t, path).want(404)
+	})
+	t.Run("the first refuses it", func(t *testing.T) {
+		before := application.calls.Load()
+		directory.does(func(*fiber.Ctx) error { return apierr.Required })
+		s.post(t, path, `{}`).want(400)
+		if application.calls.Load() != before {
+			t.Error("the second was asked")
+		}
+	})
+}
+
 func TestHostedPagesNeedNoKeyAndReachTheirOwnerAsTheyAre(t *testing.T) {
 	s := open(t)
 	for _, c := range []call{
@@ -103,7 +149,7 @@ func TestUnknownPaths(t *testing.T) {
 	stranger := anonymous()
 	for _, path := range []string{"/v1", "/v1/nothing", "/v1/internal/oauth.Authenticate", "/v1/accounts", "/v1/accounts/1/nothing", "/v1/accounts/1/customData/k/more",
 		"/v1/applications/1/oauth", "/v1/tenants/1/customdata", "/v1/ACCOUNTS/1", "/v1/client/calm-otter/login", "/v1/_mailbox"} {
-		s.get(t, path).wantError(404, 404)
+		s.get(t, path).want(404)
 		s.do(t, call{method: "GET", path: path, header: stranger}).wantError(401, 401)
 	}
 	for _, path := range []string{"/", "/nothing", "/internal", "/internal/", "/internal/oauth.Authenticate", "/healthz", "/readyz", "/metrics", "/V1/accounts/1",
@@ -258,8 +304,10 @@ func TestTheTable(t *testing.T) {
 	owners := map[string]bool{"directory": true, "application": true, "oauth": true, "mfa": true, "notification": true, "idsite": true, "mailbox": true}
 	patterns := map[string]bool{}
 	for _, r := range table() {
-		if !owners[r.owner] {
-			t.Errorf("%s belongs to %q", r.pattern, r.owner)
+		for _, owner := range r.owners {
+			if !owners[owner] {
+				t.Errorf("%s belongs to %q", r.pattern, owner)
+			}
 		}
 		if patterns[r.pattern] {
 			t.Errorf("%s is listed twice", r.pattern)

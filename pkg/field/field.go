@@ -199,6 +199,15 @@ func Required(f Text, name string, most int) (string, error) {
 	return text, within(text, name, most)
 }
 
+// Verbatim is Required for a text whose white space at its ends is kept: it means
+// something to somebody else.
+func Verbatim(f Text, name string, most int) (string, error) {
+	if _, err := Required(f, name, most); err != nil {
+		return "", err
+	}
+	return f.Value, within(f.Value, name, most)
+}
+
 // Optional reads a text that may be absent or null: nil. More than most
 // characters is 2008.
 func Optional(f Text, name string, most int) (*string, error) {

@@ -200,10 +200,10 @@ func (s *Service) UpdateApplication(ctx context.Context, at id.Ref, in NewApplic
 	return a, nameTaken(a, err)
 }
 
-// DeleteApplication removes an application with its mappings, its linking policy
-// and its customData, not the stores that the mappings lead to, and lets the
-// other services drop what they hold of it. The built-in console is refused with
-// apierr.BadRequest.
+// DeleteApplication removes an application with its mappings, its linking policy,
+// its identity provider and its customData, not the stores that the mappings lead
+// to, and lets the other services drop what they hold of it. The built-in
+// console is refused with apierr.BadRequest.
 func (s *Service) DeleteApplication(ctx context.Context, at id.Ref) error {
 	return s.tx(ctx, func(tx *store.Tx) error {
 		a, err := tx.LockApplication(ctx, at.Tenant, at.ID)

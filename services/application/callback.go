@@ -3,9 +3,11 @@ package application
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 )
@@ -61,6 +63,63 @@ func isCallback(text string) bool {
 func isOrigin(text string) bool {
 	u, ok := parseURI(text)
 	return ok && u.Path == "" && u.RawQuery == "" && !u.ForceQuery && isHost(u, text, isWeb(u))
+}
+
+// wantCallback refuses a callback that a client asks for and that the application
+// does not list: apierr.NoCallback where it lists none, else CallbackNotListed.
+func wantCallback(a applicationapi.Application, asked string) error {
+	if len(a.AuthorizedCallbackURIs) == 0 {
+		return apierr.NoCallback.Because("the application has no authorizedCallbackUris, so that callbackUri cannot be one of them")
+	}
+	if !slices.ContainsFunc(a.AuthorizedCallbackURIs, func(listed string) bool { return isListed(asked, listed) }) {
+		return apierr.CallbackNotListed.Because("callbackUri %q is none of the application's authorizedCallbackUris", asked)
+	}
+	return nil
+}
+
+// isListed compares a callback that is asked for with an entry of the list:
+// scheme, host, port and path are equal, a wildcard stands for one label, and the
+// query is free (resolutions, section 2.2).
+func isListed(asked, listed string) bool {
+	bare, _, _ := strings.Cut(asked, "?")
+	a, ok := parseURI(asked)
+	if !ok || !isCallback(bare) || strings.Contains(bare, "*") {
+		return false
+	}
+	l, ok := parseURI(listed)
+	return ok && a.Scheme == l.Scheme && port(a) == port(l) && path(a) == path(l) && isHostOf(a.Hostname(), l.Hostname())
+}
+
+// isHostOf reports whether a host name is the listed one, or one label below
+// that of a wildcard.
+func isHostOf(asked, listed string) bool {
+	if domain, wildcard := strings.CutPrefix(listed, "*."); wildcard {
+		_, below, _ := strings.Cut(asked, ".")
+		return strings.EqualFold(below, domain)
+	}
+	return strings.EqualFold(asked, listed)
+}
+
+// port gives the port that a URI leads to.
+func port(u *url.URL) string {
+	switch port := u.Port(); {
+	case port != "":
+		return port
+	case u.Scheme == "https":
+		return "443"
+	case u.Scheme == "http":
+		return "80"
+	}
+	return ""
+}
+
+// path gives the path of a URI as it is written; that of a web address without
+// one is the root.
+func path(u *url.URL) string {
+	if path := u.EscapedPath(); path != "" || !isWeb(u) {
+		return path
+	}
+	return "/"
 }
 
 // executable are the schemes that make a browser run or read something instead

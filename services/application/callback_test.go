@@ -108,3 +108,67 @@ func FuzzCallbackURI(f *testing.F) {
 		}
 	})
 }
+
+func TestListedCallbacks(t *testing.T) {
+	for _, c := range []struct {
+		listed   string
+		is, isNo []string
+	}{
+		{"https://app.example.test/cb", []string{
+			"https://app.example.test/cb", "https://app.example.test/cb?x=1", "https://app.example.test/cb?next=*", "HTTPS://App.Example.Test/cb", "https://app.example.test:443/cb",
+		}, []string{
+			"", "x", "/cb", "http://app.example.test/cb", "https://app.example.test/CB", "https://app.example.test/cb/", "https://app.example.test/cb/more", "https://app.example.test",
+			"https://app.example.test:8443/cb", "https://other.example.test/cb", "https://a.app.example.test/cb", "https://example.test/cb", "https://app.example.test.evil.example/cb",
+			"https://app.example.test./cb", "https://app.example.test@evil.example/cb", "https://jo:x@app.example.test/cb", `https://app.example.test\@evil.example/cb`,
+			"//app.example.test/cb", "https:app.example.test/cb", "https://app.example.test/cb#x", "https://app.example.test/cb?x=1#y", "https://app.example.test/x/../cb",
+			"https://app.example.test/%63b", "https://app.example.test/%2563b", "https://app.example.test//cb", "https://app.example.test/cb\n", "https://app.example.test/cb?\n", "javascript://app.example.test/cb",
+		}},
+		{"https://*.shop.example.test/cb", []string{
+			"https://eu.shop.example.test/cb", "https://EU.shop.example.test/cb?x", "https://a-b.shop.example.test/cb",
+		}, []string{
+			"https://shop.example.test/cb", "https://.shop.example.test/cb", "https://a.b.shop.example.test/cb", "https://*.shop.example.test/cb", "https://evilshop.example.test/cb",
+			"https://evil.example/.shop.example.test/cb", "https://evil.example?.shop.example.test/cb", "https://eu.shop.example.test:444/cb", "https://eu.shop.example.test/",
+		}},
+		{"https://app.example.test", []string{"https://app.example.test", "https://app.example.test/", "https://app.example.test?x=1"}, []string{"https://app.example.test/cb"}},
+		{"https://app.example.test/?mode=sso", []string{"https://app.example.test", "https://app.example.test/?other"}, nil},
+		{"http://localhost:3000/cb", []string{"http://localhost:3000/cb"}, []string{"http://localhost/cb", "http://localhost:80/cb", "https://localhost:3000/cb"}},
+		{"http://[::1]:8080/cb", []string{"http://[::1]:8080/cb"}, []string{"http://[::2]:8080/cb", "http://[::1]/cb"}},
+		{"myapp://serviceCallback", []string{"myapp://serviceCallback", "myapp://servicecallback?code=1"}, []string{"myapp://serviceCallback/", "other://serviceCallback", "myapp://x"}},
+		{"com.example.app:/oauth", []string{"com.example.app:/oauth", "com.example.app:/oauth?x=1"}, []string{"com.example.app:/", "com.example.app:oauth", "com.example.app://evil/oauth"}},
+	} {
+		for _, uri := range c.is {
+			if !isListed(uri, c.listed) {
+				t.Errorf("%q is refused by %s", uri, c.listed)
+			}
+		}
+		for _, uri := range c.isNo {
+			if isListed(uri, c.listed) {
+				t.Errorf("%q is taken for %s", uri, c.listed)
+			}
+		}
+	}
+}
+
+// A callback that an entry lets in leads to the host of the entry, or to one that
+// is a label below its wildcard.
+func FuzzListedCallback(f *testing.F) {
+	for _, uri := range []string{"https://eu.shop.example.test/cb", "https://shop.example.test/cb", "https://evil.example@eu.shop.example.test/cb", `https://evil.example\.shop.example.test/cb`,
+		"https://evil.example/.shop.example.test/cb", "https://a.b.shop.example.test/cb", "https://app.localhost:443/cb?x=*"} {
+		f.Add(uri)
+	}
+	f.Fuzz(func(t *testing.T, uri string) {
+		u, err := url.Parse(uri)
+		for _, listed := range []string{"https://*.shop.example.test/cb", "https://app.localhost/cb"} {
+			if !isListed(uri, listed) {
+				continue
+			}
+			if err != nil || u.Scheme != "https" || u.User != nil || u.EscapedPath() != "/cb" || u.Fragment != "" || u.Port() != "" && u.Port() != "443" {
+				t.Fatalf("%q is taken for %s", uri, listed)
+			}
+			label, below, _ := strings.Cut(strings.ToLower(u.Hostname()), ".")
+			if below != "shop.example.test" && label+"."+below != "app.localhost" || label == "" || label == "*" {
+				t.Fatalf("%q is taken for %s", uri, listed)
+			}
+		}
+	})
+}

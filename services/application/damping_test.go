@@ -59,7 +59,7 @@ func (x door) in(t *testing.T) door {
 
 // replica is the same deployment by another process of it.
 func (x door) replica(db *pg.DB) door {
-	x.service = application.New(store.New(db, x.Clock.Now), x.Directories, applicationtest.Base, x.Clock.Now, limits)
+	x.service = application.New(store.New(db, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now, limits)
 	return x
 }
 
@@ -204,7 +204,7 @@ func TestAnAddressIsKnownAnew(t *testing.T) {
 	x := openDoor(t)
 	brief := limits
 	brief.KnownFor = time.Hour
-	x.service = application.New(store.New(x.DB, x.Clock.Now), x.Directories, applicationtest.Base, x.Clock.Now, brief)
+	x.service = application.New(store.New(x.DB, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now, brief)
 	for range 2 {
 		x.want(nil, home, jo, right)
 		for i := range limits.Account.Failures {
@@ -234,7 +234,7 @@ func TestAProcessWhoseClockIsBehindDoesNotRefuseASuccess(t *testing.T) {
 	x := openDoor(t)
 	x.want(nil, home, jo, right)
 	behind := func() time.Time { return x.Clock.Now().Add(-time.Minute) }
-	x.service = application.New(store.New(x.DB, behind), x.Directories, applicationtest.Base, behind, limits)
+	x.service = application.New(store.New(x.DB, behind), x.Directories, x.Ring, applicationtest.Base, behind, limits)
 	x.want(nil, home, jo, right)
 }
 

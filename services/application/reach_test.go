@@ -99,7 +99,7 @@ func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
 	peer := &only{answer: func(in directoryapi.Authenticate) directoryapi.Authenticated {
 		return directoryapi.Authenticated{Store: in.Stores[len(in.Stores)-1]}
 	}}
-	svc := application.New(store.New(db, d.Clock.Now), peer, applicationtest.Base, d.Clock.Now, applicationtest.Config)
+	svc := application.New(store.New(db, d.Clock.Now), peer, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
 	// The first login makes the address known.
 	if _, err := svc.Login(t.Context(), applicationapi.Login{Tenant: tenant, Application: many, Login: "jo", Password: "x"}); err != nil {
 		t.Fatal(err)

@@ -77,7 +77,7 @@ func (s *Service) UpdateSAMLServiceProvider(ctx context.Context, at id.Ref, in N
 	return p, entityTaken(p, err)
 }
 
-// DeleteSAMLServiceProvider removes one.
+// DeleteSAMLServiceProvider removes one with its registrations.
 func (s *Service) DeleteSAMLServiceProvider(ctx context.Context, at id.Ref) error {
 	return s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteSAMLServiceProvider(ctx, at) })
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -21,16 +22,20 @@ import (
 type Service struct {
 	store       *store.Store
 	directories directoryapi.API
+	ring        *secure.Keyring
 	base        href.Base
 	now         func() time.Time
 	cfg         Config
 	logins      metric.Int64Counter
+	keyPairs    chan struct{} // holds one entry while a key pair is being made
 }
 
-// New makes the service. base is the address that the hrefs of account stores
-// begin with.
-func New(s *store.Store, directories directoryapi.API, base href.Base, now func() time.Time, cfg Config) *Service {
-	return &Service{store: s, directories: directories, base: base, now: now, cfg: cfg, logins: newLogins()}
+// New makes the service. ring seals the keys that it signs with, base is the
+// address that the hrefs of account stores begin with.
+func New(s *store.Store, directories directoryapi.API, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
+	return &Service{
+		store: s, directories: directories, ring: ring, base: base, now: now, cfg: cfg, logins: newLogins(), keyPairs: make(chan struct{}, 1),
+	}
 }
 
 var _ applicationapi.API = (*Service)(nil)

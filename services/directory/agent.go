@@ -155,7 +155,7 @@ func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isN
 			continue
 		}
 		var err error
-		if *m.to, err = verbatim(m.in, m.name, m.most); err != nil {
+		if *m.to, err = field.Verbatim(m.in, m.name, m.most); err != nil {
 			return err
 		}
 	}

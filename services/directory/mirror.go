@@ -5,6 +5,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -12,7 +13,7 @@ import (
 type mirror struct {
 	provider store.Provider
 	agent    *store.Agent
-	rules    *store.MappingRules
+	rules    *mappingrule.Rules
 	saml     *store.SAMLServiceProvider
 }
 
@@ -39,9 +40,9 @@ func (s *Service) newMirror(d directoryapi.Directory, in field.Of[NewProvider]) 
 	case kind.members["agent"] != 0:
 		m.agent, err = s.newAgent(m.provider, in.Value.Agent)
 	case kind.members["userInfoMappingRules"] != 0:
-		m.rules, err = newMappingRules(m.provider, store.UserInfo, in.Value.UserInfoMappingRules.Value)
+		m.rules, err = newMappingRules(m.provider, mappingrule.UserInfo, in.Value.UserInfoMappingRules.Value)
 	default:
-		if m.rules, err = newMappingRules(m.provider, store.AttributeStatement, in.Value.AttributeStatementMappingRules.Value); err == nil {
+		if m.rules, err = newMappingRules(m.provider, mappingrule.AttributeStatement, in.Value.AttributeStatementMappingRules.Value); err == nil {
 			m.saml, err = s.newSAMLServiceProvider(m.provider)
 		}
 	}
@@ -58,7 +59,7 @@ func (m *mirror) insert(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 	if m.rules != nil {
-		if err := tx.InsertMappingRules(ctx, *m.rules); err != nil {
+		if err := tx.InsertMappingRules(ctx, m.provider.DirectoryID, *m.rules); err != nil {
 			return err
 		}
 	}

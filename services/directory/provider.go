@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -17,31 +18,31 @@ import (
 // NewProvider is the body that makes or changes the provider of a directory. It
 // has the members of all types; providerTypes says which type has which.
 type NewProvider struct {
-	Href                           field.Text            `json:"href"`
-	ProviderID                     field.Text            `json:"providerId"`
-	ProviderType                   field.Text            `json:"providerType"`
-	ClientID                       field.Text            `json:"clientId"`
-	ClientSecret                   field.Text            `json:"clientSecret"`
-	Scope                          field.List            `json:"scope"`
-	Scopes                         field.List            `json:"scopes"` // another name of scope
-	RedirectURI                    field.Text            `json:"redirectUri"`
-	RedirectURL                    field.Text            `json:"redirectURL"` // another name of redirectUri
-	HD                             field.Text            `json:"hd"`
-	Display                        field.Text            `json:"display"`
-	AccessType                     field.Text            `json:"accessType"`
-	AuthorizationEndpoint          field.Text            `json:"authorizationEndpoint"`
-	TokenEndpoint                  field.Text            `json:"tokenEndpoint"`
-	ResourceEndpoint               field.Text            `json:"resourceEndpoint"`
-	IDField                        field.Text            `json:"idField"`
-	AccessTokenType                field.Text            `json:"accessTokenType"`
-	SSOLoginURL                    field.Text            `json:"ssoLoginUrl"`
-	SSOLogoutURL                   field.Text            `json:"ssoLogoutUrl"`
-	EncodedX509SigningCert         field.Text            `json:"encodedX509SigningCert"`
-	RequestSignatureAlgorithm      field.Text            `json:"requestSignatureAlgorithm"`
-	ForceAuthn                     field.Bool            `json:"forceAuthn"`
-	Agent                          field.Of[NewAgent]    `json:"agent"`
-	UserInfoMappingRules           field.Of[RulesChange] `json:"userInfoMappingRules"`
-	AttributeStatementMappingRules field.Of[RulesChange] `json:"attributeStatementMappingRules"`
+	Href                           field.Text                   `json:"href"`
+	ProviderID                     field.Text                   `json:"providerId"`
+	ProviderType                   field.Text                   `json:"providerType"`
+	ClientID                       field.Text                   `json:"clientId"`
+	ClientSecret                   field.Text                   `json:"clientSecret"`
+	Scope                          field.List                   `json:"scope"`
+	Scopes                         field.List                   `json:"scopes"` // another name of scope
+	RedirectURI                    field.Text                   `json:"redirectUri"`
+	RedirectURL                    field.Text                   `json:"redirectURL"` // another name of redirectUri
+	HD                             field.Text                   `json:"hd"`
+	Display                        field.Text                   `json:"display"`
+	AccessType                     field.Text                   `json:"accessType"`
+	AuthorizationEndpoint          field.Text                   `json:"authorizationEndpoint"`
+	TokenEndpoint                  field.Text                   `json:"tokenEndpoint"`
+	ResourceEndpoint               field.Text                   `json:"resourceEndpoint"`
+	IDField                        field.Text                   `json:"idField"`
+	AccessTokenType                field.Text                   `json:"accessTokenType"`
+	SSOLoginURL                    field.Text                   `json:"ssoLoginUrl"`
+	SSOLogoutURL                   field.Text                   `json:"ssoLogoutUrl"`
+	EncodedX509SigningCert         field.Text                   `json:"encodedX509SigningCert"`
+	RequestSignatureAlgorithm      field.Text                   `json:"requestSignatureAlgorithm"`
+	ForceAuthn                     field.Bool                   `json:"forceAuthn"`
+	Agent                          field.Of[NewAgent]           `json:"agent"`
+	UserInfoMappingRules           field.Of[mappingrule.Change] `json:"userInfoMappingRules"`
+	AttributeStatementMappingRules field.Of[mappingrule.Change] `json:"attributeStatementMappingRules"`
 }
 
 // UnmarshalJSON reads a provider inside of a directory.
@@ -118,7 +119,7 @@ func setScope(p *store.Provider, always, more []string) error {
 	}
 	p.Settings.Scope = append([]string{}, always...)
 	for _, entry := range more {
-		entry, err := verbatim(field.Some(entry), "an entry of scope", maxName)
+		entry, err := field.Verbatim(field.Some(entry), "an entry of scope", maxName)
 		if err != nil {
 			return err
 		}

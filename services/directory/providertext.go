@@ -60,22 +60,12 @@ func (t providerText) read(need need) error {
 		}
 		return nil
 	}
-	value, err := verbatim(t.in, t.name, t.most)
+	value, err := field.Verbatim(t.in, t.name, t.most)
 	if err == nil && t.check != nil {
 		value, err = t.check(t.name, value)
 	}
 	*t.to = &value
 	return err
-}
-
-// verbatim reads a text that must have a value, and keeps the white space around
-// it: it means something to the provider, not here.
-func verbatim(in field.Text, name string, most int) (string, error) {
-	if _, err := field.Required(in, name, most); err != nil {
-		return "", err
-	}
-	_, err := field.Optional(in, name, most)
-	return in.Value, err
 }
 
 // enumOf takes one of the values in any letter case: else 2003.

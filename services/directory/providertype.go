@@ -12,7 +12,6 @@ import (
 const (
 	ldap = "ldap"
 	ad   = "ad"
-	saml = "saml"
 )
 
 // providerType says which members the providers of a type have, which of them
@@ -51,7 +50,7 @@ var providerTypes = map[string]providerType{
 		scope: []string{"r_basicprofile", "r_emailaddress"},
 	},
 	"twitter": {members: socialMembers},
-	saml: {members: map[string]need{
+	"saml": {members: map[string]need{
 		"ssoLoginUrl": mustHave, "ssoLogoutUrl": mustHave, "encodedX509SigningCert": mustHave,
 		"requestSignatureAlgorithm": mayHave, "forceAuthn": mayHave, "attributeStatementMappingRules": mayHave,
 	}},

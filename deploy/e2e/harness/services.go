@@ -23,7 +23,7 @@ type service struct {
 
 var services = []service{
 	{name: "directory", seals: true, env: sender},
-	{name: "application", peers: []string{"directory"}},
+	{name: "application", peers: []string{"directory"}, seals: true},
 	{name: "oauth", peers: []string{"directory", "application", "mfa"}, seals: true},
 	{name: "mfa", peers: []string{"directory"}, seals: true},
 	{name: "notification", peers: []string{"directory", "application"}, seals: true, mails: true, env: func(p *plan) []string {

@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
@@ -27,6 +29,7 @@ type Config struct {
 	Service   service.Config
 	Events    events.Config
 	Database  secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
 	ClientAPI service.ClientAPI
 	Directory []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
 
@@ -67,6 +70,10 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, err
 	}
+	ring, err := secure.ParseKeyring(cfg.MasterKey)
+	if err != nil {
+		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
+	}
 	db, err := pg.Open(ctx, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
@@ -75,7 +82,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Check("application database", db.Ping)
 
 	data := store.New(db, common.Now)
-	svc := application.New(data, peers.Directory, common.Base, common.Now, application.Config{
+	svc := application.New(data, peers.Directory, ring, common.Base, common.Now, application.Config{
 		Suffix:   suffix,
 		LoginKey: secure.Derive(cfg.Service.InternalSecret, "application logins"),
 		Pair:     application.Limit{Failures: cfg.PairLimit, Within: cfg.PairWindow},
@@ -85,13 +92,14 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	})
 	p.Go("application relay", data.Outbox().Relay(cfg.Events))
 	p.Go("application memory", data.Outbox().Forget)
+	p.Go("application resealer", reseal.Worker(db, ring, application.Sealed...))
 	p.Go("application purge", svc.Purger)
 	p.Go("application reaches", data.KeepReaches)
 	p.Go("application consumer", events.Consume(cfg.Events, "application", []string{"directory"}, events.On(svc.DirectoryDeleted), events.On(svc.GroupDeleted)))
 
 	app := rest.New(rest.Config{Service: "application", Base: common.Base, Signer: common.Signer})
 	applicationapi.Serve(app, svc)
-	applicationrest.Mount(app, svc, common.Base)
+	applicationrest.Mount(app, svc, common.Base, common.Alias)
 	return &App{API: svc, HTTP: app}, nil
 }
 

@@ -63,7 +63,7 @@ func start(t *testing.T) *process {
 	p.address = free(t)
 	environment := source(t, map[string]string{
 		"DATABASE_URL": url, "KAFKA_BROKERS": strings.Join(p.cfg.Brokers, ","), "DOORWARD_LISTEN": p.address,
-		"DOORWARD_BASE_URL": string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET": secret.Reveal(), "DOORWARD_DIRECTORY_URL": "http://" + p.directoryService(),
+		"DOORWARD_BASE_URL": string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET": secret.Reveal(), "DOORWARD_MASTER_KEY": secure.NewMasterKey("k1").Reveal(), "DOORWARD_DIRECTORY_URL": "http://" + p.directoryService(),
 		"DOORWARD_OPS_LISTEN": "127.0.0.1:0",
 	})
 	process := begin(t, environment)
@@ -301,16 +301,27 @@ func TestAProcessThatIsNotConfigured(t *testing.T) {
 	s := env.New(nil)
 	app.FromEnv(s)
 	err := s.Err()
-	for _, name := range []string{"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET"} {
+	for _, name := range []string{"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET", "DOORWARD_MASTER_KEY"} {
 		if err == nil || !strings.Contains(err.Error(), name+" is missing") {
 			t.Errorf("it does not ask for %s: %v", name, err)
 		}
 	}
-	for what, address := range map[string]string{"without the address of a peer": "", "with an address of no form": "directory:8080"} {
+	for what, c := range map[string]struct{ variable, value string }{
+		"without the address of a peer": {"DOORWARD_DIRECTORY_URL", ""}, "with an address of no form": {"DOORWARD_DIRECTORY_URL", "directory:8080"},
+		"with a master key that is none": {"DOORWARD_MASTER_KEY", "k1:short"},
+	} {
 		t.Run(what, func(t *testing.T) {
-			environment := env.New([]string{"DOORWARD_BASE_URL=" + string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET=" + secret.Reveal(),
-				"DOORWARD_DIRECTORY_URL=" + address, "DOORWARD_OPS_LISTEN=127.0.0.1:0"})
-			if err := app.Run(t.Context(), begin(t, environment), app.FromEnv(environment)); err == nil || !strings.Contains(err.Error(), "DOORWARD_DIRECTORY_URL") {
+			values := map[string]string{
+				"DOORWARD_BASE_URL": string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET": secret.Reveal(), "DOORWARD_OPS_LISTEN": "127.0.0.1:0",
+				"DOORWARD_MASTER_KEY": secure.NewMasterKey("k1").Reveal(), "DOORWARD_DIRECTORY_URL": "http://127.0.0.1:1",
+			}
+			values[c.variable] = c.value
+			var environ []string
+			for name, value := range values {
+				environ = append(environ, name+"="+value)
+			}
+			environment := env.New(environ)
+			if err := app.Run(t.Context(), begin(t, environment), app.FromEnv(environment)); err == nil || !strings.Contains(err.Error(), c.variable) {
 				t.Errorf("the error is %v", err)
 			}
 		})

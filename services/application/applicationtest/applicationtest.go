@@ -46,15 +46,21 @@ type Deployment struct {
 	Service     *application.Service
 	Directories *directorytest.Directories
 	DB          *pg.DB
+	Master      secure.Secret // the key of the ring
+	Ring        *secure.Keyring
 	Clock       *clocktest.Clock
 }
 
 // Open starts the service. The test package's TestMain is pgtest.Main.
 func Open(t testing.TB) *Deployment {
 	t.Helper()
-	d := &Deployment{Clock: &clocktest.Clock{}, DB: pgtest.Open(t, store.Config)}
+	d := &Deployment{Clock: &clocktest.Clock{}, DB: pgtest.Open(t, store.Config), Master: secure.NewMasterKey("k1")}
 	d.Directories = directorytest.New(d.Clock.Now)
-	d.Service = application.New(store.New(d.DB, d.Clock.Now), d.Directories, Base, d.Clock.Now, Config)
+	var err error
+	if d.Ring, err = secure.ParseKeyring(d.Master); err != nil {
+		t.Fatal(err)
+	}
+	d.Service = application.New(store.New(d.DB, d.Clock.Now), d.Directories, d.Ring, Base, d.Clock.Now, Config)
 	return d
 }
 

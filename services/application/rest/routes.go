@@ -13,11 +13,14 @@ import (
 )
 
 // views renders resources: one method per noun, in the noun's file.
-type views struct{ base href.Base }
+type views struct {
+	base  href.Base
+	alias string // that names the product on the wire
+}
 
 // Mount adds the service's endpoints to its app.
-func Mount(app *fiber.App, svc *application.Service, base href.Base) {
-	v := views{base}
+func Mount(app *fiber.App, svc *application.Service, base href.Base, alias string) {
+	v := views{base, alias}
 	v1 := app.Group("/v1")
 
 	v1.Get("/tenants/:id/applications", rest.List(store.Applications, svc.ListApplications, v.application))
@@ -69,6 +72,23 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Get("/registeredSamlServiceProviders/:id", rest.Get(svc.SAMLServiceProvider, v.serviceProvider))
 	v1.Post("/registeredSamlServiceProviders/:id", rest.Update(svc.UpdateSAMLServiceProvider, v.serviceProvider))
 	v1.Delete("/registeredSamlServiceProviders/:id", rest.Delete(svc.DeleteSAMLServiceProvider))
+
+	v1.Get("/samlPolicies/:id", rest.Get(svc.SAMLPolicy, v.samlPolicy))
+	v1.Get("/samlServiceProviders/:id", rest.Get(svc.SAMLPolicy, v.ownServiceProvider))
+	v1.Post("/samlServiceProviders/:id/defaultRelayStates", createRelayState(svc))
+	v1.Get("/samlIdentityProviders/:id", rest.Get(svc.SAMLIdentityProvider, v.identityProvider))
+	v1.Post("/samlIdentityProviders/:id", rest.Update(svc.UpdateSAMLIdentityProvider, v.identityProvider))
+	v1.Get("/samlIdentityProviders/:id/registeredSamlServiceProviders", rest.List(store.SAMLServiceProviders, svc.ListServedSAMLServiceProviders, v.serviceProvider))
+	v1.Get("/samlIdentityProviders/:id/samlServiceProviderRegistrations", rest.List(store.SAMLRegistrations, svc.ListSAMLRegistrations, v.registration))
+	v1.Post("/samlIdentityProviders/:id/samlServiceProviderRegistrations", rest.Create(svc.CreateSAMLRegistration, v.registration))
+	v1.Get("/samlServiceProviderRegistrations/:id", rest.Get(svc.SAMLRegistration, v.registration))
+	v1.Post("/samlServiceProviderRegistrations/:id", rest.Update(svc.UpdateSAMLRegistration, v.registration))
+	v1.Delete("/samlServiceProviderRegistrations/:id", rest.Delete(svc.DeleteSAMLRegistration))
+	v1.Get("/samlIdentityProviderMetadatas/:id", rest.SAMLMetadata(svc.SAMLIdentityProvider, v.identityMetadata, v.identityDescriptor))
+	v1.Get("/x509certificates/:id", rest.Certificate(svc.SAMLCertificate))
+	rules := rest.MappingRules(base)
+	v1.Get("/attributeStatementMappingRules/:id", rest.Get(svc.SAMLRules, rules))
+	v1.Post("/attributeStatementMappingRules/:id", rest.Update(svc.UpdateSAMLRules, rules))
 
 	v1.Get("/directories/:id/applications", rest.List(store.Applications, svc.ListDirectoryApplications, v.application))
 	v1.Get("/directories/:id/applicationMappings", rest.List(store.Mappings, svc.DirectoryMappings(store.ApplicationKind), v.mapping))

@@ -40,6 +40,12 @@ func (s *Store) ApplicationOfWebConfig(ctx context.Context, tenant, config id.ID
 	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.web_config_id = $2`, tenant, config)
 }
 
+// ApplicationOfSAMLPolicy gives the application that has a SAML policy, or
+// apierr.NotFound.
+func (s *Store) ApplicationOfSAMLPolicy(ctx context.Context, tenant, policy id.ID) (applicationapi.Application, error) {
+	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.saml_policy_id = $2`, tenant, policy)
+}
+
 // ListApplications gives a page of the tenant's applications.
 func (s *Store) ListApplications(ctx context.Context, tenant id.ID, query list.Query) (list.Page[applicationapi.Application], error) {
 	return list.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
@@ -97,7 +103,8 @@ func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Applicatio
 }
 
 // DeleteApplication removes an application with what belongs to it, and frees
-// its label.
+// its label. Its identity provider and the registrations with that go by their
+// foreign keys.
 func (tx *Tx) DeleteApplication(ctx context.Context, a applicationapi.Application) error {
 	if err := tx.freeDNSLabel(ctx, a); err != nil {
 		return err

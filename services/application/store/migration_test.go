@@ -60,6 +60,9 @@ func TestApplicationsOfBeforeOrganizations(t *testing.T) {
 	if a.DNSLabel != "" || a.CreatedBy != "" {
 		t.Errorf("the application is named %q and was made by %q", a.DNSLabel, a.CreatedBy)
 	}
+	if of, err := s.ApplicationOfSAMLPolicy(t.Context(), tenant, application); err != nil || of.ID != application {
+		t.Errorf("its SAML policy is of %+v, %v", of, err)
+	}
 	m, err := s.Mapping(t.Context(), tenant, store.ApplicationKind, directories[1])
 	if err != nil || m.OwnerID != application || m.DirectoryID != directories[1] {
 		t.Fatalf("the mapping is %+v, %v", m, err)

@@ -51,6 +51,12 @@ func (s *Store) Organization(ctx context.Context, tenant, organization id.ID) (O
 	return pg.One[Organization](ctx, s.db, `SELECT `+organizationColumns+` FROM organizations o WHERE o.tenant_id = $1 AND o.id = $2`, tenant, organization)
 }
 
+// OrganizationOfKey gives the organization of a key in lower case, or
+// apierr.NotFound.
+func (s *Store) OrganizationOfKey(ctx context.Context, tenant id.ID, key string) (Organization, error) {
+	return pg.One[Organization](ctx, s.db, `SELECT `+organizationColumns+` FROM organizations o WHERE o.tenant_id = $1 AND o.name_key = $2`, tenant, key)
+}
+
 // ListOrganizations gives a page of the tenant's organizations.
 func (s *Store) ListOrganizations(ctx context.Context, tenant id.ID, query list.Query) (list.Page[Organization], error) {
 	return list.Select[Organization](ctx, s.db, Organizations, query, organizationColumns,

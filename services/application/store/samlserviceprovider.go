@@ -86,8 +86,8 @@ func (tx *Tx) UpdateSAMLServiceProvider(ctx context.Context, p SAMLServiceProvid
 		p.AssertionConsumerServiceURL, p.EntityID, p.NameIDFormat, p.EncodedX509Certificate, p.ModifiedAt)
 }
 
-// DeleteSAMLServiceProvider removes a service provider, or returns
-// apierr.NotFound.
+// DeleteSAMLServiceProvider removes a service provider with its registrations, or
+// returns apierr.NotFound.
 func (tx *Tx) DeleteSAMLServiceProvider(ctx context.Context, at id.Ref) error {
 	return pg.MustChange(ctx, tx, `DELETE FROM saml_service_providers WHERE tenant_id = $1 AND id = $2`, at.Tenant, at.ID)
 }

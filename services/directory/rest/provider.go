@@ -3,6 +3,7 @@ package rest
 import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -27,7 +28,7 @@ func (v views) provider(p store.Provider) providerView {
 		Agent: v.base.OptionalLink("agents", p.AgentID), ServiceProviderMetadata: v.base.OptionalLink("samlServiceProviderMetadatas", p.MetadataID),
 	}
 	rules := v.base.OptionalLink(string(p.MappingRulesKind), p.MappingRulesID)
-	if p.MappingRulesKind == store.UserInfo {
+	if p.MappingRulesKind == mappingrule.UserInfo {
 		view.UserInfoMappingRules = rules
 		return view
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/directory"
 	"github.com/doorward/doorward/services/directory/store"
@@ -93,10 +94,11 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Get("/agents/:id", rest.Get(svc.Agent, v.agent))
 	v1.Post("/agents/:id", rest.Update(svc.UpdateAgent, v.agent))
 	v1.Post("/agents/:id/ping", rest.Update(svc.Ping, v.agent))
-	v1.Get("/userInfoMappingRules/:id", rest.Get(svc.MappingRules(store.UserInfo), v.mappingRules))
-	v1.Post("/userInfoMappingRules/:id", rest.Update(svc.UpdateMappingRules(store.UserInfo), v.mappingRules))
-	v1.Get("/attributeStatementMappingRules/:id", rest.Get(svc.MappingRules(store.AttributeStatement), v.mappingRules))
-	v1.Post("/attributeStatementMappingRules/:id", rest.Update(svc.UpdateMappingRules(store.AttributeStatement), v.mappingRules))
-	v1.Get("/samlServiceProviderMetadatas/:id", samlMetadata(svc, v))
-	v1.Get("/x509certificates/:id", certificate(svc))
+	rules := rest.MappingRules(base)
+	v1.Get("/userInfoMappingRules/:id", rest.Get(svc.MappingRules(mappingrule.UserInfo), rules))
+	v1.Post("/userInfoMappingRules/:id", rest.Update(svc.UpdateMappingRules(mappingrule.UserInfo), rules))
+	v1.Get("/attributeStatementMappingRules/:id", rest.Get(svc.MappingRules(mappingrule.AttributeStatement), rules))
+	v1.Post("/attributeStatementMappingRules/:id", rest.Update(svc.UpdateMappingRules(mappingrule.AttributeStatement), rules))
+	v1.Get("/samlServiceProviderMetadatas/:id", rest.SAMLMetadata(svc.SAMLServiceProvider, v.samlMetadata, v.samlDescriptor))
+	v1.Get("/x509certificates/:id", rest.Certificate(svc.Certificate))
 }

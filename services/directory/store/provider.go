@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -19,7 +20,7 @@ type Provider struct {
 	ClientSecretSealed []byte
 	AgentID            id.ID // of an LDAP or Active Directory one; zero for others
 	MappingRulesID     id.ID // zero where the type has none
-	MappingRulesKind   RuleKind
+	MappingRulesKind   mappingrule.Kind
 	MetadataID         id.ID // of a SAML one; zero for others
 	CreatedAt          time.Time
 	ModifiedAt         time.Time

@@ -1,0 +1,159 @@
+// Package mappingrule holds the rules by which what a provider tells of a user
+// goes to attributes of the account, and what an account has goes into the
+// assertions of an identity provider (resolutions, sections 4.7 and 4.8). The
+// directory service keeps the rules of its mirror directories, the application
+// service those of its applications.
+package mappingrule
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// Limits of mapping rules, for which the interface names none.
+const (
+	maxRules      = 100
+	maxTargets    = 20   // account attributes of a rule
+	maxSourceName = 1000 // characters of name and nameFormat
+	maxTarget     = 1000 // characters of an account attribute
+)
+
+// Kind is the collection under which rules are addressed.
+type Kind string
+
+// The kinds of rules: of the user object of a social or generic OAuth provider,
+// and of the attributes of a SAML assertion.
+const (
+	UserInfo           Kind = "userInfoMappingRules"
+	AttributeStatement Kind = "attributeStatementMappingRules"
+)
+
+// Rules are the rules of one directory or one identity provider.
+type Rules struct {
+	TenantID   id.ID
+	ID         id.ID
+	Kind       Kind
+	Items      []Rule
+	CreatedAt  time.Time
+	ModifiedAt time.Time
+}
+
+// Rule joins one fact with attributes of an account.
+type Rule struct {
+	Name              *string  `json:"name"`       // nil: any name of the NameFormat
+	NameFormat        *string  `json:"nameFormat"` // of an AttributeStatement; nil: any
+	AccountAttributes []string `json:"accountAttributes"`
+}
+
+// Change is the body that replaces rules, all of them.
+type Change struct {
+	Items field.Of[[]NewRule] `json:"items"`
+}
+
+// UnmarshalJSON reads rules inside of a provider, which a client may send back as
+// it read them.
+func (in *Change) UnmarshalJSON(data []byte) error {
+	type members Change // without this method
+	return field.Nested(data, (*members)(in), struct {
+		Href       any `json:"href"`
+		CreatedAt  any `json:"createdAt"`
+		ModifiedAt any `json:"modifiedAt"`
+	}{})
+}
+
+// NewRule is one rule of a body.
+type NewRule struct {
+	Name              field.Text `json:"name"`
+	NameFormat        field.Text `json:"nameFormat"`
+	AccountAttributes field.List `json:"accountAttributes"`
+}
+
+// UnmarshalJSON reads one of the items.
+func (in *NewRule) UnmarshalJSON(data []byte) error {
+	type members NewRule
+	return field.Nested(data, (*members)(in), nil)
+}
+
+// Apply replaces the items by those of a body, if it has some, and checks them.
+func (r *Rules) Apply(in Change) error {
+	if !in.Items.Present {
+		return nil
+	}
+	items, err := check(r.Kind, in.Items.Or(nil))
+	if err == nil {
+		r.Items = items
+	}
+	return err
+}
+
+func check(kind Kind, in []NewRule) ([]Rule, error) {
+	if len(in) > maxRules {
+		return nil, apierr.TooLong.Because("items has %d rules; at most %d are allowed", len(in), maxRules)
+	}
+	rules := make([]Rule, len(in))
+	for i, item := range in {
+		rule, err := newRule(kind, item)
+		if err != nil {
+			reason := apierr.From(err)
+			return nil, reason.Because("items[%d]: %s", i, reason.Reason)
+		}
+		rules[i] = rule
+	}
+	return rules, nil
+}
+
+func newRule(kind Kind, in NewRule) (rule Rule, err error) {
+	if kind == UserInfo && in.NameFormat.Given() {
+		return rule, apierr.UnusedProperty.Because("a rule for user info has no nameFormat")
+	}
+	for _, source := range []struct {
+		name string
+		in   field.Text
+		to   **string
+	}{{"name", in.Name, &rule.Name}, {"nameFormat", in.NameFormat, &rule.NameFormat}} {
+		if !source.in.Given() {
+			continue
+		}
+		value, err := field.Verbatim(source.in, source.name, maxSourceName)
+		if err != nil {
+			return rule, err
+		}
+		*source.to = &value
+	}
+	if rule.Name == nil && rule.NameFormat == nil {
+		return rule, apierr.Required.Because("name is required; it cannot be null, empty or blank")
+	}
+	rule.AccountAttributes = in.AccountAttributes.Or(nil)
+	switch {
+	case len(rule.AccountAttributes) == 0:
+		return rule, apierr.Required.Because("accountAttributes is required; it cannot be null or empty")
+	case len(rule.AccountAttributes) > maxTargets:
+		return rule, apierr.TooLong.Because("accountAttributes has %d entries; at most %d are allowed", len(rule.AccountAttributes), maxTargets)
+	}
+	for _, target := range rule.AccountAttributes {
+		if !isTarget(target) {
+			return rule, apierr.Invalid.Because("accountAttributes holds %q; it can hold email, username, givenName, middleName, surname and customData.<key>", target)
+		}
+	}
+	return rule, nil
+}
+
+// customDataTarget is a path of keys that customData can have (section 1.2).
+var customDataTarget = regexp.MustCompile(`^customData(\.[0-9A-Za-z_][0-9A-Za-z_-]{0,254})+$`)
+
+// isTarget reports whether a rule may name an attribute of an account.
+func isTarget(attribute string) bool {
+	if slices.Contains([]string{"email", "username", "givenName", "middleName", "surname"}, attribute) {
+		return true
+	}
+	return len(attribute) <= maxTarget && customDataTarget.MatchString(attribute) &&
+		!slices.ContainsFunc(strings.Split(attribute, ".")[1:], func(key string) bool {
+			return slices.Contains([]string{"href", "createdAt", "modifiedAt", "meta", "spMeta", "spmeta", "ionmeta", "ionMeta"}, key)
+		})
+}

@@ -1,0 +1,64 @@
+package rest
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/id"
+)
+
+const (
+	mimeSAMLMetadata = "application/samlmetadata+xml"
+	mimeCertificate  = "application/pkix-cert"
+)
+
+// SAMLMetadata answers 200 with the metadata of the path: in XML, which describe
+// gives, unless the client asks for JSON (resolutions, sections 4.9 and 4.11).
+func SAMLMetadata[T, View any](read func(context.Context, id.Ref) (T, error), view func(T) View, describe func(T) ([]byte, error)) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := Ref(c)
+		if err != nil {
+			return err
+		}
+		resource, err := read(c.UserContext(), at)
+		if err != nil {
+			return err
+		}
+		c.Vary(fiber.HeaderAccept)
+		kind := c.Accepts(mimeSAMLMetadata, fiber.MIMEApplicationXML, fiber.MIMEApplicationJSON)
+		switch kind {
+		case fiber.MIMEApplicationJSON:
+			return OK(c, view(resource))
+		case "":
+			kind = mimeSAMLMetadata
+		}
+		body, err := describe(resource)
+		if err != nil {
+			return err
+		}
+		return document(c, kind, body)
+	}
+}
+
+// Certificate answers 200 with the certificate of the path, in PEM.
+func Certificate(read func(context.Context, id.Ref) (string, error)) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := Ref(c)
+		if err != nil {
+			return err
+		}
+		certificate, err := read(c.UserContext(), at)
+		if err != nil {
+			return err
+		}
+		return document(c, mimeCertificate, []byte(certificate))
+	}
+}
+
+// document answers 200 with something other than JSON.
+func document(c *fiber.Ctx, kind string, body []byte) error {
+	c.Set(fiber.HeaderContentType, kind)
+	c.Set(fiber.HeaderCacheControl, "no-cache")
+	return c.Send(body)
+}

@@ -1,0 +1,75 @@
+// Package saml makes what the service shows of itself to the other parties of
+// SAML 2.0: a key pair with its certificate, and metadata (metadata.go). The
+// service is a service provider for a directory, and an identity provider for an
+// application.
+package saml
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha1"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"math/big"
+	"time"
+
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// certificateYears is how long a certificate is good. Other parties take the key
+// from it and mostly ignore its dates.
+const certificateYears = 10
+
+// KeyPair signs messages of SAML.
+type KeyPair struct {
+	Certificate string        // self-signed, in PEM
+	PrivateKey  secure.Secret // PKCS #8
+}
+
+// NewKeyPair makes a key pair whose certificate has the name. It takes some
+// tenths of a second, so no transaction may be open. The key is an RSA one,
+// because the algorithms that sign messages (resolutions, sections 4.6 and 4.11)
+// are.
+func NewKeyPair(name string, now time.Time) (KeyPair, error) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return KeyPair{}, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return KeyPair{}, err
+	}
+	template := x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, SignatureAlgorithm: x509.SHA256WithRSA,
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(certificateYears, 0, 0), // an hour for clocks that are late
+		KeyUsage: x509.KeyUsageDigitalSignature, BasicConstraintsValid: true,
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
+	if err != nil {
+		return KeyPair{}, err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return KeyPair{}, err
+	}
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})
+	return KeyPair{Certificate: string(certificate), PrivateKey: secure.Secret(private)}, nil
+}
+
+// Fingerprint gives the SHA-1 of a certificate that NewKeyPair made, in
+// hexadecimal.
+func Fingerprint(certificate string) string {
+	sum := sha1.Sum(der(certificate))
+	return hex.EncodeToString(sum[:])
+}
+
+// der gives the bytes behind a certificate in PEM.
+func der(certificate string) []byte {
+	block, _ := pem.Decode([]byte(certificate))
+	if block == nil {
+		return nil
+	}
+	return block.Bytes
+}

@@ -1,0 +1,69 @@
+package rest
+
+import (
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/mappingrule"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/saml"
+	"github.com/doorward/doorward/services/application"
+)
+
+// identityProviderView is the representation of an application as a SAML
+// identity provider (resolutions, section 4.11). Its certificate, its metadata
+// and its rules have its id.
+type identityProviderView struct {
+	rest.Head
+	Status                           string     `json:"status"`
+	SSOLoginEndpoint                 *href.Link `json:"ssoLoginEndpoint"`
+	SignatureAlgorithm               string     `json:"signatureAlgorithm"`
+	SHAFingerprint                   string     `json:"shaFingerprint"`
+	X509SigningCert                  href.Link  `json:"x509SigningCert"`
+	Metadata                         href.Link  `json:"metadata"`
+	AttributeStatementMappingRules   href.Link  `json:"attributeStatementMappingRules"`
+	RegisteredSAMLServiceProviders   href.Link  `json:"registeredSamlServiceProviders"`
+	SAMLServiceProviderRegistrations href.Link  `json:"samlServiceProviderRegistrations"`
+}
+
+// identityMetadataView is what the metadata of an identity provider says in JSON.
+type identityMetadataView struct {
+	rest.Head
+	EntityID         string     `json:"entityId"`
+	SSOLoginEndpoint *href.Link `json:"ssoLoginEndpoint"`
+	X509SigningCert  href.Link  `json:"x509SigningCert"`
+}
+
+func (v views) identityProvider(p application.SAMLIdentityProvider) identityProviderView {
+	return identityProviderView{
+		Head:   v.identityHead("samlIdentityProviders", p),
+		Status: p.Status, SSOLoginEndpoint: loginEndpoint(p), SignatureAlgorithm: "RSA-SHA256", SHAFingerprint: saml.Fingerprint(p.Certificate),
+		X509SigningCert: v.base.Link("x509certificates", p.ID), Metadata: v.base.Link("samlIdentityProviderMetadatas", p.ID),
+		AttributeStatementMappingRules:   v.base.Link(string(mappingrule.AttributeStatement), p.ID),
+		RegisteredSAMLServiceProviders:   v.base.Link("samlIdentityProviders", p.ID, "registeredSamlServiceProviders"),
+		SAMLServiceProviderRegistrations: v.base.Link("samlIdentityProviders", p.ID, "samlServiceProviderRegistrations"),
+	}
+}
+
+func (v views) identityMetadata(p application.SAMLIdentityProvider) identityMetadataView {
+	return identityMetadataView{
+		Head:     v.identityHead("samlIdentityProviderMetadatas", p),
+		EntityID: "urn:" + v.alias + ":application:" + p.ApplicationID.String() + ":provider:idp", SSOLoginEndpoint: loginEndpoint(p),
+		X509SigningCert: v.base.Link("x509certificates", p.ID),
+	}
+}
+
+// identityDescriptor is the metadata in XML.
+func (v views) identityDescriptor(p application.SAMLIdentityProvider) ([]byte, error) {
+	return saml.IdentityProviderMetadata(v.identityMetadata(p).EntityID, p.Certificate, p.LoginURL)
+}
+
+func (v views) identityHead(kind string, p application.SAMLIdentityProvider) rest.Head {
+	return rest.Head{Href: v.base.To(kind, p.ID), CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt)}
+}
+
+// loginEndpoint is nil for the console.
+func loginEndpoint(p application.SAMLIdentityProvider) *href.Link {
+	if p.LoginURL == "" {
+		return nil
+	}
+	return &href.Link{Href: p.LoginURL}
+}

@@ -1,0 +1,71 @@
+package rest
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/application"
+)
+
+// samlPolicyView is the representation of an application's SAML policy
+// (resolutions, section 4.10). The policy, the service provider and the identity
+// provider of an application have one id.
+type samlPolicyView struct {
+	rest.Head
+	ServiceProvider  href.Link `json:"serviceProvider"`
+	IdentityProvider href.Link `json:"identityProvider"`
+}
+
+// ownServiceProviderView is the representation of an application as a SAML
+// service provider.
+type ownServiceProviderView struct {
+	rest.Head
+	SSOInitiationEndpoint href.Link `json:"ssoInitiationEndpoint"`
+	DefaultRelayStates    href.Link `json:"defaultRelayStates"`
+}
+
+// relayStateView is the answer to who asks for a default relay state.
+type relayStateView struct {
+	DefaultRelayState string `json:"defaultRelayState"`
+}
+
+func (v views) samlPolicy(a applicationapi.Application) samlPolicyView {
+	return samlPolicyView{
+		Head:            v.satellite("samlPolicies", a),
+		ServiceProvider: v.base.Link("samlServiceProviders", a.SAMLPolicyID), IdentityProvider: v.base.Link("samlIdentityProviders", a.SAMLPolicyID),
+	}
+}
+
+func (v views) ownServiceProvider(a applicationapi.Application) ownServiceProviderView {
+	return ownServiceProviderView{
+		Head:                  v.satellite("samlServiceProviders", a),
+		SSOInitiationEndpoint: v.base.Link("applications", a.ID, "saml", "sso", "idpRedirect"),
+		DefaultRelayStates:    v.base.Link("samlServiceProviders", a.SAMLPolicyID, "defaultRelayStates"),
+	}
+}
+
+// satellite is the head of what is as old as its application and never changes.
+func (v views) satellite(kind string, a applicationapi.Application) rest.Head {
+	return rest.Head{Href: v.base.To(kind, a.SAMLPolicyID), CreatedAt: rest.Time(a.CreatedAt), ModifiedAt: rest.Time(a.CreatedAt)}
+}
+
+// createRelayState answers 200, not 201: a relay state has no address.
+func createRelayState(svc *application.Service) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		var in application.NewRelayState
+		if err := rest.OptionalBody[struct{}](c, &in); err != nil {
+			return err
+		}
+		state, err := svc.NewDefaultRelayState(c.UserContext(), at, in)
+		if err != nil {
+			return err
+		}
+		return rest.OK(c, relayStateView{state.Reveal()})
+	}
+}

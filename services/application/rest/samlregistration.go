@@ -1,0 +1,26 @@
+package rest
+
+import (
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// registrationView is the representation of a service provider's registration
+// with an identity provider (resolutions, section 4.11).
+type registrationView struct {
+	rest.Head
+	Status            string    `json:"status"`
+	DefaultRelayState *string   `json:"defaultRelayState"`
+	ServiceProvider   href.Link `json:"serviceProvider"`
+	IdentityProvider  href.Link `json:"identityProvider"`
+}
+
+func (v views) registration(r store.SAMLRegistration) registrationView {
+	return registrationView{
+		Head:   rest.Head{Href: v.base.To("samlServiceProviderRegistrations", r.ID), CreatedAt: rest.Time(r.CreatedAt), ModifiedAt: rest.Time(r.ModifiedAt)},
+		Status: r.Status, DefaultRelayState: r.DefaultRelayState,
+		ServiceProvider:  v.base.Link("registeredSamlServiceProviders", r.ServiceProviderID),
+		IdentityProvider: v.base.Link("samlIdentityProviders", r.IdentityProviderID),
+	}
+}

@@ -1,0 +1,163 @@
+package application_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/reseal"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/applicationtest"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// policy makes an application and names its SAML policy.
+func policy(t *testing.T, d *applicationtest.Deployment) (at, shop id.Ref) {
+	t.Helper()
+	tenant, _ := d.Tenant(t)
+	shop = id.Ref{Tenant: tenant, ID: newApplication(t, d, tenant)}
+	a, err := d.Service.Application(t.Context(), shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id.Ref{Tenant: tenant, ID: a.SAMLPolicyID}, shop
+}
+
+// Two processes that are asked for the first time at once keep one key pair.
+func TestReplicasKeepOneKeyPair(t *testing.T) {
+	d := applicationtest.Open(t)
+	at, _ := policy(t, d)
+	other := application.New(store.New(d.DB, d.Clock.Now), d.Directories, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	certificates := map[string]bool{}
+	for _, replica := range []*application.Service{d.Service, other, d.Service, other} {
+		group.Go(func() {
+			p, err := replica.SAMLIdentityProvider(t.Context(), at)
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			certificates[p.Certificate] = true
+		})
+	}
+	group.Wait()
+	if len(certificates) != 1 {
+		t.Errorf("they give %d certificates", len(certificates))
+	}
+}
+
+// An application that goes while its identity provider is being made takes it
+// along.
+func TestAnIdentityProviderOfAnApplicationThatGoes(t *testing.T) {
+	d := applicationtest.Open(t)
+	for range 3 {
+		at, shop := policy(t, d)
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				if _, err := d.Service.SAMLIdentityProvider(t.Context(), at); err != nil && !errors.Is(err, apierr.NotFound) {
+					t.Error(err)
+				}
+			})
+		}
+		if err := d.Service.DeleteApplication(t.Context(), shop); err != nil {
+			t.Fatal(err)
+		}
+		group.Wait()
+		if _, err := d.Service.SAMLIdentityProvider(t.Context(), at); !errors.Is(err, apierr.NotFound) {
+			t.Errorf("afterwards it gives %v", err)
+		}
+	}
+	var left int
+	if err := d.DB.QueryRow(t.Context(), "SELECT count(*) FROM saml_identity_providers").Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d are left, %v", left, err)
+	}
+}
+
+// Key pairs are made one at a time: who waits too long comes back later, and who
+// asks for one that is there does not wait.
+func TestOneKeyPairIsMadeAtATime(t *testing.T) {
+	d := applicationtest.Open(t)
+	made, _ := policy(t, d)
+	if _, err := d.Service.SAMLIdentityProvider(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	waiting, _ := policy(t, d)
+	d.Service.HoldKeyPairs()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := d.Service.SAMLIdentityProvider(ctx, made); err != nil {
+		t.Errorf("one that is there gives %v", err)
+	}
+	_, err := d.Service.SAMLIdentityProvider(ctx, waiting)
+	if refusal := apierr.From(err); !errors.Is(err, apierr.Unavailable) || refusal.RetryAfter == 0 {
+		t.Errorf("it gives %v", err)
+	}
+}
+
+// What is sealed goes under a new master key, and is good afterwards.
+func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
+	d := applicationtest.Open(t)
+	at, _ := policy(t, d)
+	if _, err := d.Service.SAMLIdentityProvider(t.Context(), at); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Service.NewDefaultRelayState(t.Context(), at, application.NewRelayState{}); err != nil {
+		t.Fatal(err)
+	}
+	ring := func(text secure.Secret) *secure.Keyring {
+		r, err := secure.ParseKeyring(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	sealed := map[string]string{
+		"application.saml/" + at.ID.String():      `SELECT private_key_sealed FROM saml_identity_providers WHERE tenant_id = $1`,
+		"application.relay/" + at.Tenant.String(): `SELECT key_sealed FROM saml_relay_keys WHERE tenant_id = $1`,
+	}
+	read := func(with *secure.Keyring) map[string]secure.Secret {
+		opened := map[string]secure.Secret{}
+		for purpose, query := range sealed {
+			var value []byte
+			if err := d.DB.QueryRow(t.Context(), query, at.Tenant).Scan(&value); err != nil {
+				t.Fatal(err)
+			}
+			if secret, err := with.Open(value, purpose); err == nil {
+				opened[purpose] = secret
+			}
+		}
+		return opened
+	}
+	before := read(d.Ring)
+	next := secure.NewMasterKey("k2")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- reseal.Worker(d.DB, ring(next+","+d.Master), application.Sealed...)(ctx) }()
+	deadline, tick := time.NewTimer(30*time.Second), time.NewTicker(5*time.Millisecond)
+	defer deadline.Stop()
+	defer tick.Stop()
+	for len(read(ring(next))) < len(sealed) {
+		select {
+		case <-deadline.C:
+			t.Fatal("waited in vain for the new master key")
+		case <-tick.C:
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	for purpose, secret := range read(ring(next)) {
+		if secret == "" || secret != before[purpose] {
+			t.Errorf("%s changed", purpose)
+		}
+	}
+}

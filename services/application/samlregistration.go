@@ -1,0 +1,142 @@
+package application
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// maxRelayState bounds a relay state, in characters. The interface names no
+// limit: it has room for one that is a URL or a token.
+const maxRelayState = 4000
+
+// NewSAMLRegistration is the body that registers a service provider with the
+// identity provider of the path (resolutions, section 4.11).
+type NewSAMLRegistration struct {
+	ServiceProvider  field.Link `json:"serviceProvider"`
+	IdentityProvider field.Link `json:"identityProvider"`
+	RegistrationChange
+}
+
+// RegistrationChange is the body that updates a registration. Who is registered
+// with whom is fixed.
+type RegistrationChange struct {
+	Status            field.Text `json:"status"`
+	DefaultRelayState field.Text `json:"defaultRelayState"`
+}
+
+// apply writes the members of a body into a registration and checks them.
+func (in RegistrationChange) apply(r *store.SAMLRegistration) (err error) {
+	if r.Status, err = field.Enum(in.Status, "status", r.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+		return err
+	}
+	if in.DefaultRelayState.Present {
+		r.DefaultRelayState, err = field.Optional(in.DefaultRelayState, "defaultRelayState", maxRelayState)
+	}
+	return err
+}
+
+// SAMLRegistration gives a registration, or apierr.NotFound.
+func (s *Service) SAMLRegistration(ctx context.Context, at id.Ref) (store.SAMLRegistration, error) {
+	return s.store.SAMLRegistration(ctx, at)
+}
+
+// ListSAMLRegistrations gives a page of the registrations with an identity
+// provider, or apierr.NotFound for that.
+func (s *Service) ListSAMLRegistrations(ctx context.Context, provider id.Ref, query list.Query) (list.Page[store.SAMLRegistration], error) {
+	if _, err := s.SAMLIdentityProvider(ctx, provider); err != nil {
+		return list.Page[store.SAMLRegistration]{}, err
+	}
+	return s.store.ListSAMLRegistrations(ctx, provider, query)
+}
+
+// ListServedSAMLServiceProviders gives a page of the service providers that are
+// registered with an identity provider, or apierr.NotFound for that.
+func (s *Service) ListServedSAMLServiceProviders(ctx context.Context, provider id.Ref, query list.Query) (list.Page[store.SAMLServiceProvider], error) {
+	if _, err := s.SAMLIdentityProvider(ctx, provider); err != nil {
+		return list.Page[store.SAMLServiceProvider]{}, err
+	}
+	return s.store.ListServedSAMLServiceProviders(ctx, provider, query)
+}
+
+// CreateSAMLRegistration registers a service provider with an identity provider.
+// A service provider that the tenant does not have, and another identity
+// provider than that of the path, is apierr.Reference; a second registration of
+// the two is apierr.SAMLRegistration.
+func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref, in NewSAMLRegistration) (store.SAMLRegistration, error) {
+	now := s.now()
+	r := store.SAMLRegistration{
+		TenantID: provider.Tenant, ID: id.New(now), IdentityProviderID: provider.ID, Status: directoryapi.Enabled, CreatedAt: now, ModifiedAt: now,
+	}
+	if _, err := s.SAMLIdentityProvider(ctx, provider); err != nil {
+		return r, err
+	}
+	if err := s.wantProviders(&r, in); err != nil {
+		return r, err
+	}
+	if err := in.apply(&r); err != nil {
+		return r, err
+	}
+	err := s.tx(ctx, func(tx *store.Tx) error {
+		_, err := tx.LockSAMLServiceProvider(ctx, r.TenantID, r.ServiceProviderID)
+		if errors.Is(err, apierr.NotFound) {
+			return apierr.Reference.Because("serviceProvider: there is no registered service provider %q", in.ServiceProvider.Value.Href)
+		}
+		if err != nil {
+			return err
+		}
+		return tx.InsertSAMLRegistration(ctx, r)
+	})
+	if errors.Is(err, apierr.Exists) {
+		return r, apierr.SAMLRegistration.Because("the service provider is registered with the identity provider already")
+	}
+	return r, err
+}
+
+// wantProviders reads the two that a registration joins. The service provider is
+// apierr.Invalid where it is missing, not Required as elsewhere.
+func (s *Service) wantProviders(r *store.SAMLRegistration, in NewSAMLRegistration) error {
+	if !in.ServiceProvider.Given() {
+		return apierr.Invalid.Because("serviceProvider is required; it cannot be null")
+	}
+	service, err := s.reference(in.ServiceProvider, "serviceProvider", "registeredSamlServiceProviders")
+	if err != nil {
+		return err
+	}
+	r.ServiceProviderID = service.ID
+	if !in.IdentityProvider.Given() {
+		return nil
+	}
+	identity, err := s.reference(in.IdentityProvider, "identityProvider", "samlIdentityProviders")
+	if err == nil && identity.ID != r.IdentityProviderID {
+		err = apierr.Reference.Because("identityProvider: %q is not the identity provider of the path", in.IdentityProvider.Value.Href)
+	}
+	return err
+}
+
+// UpdateSAMLRegistration changes what the body names.
+func (s *Service) UpdateSAMLRegistration(ctx context.Context, at id.Ref, in RegistrationChange) (store.SAMLRegistration, error) {
+	var r store.SAMLRegistration
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+		if r, err = tx.LockSAMLRegistration(ctx, at); err != nil {
+			return err
+		}
+		if err := in.apply(&r); err != nil {
+			return err
+		}
+		r.ModifiedAt = s.now()
+		return tx.UpdateSAMLRegistration(ctx, r)
+	})
+	return r, err
+}
+
+// DeleteSAMLRegistration removes a registration.
+func (s *Service) DeleteSAMLRegistration(ctx context.Context, at id.Ref) error {
+	return s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteSAMLRegistration(ctx, at) })
+}

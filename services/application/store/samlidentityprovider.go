@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/mappingrule"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// SAMLIdentityProvider is an application as an identity provider: the service
+// logs the application's accounts in to the service providers that are registered
+// with it. Its id is that of the application's SAML policy.
+type SAMLIdentityProvider struct {
+	TenantID         id.ID
+	ID               id.ID
+	ApplicationID    id.ID
+	Status           string
+	Certificate      string // PEM
+	PrivateKeySealed []byte // PKCS #8
+	CreatedAt        time.Time
+	ModifiedAt       time.Time
+}
+
+const (
+	identityProviderQuery = `SELECT tenant_id, id, application_id, status, certificate, private_key_sealed, created_at, modified_at
+		FROM saml_identity_providers WHERE tenant_id = $1 AND id = $2`
+	samlRulesQuery = `SELECT tenant_id, id, '` + string(mappingrule.AttributeStatement) + `' AS kind, mapping_rules AS items, created_at, rules_modified_at AS modified_at
+		FROM saml_identity_providers WHERE tenant_id = $1 AND id = $2`
+)
+
+// SAMLIdentityProvider gives an identity provider, or apierr.NotFound for one
+// that nobody has asked for.
+func (s *Store) SAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
+	return pg.One[SAMLIdentityProvider](ctx, s.db, identityProviderQuery, at.Tenant, at.ID)
+}
+
+// SAMLRules gives the rules of what the assertions of an identity provider
+// tell.
+func (s *Store) SAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, error) {
+	return pg.One[mappingrule.Rules](ctx, s.db, samlRulesQuery, at.Tenant, at.ID)
+}
+
+// KeepSAMLIdentityProvider adds an identity provider unless it is there already.
+// It returns apierr.NotFound when the application is gone.
+func (tx *Tx) KeepSAMLIdentityProvider(ctx context.Context, p SAMLIdentityProvider) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_identity_providers (tenant_id, id, application_id, status, certificate, private_key_sealed,
+		rules_modified_at, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8) ON CONFLICT DO NOTHING`,
+		p.TenantID, p.ID, p.ApplicationID, p.Status, p.Certificate, p.PrivateKeySealed, p.CreatedAt, p.ModifiedAt)
+	return err
+}
+
+// LockSAMLIdentityProvider reads an identity provider that the transaction will
+// change.
+func (tx *Tx) LockSAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
+	return pg.One[SAMLIdentityProvider](ctx, tx, identityProviderQuery+` FOR UPDATE`, at.Tenant, at.ID)
+}
+
+// LockSAMLRules reads rules that the transaction will change.
+func (tx *Tx) LockSAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, error) {
+	return pg.One[mappingrule.Rules](ctx, tx, samlRulesQuery+` FOR UPDATE`, at.Tenant, at.ID)
+}
+
+// UpdateSAMLIdentityProvider writes what a client can change.
+func (tx *Tx) UpdateSAMLIdentityProvider(ctx context.Context, p SAMLIdentityProvider) error {
+	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET status = $3, modified_at = $4 WHERE tenant_id = $1 AND id = $2`,
+		p.TenantID, p.ID, p.Status, p.ModifiedAt)
+}
+
+// UpdateSAMLRules writes what a client can change.
+func (tx *Tx) UpdateSAMLRules(ctx context.Context, r mappingrule.Rules) error {
+	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET mapping_rules = $3, rules_modified_at = $4 WHERE tenant_id = $1 AND id = $2`,
+		r.TenantID, r.ID, r.Items, r.ModifiedAt)
+}

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// SAMLRegistration lets a registered service provider ask an identity provider
+// for logins.
+type SAMLRegistration struct {
+	TenantID           id.ID
+	ID                 id.ID
+	IdentityProviderID id.ID
+	ServiceProviderID  id.ID
+	Status             string
+	DefaultRelayState  *string // that goes along where the service provider sends none
+	CreatedAt          time.Time
+	ModifiedAt         time.Time
+}
+
+const (
+	registrationColumns = `r.tenant_id, r.id, r.identity_provider_id, r.service_provider_id, r.status, r.default_relay_state, r.created_at, r.modified_at`
+	registrationQuery   = `SELECT ` + registrationColumns + ` FROM saml_registrations r WHERE r.tenant_id = $1 AND r.id = $2`
+)
+
+// SAMLRegistrations are searched and sorted by these attributes.
+var SAMLRegistrations = list.Spec{
+	"status":            {Column: "r.status", Kind: list.Enum, Values: []string{directoryapi.Enabled, directoryapi.Disabled}},
+	"defaultRelayState": {Column: "r.default_relay_state"},
+	"createdAt":         {Column: "r.created_at", Kind: list.Time},
+	"modifiedAt":        {Column: "r.modified_at", Kind: list.Time},
+}
+
+// SAMLRegistration gives a registration, or apierr.NotFound.
+func (s *Store) SAMLRegistration(ctx context.Context, at id.Ref) (SAMLRegistration, error) {
+	return pg.One[SAMLRegistration](ctx, s.db, registrationQuery, at.Tenant, at.ID)
+}
+
+// ListSAMLRegistrations gives a page of the registrations with an identity
+// provider.
+func (s *Store) ListSAMLRegistrations(ctx context.Context, provider id.Ref, query list.Query) (list.Page[SAMLRegistration], error) {
+	return list.Select[SAMLRegistration](ctx, s.db, SAMLRegistrations, query, registrationColumns,
+		`FROM saml_registrations r WHERE r.tenant_id = $1 AND r.identity_provider_id = $2`, "r.id", provider.Tenant, provider.ID)
+}
+
+// ListServedSAMLServiceProviders gives a page of the service providers that are
+// registered with an identity provider.
+func (s *Store) ListServedSAMLServiceProviders(ctx context.Context, provider id.Ref, query list.Query) (list.Page[SAMLServiceProvider], error) {
+	return list.Select[SAMLServiceProvider](ctx, s.db, SAMLServiceProviders, query, serviceProviderColumns,
+		`FROM saml_service_providers p WHERE p.tenant_id = $1 AND p.id IN (
+			SELECT r.service_provider_id FROM saml_registrations r WHERE r.tenant_id = $1 AND r.identity_provider_id = $2)`, "p.id", provider.Tenant, provider.ID)
+}
+
+// LockSAMLRegistration reads a registration that the transaction will change.
+func (tx *Tx) LockSAMLRegistration(ctx context.Context, at id.Ref) (SAMLRegistration, error) {
+	return pg.One[SAMLRegistration](ctx, tx, registrationQuery+` FOR UPDATE`, at.Tenant, at.ID)
+}
+
+// InsertSAMLRegistration adds a registration. One that the two have already is
+// apierr.Exists; a provider that is gone is apierr.NotFound.
+func (tx *Tx) InsertSAMLRegistration(ctx context.Context, r SAMLRegistration) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_registrations (tenant_id, id, identity_provider_id, service_provider_id, status, default_relay_state, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		r.TenantID, r.ID, r.IdentityProviderID, r.ServiceProviderID, r.Status, r.DefaultRelayState, r.CreatedAt, r.ModifiedAt)
+	return err
+}
+
+// UpdateSAMLRegistration writes what a client can change.
+func (tx *Tx) UpdateSAMLRegistration(ctx context.Context, r SAMLRegistration) error {
+	return pg.MustChange(ctx, tx, `UPDATE saml_registrations SET status = $3, default_relay_state = $4, modified_at = $5 WHERE tenant_id = $1 AND id = $2`,
+		r.TenantID, r.ID, r.Status, r.DefaultRelayState, r.ModifiedAt)
+}
+
+// DeleteSAMLRegistration removes a registration, or returns apierr.NotFound.
+func (tx *Tx) DeleteSAMLRegistration(ctx context.Context, at id.Ref) error {
+	return pg.MustChange(ctx, tx, `DELETE FROM saml_registrations WHERE tenant_id = $1 AND id = $2`, at.Tenant, at.ID)
+}
