@@ -2,14 +2,21 @@ package application_test
 
 import (
 	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/services/application"
@@ -67,6 +74,98 @@ func (o *only) Authenticate(_ context.Context, in directoryapi.Authenticate) (di
 func (o *only) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) (directoryapi.LinkedAccount, error) {
 	o.asked++
 	return directoryapi.LinkedAccount{Account: directoryapi.Account{ID: in.Store.ID}, Outcome: directoryapi.Followed}, nil
+}
+
+// member is a directory service in which an account stands where its directory is
+// a store.
+type member struct {
+	directoryapi.API
+	of id.ID
+}
+
+func (m member) Standing(_ context.Context, in directoryapi.Standing) (directoryapi.Account, error) {
+	if !slices.Contains(in.Stores, directoryapi.Store{Kind: directoryapi.Directories, ID: m.of}) {
+		return directoryapi.Account{}, apierr.TokenAccountUnreachable
+	}
+	return directoryapi.Account{ID: in.Account}, nil
+}
+
+// What an account may do is known without a query while nothing changes. A change
+// shows at once in the process that made it, and in the others as soon as
+// PostgreSQL has told them: the test waits for as long as tests may take, and says
+// how long that was.
+func TestAChangeOfReachShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	directory, shop, organization := d.Directory(t, tenant, "Staff"), newApplication(t, d, tenant), newOrganization(t, d, tenant)
+	mapping := newMapping(t, d, tenant, shop, directory)
+	mapOrganization(t, d, tenant, shop, organization)
+	mapToOrganization(t, d, tenant, organization, directory)
+
+	db, count := counted(t, d)
+	replicas := make([]*application.Service, 2)
+	for i := range replicas {
+		data := store.New(db, d.Clock.Now)
+		ctx, stop := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { _ = data.KeepReaches(ctx) })
+		t.Cleanup(func() { stop(); group.Wait() })
+		replicas[i] = application.New(data, member{API: d.Directories, of: directory}, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
+	}
+	here, elsewhere := replicas[0], replicas[1]
+	standing := func(s *application.Service) error {
+		_, err := s.Standing(t.Context(), applicationapi.Standing{Tenant: tenant, Application: shop, Account: d.NewID()})
+		return err
+	}
+	disabled, enabled := field.Some(directoryapi.Disabled), field.Some(directoryapi.Enabled)
+	var slowest time.Duration
+	for _, c := range []struct {
+		what   string
+		change func() error
+		want   error
+	}{
+		{"the application is disabled", func() error {
+			_, err := here.UpdateApplication(t.Context(), id.Ref{Tenant: tenant, ID: shop}, application.NewApplication{Status: disabled})
+			return err
+		}, apierr.TokenApplicationDisabled},
+		{"the application is enabled", func() error {
+			_, err := here.UpdateApplication(t.Context(), id.Ref{Tenant: tenant, ID: shop}, application.NewApplication{Status: enabled})
+			return err
+		}, nil},
+		{"the mapping of the directory is deleted", func() error {
+			return here.DeleteMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mapping})
+		}, nil}, // the organization still has it
+		{"the organization is disabled", func() error {
+			_, err := here.UpdateOrganization(t.Context(), id.Ref{Tenant: tenant, ID: organization}, application.NewOrganization{Status: disabled})
+			return err
+		}, apierr.TokenStoreDisabled},
+		{"the organization is deleted", func() error {
+			return here.DeleteOrganization(t.Context(), id.Ref{Tenant: tenant, ID: organization})
+		}, apierr.TokenAccountUnreachable},
+		{"the directory is mapped again", func() error {
+			_, err := here.CreateMapping(t.Context(), tenant, mappingBody(shop, directory))
+			return err
+		}, nil},
+	} {
+		for _, s := range replicas {
+			for trips := int64(-1); trips != count.trips.Load(); { // until it is kept
+				trips = count.trips.Load()
+				_ = standing(s)
+			}
+		}
+		if err := c.change(); err != nil {
+			t.Fatalf("%s: %v", c.what, err)
+		}
+		changed := time.Now()
+		if err := standing(here); !errors.Is(err, c.want) {
+			t.Errorf("%s: here the account stands with %v, want %v", c.what, err, c.want)
+		}
+		for !errors.Is(standing(elsewhere), c.want) {
+			runtime.Gosched()
+		}
+		slowest = max(slowest, time.Since(changed))
+	}
+	t.Logf("elsewhere a change showed within %s", slowest)
 }
 
 // A login at an address that is known for it takes two round trips here and one

@@ -4,6 +4,7 @@
 package applicationtest
 
 import (
+	"context"
 	"crypto/rand"
 	"strings"
 	"testing"
@@ -60,7 +61,15 @@ func Open(t testing.TB) *Deployment {
 	if d.Ring, err = secure.ParseKeyring(d.Master); err != nil {
 		t.Fatal(err)
 	}
-	d.Service = application.New(store.New(d.DB, d.Clock.Now), d.Directories, d.Ring, Base, d.Clock.Now, Config)
+	data := store.New(d.DB, d.Clock.Now)
+	ctx, stop := context.WithCancel(context.Background())
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		_ = data.KeepReaches(ctx)
+	}()
+	t.Cleanup(func() { stop(); <-kept })
+	d.Service = application.New(data, d.Directories, d.Ring, Base, d.Clock.Now, Config)
 	return d
 }
 
