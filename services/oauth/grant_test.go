@@ -3,6 +3,7 @@ package oauth_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -342,6 +343,37 @@ func TestPolicyDecidesLifetimes(t *testing.T) {
 			t.Errorf("got %v", login.ExpiresIn)
 		}
 	})
+}
+
+// A policy that one replica changed is that of the next token there, and soon that
+// of the other replica.
+func TestReplicasAreToldOfAPolicy(t *testing.T) {
+	d := oauthtest.Open(t)
+	here, elsewhere := d.Replica(t), d.Replica(t)
+	seconds := func(s *oauth.Service) int {
+		issued, err := s.Token(t.Context(), oauth.TokenRequest{
+			Tenant: d.Tenant, Application: d.Application, Key: d.Key,
+			Form: oauth.Form{"grant_type": "password", "username": oauthtest.Login, "password": oauthtest.Password},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(issued.ExpiresIn / time.Second)
+	}
+	for _, want := range []int{3600, 60, 120, 30} {
+		if want != 3600 {
+			ttl := field.Some("PT" + strconv.Itoa(want) + "S")
+			if _, err := here.UpdatePolicy(t.Context(), d.Tenant, d.Application, oauth.PolicyChange{AccessTokenTTL: ttl}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := seconds(here); got != want {
+			t.Errorf("here a token lives for %d s, want %d", got, want)
+		}
+		for seconds(elsewhere) != want {
+			runtime.Gosched()
+		}
+	}
 }
 
 func TestPolicyIsMadeOnce(t *testing.T) {

@@ -22,24 +22,28 @@ type Policy struct {
 // Ref is the name of the application.
 func (p Policy) Ref() id.Ref { return id.Ref{Tenant: p.TenantID, ID: p.ApplicationID} }
 
-const policyColumns = `tenant_id, application_id, access_token_ttl, refresh_token_ttl, created_at, modified_at`
+const (
+	policyColumns = `tenant_id, application_id, access_token_ttl, refresh_token_ttl, created_at, modified_at`
+	policyQuery   = `SELECT ` + policyColumns + ` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`
+)
 
 // Policy gives the policy of an application, or apierr.NotFound while it is the
 // default.
 func (s *Store) Policy(ctx context.Context, tenant, application id.ID) (Policy, error) {
+	return pg.One[Policy](ctx, s.db, policyQuery, tenant, application)
+}
+
+// KeptPolicy is Policy as it was when it last changed: a moment later where
+// another process changed it.
+func (s *Store) KeptPolicy(ctx context.Context, tenant, application id.ID) (Policy, error) {
 	return s.policies.One(ctx, id.Ref{Tenant: tenant, ID: application})
 }
 
-// KeepPolicies lets Policy do without the database until one changes, and until
-// ctx ends.
+// KeepPolicies lets KeptPolicy do without the database, until ctx ends.
 func (s *Store) KeepPolicies(ctx context.Context) error { return s.policies.Listen(ctx) }
 
-// ForgetPolicies makes Policy tell at once what this process has changed.
+// ForgetPolicies makes KeptPolicy tell at once what this process has changed.
 func (s *Store) ForgetPolicies() { s.policies.Forget() }
-
-func policyCache(db *pg.DB) *pg.Cache[Policy] {
-	return pg.NewCache(pg.NewLoader[Policy](db, `SELECT `+policyColumns+` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`), "oauth.policies")
-}
 
 // LockPolicy reads a policy that the transaction will change. Where there is
 // none it begins as p.

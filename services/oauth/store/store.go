@@ -40,7 +40,7 @@ type Store struct {
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		db: db, outbox: events.NewOutbox(db, "oauth", now),
-		tokens: tokenLoaders(db), policies: policyCache(db),
+		tokens: tokenLoaders(db), policies: pg.NewCache(pg.NewLoader[Policy](db, policyQuery), "oauth.policies"),
 	}
 }
 

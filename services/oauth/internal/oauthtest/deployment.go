@@ -2,6 +2,7 @@ package oauthtest
 
 import (
 	"bytes"
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"encoding/base64"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
@@ -78,6 +80,18 @@ func Open(t testing.TB) *Deployment {
 	oauthrest.Mount(d.HTTP, d.Service, Base, Alias)
 	d.Site = d.NewSite(t)
 	return d
+}
+
+// Replica gives another process of the service, which keeps policies.
+func (d *Deployment) Replica(t testing.TB) *oauth.Service {
+	t.Helper()
+	replica := *d
+	replica.Store = store.New(d.DB, d.Clock.Now)
+	ctx, stop := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() { _ = replica.Store.KeepPolicies(ctx) })
+	t.Cleanup(func() { stop(); group.Wait() })
+	return replica.Under(t, d.Master)
 }
 
 // Under gives the same service as it is after a start with other master keys.
