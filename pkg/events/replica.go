@@ -68,16 +68,16 @@ func (c *consumer) share(ctx context.Context) error {
 	}
 	tick := time.NewTicker(balanceEvery)
 	defer tick.Stop()
-	for {
-		if err := r.balance(ctx); err != nil {
+	for ctx.Err() == nil {
+		if err := r.balance(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
 		case <-tick.C:
 		}
 	}
+	return context.Cause(ctx)
 }
 
 // join makes this replica known to the others.
@@ -95,8 +95,8 @@ func (r *replica) leave(ctx context.Context) {
 	_ = r.conn.Conn().Close(context.WithoutCancel(ctx))
 }
 
-// balance gives up what is more than this replica's part, and takes what it
-// lacks as far as it is free.
+// balance gives up what is not this replica's part, and takes of its part what is
+// free.
 func (r *replica) balance(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(telemetry.Quiet(ctx), balancePatience)
 	defer cancel()
@@ -104,20 +104,20 @@ func (r *replica) balance(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	part, err := r.part(asking, len(places))
+	part, err := r.part(asking, places)
 	if err != nil {
 		return err
 	}
 	for place := range r.held {
-		if len(r.held) <= part && slices.Contains(places, place) {
+		if slices.Contains(part, place) {
 			continue
 		}
 		if err := r.release(asking, place); err != nil {
 			return err
 		}
 	}
-	for _, place := range places {
-		if _, held := r.held[place]; held || len(r.held) >= part {
+	for _, place := range part {
+		if _, held := r.held[place]; held {
 			continue
 		}
 		p, err := r.take(asking, place)
@@ -131,7 +131,7 @@ func (r *replica) balance(ctx context.Context) error {
 	return nil
 }
 
-// places lists the partitions of the topics.
+// places lists the partitions of the topics, in their order.
 func (c *consumer) places(ctx context.Context) (list []place, err error) {
 	answer, err := c.client.Metadata(ctx, &kafka.MetadataRequest{Topics: c.topics})
 	if err != nil {
@@ -145,23 +145,20 @@ func (c *consumer) places(ctx context.Context) (list []place, err error) {
 			list = append(list, place{topic.Name, p.ID})
 		}
 	}
+	slices.SortFunc(list, place.compare)
 	return list, nil
 }
 
-// part gives the number of partitions that are for this replica, by its place
-// among all. The parts differ by one at most, and together they are all there is.
-func (r *replica) part(ctx context.Context, partitions int) (int, error) {
-	among, err := pg.One[struct{ Before, Replicas int }](ctx, r.conn, `SELECT count(*) FILTER (WHERE pid < pg_backend_pid()) AS before, count(*) AS replicas
+// part gives the partitions that are for this replica, by its rank among all.
+// Two parts differ by one partition at most.
+func (r *replica) part(ctx context.Context, places []place) ([]place, error) {
+	among, err := pg.One[struct{ Rank, Replicas int }](ctx, r.conn, `SELECT count(*) FILTER (WHERE pid < pg_backend_pid()) AS rank, count(*) AS replicas
 		FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND (classid::bigint << 32) | objid::bigint = `+lock+`
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, "")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	part := partitions / among.Replicas
-	if among.Before < partitions%among.Replicas {
-		part++
-	}
-	return part, nil
+	return places[among.Rank*len(places)/among.Replicas : (among.Rank+1)*len(places)/among.Replicas], nil
 }
 
 // take makes this process the owner of a partition, unless another reads it:

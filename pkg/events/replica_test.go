@@ -21,7 +21,7 @@ func (b *bench) parts() []int {
 		WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 		GROUP BY pid HAVING bool_or(mode = 'ShareLock') ORDER BY part`)
 	if err != nil {
-		return nil
+		return []int{-1} // the database is away
 	}
 	return parts
 }
@@ -67,6 +67,22 @@ func TestReplicasShareThePartitions(t *testing.T) {
 	b.want(append(accounts, b.emit(20)...))
 	if n := len(b.effects()); n != 120 {
 		t.Errorf("%d effects of 120 events", n)
+	}
+}
+
+func TestEachReplicaReadsOfEveryTopic(t *testing.T) {
+	b := newBench(t)
+	b.cfg.Partitions = 4
+	for range 2 {
+		b.start(reader(b.db).Consume(b.cfg, []string{"sender", "other"}, count(b.outbox)))
+	}
+	b.wantParts(4, 4)
+	pairs, err := pg.Value[int](t.Context(), b.db, `SELECT count(DISTINCT (pid, topic)) FROM pg_locks, unnest($1::text[]) AS topic, generate_series(0, 3) AS n
+		WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND (classid::bigint << 32) | objid::bigint = hashtextextended('doorward/consumer/' || current_schema() || '/' || topic || '/' || n, 0)`,
+		[]string{events.Topic("sender"), events.Topic("other")})
+	if err != nil || pairs != 4 {
+		t.Errorf("two replicas read two topics in %d pairs, %v", pairs, err)
 	}
 }
 
@@ -232,7 +248,9 @@ func TestAStopReleasesThePartitionsAtOnce(t *testing.T) {
 	stop := b.start(b.consumer())
 	b.want(b.emit(20))
 	stop()
-	if parts := b.parts(); len(parts) != 0 {
-		t.Errorf("after its stop the replica holds %v", parts)
+	stopped := time.Now()
+	b.wantParts()
+	if took := time.Since(stopped); took > 2*time.Second {
+		t.Errorf("after its stop the replica held its partitions for %s", took)
 	}
 }
