@@ -48,9 +48,9 @@ func (o *Outbox) Consume(cfg Config, from []string, handlers ...Handler) func(co
 		if err := errors.Join(err, err2, err3); err != nil {
 			return err
 		}
-		var close func()
-		c.client, close = newClient(cfg, c.all())
-		defer close()
+		client, leave := newClient(cfg, c.all())
+		defer leave()
+		c.client = client
 		persist(ctx, "the consumer starts again", o.topic, c.share)
 		return nil
 	}
