@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/segmentio/kafka-go"
 	"go.opentelemetry.io/otel"
@@ -23,16 +22,17 @@ import (
 // reason than that something it needs is away.
 const attempts = 8
 
-// Consume acts on the events of other services. service names the consumer
-// group, so that its replicas share the work. An event is committed after its
-// handler succeeded: it is delivered at least once, in the order of its
-// subject. While something that the handler needs is away
+// Consume acts on the events of other services. Replicas of the service share
+// the partitions of their topics (replica.go), and how far each was read is a
+// row in the service's schema (partition.go), which moves on in the transaction
+// of tx.Seen: an event is delivered at least once, in the order of its subject,
+// and has one effect. While something that the handler needs is away
 // (apierr.Unavailable) the event is tried for ever; an event that fails
 // otherwise is tried eight times, set aside on its topic's ".dead" and
 // counted, so that it does not hold up what comes after it.
-func Consume(cfg Config, service string, from []string, handlers ...Handler) func(context.Context) error {
+func (o *Outbox) Consume(cfg Config, from []string, handlers ...Handler) func(context.Context) error {
 	return func(ctx context.Context) error {
-		c := &consumer{cfg: cfg, group: "doorward." + service, handlers: map[string]Handler{}, dead: newWriter(cfg)}
+		c := &consumer{outbox: o, cfg: cfg, handlers: map[string]Handler{}, dead: newWriter(cfg)}
 		defer func() { _ = c.dead.Close() }()
 		for _, h := range handlers {
 			c.handlers[h.event] = h
@@ -40,72 +40,46 @@ func Consume(cfg Config, service string, from []string, handlers ...Handler) fun
 		for _, name := range from {
 			c.topics = append(c.topics, Topic(name))
 		}
-		meter := otel.Meter(c.group)
-		var err, err2 error
+		meter := otel.Meter(o.topic)
+		var err, err2, err3 error
 		c.done, err = meter.Int64Counter("doorward_events_consumed_total", metric.WithDescription("events that were acted on"))
 		c.aside, err2 = meter.Int64Counter("doorward_events_dead_total", metric.WithDescription("events that were set aside on a .dead topic"))
-		if err := errors.Join(err, err2); err != nil {
+		c.lag, err3 = meter.Int64Gauge("doorward_events_lag", metric.WithDescription("events of a partition that this process has still to read"))
+		if err := errors.Join(err, err2, err3); err != nil {
 			return err
 		}
-		for failures := 0; ctx.Err() == nil; failures++ {
-			err := c.session(ctx)
-			if ctx.Err() != nil {
-				return nil
-			}
-			slog.WarnContext(ctx, "the consumer starts again", "group", c.group, "error", err.Error())
-			if pause(ctx, backoff(failures)) != nil {
-				return nil
-			}
-		}
+		client, leave := newClient(cfg, c.all())
+		defer leave()
+		c.client = client
+		persist(ctx, "the consumer starts again", o.topic, c.share)
 		return nil
 	}
 }
 
 type consumer struct {
+	outbox      *Outbox
 	cfg         Config
-	group       string
 	topics      []string
 	handlers    map[string]Handler
+	client      *kafka.Client
 	dead        *kafka.Writer
 	done, aside metric.Int64Counter
+	lag         metric.Int64Gauge
 }
 
-// session reads until the broker or the dead-letter topic fails.
-func (c *consumer) session(ctx context.Context) error {
+// all names the topics and those of what was set aside.
+func (c *consumer) all() []string {
 	all := make([]string, 0, 2*len(c.topics))
 	for _, topic := range c.topics {
 		all = append(all, topic, dead(topic))
 	}
-	if err := createTopics(ctx, c.cfg, all...); err != nil {
-		return err
-	}
-	reader := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: c.cfg.Brokers, GroupID: c.group, GroupTopics: c.topics, StartOffset: kafka.FirstOffset,
-		MinBytes: 1, MaxBytes: 10 << 20, MaxWait: 250 * time.Millisecond, WatchPartitionChanges: true,
-		Dialer:            &kafka.Dialer{Timeout: 5 * time.Second},
-		SessionTimeout:    10 * time.Second,
-		RebalanceTimeout:  10 * time.Second,
-		HeartbeatInterval: time.Second,
-	})
-	defer func() { _ = reader.Close() }()
-	for {
-		message, err := reader.FetchMessage(ctx)
-		if err != nil {
-			return fmt.Errorf("fetch from Kafka: %w", err)
-		}
-		if err := c.digest(ctx, message); err != nil {
-			return err
-		}
-		if err := reader.CommitMessages(ctx, message); err != nil {
-			return fmt.Errorf("commit to Kafka: %w", err)
-		}
-	}
+	return all
 }
 
 // digest acts on one message, or sets it aside. It fails only when neither can
 // be done.
-func (c *consumer) digest(ctx context.Context, message kafka.Message) error {
-	var e Envelope
+func (c *consumer) digest(ctx context.Context, p *partition, message kafka.Message) error {
+	e := Envelope{partition: p}
 	if err := json.Unmarshal(message.Value, &e); err != nil {
 		return c.setAside(ctx, message, fmt.Errorf("read the envelope: %w", err))
 	}
@@ -113,15 +87,18 @@ func (c *consumer) digest(ctx context.Context, message kafka.Message) error {
 	if !ok {
 		return nil
 	}
-	labels := metric.WithAttributes(attribute.String("event", e.Type), attribute.String("group", c.group))
+	labels := metric.WithAttributes(attribute.String("event", e.Type), attribute.String("group", c.outbox.topic))
 	for failures := 1; ; failures++ {
 		err := c.act(e.context(ctx), handler, e)
 		if err == nil {
 			c.done.Add(ctx, 1, labels)
-			return nil
+			return p.commit(ctx)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if errors.Is(err, errTaken) {
+			return err
 		}
 		away := errors.Is(err, apierr.Unavailable)
 		slog.WarnContext(e.context(ctx), "an event was not digested", "event", e.Type, "id", e.ID.String(), "failures", failures, "error", err.Error())
@@ -139,7 +116,7 @@ func (c *consumer) digest(ctx context.Context, message kafka.Message) error {
 // panic is an error like another.
 func (c *consumer) act(ctx context.Context, handler Handler, e Envelope) (err error) {
 	ctx, span := telemetry.Span(ctx, "consume "+e.Type, trace.WithSpanKind(trace.SpanKindConsumer),
-		trace.WithAttributes(attribute.String("messaging.system", "kafka"), attribute.String("messaging.consumer.group.name", c.group)))
+		trace.WithAttributes(attribute.String("messaging.system", "kafka"), attribute.String("messaging.consumer.group.name", c.outbox.topic)))
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -155,12 +132,12 @@ func (c *consumer) act(ctx context.Context, handler Handler, e Envelope) (err er
 func (c *consumer) setAside(ctx context.Context, message kafka.Message, cause error) error {
 	err := c.dead.WriteMessages(ctx, kafka.Message{
 		Topic: dead(message.Topic), Key: message.Key, Value: message.Value,
-		Headers: []kafka.Header{{Key: "group", Value: []byte(c.group)}, {Key: "error", Value: []byte(cause.Error())}},
+		Headers: []kafka.Header{{Key: "group", Value: []byte(c.outbox.topic)}, {Key: "error", Value: []byte(cause.Error())}},
 	})
 	if err != nil {
 		return fmt.Errorf("set an event aside: %w", err)
 	}
-	c.aside.Add(ctx, 1, metric.WithAttributes(attribute.String("group", c.group)))
-	slog.ErrorContext(ctx, "an event was set aside", "topic", dead(message.Topic), "group", c.group, "error", cause.Error())
+	c.aside.Add(ctx, 1, metric.WithAttributes(attribute.String("group", c.outbox.topic)))
+	slog.ErrorContext(ctx, "an event was set aside", "topic", dead(message.Topic), "group", c.outbox.topic, "error", cause.Error())
 	return nil
 }

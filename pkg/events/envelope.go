@@ -34,6 +34,8 @@ type Envelope struct {
 	RequestID string            `json:"request,omitempty"` // of the request that caused it
 	Trace     map[string]string `json:"trace,omitempty"`   // W3C trace context of that request
 	Data      json.RawMessage   `json:"data"`
+
+	partition *partition // that a consumer read it from
 }
 
 // wrap makes the envelope of an event that ctx's request causes.

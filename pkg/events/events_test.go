@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
-// child relays or consumes until it is killed.
+// child relays or consumes until it is killed, or until it stalls.
 func child(role string) {
 	ctx := context.Background()
 	db, err := openDB(ctx, os.Getenv(urlVariable))
@@ -50,8 +50,11 @@ func child(role string) {
 	cfg := events.Config{Brokers: strings.Split(os.Getenv(brokersVariable), ","), Partitions: 3}
 	outbox := events.NewOutbox(db, "sender", time.Now)
 	work := outbox.Relay(cfg)
-	if role == "consume" {
-		work = events.Consume(cfg, "reader", []string{"sender"}, count(outbox))
+	switch role {
+	case "consume":
+		work = reader(db).Consume(cfg, []string{"sender"}, count(outbox))
+	case "stall":
+		work = reader(db).Consume(cfg, []string{"sender"}, stall(outbox))
 	}
 	fmt.Println(work(ctx))
 }
@@ -63,15 +66,38 @@ func openDB(ctx context.Context, url string) (*pg.DB, error) {
 	return pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "sender", Migrations: []fs.FS{events.Migrations(), effects}})
 }
 
+// reader is the service that consumes what the sender emits. It shares the
+// sender's schema.
+func reader(db *pg.DB) *events.Outbox { return events.NewOutbox(db, "reader", time.Now) }
+
 // count is a handler with one effect per event.
 func count(outbox *events.Outbox) events.Handler {
 	return events.On(func(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
 		return outbox.InTx(ctx, func(tx *events.Tx) error {
-			if seen, err := tx.Seen(ctx, e.Tenant, e.ID); seen || err != nil {
+			return effect(ctx, tx, e, event)
+		})
+	})
+}
+
+func effect(ctx context.Context, tx *events.Tx, e events.Envelope, event events.AccountDeleted) error {
+	if seen, err := tx.Seen(ctx, e); seen || err != nil {
+		return err
+	}
+	_, err := pg.Exec(ctx, tx, `INSERT INTO effects (account_id) VALUES ($1)`, event.Account)
+	return err
+}
+
+// stall is a handler that tells of its first effect before it is committed, and
+// waits for the end.
+func stall(outbox *events.Outbox) events.Handler {
+	return events.On(func(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
+		return outbox.InTx(ctx, func(tx *events.Tx) error {
+			if err := effect(ctx, tx, e, event); err != nil {
 				return err
 			}
-			_, err := pg.Exec(ctx, tx, `INSERT INTO effects (account_id) VALUES ($1)`, event.Account)
-			return err
+			fmt.Println("an effect")
+			<-ctx.Done()
+			return ctx.Err()
 		})
 	})
 }
@@ -193,19 +219,31 @@ func (b *bench) want(accounts []id.ID) {
 }
 
 func (b *bench) consumer() func(context.Context) error {
-	return events.Consume(b.cfg, "reader", []string{"sender"}, count(b.outbox))
+	return b.consume(count(b.outbox))
 }
 
-// kill runs a child process in a role.
-func (b *bench) child(role string) *exec.Cmd {
+// consume is a consumer with handlers of its own.
+func (b *bench) consume(handlers ...events.Handler) func(context.Context) error {
+	return reader(b.db).Consume(b.cfg, []string{"sender"}, handlers...)
+}
+
+// prepare makes a child process in a role, which ends with the test.
+func (b *bench) prepare(role string) *exec.Cmd {
 	b.Helper()
 	binary, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
-	command := exec.Command(binary)
+	command := exec.CommandContext(b.Context(), binary)
 	command.Env = append(os.Environ(), roleVariable+"="+role, urlVariable+"="+b.url, brokersVariable+"="+strings.Join(b.cfg.Brokers, ","))
 	command.Stderr = os.Stderr
+	return command
+}
+
+// child starts a child process in a role.
+func (b *bench) child(role string) *exec.Cmd {
+	b.Helper()
+	command := b.prepare(role)
 	if err := command.Start(); err != nil {
 		b.Fatal(err)
 	}
@@ -253,7 +291,7 @@ func TestTheEventsOfOneSubjectKeepTheirOrder(t *testing.T) {
 	b.start(b.outbox.Relay(b.cfg))
 	var mu sync.Mutex
 	var got []id.ID
-	b.start(events.Consume(b.cfg, "reader", []string{"sender"}, events.On(func(_ context.Context, _ events.Envelope, e events.AccountVerified) error {
+	b.start(b.consume(events.On(func(_ context.Context, _ events.Envelope, e events.AccountVerified) error {
 		mu.Lock()
 		defer mu.Unlock()
 		got = append(got, e.Directory)
@@ -352,34 +390,6 @@ func TestTheRelayIsKilledAfterTheBrokerHasTheEvents(t *testing.T) {
 	b.want(accounts)
 }
 
-func TestTheConsumerIsKilledAfterItsEffect(t *testing.T) {
-	b := newBench(t)
-	accounts := b.emit(10)
-	b.start(b.outbox.Relay(b.cfg))
-	killed, started := make(chan struct{}), make(chan struct{})
-	var consumer *exec.Cmd
-	var once sync.Once
-	b.cluster.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
-		lost := false
-		once.Do(func() {
-			<-started
-			_ = consumer.Process.Kill()
-			_, _ = consumer.Process.Wait()
-			close(killed)
-			lost = true
-		})
-		return nil, nil, lost
-	})
-	consumer = b.child("consume")
-	close(started)
-	<-killed
-	if len(b.effects()) == 0 {
-		t.Fatal("the consumer was killed before it had an effect")
-	}
-	b.start(b.consumer())
-	b.want(accounts)
-}
-
 func TestTheConsumersDatabaseBreaksAgainAndAgain(t *testing.T) {
 	b := newBench(t)
 	b.start(b.outbox.Relay(b.cfg))
@@ -449,7 +459,7 @@ func TestWhatCannotBeDigestedIsSetAside(t *testing.T) {
 		}
 		return nil
 	})
-	b.start(events.Consume(b.cfg, "reader", []string{"sender"}, digest))
+	b.start(b.consume(digest))
 	tried := func(account id.ID) int { mu.Lock(); defer mu.Unlock(); return tries[account] }
 	b.eventually("every event tried", func() bool {
 		return tried(accounts[0]) == 8 && tried(accounts[1]) == 8 && tried(accounts[2]) == 20 && tried(accounts[3]) == 1

@@ -22,10 +22,16 @@ func Topic(service string) string { return "doorward." + service }
 // dead names the topic of the events of topic that were set aside.
 func dead(topic string) string { return topic + ".dead" }
 
+// newClient makes a client that knows the brokers and partitions of the topics,
+// as they were a moment ago. leave ends its connections.
+func newClient(cfg Config, topics []string) (client *kafka.Client, leave func()) {
+	transport := &kafka.Transport{MetadataTTL: 3 * time.Second, MetadataTopics: topics}
+	return &kafka.Client{Addr: kafka.TCP(cfg.Brokers...), Timeout: 10 * time.Second, Transport: transport}, transport.CloseIdleConnections
+}
+
 // createTopics makes a service's topics where they do not exist. Replication
 // is the broker's default.
-func createTopics(ctx context.Context, cfg Config, topics ...string) error {
-	client := &kafka.Client{Addr: kafka.TCP(cfg.Brokers...), Timeout: 10 * time.Second}
+func createTopics(ctx context.Context, client *kafka.Client, cfg Config, topics ...string) error {
 	request := &kafka.CreateTopicsRequest{}
 	for _, topic := range topics {
 		request.Topics = append(request.Topics, kafka.TopicConfig{Topic: topic, NumPartitions: cfg.Partitions, ReplicationFactor: -1})
@@ -42,6 +48,26 @@ func createTopics(ctx context.Context, cfg Config, topics ...string) error {
 	return nil
 }
 
+// groupOffset gives the offset up to which a consumer group had read a
+// partition, or kafka.FirstOffset where it had read nothing.
+func groupOffset(ctx context.Context, client *kafka.Client, group, topic string, partition int) (int64, error) {
+	answer, err := client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: {partition}}})
+	if err == nil {
+		err = answer.Error
+	}
+	offset := kafka.FirstOffset
+	if err == nil && len(answer.Topics[topic]) == 1 {
+		found := answer.Topics[topic][0]
+		if err = found.Error; found.CommittedOffset >= 0 {
+			offset = found.CommittedOffset
+		}
+	}
+	if err != nil && !errors.Is(err, kafka.GroupIdNotFound) {
+		return 0, fmt.Errorf("ask for the offset of the group %s: %w", group, err)
+	}
+	return offset, nil
+}
+
 // newWriter makes a writer whose messages are acknowledged by all replicas.
 // Messages of one key go to one partition, so they keep their order.
 func newWriter(cfg Config) *kafka.Writer {
@@ -54,26 +80,5 @@ func newWriter(cfg Config) *kafka.Writer {
 		MaxAttempts:  3,
 		WriteTimeout: 10 * time.Second,
 		ReadTimeout:  10 * time.Second,
-	}
-}
-
-// firstPause is the pause after the first failure in a row; each further one
-// doubles it, up to a hundredfold.
-var firstPause = 100 * time.Millisecond
-
-// backoff gives the pause after the n-th failure in a row, counted from 0.
-func backoff(n int) time.Duration {
-	return min(firstPause<<min(n, 10), 100*firstPause)
-}
-
-// pause waits, or ends early with ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

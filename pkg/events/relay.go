@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -39,20 +38,7 @@ func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 		ctx = telemetry.Quiet(ctx)
 		r := &relay{outbox: o, cfg: cfg, writer: newWriter(cfg), sent: sent}
 		defer func() { _ = r.writer.Close() }()
-		for failures := 0; ctx.Err() == nil; failures++ {
-			started := time.Now()
-			err := r.lead(ctx)
-			if ctx.Err() != nil {
-				return nil
-			}
-			if time.Since(started) > time.Minute {
-				failures = 0
-			}
-			slog.WarnContext(ctx, "events wait in the outbox", "topic", o.topic, "error", err.Error())
-			if pause(ctx, backoff(failures)) != nil {
-				return nil
-			}
-		}
+		persist(ctx, "events wait in the outbox", o.topic, r.lead)
 		return nil
 	}
 }
@@ -78,7 +64,8 @@ func (r *relay) lead(ctx context.Context) error {
 		// The lock belongs to the session: closing it lets another replica lead.
 		_ = conn.Conn().Close(context.WithoutCancel(ctx))
 	}()
-	if err := createTopics(ctx, r.cfg, r.outbox.topic, dead(r.outbox.topic)); err != nil {
+	client := &kafka.Client{Addr: r.writer.Addr, Timeout: 10 * time.Second}
+	if err := createTopics(ctx, client, r.cfg, r.outbox.topic, dead(r.outbox.topic)); err != nil {
 		return err
 	}
 	for {

@@ -10,15 +10,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations makes the outbox and the list of seen events in a service's
-// schema; every service that emits or consumes hands it to pg.Open.
+// Migrations makes the outbox, the list of seen events and that of the partitions
+// that are read in a service's schema; every service that emits or consumes hands it to pg.Open.
 func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Outbox runs a service's writing transactions. What they emit is committed
@@ -40,24 +39,29 @@ type Tx struct {
 	pgx.Tx
 	outbox  *Outbox
 	emitted bool
+	moved   *partition // by Seen
 }
 
 // InTx runs fn in a transaction, commits, and wakes the relay when fn emitted.
 func (o *Outbox) InTx(ctx context.Context, fn func(*Tx) error) error {
-	emitted := false
+	var tx *Tx
 	err := o.db.InTx(ctx, func(inner pgx.Tx) error {
-		tx := &Tx{Tx: inner, outbox: o}
-		err := fn(tx)
-		emitted = tx.emitted
-		return err
+		tx = &Tx{Tx: inner, outbox: o}
+		return fn(tx)
 	})
-	if err == nil && emitted {
+	if err != nil {
+		return err
+	}
+	if tx.moved != nil {
+		tx.moved.committed = tx.moved.next
+	}
+	if tx.emitted {
 		select {
 		case o.wake <- struct{}{}:
 		default:
 		}
 	}
-	return err
+	return nil
 }
 
 // Emit puts an event into the outbox.
@@ -76,10 +80,18 @@ func (t *Tx) Emit(ctx context.Context, event Event) error {
 	return err
 }
 
-// Seen notes that the event's effect is part of this transaction. It is true
-// when an earlier delivery has had its effect: then there is nothing to do.
-func (t *Tx) Seen(ctx context.Context, tenant, event id.ID) (bool, error) {
+// Seen notes that the event's effect is part of this transaction, and so is the
+// step past it in its partition. It is true when an earlier delivery has had its
+// effect: then there is nothing to do. It fails when another process has taken
+// the partition meanwhile.
+func (t *Tx) Seen(ctx context.Context, e Envelope) (bool, error) {
+	if e.partition != nil {
+		if err := e.partition.move(ctx, t); err != nil {
+			return false, err
+		}
+		t.moved = e.partition
+	}
 	n, err := pg.Exec(ctx, t, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-		tenant, event, t.outbox.now())
+		e.Tenant, e.ID, t.outbox.now())
 	return n == 0, err
 }

@@ -54,6 +54,9 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	params := pool.ConnConfig.RuntimeParams
 	params["search_path"] = cfg.Schema
 	params["application_name"] = "doorward-" + cfg.Schema
+	// A process ends its sessions, and their locks, when it dies; for one whose
+	// machine or network has gone the server does, after about ten seconds.
+	params["tcp_keepalives_idle"], params["tcp_keepalives_interval"], params["tcp_keepalives_count"] = "4", "2", "3"
 	if role != "" {
 		params["role"] = role
 	}

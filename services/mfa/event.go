@@ -51,7 +51,7 @@ func (s *Service) removeOf(ctx context.Context, e events.Envelope, tenant, owner
 		return err
 	}
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
-		if seen, err := tx.Seen(ctx, e.Tenant, e.ID); err != nil || seen {
+		if seen, err := tx.Seen(ctx, e); err != nil || seen {
 			return err
 		}
 		return tx.InsertRemoval(ctx, removal, s.now())

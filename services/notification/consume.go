@@ -78,7 +78,7 @@ func (s *Service) enqueue(ctx context.Context, e events.Envelope, c *channel, de
 	now, origin := s.now(), map[string]string{}
 	telemetry.Carry(ctx, propagation.MapCarrier(origin))
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
-		if seen, err := tx.Seen(ctx, e.Tenant, e.ID); seen || err != nil {
+		if seen, err := tx.Seen(ctx, e); seen || err != nil {
 			return err
 		}
 		for _, d := range deliveries {

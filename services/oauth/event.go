@@ -50,7 +50,7 @@ func (s *Service) applicationDeleted(ctx context.Context, e events.Envelope, eve
 // once runs the effect of an event, unless an earlier delivery has had it.
 func (s *Service) once(ctx context.Context, e events.Envelope, effect func(*store.Tx) error) error {
 	return s.tx(ctx, func(tx *store.Tx) error {
-		if seen, err := tx.Seen(ctx, e.Tenant, e.ID); err != nil || seen {
+		if seen, err := tx.Seen(ctx, e); err != nil || seen {
 			return err
 		}
 		return effect(tx)

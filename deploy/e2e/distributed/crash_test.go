@@ -15,9 +15,8 @@ const (
 	// registerLimit bounds the wait for a handful of registrations.
 	registerLimit = 2 * time.Minute
 
-	// mailLimit bounds the wait for mails after a crash. A consumer that was
-	// killed keeps its partitions until the broker gives it up, and a relay
-	// that was killed its turn until the database does.
+	// mailLimit bounds the wait for mails after a crash. A mail in the hands of a
+	// sender that was killed stays there until its lease ends.
 	mailLimit = 3 * time.Minute
 )
 

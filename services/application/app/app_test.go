@@ -279,7 +279,7 @@ func TestTheProcess(t *testing.T) {
 	})
 	t.Run("tells that an application is gone", func(t *testing.T) {
 		told := make(chan events.ApplicationDeleted, 8)
-		p.work(events.Consume(p.cfg, "listener", []string{"application"}, events.On(func(_ context.Context, _ events.Envelope, event events.ApplicationDeleted) error {
+		p.work(p.outbox.Consume(p.cfg, []string{"application"}, events.On(func(_ context.Context, _ events.Envelope, event events.ApplicationDeleted) error {
 			told <- event
 			return nil
 		})))

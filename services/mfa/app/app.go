@@ -76,7 +76,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	})
 	p.Go("mfa relay", data.Outbox().Relay(cfg.Events))
 	p.Go("mfa memory", data.Outbox().Forget)
-	p.Go("mfa consumer", events.Consume(cfg.Events, "mfa", mfa.Sources, svc.Handlers()...))
+	p.Go("mfa consumer", data.Outbox().Consume(cfg.Events, mfa.Sources, svc.Handlers()...))
 	p.Go("mfa resealer", reseal.Worker(db, ring, mfa.Sealed...))
 	p.Go("mfa purge", svc.Purge)
 

@@ -118,8 +118,14 @@ func TestWiredService(t *testing.T) {
 	client := resttest.New(t, service.HTTP, caller.NewSigner(secret, time.Now), caller.Caller{Tenant: world.Tenant})
 	factor := client.Post(mfatest.Of(world.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201).Href()
 
+	directory, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(directory.Close)
+	outbox := events.NewOutbox(directory, "directory", time.Now)
 	sent := make(chan events.ChallengeCreated, 1)
-	p.Go("notification", events.Consume(cfg.Events, "notification", []string{"mfa"}, events.On(
+	p.Go("directory consumer", outbox.Consume(cfg.Events, []string{"mfa"}, events.On(
 		func(_ context.Context, _ events.Envelope, event events.ChallengeCreated) error {
 			sent <- event
 			return nil
@@ -133,12 +139,6 @@ func TestWiredService(t *testing.T) {
 		t.Error("the event did not arrive")
 	}
 
-	directory, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(directory.Close)
-	outbox := events.NewOutbox(directory, "directory", time.Now)
 	p.Go("directory relay", outbox.Relay(cfg.Events))
 	err = outbox.InTx(ctx, func(tx *events.Tx) error {
 		return tx.Emit(ctx, events.AccountDeleted{Tenant: world.Tenant, Account: world.Jo.ID})

@@ -85,7 +85,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Go("notification senders", svc.Send)
 	p.Go("notification relay", data.Outbox().Relay(cfg.Events))
 	p.Go("notification memory", data.Outbox().Forget)
-	p.Go("notification consumer", events.Consume(cfg.Events, "notification", notification.Sources, svc.Handlers()...))
+	p.Go("notification consumer", data.Outbox().Consume(cfg.Events, notification.Sources, svc.Handlers()...))
 	p.Go("notification resealer", reseal.Worker(db, ring, notification.Sealed...))
 
 	app := rest.New(rest.Config{Service: "notification", Base: common.Base, Signer: common.Signer})

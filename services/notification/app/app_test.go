@@ -276,14 +276,14 @@ func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
 		"DOORWARD_SMS_TWILIO_AUTH_TOKEN="+texttest.Token, "DOORWARD_SMS_TWILIO_FROM=+15005550006")
 	exporter := tracetest.NewInMemoryExporter()
 	p, a := w.open(exporter)
+	mfa := events.NewOutbox(w.db, "mfa", now)
 	told := make(chan events.TextReported, 10)
-	p.Go("mfa", events.Consume(events.Config{Brokers: w.brokers, Partitions: 2}, "mfa", []string{"notification"}, events.On(
+	p.Go("mfa", mfa.Consume(events.Config{Brokers: w.brokers, Partitions: 2}, []string{"notification"}, events.On(
 		func(_ context.Context, _ events.Envelope, event events.TextReported) error {
 			told <- event
 			return nil
 		})))
 	challenge, account := id.New(now()), id.New(now())
-	mfa := events.NewOutbox(w.db, "mfa", now)
 	err := mfa.InTx(t.Context(), func(tx *events.Tx) error {
 		return tx.Emit(t.Context(), events.ChallengeCreated{
 			Tenant: w.tenant, Account: account, Challenge: challenge, Number: "+18883910959", Message: "Code ${code}",

@@ -76,7 +76,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	data := store.New(db, common.Now)
 	svc := oauth.New(data, peers, ring, common.Now, oauth.Config{Base: common.Base, Alias: common.Alias, Suffix: suffix})
 	p.Go("oauth memory", data.Outbox().Forget)
-	p.Go("oauth consumer", events.Consume(cfg.Events, "oauth", []string{"directory", "application"}, svc.Handlers()...))
+	p.Go("oauth consumer", data.Outbox().Consume(cfg.Events, []string{"directory", "application"}, svc.Handlers()...))
 	p.Go("oauth policies", data.KeepPolicies)
 	p.Go("oauth resealer", reseal.Worker(db, ring, oauth.Sealed...))
 	p.Go("oauth purger", svc.Purger(oauth.PurgeEvery))
