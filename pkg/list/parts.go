@@ -130,44 +130,43 @@ func (c Parts) divided(attribute string) (having, lacking Parts) {
 // plan for parts of a common size reads all of a large one.
 func (b *builder) planned() []any { return append([]any{pg.PlanEach}, b.args...) }
 
-// size counts the rows of all parts.
+// size counts the rows of all parts. A statement has no argument that it does not
+// use: PostgreSQL would not know its type.
 func (b *builder) size(c Parts, query Query) string {
-	counted, isCounted := b.counted(query)
-	where := ""
-	if !isCounted {
-		where = b.where(query)
-	}
+	kept, where := "", ""
 	var sums []string
 	for _, part := range c.Parts {
-		switch {
-		case part.Size != "" && isCounted:
-			sums = append(sums, part.Size+counted)
-		default:
-			if isCounted && where == "" {
-				where = b.where(query)
+		if part.Size != "" && query.isKept(b.spec) {
+			if kept == "" {
+				kept = b.kept(query)
 			}
-			sums = append(sums, "SELECT coalesce(sum(n), 0) FROM "+part.each("SELECT count(*) AS n"+c.rows(part, where)))
+			sums = append(sums, part.Size+kept)
+			continue
 		}
+		if where == "" {
+			where = b.where(query)
+		}
+		sums = append(sums, "SELECT coalesce(sum(n), 0) FROM "+part.each("SELECT count(*) AS n"+c.rows(part, where)))
 	}
 	return "SELECT ((" + strings.Join(sums, ") + (") + "))::bigint"
 }
 
-// counted gives the condition under which maintained counts answer a query: it
-// searches nothing, or only by attributes that they are kept by.
-func (b *builder) counted(query Query) (condition string, ok bool) {
-	if query.Q != "" {
-		return "", false
-	}
-	for _, f := range query.Filters {
-		if a, _, _ := b.spec.find(f.Attribute); a.Counted == "" {
-			return "", false
-		}
-	}
+// isKept reports whether maintained counts answer a query: it searches nothing,
+// or only by attributes that they are kept by.
+func (q Query) isKept(spec Spec) bool {
+	return q.Q == "" && !slices.ContainsFunc(q.Filters, func(f Filter) bool {
+		a, _, _ := spec.find(f.Attribute)
+		return a.Counted == ""
+	})
+}
+
+// kept is the condition of the maintained counts that answer a query.
+func (b *builder) kept(query Query) (condition string) {
 	for _, f := range query.Filters {
 		a, _, _ := b.spec.find(f.Attribute)
 		condition += " AND " + a.Counted + " = " + b.arg(f.Text)
 	}
-	return condition, true
+	return condition
 }
 
 // frequent is how many rows a search finds that meets them everywhere.
