@@ -230,6 +230,11 @@ func TestOrderByCustomData(t *testing.T) {
 	l.want(all, "orderBy=customData.rank&offset=7", 8, "listed")
 	l.want(all, "orderBy=customData.rank&offset=6&limit=1", 8, "none")
 	l.want(all, "orderBy=customData.rank&state=LENT", 4, "nine also none listed")
+	l.want(all, "orderBy=customData.rank&state=LENT&offset=2", 4, "none listed")
+	l.want(all, "orderBy=customData.rank&state=LENT&offset=3", 4, "listed")
+	l.want(all, "orderBy=customData.rank,title", 8, "half also nine ten abc word listed none")
+	l.want(all, "orderBy=customData.rank+desc,customData.other,title+desc&limit=5&offset=3", 8, "nine also half none listed")
+	l.want(all, "orderBy=customData.rank,title&offset=7", 8, "none")
 	l.want(all, "orderBy=customData.rank+desc&state=THERE", 4, "word abc ten half")
 	l.want(all, "orderBy=customData.rank&q=n", 3, "nine ten none")
 }
