@@ -3,6 +3,7 @@ package list_test
 import (
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -204,6 +205,49 @@ func TestPagesPutTogetherAreTheWhole(t *testing.T) {
 		}
 		if !slices.Equal(slices.Sorted(slices.Values(whole)), slices.Sorted(slices.Values(titles))) {
 			t.Errorf("order %q lists %v", order, whole)
+		}
+	}
+}
+
+// A collection is read in parts as it is read whole, whatever is searched, sorted
+// and skipped, and whether its size is kept or counted.
+func TestPartsAreReadAsTheWholeIs(t *testing.T) {
+	l := newLibrary(t)
+	for n := range 24 {
+		var values []string
+		if n%3 > 0 {
+			values = []string{fmt.Sprint("rank=", n%5)}
+		}
+		l.add(n%3, fmt.Sprint("t", n%7), []string{"LENT", "THERE"}[n%2], values...)
+	}
+	counted := list.Parts{Spec: bookSpec, Columns: "b.id, b.shelf, b.title", Table: "books b", Key: "b.id", Tenant: "true", Args: []any{[]int{0, 1}},
+		Parts: []list.Part{{Each: "unnest($1::integer[]) AS part (id)", Where: "b.shelf = part.id"}}}
+	for _, parts := range []list.Parts{counted, shelves([]int{0, 1}, 0), shelves([]int{0}, 1)} {
+		for _, search := range []string{"", "state=LENT", "title=t1", "title=*1*", "q=2", "boughtAt=[2026-01-01T00:05,]", "customData.rank=[1,3]", "state=LENT&q=t&customData.rank=2"} {
+			for _, order := range []string{"", "title", "title+desc", "state,title+desc", "boughtAt+desc", "customData.rank", "customData.rank+desc,title", "customData.rank,customData.other,title+desc"} {
+				for _, offset := range []int{0, 3, 12, 99} {
+					raw := fmt.Sprintf("limit=5&offset=%d", offset)
+					if search != "" {
+						raw += "&" + search
+					}
+					if order != "" {
+						raw += "&orderBy=" + order
+					}
+					query, err := list.Parse(raw, bookSpec)
+					if err != nil {
+						t.Fatalf("Parse(%q): %v", raw, err)
+					}
+					want, err := list.Select[book](t.Context(), l.db, bookSpec, query, counted.Columns,
+						"FROM books b JOIN unnest($1::integer[]) AS part (id) ON b.shelf = part.id WHERE true", "b.id", []int{0, 1})
+					if err != nil {
+						t.Fatalf("Select(%q): %v", raw, err)
+					}
+					got, err := list.SelectParts[book](t.Context(), l.db, parts, query)
+					if err != nil || !reflect.DeepEqual(got, want) {
+						t.Errorf("%s: in parts %+v, %v; whole %+v", raw, got, err, want)
+					}
+				}
+			}
 		}
 	}
 }
