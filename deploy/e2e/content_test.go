@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/doorward/doorward/deploy/e2e"
@@ -69,4 +70,24 @@ func TestATenantIsBornWithItsFirstContent(t *testing.T) {
 			t.Errorf("the ID site belongs to %s", site.Link(t, "tenant"))
 		}
 	})
+}
+
+// A directory takes with it what every service holds of its accounts.
+func TestADeletedDirectoryTakesAllOfItsAccountsWithIt(t *testing.T) {
+	site := client.NewSite(t)
+	account := client.Register(t, site.Application.Link(t, "accounts"))
+	key := client.Create(t, account.Link(t, "apiKeys"), e2e.Object{})
+	factor := client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "google-authenticator"})
+	token := client.Token(t, site.Application.Href(), url.Values{"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password}})
+	refresh := client.Get(t, account.Link(t, "refreshTokens")).Items(t)[0]
+
+	client.Delete(t, site.Directory.Href())
+	client.Gone(t, account.Href())
+	mapping := site.Application.Link(t, "defaultAccountStoreMapping")
+	for _, address := range []string{mapping, key.Href(), factor.Href(), token.Text("service_access_token_href"), refresh.Href()} {
+		awaitGone(t, address)
+	}
+	if application := client.Get(t, site.Application.Href()); application["defaultAccountStoreMapping"] != nil {
+		t.Errorf("the application's default store is gone: %v", application)
+	}
 }

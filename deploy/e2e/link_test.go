@@ -108,15 +108,40 @@ func TestLinksAndQueries(t *testing.T) {
 		t.Errorf("only %d collections were found: %v", len(collections), slices.Sorted(maps.Keys(collections)))
 	}
 	for name, address := range collections {
+		wantSorted(t, address)
 		for _, query := range []string{
 			"", "q=jo", "q=%25", "q=%00", "q=%ff", "q=" + strings.Repeat("x", 5000), "name=*", "name=**", "name=%00", "email=_", "status=", "status=x", "createdAt=[", "createdAt=[,]",
 			"createdAt=[2015,2014]", "createdAt=99999", "createdAt=0000-00-00", "createdAt=2015", "createdAt=[9999-12-31T23:59:59.999Z,]", "modifiedAt=(2015-01-01,2016)",
-			"orderBy=", "orderBy=createdAt", "orderBy=name%20desc", "orderBy=name;drop", "orderBy=listIndex%20desc", "orderBy=status", "orderBy=customData.a", "customData.a=1",
+			"orderBy=", "orderBy=createdAt", "orderBy=name%20desc", "orderBy=name;drop", "orderBy=listIndex%20desc", "orderBy=status", "status=enabled", "status=DISABLED&orderBy=createdAt&offset=1", "orderBy=customData.a", "customData.a=1",
 			"customData.a=[1,2]", "customData." + strings.Repeat("a.", 200) + "b=1", "limit=0", "limit=1e9", "limit=99999999999999999999", "offset=9223372036854775807",
 			"offset=2147483648&limit=100", "limit=1&limit=2", "expand=", "expand=a(", "expand=account,tenant", "application.href=x", "a=b", "&&&", "=x", "%=1", "q",
 		} {
 			if answer := client.Call(t, e2e.Request{Method: http.MethodGet, URL: address + "?" + query}); answer.Status != http.StatusOK && answer.Status != http.StatusBadRequest {
 				t.Errorf("%s?%.60s answers %s", name, query, answer)
+			}
+		}
+	}
+}
+
+// sortedByAll are the kinds of items whose collections are sorted by every plain
+// attribute that an item shows.
+var sortedByAll = []string{"/directories/:id", "/groups/:id", "/accounts/:id", "/groupMemberships/:id", "/accountLinks/:id", "/fields/:id", "/agents/:id", "/emailTemplates/:id", "/phones/:id"}
+
+// wantSorted sorts a collection by every plain attribute of its items. The same
+// resource is sorted alike wherever it is listed.
+func wantSorted(t *testing.T, address string) {
+	t.Helper()
+	for _, item := range client.Get(t, address).Items(t) {
+		if !slices.Contains(sortedByAll, strings.TrimPrefix(kind(item.Href()), client.Key.BaseURL)) {
+			return
+		}
+		for name, value := range item {
+			switch value.(type) {
+			case map[string]any, []any, nil: // links, and what may be one
+				continue
+			}
+			if answer := client.Call(t, e2e.Request{Method: http.MethodGet, URL: address + "?orderBy=" + name + "%20desc"}); name != "href" && answer.Status != http.StatusOK {
+				t.Errorf("%s?orderBy=%s answers %s", kind(address), name, answer)
 			}
 		}
 	}

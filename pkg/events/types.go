@@ -94,6 +94,17 @@ type DirectoryDeleted struct {
 // About names the directory.
 func (e DirectoryDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Directory }
 
+// AccountsDeleted says that some accounts are gone that a deleted directory left.
+// It follows DirectoryDeleted, as often as it takes to name all of them.
+type AccountsDeleted struct {
+	Tenant    id.ID   `json:"tenant"`
+	Directory id.ID   `json:"directory"`
+	Accounts  []id.ID `json:"accounts"`
+}
+
+// About names the directory.
+func (e AccountsDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Directory }
+
 // ApplicationDeleted says that the application is gone; its tokens and policies go too.
 type ApplicationDeleted struct {
 	Tenant      id.ID `json:"tenant"`

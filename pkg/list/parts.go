@@ -64,28 +64,27 @@ func (c Parts) count(ctx context.Context, db pg.Querier, query Query) (int, erro
 }
 
 func selectItems[T any](ctx context.Context, db pg.Querier, c Parts, query Query) ([]T, error) {
-	if order, ok := query.byValue(c.Spec); ok {
-		return selectByValue[T](ctx, db, c, query, order)
+	if a, _, _ := c.Spec.find(query.first()); a.Kind == Custom && (!query.isSearch(c.Spec) || c.found > frequent) {
+		return selectByValue[T](ctx, db, c, query)
 	}
-	return selectSorted[T](ctx, db, c, query, nil)
+	return selectSorted[T](ctx, db, c, query)
 }
 
-// selectSorted reads the items of a page in the order of the query, or of sorts.
-func selectSorted[T any](ctx context.Context, db pg.Querier, c Parts, query Query, sorts []sort) ([]T, error) {
+// selectSorted reads the items of a page in the order of first and then in that
+// of the query.
+func selectSorted[T any](ctx context.Context, db pg.Querier, c Parts, query Query, first ...sort) ([]T, error) {
 	b := builder{spec: c.Spec, args: c.Args}
-	if sorts == nil {
-		sorts = b.sorts(query)
-	}
-	return pg.All[T](ctx, db, b.page(c, query, sorts), b.planned()...)
+	return pg.All[T](ctx, db, b.page(c, query, append(first, b.sorts(query)...)), b.planned()...)
 }
 
-// selectByValue reads the items of a page in the order of a value of custom
-// data: first the rows that have it, in the order of its index, and then the
-// others, which are looked at only where the page reaches them.
-func selectByValue[T any](ctx context.Context, db pg.Querier, c Parts, query Query, order Order) ([]T, error) {
-	having, lacking := c.divided(order.Attribute)
-	direction := pick(order.Descending, " DESC", "")
-	items, err := selectSorted[T](ctx, db, having, query, []sort{{"v.number", direction}, {"v.text", direction}})
+// selectByValue reads the items of a page whose order begins with a value of
+// custom data: first the rows that have it, in the order of its index, and then
+// the others, which are looked at only where the page reaches them.
+func selectByValue[T any](ctx context.Context, db pg.Querier, c Parts, query Query) ([]T, error) {
+	having, lacking := c.divided(query.first())
+	direction := pick(query.Order[0].Descending, " DESC", "")
+	query.Order = query.Order[1:]
+	items, err := selectSorted[T](ctx, db, having, query, sort{"v.number", direction}, sort{"v.text", direction})
 	if err != nil || len(items) == query.Limit {
 		return items, err
 	}
@@ -95,19 +94,17 @@ func selectByValue[T any](ctx context.Context, db pg.Querier, c Parts, query Que
 			return nil, err
 		}
 	}
-	query.Order, query.Offset, query.Limit = nil, max(0, query.Offset-before), query.Limit-len(items)
-	others, err := selectSorted[T](ctx, db, lacking, query, nil)
+	query.Offset, query.Limit = max(0, query.Offset-before), query.Limit-len(items)
+	others, err := selectSorted[T](ctx, db, lacking, query)
 	return append(items, others...), err
 }
 
-// byValue gives the order of a query that sorts by one value of custom data and
-// nothing else: an index has it.
-func (q Query) byValue(spec Spec) (order Order, ok bool) {
-	if len(q.Order) != 1 || q.isSearch(spec) {
-		return order, false
+// first is the attribute that a query sorts by before all others, if any.
+func (q Query) first() string {
+	if len(q.Order) == 0 {
+		return ""
 	}
-	a, _, _ := spec.find(q.Order[0].Attribute)
-	return q.Order[0], a.Kind == Custom
+	return q.Order[0].Attribute
 }
 
 // divided gives the rows that have a value of custom data and those that do not.
@@ -130,44 +127,43 @@ func (c Parts) divided(attribute string) (having, lacking Parts) {
 // plan for parts of a common size reads all of a large one.
 func (b *builder) planned() []any { return append([]any{pg.PlanEach}, b.args...) }
 
-// size counts the rows of all parts.
+// size counts the rows of all parts. A statement has no argument that it does not
+// use: PostgreSQL would not know its type.
 func (b *builder) size(c Parts, query Query) string {
-	counted, isCounted := b.counted(query)
-	where := ""
-	if !isCounted {
-		where = b.where(query)
-	}
+	kept, where := "", ""
 	var sums []string
 	for _, part := range c.Parts {
-		switch {
-		case part.Size != "" && isCounted:
-			sums = append(sums, part.Size+counted)
-		default:
-			if isCounted && where == "" {
-				where = b.where(query)
+		if part.Size != "" && query.isKept(b.spec) {
+			if kept == "" {
+				kept = b.kept(query)
 			}
-			sums = append(sums, "SELECT coalesce(sum(n), 0) FROM "+part.each("SELECT count(*) AS n"+c.rows(part, where)))
+			sums = append(sums, part.Size+kept)
+			continue
 		}
+		if where == "" {
+			where = b.where(query)
+		}
+		sums = append(sums, "SELECT coalesce(sum(n), 0) FROM "+part.each("SELECT count(*) AS n"+c.rows(part, where)))
 	}
 	return "SELECT ((" + strings.Join(sums, ") + (") + "))::bigint"
 }
 
-// counted gives the condition under which maintained counts answer a query: it
-// searches nothing, or only by attributes that they are kept by.
-func (b *builder) counted(query Query) (condition string, ok bool) {
-	if query.Q != "" {
-		return "", false
-	}
-	for _, f := range query.Filters {
-		if a, _, _ := b.spec.find(f.Attribute); a.Counted == "" {
-			return "", false
-		}
-	}
+// isKept reports whether maintained counts answer a query: it searches nothing,
+// or only by attributes that they are kept by.
+func (q Query) isKept(spec Spec) bool {
+	return q.Q == "" && !slices.ContainsFunc(q.Filters, func(f Filter) bool {
+		a, _, _ := spec.find(f.Attribute)
+		return a.Counted == ""
+	})
+}
+
+// kept is the condition of the maintained counts that answer a query.
+func (b *builder) kept(query Query) (condition string) {
 	for _, f := range query.Filters {
 		a, _, _ := b.spec.find(f.Attribute)
 		condition += " AND " + a.Counted + " = " + b.arg(f.Text)
 	}
-	return condition, true
+	return condition
 }
 
 // frequent is how many rows a search finds that meets them everywhere.

@@ -3,6 +3,7 @@ package list_test
 import (
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -147,6 +148,9 @@ func TestPartsAreOneCollection(t *testing.T) {
 	l.want(three, "state=LENT", 3, "b e d")
 	l.want(two, "state=LENT", 2, "b d")
 	l.want(two, "state=LENT&orderBy=title+desc&limit=1", 2, "d")
+	uncounted := list.Parts{Spec: bookSpec, Columns: three.Columns, Table: three.Table, Key: three.Key, Tenant: three.Tenant, Args: []any{3}, Parts: []list.Part{{Where: "b.shelf = $1"}}}
+	l.want(uncounted, "", 2, "e a")
+	l.want(uncounted, "state=LENT", 1, "e")
 	l.want(three, "title=a", 3, "a a a")
 	l.want(three, "title=a&limit=2&offset=1", 3, "a a")
 	l.want(three, "title=a&state=LENT", 0, "")
@@ -205,6 +209,49 @@ func TestPagesPutTogetherAreTheWhole(t *testing.T) {
 	}
 }
 
+// A collection is read in parts as it is read whole, whatever is searched, sorted
+// and skipped, and whether its size is kept or counted.
+func TestPartsAreReadAsTheWholeIs(t *testing.T) {
+	l := newLibrary(t)
+	for n := range 24 {
+		var values []string
+		if n%3 > 0 {
+			values = []string{fmt.Sprint("rank=", n%5)}
+		}
+		l.add(n%3, fmt.Sprint("t", n%7), []string{"LENT", "THERE"}[n%2], values...)
+	}
+	counted := list.Parts{Spec: bookSpec, Columns: "b.id, b.shelf, b.title", Table: "books b", Key: "b.id", Tenant: "true", Args: []any{[]int{0, 1}},
+		Parts: []list.Part{{Each: "unnest($1::integer[]) AS part (id)", Where: "b.shelf = part.id"}}}
+	for _, parts := range []list.Parts{counted, shelves([]int{0, 1}, 0), shelves([]int{0}, 1)} {
+		for _, search := range []string{"", "state=LENT", "title=t1", "title=*1*", "q=2", "boughtAt=[2026-01-01T00:05,]", "customData.rank=[1,3]", "state=LENT&q=t&customData.rank=2"} {
+			for _, order := range []string{"", "title", "title+desc", "state,title+desc", "boughtAt+desc", "customData.rank", "customData.rank+desc,title", "customData.rank,customData.other,title+desc"} {
+				for _, offset := range []int{0, 3, 12, 99} {
+					raw := fmt.Sprintf("limit=5&offset=%d", offset)
+					if search != "" {
+						raw += "&" + search
+					}
+					if order != "" {
+						raw += "&orderBy=" + order
+					}
+					query, err := list.Parse(raw, bookSpec)
+					if err != nil {
+						t.Fatalf("Parse(%q): %v", raw, err)
+					}
+					want, err := list.Select[book](t.Context(), l.db, bookSpec, query, counted.Columns,
+						"FROM books b JOIN unnest($1::integer[]) AS part (id) ON b.shelf = part.id WHERE true", "b.id", []int{0, 1})
+					if err != nil {
+						t.Fatalf("Select(%q): %v", raw, err)
+					}
+					got, err := list.SelectParts[book](t.Context(), l.db, parts, query)
+					if err != nil || !reflect.DeepEqual(got, want) {
+						t.Errorf("%s: in parts %+v, %v; whole %+v", raw, got, err, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestOrderByCustomData(t *testing.T) {
 	l := newLibrary(t)
 	l.add(1, "none", "LENT")
@@ -227,6 +274,11 @@ func TestOrderByCustomData(t *testing.T) {
 	l.want(all, "orderBy=customData.rank&offset=7", 8, "listed")
 	l.want(all, "orderBy=customData.rank&offset=6&limit=1", 8, "none")
 	l.want(all, "orderBy=customData.rank&state=LENT", 4, "nine also none listed")
+	l.want(all, "orderBy=customData.rank&state=LENT&offset=2", 4, "none listed")
+	l.want(all, "orderBy=customData.rank&state=LENT&offset=3", 4, "listed")
+	l.want(all, "orderBy=customData.rank,title", 8, "half also nine ten abc word listed none")
+	l.want(all, "orderBy=customData.rank+desc,customData.other,title+desc&limit=5&offset=3", 8, "nine also half none listed")
+	l.want(all, "orderBy=customData.rank,title&offset=7", 8, "none")
 	l.want(all, "orderBy=customData.rank+desc&state=THERE", 4, "word abc ten half")
 	l.want(all, "orderBy=customData.rank&q=n", 3, "nine ten none")
 }

@@ -30,7 +30,7 @@ func period(value string) (from, until time.Time, err error) {
 		if len(text) != len(l.layout) {
 			continue
 		}
-		if t, err := time.Parse(l.layout, text); err == nil {
+		if t, err := time.Parse(l.layout, text); err == nil && t.After(time.Time{}) { // the zero time means an open end
 			return t, l.next(t), nil
 		}
 	}

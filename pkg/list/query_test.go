@@ -53,6 +53,8 @@ func TestParseRefuses(t *testing.T) {
 		"createdAt=[2015,2014]":            apierr.RangeReversed,
 		"createdAt=[,]":                    apierr.ParameterInvalid,
 		"createdAt=[2015":                  apierr.ParameterInvalid,
+		"createdAt=0000":                   apierr.ParameterInvalid,
+		"createdAt=[,0001)":                apierr.ParameterInvalid,
 		"orderBy=":                         apierr.OrderMalformed,
 		"orderBy=name,":                    apierr.OrderMalformed,
 		"orderBy=name+sideways":            apierr.OrderMalformed,

@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -175,9 +176,10 @@ func (s *Service) DeleteDirectory(ctx context.Context, in directoryapi.Ref) (dir
 
 // RemoveDirectory removes a directory with its accounts and policies, and lets
 // the other services drop what they hold of it. The built-in administrators
-// directory is refused with apierr.BadRequest.
+// directory is refused with apierr.BadRequest. The first of its accounts go with
+// it, and more of them with the next purge.
 func (s *Service) RemoveDirectory(ctx context.Context, in id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
+	err := s.tx(ctx, func(tx *store.Tx) error {
 		d, err := tx.LockDirectory(ctx, in.Tenant, in.ID)
 		if err != nil {
 			return err
@@ -193,4 +195,15 @@ func (s *Service) RemoveDirectory(ctx context.Context, in id.Ref) error {
 		}
 		return tx.Emit(ctx, events.DirectoryDeleted{Tenant: in.Tenant, Directory: in.ID})
 	})
+	if err != nil {
+		return err
+	}
+	err = s.tx(ctx, func(tx *store.Tx) error {
+		_, err := s.removeAccounts(ctx, tx, store.Removal{TenantID: in.Tenant, DirectoryID: in.ID})
+		return err
+	})
+	if err != nil {
+		slog.WarnContext(ctx, "what a deleted directory left waits for the purge", "error", err.Error())
+	}
+	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -27,6 +29,37 @@ func (s *Service) Purge(ctx context.Context) error {
 
 func (s *Service) purge(ctx context.Context) error {
 	_, resets := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeResets(ctx, s.now(), batch) })
-	_, left := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.RemoveLeft(ctx, batch, s.now().Add(-settling)) })
+	_, left := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return s.removeNext(ctx, tx) })
 	return errors.Join(resets, left)
+}
+
+// removeNext deletes some of what a deleted directory has left: its accounts, then
+// its groups, each in a transaction of their own, so that it waits for nobody
+// who waits for it.
+func (s *Service) removeNext(ctx context.Context, tx *store.Tx) (int64, error) {
+	settled := s.now().Add(-settling)
+	r, err := tx.NextRemoval(ctx, settled)
+	if errors.Is(err, apierr.NotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if n, err := s.removeAccounts(ctx, tx, r); err != nil || n > 0 {
+		return n, err
+	}
+	if groups, err := tx.RemoveGroups(ctx, r, batch); err != nil || len(groups) > 0 {
+		return int64(len(groups)), err
+	}
+	return tx.EndRemoval(ctx, r, settled)
+}
+
+// removeAccounts deletes some of the accounts that a directory has left, and lets
+// the other services drop what they hold of them.
+func (s *Service) removeAccounts(ctx context.Context, tx *store.Tx, r store.Removal) (int64, error) {
+	accounts, err := tx.RemoveAccounts(ctx, r, batch)
+	if err != nil || len(accounts) == 0 {
+		return 0, err
+	}
+	return int64(len(accounts)), tx.Emit(ctx, events.AccountsDeleted{Tenant: r.TenantID, Directory: r.DirectoryID, Accounts: accounts})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/oauth/store"
 )
@@ -16,15 +17,24 @@ const batch = 5000
 // account, tokens, policy and web config with their application. A token that is issued
 // while that happens is refused by its standing, and purged when it expires.
 func (s *Service) Handlers() []events.Handler {
-	return []events.Handler{events.On(s.accountDeleted), events.On(s.applicationDeleted)}
+	return []events.Handler{events.On(s.accountDeleted), events.On(s.accountsDeleted), events.On(s.applicationDeleted)}
 }
 
 func (s *Service) accountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
+	return s.removeAccounts(ctx, e, event.Account)
+}
+
+func (s *Service) accountsDeleted(ctx context.Context, e events.Envelope, event events.AccountsDeleted) error {
+	return s.removeAccounts(ctx, e, event.Accounts...)
+}
+
+// removeAccounts removes what accounts of the event's tenant have.
+func (s *Service) removeAccounts(ctx context.Context, e events.Envelope, accounts ...id.ID) error {
 	return s.once(ctx, e, func(tx *store.Tx) error {
-		if err := tx.DeleteAccountKeys(ctx, event.Tenant, event.Account); err != nil {
+		if err := tx.DeleteAccountKeys(ctx, e.Tenant, accounts); err != nil {
 			return err
 		}
-		return tx.DeleteAccountTokens(ctx, event.Tenant, event.Account)
+		return tx.DeleteAccountTokens(ctx, e.Tenant, accounts)
 	})
 }
 

@@ -66,6 +66,22 @@ func TestADeletedAccountLosesItsKeysAndTokens(t *testing.T) {
 	})
 }
 
+func TestTheAccountsOfADeletedDirectoryLoseTheirKeysAndTokens(t *testing.T) {
+	d := oauthtest.Open(t)
+	populate(t, d, d.Site)
+	populate(t, d, d.NewSite(t))
+	event := events.AccountsDeleted{Tenant: d.Tenant, Accounts: []id.ID{id.New(d.Clock.Now()), d.Account}}
+	envelope := events.Envelope{ID: id.New(d.Clock.Now()), Tenant: d.Tenant}
+	for range 2 {
+		if err := d.Service.AccountsDeleted(t.Context(), envelope, event); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := rows(t, d), [6]int{3, 3, 2, 2, 1, 1}; got != want {
+			t.Errorf("left are %v, want %v", got, want)
+		}
+	}
+}
+
 func TestADeletedApplicationLosesItsTokensPolicyAndWebConfig(t *testing.T) {
 	d := oauthtest.Open(t)
 	populate(t, d, d.Site)

@@ -10,10 +10,14 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// AccountDeleted and ApplicationDeleted hand an event to the service as its
+// AccountDeleted and its like hand an event to the service as its
 // consumer does.
 func (s *Service) AccountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
 	return s.accountDeleted(ctx, e, event)
+}
+
+func (s *Service) AccountsDeleted(ctx context.Context, e events.Envelope, event events.AccountsDeleted) error {
+	return s.accountsDeleted(ctx, e, event)
 }
 
 func (s *Service) ApplicationDeleted(ctx context.Context, e events.Envelope, event events.ApplicationDeleted) error {

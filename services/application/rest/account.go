@@ -12,7 +12,7 @@ import (
 )
 
 // accountAttributes are those that accounts are searched and sorted by
-// (resolutions, section 7.2). The directory service, which holds the accounts,
+// (resolutions, sections 7.2 and 7.5). The directory service, which holds the accounts,
 // knows their columns.
 var accountAttributes = list.Spec{
 	"username":           {},
@@ -24,6 +24,9 @@ var accountAttributes = list.Spec{
 	"createdAt":          {Kind: list.Time},
 	"modifiedAt":         {Kind: list.Time},
 	"passwordModifiedAt": {Kind: list.Time},
+
+	"fullName":                {NoFind: true},
+	"emailVerificationStatus": {Kind: list.Enum, NoFind: true},
 }
 
 func (v views) account(a directoryapi.Account) directoryapi.AccountView { return a.View(v.base) }

@@ -85,6 +85,7 @@ func TestAccountsOfAllStoresAreListed(t *testing.T) {
 		"?q=jo2":                             "1 [jo2@example.test]",
 		"?status=enabled&orderBy=email+desc": "4 [jo3@example.test jo2@example.test jo1@example.test jo0@example.test]",
 		"?createdAt=[,2001]":                 "0 []",
+		"?orderBy=emailVerificationStatus,fullName,username+desc": "4 [jo3@example.test jo2@example.test jo1@example.test jo0@example.test]",
 	} {
 		t.Run(query, func(t *testing.T) {
 			page := c.get(t, shop+"/accounts"+query)
@@ -96,7 +97,7 @@ func TestAccountsOfAllStoresAreListed(t *testing.T) {
 	if page := c.get(t, bare+"/accounts"); page["size"] != 0.0 {
 		t.Errorf("an application without stores has the accounts %v", page)
 	}
-	for query, code := range map[string]int{"?customData.colour=red": 2105, "?fullName=Jo": 2105, "?orderBy=directory": 2106, "?passwordModifiedAt=x": 2103} {
+	for query, code := range map[string]int{"?customData.colour=red": 2105, "?fullName=Jo": 2105, "?emailVerificationStatus=VERIFIED": 2105, "?orderBy=directory": 2106, "?passwordModifiedAt=x": 2103} {
 		c.refused(t, 400, code, "GET", shop+"/accounts"+query, nil)
 	}
 }

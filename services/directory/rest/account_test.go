@@ -25,6 +25,22 @@ func TestAccount(t *testing.T) {
 	b.Get(made.Href()).WantError(404, 404)
 }
 
+func TestANewEmailIsUnverifiedWhereTheFormerStatusIsSentBack(t *testing.T) {
+	b := newBench(t)
+	made := b.Post(b.directory("Staff")+"/accounts", jo).Want(201).Href()
+	for _, c := range []struct{ body, want string }{
+		{`{"emailVerificationStatus":"VERIFIED"}`, "VERIFIED"},
+		{`{"email":"JO@EXAMPLE.TEST","emailVerificationStatus":"VERIFIED"}`, "VERIFIED"},
+		{`{"email":"new@example.test","emailVerificationStatus":"VERIFIED"}`, "UNVERIFIED"},
+		{`{"email":"newer@example.test","emailVerificationStatus":"UNVERIFIED"}`, "UNVERIFIED"},
+		{`{"email":"newest@example.test","emailVerificationStatus":"VERIFIED"}`, "VERIFIED"},
+	} {
+		if got := b.Post(made, c.body).Want(200).Text("emailVerificationStatus"); got != c.want {
+			t.Errorf("after %s the status is %v; want %s", c.body, got, c.want)
+		}
+	}
+}
+
 func TestAccountRefusals(t *testing.T) {
 	b := newBench(t)
 	staff := b.directory("Staff")

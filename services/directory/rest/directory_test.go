@@ -102,6 +102,12 @@ func TestADeletedDirectoryTakesAllWithIt(t *testing.T) {
 			t.Errorf("%s finds %d of the deleted directory", path, size)
 		}
 	}
+	account := estate["accounts"][strings.LastIndex(estate["accounts"], "/")+1:]
+	told, err := pg.Values[string](t.Context(), b.db, `SELECT convert_from(envelope, 'UTF8')::json->'data'->>'accounts' FROM outbox
+		WHERE convert_from(envelope, 'UTF8')::json->>'type' = 'AccountsDeleted'`)
+	if err != nil || len(told) != 1 || !strings.Contains(told[0], `"`+account+`"`) {
+		t.Errorf("the others are told of the accounts %v, %v; want %s among them", told, err, account)
+	}
 	again := b.directory("Staff") // the name is free, and so are those inside
 	b.Post(again+"/accounts", jo).Want(201)
 	b.purge()
@@ -117,11 +123,17 @@ func TestADeletedDirectoryTakesAllWithIt(t *testing.T) {
 func (b *bench) purge() {
 	b.Helper()
 	b.clock.Move(2 * time.Minute) // until no account of it can come any more
+	b.purgeUntilEmpty("directory_removals")
+}
+
+// purgeUntilEmpty lets the purge run until a table has no row.
+func (b *bench) purgeUntilEmpty(table string) {
+	b.Helper()
 	ctx, stop := context.WithCancel(b.Context())
 	purged := make(chan error)
 	go func() { purged <- b.svc.Purge(ctx) }()
 	for {
-		left, err := pg.Value[int](b.Context(), b.db, `SELECT (SELECT count(*) FROM directory_removals)::int`)
+		left, err := pg.Value[int](b.Context(), b.db, `SELECT count(*)::int FROM `+table)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -133,6 +145,16 @@ func (b *bench) purge() {
 	if err := <-purged; err != nil {
 		b.Fatal(err)
 	}
+}
+
+func TestADeletedDirectoryDoesNotWaitForAnother(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{"First", "Second"} {
+		directory := b.directory(name)
+		b.group(directory, "Editors")
+		b.Delete(directory).Want(204)
+	}
+	b.purgeUntilEmpty("groups") // though accounts of the first may come still
 }
 
 func TestAccountsThatComeWhileTheirDirectoryGoes(t *testing.T) {

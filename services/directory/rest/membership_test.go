@@ -40,6 +40,15 @@ func TestMembership(t *testing.T) {
 		}
 	}
 
+	for query, want := range map[string][]string{
+		"": {"jo@example.test", "al@example.test"}, "?status=enabled": {"jo@example.test", "al@example.test"}, "?status=DISABLED": {},
+		"?status=enabled&orderBy=email&limit=1": {"al@example.test"}, "?q=jo&status=enabled": {"jo@example.test"},
+	} {
+		if got := values(b.Get(editors+"/accounts"+query).Want(200), "email"); !slices.Equal(got, want) {
+			t.Errorf("accounts%s are %v, want %v", query, got, want)
+		}
+	}
+
 	b.Post(made.Href(), `{}`).WantError(405, 1100)
 	b.Get("/v1/groupMemberships").WantError(405, 1100)
 	b.Delete(made.Href()).Want(204)

@@ -34,6 +34,9 @@ func TestSchema(t *testing.T) {
 	b.Get(surname).Want(200).Golden("field")
 	b.clock.Move(time.Minute)
 	read := b.Post(surname, `{"required":"true","name":"nickname","schema":{"href":"x"}}`).Want(200).Golden("field_required")
+	if last := b.Get(schema + "/fields?orderBy=required+desc,name").Want(200).Items()[1]["name"]; last != "givenName" {
+		t.Errorf("%s is the last field, though it is not required", last)
+	}
 	if modified := b.Get(schema).Want(200).Text("modifiedAt"); modified != read.Text("modifiedAt") {
 		t.Errorf("the schema was modified at %s, its field at %s", modified, read.Text("modifiedAt"))
 	}

@@ -2,10 +2,8 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -17,36 +15,40 @@ type Removal struct {
 	CreatedAt   time.Time
 }
 
-// RemoveLeft deletes at most limit accounts and as many groups that a deleted
-// directory has left, with all that hangs on them, and gives their number: 0
-// when nothing is left of any for now. Replicas take different directories. One
-// is done with when it was deleted before settled: until then, accounts may come
-// whose creation had begun.
-func (tx *Tx) RemoveLeft(ctx context.Context, limit int, settled time.Time) (int64, error) {
-	r, err := pg.One[Removal](ctx, tx, `SELECT tenant_id, directory_id, created_at FROM directory_removals ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED`)
-	if errors.Is(err, apierr.NotFound) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	total := int64(0)
-	for _, table := range []string{"accounts", "groups"} {
-		n, err := pg.Exec(ctx, tx, `WITH gone AS (
-				DELETE FROM `+table+` WHERE tenant_id = $1 AND id IN (
-					SELECT id FROM `+table+` WHERE tenant_id = $1 AND directory_id = $2 LIMIT $3) RETURNING id
-			), data AS (
-				DELETE FROM custom_data WHERE tenant_id = $1 AND owner_id IN (SELECT id FROM gone)
-			)
-			SELECT FROM gone`, r.TenantID, r.DirectoryID, limit)
-		if err != nil {
-			return 0, err
-		}
-		total += n
-	}
-	if total == 0 && r.CreatedAt.Before(settled) {
-		_, err := pg.Exec(ctx, tx, `DELETE FROM directory_removals WHERE tenant_id = $1 AND directory_id = $2`, r.TenantID, r.DirectoryID)
-		return 1, err // there may be another
-	}
-	return total, nil
+// NextRemoval gives a directory of any tenant that has left something, or that was
+// deleted before settled: no account of it can come any more. Replicas are given
+// different ones; it returns apierr.NotFound when there is none for now.
+func (tx *Tx) NextRemoval(ctx context.Context, settled time.Time) (Removal, error) {
+	return pg.One[Removal](ctx, tx, `SELECT r.tenant_id, r.directory_id, r.created_at FROM directory_removals r
+		WHERE r.created_at < $1
+			OR EXISTS (SELECT FROM accounts a WHERE a.tenant_id = r.tenant_id AND a.directory_id = r.directory_id)
+			OR EXISTS (SELECT FROM groups g WHERE g.tenant_id = r.tenant_id AND g.directory_id = r.directory_id)
+		ORDER BY r.created_at LIMIT 1 FOR UPDATE SKIP LOCKED`, settled)
+}
+
+// RemoveAccounts deletes at most limit of the accounts that a deleted directory
+// has left, with all that hangs on them, and gives their ids.
+func (tx *Tx) RemoveAccounts(ctx context.Context, r Removal, limit int) ([]id.ID, error) {
+	return tx.removeLeft(ctx, "accounts", r, limit)
+}
+
+// RemoveGroups is RemoveAccounts for groups.
+func (tx *Tx) RemoveGroups(ctx context.Context, r Removal, limit int) ([]id.ID, error) {
+	return tx.removeLeft(ctx, "groups", r, limit)
+}
+
+// EndRemoval forgets a directory that has left nothing, if it was deleted before
+// settled, and gives the number of those that it forgot.
+func (tx *Tx) EndRemoval(ctx context.Context, r Removal, settled time.Time) (int64, error) {
+	return pg.Exec(ctx, tx, `DELETE FROM directory_removals WHERE tenant_id = $1 AND directory_id = $2 AND created_at < $3`, r.TenantID, r.DirectoryID, settled)
+}
+
+func (tx *Tx) removeLeft(ctx context.Context, table string, r Removal, limit int) ([]id.ID, error) {
+	return pg.Values[id.ID](ctx, tx, `WITH gone AS (
+			DELETE FROM `+table+` WHERE tenant_id = $1 AND id IN (
+				SELECT id FROM `+table+` WHERE tenant_id = $1 AND directory_id = $2 LIMIT $3) RETURNING id
+		), data AS (
+			DELETE FROM custom_data WHERE tenant_id = $1 AND owner_id IN (SELECT id FROM gone)
+		)
+		SELECT id FROM gone`, r.TenantID, r.DirectoryID, limit)
 }

@@ -77,9 +77,9 @@ func (tx *Tx) DeleteKey(ctx context.Context, tenant id.ID, key string) error {
 		DELETE FROM api_key_routes r USING gone WHERE r.id = gone.id`, tenant, key)
 }
 
-// DeleteAccountKeys removes the keys of an account.
-func (tx *Tx) DeleteAccountKeys(ctx context.Context, tenant, account id.ID) error {
-	_, err := pg.Exec(ctx, tx, `WITH gone AS (DELETE FROM api_keys WHERE tenant_id = $1 AND account_id = $2 RETURNING id)
-		DELETE FROM api_key_routes r USING gone WHERE r.id = gone.id`, tenant, account)
+// DeleteAccountKeys removes the keys of accounts.
+func (tx *Tx) DeleteAccountKeys(ctx context.Context, tenant id.ID, accounts []id.ID) error {
+	_, err := pg.Exec(ctx, tx, `WITH gone AS (DELETE FROM api_keys WHERE tenant_id = $1 AND account_id = ANY ($2) RETURNING id)
+		DELETE FROM api_key_routes r USING gone WHERE r.id = gone.id`, tenant, accounts)
 	return err
 }

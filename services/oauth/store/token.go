@@ -162,10 +162,10 @@ func (tx *Tx) DeletePair(ctx context.Context, tenant, account, refresh id.ID) er
 	return err
 }
 
-// DeleteAccountTokens removes all tokens of an account.
-func (tx *Tx) DeleteAccountTokens(ctx context.Context, tenant, account id.ID) error {
+// DeleteAccountTokens removes all tokens of accounts.
+func (tx *Tx) DeleteAccountTokens(ctx context.Context, tenant id.ID, accounts []id.ID) error {
 	for _, kind := range Kinds {
-		if _, err := pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND account_id = $2`, tenant, account); err != nil {
+		if _, err := pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND account_id = ANY ($2)`, tenant, accounts); err != nil {
 			return err
 		}
 	}
