@@ -243,17 +243,11 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 		return before, err
 	}
 	mirror := by.ProviderID != directoryapi.Native
-	var password store.NewPassword
-	if in.Password.Present {
-		if mirror {
-			return before, mirrored("password")
-		}
-		if password, err = s.newPassword(ctx, before, in.Password); err != nil {
-			return before, err
-		}
+	if mirror && in.Password.Present {
+		return before, mirrored("password")
 	}
 	var a directoryapi.Account
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	update := func(tx *store.Tx, password store.NewPassword) (err error) {
 		if before, err = tx.LockAccount(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
@@ -276,13 +270,18 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 				return err
 			}
 		}
-		if password.Hash != "" || field.Fold(a.Email) != field.Fold(before.Email) {
+		if in.Password.Present || field.Fold(a.Email) != field.Fold(before.Email) {
 			if err := tx.DropResets(ctx, at.Tenant, at.ID); err != nil {
 				return err
 			}
 		}
 		return tx.UpdateAccount(ctx, before, a)
-	})
+	}
+	if in.Password.Present {
+		err = s.changePassword(ctx, before, in.Password, update)
+	} else {
+		err = s.tx(ctx, func(tx *store.Tx) error { return update(tx, store.NewPassword{}) })
+	}
 	if errors.Is(err, apierr.Exists) {
 		err = taken(a)
 	}
