@@ -304,15 +304,18 @@ func change(a *directoryapi.Account, in Change, by store.Registrar) (err error) 
 	if err := checkRequired(*a, by.GivenNameRequired && before.GivenName != nil, by.SurnameRequired && before.Surname != nil); err != nil {
 		return err
 	}
+	if a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus, before.EmailVerificationStatus); err != nil {
+		return err
+	}
 	if field.Fold(a.Email) != field.Fold(before.Email) {
 		if err := checkDomain(by.CreationPolicy, a.Email); err != nil {
 			return err
 		}
-		a.EmailVerificationStatus = directoryapi.Unverified
+		// A status that is sent back as it was read says nothing of the new email.
+		if a.EmailVerificationStatus == before.EmailVerificationStatus {
+			a.EmailVerificationStatus = directoryapi.Unverified
+		}
 		a.VerificationSealed = nil // its token proves the former email
-	}
-	if a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus, a.EmailVerificationStatus); err != nil {
-		return err
 	}
 	if a.EmailVerificationStatus == directoryapi.Verified {
 		a.VerificationSealed = nil

@@ -25,6 +25,31 @@ func TestAccount(t *testing.T) {
 	b.Get(made.Href()).WantError(404, 404)
 }
 
+func TestANewEmailIsNotVerifiedByWhatItsAccountWasBefore(t *testing.T) {
+	b := newBench(t)
+	account := b.Post(b.directory("Staff")+"/accounts", jo).Want(201).Href()
+	emails := 0
+	change := func(status string) string {
+		emails++
+		return fmt.Sprintf(`{"email":"jo%d@example.test","emailVerificationStatus":%q}`, emails, status)
+	}
+	for _, c := range []struct{ before, sent, after string }{
+		{"VERIFIED", "VERIFIED", "UNVERIFIED"},
+		{"VERIFIED", "UNVERIFIED", "UNVERIFIED"},
+		{"UNVERIFIED", "UNVERIFIED", "UNVERIFIED"},
+		{"UNVERIFIED", "VERIFIED", "VERIFIED"}, // which the client says of the new one
+		{"UNKNOWN", "UNKNOWN", "UNVERIFIED"},
+		{"UNKNOWN", "VERIFIED", "VERIFIED"},
+	} {
+		if _, err := pg.Exec(t.Context(), b.db, `UPDATE accounts SET email_verification_status = $1 WHERE email LIKE 'jo%'`, c.before); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Post(account, change(c.sent)).Want(200).Text("emailVerificationStatus"); got != c.after {
+			t.Errorf("a new email of an account that was %s, sent with %s, is %s; want %s", c.before, c.sent, got, c.after)
+		}
+	}
+}
+
 func TestAccountRefusals(t *testing.T) {
 	b := newBench(t)
 	staff := b.directory("Staff")
