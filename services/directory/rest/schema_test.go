@@ -76,8 +76,11 @@ func TestWhatASchemaRequires(t *testing.T) {
 	account("").WantError(400, 2000)
 	account(`,"givenName":null`).WantError(400, 2000)
 	account(`,"givenName":" "`).WantError(400, 2000)
+	account(`,"givenName":""`).WantError(400, 2000)
+	account(`,"givenName":"Jo","surname":""`).WantError(400, 2007) // which is not required
 	jo := account(`,"givenName":"Jo"`).Want(201).Href()
 	b.Post(jo, `{"givenName":null}`).WantError(400, 2000)
+	b.Post(jo, `{"givenName":""}`).WantError(400, 2000)
 	b.Post(jo, `{"surname":null}`).Want(200)
 	b.Post(fields["surname"], `{"required":"true"}`).Want(200)
 	account(`,"givenName":"Jo"`).WantError(400, 2000)
