@@ -63,24 +63,26 @@ func (s *Service) changePassword(ctx context.Context, account directoryapi.Accou
 	if err != nil {
 		return err
 	}
+	compared, err := s.checkReuse(ctx, account, policy.PreventReuse, nil, in.Value)
+	if err != nil {
+		return err
+	}
 	var password store.NewPassword
 	if password.Hash, err = s.passwords.Hash(ctx, secure.Secret(in.Value)); err != nil {
 		return err
 	}
-	if policy.PreventReuse == 0 {
-		return s.tx(ctx, func(tx *store.Tx) error { return set(tx, password) })
+	if policy.PreventReuse > 0 {
+		password.Former = formerPasswords
 	}
-	password.Former = formerPasswords
-	var compared []string
 	for {
-		if compared, err = s.checkReuse(ctx, account, policy.PreventReuse, compared, in.Value); err != nil {
-			return err
-		}
 		if len(compared) > 0 {
 			password.Follows = compared[0]
 		}
-		err = s.tx(ctx, func(tx *store.Tx) error { return set(tx, password) })
+		err := s.tx(ctx, func(tx *store.Tx) error { return set(tx, password) })
 		if !errors.Is(err, store.ErrPasswordMoved) {
+			return err
+		}
+		if compared, err = s.checkReuse(ctx, account, policy.PreventReuse, compared, in.Value); err != nil {
 			return err
 		}
 	}
@@ -88,8 +90,12 @@ func (s *Service) changePassword(ctx context.Context, account directoryapi.Accou
 
 // checkReuse refuses a password that is one of the last entries of the
 // account's history, of which the present password is the first. It gives the
-// hashes of these entries; those that were compared before are passed over.
+// hashes of these entries, in that order; those that were compared before are
+// passed over.
 func (s *Service) checkReuse(ctx context.Context, account directoryapi.Account, entries int, compared []string, password string) ([]string, error) {
+	if entries == 0 {
+		return nil, nil
+	}
 	hashes, err := s.store.PasswordHashes(ctx, account.TenantID, account.ID, entries)
 	if err != nil {
 		return nil, err
