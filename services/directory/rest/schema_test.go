@@ -30,6 +30,11 @@ func TestSchema(t *testing.T) {
 	b.Get(schema + "/fields").Want(200).Golden("schema_fields")
 	b.Get(schema + "/fields?limit=1&offset=1&orderBy=modifiedAt").Want(200).Golden("schema_fields_page")
 	b.Get(schema+"/fields?required=true").WantError(400, 2105)
+	for order, want := range map[string]string{"name": "givenName", "name+desc": "surname", "required,name+desc": "surname"} {
+		if first := b.Get(schema + "/fields?orderBy=" + order).Want(200).Items()[0]["name"]; first != want {
+			t.Errorf("the first field by %s is %s", order, first)
+		}
+	}
 	surname := b.fields(schema)["surname"]
 	b.Get(surname).Want(200).Golden("field")
 	b.clock.Move(time.Minute)

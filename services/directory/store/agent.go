@@ -71,6 +71,7 @@ type AgentGroupConfig struct {
 
 // Agents are searched and sorted by these attributes.
 var Agents = list.Spec{
+	"id":         {Folded: "id", NoFind: true},
 	"status":     {Column: "status", Kind: list.Enum, Values: []string{Online, Offline, Failed}},
 	"createdAt":  {Column: "created_at", Kind: list.Time},
 	"modifiedAt": {Column: "modified_at", Kind: list.Time},

@@ -44,6 +44,8 @@ const (
 
 // Fields are searched and sorted by these attributes.
 var Fields = list.Spec{
+	"name":       {Column: "f.name", NoFind: true},
+	"required":   {Folded: "f.required", NoFind: true},
 	"createdAt":  {Column: "f.created_at", Kind: list.Time},
 	"modifiedAt": {Column: "f.modified_at", Kind: list.Time},
 }

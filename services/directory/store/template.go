@@ -14,8 +14,16 @@ const templateColumns = `tenant_id, id, directory_id, workflow, name, descriptio
 
 // Templates are searched and sorted by these attributes.
 var Templates = list.Spec{
-	"createdAt":  {Column: "created_at", Kind: list.Time},
-	"modifiedAt": {Column: "modified_at", Kind: list.Time},
+	"name":             {Column: "name", NoFind: true},
+	"description":      {Column: "description", NoFind: true},
+	"fromName":         {Column: "from_name", NoFind: true},
+	"fromEmailAddress": {Column: "from_email_address", NoFind: true},
+	"subject":          {Column: "subject", NoFind: true},
+	"mimeType":         {Column: "mime_type", NoFind: true},
+	"textBody":         {Column: "text_body", NoFind: true},
+	"htmlBody":         {Column: "html_body", NoFind: true},
+	"createdAt":        {Column: "created_at", Kind: list.Time},
+	"modifiedAt":       {Column: "modified_at", Kind: list.Time},
 }
 
 // Template gives the template of a directory's workflow, or apierr.NotFound.
