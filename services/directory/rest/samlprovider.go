@@ -85,7 +85,7 @@ func samlMetadata(svc *directory.Service, v views) fiber.Handler {
 			return err
 		}
 		c.Vary(fiber.HeaderAccept)
-		kind := c.Accepts(mimeSAMLMetadata, fiber.MIMEApplicationXML, fiber.MIMEApplicationJSON)
+		kind := rest.Preferred(c, mimeSAMLMetadata, fiber.MIMEApplicationXML, fiber.MIMEApplicationJSON)
 		switch kind {
 		case fiber.MIMEApplicationJSON:
 			return rest.OK(c, v.samlMetadata(p))

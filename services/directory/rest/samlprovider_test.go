@@ -79,13 +79,16 @@ func TestMetadataIsXMLUnlessJSONIsAskedFor(t *testing.T) {
 	b := newBench(t)
 	metadata := b.Get(b.mirror("S", samlProvider(``)) + "/provider").Href("serviceProviderMetadata")
 	for accept, want := range map[string]string{
-		"":                           "application/samlmetadata+xml",
-		"*/*":                        "application/samlmetadata+xml",
-		"text/plain":                 "application/samlmetadata+xml",
-		"application/xml":            "application/xml",
-		"text/html, application/xml": "application/xml",
-		"application/json":           "application/json;charset=UTF-8",
-		"application/json;q=0.5, application/xml;q=0.4": "application/json;charset=UTF-8",
+		"":                                "application/samlmetadata+xml",
+		"*/*":                             "application/samlmetadata+xml",
+		"text/plain":                      "application/samlmetadata+xml",
+		"application/xml":                 "application/xml",
+		"text/html, application/xml":      "application/xml",
+		"application/json":                "application/json;charset=UTF-8",
+		"application/json;charset=UTF-8":  "application/json;charset=UTF-8",
+		"Application/JSON; charset=utf-8": "application/json;charset=UTF-8",
+		"application/xml ; charset=UTF-8;q=0.9, */*;q=0.1": "application/xml",
+		"application/json;q=0.5, application/xml;q=0.4":    "application/json;charset=UTF-8",
 	} {
 		client := b.Client
 		if accept != "" {
