@@ -74,7 +74,7 @@ func (s *Service) changePassword(ctx context.Context, account directoryapi.Accou
 	if policy.PreventReuse > 0 {
 		password.Former = formerPasswords
 	}
-	for {
+	for { // once more only where another change was made
 		if len(compared) > 0 {
 			password.Follows = compared[0]
 		}
