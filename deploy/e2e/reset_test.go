@@ -100,6 +100,24 @@ func TestAForgottenPasswordIsResetByMail(t *testing.T) {
 	})
 }
 
+func TestAPasswordThatWasUsedIsRefused(t *testing.T) {
+	site := client.NewSite(t)
+	strength := client.Get(t, client.Get(t, site.Directory.Link(t, "passwordPolicy")).Link(t, "strength")).Href()
+	client.Update(t, strength, e2e.Object{"preventReuse": 2})
+	account := client.Register(t, site.Application.Link(t, "accounts"))
+	statuses := together(t, 2, post(account.Href(), e2e.Object{"password": newPassword}))
+	if statuses[http.StatusOK] != 1 || statuses[http.StatusBadRequest] != 1 {
+		t.Errorf("two changes to one password at once are answered with %v", statuses)
+	}
+	reset := client.WantObject(t, http.StatusOK, post(site.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")}))
+	for _, used := range []string{e2e.Password, newPassword} {
+		client.Refused(t, 400, 6401, post(account.Href(), e2e.Object{"password": used}))
+		client.Refused(t, 400, 6401, post(reset.Href(), e2e.Object{"password": used}))
+	}
+	client.Want(t, http.StatusOK, post(reset.Href(), e2e.Object{"password": "Different2!"}))
+	client.Update(t, account.Href(), e2e.Object{"password": e2e.Password})
+}
+
 func TestAResetTokenIsVoidAfterAChange(t *testing.T) {
 	site := client.NewSite(t)
 	account := client.Register(t, site.Application.Link(t, "accounts"))

@@ -7,6 +7,7 @@ package field
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -111,9 +112,41 @@ func (f *Of[T]) UnmarshalJSON(data []byte) error {
 		}
 		*target = bytes.Clone(data)
 	default:
-		return json.Unmarshal(data, target)
+		return expected(json.Unmarshal(data, target), reflect.TypeFor[T]())
 	}
 	return nil
+}
+
+// shape is what a client calls a value of a type; empty for types that no member
+// of a body has in this way.
+func shape(t reflect.Type) string {
+	switch {
+	case t.Kind() == reflect.Struct:
+		return "an object"
+	case t.Kind() == reflect.String:
+		return "a string"
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
+		return "an array of objects"
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
+		return "an array of strings"
+	}
+	return ""
+}
+
+// expected says what a member of a type, or a part of it, must be; errors other
+// than a wrong type stay.
+func expected(err error, member reflect.Type) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	if wrong.Field != "" {
+		member = wrong.Type
+	}
+	if shape(member) == "" {
+		return err
+	}
+	return apierr.WrongType.Because("%s", strings.TrimSpace(wrong.Field+" must be "+shape(member)))
 }
 
 func unquote(data []byte) string {

@@ -86,6 +86,29 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
+func TestDecodeSaysWhatAValueMustBe(t *testing.T) {
+	type part struct {
+		Key   string   `json:"key"`
+		Words []string `json:"words"`
+	}
+	var in struct {
+		Part  Of[part]   `json:"part"`
+		Parts Of[[]part] `json:"parts"`
+	}
+	for body, want := range map[string]string{
+		`{"part":"x"}`:           "part must be an object",
+		`{"part":[]}`:            "part must be an object",
+		`{"part":{"key":5}}`:     "part key must be a string",
+		`{"part":{"words":"x"}}`: "part words must be an array of strings",
+		`{"parts":{}}`:           "parts must be an array of objects",
+		`{"parts":[5]}`:          "parts must be an array of objects",
+	} {
+		if err := Decode([]byte(body), &in, nil); !errors.Is(err, apierr.WrongType) || apierr.From(err).Reason != want {
+			t.Errorf("Decode(%s) = %v; want %q", body, err, want)
+		}
+	}
+}
+
 func TestRequiredTextHasItsLimits(t *testing.T) {
 	for _, c := range []struct {
 		in   Text

@@ -6,26 +6,37 @@ import (
 	"encoding/pem"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// URL takes an absolute URL with one of the schemes and a host; without
-// schemes, also that of an application on a telephone, such as myapp:/callback.
-// A fragment, a name or a password has no place in any of them. Else 2006.
+// URL takes an absolute URL with one of the schemes; without schemes, also that
+// of an application on a telephone, such as myapp:/callback. On the web it has a
+// host and no impossible port. A fragment, a name or a password has no place in
+// any of them. Else 2006.
 func URL(schemes ...string) func(name, value string) (string, error) {
 	return func(name, value string) (string, error) {
 		u, err := url.Parse(value)
 		switch {
 		case err != nil || !u.IsAbs() || u.User != nil || u.Fragment != "" || strings.ContainsFunc(value, unicode.IsSpace):
 			return "", apierr.Format.Because("%s is not an absolute URL", name)
-		case len(schemes) > 0 && (u.Hostname() == "" || !slices.Contains(schemes, u.Scheme)):
+		case len(schemes) > 0 && !slices.Contains(schemes, u.Scheme):
 			return "", apierr.Format.Because("%s is not an absolute URL with the scheme %s", name, strings.Join(schemes, " or "))
+		case (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() == "":
+			return "", apierr.Format.Because("%s is a URL without a host", name)
+		case u.Port() != "" && !isPort(u.Port()):
+			return "", apierr.Format.Because("%s has the port %s; ports are 1 to 65535", name, u.Port())
 		}
 		return value, nil
 	}
+}
+
+func isPort(digits string) bool {
+	port, err := strconv.ParseUint(digits, 10, 16)
+	return err == nil && port > 0
 }
 
 // Certificate takes one X.509 certificate in PEM with its begin and end lines.

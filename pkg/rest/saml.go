@@ -26,7 +26,7 @@ func SAMLMetadata[T, View any](read func(context.Context, id.Ref) (T, error), vi
 			return err
 		}
 		c.Vary(fiber.HeaderAccept)
-		kind := c.Accepts(mimeSAMLMetadata, fiber.MIMEApplicationXML, fiber.MIMEApplicationJSON)
+		kind := preferred(c, mimeSAMLMetadata, fiber.MIMEApplicationXML, fiber.MIMEApplicationJSON)
 		switch kind {
 		case fiber.MIMEApplicationJSON:
 			return OK(c, view(resource))

@@ -112,7 +112,7 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled,
 		EmailVerificationStatus: directoryapi.Unverified, PasswordModifiedAt: &now, CreatedAt: now, ModifiedAt: now,
 	}
-	if err := apply(&a, in.Account, true); err != nil {
+	if err := apply(&a, in.Account, to, true); err != nil {
 		return directoryapi.Account{}, err
 	}
 	if err := checkRequired(a, to.GivenNameRequired, to.SurnameRequired); err != nil {
@@ -167,7 +167,7 @@ func taken(a directoryapi.Account) error {
 
 // apply writes the members of a body into an account and checks them. A new
 // account needs an email; its user name is the email unless it has one.
-func apply(a *directoryapi.Account, in directoryapi.NewAccount, isNew bool) (err error) {
+func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registrar, isNew bool) (err error) {
 	if in.Email.Present || isNew {
 		if a.Email, err = field.Required(in.Email, "email", 255); err != nil {
 			return err
@@ -185,10 +185,18 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, isNew bool) (err
 		a.Username = a.Email
 	}
 	for _, part := range []struct {
-		in   field.Text
-		name string
-		to   **string
-	}{{in.GivenName, "givenName", &a.GivenName}, {in.MiddleName, "middleName", &a.MiddleName}, {in.Surname, "surname", &a.Surname}} {
+		in       field.Text
+		name     string
+		to       **string
+		required bool
+	}{
+		{in.GivenName, store.GivenName, &a.GivenName, by.GivenNameRequired},
+		{in.MiddleName, "middleName", &a.MiddleName, false},
+		{in.Surname, store.Surname, &a.Surname, by.SurnameRequired},
+	} {
+		if part.required && part.in.Given() && strings.TrimSpace(part.in.Value) == "" {
+			return nameRequired(part.name)
+		}
 		if part.in.Present {
 			if *part.to, err = field.Nonempty(part.in, part.name, 255); err != nil {
 				return err
@@ -243,17 +251,11 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 		return before, err
 	}
 	mirror := by.ProviderID != directoryapi.Native
-	var password store.NewPassword
-	if in.Password.Present {
-		if mirror {
-			return before, mirrored("password")
-		}
-		if password, err = s.newPassword(ctx, before, in.Password); err != nil {
-			return before, err
-		}
+	if mirror && in.Password.Present {
+		return before, mirrored("password")
 	}
 	var a directoryapi.Account
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	update := func(tx *store.Tx, password store.NewPassword) (err error) {
 		if before, err = tx.LockAccount(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
@@ -276,13 +278,18 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 				return err
 			}
 		}
-		if password.Hash != "" || field.Fold(a.Email) != field.Fold(before.Email) {
+		if in.Password.Present || field.Fold(a.Email) != field.Fold(before.Email) {
 			if err := tx.DropResets(ctx, at.Tenant, at.ID); err != nil {
 				return err
 			}
 		}
 		return tx.UpdateAccount(ctx, before, a)
-	})
+	}
+	if in.Password.Present {
+		err = s.changePassword(ctx, before, in.Password, update)
+	} else {
+		err = s.tx(ctx, func(tx *store.Tx) error { return update(tx, store.NewPassword{}) })
+	}
 	if errors.Is(err, apierr.Exists) {
 		err = taken(a)
 	}
@@ -295,7 +302,7 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 // change writes the body of an update into an account and checks it.
 func change(a *directoryapi.Account, in Change, by store.Registrar) (err error) {
 	before := *a
-	if err := apply(a, in.NewAccount, false); err != nil {
+	if err := apply(a, in.NewAccount, by, false); err != nil {
 		return err
 	}
 	if a.Owner && a.Status != before.Status {
@@ -312,7 +319,7 @@ func change(a *directoryapi.Account, in Change, by store.Registrar) (err error) 
 		if err := checkDomain(by.CreationPolicy, a.Email); err != nil {
 			return err
 		}
-		// A client that posts back what it read sends the status of the former email.
+		// A status that is sent back as it was read says nothing of the new email.
 		if a.EmailVerificationStatus == before.EmailVerificationStatus {
 			a.EmailVerificationStatus = directoryapi.Unverified
 		}

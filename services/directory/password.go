@@ -2,6 +2,8 @@ package directory
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,8 +29,8 @@ const formerPasswords = 24
 
 // firstPassword gives the stored form of the password that an account is made
 // with: a hash in the modular crypt format is stored as it is, without regard
-// to the policy (resolutions, section 9); any other password as newPassword
-// does, except that nothing was used before.
+// to the policy (resolutions, section 9); any other password is checked as
+// changePassword does, except that nothing was used before.
 func (s *Service) firstPassword(ctx context.Context, in directoryapi.CreateAccount) (hash string, err error) {
 	if in.HashedPassword {
 		return s.importedPassword(in.Account.Password)
@@ -46,41 +48,67 @@ func (s *Service) importedPassword(in field.Text) (stored string, err error) {
 	return secure.ParseImported(in.Value, s.cfg.Alias)
 }
 
-// newPassword checks another password of an account against the policy of its
-// directory, and hashes it. It returns apierr.Required, the refusals of
-// checkStrength, apierr.PasswordReused, or apierr.Unavailable when too many
-// passwords are being checked. It belongs before the transaction that sets the
-// password; two changes at once to the same password may both pass.
-func (s *Service) newPassword(ctx context.Context, account directoryapi.Account, in field.Text) (password store.NewPassword, err error) {
+// changePassword checks another password of an account against the policy of
+// its directory, and lets set write it in a transaction. It returns
+// apierr.Required, the refusals of checkStrength, apierr.PasswordReused,
+// apierr.Unavailable when too many passwords are being checked, or what set
+// returns.
+//
+// The passwords are compared while no transaction is open. Where reuse is
+// forbidden, another change that came in between undoes the transaction, and the
+// password is compared with that one too: of two changes at once to the same
+// password one is reuse.
+func (s *Service) changePassword(ctx context.Context, account directoryapi.Account, in field.Text, set func(*store.Tx, store.NewPassword) error) error {
 	policy, err := s.checkPassword(ctx, account.TenantID, account.DirectoryID, in)
 	if err != nil {
-		return password, err
+		return err
+	}
+	compared, err := s.checkReuse(ctx, account, policy.PreventReuse, nil, in.Value)
+	if err != nil {
+		return err
+	}
+	var password store.NewPassword
+	if password.Hash, err = s.passwords.Hash(ctx, secure.Secret(in.Value)); err != nil {
+		return err
 	}
 	if policy.PreventReuse > 0 {
 		password.Former = formerPasswords
-		if err := s.checkReuse(ctx, account, policy.PreventReuse, in.Value); err != nil {
-			return password, err
+	}
+	for { // once more only where another change was made
+		if len(compared) > 0 {
+			password.Follows = compared[0]
+		}
+		err := s.tx(ctx, func(tx *store.Tx) error { return set(tx, password) })
+		if !errors.Is(err, store.ErrPasswordMoved) {
+			return err
+		}
+		if compared, err = s.checkReuse(ctx, account, policy.PreventReuse, compared, in.Value); err != nil {
+			return err
 		}
 	}
-	password.Hash, err = s.passwords.Hash(ctx, secure.Secret(in.Value))
-	return password, err
 }
 
 // checkReuse refuses a password that is one of the last entries of the
-// account's history, of which the present password is the first.
-func (s *Service) checkReuse(ctx context.Context, account directoryapi.Account, entries int, password string) error {
+// account's history, of which the present password is the first. It gives the
+// hashes of these entries, in that order; those that were compared before are
+// passed over.
+func (s *Service) checkReuse(ctx context.Context, account directoryapi.Account, entries int, compared []string, password string) ([]string, error) {
+	if entries == 0 {
+		return nil, nil
+	}
 	hashes, err := s.store.PasswordHashes(ctx, account.TenantID, account.ID, entries)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	used, err := s.passwords.MatchesAny(ctx, hashes, secure.Secret(password))
+	others := slices.DeleteFunc(slices.Clone(hashes), func(hash string) bool { return slices.Contains(compared, hash) })
+	used, err := s.passwords.MatchesAny(ctx, others, secure.Secret(password))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if used {
-		return apierr.PasswordReused.Because("the password is one of the last %d of the account", entries)
+		return nil, apierr.PasswordReused.Because("the password is one of the last %d of the account", entries)
 	}
-	return nil
+	return hashes, nil
 }
 
 // checkPassword refuses a password that is missing or too weak, and gives the

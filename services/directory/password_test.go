@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -141,6 +142,29 @@ func TestParallelChangesLoseNoHistory(t *testing.T) {
 	for n := range 20 {
 		if err := w.change(t, fmt.Sprintf("Changeme1!%d", n)); !errors.Is(err, apierr.PasswordReused) {
 			t.Errorf("password %d: %v", n, err)
+		}
+	}
+}
+
+func TestOfParallelChangesToOnePasswordOneIsMade(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{})
+	w.preventReuse(t, 1)
+	for n := range 5 {
+		var made atomic.Int32
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				switch err := w.change(t, fmt.Sprintf("Different%d!", n)); {
+				case err == nil:
+					made.Add(1)
+				case !errors.Is(err, apierr.PasswordReused):
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if made.Load() != 1 || w.history(t) != n+1 {
+			t.Fatalf("the change was made %d times, and %d former hashes are kept", made.Load(), w.history(t))
 		}
 	}
 }

@@ -149,15 +149,11 @@ func (s *Service) SpendReset(ctx context.Context, in directoryapi.SpendReset) (d
 		return open.PasswordReset, err
 	}
 	in.Tenant = open.Account.TenantID
-	password, err := s.newPassword(ctx, open.Account, in.Password)
-	if err != nil {
-		return open.PasswordReset, err
-	}
 	told, err := s.workflowOn(ctx, in.Tenant, open.Account.DirectoryID, directoryapi.ResetSuccess)
 	if err != nil {
 		return open.PasswordReset, err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.changePassword(ctx, open.Account, in.Password, func(tx *store.Tx, password store.NewPassword) (err error) {
 		if open.Account, err = tx.LockAccount(ctx, in.Tenant, open.Account.ID); err != nil {
 			return err
 		}

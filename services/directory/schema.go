@@ -74,8 +74,12 @@ func checkRequired(a directoryapi.Account, givenName, surname bool) error {
 		value    *string
 	}{{store.GivenName, givenName, a.GivenName}, {store.Surname, surname, a.Surname}} {
 		if f.required && (f.value == nil || strings.TrimSpace(*f.value) == "") {
-			return apierr.Required.Because("%s is required by the account schema of the directory; it cannot be null, empty or blank", f.name)
+			return nameRequired(f.name)
 		}
 	}
 	return nil
+}
+
+func nameRequired(name string) error {
+	return apierr.Required.Because("%s is required by the account schema of the directory; it cannot be null, empty or blank", name)
 }

@@ -4,9 +4,9 @@
 //	client := resttest.New(t, app, signer, caller.Caller{Tenant: tenant})
 //	client.Post("/v1/directories", `{"name":"Staff"}`).Want(201).Golden("directory_created")
 //
-// A golden file holds status, Location and body. Ids, times and tokens differ
-// from run to run and are written as <id 1>, <time>, <token>. Rewrite the files
-// with: go test ./... -update
+// A golden file holds status, Location and body. Ids, times, tokens and
+// certificates differ from run to run and are written as <id 1>, <time>, <token>,
+// <certificate>. Rewrite the files with: go test ./... -update
 package resttest
 
 import (
@@ -167,7 +167,9 @@ var (
 	idPattern   = regexp.MustCompile(`\b[0-9A-Za-z]{22}\b(":)?`)
 	uuidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+	linkPattern = regexp.MustCompile(`(/emailVerificationTokens/)[0-9A-Za-z]{22}\b`) // some have no digit
 	jwtPattern  = regexp.MustCompile(`eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+`)
+	derPattern  = regexp.MustCompile(`MII[\w+/=\n]{200,}`)
 )
 
 // Golden compares the answer with testdata/<name>.json.
@@ -179,8 +181,20 @@ func (a Answer) Golden(name string) Answer {
 			a.t.Fatalf("%s: the body is not JSON: %s", a.what, a.Body)
 		}
 	}
-	got := fmt.Sprintf("%d\nLocation: %s\n\n%s\n", a.Status, a.Header.Get(fiber.HeaderLocation), body.String())
+	return a.golden(name+".json", fmt.Sprintf("%d\nLocation: %s\n\n%s\n", a.Status, a.Header.Get(fiber.HeaderLocation), body.String()))
+}
+
+// GoldenText compares the answer, which is not JSON, with testdata/<name>.txt.
+func (a Answer) GoldenText(name string) Answer {
+	a.t.Helper()
+	text := derPattern.ReplaceAllString(string(a.Body), "<certificate>")
+	return a.golden(name+".txt", fmt.Sprintf("%d\nContent-Type: %s\n\n%s\n", a.Status, a.Header.Get(fiber.HeaderContentType), text))
+}
+
+func (a Answer) golden(name, got string) Answer {
+	a.t.Helper()
 	got = jwtPattern.ReplaceAllString(got, "<token>")
+	got = linkPattern.ReplaceAllString(got, "$1<token>")
 	got = timePattern.ReplaceAllString(got, "<time>")
 	got = uuidPattern.ReplaceAllString(got, "<uuid>")
 	known := map[string]string{}
@@ -193,7 +207,7 @@ func (a Answer) Golden(name string) Answer {
 		}
 		return known[v]
 	})
-	file := filepath.Join("testdata", name+".json")
+	file := filepath.Join("testdata", name)
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			a.t.Fatal(err)

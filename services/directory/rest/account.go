@@ -4,6 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
@@ -29,6 +30,18 @@ func createAccount(svc *directory.Service, v views) fiber.Handler {
 			return err
 		}
 		return rest.Created(c, v.base.To("accounts", a.ID), v.account(a))
+	}
+}
+
+// updateAccount refuses a hash in the place of a password, which only a new
+// account can have (resolutions, section 9): it would become the password.
+func updateAccount(svc *directory.Service, v views) fiber.Handler {
+	update := rest.Update(svc.UpdateAccount, v.account)
+	return func(c *fiber.Ctx) error {
+		if c.Context().QueryArgs().Has("passwordFormat") {
+			return apierr.QueryUnsupported.Because("passwordFormat is for new accounts; the password of an account is changed in plain text")
+		}
+		return update(c)
 	}
 }
 

@@ -116,8 +116,10 @@ func TestAnAccountHasTenLinks(t *testing.T) {
 	b := newBench(t)
 	jo := b.member(b.directory("Staff"), "jo@example.test")
 	var others []string
+	var directories []string
 	for i := range 11 {
-		others = append(others, b.member(b.directory(fmt.Sprintf("D%d", i)), "jo@example.test"))
+		directories = append(directories, b.directory(fmt.Sprintf("D%d", i)))
+		others = append(others, b.member(directories[i], "jo@example.test"))
 	}
 	for _, other := range others[:9] {
 		b.Post("/v1/accountLinks", ends(jo, other)).Want(201)
@@ -128,6 +130,9 @@ func TestAnAccountHasTenLinks(t *testing.T) {
 	b.Post("/v1/accountLinks", ends(jo, others[0])).WantError(409, 7500)
 	b.Delete(tenth).Want(204)
 	b.Post("/v1/accountLinks", ends(jo, others[10])).Want(201)
+	b.Post("/v1/accountLinks", ends(jo, others[9])).WantError(400, 7503)
+	b.Delete(directories[0]).Want(204)
+	b.Post("/v1/accountLinks", ends(jo, others[9])).Want(201)
 }
 
 func TestTheSameLinkAtTheSameTimeIsMadeOnce(t *testing.T) {

@@ -138,7 +138,7 @@ func TestPing(t *testing.T) {
 	}
 	b.Get(b.tenant()+"/agents?status=IDLE").WantError(400, 2105)
 	b.Get(b.tenant()+"/agents?name=x").WantError(400, 2105)
-	b.Get(b.tenant() + "/agents?createdAt=2026-11&orderBy=modifiedAt%20desc,status").Want(200)
+	b.Get(b.tenant() + "/agents?createdAt=2026-11&orderBy=modifiedAt%20desc,status,id").Want(200)
 }
 
 func TestConcurrentChangesOfAnAgentAreAllKept(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/pkg/rest/resttest"
 )
 
 // verifying gives a directory whose registrations must be verified.
@@ -25,15 +27,17 @@ func TestVerification(t *testing.T) {
 	token := made.Href("emailVerificationToken")
 	b.Get(token).WantError(405, 1100)
 	var group sync.WaitGroup
-	statuses := make(chan int, 50)
-	for range cap(statuses) {
-		group.Go(func() { statuses <- b.Post(token, "").Status })
+	answers := make(chan resttest.Answer, 50)
+	for range cap(answers) {
+		group.Go(func() { answers <- b.Post(token, "") })
 	}
 	group.Wait()
-	close(statuses)
+	close(answers)
 	count := map[int]int{}
-	for status := range statuses {
-		count[status]++
+	for answer := range answers {
+		if count[answer.Status]++; answer.Status == 200 {
+			answer.Golden("email_verified")
+		}
 	}
 	if count[200] != 1 || count[404] != 49 {
 		t.Fatalf("answers by status: %v; want one 200 and the rest 404", count)

@@ -58,7 +58,7 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 
 	v1.Post("/accounts/emailVerificationTokens/:token", verify(svc, v))
 	v1.Get("/accounts/:id", rest.Get(svc.Account, v.account))
-	v1.Post("/accounts/:id", rest.Update(svc.UpdateAccount, v.account))
+	v1.Post("/accounts/:id", updateAccount(svc, v))
 	v1.Delete("/accounts/:id", rest.Delete(svc.DeleteAccount))
 	v1.Get("/accounts/:id/groups", rest.List(store.Groups, svc.AccountGroups, v.group))
 	v1.Get("/accounts/:id/groupMemberships", rest.List(store.Memberships, svc.AccountMemberships, v.membership))

@@ -18,10 +18,7 @@ func TestSAMLServiceProvider(t *testing.T) {
 	metadata := b.Get(directory + "/provider").Href("serviceProviderMetadata")
 	view := b.With("Accept", "application/json").Get(metadata).Want(200).Golden("saml_metadata")
 
-	certificate := b.Get(view.Href("x509SigningCert")).Want(200)
-	if kind := certificate.Header.Get("Content-Type"); kind != "application/pkix-cert" {
-		t.Errorf("the certificate is %s", kind)
-	}
+	certificate := b.Get(view.Href("x509SigningCert")).Want(200).GoldenText("x509certificate")
 	block, rest := pem.Decode(certificate.Body)
 	if block == nil || block.Type != "CERTIFICATE" || len(rest) != 0 {
 		t.Fatalf("not a certificate in PEM: %s", certificate.Body)
@@ -56,7 +53,7 @@ func TestSAMLServiceProvider(t *testing.T) {
 			} `xml:"AssertionConsumerService"`
 		} `xml:"urn:oasis:names:tc:SAML:2.0:metadata SPSSODescriptor"`
 	}
-	document := b.Get(metadata).Want(200)
+	document := b.Get(metadata).Want(200).GoldenText("saml_metadata")
 	if err := xml.Unmarshal(document.Body, &descriptor); err != nil {
 		t.Fatalf("%v: %s", err, document.Body)
 	}
@@ -82,13 +79,16 @@ func TestMetadataIsXMLUnlessJSONIsAskedFor(t *testing.T) {
 	b := newBench(t)
 	metadata := b.Get(b.mirror("S", samlProvider(``)) + "/provider").Href("serviceProviderMetadata")
 	for accept, want := range map[string]string{
-		"":                           "application/samlmetadata+xml",
-		"*/*":                        "application/samlmetadata+xml",
-		"text/plain":                 "application/samlmetadata+xml",
-		"application/xml":            "application/xml",
-		"text/html, application/xml": "application/xml",
-		"application/json":           "application/json;charset=UTF-8",
-		"application/json;q=0.5, application/xml;q=0.4": "application/json;charset=UTF-8",
+		"":                                "application/samlmetadata+xml",
+		"*/*":                             "application/samlmetadata+xml",
+		"text/plain":                      "application/samlmetadata+xml",
+		"application/xml":                 "application/xml",
+		"text/html, application/xml":      "application/xml",
+		"application/json":                "application/json;charset=UTF-8",
+		"application/json;charset=UTF-8":  "application/json;charset=UTF-8",
+		"Application/JSON; charset=utf-8": "application/json;charset=UTF-8",
+		"application/xml ; charset=UTF-8;q=0.9, */*;q=0.1": "application/xml",
+		"application/json;q=0.5, application/xml;q=0.4":    "application/json;charset=UTF-8",
 	} {
 		client := b.Client
 		if accept != "" {

@@ -30,6 +30,11 @@ func TestSchema(t *testing.T) {
 	b.Get(schema + "/fields").Want(200).Golden("schema_fields")
 	b.Get(schema + "/fields?limit=1&offset=1&orderBy=modifiedAt").Want(200).Golden("schema_fields_page")
 	b.Get(schema+"/fields?required=true").WantError(400, 2105)
+	for order, want := range map[string]string{"name": "givenName", "name+desc": "surname", "required,name+desc": "surname"} {
+		if first := b.Get(schema + "/fields?orderBy=" + order).Want(200).Items()[0]["name"]; first != want {
+			t.Errorf("the first field by %s is %s", order, first)
+		}
+	}
 	surname := b.fields(schema)["surname"]
 	b.Get(surname).Want(200).Golden("field")
 	b.clock.Move(time.Minute)
@@ -79,8 +84,11 @@ func TestWhatASchemaRequires(t *testing.T) {
 	account("").WantError(400, 2000)
 	account(`,"givenName":null`).WantError(400, 2000)
 	account(`,"givenName":" "`).WantError(400, 2000)
+	account(`,"givenName":""`).WantError(400, 2000)
+	account(`,"givenName":"Jo","surname":""`).WantError(400, 2007) // which is not required
 	jo := account(`,"givenName":"Jo"`).Want(201).Href()
 	b.Post(jo, `{"givenName":null}`).WantError(400, 2000)
+	b.Post(jo, `{"givenName":""}`).WantError(400, 2000)
 	b.Post(jo, `{"surname":null}`).Want(200)
 	b.Post(fields["surname"], `{"required":"true"}`).Want(200)
 	account(`,"givenName":"Jo"`).WantError(400, 2000)

@@ -51,6 +51,8 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("the page after the template: %s", past.Body)
 		}
 		b.Get(collection+"?name=x").WantError(400, 2105)
+		b.Get(collection + "?orderBy=name,description,fromName,fromEmailAddress,subject,mimeType,textBody,htmlBody,createdAt,modifiedAt").Want(200)
+		b.Get(collection+"?orderBy=defaultModel").WantError(400, 2106)
 		b.Post(collection, `{}`).WantError(405, 1100)
 	}
 	unknown := "/v1/directories/" + id.New(b.clock.Now()).String()

@@ -59,8 +59,8 @@ type Reach struct {
 	OtherDirectoryID id.ID
 }
 
-// Reaches gives all the links of the accounts. A link between two of them comes
-// once for each.
+// Reaches gives all the links of the accounts, but for those that lead into a
+// directory that is gone. A link between two of them comes once for each.
 func (s *Store) Reaches(ctx context.Context, tenant id.ID, accounts ...id.ID) ([]Reach, error) {
 	return reaches(ctx, s.db, tenant, accounts)
 }
@@ -76,7 +76,8 @@ func reaches(ctx context.Context, q pg.Querier, tenant id.ID, accounts []id.ID) 
 		FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = ANY ($2)
 		UNION ALL SELECT l.id, l.right_account_id, l.left_account_id
 		FROM account_links l WHERE l.tenant_id = $1 AND l.right_account_id = ANY ($2)) r
-		JOIN accounts o ON o.tenant_id = $1 AND o.id = r.other_id`, tenant, accounts)
+		JOIN accounts o ON o.tenant_id = $1 AND o.id = r.other_id
+		JOIN directories d ON d.tenant_id = $1 AND d.id = o.directory_id`, tenant, accounts)
 }
 
 // InsertAccountLink links two accounts, which are locked.

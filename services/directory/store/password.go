@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -9,9 +10,14 @@ import (
 
 // NewPassword is a password that may be set, as it is stored.
 type NewPassword struct {
-	Hash   string
-	Former int // how many former hashes of the account stay, the newest ones
+	Hash    string
+	Former  int    // how many former hashes of the account stay, the newest ones
+	Follows string // the hash that it may take the place of, where former ones stay; empty: no password
 }
+
+// ErrPasswordMoved tells that an account has another password than the one that
+// a new password may take the place of.
+var ErrPasswordMoved = errors.New("store: the password was changed meanwhile")
 
 // PasswordHashes gives the newest password hashes of an account, its present
 // one first, at most count.
@@ -30,7 +36,8 @@ func (s *Store) PasswordHashes(ctx context.Context, tenant, account id.ID, count
 
 // SetPassword writes the hash of a new password; the former one joins the
 // history. The transaction holds the account's lock (LockAccount), so that of
-// two changes at once neither loses the hash of the other.
+// two changes at once neither loses the hash of the other. Where former hashes
+// stay, it returns ErrPasswordMoved unless the password follows the present one.
 func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, password NewPassword) error {
 	for _, sql := range []string{
 		`INSERT INTO password_history (tenant_id, account_id, position, password_hash)
@@ -43,7 +50,12 @@ func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, password N
 			return err
 		}
 	}
-	return pg.MustChange(ctx, tx, `UPDATE accounts SET password_hash = $3 WHERE tenant_id = $1 AND id = $2`, tenant, account, password.Hash)
+	changed, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $3 WHERE tenant_id = $1 AND id = $2 AND ($4 = 0 OR password_hash = $5)`,
+		tenant, account, password.Hash, password.Former, password.Follows)
+	if err == nil && changed == 0 {
+		err = ErrPasswordMoved
+	}
+	return err
 }
 
 // ReplacePassword writes another hash of the same password, unless the password
