@@ -130,44 +130,46 @@ func (c Parts) divided(attribute string) (having, lacking Parts) {
 // plan for parts of a common size reads all of a large one.
 func (b *builder) planned() []any { return append([]any{pg.PlanEach}, b.args...) }
 
-// size counts the rows of all parts.
+// size counts the rows of all parts: by the counts that are maintained where they
+// answer the query, one by one otherwise. Only what a part needs is written, since
+// the database refuses an argument that no part of the statement names.
 func (b *builder) size(c Parts, query Query) string {
-	counted, isCounted := b.counted(query)
-	where := ""
-	if !isCounted {
+	isMaintained := func(part Part) bool { return part.Size != "" && query.isCounted(b.spec) }
+	counted, where := "", ""
+	if slices.ContainsFunc(c.Parts, isMaintained) {
+		counted = b.counted(query)
+	}
+	if slices.ContainsFunc(c.Parts, func(part Part) bool { return !isMaintained(part) }) {
 		where = b.where(query)
 	}
 	var sums []string
 	for _, part := range c.Parts {
-		switch {
-		case part.Size != "" && isCounted:
+		if isMaintained(part) {
 			sums = append(sums, part.Size+counted)
-		default:
-			if isCounted && where == "" {
-				where = b.where(query)
-			}
-			sums = append(sums, "SELECT coalesce(sum(n), 0) FROM "+part.each("SELECT count(*) AS n"+c.rows(part, where)))
+			continue
 		}
+		sums = append(sums, "SELECT coalesce(sum(n), 0) FROM "+part.each("SELECT count(*) AS n"+c.rows(part, where)))
 	}
 	return "SELECT ((" + strings.Join(sums, ") + (") + "))::bigint"
 }
 
-// counted gives the condition under which maintained counts answer a query: it
-// searches nothing, or only by attributes that they are kept by.
-func (b *builder) counted(query Query) (condition string, ok bool) {
-	if query.Q != "" {
-		return "", false
-	}
-	for _, f := range query.Filters {
-		if a, _, _ := b.spec.find(f.Attribute); a.Counted == "" {
-			return "", false
-		}
-	}
+// isCounted reports whether maintained counts answer a query: it searches
+// nothing, or only by attributes that they are kept by.
+func (q Query) isCounted(spec Spec) bool {
+	return q.Q == "" && !slices.ContainsFunc(q.Filters, func(f Filter) bool {
+		a, _, _ := spec.find(f.Attribute)
+		return a.Counted == ""
+	})
+}
+
+// counted is the condition on maintained counts that a query means.
+func (b *builder) counted(query Query) string {
+	var condition strings.Builder
 	for _, f := range query.Filters {
 		a, _, _ := b.spec.find(f.Attribute)
-		condition += " AND " + a.Counted + " = " + b.arg(f.Text)
+		condition.WriteString(" AND " + a.Counted + " = " + b.arg(f.Text))
 	}
-	return condition, true
+	return condition.String()
 }
 
 // frequent is how many rows a search finds that meets them everywhere.
