@@ -59,8 +59,8 @@ type API interface {
 	StoresOf(context.Context, Ref) (StoresOf, error)
 
 	// Authenticate checks a password. The first of the stores that holds an
-	// account of that login decides; the work is the same when none does. It
-	// returns apierr.NoSuchAccount, WrongPassword, AccountDisabled,
+	// account of that login decides, those that have no password behind all
+	// others; the work is the same when none does. It returns apierr.NoSuchAccount, WrongPassword, AccountDisabled,
 	// AccountUnverified, GroupDisabled, DirectoryDisabled, or Unavailable when
 	// too many passwords are being checked.
 	Authenticate(context.Context, Authenticate) (Authenticated, error)
