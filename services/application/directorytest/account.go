@@ -35,7 +35,12 @@ func (d *Directories) CreateAccount(_ context.Context, in directoryapi.CreateAcc
 		if err != nil {
 			return directoryapi.Account{}, err
 		}
-		if directory.Mirror() {
+		switch {
+		case in.Social != nil && directory.Mirror() && field.Fold(directory.ProviderID) == in.Social.Provider:
+			return directoryapi.Account{}, apierr.ProviderRefused
+		case in.Social != nil:
+			return directoryapi.Account{}, apierr.Reference
+		case directory.Mirror():
 			return directoryapi.Account{}, apierr.MirrorReadOnly
 		}
 		if directory.Status != directoryapi.Enabled && !in.Application.IsZero() {
