@@ -110,7 +110,7 @@ func TestLinksAndQueries(t *testing.T) {
 	for name, address := range collections {
 		wantSorted(t, address)
 		for _, query := range []string{
-			"", "q=jo", "q=%25", "q=%00", "q=%ff", "q=" + strings.Repeat("x", 5000), "name=*", "name=**", "name=%00", "email=_", "status=", "status=x", "createdAt=[", "createdAt=[,]",
+			"", "q=jo", "q=%25", "q=%00", "q=%ff", "q=" + strings.Repeat("x", 5000), "name=*", "name=**", "name=%00", "email=_", "status=", "status=x", "status=ENABLED", "status=DISABLED&orderBy=status%20desc", "createdAt=[", "createdAt=[,]",
 			"createdAt=[2015,2014]", "createdAt=99999", "createdAt=0000-00-00", "createdAt=2015", "createdAt=[9999-12-31T23:59:59.999Z,]", "modifiedAt=(2015-01-01,2016)",
 			"orderBy=", "orderBy=createdAt", "orderBy=name%20desc", "orderBy=name;drop", "orderBy=listIndex%20desc", "orderBy=status", "status=enabled", "status=DISABLED&orderBy=createdAt&offset=1", "orderBy=customData.a", "customData.a=1",
 			"customData.a=[1,2]", "customData." + strings.Repeat("a.", 200) + "b=1", "limit=0", "limit=1e9", "limit=99999999999999999999", "offset=9223372036854775807",

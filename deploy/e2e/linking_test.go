@@ -76,6 +76,14 @@ func TestLoginsLinkTheAccountsOfOnePerson(t *testing.T) {
 			t.Errorf("the token is of %s, want %s", got, copied)
 		}
 	})
+	t.Run("also where the copy, which has no password, is in the first store", func(t *testing.T) {
+		mapping := site.Application.Link(t, "defaultAccountStoreMapping")
+		client.Update(t, mapping, e2e.Object{"listIndex": 0})
+		if got := loginAs(t, login); got != copied {
+			t.Errorf("%s logged in, want %s", got, copied)
+		}
+		client.Update(t, mapping, e2e.Object{"listIndex": 1})
+	})
 	t.Run("not as an account that is disabled", func(t *testing.T) {
 		client.Update(t, copied, e2e.Object{"status": "DISABLED"})
 		client.Refused(t, 400, 7101, login)

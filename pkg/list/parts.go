@@ -127,43 +127,46 @@ func (c Parts) divided(attribute string) (having, lacking Parts) {
 // plan for parts of a common size reads all of a large one.
 func (b *builder) planned() []any { return append([]any{pg.PlanEach}, b.args...) }
 
-// size counts the rows of all parts. A statement has no argument that it does not
-// use: PostgreSQL would not know its type.
+// size counts the rows of all parts: by the counts that are maintained where they
+// answer the query, one by one otherwise. Only what a part needs is written, since
+// the database refuses an argument that no part of the statement names.
 func (b *builder) size(c Parts, query Query) string {
-	kept, where := "", ""
+	isMaintained := func(part Part) bool { return part.Size != "" && query.isCounted(b.spec) }
+	counted, where := "", ""
+	if slices.ContainsFunc(c.Parts, isMaintained) {
+		counted = b.counted(query)
+	}
+	if slices.ContainsFunc(c.Parts, func(part Part) bool { return !isMaintained(part) }) {
+		where = b.where(query)
+	}
 	var sums []string
 	for _, part := range c.Parts {
-		if part.Size != "" && query.isKept(b.spec) {
-			if kept == "" {
-				kept = b.kept(query)
-			}
-			sums = append(sums, part.Size+kept)
+		if isMaintained(part) {
+			sums = append(sums, part.Size+counted)
 			continue
-		}
-		if where == "" {
-			where = b.where(query)
 		}
 		sums = append(sums, "SELECT coalesce(sum(n), 0) FROM "+part.each("SELECT count(*) AS n"+c.rows(part, where)))
 	}
 	return "SELECT ((" + strings.Join(sums, ") + (") + "))::bigint"
 }
 
-// isKept reports whether maintained counts answer a query: it searches nothing,
-// or only by attributes that they are kept by.
-func (q Query) isKept(spec Spec) bool {
+// isCounted reports whether maintained counts answer a query: it searches
+// nothing, or only by attributes that they are kept by.
+func (q Query) isCounted(spec Spec) bool {
 	return q.Q == "" && !slices.ContainsFunc(q.Filters, func(f Filter) bool {
 		a, _, _ := spec.find(f.Attribute)
 		return a.Counted == ""
 	})
 }
 
-// kept is the condition of the maintained counts that answer a query.
-func (b *builder) kept(query Query) (condition string) {
+// counted is the condition on maintained counts that a query means.
+func (b *builder) counted(query Query) string {
+	var condition strings.Builder
 	for _, f := range query.Filters {
 		a, _, _ := b.spec.find(f.Attribute)
-		condition += " AND " + a.Counted + " = " + b.arg(f.Text)
+		condition.WriteString(" AND " + a.Counted + " = " + b.arg(f.Text))
 	}
-	return condition
+	return condition.String()
 }
 
 // frequent is how many rows a search finds that meets them everywhere.

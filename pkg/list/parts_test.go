@@ -160,6 +160,12 @@ func TestPartsAreOneCollection(t *testing.T) {
 	l.want(shelves([]int{9}, 0), "", 0, "")
 	l.want(shelves(nil, 0), "q=a", 0, "")
 	l.want(list.Parts{Spec: bookSpec}, "", 0, "")
+
+	uncounted := list.Parts{Spec: bookSpec, Columns: "b.id, b.shelf, b.title", Table: "books b", Key: "b.id", Tenant: "true", Args: []any{2}}
+	uncounted.Parts = []list.Part{{Where: "b.shelf = $1"}}
+	l.want(uncounted, "state=LENT", 1, "d")
+	l.want(uncounted, "state=THERE&title=a&orderBy=title", 1, "a")
+	l.want(uncounted, "", 2, "a d")
 }
 
 // The pages of a collection, put together, are the collection, whatever their
@@ -280,6 +286,7 @@ func TestOrderByCustomData(t *testing.T) {
 	l.want(all, "orderBy=customData.rank+desc,customData.other,title+desc&limit=5&offset=3", 8, "nine also half none listed")
 	l.want(all, "orderBy=customData.rank,title&offset=7", 8, "none")
 	l.want(all, "orderBy=customData.rank+desc&state=THERE", 4, "word abc ten half")
+	l.want(all, "orderBy=customData.rank+desc&state=LENT&offset=3", 4, "listed")
 	l.want(all, "orderBy=customData.rank&q=n", 3, "nine ten none")
 }
 

@@ -29,15 +29,11 @@ func (a accountStore) isMirror() bool { return !a.directory.ID.IsZero() && a.dir
 // socialProvider is that of a directory whose accounts log in elsewhere on the
 // web, or nil. There may be many directories of the other kinds.
 func (a accountStore) socialProvider() *string {
-	if a.Kind != directoryapi.Directories {
+	if a.Kind != directoryapi.Directories || !directoryapi.IsSocial(a.directory.ProviderID) {
 		return nil
 	}
-	switch provider := field.Fold(a.directory.ProviderID); provider {
-	case directoryapi.Native, "ldap", "ad", "saml":
-		return nil
-	default:
-		return &provider
-	}
+	provider := field.Fold(a.directory.ProviderID)
+	return &provider
 }
 
 // group is the group that the store is, or the zero id.

@@ -9,6 +9,8 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -26,4 +28,22 @@ func (s *Service) SocialDirectory(ctx context.Context, in applicationapi.SocialD
 		return directoryapi.Ref{}, apierr.Reference.Because("no directory of the provider %q is mapped to the application", in.Provider)
 	}
 	return directoryapi.Ref{Tenant: in.Tenant, ID: reach.Places[at].StoreID}, nil
+}
+
+// newSocialAccount asks the directory of a social provider for the account of who
+// logged in there.
+func (s *Service) newSocialAccount(ctx context.Context, application directoryapi.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+	at, err := s.SocialDirectory(ctx, applicationapi.SocialDirectory{
+		Tenant: application.Tenant, Application: application.ID, Provider: in.Social.Provider,
+		AccountStore: href.Link{Href: in.Social.AccountStore}, NameKey: in.Social.NameKey,
+	})
+	if err != nil {
+		return directoryapi.Account{}, err
+	}
+	in.Tenant, in.ID, in.Directory = at.Tenant, id.New(s.now()), at.ID
+	account, err := s.directories.CreateAccount(ctx, in)
+	if errors.Is(err, apierr.NotFound) {
+		err = apierr.Reference.Because("the directory of the provider %q was deleted", in.Social.Provider)
+	}
+	return account, err
 }

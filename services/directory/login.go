@@ -16,7 +16,7 @@ import (
 var errNoAccount = apierr.NoSuchAccount.Because("no account of that user name or email is in the account stores")
 
 // Authenticate checks a password. The first of the stores that holds an account
-// of that login decides. One hash is computed whether or not an account was
+// of that login with a password decides. One hash is computed whether or not an account was
 // found, and the state of an account shows only to who knows its password.
 func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	found, err := s.store.FindLogin(ctx, in.Tenant, in.Stores, in.Login)

@@ -42,7 +42,7 @@ var errNoLogin = apierr.NoSuchResource.Because("no account of that user name or 
 // lets its mail go out; an email that is verified already gets none (resolutions,
 // section 2.4). It returns errNoLogin and apierr.VerificationDisabled.
 func (s *Service) AskVerification(ctx context.Context, in directoryapi.AskVerification) (directoryapi.Empty, error) {
-	found, err := s.store.FindLogin(ctx, in.Tenant, in.Stores, in.Login)
+	found, err := s.store.FindAddressee(ctx, in.Tenant, in.Stores, in.Login)
 	if errors.Is(err, apierr.NotFound) {
 		return directoryapi.Empty{}, errNoLogin
 	}

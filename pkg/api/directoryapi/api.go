@@ -33,7 +33,9 @@ type API interface {
 
 	// CreateAccount makes an account in a directory. It returns the
 	// validation errors of the interface, apierr.Exists, apierr.NotFound for
-	// the directory, and apierr.AccountStoreDisabled for a disabled one.
+	// the directory, and apierr.AccountStoreDisabled for a disabled one. For a
+	// social login it returns apierr.Reference when the directory is not one of
+	// its provider, RedirectURIMissing and ProviderRefused.
 	CreateAccount(context.Context, CreateAccount) (Account, error)
 
 	// Account gives an account, or apierr.NotFound.
@@ -59,10 +61,11 @@ type API interface {
 	StoresOf(context.Context, Ref) (StoresOf, error)
 
 	// Authenticate checks a password. The first of the stores that holds an
-	// account of that login decides; the work is the same when none does. It
-	// returns apierr.NoSuchAccount, WrongPassword, AccountDisabled,
-	// AccountUnverified, GroupDisabled, DirectoryDisabled, or Unavailable when
-	// too many passwords are being checked.
+	// account of that login decides, those that have no password behind all
+	// others; the work is the same when none does. It returns
+	// apierr.NoSuchAccount, WrongPassword, AccountDisabled, AccountUnverified,
+	// GroupDisabled, DirectoryDisabled, or Unavailable when too many passwords
+	// are being checked.
 	Authenticate(context.Context, Authenticate) (Authenticated, error)
 
 	// LinkedAccount gives who logs in when an account has proved itself outside
@@ -271,6 +274,9 @@ type CreateAccount struct {
 	Group       id.ID      `json:"group,omitzero"`       // of the directory, which it joins
 	Application id.ID      `json:"application,omitzero"` // through which it is created, for its mails
 	Account     NewAccount `json:"account"`
+	// Social asks for the account of who logged in at the directory's provider,
+	// whatever Account says.
+	Social *SocialLogin `json:"social,omitempty"`
 	// HashedPassword says that the password is a hash in the modular crypt
 	// format (resolutions, section 9).
 	HashedPassword bool `json:"hashedPassword,omitempty"`

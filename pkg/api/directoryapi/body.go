@@ -6,15 +6,28 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/rest"
 )
 
 // ReadNewAccount reads a request that creates an account, by a directory or by
-// an application. The caller fills in the tenant and the directory.
+// an application, or finds that of a social login. The caller fills in the tenant
+// and the directory.
 func ReadNewAccount(c *fiber.Ctx) (CreateAccount, error) {
-	in := CreateAccount{Workflow: true}
-	if err := rest.Body[AccountView](c, &in.Account); err != nil {
-		return in, err
+	var body struct {
+		NewAccount
+		ProviderData field.Of[providerData] `json:"providerData"`
+	}
+	if err := rest.Body[AccountView](c, &body); err != nil {
+		return CreateAccount{}, err
+	}
+	in := CreateAccount{Account: body.NewAccount, Workflow: true}
+	if body.ProviderData.Given() && !body.ProviderData.Value.isLink {
+		login, err := body.ProviderData.Value.login()
+		if err != nil {
+			return in, err
+		}
+		in.Social = login
 	}
 	switch workflow := c.Query("registrationWorkflowEnabled"); {
 	case workflow == "" || strings.EqualFold(workflow, "true"):

@@ -35,7 +35,12 @@ func (d *Directories) CreateAccount(_ context.Context, in directoryapi.CreateAcc
 		if err != nil {
 			return directoryapi.Account{}, err
 		}
-		if directory.Mirror() {
+		switch {
+		case in.Social != nil && directory.Mirror() && field.Fold(directory.ProviderID) == in.Social.Provider:
+			return directoryapi.Account{}, apierr.ProviderRefused
+		case in.Social != nil:
+			return directoryapi.Account{}, apierr.Reference
+		case directory.Mirror():
 			return directoryapi.Account{}, apierr.MirrorReadOnly
 		}
 		if directory.Status != directoryapi.Enabled && !in.Application.IsZero() {
@@ -155,7 +160,7 @@ func accountFacts(a directoryapi.Account) facts {
 // Authenticate checks a password.
 func (d *Directories) Authenticate(_ context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	return call(d, "Authenticate", func() (directoryapi.Authenticated, error) {
-		a, store := d.decider(in.Tenant, in.Stores, in.Login)
+		a, store := d.candidate(in.Tenant, in.Stores, in.Login)
 		switch {
 		case a == nil:
 			return directoryapi.Authenticated{}, apierr.NoSuchAccount
@@ -182,14 +187,27 @@ func (d *Directories) admits(a *account, store directoryapi.Store) error {
 	return nil
 }
 
+// candidate is decider for a password: accounts without one come after all
+// others.
+func (d *Directories) candidate(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
+	if a, store := d.first(tenant, stores, login, func(a *account) bool { return a.password != "" }); a != nil {
+		return a, store
+	}
+	return d.decider(tenant, stores, login)
+}
+
 // decider gives the account of a login in the first store that has one, by its
 // user name before its email, and that store; nil when none has.
 func (d *Directories) decider(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
+	return d.first(tenant, stores, login, func(*account) bool { return true })
+}
+
+func (d *Directories) first(tenant id.ID, stores []directoryapi.Store, login string, is func(*account) bool) (*account, directoryapi.Store) {
 	login = field.Fold(login)
 	for _, store := range stores {
 		for _, of := range []func(*account) string{func(a *account) string { return a.Username }, func(a *account) string { return a.Email }} {
 			for _, a := range d.accounts {
-				if a.TenantID == tenant && holdsIn(store, a) && field.Fold(of(a)) == login {
+				if a.TenantID == tenant && holdsIn(store, a) && is(a) && field.Fold(of(a)) == login {
 					return a, store
 				}
 			}

@@ -145,7 +145,7 @@ func (d *Directories) ExplainLogin(_ context.Context, in directoryapi.ExplainLog
 				out.Stores = append(out.Stores, named)
 			}
 		}
-		a, store := d.decider(in.Tenant, in.Stores, in.Login)
+		a, store := d.candidate(in.Tenant, in.Stores, in.Login)
 		if a == nil {
 			out.Refusal = apierr.NoSuchAccount
 			return out, nil

@@ -22,19 +22,33 @@ type Candidate struct {
 	StoreStatus     string
 }
 
-// FindLogin gives the account of a login in the first of the stores that has
-// one, by its user name before its email; apierr.NotFound when none has. It is
-// one query, however many stores there are.
+// searched is which accounts a login leads to.
+type searched struct {
+	natives   bool // not those of mirror directories
+	passwords bool // those that have a password, here or in their source, before the others
+}
+
+// FindLogin gives the account of a login whose password is to be compared: in the
+// first of the stores that has one, by its user name before its email;
+// apierr.NotFound when none has. Accounts without a password come after all
+// others: the copy that a login has made of an account (LinkedAccount) must not
+// keep that account from its next login. It is one query, however many stores
+// there are.
 func (s *Store) FindLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
-	return s.find(ctx, tenant, stores, login, true)
+	return s.find(ctx, tenant, stores, login, searched{passwords: true})
 }
 
-// FindNative is FindLogin without the accounts of mirror directories.
+// FindAddressee is FindLogin whether or not the accounts have a password.
+func (s *Store) FindAddressee(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
+	return s.find(ctx, tenant, stores, login, searched{})
+}
+
+// FindNative is FindAddressee without the accounts of mirror directories.
 func (s *Store) FindNative(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
-	return s.find(ctx, tenant, stores, login, false)
+	return s.find(ctx, tenant, stores, login, searched{natives: true})
 }
 
-func (s *Store) find(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string, mirrors bool) (Candidate, error) {
+func (s *Store) find(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string, among searched) (Candidate, error) {
 	if !utf8.ValidString(login) || strings.ContainsRune(login, 0) {
 		return Candidate{}, apierr.NotFound // no account can have it
 	}
@@ -60,8 +74,9 @@ func (s *Store) find(ctx context.Context, tenant id.ID, stores []directoryapi.St
 		FROM found f
 		JOIN accounts a ON a.tenant_id = $1 AND a.id = f.id
 		JOIN directories d ON d.tenant_id = $1 AND d.id = a.directory_id
-		WHERE $5 OR d.provider_id = 'native'
-		ORDER BY f.position, a.username_folded <> $4 LIMIT 1`, tenant, kinds, ids, field.Fold(login), mirrors)
+		WHERE NOT $5 OR d.provider_id = 'native'
+		ORDER BY $6 AND a.password_hash = '' AND d.provider_id NOT IN ('ldap', 'ad'), f.position, a.username_folded <> $4
+		LIMIT 1`, tenant, kinds, ids, field.Fold(login), among.natives, among.passwords)
 }
 
 // columns takes stores apart for a query that unnests them.

@@ -199,6 +199,10 @@ func copies(t *testing.T, s Subject) {
 					Tenant: h.id, Stores: []directoryapi.Store{h.store}, Login: from.Email, Password: secret(password),
 				}))(t, apierr.WrongPassword)
 			}
+			in := must(h.API.Authenticate(t.Context(), directoryapi.Authenticate{
+				Tenant: h.id, Stores: append([]directoryapi.Store{h.store}, stores(h.away)...), Login: from.Email, Password: secret(Password),
+			}))(t)
+			equal(t, "who has the password, though the copy is in an earlier store", in.Account.ID, from.ID)
 			equal(t, "the account that it was made of", must(h.API.Account(t.Context(), h.ref(from.ID)))(t).DirectoryID, h.away)
 		})
 	}
