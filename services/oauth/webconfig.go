@@ -143,11 +143,12 @@ func (s *Service) shown(ctx context.Context, app applicationapi.Application, c s
 // service's to change, so that everything else is checked before: a refused body
 // changes nothing.
 func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConfigChange) (WebConfig, error) {
-	app, err := s.peers.Application.ApplicationOfWebConfig(ctx, config)
+	before, err := s.WebConfig(ctx, config)
 	if err != nil {
 		return WebConfig{}, err
 	}
-	key, err := s.administratorKey(ctx, app.TenantID, in.SigningAPIKey)
+	app := before.Application
+	key, err := s.chosenKey(ctx, before, in.SigningAPIKey)
 	if err != nil {
 		return WebConfig{}, err
 	}
@@ -180,10 +181,11 @@ func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConf
 	return s.shown(ctx, app, c)
 }
 
-// administratorKey gives the id of the API key that a link names, empty for
-// none. One that may not sign is apierr.Reference, whether it exists or not: it
-// must be an enabled key of an administrator of the tenant.
-func (s *Service) administratorKey(ctx context.Context, tenant id.ID, link field.Link) (string, error) {
+// chosenKey gives the id of the API key that a link names, empty for none. One
+// that may not sign is apierr.Reference, whether it exists or not: it must be an
+// enabled key of an administrator of the tenant. The one that the web config has
+// is no change, whatever became of it since: clients send back what they read.
+func (s *Service) chosenKey(ctx context.Context, before WebConfig, link field.Link) (string, error) {
 	if !link.Given() {
 		return "", nil
 	}
@@ -192,7 +194,10 @@ func (s *Service) administratorKey(ctx context.Context, tenant id.ID, link field
 	if !ok || !isKeyID(key) {
 		return "", refused
 	}
-	k, err := s.store.Key(ctx, tenant, key)
+	if key == before.SigningKeyID {
+		return key, nil
+	}
+	k, err := s.store.Key(ctx, before.TenantID, key)
 	if errors.Is(err, apierr.NotFound) {
 		return "", refused
 	}
