@@ -93,7 +93,9 @@ func framed(h *fasthttp.RequestHeader) bool {
 			lengths++
 		case len(name) == 17 && bytes.EqualFold(name, []byte("transfer-encoding")):
 			encodings++
-			if !bytes.EqualFold(bytes.TrimSpace(value), []byte("chunked")) {
+			// Other white space than these is part of the word, and not everybody
+			// takes it for the same.
+			if !bytes.EqualFold(bytes.Trim(value, " \t\r\n"), []byte("chunked")) {
 				return false
 			}
 		}

@@ -22,6 +22,8 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 	post := head("POST", "/v1/accounts/1") + "Content-Type: application/json\r\n"
 	for name, text := range map[string]string{
 		"a tab before chunked":           post + "Transfer-Encoding:\tchunked, identity\r\nContent-Length: 3\r\n\r\n0\r\n\r\n" + hidden,
+		"a vertical tab before chunked":  post + "Transfer-Encoding: \vchunked\r\n\r\n0\r\n\r\n" + hidden,
+		"a form feed behind chunked":     post + "Transfer-Encoding: chunked\f\r\n\r\n0\r\n\r\n" + hidden,
 		"a name with a blank":            post + "Transfer-Encoding : chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n" + hidden,
 		"a name behind a blank":          post + "Content-Length: 0\r\n Transfer-Encoding: chunked\r\n\r\n" + hidden,
 		"a carriage return in a value":   post + "X-A: b\rTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n" + hidden,

@@ -31,6 +31,7 @@ type signing struct {
 	timestamp   string // now, where it is empty
 	date        string // name of the header of the time, in lower case
 	more        []string
+	unsigned    string // name of a header that is sent and not signed
 }
 
 // owner signs as who has the key of the tests.
@@ -51,6 +52,7 @@ func (s signing) sign(t testing.TB, method, host, target, body string, more http
 	}
 	names := append([]string{"host", s.date}, s.more...)
 	slices.Sort(names)
+	names = slices.DeleteFunc(names, func(name string) bool { return name == s.unsigned })
 	lines := ""
 	for _, name := range names {
 		lines += name + ":" + strings.Join(header[http.CanonicalHeaderKey(name)], ",") + "\n"
@@ -287,6 +289,13 @@ func TestWhatWasNotSignedIsRefused(t *testing.T) {
 			if a.header.Get("WWW-Authenticate") == "" {
 				t.Error("there is no challenge")
 			}
+		})
+	}
+	for _, name := range []string{"host", "x-service-date"} {
+		t.Run("a signature that leaves out "+name, func(t *testing.T) {
+			with := owner()
+			with.unsigned = name
+			with.send(t, s, "GET", "/v1/accounts/1", "").wantError(401, 401)
 		})
 	}
 	good := owner().sign(t, "GET", "localhost", "/v1/accounts/1", "", nil)

@@ -81,3 +81,18 @@ func TestAnAnswerOfBeforeTheChangeIsNotKept(t *testing.T) {
 	}
 	s.get(t, "/v1/accounts/1").wantError(401, 401)
 }
+
+// A key that was refused is asked for again once it was changed through the
+// gateway: its owner uses it as soon as it is enabled.
+func TestAKeyThatIsEnabledAgainIsGoodAtOnce(t *testing.T) {
+	s := open(t)
+	s.keys.add("OTHER", "secret", tenant)
+	s.keys.remove(keyID)
+	s.get(t, "/v1/accounts/1").wantError(401, 401)
+	s.services["oauth"].does(func(c *fiber.Ctx) error {
+		s.keys.add(keyID, keySecret, tenant)
+		return rest.NoContent(c)
+	})
+	s.do(t, call{method: "POST", path: "/v1/apiKeys/" + keyID, body: `{"status":"ENABLED"}`, header: as("OTHER", "secret")}).want(204)
+	s.get(t, "/v1/accounts/1").want(200)
+}

@@ -39,7 +39,7 @@ type keys struct {
 	api     oauthapi.API
 	limits  *Limits
 	good    *lru.Cache[string, goodKey]
-	bad     *lru.Cache[[sha256.Size]byte, time.Time]
+	bad     *lru.Cache[[sha256.Size]byte, badKey]
 	signers *lru.Cache[signer, struct{}]
 	flights singleflight.Group
 	forgets atomic.Uint64
@@ -58,10 +58,17 @@ type goodKey struct {
 	until  time.Time
 }
 
+// badKey is for how long a credential that was wrong is not asked for again. A
+// key that was changed through this gateway since may be good now.
+type badKey struct {
+	until   time.Time
+	forgets uint64
+}
+
 func newKeys(api oauthapi.API, limits *Limits) *keys {
 	k := &keys{api: api, limits: limits}
 	k.good, _ = lru.New[string, goodKey](maxKeys) // fails only for a size below one
-	k.bad, _ = lru.New[[sha256.Size]byte, time.Time](maxKeys)
+	k.bad, _ = lru.New[[sha256.Size]byte, badKey](maxKeys)
 	k.signers, _ = lru.New[signer, struct{}](maxKeys)
 	return k
 }
@@ -98,7 +105,7 @@ func (k *keys) recall(cred credential) (who caller.Caller, ok bool, err error) {
 	if ok && subtle.ConstantTimeCompare(known.digest[:], cred.digest[:]) == 1 && now.Before(known.until) {
 		return known.caller, true, nil
 	}
-	if until, ok := k.bad.Get(cred.digest); ok && now.Before(until) {
+	if wrong, ok := k.bad.Get(cred.digest); ok && now.Before(wrong.until) && wrong.forgets == k.forgets.Load() {
 		return caller.Caller{}, false, apierr.Unauthorized
 	}
 	return caller.Caller{}, false, nil
@@ -173,7 +180,7 @@ func (k *keys) ask(ctx context.Context, in oauthapi.Authenticate, digest [sha256
 	asked, forgets := time.Now(), k.forgets.Load()
 	key, err := k.api.Authenticate(ctx, in)
 	if errors.Is(err, apierr.Unauthorized) {
-		k.bad.Add(digest, asked.Add(keyLife))
+		k.bad.Add(digest, badKey{asked.Add(keyLife), forgets})
 		return caller.Caller{}, apierr.Unauthorized
 	}
 	if err != nil {

@@ -24,12 +24,15 @@ func SignJWT(header map[string]any, claims Claims, key Secret) (string, error) {
 	return token.SignedString([]byte(key))
 }
 
-var parser = jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithoutClaimsValidation())
+// parser knows one spelling of each token: the bits that the last character of
+// a Base64 text leaves over are zero (RFC 4648, section 3.5), so that a token
+// whose last character was changed is another one, and refused.
+var parser = jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
 
 // ParseJWT verifies a token with HS256 alone, whatever its header asks for, and
 // gives its header and claims. key finds the secret by the header and the
-// claims, neither of which is verified at that moment. Times are not checked: the caller knows in
-// which order its errors go.
+// claims, neither of which is verified at that moment. Times are not checked:
+// the caller knows in which order its errors go.
 func ParseJWT(text string, key func(header map[string]any, claims Claims) (Secret, error)) (map[string]any, Claims, error) {
 	claims := Claims{}
 	token, err := parser.ParseWithClaims(text, claims, func(t *jwt.Token) (any, error) {

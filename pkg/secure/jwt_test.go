@@ -3,6 +3,7 @@ package secure
 import (
 	"crypto/rand"
 	"crypto/rsa"
+	"strings"
 	"testing"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -25,6 +26,9 @@ func TestTheWorkedTokenVerifies(t *testing.T) {
 	}
 	if _, _, err := ParseJWT(worked, keyOf("AnotherSecret")); err == nil {
 		t.Fatal("it verifies under another secret")
+	}
+	if _, _, err := ParseJWT(strings.TrimSuffix(worked, "Y")+"Z", keyOf("MyKeySecret")); err == nil {
+		t.Fatal("it verifies with another last character")
 	}
 }
 

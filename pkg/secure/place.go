@@ -24,10 +24,10 @@ var childProgram string
 // HashInChildren stands first in the main function of a process that hashes
 // passwords. It lets the pools compute their hashes in child processes, each
 // the same program again: the operating system gives them a low priority, and
-// their memory is theirs, so that hashes take the processors that nothing else
-// needs and never delay a request. (Goroutines of low priority do not exist,
-// and argon2 starts its own, so a thread of low priority is not enough.) In
-// such a child it computes until the parent ends, and does not return.
+// their memory is theirs, so that hashes take little of the processors that
+// something else needs and hardly delay a request. (Goroutines of low priority do
+// not exist, and argon2 starts its own, so a thread of low priority is not
+// enough.) In such a child it computes until the parent ends, and does not return.
 func HashInChildren() {
 	if len(os.Args) == 2 && os.Args[1] == childArgument {
 		if err := serveHashes(os.Stdin, os.Stdout); err != nil {

@@ -8,8 +8,10 @@ import (
 	"syscall"
 )
 
-// niceness is the priority of a child, that of what nothing else uses.
-const niceness = 19
+// niceness is the priority of a child: so low that the requests of others hardly
+// wait for hashes, and not the lowest, which gets less than a hundredth of a busy
+// machine, so that one login takes seconds there.
+const niceness = 10
 
 // startLow starts a process of low priority in a session of its own, so that a
 // Ctrl-C reaches the parent alone. Two things share the processors out. One is

@@ -51,6 +51,21 @@ func (s *Service) standing(ctx context.Context, in applicationapi.Standing, reac
 	return directoryapi.Account{}, err
 }
 
+// Reaches tells whether an account store of the application holds an account.
+func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (applicationapi.Reached, error) {
+	reach, err := s.store.Reach(ctx, in.Tenant, in.Application)
+	if err != nil {
+		return applicationapi.Reached{}, err
+	}
+	of, err := s.directories.StoresOf(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Account})
+	if errors.Is(err, apierr.NotFound) {
+		return applicationapi.Reached{}, nil
+	}
+	stores := reach.Stores()
+	holds := func(store directoryapi.Store) bool { return slices.Contains(stores, store) }
+	return applicationapi.Reached{Reached: slices.ContainsFunc(of.Stores, holds)}, err
+}
+
 // wantStill refuses an account whose login named an organization that the
 // application does not reach any more, or that is disabled. The zero id is none.
 func wantStill(reach store.Reach, organization id.ID) error {

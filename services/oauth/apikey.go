@@ -73,11 +73,13 @@ func (s *Service) ListKeys(ctx context.Context, tenant, account id.ID, query lis
 // ApplicationKeys gives the key that the query's filter id names, if its account
 // can be reached through the application (resolutions, section 2.6); no key is
 // an empty page. The status of the key and of its account are for the client to
-// look at. It returns apierr.NotFound for the application, and
+// look at; that of the application it does not see here, and so a disabled one
+// reaches nobody. It returns apierr.NotFound for the application, and
 // apierr.ParameterEmpty without an id.
 func (s *Service) ApplicationKeys(ctx context.Context, tenant, application id.ID, query list.Query) (list.Page[store.Key], error) {
 	page := list.Page[store.Key]{Offset: query.Offset, Limit: query.Limit, Items: []store.Key{}}
-	if _, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application}); err != nil {
+	app, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application})
+	if err != nil {
 		return page, err
 	}
 	wanted := list.Filter{}
@@ -97,8 +99,8 @@ func (s *Service) ApplicationKeys(ctx context.Context, tenant, application id.ID
 	if err != nil {
 		return page, err
 	}
-	reached, err := s.reaches(ctx, applicationapi.Standing{Tenant: tenant, Application: application, Account: k.AccountID})
-	if err != nil || !reached {
+	found, err := s.peers.Application.Reaches(ctx, applicationapi.Reaches{Tenant: tenant, Application: application, Account: k.AccountID})
+	if err != nil || !found.Reached || app.Status != directoryapi.Enabled {
 		return page, err
 	}
 	page.Size = 1
@@ -106,28 +108,6 @@ func (s *Service) ApplicationKeys(ctx context.Context, tenant, application id.ID
 		page.Items = append(page.Items, k)
 	}
 	return page, nil
-}
-
-// reaches tells whether an account can be reached through the account stores of
-// an application, whatever the account's status. A disabled application reaches
-// nobody.
-func (s *Service) reaches(ctx context.Context, in applicationapi.Standing) (bool, error) {
-	_, err := s.peers.Application.Standing(ctx, in)
-	switch {
-	case errors.Is(err, apierr.TokenStoreDisabled):
-		return true, nil
-	case errors.Is(err, apierr.TokenAccountDisabled):
-		// Standing tells the status of the account before it looks for the
-		// stores that hold it: which ones do is not known of an account that
-		// may not act anyway. One that was deleted is reached by nothing.
-		_, err = s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Account})
-		if errors.Is(err, apierr.NotFound) {
-			return false, nil
-		}
-	case errors.Is(err, apierr.TokenAccountUnreachable), errors.Is(err, apierr.TokenApplicationDisabled), errors.Is(err, apierr.NotFound):
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // KeyText is the body that creates an API key.

@@ -14,8 +14,9 @@ import (
 const batch = 5000
 
 // Handlers act on what other services tell: keys and tokens go with their
-// account, tokens, policy and web config with their application. A token that is issued
-// while that happens is refused by its standing, and purged when it expires.
+// account, tokens, policy and web config with their application. A token that is
+// issued while that happens is refused by its standing, and purged when it
+// expires.
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{events.On(s.accountDeleted), events.On(s.accountsDeleted), events.On(s.applicationDeleted)}
 }

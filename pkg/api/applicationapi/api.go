@@ -64,6 +64,12 @@ type API interface {
 	// login named an organization that is disabled now, or no longer mapped.
 	Standing(context.Context, Standing) (directoryapi.Account, error)
 
+	// Reaches tells whether an account store of the application holds an account,
+	// whatever the status of either, of what lies between them and of the
+	// account. It returns apierr.NotFound for the application; an account that
+	// does not exist is in no store.
+	Reaches(context.Context, Reaches) (Reached, error)
+
 	// SocialDirectory gives the directory through which the accounts of a social
 	// provider log in to an application. It returns apierr.NotFound for the
 	// application, apierr.Reference when it has none of that provider, and those
@@ -177,6 +183,18 @@ type Standing struct {
 	Account     id.ID `json:"account"`
 	// Organization is the one that the account's login named, if any.
 	Organization id.ID `json:"organization,omitzero"`
+}
+
+// Reaches asks whether an application reaches an account.
+type Reaches struct {
+	Tenant      id.ID `json:"tenant"`
+	Application id.ID `json:"application"`
+	Account     id.ID `json:"account"`
+}
+
+// Reached is the answer to Reaches.
+type Reached struct {
+	Reached bool `json:"reached"`
 }
 
 // SocialDirectory asks for a directory.

@@ -52,6 +52,11 @@ func (c Client) Standing(ctx context.Context, in Standing) (directoryapi.Account
 	return rpc.Call[Standing, directoryapi.Account](ctx, c.Peer, "application.Standing", in)
 }
 
+// Reaches asks the far service.
+func (c Client) Reaches(ctx context.Context, in Reaches) (Reached, error) {
+	return rpc.Call[Reaches, Reached](ctx, c.Peer, "application.Reaches", in)
+}
+
 // SocialDirectory asks the far service.
 func (c Client) SocialDirectory(ctx context.Context, in SocialDirectory) (directoryapi.Ref, error) {
 	return rpc.Call[SocialDirectory, directoryapi.Ref](ctx, c.Peer, "application.SocialDirectory", in)

@@ -122,6 +122,12 @@ func TestKeysOfAnApplication(t *testing.T) {
 		foreign := d.NewSite(t)
 		found(t, 0, path+"?id="+foreign.Key)
 	})
+	t.Run("nor one of a disabled account that is not reached", func(t *testing.T) {
+		elsewhere := d.NewApplication(d.Tenant, d.NewDirectory(d.Tenant, false))
+		d.SetStatus(d.Tenant, d.Account, directoryapi.Disabled)
+		found(t, 0, "/applications/"+elsewhere.String()+"/apiKeys?id="+key["id"].(string))
+		d.SetStatus(d.Tenant, d.Account, directoryapi.Enabled)
+	})
 	t.Run("whatever the status of the key, its account and its directory", func(t *testing.T) {
 		want(t, 200, d.Do(t, d.Site, "POST", key["href"].(string), `{"status":"DISABLED"}`))
 		found(t, 1, query)

@@ -1,8 +1,11 @@
 package rest
 
 import (
+	"net/url"
+
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
@@ -56,7 +59,11 @@ func (h *handlers) validate(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	token, err := h.svc.Validate(c.UserContext(), tenant, application, secure.Secret(c.Params("token")))
+	text, err := url.PathUnescape(c.Params("token")) // some clients escape the dots too
+	if err != nil {
+		return apierr.NotFound
+	}
+	token, err := h.svc.Validate(c.UserContext(), tenant, application, secure.Secret(text))
 	if err != nil {
 		return err
 	}

@@ -114,6 +114,7 @@ func TestTokenAnswers(t *testing.T) {
 		if location := answer.Header.Get("Location"); location != string(oauthtest.Base)+"/accessTokens/"+jti+"?expand=account" || answer.Body != "" {
 			t.Errorf("the redirect is %q with %q", location, answer.Body)
 		}
+		want(t, 302, d.Do(t, d.Site, "GET", "/applications/"+d.Application.String()+"/authTokens/"+strings.ReplaceAll(access, ".", "%2E"), nil))
 		answer = want(t, 200, d.Do(t, d.Site, "GET", "/accessTokens/"+jti, nil))
 		resource := decode(t, answer)
 		if resource["jwt"] != access {

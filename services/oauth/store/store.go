@@ -1,5 +1,4 @@
 // Package store holds all SQL of the OAuth service, one file per noun. Store
-// Package store holds all SQL of the OAuth service, one file per noun. Store
 // reads, adds tokens, which emit nothing and need no transaction but their own,
 // and notes nonces in one statement; Tx writes. Every query names its tenant, but
 // for FindKey, which leads to it, and the purges, which look at age alone.

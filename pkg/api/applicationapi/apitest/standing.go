@@ -9,6 +9,46 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
+func reaches(t *testing.T, s Subject) {
+	n, other := newTenant(t, s), newTenant(t, s)
+	mapped, closed, unmapped := n.directory(t, "Mapped"), n.directory(t, "Closed"), n.directory(t, "Unmapped")
+	shop, disabled := s.NewApplication(t, n.id), s.NewApplication(t, n.id)
+	s.Map(t, n.id, shop, mapped)
+	s.Map(t, n.id, shop, closed)
+	s.Map(t, n.id, disabled, mapped)
+	enabled := n.account(t, mapped, "jo@example.test", directoryapi.Enabled)
+	idle := n.account(t, mapped, "idle@example.test", directoryapi.Disabled)
+	shut := n.account(t, closed, "shut@example.test", directoryapi.Enabled)
+	stranger := n.account(t, unmapped, "ann@example.test", directoryapi.Disabled)
+	s.DisableDirectory(t, n.ref(closed))
+	s.Disable(t, n.ref(disabled))
+
+	for _, c := range []struct {
+		what                 string
+		application, account id.ID
+		want                 bool
+	}{
+		{"an enabled account in a store", shop, enabled, true},
+		{"a disabled account", shop, idle, true},
+		{"a disabled store", shop, shut, true},
+		{"a disabled application", disabled, enabled, true},
+		{"no store of the application", shop, stranger, false},
+		{"an account that never was", shop, newID(), false},
+		{"an account of another tenant", shop, other.owner, false},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			answer, err := s.API.Reaches(t.Context(), applicationapi.Reaches{Tenant: n.id, Application: c.application, Account: c.account})
+			refuse(answer, err)(t, nil)
+			equal(t, "reached", answer.Reached, c.want)
+		})
+	}
+	for what, application := range map[string]id.ID{"an application that never was": newID(), "an application of another tenant": other.signUp.Application} {
+		t.Run(what, func(t *testing.T) {
+			refuse(s.API.Reaches(t.Context(), applicationapi.Reaches{Tenant: n.id, Application: application, Account: enabled}))(t, apierr.NotFound)
+		})
+	}
+}
+
 func standings(t *testing.T, s Subject) {
 	n, other := newTenant(t, s), newTenant(t, s)
 	open, closed, unmapped := n.directory(t, "Open"), n.directory(t, "Closed"), n.directory(t, "Unmapped")

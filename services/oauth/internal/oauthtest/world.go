@@ -362,6 +362,15 @@ func (a applications) Standing(_ context.Context, in applicationapi.Standing) (d
 	return found.Account, err
 }
 
+// Reaches tells whether a directory of the application holds the account.
+func (a applications) Reaches(_ context.Context, in applicationapi.Reaches) (applicationapi.Reached, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	app, err := a.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
+	found, exists := a.accounts[directoryapi.Ref{Tenant: in.Tenant, ID: in.Account}]
+	return applicationapi.Reached{Reached: err == nil && exists && holds(a.reached(in.Tenant, app), found.DirectoryID)}, err
+}
+
 // reached gives the directories of an application and of its organizations.
 func (a applications) reached(tenant id.ID, app application) []id.ID {
 	stores := slices.Clone(app.stores)
