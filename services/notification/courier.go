@@ -63,7 +63,7 @@ func (c *courier) carry(ctx context.Context, m *gomail.Msg) error {
 	}
 	// Only an address needs SMTPUTF8. Asked for without need, it keeps the mail
 	// from passing on to older servers.
-	c.session.SkipSMTPUTF8(isASCII(m.GetToString()))
+	c.session.SkipSMTPUTF8(isASCII(m.GetToString()) && isASCII(m.GetFromString()))
 	err := c.client.SendWithSMTPClient(c.session, m)
 	if err == nil {
 		return nil
