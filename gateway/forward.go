@@ -14,10 +14,11 @@ import (
 
 // forwarded are the headers of a client that a service gets. All others are
 // dropped: among them the client's own Doorward-Caller, what only concerns the
-// connection, and what proxies wrote about the client.
+// connection, and what proxies wrote about the client. By the last the provider
+// of text messages signs its receipts.
 var forwarded = []string{
 	fiber.HeaderAccept, fiber.HeaderAcceptLanguage, fiber.HeaderUserAgent, fiber.HeaderOrigin, fiber.HeaderIfNoneMatch,
-	"Sec-Fetch-Site", fiber.HeaderAccessControlRequestMethod, fiber.HeaderAccessControlRequestHeaders,
+	"Sec-Fetch-Site", fiber.HeaderAccessControlRequestMethod, fiber.HeaderAccessControlRequestHeaders, "X-Twilio-Signature",
 }
 
 // hopByHop are the headers of an answer that concern only the connection to

@@ -32,11 +32,13 @@ func TestWhatAServiceIsSentOfTheHeaders(t *testing.T) {
 			"Cookie": {"sso=1; b=2"}, "Doorward-Caller": {forged}, "doorward-caller": {forged}, "X-Forwarded-For": {"1.2.3.4"}, "X-Forwarded-Host": {"evil"},
 			"X-Forwarded-Proto": {"http"}, "Forwarded": {"for=1.2.3.4"}, "Connection": {"Keep-Alive, X-Own"}, "X-Own": {"1"}, "Proxy-Authorization": {"x"},
 			"Te": {"trailers"}, "Upgrade": {"h2c"}, "Accept-Encoding": {"gzip"}, "X-Real-Ip": {"1.2.3.4"}, "X-Http-Method-Override": {"DELETE"},
+			"X-Twilio-Signature": {"c2lnbmVk"},
 		}
 	}
 	expected := map[string]string{
 		"Accept": "application/json", "Accept-Language": "de", "User-Agent": "client/1", "Origin": "https://app.example.com", "If-None-Match": `W/"1"`,
 		"Content-Type": "application/json; charset=utf-8", "X-Forwarded-For": "127.0.0.1", "Content-Length": "2",
+		"X-Twilio-Signature": "c2lnbmVk",
 	}
 	check := func(e echo, more map[string]string) {
 		t.Helper()

@@ -39,7 +39,7 @@ type NewChallenge struct {
 // UnmarshalJSON reads the members, and refuses others.
 func (in *NewChallenge) UnmarshalJSON(data []byte) error {
 	type members NewChallenge // without this method
-	return field.Decode(data, (*members)(in), nil)
+	return field.Nested(data, (*members)(in), nil)
 }
 
 // NewChallenge makes a challenge of a factor. With a code, which only an

@@ -42,7 +42,7 @@ func (in *FactorPhone) UnmarshalJSON(data []byte) error {
 		ModifiedAt string `json:"modifiedAt"`
 		Account    string `json:"account"`
 	}
-	return field.Decode(data, (*members)(in), readOnly)
+	return field.Nested(data, (*members)(in), readOnly)
 }
 
 // factorPhone gives the phone that a new factor is for.

@@ -34,9 +34,14 @@ func (s *Service) registered(ctx context.Context, e events.Envelope, event event
 	return s.order(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}, workflow)
 }
 
-// verified asks for the mails that follow the proof of an address.
+// verified asks for the mails that follow the proof of an address. They came
+// about through the application that the proof was asked for through.
 func (s *Service) verified(ctx context.Context, e events.Envelope, event events.AccountVerified) error {
-	return s.order(ctx, e, store.Delivery{AccountID: event.Account}, directoryapi.VerificationSuccess, directoryapi.Welcome)
+	application, err := s.store.VerificationApplication(ctx, event.Tenant, event.Account)
+	if err != nil {
+		return err
+	}
+	return s.order(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: application}, directoryapi.VerificationSuccess, directoryapi.Welcome)
 }
 
 // verificationRequested asks for another mail that proves the address.

@@ -2,6 +2,7 @@ package notification
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +56,41 @@ func TestEventsAskForTheirMails(t *testing.T) {
 	}
 	if len(asked) != 2 || asked[directoryapi.VerificationSuccess] != 1 || asked[directoryapi.Welcome] != 1 {
 		t.Errorf("a proof asks for %v", asked)
+	}
+}
+
+// Who registers in an application is welcomed to it, also after a proof.
+func TestTheMailsAfterAProofSpeakOfItsApplication(t *testing.T) {
+	o := newOffice(t, mailtest.Behaviour{})
+	o.answers(func(in directoryapi.MailOf) (directoryapi.Mail, error) {
+		l := verification()
+		l.Template.Workflow, l.Template.Subject, l.Template.TextBody = in.Workflow, string(in.Workflow), "[$!{application.name}]"
+		return l.Mail, nil
+	})
+	s := o.service()
+	prove := func(application id.ID) {
+		t.Helper()
+		e, event := o.registration()
+		event.Application = application
+		if err := s.registered(t.Context(), e, event); err != nil {
+			t.Fatal(err)
+		}
+		e.ID = id.New(clock)
+		if err := s.verified(t.Context(), e, events.AccountVerified{Tenant: o.tenant, Account: event.Account}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prove(o.application)
+	prove(id.ID{})
+	o.run(s)
+	said := map[string]int{}
+	for _, m := range o.mail.Await(t, 6) {
+		said[m.Subject+strings.TrimSpace(m.Text)]++
+	}
+	for _, workflow := range []directoryapi.Workflow{directoryapi.Verification, directoryapi.VerificationSuccess, directoryapi.Welcome} {
+		if said[string(workflow)+"[Shop]"] != 1 || said[string(workflow)+"[]"] != 1 {
+			t.Errorf("the mails say %v", said)
+		}
 	}
 }
 

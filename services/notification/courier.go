@@ -26,7 +26,7 @@ type courier struct {
 	session *smtp.Client   // nil: no connection
 
 	mu   sync.Mutex
-	conn net.Conn // below session
+	conn *bounded // below session
 }
 
 // errAway marks a failure that has nothing to do with the mail at hand: nothing
@@ -36,6 +36,29 @@ var errAway = errors.New("not now")
 // errBroken marks a failure of the server in the middle of a mail, which it may
 // have taken.
 var errBroken = errors.New("the connection to the mail server broke")
+
+// longestAnswer bounds what is read of a server, in bytes, until there is a
+// session and then for each mail. Certificates and all that servers say fit many
+// times; one that never stops would fill the memory.
+const longestAnswer = 256 << 10
+
+// errTalkative ends a connection to a server that says more.
+var errTalkative = errors.New("its answers are too long")
+
+// bounded is a connection of which so many bytes are still read.
+type bounded struct {
+	net.Conn
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTalkative
+	}
+	n, err := b.Conn.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
 
 // newCourier makes a courier to a server that is reached through the dialer.
 // No step of its work takes longer than the timeout.
@@ -53,17 +76,21 @@ func newCourier(server Server, dialer *net.Dialer, timeout time.Duration) (*cour
 func (c *courier) carry(ctx context.Context, m *gomail.Msg) error {
 	stop := context.AfterFunc(ctx, c.cut)
 	defer stop()
-	if c.session != nil && c.session.Noop() != nil {
-		c.drop() // the server closed the connection since the last mail
+	if c.session != nil {
+		c.conn.left = longestAnswer
+		if c.session.Noop() != nil {
+			c.drop() // the server closed the connection since the last mail
+		}
 	}
 	if c.session == nil {
 		if err := c.greet(ctx); err != nil {
 			return fmt.Errorf("%w: %w", errAway, err)
 		}
+		c.conn.left = longestAnswer
 	}
 	// Only an address needs SMTPUTF8. Asked for without need, it keeps the mail
 	// from passing on to older servers.
-	c.session.SkipSMTPUTF8(isASCII(m.GetToString()))
+	c.session.SkipSMTPUTF8(isASCII(m.GetToString()) && isASCII(m.GetFromString()))
 	err := c.client.SendWithSMTPClient(c.session, m)
 	if err == nil {
 		return nil

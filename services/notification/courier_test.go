@@ -1,9 +1,16 @@
 package notification
 
 import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	gomail "github.com/wneessen/go-mail"
 
 	"github.com/doorward/doorward/services/notification/mailtest"
 	"github.com/doorward/doorward/services/notification/store"
@@ -87,4 +94,71 @@ func security(b mailtest.Behaviour) Security {
 		return Implicit
 	}
 	return WhereOffered
+}
+
+// A tenant's server must not fill the memory with an answer that never ends.
+func TestAnEndlessAnswerIsNotReadToItsEnd(t *testing.T) {
+	m := gomail.NewMsg()
+	m.SetBodyString(gomail.TypeTextPlain, "hello")
+	if err := errors.Join(m.From("shop@example.test"), m.To("jo@example.test")); err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[string]error{"": errTalkative, "EHLO": errTalkative, "MAIL": errAway, "DATA": errBroken} {
+		t.Run("to "+at, func(t *testing.T) {
+			said := make(chan int, 1)
+			c, err := newCourier(babble(t, at, said), &net.Dialer{}, 30*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.carry(t.Context(), m); !errors.Is(err, want) {
+				t.Errorf("the mail fails with %v, want %v", err, want)
+			}
+			if n := <-said; n > 64<<20 {
+				t.Errorf("the server could say %d MiB", n>>20)
+			}
+		})
+	}
+}
+
+// babble runs a mail server that answers one command, or with an empty one the
+// connection itself, without an end, and tells how much of it was taken.
+func babble(t *testing.T, at string, said chan<- int) Server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		line := "" // the connection itself
+		for in := bufio.NewReader(conn); err == nil && line != at; {
+			answer := "250 yes\r\n"
+			switch line {
+			case "":
+				answer = "220 babble ESMTP\r\n"
+			case "DATA":
+				answer = "354 go on\r\n"
+			}
+			if _, err = io.WriteString(conn, answer); err == nil {
+				line, err = in.ReadString('\n')
+			}
+			line, _, _ = strings.Cut(strings.TrimSpace(line), " ")
+		}
+		n, more := 0, []byte(strings.Repeat("2", 64<<10))
+		for range 4096 { // 256 MiB
+			written, err := conn.Write(more)
+			if n += written; err != nil {
+				break
+			}
+		}
+		said <- n
+	}()
+	host, port, _ := net.SplitHostPort(listener.Addr().String())
+	number, _ := strconv.Atoi(port)
+	return Server{Host: host, Port: number}
 }

@@ -49,8 +49,10 @@ func (c *courier) connect(ctx context.Context) (*smtp.Client, error) {
 	if err != nil {
 		return nil, because(errUnreachable, err)
 	}
+	below := &bounded{conn, longestAnswer}
+	conn = below
 	if c.server.Security == Implicit {
-		encrypted := tls.Client(conn, c.tls())
+		encrypted := tls.Client(below, c.tls())
 		if err := encrypted.HandshakeContext(dialing); err != nil {
 			_ = conn.Close()
 			return nil, because(errProtocol, err)
@@ -58,7 +60,7 @@ func (c *courier) connect(ctx context.Context) (*smtp.Client, error) {
 		conn = encrypted
 	}
 	c.mu.Lock()
-	c.conn = conn
+	c.conn = below
 	c.mu.Unlock()
 	if ctx.Err() != nil { // cut may have come before there was a connection
 		return nil, because(errUnreachable, ctx.Err())

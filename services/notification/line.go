@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/net/publicsuffix"
+
 	"github.com/doorward/doorward/pkg/field"
 )
 
@@ -49,7 +51,7 @@ func name(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// login makes a user name fit for a line. It must stay what its owner types, so
+// login makes a user name fit for a line. It is to stay what its owner types, so
 // only one that is no single word, or holds a link, is treated as a name.
 func login(username, email string) string {
 	if field.Fold(username) == field.Fold(email) {
@@ -62,8 +64,27 @@ func login(username, email string) string {
 // does.
 func datum(value string) string {
 	text := line(value)
-	if strings.ContainsFunc(text, unicode.IsSpace) || strings.ContainsAny(text, ":/\\") || addresses.MatchString(text) {
+	if strings.ContainsFunc(text, unicode.IsSpace) || strings.ContainsAny(text, ":/\\") || addresses.MatchString(text) || namesHost(text) {
 		return name(text)
 	}
 	return text
+}
+
+// hosts are the parts of a word that have the form of a host name.
+var hosts = regexp.MustCompile(`[\pL\pN_-]+(?:[.。．｡][\pL\pN_-]+)+`)
+
+// namesHost tells whether a word holds the name of a host that may be on the
+// internet, which a mail program makes a link of: "evil.com", but neither
+// "jo.doe" nor "1.2.3". An address such as "jo@evil.com" leads to no host.
+func namesHost(word string) bool {
+	if strings.Contains(word, "@") {
+		return false
+	}
+	for _, host := range hosts.FindAllString(word, -1) {
+		host = strings.ToLower(asciiHost(host))
+		if suffix, isPublic := publicsuffix.PublicSuffix(host); isPublic && suffix != host {
+			return true
+		}
+	}
+	return false
 }

@@ -43,6 +43,12 @@ func TestUserNamesStayWhatTheirOwnersType(t *testing.T) {
 		"www.evil.example":        "",
 		"visit evil.example now":  "visit evil. example now",
 		"a\r\nb":                  "a b",
+		"1.2.3":                   "1.2.3",
+		"jo@evil.com":             "jo@evil.com",
+		"evil.com":                "evil. com",
+		"win-at.EVIL.co.uk!":      "win-at. EVIL. co. uk!",
+		"evil。com":                "evil。 com",
+		"зло.рф":                  "зло. рф",
 	} {
 		if got := login(given, "jo@example.test"); got != want {
 			t.Errorf("%q became %q, want %q", given, got, want)
@@ -58,6 +64,9 @@ func FuzzName(f *testing.F) {
 		got := name(text)
 		if strings.ContainsFunc(got, unicode.IsControl) || addresses.MatchString(got) || domain.MatchString(got) {
 			t.Fatalf("%q became %q", text, got)
+		}
+		if typed := login(text, ""); strings.ContainsFunc(typed, unicode.IsControl) || addresses.MatchString(typed) {
+			t.Fatalf("the user name %q became %q", text, typed)
 		}
 		if again := name(got); again != got {
 			t.Fatalf("%q became %q, and then %q", text, got, again)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
-	"golang.org/x/net/idna"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/macro"
@@ -98,19 +97,20 @@ func (s *Service) compose(l letter, from origin, now time.Time) (*gomail.Msg, er
 }
 
 // recipient reads an account's email as the address of a mail, and nothing but
-// an address. The host name goes out in the form that every mail server reads
-// (RFC 5890).
+// an address.
 func recipient(email string) (*mail.Address, error) {
 	parsed, err := mail.ParseAddress(email)
 	if err != nil || parsed.Address != email {
 		return nil, fmt.Errorf("no mail can be sent to the account's email")
 	}
-	at := strings.LastIndexByte(email, '@')
-	if host, err := idna.Lookup.ToASCII(email[at+1:]); err == nil {
-		parsed.Address = email[:at+1] + host
-	}
-	parsed.Name = ""
-	return parsed, nil
+	return &mail.Address{Address: onTheWire(email)}, nil
+}
+
+// onTheWire gives an address in the form that every mail server reads: its host
+// name is in ASCII.
+func onTheWire(address string) string {
+	at := strings.LastIndexByte(address, '@')
+	return address[:at+1] + asciiHost(address[at+1:])
 }
 
 // origin is who a mail comes from.
@@ -124,7 +124,7 @@ type origin struct {
 // when the template names another author: its domain has not allowed this
 // server to send for it.
 func (s *Service) ownOrigin(t directoryapi.EmailTemplate) origin {
-	return origin{authorOf(t, s.cfg.From), s.cfg.From.Address}
+	return origin{authorOf(t, s.cfg.From), onTheWire(s.cfg.From.Address)}
 }
 
 // customOrigin is who a mail comes from that the tenant's own server takes: the
@@ -146,6 +146,7 @@ func authorOf(t directoryapi.EmailTemplate, from mail.Address) mail.Address {
 			from.Address = parsed.Address
 		}
 	}
+	from.Address = onTheWire(from.Address)
 	if t.FromName != nil {
 		from.Name = line(*t.FromName)
 	}

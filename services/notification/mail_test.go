@@ -189,6 +189,32 @@ func TestATemplateMayNameItsSender(t *testing.T) {
 	}
 }
 
+func TestAnAddressInAnotherScriptReachesServersAsTheyReadIt(t *testing.T) {
+	for author, want := range map[string]string{"shop@bücher.test": "shop@xn--bcher-kva.test", "söhne@bücher.test": "söhne@xn--bcher-kva.test"} {
+		t.Run(author, func(t *testing.T) {
+			o := newOffice(t, mailtest.Behaviour{})
+			o.answers(func(in directoryapi.MailOf) (directoryapi.Mail, error) {
+				l := verification()
+				l.Template.Workflow, l.Template.FromEmailAddress = in.Workflow, &author
+				return l.Mail, nil
+			})
+			s := o.service(func(c *Config) { c.From.Address = "no-reply@bücher.test" })
+			o.run(s)
+			o.order(s, 1)
+			o.await("sent", all(store.Sent))
+			if m := o.mail.Await(t, 1)[0]; m.From != want || m.EnvelopeFrom != "no-reply@xn--bcher-kva.test" {
+				t.Errorf("the mail comes from %s, its bounces go to %s", m.From, m.EnvelopeFrom)
+			}
+		})
+	}
+	t.Run("through the tenant's own server", func(t *testing.T) {
+		from := writer().customOrigin(directoryapi.EmailTemplate{FromEmailAddress: text("shop@bücher.test")}, "relay")
+		if from.author.Address != "shop@xn--bcher-kva.test" || from.envelope != from.author.Address {
+			t.Errorf("the mail comes from %s, its bounces go to %s", from.author.Address, from.envelope)
+		}
+	})
+}
+
 func TestOnlyAnAddressIsARecipient(t *testing.T) {
 	for email, want := range map[string]string{
 		"jo@example.test":      "jo@example.test",

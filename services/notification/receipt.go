@@ -1,6 +1,7 @@
 package notification
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha1" // the provider signs so
 	"encoding/base64"
@@ -19,14 +20,30 @@ type Receipt struct {
 	Form      url.Values
 }
 
-// isSigned tells whether the signature is that of the receipt at an address:
-// the HMAC-SHA-1, under the account's token, over the address and each field's
-// name and value in the order of the names.
+// isSigned tells whether the signature is that of the receipt at an address.
+// Providers write its port or leave it out as they like, whatever it was given
+// as: either way is right.
 func (r Receipt) isSigned(token secure.Secret, address string) bool {
 	signature, err := base64.StdEncoding.DecodeString(r.Signature)
 	if err != nil {
 		return false
 	}
+	at, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	name, port := strings.TrimSuffix(at.Host, ":"+at.Port()), cmp.Or(at.Port(), "443")
+	for _, at.Host = range []string{name, name + ":" + port} {
+		if hmac.Equal(signature, r.sign(token, at.String())) {
+			return true
+		}
+	}
+	return false
+}
+
+// sign is the HMAC-SHA-1, under the account's token, over the address and each
+// field's name and value in the order of the names.
+func (r Receipt) sign(token secure.Secret, address string) []byte {
 	mac := hmac.New(sha1.New, []byte(token))
 	mac.Write([]byte(address))
 	for _, name := range slices.Sorted(maps.Keys(r.Form)) {
@@ -34,7 +51,7 @@ func (r Receipt) isSigned(token secure.Secret, address string) bool {
 			mac.Write([]byte(name + value))
 		}
 	}
-	return hmac.Equal(signature, mac.Sum(nil))
+	return mac.Sum(nil)
 }
 
 // end gives the state of a delivery that the receipt tells of, and the reason;

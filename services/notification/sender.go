@@ -253,7 +253,7 @@ func (s *Service) settle(ctx context.Context, c *channel, d store.Delivery, outc
 			break
 		}
 	}
-	c.tell(ctx, d, result)
+	c.tell(ctx, d, result, level(result, outcome))
 	return result
 }
 
@@ -282,16 +282,23 @@ func (s *Service) finish(ctx context.Context, tx *store.Tx, c *channel, d store.
 
 // tell writes the log of a try: never an address or a number, never a token or
 // a code.
-func (c *channel) tell(ctx context.Context, d store.Delivery, result string) {
-	level := slog.LevelInfo
-	switch result {
-	case "postponed", "lost":
-		level = slog.LevelWarn
-	case "failed", "broken":
-		level = slog.LevelError
-	}
+func (c *channel) tell(ctx context.Context, d store.Delivery, result string, level slog.Level) {
 	slog.Log(ctx, level, c.name+" "+result, "delivery", d.ID.String(), "workflow", c.label(d), "account", d.AccountID.String(),
 		"failures", d.Failures, "error", d.LastError)
+}
+
+// level is how much the result of a try is an operator's business. That an
+// address or a number takes no messages is not: whoever registers chooses it.
+func level(result string, outcome error) slog.Level {
+	switch {
+	case errors.As(outcome, new(refusal)):
+		return slog.LevelInfo
+	case result == "postponed", result == "lost":
+		return slog.LevelWarn
+	case result == "failed", result == "broken":
+		return slog.LevelError
+	}
+	return slog.LevelInfo
 }
 
 // outlive gives a context that outlives ctx by the grace, so that a stop of the

@@ -3,6 +3,7 @@ package notification
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -449,5 +450,25 @@ func TestOldDeliveriesAreDeletedInBatches(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestARefusedAddressIsNoFailureOfTheOperators(t *testing.T) {
+	for _, c := range []struct {
+		result  string
+		outcome error
+		want    slog.Level
+	}{
+		{"sent", nil, slog.LevelInfo},
+		{"unwanted", errUnwanted, slog.LevelInfo},
+		{"failed", refusal{errors.New("550 5.1.1")}, slog.LevelInfo},
+		{"failed", errBroken, slog.LevelError}, // for three days
+		{"postponed", errAway, slog.LevelWarn},
+		{"lost", errLost, slog.LevelWarn},
+		{"broken", fault{errors.New("401")}, slog.LevelError},
+	} {
+		if got := level(c.result, c.outcome); got != c.want {
+			t.Errorf("%s by %v is logged as %s, want %s", c.result, c.outcome, got, c.want)
+		}
 	}
 }

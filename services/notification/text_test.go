@@ -502,6 +502,25 @@ func TestASignatureIsReadAsTheProviderWritesIt(t *testing.T) {
 	}
 }
 
+// The signatures are those of the provider's own library.
+func TestThePortOfAnAddressIsSignedOrLeftOut(t *testing.T) {
+	const name, path = "https://id.example.test", "/sms/receipts/1/2"
+	const plain, port443, port8443 = "iRLfQGfoIr1WmkpGXHfhLc3u+xc=", "Bko+NQOla4UOL/UvYWuBOaU4u0c=", "dspLnGS62RjUZzwRv3mUNty8jf0="
+	for _, c := range []struct {
+		address, signature string
+		want               bool
+	}{
+		{name + path, plain, true}, {name + path, port443, true}, {name + path, port8443, false},
+		{name + ":443" + path, plain, true}, {name + ":443" + path, port443, true},
+		{name + ":8443" + path, plain, true}, {name + ":8443" + path, port8443, true}, {name + ":8443" + path, port443, false},
+	} {
+		r := notification.Receipt{Signature: c.signature, Form: url.Values{"MessageStatus": {"delivered"}, "MessageSid": {"SM0"}}}
+		if got := r.IsSigned("12345", c.address); got != c.want {
+			t.Errorf("the signature %s at %s is accepted: %v", c.signature, c.address, got)
+		}
+	}
+}
+
 // logged collects what is logged until the test ends.
 func logged(t *testing.T) *lockedText {
 	before, text := slog.Default(), &lockedText{}

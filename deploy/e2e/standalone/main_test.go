@@ -58,12 +58,13 @@ func run(m *testing.M) (status int, err error) {
 	return m.Run(), nil
 }
 
-// start runs a standalone of the test's own, with a client for it. When the
-// test ends it is stopped, and the end of its log shown if the test failed.
-func start(t *testing.T, name string) (*harness.Standalone, *e2e.Client) {
+// start runs a standalone of the test's own, with a client for it; env is added
+// to its environment. When the test ends it is stopped, and the end of its log
+// shown if the test failed.
+func start(t *testing.T, name string, env ...string) (*harness.Standalone, *e2e.Client) {
 	t.Helper()
 	dir := filepath.Join(folder, strings.ReplaceAll(t.Name(), "/", "-")+"-"+name)
-	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: dir, Bin: bin, MailTimeout: mailTimeout})
+	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: dir, Bin: bin, MailTimeout: mailTimeout, Env: env})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,11 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
@@ -165,6 +167,7 @@ type session struct {
 	server   *Server
 	conn     *smtp.Conn
 	known    bool
+	unicode  bool // the client has asked for SMTPUTF8 (RFC 6531)
 	from, to string
 }
 
@@ -186,12 +189,12 @@ func (s *session) Auth(string) (sasl.Server, error) {
 	}), nil
 }
 
-func (s *session) Mail(from string, _ *smtp.MailOptions) error {
+func (s *session) Mail(from string, options *smtp.MailOptions) error {
 	now := s.server.now()
 	if now.User != "" && !s.known {
 		return smtp.ErrAuthRequired
 	}
-	s.from = from
+	s.from, s.unicode = from, options.UTF8
 	if now.Mail != nil {
 		return now.Mail()
 	}
@@ -216,6 +219,9 @@ func (s *session) Data(r io.Reader) error {
 	if err != nil {
 		return Answer(554, [3]int{5, 6, 0}, err.Error())
 	}
+	if !s.unicode && !isASCII(s.from+s.to+m.Raw) {
+		return Answer(554, [3]int{5, 6, 7}, "SMTPUTF8 was not asked for")
+	}
 	m.EnvelopeFrom, m.EnvelopeTo, m.Secured = s.from, s.to, secured
 	s.server.take(m)
 	if data := s.server.now().Data; data != nil {
@@ -225,6 +231,11 @@ func (s *session) Data(r io.Reader) error {
 		_ = s.conn.Conn().Close()
 	}
 	return err
+}
+
+// isASCII holds for all that a server passes on as it is: bodies are encoded.
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
 func (s *session) Reset() {}

@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -58,6 +60,18 @@ const deliveryColumns = `tenant_id, id, event_id, kind, workflow, account_id, ap
 // Waiting counts the deliveries that are not done, up to most.
 func (s *Store) Waiting(ctx context.Context, most int) (int64, error) {
 	return pg.Value[int64](ctx, s.db, `SELECT count(*) FROM (SELECT FROM deliveries WHERE finished_at IS NULL LIMIT $1) AS waiting`, most)
+}
+
+// VerificationApplication gives the application through which the newest mail
+// came about that asked for the proof of an account's address; zero where there
+// is none.
+func (s *Store) VerificationApplication(ctx context.Context, tenant, account id.ID) (id.ID, error) {
+	application, err := pg.Value[id.ID](ctx, s.db, `SELECT application_id FROM deliveries
+		WHERE tenant_id = $1 AND account_id = $2 AND workflow = 'verification' ORDER BY created_at DESC LIMIT 1`, tenant, account)
+	if errors.Is(err, apierr.NotFound) {
+		return id.ID{}, nil
+	}
+	return application, err
 }
 
 // InsertDelivery adds a delivery that is due at once. A second one of the same
