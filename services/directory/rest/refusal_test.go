@@ -35,6 +35,7 @@ func TestEveryErrorOfTheService(t *testing.T) {
 	strict := b.directory("Strict")
 	b.Post(creationPolicy(strict), `{"emailDomainWhitelist":["*example.test"],"emailDomainBlacklist":["bad.example.test"]}`).Want(200)
 	mirror := b.mirror("Copies", social("github", ``))
+	professional := b.mirror("Professionals", social("linkedin", ``))
 	filled := b.directory("Filled")
 	copied := b.member(filled, "copied@example.test")
 	b.mirrored(filled)
@@ -91,8 +92,10 @@ func TestEveryErrorOfTheService(t *testing.T) {
 		{"MirrorReadOnly", 400, 6100, "POST", mirror + "/groups", `{"name":"Editors"}`},
 		{"CannotBecomeMirror", 400, 6201, "POST", staff + "/provider", google(``)},
 		{"ProviderFixed", 400, 6202, "POST", mirror + "/provider", google(``)},
+		{"RedirectURIMissing", 400, 6203, "POST", professional + "/accounts", `{"providerData":{"providerId":"linkedin","code":"c"}}`},
 		{"StrengthContradicts", 400, 6400, "POST", strength, `{"minLength":101}`},
 		{"PasswordReused", 400, 6401, "POST", jo, `{"password":"Changeme1!"}`},
+		{"ProviderRefused", 400, 7200, "POST", mirror + "/accounts", `{"providerData":{"providerId":"github","accessToken":"a"}}`},
 		{"MirroredProperty", 400, 7202, "POST", copied, `{"givenName":"Sam"}`},
 		{"DomainBlacklisted", 400, 7205, "POST", strict + "/accounts", `{"email":"x@bad.example.test","password":"Changeme1!"}`},
 		{"DomainNotWhitelisted", 400, 7206, "POST", strict + "/accounts", `{"email":"x@elsewhere.test","password":"Changeme1!"}`},
