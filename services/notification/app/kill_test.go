@@ -19,7 +19,7 @@ const killMails = "NOTIFICATION_KILL_MAILS"
 // thousand. It depends on chance and on how busy the machine is, so that more
 // mails are sent where there were too many copies for their number.
 func TestAServiceThatIsKilledEverySecondLosesNoMail(t *testing.T) {
-	const senders, rounds = 4, 3
+	const senders, rounds = 4, 4
 	mails := 4000
 	if text := os.Getenv(killMails); text != "" {
 		var err error
@@ -48,7 +48,7 @@ func TestAServiceThatIsKilledEverySecondLosesNoMail(t *testing.T) {
 func (w *world) registerUnderKills(accounts, total int) (kills int) {
 	w.t.Helper()
 	began, stop := time.Now(), w.killEverySecond()
-	pace := time.NewTicker(5 * time.Millisecond)
+	pace := time.NewTicker(6 * time.Millisecond)
 	defer pace.Stop()
 	for range accounts {
 		w.register(w.t.Context())
@@ -74,7 +74,7 @@ func (w *world) different() int {
 func (w *world) awaitDifferent(want int) {
 	w.t.Helper()
 	const patience = 45 * time.Second
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for most, progress := -1, time.Now(); ; <-tick.C {
 		n := w.different()

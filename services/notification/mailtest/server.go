@@ -223,9 +223,10 @@ func (s *session) Data(r io.Reader) error {
 		return Answer(554, [3]int{5, 6, 7}, "SMTPUTF8 was not asked for")
 	}
 	m.EnvelopeFrom, m.EnvelopeTo, m.Secured = s.from, s.to, secured
+	answer := s.server.now().Data
 	s.server.take(m)
-	if data := s.server.now().Data; data != nil {
-		err = data(m)
+	if answer != nil {
+		err = answer(m)
 	}
 	if errors.Is(err, ErrDrop) {
 		_ = s.conn.Conn().Close()
