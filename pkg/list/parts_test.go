@@ -148,9 +148,6 @@ func TestPartsAreOneCollection(t *testing.T) {
 	l.want(three, "state=LENT", 3, "b e d")
 	l.want(two, "state=LENT", 2, "b d")
 	l.want(two, "state=LENT&orderBy=title+desc&limit=1", 2, "d")
-	uncounted := list.Parts{Spec: bookSpec, Columns: three.Columns, Table: three.Table, Key: three.Key, Tenant: three.Tenant, Args: []any{3}, Parts: []list.Part{{Where: "b.shelf = $1"}}}
-	l.want(uncounted, "", 2, "e a")
-	l.want(uncounted, "state=LENT", 1, "e")
 	l.want(three, "title=a", 3, "a a a")
 	l.want(three, "title=a&limit=2&offset=1", 3, "a a")
 	l.want(three, "title=a&state=LENT", 0, "")
