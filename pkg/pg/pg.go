@@ -254,9 +254,14 @@ func Error(err error) error {
 	return err
 }
 
-// away keeps the cause in the log and tells the client to come back.
+// away keeps the cause in the log and tells the client to come back. A request
+// whose time is over says nothing of the database: the time may have gone elsewhere.
 func away(err error) error {
-	return fmt.Errorf("%w (%w)", apierr.Unavailable.Because("the database cannot be reached; repeat the request later").After(time.Second), err)
+	reason := "the database cannot be reached; repeat the request later"
+	if errors.Is(err, context.DeadlineExceeded) {
+		reason = "the request took longer than it may; repeat it later"
+	}
+	return fmt.Errorf("%w (%w)", apierr.Unavailable.Because("%s", reason).After(time.Second), err)
 }
 
 // isClosed recognises the driver's untyped errors for a connection that broke
