@@ -77,8 +77,9 @@ func (p *partition) read(ctx context.Context) error {
 
 // fetch waits a while for messages and gives at most about a megabyte of them.
 // Where the broker has the next one no more, or not yet, because it keeps
-// messages for a time only or because the topic was made anew, reading goes on
-// at the first one there is: what was seen already is known by its id.
+// messages for a time only or because the topic was made anew and is shorter,
+// reading goes on at the first one there is: what was seen already is known by
+// its id.
 func (p *partition) fetch(ctx context.Context) (messages []kafka.Message, err error) {
 	answer, err := p.client.Fetch(ctx, &kafka.FetchRequest{
 		Topic: p.topic, Partition: p.number, Offset: p.next, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second,

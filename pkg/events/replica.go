@@ -82,7 +82,9 @@ func (c *consumer) share(ctx context.Context) error {
 
 // join makes this replica known to the others.
 func (r *replica) join(ctx context.Context) error {
-	_, err := pg.Exec(telemetry.Quiet(ctx), r.conn, `SELECT pg_advisory_lock_shared(`+lock+`)`, "")
+	ctx, cancel := context.WithTimeout(telemetry.Quiet(ctx), balancePatience)
+	defer cancel()
+	_, err := pg.Exec(ctx, r.conn, `SELECT pg_advisory_lock_shared(`+lock+`)`, "")
 	return err
 }
 
