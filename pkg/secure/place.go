@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
+	"time"
 )
 
 // place is where one hash at a time is computed: in a child process, or here
@@ -41,6 +43,10 @@ func HashInChildren() {
 	}
 }
 
+// reserved is the address space in which a child computes its hashes. It costs
+// memory only where it is written to.
+const reserved = 128 << 20
+
 // question asks a child for a digest; the answer is its bytes.
 type question struct {
 	Stored   string // the form that says how
@@ -51,6 +57,7 @@ type question struct {
 func serveHashes(in io.Reader, out io.Writer) error {
 	questions, answers := json.NewDecoder(in), json.NewEncoder(out)
 	debug.SetGCPercent(-1) // the memory of a hash is collected once it has been answered, and used again
+	adviseHuge(make([]byte, reserved))
 	for {
 		var q question
 		if err := questions.Decode(&q); err == io.EOF {
@@ -90,6 +97,12 @@ func (at *place) ask(q question) (digest []byte, err error) {
 			return nil, err
 		}
 	}
+	starves := time.AfterFunc(starving, at.child.raise)
+	defer func() {
+		if starves.Stop() {
+			at.child.lower()
+		}
+	}()
 	if err := at.child.questions.Encode(q); err != nil {
 		return nil, err
 	}
@@ -105,12 +118,35 @@ func (at *place) close() {
 	}
 }
 
+// The lowest priority is for a machine that has time for hashes beside everything
+// else. Where it has none, a login would wait for ever: a child whose hash takes
+// longer than starving is given as much of the processors as anybody has, and for as
+// long as fair at least.
+const (
+	starving = 300 * time.Millisecond
+	fair     = 10 * time.Second
+)
+
 // child is a process that computes hashes.
 type child struct {
 	command   *exec.Cmd
 	in        io.Closer
 	questions *json.Encoder
 	answers   *json.Decoder
+	raised    atomic.Pointer[time.Time] // since when its priority is not low; nil: it is
+}
+
+func (c *child) raise() {
+	if setPriority(c.command.Process.Pid, 0) == nil {
+		now := time.Now()
+		c.raised.Store(&now)
+	}
+}
+
+func (c *child) lower() {
+	if since := c.raised.Load(); since != nil && time.Since(*since) > fair && setPriority(c.command.Process.Pid, lowest) == nil {
+		c.raised.Store(nil)
+	}
 }
 
 // startChild starts a child. It gets nothing of the environment, which holds
@@ -130,5 +166,5 @@ func startChild() (*child, error) {
 	if err := startLow(command); err != nil {
 		return nil, fmt.Errorf("start %s %s: %w", childProgram, childArgument, err)
 	}
-	return &child{command, in, json.NewEncoder(in), json.NewDecoder(out)}, nil
+	return &child{command: command, in: in, questions: json.NewEncoder(in), answers: json.NewDecoder(out)}, nil
 }

@@ -2,7 +2,19 @@
 
 package secure
 
-import "os/exec"
+import (
+	"errors"
+	"os/exec"
+)
+
+// lowest is the lowest priority.
+const lowest = 19
 
 // startLow starts a process. Its priority is lowered on Linux alone.
 func startLow(command *exec.Cmd) error { return command.Start() }
+
+// adviseHuge does nothing here.
+func adviseHuge([]byte) {}
+
+// setPriority fails: there are no priorities of sessions.
+func setPriority(int, int) error { return errors.ErrUnsupported }

@@ -1,6 +1,7 @@
 package secure
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -95,4 +96,54 @@ func TestAChildKnowsNothingOfTheEnvironment(t *testing.T) {
 			t.Errorf("the child has %s", of)
 		}
 	}
+}
+
+// The priority of a session can be read where it can be set.
+func TestAHashThatTakesLongGetsItsShare(t *testing.T) {
+	in(t, myself)
+	p := NewPasswords(cheap, 1, 10)
+	quick, err := p.Hash(t.Context(), "Changeme1!")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := <-p.places
+	child := at.child
+	p.leave(at)
+	priority := func() string {
+		group, err := os.ReadFile(fmt.Sprintf("/proc/%d/autogroup", child.command.Process.Pid))
+		if err != nil {
+			return "none" // a kernel without groups has nothing to raise
+		}
+		_, nice, _ := strings.Cut(strings.TrimSpace(string(group)), " ")
+		return nice
+	}
+	want := func(what, nice string) {
+		t.Helper()
+		if got := priority(); got != nice && got != "none" {
+			t.Errorf("%s: the priority of the child is %q, want %q", what, got, nice)
+		}
+	}
+	want("at first", "nice 19")
+	costly := Cost{Memory: 1 << 14, Time: 1, Threads: 1}
+	for child.raised.Load() == nil && priority() != "none" { // until one takes long
+		if _, err := at.ask(question{costly.encode(make([]byte, saltLength), make([]byte, hashLength)), []byte("Changeme1!")}); err != nil {
+			t.Fatal(err)
+		}
+		if costly.Time *= 2; costly.Time > maxTime {
+			t.Fatal("no hash takes long")
+		}
+	}
+	want("after a hash that took long", "nice 0")
+	if match, _, err := p.Verify(t.Context(), quick, "Changeme1!"); !match || err != nil {
+		t.Fatal(match, err)
+	}
+	want("soon afterwards", "nice 0")
+	if since := child.raised.Load(); since != nil {
+		earlier := since.Add(-2 * fair)
+		child.raised.Store(&earlier)
+	}
+	if match, _, err := p.Verify(t.Context(), quick, "Changeme1!"); !match || err != nil {
+		t.Fatal(match, err)
+	}
+	want("later", "nice 19")
 }
