@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 )
 
@@ -49,14 +48,7 @@ func NewCache[Row Part](loader *Loader[Row], channel string) *Cache[Row] {
 
 // One gives the single row of a resource. No row is apierr.NotFound.
 func (c *Cache[Row]) One(ctx context.Context, ref id.Ref) (row Row, err error) {
-	rows, err := c.All(ctx, ref)
-	switch {
-	case err != nil:
-		return row, err
-	case len(rows) == 0:
-		return row, apierr.NotFound
-	}
-	return rows[0], nil
+	return single(c.All(ctx, ref))
 }
 
 // All gives the rows of a resource, which all who asked for it share.

@@ -62,7 +62,10 @@ func many(query string) string {
 
 // One reads the single row of a resource. No row is apierr.NotFound.
 func (l *Loader[Row]) One(ctx context.Context, ref id.Ref) (row Row, err error) {
-	rows, err := l.All(ctx, ref)
+	return single(l.All(ctx, ref))
+}
+
+func single[Row Part](rows []Row, err error) (row Row, _ error) {
 	switch {
 	case err != nil:
 		return row, err
