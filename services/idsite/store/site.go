@@ -50,7 +50,7 @@ func (s *Store) ListSites(ctx context.Context, tenant id.ID, query list.Query) (
 // EnsureSite adds the site of a tenant that has none.
 func (tx *Tx) EnsureSite(ctx context.Context, site Site) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO id_sites (tenant_id, id, domain_name, authorized_origin_uris, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (tenant_id) DO NOTHING`,
+		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
 		site.TenantID, site.ID, site.DomainName, site.AuthorizedOriginURIs, site.CreatedAt, site.ModifiedAt)
 	return err
 }
