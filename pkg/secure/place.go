@@ -120,10 +120,10 @@ func (at *place) close() {
 
 // The lowest priority is for a machine that has time for hashes beside everything
 // else. Where it has none, a login would wait for ever: a child whose hash takes
-// longer than starving is given as much of the processors as anybody has, and for as
-// long as fair at least.
+// longer than starving is given a third of the share that anybody has, for as long
+// as fair at least.
 const (
-	starving = 300 * time.Millisecond
+	starving = time.Second
 	fair     = 10 * time.Second
 )
 
@@ -137,7 +137,7 @@ type child struct {
 }
 
 func (c *child) raise() {
-	if setPriority(c.command.Process.Pid, 0) == nil {
+	if setPriority(c.command.Process.Pid, enough) == nil {
 		now := time.Now()
 		c.raised.Store(&now)
 	}

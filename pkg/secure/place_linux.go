@@ -22,8 +22,9 @@ const (
 	// again: low, and not the lowest, which gets less than a hundredth of a busy
 	// machine.
 	niceness = 10
-	// lowest is the priority of its session, which can be raised.
+	// lowest is the priority of its session, which can be raised to enough.
 	lowest = 19
+	enough = 5
 )
 
 // startLow starts a process of low priority in a session of its own, so that a

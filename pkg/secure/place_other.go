@@ -7,8 +7,10 @@ import (
 	"os/exec"
 )
 
-// lowest is the lowest priority.
-const lowest = 19
+const (
+	lowest = 19
+	enough = 5
+)
 
 // startLow starts a process. Its priority is lowered on Linux alone.
 func startLow(command *exec.Cmd) error { return command.Start() }
