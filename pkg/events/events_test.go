@@ -25,6 +25,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/worktest"
 )
 
 // The tests run a process of their own that they kill: the test binary with
@@ -153,24 +154,6 @@ func (b *bench) emit(n int) []id.ID {
 	return accounts
 }
 
-// start runs a worker until the test ends or stop is called.
-func (b *bench) start(work func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := work(ctx); err != nil {
-			b.Error(err)
-		}
-	}()
-	stop = func() {
-		cancel()
-		<-done
-	}
-	b.Cleanup(stop)
-	return stop
-}
-
 // eventually waits until ok gives true.
 func (b *bench) eventually(what string, ok func() bool) {
 	b.Helper()
@@ -267,8 +250,8 @@ func TestACommittedEventHasItsEffectAndARolledBackOneHasNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	accounts := b.emit(20)
-	b.start(b.outbox.Relay(b.cfg))
-	b.start(b.consumer())
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
 	b.want(accounts)
 	if n := len(b.effects()); n != 20 {
 		t.Fatalf("%d effects, want 20", n)
@@ -288,10 +271,10 @@ func TestTheEventsOfOneSubjectKeepTheirOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.start(b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.outbox.Relay(b.cfg))
 	var mu sync.Mutex
 	var got []id.ID
-	b.start(b.consume(events.On(func(_ context.Context, _ events.Envelope, e events.AccountVerified) error {
+	worktest.Start(b, b.consume(events.On(func(_ context.Context, _ events.Envelope, e events.AccountVerified) error {
 		mu.Lock()
 		defer mu.Unlock()
 		got = append(got, e.Directory)
@@ -311,7 +294,7 @@ func TestEventsWaitWhileKafkaIsAway(t *testing.T) {
 	b := newBench(t)
 	b.cluster.Close()
 	accounts := b.emit(10)
-	stop := b.start(b.outbox.Relay(b.cfg))
+	stop := worktest.Start(b, b.outbox.Relay(b.cfg))
 	b.eventually("a relay that holds the lead in vain", func() bool {
 		n, err := pg.Value[int](t.Context(), b.db, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted`)
 		return err == nil && n > 0
@@ -321,8 +304,8 @@ func TestEventsWaitWhileKafkaIsAway(t *testing.T) {
 	}
 	stop()
 	b.startBroker()
-	b.start(b.outbox.Relay(b.cfg))
-	b.start(b.consumer())
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
 	b.want(accounts)
 }
 
@@ -331,8 +314,8 @@ func TestTheBrokerComesBackUnderTheSameRelayAndConsumer(t *testing.T) {
 	dir := t.TempDir()
 	b.cluster.Close()
 	b.startBroker(kfake.DataDir(dir))
-	b.start(b.outbox.Relay(b.cfg))
-	b.start(b.consumer())
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
 	first := b.emit(10)
 	b.want(first)
 	var port int
@@ -356,8 +339,8 @@ func TestTheRelaysConnectionBreaksAfterTheBrokerHasTheEvents(t *testing.T) {
 		}
 		return nil, nil, false
 	})
-	b.start(b.outbox.Relay(b.cfg))
-	b.start(b.consumer())
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
 	b.want(accounts)
 	if cuts.Load() < 2 {
 		t.Fatal("the events were sent once: the connection did not break in between")
@@ -385,15 +368,15 @@ func TestTheRelayIsKilledAfterTheBrokerHasTheEvents(t *testing.T) {
 	if n, err := pg.Value[int](t.Context(), b.db, `SELECT count(*) FROM outbox`); err != nil || n != 10 {
 		t.Fatalf("%d events wait after the kill, %v; want 10", n, err)
 	}
-	b.start(b.outbox.Relay(b.cfg))
-	b.start(b.consumer())
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
 	b.want(accounts)
 }
 
 func TestTheConsumersDatabaseBreaksAgainAndAgain(t *testing.T) {
 	b := newBench(t)
-	b.start(b.outbox.Relay(b.cfg))
-	b.start(b.consumer())
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
 	var accounts []id.ID
 	for range 5 {
 		accounts = append(accounts, b.emit(10)...)
@@ -405,11 +388,11 @@ func TestTheConsumersDatabaseBreaksAgainAndAgain(t *testing.T) {
 
 func TestAnotherReplicaLeadsWhenTheLeaderGoes(t *testing.T) {
 	b := newBench(t)
-	stop := b.start(b.outbox.Relay(b.cfg))
-	b.start(b.consumer())
+	stop := worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
 	first := b.emit(5)
 	b.want(first)
-	b.start(b.outbox.Relay(b.cfg)) // waits
+	worktest.Start(b, b.outbox.Relay(b.cfg)) // waits
 	stop()
 	b.want(append(first, b.emit(5)...))
 }
@@ -421,8 +404,8 @@ func TestAnEventDeliveredTwiceHasOneEffect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.start(b.outbox.Relay(b.cfg))
-	b.start(b.consumer())
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
 	b.want(accounts)
 	writer := &kafka.Writer{Addr: kafka.TCP(b.cfg.Brokers...), Topic: events.Topic("sender"), BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll}
 	defer func() { _ = writer.Close() }()
@@ -440,7 +423,7 @@ func TestAnEventDeliveredTwiceHasOneEffect(t *testing.T) {
 func TestWhatCannotBeDigestedIsSetAside(t *testing.T) {
 	b := newBench(t)
 	accounts := b.emit(4)
-	b.start(b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.outbox.Relay(b.cfg))
 	var mu sync.Mutex
 	tries := map[id.ID]int{}
 	digest := events.On(func(_ context.Context, _ events.Envelope, e events.AccountDeleted) error {
@@ -459,7 +442,7 @@ func TestWhatCannotBeDigestedIsSetAside(t *testing.T) {
 		}
 		return nil
 	})
-	b.start(b.consume(digest))
+	worktest.Start(b, b.consume(digest))
 	tried := func(account id.ID) int { mu.Lock(); defer mu.Unlock(); return tries[account] }
 	b.eventually("every event tried", func() bool {
 		return tried(accounts[0]) == 8 && tried(accounts[1]) == 8 && tried(accounts[2]) == 20 && tried(accounts[3]) == 1

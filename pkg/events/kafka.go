@@ -23,7 +23,8 @@ func Topic(service string) string { return "doorward." + service }
 func dead(topic string) string { return topic + ".dead" }
 
 // newClient makes a client that knows the brokers and partitions of the topics,
-// as they were a moment ago. leave ends its connections.
+// as they were a moment ago; createTopics waits in vain for one that it was not
+// told of. leave ends its connections.
 func newClient(cfg Config, topics []string) (client *kafka.Client, leave func()) {
 	transport := &kafka.Transport{MetadataTTL: 3 * time.Second, MetadataTopics: topics}
 	return &kafka.Client{Addr: kafka.TCP(cfg.Brokers...), Timeout: 10 * time.Second, Transport: transport}, transport.CloseIdleConnections

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/worktest"
 )
 
 // client speaks to the broker without the product.
@@ -27,7 +28,7 @@ func (b *bench) client() *kafka.Client {
 func (b *bench) relayed(n int) []id.ID {
 	b.Helper()
 	accounts := b.emit(n)
-	stop := b.start(b.outbox.Relay(b.cfg))
+	stop := worktest.Start(b, b.outbox.Relay(b.cfg))
 	b.eventually("an empty outbox", func() bool {
 		left, err := pg.Value[int](b.Context(), b.db, `SELECT count(*) FROM outbox`)
 		return err == nil && left == 0
@@ -51,7 +52,7 @@ func TestTheRowMovesOnWithTheEffect(t *testing.T) {
 	accounts := b.relayed(30)
 	refusal := errors.New("not this time")
 	var tries atomic.Int32
-	stop := b.start(b.consume(events.On(func(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
+	stop := worktest.Start(b, b.consume(events.On(func(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
 		return b.outbox.InTx(ctx, func(tx *events.Tx) error {
 			if err := effect(ctx, tx, e, event); err != nil {
 				return err
@@ -66,7 +67,7 @@ func TestTheRowMovesOnWithTheEffect(t *testing.T) {
 		t.Fatalf("%d effects of transactions that rolled back", n)
 	}
 	aside := b.rows("greatest(next_offset, 0)")
-	b.start(b.consumer())
+	worktest.Start(b, b.consumer())
 	b.eventually("the others", func() bool { return len(b.effects()) >= len(accounts)-aside })
 	if read := b.rows("next_offset"); read != 30 {
 		t.Errorf("the rows say that %d of 30 events were read", read)
@@ -76,7 +77,7 @@ func TestTheRowMovesOnWithTheEffect(t *testing.T) {
 func TestWhatAsksForNothingIsPassedOver(t *testing.T) {
 	b := newBench(t)
 	b.relayed(30)
-	b.start(b.consume(events.On(func(context.Context, events.Envelope, events.AccountVerified) error { return nil })))
+	worktest.Start(b, b.consume(events.On(func(context.Context, events.Envelope, events.AccountVerified) error { return nil })))
 	b.eventually("the rows to move on", func() bool { return b.rows("greatest(next_offset, 0)") == 30 })
 }
 
@@ -88,10 +89,10 @@ func TestAHandlerWithoutATransactionMovesOn(t *testing.T) {
 		calls.Add(1)
 		return nil
 	}
-	stop := b.start(b.consume(events.On(called)))
+	stop := worktest.Start(b, b.consume(events.On(called)))
 	b.eventually("the rows to move on", func() bool { return b.rows("greatest(next_offset, 0)") == 30 })
 	stop()
-	b.start(b.consume(events.On(called)))
+	worktest.Start(b, b.consume(events.On(called)))
 	b.relayed(30)
 	b.eventually("the rows to move on", func() bool { return b.rows("greatest(next_offset, 0)") == 60 })
 	if n := calls.Load(); n != 60 {
@@ -114,7 +115,7 @@ func TestTheFirstOwnerGoesOnWhereTheConsumerGroupWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := b.relayed(30)
-	b.start(b.consumer())
+	worktest.Start(b, b.consumer())
 	b.want(second)
 	if n := len(b.effects()); n != 30 {
 		t.Errorf("%d effects, want those of the 30 events that the group had not read", n)
@@ -124,13 +125,13 @@ func TestTheFirstOwnerGoesOnWhereTheConsumerGroupWas(t *testing.T) {
 func TestAnOffsetBeyondTheEndIsReadFromTheFirst(t *testing.T) {
 	b := newBench(t)
 	first := b.relayed(30)
-	stop := b.start(b.consumer())
+	stop := worktest.Start(b, b.consumer())
 	b.want(first)
 	stop()
 	if _, err := pg.Exec(t.Context(), b.db, `UPDATE read_partitions SET next_offset = 1000000`); err != nil {
 		t.Fatal(err)
 	}
-	b.start(b.consumer())
+	worktest.Start(b, b.consumer())
 	b.want(append(first, b.relayed(30)...))
 	if n := len(b.effects()); n != 60 {
 		t.Errorf("%d effects of 60 events", n)
@@ -140,7 +141,7 @@ func TestAnOffsetBeyondTheEndIsReadFromTheFirst(t *testing.T) {
 func TestATopicThatWasMadeAnewIsReadFromItsFirst(t *testing.T) {
 	b := newBench(t)
 	first := b.relayed(90)
-	b.start(b.consumer())
+	worktest.Start(b, b.consumer())
 	b.want(first)
 	if err := b.cluster.DeleteTopic(events.Topic("sender")); err != nil {
 		t.Fatal(err)
@@ -163,7 +164,7 @@ func TestAnOffsetThatTheBrokerHasNoMoreIsReadFromTheFirst(t *testing.T) {
 		}
 	}
 	kept := b.relayed(30)
-	b.start(b.consumer())
+	worktest.Start(b, b.consumer())
 	b.want(kept)
 	if n := len(b.effects()); n != 30 {
 		t.Errorf("%d effects of the 30 events that the broker still had", n)
@@ -172,7 +173,7 @@ func TestAnOffsetThatTheBrokerHasNoMoreIsReadFromTheFirst(t *testing.T) {
 
 func TestNewPartitionsAreReadToo(t *testing.T) {
 	b := newBench(t)
-	b.start(b.consumer())
+	worktest.Start(b, b.consumer())
 	first := b.relayed(10)
 	b.want(first)
 	client := b.client()
@@ -200,7 +201,7 @@ func TestThePartitionsOfATopicDoNotWaitForEachOther(t *testing.T) {
 	accounts := b.relayed(60)
 	var once sync.Once
 	release := make(chan struct{})
-	b.start(b.consume(events.On(func(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
+	worktest.Start(b, b.consume(events.On(func(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
 		first := false
 		once.Do(func() { first = true })
 		if first {
@@ -231,6 +232,6 @@ func TestAFetchThatFailsIsTriedAgain(t *testing.T) {
 		return nil, errors.New("no answer"), true
 	})
 	accounts := b.relayed(10)
-	b.start(b.consumer())
+	worktest.Start(b, b.consumer())
 	b.want(accounts)
 }

@@ -64,8 +64,10 @@ func (r *relay) lead(ctx context.Context) error {
 		// The lock belongs to the session: closing it lets another replica lead.
 		_ = conn.Conn().Close(context.WithoutCancel(ctx))
 	}()
-	client := &kafka.Client{Addr: r.writer.Addr, Timeout: 10 * time.Second}
-	if err := createTopics(ctx, client, r.cfg, r.outbox.topic, dead(r.outbox.topic)); err != nil {
+	topics := []string{r.outbox.topic, dead(r.outbox.topic)}
+	client, leave := newClient(r.cfg, topics)
+	defer leave()
+	if err := createTopics(ctx, client, r.cfg, topics...); err != nil {
 		return err
 	}
 	for {

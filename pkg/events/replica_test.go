@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/worktest"
 )
 
 // parts gives the number of partitions that each replica holds, in ascending
@@ -43,11 +44,11 @@ func (b *bench) wantParts(want ...int) {
 func TestReplicasShareThePartitions(t *testing.T) {
 	b := newBench(t)
 	b.cfg.Partitions = 7
-	b.start(b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.outbox.Relay(b.cfg))
 	var acted [3]atomic.Int32
 	var stops [3]func()
 	for i := range acted {
-		stops[i] = b.start(b.consume(events.On(func(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
+		stops[i] = worktest.Start(b, b.consume(events.On(func(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
 			acted[i].Add(1)
 			return b.outbox.InTx(ctx, func(tx *events.Tx) error { return effect(ctx, tx, e, event) })
 		})))
@@ -74,7 +75,7 @@ func TestEachReplicaReadsOfEveryTopic(t *testing.T) {
 	b := newBench(t)
 	b.cfg.Partitions = 4
 	for range 2 {
-		b.start(reader(b.db).Consume(b.cfg, []string{"sender", "other"}, count(b.outbox)))
+		worktest.Start(b, reader(b.db).Consume(b.cfg, []string{"sender", "other"}, count(b.outbox)))
 	}
 	b.wantParts(4, 4)
 	pairs, err := pg.Value[int](t.Context(), b.db, `SELECT count(DISTINCT (pid, topic)) FROM pg_locks, unnest($1::text[]) AS topic, generate_series(0, 3) AS n
@@ -88,9 +89,9 @@ func TestEachReplicaReadsOfEveryTopic(t *testing.T) {
 
 func TestMoreReplicasThanPartitions(t *testing.T) {
 	b := newBench(t)
-	b.start(b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.outbox.Relay(b.cfg))
 	for range 5 {
-		b.start(b.consumer())
+		worktest.Start(b, b.consumer())
 	}
 	b.wantParts(0, 0, 1, 1, 1)
 	b.want(b.emit(20))
@@ -99,11 +100,11 @@ func TestMoreReplicasThanPartitions(t *testing.T) {
 func TestReplicasComeAndGoWhileEventsCome(t *testing.T) {
 	b := newBench(t)
 	b.cfg.Partitions = 6
-	b.start(b.outbox.Relay(b.cfg))
-	b.start(b.consumer())
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
 	accounts := b.emit(20)
 	for range 5 {
-		stop := b.start(b.consumer())
+		stop := worktest.Start(b, b.consumer())
 		accounts = append(accounts, b.emit(40)...)
 		stop()
 		accounts = append(accounts, b.emit(40)...)
@@ -116,11 +117,11 @@ func TestReplicasComeAndGoWhileEventsCome(t *testing.T) {
 
 func TestAnotherReplicaTakesOverWhenOneIsKilled(t *testing.T) {
 	b := newBench(t)
-	b.start(b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.outbox.Relay(b.cfg))
 	killed := b.child("consume")
 	first := b.emit(20)
 	b.want(first)
-	b.start(b.consumer())
+	worktest.Start(b, b.consumer())
 	b.wantParts(1, 2)
 	died := time.Now()
 	_ = killed.Process.Kill()
@@ -156,7 +157,7 @@ func TestAConsumerIsKilledBetweenItsEffectAndTheCommit(t *testing.T) {
 	if n := len(b.effects()); n != 0 {
 		t.Fatalf("%d effects were committed", n)
 	}
-	b.start(b.consumer())
+	worktest.Start(b, b.consumer())
 	b.want(accounts)
 }
 
@@ -207,11 +208,11 @@ func TestAStaleHolderCannotCommit(t *testing.T) {
 		}), came, turn, ended
 	}
 	stale, came, turn, ended := held()
-	b.start(b.consume(stale))
+	worktest.Start(b, b.consume(stale))
 	<-came
 	pgtest.CutConnections(t, b.url)
 	next, nextCame, nextTurn, nextEnded := held()
-	b.start(b.consume(next))
+	worktest.Start(b, b.consume(next))
 	<-nextCame
 	turn <- true
 	if err := <-ended; !errors.Is(err, events.ErrTaken) {
@@ -229,8 +230,8 @@ func TestAStaleHolderCannotCommit(t *testing.T) {
 
 func TestTheHolderNoticesThatItsSessionIsGone(t *testing.T) {
 	b := newBench(t)
-	b.start(b.outbox.Relay(b.cfg))
-	b.start(b.consumer())
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
 	first := b.emit(20)
 	b.want(first)
 	owners := b.rows("owner")
@@ -244,8 +245,8 @@ func TestTheHolderNoticesThatItsSessionIsGone(t *testing.T) {
 
 func TestAStopReleasesThePartitionsAtOnce(t *testing.T) {
 	b := newBench(t)
-	b.start(b.outbox.Relay(b.cfg))
-	stop := b.start(b.consumer())
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	stop := worktest.Start(b, b.consumer())
 	b.want(b.emit(20))
 	stop()
 	stopped := time.Now()

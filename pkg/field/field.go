@@ -203,6 +203,14 @@ func Nested(data []byte, in, view any) error {
 	return Decode(data, in, view)
 }
 
+// Head has the members that every representation begins with, which a client may
+// send back: a view of Decode and Nested, or a part of one.
+type Head struct {
+	Href       any `json:"href"`
+	CreatedAt  any `json:"createdAt"`
+	ModifiedAt any `json:"modifiedAt"`
+}
+
 var memberCache sync.Map // reflect.Type → map[string][]int
 
 // members gives the JSON names of a struct's fields, those of embedded structs

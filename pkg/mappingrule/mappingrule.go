@@ -60,11 +60,7 @@ type Change struct {
 // it read them.
 func (in *Change) UnmarshalJSON(data []byte) error {
 	type members Change // without this method
-	return field.Nested(data, (*members)(in), struct {
-		Href       any `json:"href"`
-		CreatedAt  any `json:"createdAt"`
-		ModifiedAt any `json:"modifiedAt"`
-	}{})
+	return field.Nested(data, (*members)(in), field.Head{})
 }
 
 // NewRule is one rule of a body.

@@ -1,7 +1,6 @@
 package pg_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/worktest"
 )
 
 // cached is a cache of notes that listens until the test ends.
@@ -22,21 +22,8 @@ func cached(t *testing.T, db *pg.DB) *pg.Cache[note] {
 		t.Fatal(err)
 	}
 	cache := pg.NewCache(pg.NewLoader[note](db, readNote), "notes")
-	listen(t, cache)
+	worktest.Start(t, cache.Listen)
 	return cache
-}
-
-func listen(t *testing.T, cache *pg.Cache[note]) {
-	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- cache.Listen(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // text is what the cache gives of a note.

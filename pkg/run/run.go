@@ -53,8 +53,8 @@ type closer struct {
 
 // garbage is how much may pile up between two collections, in percent of what is
 // in use, unless GOGC says otherwise. What a process has in use is a few MiB, what
-// it throws away several KiB a request: at Go's default of 100 it collects ten
-// times a second under load, at the cost of a tenth of its processor time.
+// it throws away several KiB a request: at Go's default of 100 it collects several
+// times a second under load, which costs one part in fifteen of its processor time.
 const garbage = 300
 
 // Main is the whole main function of a process: it reads the configuration,

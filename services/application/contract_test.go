@@ -123,9 +123,9 @@ func mapToOrganization(t *testing.T, d *applicationtest.Deployment, tenant, to, 
 }
 
 // attempt is a login of Jo, in the store of that name.
-func attempt(where application.StoreName) application.LoginAttempt {
+func attempt(where directoryapi.StoreName) application.LoginAttempt {
 	in := application.LoginAttempt{Type: field.Some("basic"), Value: field.Some(secure.Secret("am86c2VjcmV0"))}
-	if where != (application.StoreName{}) {
+	if where != (directoryapi.StoreName{}) {
 		in.AccountStore = field.Some(where)
 	}
 	return in

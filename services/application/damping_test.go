@@ -323,7 +323,7 @@ func TestWhatIsNoGuessIsNotCounted(t *testing.T) {
 	x.Account(t, x.tenant, closed, "shut@example.test")
 	x.Directories.Disable(t, directoryapi.Ref{Tenant: x.tenant, ID: closed})
 	unmapped := x.Directory(t, x.tenant, "Unmapped")
-	at := func(to id.ID, where application.StoreName) func() error {
+	at := func(to id.ID, where directoryapi.StoreName) func() error {
 		return func() error {
 			_, err := x.service.Attempt(t.Context(), id.Ref{Tenant: x.tenant, ID: to}, attempt(where))
 			return err
@@ -336,9 +336,9 @@ func TestWhatIsNoGuessIsNotCounted(t *testing.T) {
 		want error
 	}{
 		{"the right password of a disabled directory", func() error { return x.try(home, "shut@example.test", right) }, apierr.DirectoryDisabled},
-		{"a store that is not mapped", at(x.app, application.StoreName{Href: applicationtest.Base.To("directories", unmapped)}), apierr.NotMapped},
-		{"a store that never was", at(x.app, application.StoreName{NameKey: "nobody"}), apierr.Reference},
-		{"an application without stores", at(bare, application.StoreName{}), apierr.NoStores},
+		{"a store that is not mapped", at(x.app, directoryapi.StoreName{Href: applicationtest.Base.To("directories", unmapped)}), apierr.NotMapped},
+		{"a store that never was", at(x.app, directoryapi.StoreName{NameKey: "nobody"}), apierr.Reference},
+		{"an application without stores", at(bare, directoryapi.StoreName{}), apierr.NoStores},
 		{"a pool without room", func() error {
 			x.Directories.Break("Authenticate", directorytest.Before, func() error { return apierr.Unavailable })
 			return x.try(home, jo, wrong)

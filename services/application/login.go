@@ -18,21 +18,14 @@ import (
 
 // LoginAttempt is the body that logs an account in.
 type LoginAttempt struct {
-	Type         field.Text              `json:"type"`
-	Value        field.Of[secure.Secret] `json:"value"` // Base64 of <login>:<password>
-	AccountStore field.Of[StoreName]     `json:"accountStore"`
-}
-
-// StoreName names an account store of an application: by its href, or an
-// organization by its key.
-type StoreName struct {
-	Href    string `json:"href"`
-	NameKey string `json:"nameKey"`
+	Type         field.Text                       `json:"type"`
+	Value        field.Of[secure.Secret]          `json:"value"` // Base64 of <login>:<password>
+	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
 }
 
 // attempt is the body of a login attempt that has been read.
 type attempt struct {
-	where    StoreName
+	where    directoryapi.StoreName
 	login    string
 	password secure.Secret
 }
@@ -48,7 +41,7 @@ func (in LoginAttempt) read() (a attempt, err error) {
 	if a.login, a.password, err = readBasic(in.Value); err != nil {
 		return a, err
 	}
-	a.where, err = storeName(in.AccountStore)
+	a.where, err = directoryapi.ReadStoreName(in.AccountStore, "accountStore")
 	return a, err
 }
 
@@ -60,15 +53,6 @@ func (s *Service) Attempt(ctx context.Context, application directoryapi.Ref, in 
 	}
 	logged, err := s.login(ctx, application, a.where, a.login, a.password)
 	return logged.Account, err
-}
-
-// storeName reads where a login is looked for; absent or null is everywhere.
-func storeName(in field.Of[StoreName]) (StoreName, error) {
-	where := in.Or(StoreName{})
-	if in.Given() && where == (StoreName{}) {
-		return where, apierr.WrongType.Because(`accountStore must be an object of the form {"href": "…"} or {"nameKey": "…"}`)
-	}
-	return where, nil
 }
 
 // encodings are the forms of Base64 that clients send: the standard and the
@@ -107,12 +91,12 @@ func decode(value secure.Secret) ([]byte, bool) {
 // Login checks a password for a peer.
 func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicationapi.LoggedIn, error) {
 	application := directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}
-	return s.login(ctx, application, StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}, in.Login, in.Password)
+	return s.login(ctx, application, directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}, in.Login, in.Password)
 }
 
 // login checks a password in the stores that are searched, unless too many have
 // been wrong (damping.go), and follows the links of the account that has it.
-func (s *Service) login(ctx context.Context, application directoryapi.Ref, where StoreName, login string, password secure.Secret) (applicationapi.LoggedIn, error) {
+func (s *Service) login(ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret) (applicationapi.LoggedIn, error) {
 	g := s.guess(ctx, application.Tenant, login)
 	reach, tallies, err := s.store.ReachAndTallies(ctx, application.Tenant, application.ID, g.pair)
 	if err == nil {
@@ -146,7 +130,7 @@ func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicati
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
-	if where := (StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}); where != (StoreName{}) {
+	if where := (directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}); where != (directoryapi.StoreName{}) {
 		if reach, err = s.narrowed(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, reach, where); err != nil {
 			return applicationapi.LoggedIn{}, err
 		}
@@ -176,7 +160,7 @@ func (s *Service) wantOpen(ctx context.Context, open []directoryapi.Store, in di
 // searched gives where a login is looked for: in the stores of the application,
 // organizations unfolded into theirs, in their order, or in the one that where
 // names.
-func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where StoreName) (store.Reach, error) {
+func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName) (store.Reach, error) {
 	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return reach, err
@@ -187,7 +171,7 @@ func (s *Service) searched(ctx context.Context, application directoryapi.Ref, wh
 // open gives the part of an application's reach in which a login is looked for.
 // A disabled application reaches nothing: its answer, and the work for it, are
 // those of a login that nobody has.
-func (s *Service) open(ctx context.Context, application directoryapi.Ref, reach store.Reach, where StoreName) (store.Reach, error) {
+func (s *Service) open(ctx context.Context, application directoryapi.Ref, reach store.Reach, where directoryapi.StoreName) (store.Reach, error) {
 	if reach.Status != directoryapi.Enabled {
 		return store.Reach{}, nil
 	}
@@ -196,7 +180,7 @@ func (s *Service) open(ctx context.Context, application directoryapi.Ref, reach 
 
 // narrowed gives the part of an application's reach that a login names. One
 // without stores is apierr.NoStores.
-func (s *Service) narrowed(ctx context.Context, application directoryapi.Ref, reach store.Reach, where StoreName) (store.Reach, error) {
+func (s *Service) narrowed(ctx context.Context, application directoryapi.Ref, reach store.Reach, where directoryapi.StoreName) (store.Reach, error) {
 	switch {
 	case where.Href != "":
 		return s.at(ctx, application, reach, where.Href)

@@ -239,7 +239,7 @@ func (w *world) compareLogin(at id.Ref, organization id.ID, login string) {
 	body := application.LoginAttempt{Type: field.Some("basic"), Value: field.Some(basic(login))}
 	if !organization.IsZero() {
 		in.AccountStore = applicationtest.Base.Link("organizations", organization)
-		body.AccountStore = field.Some(application.StoreName{Href: in.AccountStore.Href})
+		body.AccountStore = field.Some(directoryapi.StoreName{Href: in.AccountStore.Href})
 	}
 	got, err := w.Service.Login(w.Context(), in)
 	if !errors.Is(err, wantErr) || wantErr == nil && got.Account.ID != want {

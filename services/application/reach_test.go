@@ -5,7 +5,6 @@ import (
 	"errors"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
 	"github.com/doorward/doorward/services/application/store"
@@ -106,10 +106,7 @@ func TestAChangeOfReachShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	replicas := make([]*application.Service, 2)
 	for i := range replicas {
 		data := store.New(db, d.Clock.Now)
-		ctx, stop := context.WithCancel(t.Context())
-		var group sync.WaitGroup
-		group.Go(func() { _ = data.KeepReaches(ctx) })
-		t.Cleanup(func() { stop(); group.Wait() })
+		worktest.Start(t, data.KeepReaches)
 		replicas[i] = application.New(data, member{API: d.Directories, of: directory}, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
 	}
 	here, elsewhere := replicas[0], replicas[1]
@@ -209,10 +206,10 @@ func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
 			in   application.LoginAttempt
 			to   id.ID
 		}{
-			{"2 stores", attempt(application.StoreName{}), few},
-			{"360 stores", attempt(application.StoreName{}), many},
-			{"an organization by its key", attempt(application.StoreName{NameKey: organization.NameKey}), many},
-			{"an organization by its href", attempt(application.StoreName{Href: applicationtest.Base.To("organizations", last)}), many},
+			{"2 stores", attempt(directoryapi.StoreName{}), few},
+			{"360 stores", attempt(directoryapi.StoreName{}), many},
+			{"an organization by its key", attempt(directoryapi.StoreName{NameKey: organization.NameKey}), many},
+			{"an organization by its href", attempt(directoryapi.StoreName{Href: applicationtest.Base.To("organizations", last)}), many},
 		} {
 			t.Run(c.what, func(t *testing.T) {
 				trips, asked := count.trips.Load(), peer.asked

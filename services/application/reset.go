@@ -16,14 +16,14 @@ const maxLogin = 255
 
 // NewVerification is the body that asks for another verification mail.
 type NewVerification struct {
-	Login        field.Text          `json:"login"` // user name or email
-	AccountStore field.Of[StoreName] `json:"accountStore"`
+	Login        field.Text                       `json:"login"` // user name or email
+	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
 }
 
 // NewReset is the body that asks for a password reset.
 type NewReset struct {
-	Email        field.Text          `json:"email"` // or user name
-	AccountStore field.Of[StoreName] `json:"accountStore"`
+	Email        field.Text                       `json:"email"` // or user name
+	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
 }
 
 // NewPassword is the body that spends a password reset.
@@ -68,8 +68,8 @@ func (s *Service) AskReset(ctx context.Context, application directoryapi.Ref, in
 // asked gives the stores in which a workflow looks for a login. An application or
 // an organization without stores, or behind what is disabled, has no account of
 // that login.
-func (s *Service) asked(ctx context.Context, application directoryapi.Ref, in field.Of[StoreName]) ([]directoryapi.Store, error) {
-	where, err := storeName(in)
+func (s *Service) asked(ctx context.Context, application directoryapi.Ref, in field.Of[directoryapi.StoreName]) ([]directoryapi.Store, error) {
+	where, err := directoryapi.ReadStoreName(in, "accountStore")
 	if err != nil {
 		return nil, err
 	}

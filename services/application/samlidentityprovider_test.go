@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
 	"github.com/doorward/doorward/services/application/store"
@@ -138,9 +139,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	}
 	before := read(d.Ring)
 	next := secure.NewMasterKey("k2")
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- reseal.Worker(d.DB, ring(next+","+d.Master), application.Sealed...)(ctx) }()
+	stop := worktest.Start(t, reseal.Worker(d.DB, ring(next+","+d.Master), application.Sealed...))
 	deadline, tick := time.NewTimer(30*time.Second), time.NewTicker(5*time.Millisecond)
 	defer deadline.Stop()
 	defer tick.Stop()
@@ -152,9 +151,6 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 		}
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
 	for purpose, secret := range read(ring(next)) {
 		if secret == "" || secret != before[purpose] {
 			t.Errorf("%s changed", purpose)

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -18,9 +19,9 @@ const relayStateType = "assertion"
 // NewRelayState is the body that asks for a default relay state. What it leaves
 // out is decided when somebody logs in with the relay state.
 type NewRelayState struct {
-	CallbackURI  field.Text          `json:"callbackUri"`
-	Organization field.Of[StoreName] `json:"organization"`
-	State        field.Text          `json:"state"`
+	CallbackURI  field.Text                       `json:"callbackUri"`
+	Organization field.Of[directoryapi.StoreName] `json:"organization"`
+	State        field.Text                       `json:"state"`
 }
 
 // NewDefaultRelayState makes the relay state that an identity provider sends
@@ -40,7 +41,7 @@ func (s *Service) NewDefaultRelayState(ctx context.Context, serviceProvider id.R
 		claims["cb_uri"] = in.CallbackURI.Value
 	}
 	if in.Organization.Given() {
-		organization, err := s.namedOrganization(ctx, a, in.Organization.Value)
+		organization, err := s.namedOrganization(ctx, a, in.Organization)
 		if err != nil {
 			return "", err
 		}
@@ -62,7 +63,11 @@ func (s *Service) NewDefaultRelayState(ctx context.Context, serviceProvider id.R
 
 // namedOrganization finds an organization that is mapped to an application. One
 // that is not is apierr.NotMapped, one that the tenant does not have Reference.
-func (s *Service) namedOrganization(ctx context.Context, a applicationapi.Application, where StoreName) (store.Organization, error) {
+func (s *Service) namedOrganization(ctx context.Context, a applicationapi.Application, in field.Of[directoryapi.StoreName]) (store.Organization, error) {
+	where, err := directoryapi.ReadStoreName(in, "organization")
+	if err != nil {
+		return store.Organization{}, err
+	}
 	o, err := s.organizationNamed(ctx, a.TenantID, where)
 	if errors.Is(err, apierr.NotFound) {
 		return o, apierr.Reference.Because("organization: there is no organization %q", where.Href+where.NameKey)
@@ -82,10 +87,7 @@ func (s *Service) namedOrganization(ctx context.Context, a applicationapi.Applic
 
 // organizationNamed gives the organization of an href or a key, or
 // apierr.NotFound.
-func (s *Service) organizationNamed(ctx context.Context, tenant id.ID, where StoreName) (store.Organization, error) {
-	if where == (StoreName{}) {
-		return store.Organization{}, apierr.WrongType.Because(`organization must be an object of the form {"href": "…"} or {"nameKey": "…"}`)
-	}
+func (s *Service) organizationNamed(ctx context.Context, tenant id.ID, where directoryapi.StoreName) (store.Organization, error) {
 	if where.Href == "" {
 		key, err := hostLabel(field.Some(where.NameKey), "nameKey")
 		if err != nil {

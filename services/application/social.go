@@ -17,7 +17,7 @@ import (
 // SocialDirectory gives the directory through which the accounts of a social
 // provider log in: the first in the order of login.
 func (s *Service) SocialDirectory(ctx context.Context, in applicationapi.SocialDirectory) (directoryapi.Ref, error) {
-	where := StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}
+	where := directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}
 	reach, err := s.searched(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, where)
 	if err != nil && !errors.Is(err, apierr.NoStores) {
 		return directoryapi.Ref{}, err

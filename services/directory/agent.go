@@ -32,7 +32,7 @@ type NewAgent struct {
 func (in *NewAgent) UnmarshalJSON(data []byte) error {
 	type members NewAgent // without this method
 	return field.Nested(data, (*members)(in), struct {
-		satellite
+		field.Head
 		ID        any `json:"id"`
 		Status    any `json:"status"`
 		Directory any `json:"directory"`

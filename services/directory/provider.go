@@ -49,16 +49,9 @@ type NewProvider struct {
 func (in *NewProvider) UnmarshalJSON(data []byte) error {
 	type members NewProvider // without this method
 	return field.Nested(data, (*members)(in), struct {
-		satellite
+		field.Head
 		ServiceProviderMetadata any `json:"serviceProviderMetadata"`
 	}{})
-}
-
-// satellite has the members of every representation, which a body may repeat.
-type satellite struct {
-	Href       any `json:"href"`
-	CreatedAt  any `json:"createdAt"`
-	ModifiedAt any `json:"modifiedAt"`
 }
 
 // apply writes the members of a body into a provider of its type and checks

@@ -1,7 +1,6 @@
 package directory_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/directory"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -37,13 +37,11 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
 	both, err := secure.ParseKeyring(next + "," + first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { ended <- reseal.Worker(db, both, directory.Sealed...)(ctx) }()
+	stop := worktest.Start(t, reseal.Worker(db, both, directory.Sealed...))
 	works := func() bool {
 		later := under(next)
 		a, err := later.Account(t.Context(), directoryapi.Ref{Tenant: w.tenant, ID: w.account.ID})
@@ -63,9 +61,6 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 		}
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
 	columns, err := pg.Values[string](t.Context(), db, `SELECT table_name || '.' || column_name FROM information_schema.columns
 		WHERE table_schema = 'directory' AND column_name LIKE '%\_sealed' AND table_name IN (SELECT tablename FROM pg_tables)`)
 	if err != nil {

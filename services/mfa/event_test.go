@@ -1,7 +1,6 @@
 package mfa_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/mfa"
 	"github.com/doorward/doorward/services/mfa/internal/mfatest"
 )
@@ -142,13 +142,11 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	if good() == nil {
 		t.Fatal("the secret opens under a master key that it was not sealed under")
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
 	both, err := secure.ParseKeyring(next + "," + d.Master)
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { ended <- reseal.Worker(d.DB, both, mfa.Sealed...)(ctx) }()
+	stop := worktest.Start(t, reseal.Worker(d.DB, both, mfa.Sealed...))
 	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	for good() != nil {
@@ -159,7 +157,4 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 		}
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/notification/mailtest"
 	"github.com/doorward/doorward/services/notification/store"
 )
@@ -113,17 +114,7 @@ func (o *office) service(change ...func(*Config)) *Service {
 
 // run lets a replica send until the test ends, or until stop.
 func (o *office) run(s *Service) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Send(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			o.t.Error(err)
-		}
-	})
-	o.t.Cleanup(stop)
-	return stop
+	return worktest.Start(o.t, s.Send)
 }
 
 // answers replaces the directory service's answer.

@@ -1,12 +1,12 @@
 package notification
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/notification/mailtest"
 )
 
@@ -23,9 +23,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	o.ring = ring(first)
 	o.relay(o.service(), mailtest.Behaviour{})
 
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- reseal.Worker(o.db, ring(next+","+first), Sealed...)(ctx) }()
+	stop := worktest.Start(t, reseal.Worker(o.db, ring(next+","+first), Sealed...))
 	o.ring = ring(next)
 	later := o.service()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -44,7 +42,4 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 		}
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
 }

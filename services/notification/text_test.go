@@ -1,7 +1,6 @@
 package notification_test
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -21,6 +20,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/notification"
 	"github.com/doorward/doorward/services/notification/store"
 	"github.com/doorward/doorward/services/notification/texttest"
@@ -72,15 +72,7 @@ func (x *exchange) replica(change ...func(*notification.Config)) *notification.S
 
 // run lets a replica send until the test ends.
 func (x *exchange) run(s *notification.Service) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Send(ctx) }()
-	x.t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			x.t.Error(err)
-		}
-	})
+	worktest.Start(x.t, s.Send)
 }
 
 // challenge is an event as it comes from the mfa service.

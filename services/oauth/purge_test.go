@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 	"github.com/doorward/doorward/services/oauth/store"
@@ -54,9 +55,7 @@ func TestPurge(t *testing.T) {
 // The worker purges again and again until it is told to end.
 func TestPurger(t *testing.T) {
 	d := oauthtest.Open(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- d.Service.Purger(time.Millisecond)(ctx) }()
+	stop := worktest.Start(t, d.Service.Purger(time.Millisecond))
 	for range 2 {
 		d.LogIn(t, d.Site)
 		d.Clock.Move(61 * 24 * time.Hour)
@@ -67,10 +66,7 @@ func TestPurger(t *testing.T) {
 			}
 		}
 	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	stop()
 }
 
 // rowsRead gives how many access tokens the connection of a transaction has

@@ -1,13 +1,13 @@
 package oauth_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
@@ -26,13 +26,11 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	if err := good(both); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
 	ring, err := secure.ParseKeyring(both)
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { ended <- reseal.Worker(d.DB, ring, oauth.Sealed...)(ctx) }()
+	stop := worktest.Start(t, reseal.Worker(d.DB, ring, oauth.Sealed...))
 	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	for good(next) != nil {
@@ -43,7 +41,4 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 		}
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
 }

@@ -58,15 +58,9 @@ type providerData struct {
 	AccessTokenSecret field.Of[secure.Secret] `json:"accessTokenSecret"`
 	Code              field.Of[secure.Secret] `json:"code"`
 	RedirectURI       field.Text              `json:"redirectUri"`
-	AccountStore      field.Of[namedStore]    `json:"accountStore"`
+	AccountStore      field.Of[StoreName]     `json:"accountStore"`
 
 	isLink bool
-}
-
-// namedStore names an account store by its href, or an organization by its key.
-type namedStore struct {
-	Href    string `json:"href"`
-	NameKey string `json:"nameKey"`
 }
 
 // UnmarshalJSON reads the members, and refuses others.
@@ -97,9 +91,9 @@ func (d providerData) login() (*SocialLogin, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := d.AccountStore.Or(namedStore{})
-	if d.AccountStore.Given() && at == (namedStore{}) {
-		return nil, apierr.WrongType.Because(`providerData.accountStore must be an object of the form {"href": "…"} or {"nameKey": "…"}`)
+	at, err := ReadStoreName(d.AccountStore, "providerData.accountStore")
+	if err != nil {
+		return nil, err
 	}
 	l := SocialLogin{
 		Provider: field.Fold(provider), AccessToken: d.AccessToken.Or(""), AccessTokenSecret: d.AccessTokenSecret.Or(""), Code: d.Code.Or(""),

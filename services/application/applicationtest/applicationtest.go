@@ -4,7 +4,6 @@
 package applicationtest
 
 import (
-	"context"
 	"crypto/rand"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/directorytest"
 	"github.com/doorward/doorward/services/application/store"
@@ -62,13 +62,7 @@ func Open(t testing.TB) *Deployment {
 		t.Fatal(err)
 	}
 	data := store.New(d.DB, d.Clock.Now)
-	ctx, stop := context.WithCancel(context.Background())
-	kept := make(chan struct{})
-	go func() {
-		defer close(kept)
-		_ = data.KeepReaches(ctx)
-	}()
-	t.Cleanup(func() { stop(); <-kept })
+	worktest.Start(t, data.KeepReaches)
 	d.Service = application.New(data, d.Directories, d.Ring, Base, d.Clock.Now, Config)
 	return d
 }

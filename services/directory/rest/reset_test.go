@@ -1,7 +1,6 @@
 package rest_test
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/worktest"
 )
 
 // resetBench is a bench with one directory, and in it the account jo.
@@ -318,9 +318,7 @@ func TestExpiredResetsArePurged(t *testing.T) {
 	const old = 2500 // more than two batches
 	b.exec(`INSERT INTO password_resets SELECT tenant_id, decode(lpad(n::text, 8, '0'), 'hex'), account_id, NULL, $1, $1
 		FROM password_resets, generate_series(1, $2::int) AS n`, b.clock.Now().Add(-time.Second), old)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- b.svc.Purge(ctx) }()
+	stop := worktest.Start(t, b.svc.Purge)
 	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	for len(b.texts(`SELECT 'reset' AS text FROM password_resets`)) > 1 {
@@ -331,9 +329,6 @@ func TestExpiredResetsArePurged(t *testing.T) {
 		}
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
 	if !b.isGood(token) {
 		t.Error("a reset that is good was purged")
 	}

@@ -2,7 +2,6 @@ package oauthtest
 
 import (
 	"bytes"
-	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"encoding/base64"
@@ -11,7 +10,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
@@ -25,6 +23,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/oauth"
 	oauthrest "github.com/doorward/doorward/services/oauth/rest"
 	"github.com/doorward/doorward/services/oauth/store"
@@ -87,10 +86,7 @@ func (d *Deployment) Replica(t testing.TB) *oauth.Service {
 	t.Helper()
 	replica := *d
 	replica.Store = store.New(d.DB, d.Clock.Now)
-	ctx, stop := context.WithCancel(context.Background())
-	var group sync.WaitGroup
-	group.Go(func() { _ = replica.Store.KeepPolicies(ctx) })
-	t.Cleanup(func() { stop(); group.Wait() })
+	worktest.Start(t, replica.Store.KeepPolicies)
 	return replica.Under(t, d.Master)
 }
 
