@@ -68,6 +68,11 @@ e2e: ## try both shapes end to end, with a real Redis and a real Kafka
 	@.ci/test -count 1 -p 1 -timeout 15m $(ARGS) ./deploy/e2e/...
 	@DOORWARD_E2E_SHAPE=distributed .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e
 
+.PHONY: kill
+kill: ## kill notification every second of 10,000 mails: none is lost, 1 in 1,000 may come twice
+	@$(SETUP) postgresql
+	@NOTIFICATION_KILL_MAILS=10000 .ci/test -count 1 -run KilledEverySecond $(ARGS) ./services/notification/app
+
 .PHONY: bench
 bench: ## measure against a bare handler in the same run; BENCH='arguments'
 	@$(SETUP) postgresql
