@@ -23,6 +23,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg/private"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/secure/pwhash"
 )
 
 // baselineCommand is the first argument that makes this program the baseline.
@@ -57,7 +58,7 @@ const poolSize = 8
 // dies, and leaves nothing behind but the folder, which is the owner's.
 func serveBaseline(ctx context.Context, args []string, in io.Reader, out io.Writer) (err error) {
 	var dir string
-	b := baseline{tenant: id.New(time.Now()), directory: id.New(time.Now()), hashes: secure.NewPasswords(secure.DefaultCost, runtime.GOMAXPROCS(0), 1)}
+	b := baseline{tenant: id.New(time.Now()), directory: id.New(time.Now()), hashes: secure.NewPasswords(pwhash.DefaultCost, runtime.GOMAXPROCS(0), 1)}
 	flags := flag.NewFlagSet(baselineCommand, flag.ContinueOnError)
 	flags.StringVar(&dir, "dir", "", "folder of the database")
 	flags.IntVar(&b.rows, "rows", 1, "rows of the table")

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/secure/pwhash"
 )
 
 // Report is everything that one run of the program found, and all that somebody
@@ -87,7 +87,7 @@ type Open struct {
 const latencyTarget = 10.0
 
 func newReport(o Options, date time.Time) *Report {
-	cost := secure.DefaultCost
+	cost := pwhash.DefaultCost
 	return &Report{
 		Date: date.Truncate(time.Second), Options: o, Length: o.Duration.Seconds(),
 		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Load: loadAverage(),

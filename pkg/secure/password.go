@@ -2,14 +2,12 @@ package secure
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/subtle"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/secure/pwhash"
 )
 
 // MaxPassword is how many bytes a password can have. No account has a longer
@@ -20,23 +18,22 @@ const MaxPassword = 4096
 // Passwords hashes and verifies passwords. Hashes are computed in a bounded
 // number of places with a bounded queue; what does not fit is refused at once
 // with 503 and Retry-After, so that a flood of logins does not queue without
-// end. Where HashInChildren was called, each place is a child process of low
+// end. Where pwhash.InChildren was called, each place is a child process of low
 // priority, so that the flood does not delay other requests either.
 type Passwords struct {
-	cost    Cost
-	places  chan *place
+	cost    pwhash.Cost
+	places  chan *pwhash.Place
 	waiting atomic.Int64
 	queue   int64
 	dummy   string
 }
 
 // NewPasswords makes a pool of workers places and a queue of queue waiters.
-func NewPasswords(cost Cost, workers, queue int) *Passwords {
-	p := &Passwords{cost: cost, places: make(chan *place, workers), queue: int64(queue)}
+func NewPasswords(cost pwhash.Cost, workers, queue int) *Passwords {
+	p := &Passwords{cost: cost, places: make(chan *pwhash.Place, workers), queue: int64(queue), dummy: cost.Dummy()}
 	for range workers {
-		p.places <- &place{}
+		p.places <- &pwhash.Place{}
 	}
-	p.dummy = cost.encode(make([]byte, saltLength), make([]byte, hashLength))
 	return p
 }
 
@@ -46,7 +43,7 @@ func (p *Passwords) Close(ctx context.Context) error {
 	for range cap(p.places) {
 		select {
 		case at := <-p.places:
-			at.close()
+			at.Close()
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -61,18 +58,11 @@ func (p *Passwords) Hash(ctx context.Context, password Secret) (string, error) {
 		return "", err
 	}
 	defer p.leave(at)
-	salt := make([]byte, saltLength)
-	_, _ = rand.Read(salt)
-	blank := p.cost.encode(salt, make([]byte, hashLength))
-	form, err := parse(blank)
-	if err != nil {
-		return "", err
-	}
-	return p.cost.encode(salt, at.derive(blank, form, password)), nil
+	return at.Hash(p.cost, []byte(password)), nil
 }
 
 // Verify compares a password with its stored form, one of our own or one that
-// ParseImported gave. An empty stored form, and a password that no account can
+// pwhash.ParseImported gave. An empty stored form, and a password that no account can
 // have, cost the work of a hash of our own and never match, so that time does
 // not tell whether an account exists. stale asks the caller to hash the
 // password anew, because its form was imported or the cost was changed.
@@ -86,11 +76,11 @@ func (p *Passwords) Verify(ctx context.Context, stored string, password Secret) 
 	if hopeless {
 		stored, password = p.dummy, ""
 	}
-	form, match, err := at.compare(stored, password)
+	match, cost, err := at.Compare(stored, []byte(password))
 	if err != nil || hopeless {
 		return false, false, err
 	}
-	return match, match && form.cost != p.cost, nil
+	return match, match && cost != p.cost, nil
 }
 
 // MatchesAny reports whether the password is behind one of the stored forms. It
@@ -108,24 +98,15 @@ func (p *Passwords) MatchesAny(ctx context.Context, stored []string, password Se
 		if ctx.Err() != nil {
 			return false, ended()
 		}
-		if _, match, err := at.compare(each, password); match || err != nil {
+		if match, _, err := at.Compare(each, []byte(password)); match || err != nil {
 			return match, err
 		}
 	}
 	return false, nil
 }
 
-func (at *place) compare(stored string, password Secret) (form, bool, error) {
-	form, err := parse(stored)
-	if err != nil {
-		// The reason of an imported form is for who imports it, not for who logs in.
-		return form, false, fmt.Errorf("secure: a stored password cannot be read: %s", err.Error())
-	}
-	return form, subtle.ConstantTimeCompare(at.derive(stored, form, password), form.want) == 1, nil
-}
-
 // enter waits for a place.
-func (p *Passwords) enter(ctx context.Context) (*place, error) {
+func (p *Passwords) enter(ctx context.Context) (*pwhash.Place, error) {
 	select {
 	case at := <-p.places:
 		return at, nil
@@ -144,7 +125,7 @@ func (p *Passwords) enter(ctx context.Context) (*place, error) {
 	}
 }
 
-func (p *Passwords) leave(at *place) { p.places <- at }
+func (p *Passwords) leave(at *pwhash.Place) { p.places <- at }
 
 func ended() error {
 	return apierr.Unavailable.Because("the request ended before its password could be checked").After(time.Second)

@@ -17,17 +17,18 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/secure/pwhash"
 	"github.com/doorward/doorward/services/directory"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-var cheap = secure.Cost{Memory: 64, Time: 1, Threads: 1}
+var cheap = pwhash.Cost{Memory: 64, Time: 1, Threads: 1}
 
 func now() time.Time { return time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC) }
 
-func open(t *testing.T, db *pg.DB, cost secure.Cost) *directory.Service {
+func open(t *testing.T, db *pg.DB, cost pwhash.Cost) *directory.Service {
 	t.Helper()
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
 	if err != nil {
@@ -146,7 +147,7 @@ func (w world) hash(t *testing.T) string {
 func TestALoginUnderAnotherCostHashesThePasswordAnew(t *testing.T) {
 	w := newWorld(t, directory.PolicyChange{})
 	former := w.hash(t)
-	dearer := open(t, w.db, secure.Cost{Memory: 128, Time: 1, Threads: 1})
+	dearer := open(t, w.db, pwhash.Cost{Memory: 128, Time: 1, Threads: 1})
 	if err := w.login(t, dearer, "jo", "wrong"); !errors.Is(err, apierr.WrongPassword) || w.hash(t) != former {
 		t.Fatalf("a wrong password: %v", err)
 	}
@@ -178,7 +179,7 @@ func TestTheStateOfAnAccountShowsOnlyToWhoKnowsItsPassword(t *testing.T) {
 
 func TestAnUnknownLoginCostsTheSameWork(t *testing.T) {
 	w := newWorld(t, directory.PolicyChange{})
-	costly := open(t, w.db, secure.Cost{Memory: 8 * 1024, Time: 1, Threads: 1})
+	costly := open(t, w.db, pwhash.Cost{Memory: 8 * 1024, Time: 1, Threads: 1})
 	if err := w.login(t, costly, "jo", password); err != nil { // hashed anew under the cost of this test
 		t.Fatal(err)
 	}
@@ -259,7 +260,7 @@ func TestATokenIsNeverStoredOrSentInClear(t *testing.T) {
 func TestEveryLoginTakesOneHash(t *testing.T) {
 	const memory = 16 << 20
 	w := newWorld(t, directory.PolicyChange{})
-	dear := open(t, w.db, secure.Cost{Memory: memory >> 10, Time: 1, Threads: 1})
+	dear := open(t, w.db, pwhash.Cost{Memory: memory >> 10, Time: 1, Threads: 1})
 	account := func(login, status string) {
 		t.Helper()
 		_, err := dear.CreateAccount(t.Context(), directoryapi.CreateAccount{Tenant: w.tenant, ID: id.New(now()), Directory: w.directory,

@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/secure/pwhash"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -45,7 +46,10 @@ func (s *Service) importedPassword(in field.Text) (stored string, err error) {
 	if err := given(in); err != nil {
 		return "", err
 	}
-	return secure.ParseImported(in.Value, s.cfg.Alias)
+	if stored, err = pwhash.ParseImported(in.Value, s.cfg.Alias); err != nil {
+		return "", apierr.Format.Because("the password is not a hash that can be imported: %s", err)
+	}
+	return stored, nil
 }
 
 // changePassword checks another password of an account against the policy of

@@ -80,6 +80,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	}
 	p.OnClose("application database", db.Stop)
 	p.Check("application database", db.Ping)
+	p.Go("application statistics", db.Analyze)
 
 	data := store.New(db, common.Now)
 	svc := application.New(data, peers.Directory, ring, common.Base, common.Now, application.Config{

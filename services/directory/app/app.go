@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/secure/pwhash"
 	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/services/directory"
 	directoryrest "github.com/doorward/doorward/services/directory/rest"
@@ -62,7 +63,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
-	cost, err := secure.NewCost(cfg.Argon2Memory, cfg.Argon2Time, cfg.Argon2Threads)
+	cost, err := pwhash.NewCost(cfg.Argon2Memory, cfg.Argon2Time, cfg.Argon2Threads)
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_ARGON2_MEMORY, DOORWARD_ARGON2_TIME and DOORWARD_ARGON2_THREADS: %w", err)
 	}
@@ -76,6 +77,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	}
 	p.OnClose("directory database", db.Stop)
 	p.Check("directory database", db.Ping)
+	p.Go("directory statistics", db.Analyze)
 
 	workers := cfg.HashWorkers
 	if workers == 0 {

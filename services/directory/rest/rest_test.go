@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rest/resttest"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/secure/pwhash"
 	"github.com/doorward/doorward/services/directory"
 	directoryrest "github.com/doorward/doorward/services/directory/rest"
 	"github.com/doorward/doorward/services/directory/store"
@@ -51,7 +52,7 @@ func newBenchOf(t *testing.T, alias string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	passwords := secure.NewPasswords(secure.Cost{Memory: 64, Time: 1, Threads: 1}, 2, 1000)
+	passwords := secure.NewPasswords(pwhash.Cost{Memory: 64, Time: 1, Threads: 1}, 2, 1000)
 	b.svc = directory.New(store.New(b.db, b.clock.Now), passwords, ring, base, b.clock.Now, directory.Config{
 		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: alias,
 	})

@@ -77,6 +77,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	}
 	p.OnClose("idsite database", db.Stop)
 	p.Check("idsite database", db.Ping)
+	p.Go("idsite statistics", db.Analyze)
 
 	svc := idsite.New(store.New(db), peers, common.Now, idsite.Config{Title: common.Title(), Suffix: cfg.Suffix})
 	app := rest.New(rest.Config{Service: "idsite", Base: common.Base, Signer: common.Signer})

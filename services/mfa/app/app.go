@@ -69,6 +69,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	}
 	p.OnClose("mfa database", db.Stop)
 	p.Check("mfa database", db.Ping)
+	p.Go("mfa statistics", db.Analyze)
 
 	data := store.New(db, common.Now)
 	svc := mfa.New(data, peers.Directory, ring, common.Base, common.Now, mfa.Config{

@@ -78,6 +78,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	}
 	p.OnClose("notification database", db.Stop)
 	p.Check("notification database", db.Ping)
+	p.Go("notification statistics", db.Analyze)
 
 	data := store.New(db, common.Now)
 	svc := notification.New(data, peers, ring, common.Base, common.Now, leave)

@@ -72,6 +72,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	}
 	p.OnClose("oauth database", db.Stop)
 	p.Check("oauth database", db.Ping)
+	p.Go("oauth statistics", db.Analyze)
 
 	data := store.New(db, common.Now)
 	svc := oauth.New(data, peers, ring, common.Now, oauth.Config{Base: common.Base, Alias: common.Alias, Suffix: suffix})

@@ -1,4 +1,6 @@
-package secure
+// Package pwhash computes password hashes, here or in child processes, and reads
+// and writes the forms in which they are stored.
+package pwhash
 
 import (
 	"encoding/base64"
@@ -56,6 +58,10 @@ func NewCost(memory, time, threads int) (Cost, error) {
 	}
 	return Cost{Memory: uint32(memory), Time: uint32(time), Threads: uint8(threads)}, nil
 }
+
+// Dummy is a stored form that no password is behind, and that costs as much as
+// another to compare with.
+func (c Cost) Dummy() string { return c.encode(make([]byte, saltLength), make([]byte, hashLength)) }
 
 func (c Cost) encode(salt, hash []byte) string {
 	b64 := base64.RawStdEncoding.EncodeToString

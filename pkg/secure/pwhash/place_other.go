@@ -1,6 +1,6 @@
 //go:build !linux
 
-package secure
+package pwhash
 
 import (
 	"errors"

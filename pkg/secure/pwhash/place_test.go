@@ -1,4 +1,4 @@
-package secure
+package pwhash
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 var myself string
 
 func TestMain(m *testing.M) {
-	HashInChildren()
+	InChildren()
 	myself, childProgram = childProgram, ""
 	os.Exit(m.Run())
 }
@@ -26,45 +26,35 @@ func in(t *testing.T, program string) {
 
 func TestHashesAreTheSameInAChildAndHere(t *testing.T) {
 	in(t, myself)
-	p := NewPasswords(cheap, 1, 10)
-	apart, err := p.Hash(t.Context(), "Chängeme1!")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := <-p.places
-	if at.child == nil {
+	var p Place
+	apart := p.Hash(cheap, []byte("Chängeme1!"))
+	if p.child == nil {
 		t.Fatal("the hash was not computed in a child")
 	}
-	p.leave(at)
-	if err := p.Close(t.Context()); err != nil || at.child != nil {
-		t.Fatalf("Close = %v, the child is %v", err, at.child)
+	if p.Close(); p.child != nil {
+		t.Fatalf("after Close the child is %v", p.child)
 	}
 	in(t, "")
-	p = NewPasswords(cheap, 1, 10)
-	if match, _, err := p.Verify(t.Context(), apart, "Chängeme1!"); !match || err != nil {
-		t.Errorf("Verify = %v, %v", match, err)
+	if match, cost, err := p.Compare(apart, []byte("Chängeme1!")); !match || cost != cheap || err != nil {
+		t.Errorf("Compare = %v, %v, %v", match, cost, err)
 	}
 }
 
 func TestAChildThatEndsIsReplaced(t *testing.T) {
 	in(t, myself)
-	p := NewPasswords(cheap, 1, 10)
-	stored, err := p.Hash(t.Context(), "Changeme1!")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := <-p.places
-	first := at.child.command.Process
+	var p Place
+	defer p.Close()
+	stored := p.Hash(cheap, []byte("Changeme1!"))
+	first := p.child.command.Process
 	if err := first.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	p.leave(at)
 	for range 2 { // the first finds the child gone
-		if match, _, err := p.Verify(t.Context(), stored, "Changeme1!"); !match || err != nil {
-			t.Fatalf("Verify = %v, %v", match, err)
+		if match, _, err := p.Compare(stored, []byte("Changeme1!")); !match || err != nil {
+			t.Fatalf("Compare = %v, %v", match, err)
 		}
 	}
-	if at.child == nil || at.child.command.Process.Pid == first.Pid {
+	if p.child == nil || p.child.command.Process.Pid == first.Pid {
 		t.Fatal("the child was not replaced")
 	}
 }
@@ -72,12 +62,9 @@ func TestAChildThatEndsIsReplaced(t *testing.T) {
 func TestWithoutChildrenHashesAreComputedHere(t *testing.T) {
 	for _, program := range []string{"", "/nowhere/to/be/found", "/bin/true"} {
 		in(t, program)
-		p := NewPasswords(cheap, 1, 10)
-		stored, err := p.Hash(t.Context(), "Changeme1!")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if match, _, err := p.Verify(t.Context(), stored, "Changeme1!"); !match || err != nil {
+		var p Place
+		stored := p.Hash(cheap, []byte("Changeme1!"))
+		if match, _, err := p.Compare(stored, []byte("Changeme1!")); !match || err != nil {
 			t.Errorf("%q: %v, %v", program, match, err)
 		}
 	}
@@ -86,12 +73,10 @@ func TestWithoutChildrenHashesAreComputedHere(t *testing.T) {
 func TestAChildKnowsNothingOfTheEnvironment(t *testing.T) {
 	t.Setenv("DOORWARD_SECRET_OF_A_TEST", "hunter2")
 	in(t, myself)
-	p := NewPasswords(cheap, 1, 10)
-	if _, err := p.Hash(t.Context(), "Changeme1!"); err != nil {
-		t.Fatal(err)
-	}
-	at := <-p.places
-	for _, of := range at.child.command.Environ() {
+	var p Place
+	defer p.Close()
+	p.Hash(cheap, []byte("Changeme1!"))
+	for _, of := range p.child.command.Environ() {
 		if strings.Contains(of, "hunter2") {
 			t.Errorf("the child has %s", of)
 		}
@@ -101,14 +86,10 @@ func TestAChildKnowsNothingOfTheEnvironment(t *testing.T) {
 // The priority of a session can be read where it can be set.
 func TestAHashThatTakesLongGetsItsShare(t *testing.T) {
 	in(t, myself)
-	p := NewPasswords(cheap, 1, 10)
-	quick, err := p.Hash(t.Context(), "Changeme1!")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := <-p.places
-	child := at.child
-	p.leave(at)
+	var p Place
+	defer p.Close()
+	quick := p.Hash(cheap, []byte("Changeme1!"))
+	child := p.child
 	priority := func() string {
 		group, err := os.ReadFile(fmt.Sprintf("/proc/%d/autogroup", child.command.Process.Pid))
 		if err != nil {
@@ -126,7 +107,7 @@ func TestAHashThatTakesLongGetsItsShare(t *testing.T) {
 	want("at first", "nice 19")
 	costly := Cost{Memory: 1 << 14, Time: 1, Threads: 1}
 	for child.raised.Load() == nil && priority() != "none" { // until one takes long
-		if _, err := at.ask(question{costly.encode(make([]byte, saltLength), make([]byte, hashLength)), []byte("Changeme1!")}); err != nil {
+		if _, err := p.ask(question{costly.Dummy(), []byte("Changeme1!")}); err != nil {
 			t.Fatal(err)
 		}
 		if costly.Time *= 2; costly.Time > maxTime {
@@ -134,7 +115,7 @@ func TestAHashThatTakesLongGetsItsShare(t *testing.T) {
 		}
 	}
 	want("after a hash that took long", "nice 5")
-	if match, _, err := p.Verify(t.Context(), quick, "Changeme1!"); !match || err != nil {
+	if match, _, err := p.Compare(quick, []byte("Changeme1!")); !match || err != nil {
 		t.Fatal(match, err)
 	}
 	want("soon afterwards", "nice 5")
@@ -142,7 +123,7 @@ func TestAHashThatTakesLongGetsItsShare(t *testing.T) {
 		earlier := since.Add(-2 * fair)
 		child.raised.Store(&earlier)
 	}
-	if match, _, err := p.Verify(t.Context(), quick, "Changeme1!"); !match || err != nil {
+	if match, _, err := p.Compare(quick, []byte("Changeme1!")); !match || err != nil {
 		t.Fatal(match, err)
 	}
 	want("later", "nice 19")

@@ -1,4 +1,4 @@
-package secure
+package pwhash
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package secure
+package pwhash
 
 import (
 	"crypto/md5"
@@ -7,14 +7,13 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"hash"
 	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/crypto/blowfish" //nolint:staticcheck // deprecated for new systems; bcrypt is made of it
-
-	"github.com/doorward/doorward/pkg/apierr"
 )
 
 // The limits of an imported hash. Each try at a login costs its work, so a dear
@@ -33,8 +32,8 @@ const neutralPrefix = "$service2$"
 // ParseImported reads a password hash in the modular crypt format (resolutions,
 // section 9): bcrypt as $2a$, $2b$, $2x$ or $2y$, or an iterated digest as
 // $service2$, where the deployment's alias may stand for the word service. It
-// gives the form to store; what is no such hash, or asks for absurd work, is
-// apierr.Format. Imported hashes are compared with the bytes of a password as
+// gives the form to store, or says why it is no such hash, or asks for absurd
+// work. Imported hashes are compared with the bytes of a password as
 // they are sent: no exporter is known to have normalised them.
 func ParseImported(text, alias string) (stored string, err error) {
 	if rest, ok := strings.CutPrefix(text, "$"+alias+"2$"); ok {
@@ -47,17 +46,13 @@ func ParseImported(text, alias string) (stored string, err error) {
 func parseImported(text string) (form, error) {
 	switch {
 	case len(text) > maxImported:
-		return form{}, invalid("it has more than %d characters", maxImported)
+		return form{}, fmt.Errorf("it has more than %d characters", maxImported)
 	case strings.HasPrefix(text, neutralPrefix):
 		return parseIterated(strings.TrimPrefix(text, neutralPrefix))
 	case len(text) > 4 && text[:2] == "$2" && strings.Contains("abxy", text[2:3]) && text[3] == '$':
 		return parseBcrypt(text[4:], text[2] == 'x')
 	}
-	return form{}, invalid("it begins with none of $2a$, $2b$, $2x$, $2y$ and %s", neutralPrefix)
-}
-
-func invalid(reason string, args ...any) error {
-	return apierr.Format.Because("the password is not a hash that can be imported: "+reason, args...)
+	return form{}, fmt.Errorf("it begins with none of $2a$, $2b$, $2x$, $2y$ and %s", neutralPrefix)
 }
 
 // iterated gives the digests of $service2$ by their names.
@@ -68,23 +63,23 @@ var iterated = map[string]func() hash.Hash{"MD5": md5.New, "SHA-1": sha1.New, "S
 func parseIterated(text string) (form, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 4 {
-		return form{}, invalid("after its prefix stand an algorithm, iterations, a salt and a hash, parted by $")
+		return form{}, fmt.Errorf("after its prefix stand an algorithm, iterations, a salt and a hash, parted by $")
 	}
 	digest, known := iterated[parts[0]]
 	if !known {
-		return form{}, invalid("its algorithm is none of MD5, SHA-1, SHA-256, SHA-384 and SHA-512")
+		return form{}, fmt.Errorf("its algorithm is none of MD5, SHA-1, SHA-256, SHA-384 and SHA-512")
 	}
 	iterations, err := strconv.ParseUint(parts[1], 10, 32)
 	if err != nil || iterations < 1 || iterations > maxIterations {
-		return form{}, invalid("its iterations are not a number from 1 to %d", maxIterations)
+		return form{}, fmt.Errorf("its iterations are not a number from 1 to %d", maxIterations)
 	}
 	salt, err := standard(parts[2])
 	if err != nil {
-		return form{}, invalid("its salt is not Base64")
+		return form{}, fmt.Errorf("its salt is not Base64")
 	}
 	want, err := standard(parts[3])
 	if err != nil || len(want) != digest().Size() {
-		return form{}, invalid("its hash is not the Base64 of the %d bytes of %s", digest().Size(), parts[0])
+		return form{}, fmt.Errorf("its hash is not the Base64 of the %d bytes of %s", digest().Size(), parts[0])
 	}
 	return form{want: want, derive: func(password []byte) []byte {
 		h := digest()
@@ -115,16 +110,16 @@ var bcrypt64 = base64.NewEncoding("./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq
 // parseBcrypt reads COST$ and the salt and hash, of 22 and 31 characters.
 func parseBcrypt(text string, signExtended bool) (form, error) {
 	if len(text) != 3+22+31 || text[2] != '$' {
-		return form{}, invalid("a bcrypt hash has two digits of cost, $, and 53 characters of salt and hash")
+		return form{}, fmt.Errorf("a bcrypt hash has two digits of cost, $, and 53 characters of salt and hash")
 	}
 	cost, err := strconv.ParseUint(text[:2], 10, 8)
 	if err != nil || cost < minBcryptCost || cost > maxBcryptCost {
-		return form{}, invalid("its bcrypt cost is not a number from %02d to %d", minBcryptCost, maxBcryptCost)
+		return form{}, fmt.Errorf("its bcrypt cost is not a number from %02d to %d", minBcryptCost, maxBcryptCost)
 	}
 	salt, badSalt := bcrypt64.DecodeString(text[3:25])
 	want, badHash := bcrypt64.DecodeString(text[25:])
 	if badSalt != nil || badHash != nil || len(salt) != 16 || len(want) != 23 {
-		return form{}, invalid("its salt and hash are not in bcrypt's Base64")
+		return form{}, fmt.Errorf("its salt and hash are not in bcrypt's Base64")
 	}
 	return form{want: want, derive: func(password []byte) []byte {
 		return bcrypt(bcryptKey(password, signExtended), int(cost), salt)

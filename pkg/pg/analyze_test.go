@@ -1,0 +1,31 @@
+package pg_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/worktest"
+)
+
+func TestATableThatGrowsHasStatistics(t *testing.T) {
+	db, _ := open(t)
+	worktest.Start(t, db.Analyze)
+	for rows := 100; rows <= 300; rows += 100 {
+		fill(t, db, 100)
+		deadline, tick := time.NewTimer(30*time.Second), time.NewTicker(20*time.Millisecond)
+		for known := -1; known != rows; {
+			var err error
+			if known, err = pg.Value[int](t.Context(), db, `SELECT reltuples::integer FROM pg_class WHERE oid = 'notes'::regclass`); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-tick.C:
+			case <-deadline.C:
+				t.Fatalf("the table is believed to have %d rows, and has %d", known, rows)
+			}
+		}
+		deadline.Stop()
+		tick.Stop()
+	}
+}
