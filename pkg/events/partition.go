@@ -17,6 +17,10 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
+// fetchWait is how long the broker keeps a question for messages while there are
+// none; it answers the first at once.
+const fetchWait = 5 * time.Second
+
 // errTaken says that another process reads the partition now. What this one did
 // for its event is not committed.
 var errTaken = errors.New("another process has taken the partition")
@@ -82,7 +86,7 @@ func (p *partition) read(ctx context.Context) error {
 // its id.
 func (p *partition) fetch(ctx context.Context) (messages []kafka.Message, err error) {
 	answer, err := p.client.Fetch(ctx, &kafka.FetchRequest{
-		Topic: p.topic, Partition: p.number, Offset: p.next, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second,
+		Topic: p.topic, Partition: p.number, Offset: p.next, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: fetchWait,
 	})
 	if err == nil {
 		err = answer.Error
