@@ -183,7 +183,8 @@ func (c *child) lower() {
 }
 
 // startChild starts a child. It gets nothing of the environment, which holds
-// secrets, and collects its memory when it says so.
+// secrets. Its memory is collected when it says so, and the lanes of a hash take
+// turns on one processor, because there is a place for each.
 func startChild() (*child, error) {
 	command := exec.Command(childProgram, childArgument)
 	command.Env = []string{"GOGC=off", "GOMAXPROCS=1"}
