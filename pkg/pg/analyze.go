@@ -23,10 +23,12 @@ func (db *DB) Analyze(ctx context.Context) error {
 	ctx = telemetry.Quiet(ctx)
 	ticker := time.NewTicker(analyzeEvery)
 	defer ticker.Stop()
-	for {
-		if err := db.analyzeGrown(ctx); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "no statistics were gathered; PostgreSQL will gather them", "error", err.Error())
+	for failing := false; ; {
+		err := db.analyzeGrown(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			slog.WarnContext(ctx, "statistics wait until PostgreSQL gathers them", "error", err.Error())
 		}
+		failing = err != nil
 		select {
 		case <-ctx.Done():
 			return nil
