@@ -64,10 +64,7 @@ func (r *relay) lead(ctx context.Context) error {
 		// The lock belongs to the session: closing it lets another replica lead.
 		_ = conn.Conn().Close(context.WithoutCancel(ctx))
 	}()
-	topics := []string{r.outbox.topic, dead(r.outbox.topic)}
-	client, leave := newClient(r.cfg, topics)
-	defer leave()
-	if err := createTopics(ctx, client, r.cfg, topics...); err != nil {
+	if err := r.createTopics(ctx); err != nil {
 		return err
 	}
 	for {
@@ -88,6 +85,15 @@ func (r *relay) lead(ctx context.Context) error {
 		case <-timer.C:
 		}
 	}
+}
+
+// createTopics makes the topics that the relay writes to, with a client that goes
+// afterwards: one that stays asks for the topics' partitions again and again.
+func (r *relay) createTopics(ctx context.Context) error {
+	topics := []string{r.outbox.topic, dead(r.outbox.topic)}
+	client, leave := newClient(r.cfg, topics)
+	defer leave()
+	return createTopics(ctx, client, r.cfg, topics...)
 }
 
 func (r *relay) lock(ctx context.Context, conn *pgxpool.Conn) error {

@@ -15,8 +15,8 @@ const (
 )
 
 // Analyze is the worker that gathers statistics of the service's tables as they
-// grow, until ctx ends. PostgreSQL does so too, but looks around once a minute: a
-// plan that was made for a table which it believes to be empty reads the whole of
+// grow, until ctx ends. PostgreSQL does so too, but looks around once a minute by
+// default: a plan that was made for a table which it believes to be empty reads the whole of
 // it, again and again, and the first minute of a deployment is that in which
 // somebody tries it or moves their accounts in.
 func (db *DB) Analyze(ctx context.Context) error {

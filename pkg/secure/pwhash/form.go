@@ -91,7 +91,12 @@ func parseOwn(stored string) (form, error) {
 	if badSalt != nil || badHash != nil || len(hash) != hashLength || cost.encode(salt, hash) != stored {
 		return form{}, errOwn
 	}
-	return form{cost, hash, func(password []byte) []byte {
-		return argon2.IDKey(norm.NFC.Bytes(password), salt, cost.Time, cost.Memory, cost.Threads, hashLength)
-	}}, nil
+	return cost.form(salt, hash), nil
+}
+
+// form is that of a password which was hashed with a salt.
+func (c Cost) form(salt, hash []byte) form {
+	return form{c, hash, func(password []byte) []byte {
+		return argon2.IDKey(norm.NFC.Bytes(password), salt, c.Time, c.Memory, c.Threads, hashLength)
+	}}
 }

@@ -22,12 +22,8 @@ type Place struct{ child *child }
 func (p *Place) Hash(cost Cost, password []byte) string {
 	salt := make([]byte, saltLength)
 	_, _ = rand.Read(salt)
-	blank := cost.encode(salt, make([]byte, hashLength))
-	form, err := parse(blank)
-	if err != nil {
-		panic(err) // a cost that NewCost did not check
-	}
-	return cost.encode(salt, p.derive(blank, form, password))
+	blank := make([]byte, hashLength)
+	return cost.encode(salt, p.derive(cost.encode(salt, blank), cost.form(salt, blank), password))
 }
 
 // Compare reports whether a password is behind its stored form, and at which
