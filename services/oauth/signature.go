@@ -20,11 +20,11 @@ import (
 const (
 	signatureScheme = "SAuthc1"
 	signatureEnd    = "sauthc1_request" // ends the id of a request, and the chain of keys
-	timeLayout   = "20060102T150405Z"
-	dateLength   = len("20060102")
+	timeLayout      = "20060102T150405Z"
+	dateLength      = len("20060102")
 	signatureSkew   = 15 * time.Minute
-	nonceMemory  = 2 * signatureSkew
-	maxNonce     = 100 // characters
+	nonceMemory     = 2 * signatureSkew
+	maxNonce        = 100 // characters
 )
 
 // VerifySignature checks a signed request. An unknown key costs the same work as a
