@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi/applicationfake"
 	"github.com/doorward/doorward/pkg/api/applicationapi/apitest"
+	"github.com/doorward/doorward/pkg/api/applicationapi/applicationfake"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/customdata"

@@ -203,6 +203,18 @@ func (s *Service) standing(ctx context.Context, a *application, in applicationap
 	return account, nil
 }
 
+// Administrator returns an account that the built-in application reaches.
+func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+	return call(s, "Administrator", func() (directoryapi.Account, error) {
+		for _, a := range s.applications {
+			if a.TenantID == in.Tenant && a.Builtin {
+				return s.directories.Standing(ctx, directoryapi.Standing{Tenant: in.Tenant, Account: in.ID, Stores: s.unfold(a, a.stores)})
+			}
+		}
+		return directoryapi.Account{}, apierr.NotFound
+	})
+}
+
 // Reaches reports whether a store of an application holds an account.
 func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (applicationapi.Reached, error) {
 	return call(s, "Reaches", func() (out applicationapi.Reached, err error) {

@@ -21,6 +21,16 @@ func (s *Service) NewApplication(tenant id.ID, directories ...id.ID) id.ID {
 	return at.ID
 }
 
+// NewConsole makes the built-in application of a tenant, whose administrators are
+// the accounts of the directories.
+func (s *Service) NewConsole(tenant id.ID, directories ...id.ID) id.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := directoryapi.Ref{Tenant: tenant, ID: id.New(s.now())}
+	s.insert(at, "Service", true).stores = stores(directories)
+	return at.ID
+}
+
 // NewOrganization makes an enabled organization that the directories are mapped
 // to, and maps it to an application.
 func (s *Service) NewOrganization(tenant, to id.ID, nameKey string, directories ...id.ID) id.ID {
