@@ -129,23 +129,23 @@ type ChallengeCreated struct {
 // About names the account.
 func (e ChallengeCreated) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// TextNews is what became of a text message.
-type TextNews string
+// TextStatus is the state of a text message.
+type TextStatus string
 
-// What can become of a text message, in its order.
+// The states of a text message, in their order.
 const (
-	TextTaken     TextNews = "TAKEN"     // by the provider, as far as anybody knows
-	TextDelivered TextNews = "DELIVERED" // to the phone
-	TextRefused   TextNews = "REFUSED"   // the provider could not deliver it, or would not
-	TextBroken    TextNews = "BROKEN"    // it could not be sent, for a reason of ours
+	TextAccepted   TextStatus = "TAKEN"     // by the provider, or its answer was lost
+	TextDelivered  TextStatus = "DELIVERED" // to the phone
+	TextFailed     TextStatus = "REFUSED"   // the provider could not deliver it, or refused it
+	TextUnsendable TextStatus = "BROKEN"    // it could not be sent, for a reason of this deployment
 )
 
-// TextReported says what became of the text message of a challenge.
+// TextReported says that the text message of a challenge has reached a state.
 type TextReported struct {
-	Tenant    id.ID    `json:"tenant"`
-	Account   id.ID    `json:"account"`
-	Challenge id.ID    `json:"challenge"`
-	News      TextNews `json:"news"`
+	Tenant    id.ID      `json:"tenant"`
+	Account   id.ID      `json:"account"`
+	Challenge id.ID      `json:"challenge"`
+	Status    TextStatus `json:"news"`
 }
 
 // About names the account.
