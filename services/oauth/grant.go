@@ -11,7 +11,6 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/store"
@@ -85,7 +84,7 @@ func (s *Service) grant(ctx context.Context, in TokenRequest) (Issued, error) {
 		for _, name := range slices.Sorted(maps.Keys(grants)) {
 			known = append(known, aliased(name, s.cfg.Alias))
 		}
-		return Issued{}, refused(apierr.Unsupported.Because("grant_type must be %s", field.Or(known)), "invalid_request")
+		return Issued{}, refused(apierr.Unsupported.Because("grant_type must be one of %s", strings.Join(known, ", ")), "invalid_request")
 	}
 	return grant(s, ctx, in)
 }

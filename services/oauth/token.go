@@ -10,7 +10,6 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/secure"
@@ -156,7 +155,7 @@ func (s *Service) check(ctx context.Context, tenant, application id.ID, text sec
 	case p.key.Status != directoryapi.Enabled:
 		return store.Token{}, apierr.TokenSignature.Because("the API key that signed the token is not enabled")
 	case !slices.Contains(kinds, p.kind):
-		return store.Token{}, apierr.TokenSignature.Because("the header stt of the token must be %s", field.Or(kinds))
+		return store.Token{}, apierr.TokenSignature.Because("the header stt of the token must be %s", kinds[len(kinds)-1])
 	case p.issuer != s.cfg.Base.To("applications", application):
 		return store.Token{}, apierr.TokenOtherApplication.Because("the token was issued by another application")
 	case p.issuedAt.After(now.Add(skew)):

@@ -396,6 +396,7 @@ func TestContentTypeOfTheTokenEndpoints(t *testing.T) {
 		refused(t, 413, 413, d.Do(t, d.Site, "POST", endpoint, url.Values{"x": {strings.Repeat("x", 65<<10)}}))
 	}
 	t.Run("the fields may be in the query where the body is empty, and only there", func(t *testing.T) {
+		login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
 		query := "?" + refreshForm(login["refresh_token"].(string)).Encode()
 		answer := want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site)+query, nil))
 		notStored(t, answer)
