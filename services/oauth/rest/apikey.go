@@ -89,8 +89,5 @@ func (h *handlers) updateKey(c *fiber.Ctx) error {
 }
 
 func (h *handlers) deleteKey(c *fiber.Ctx) error {
-	if err := h.svc.DeleteKey(c.UserContext(), rest.Caller(c).Tenant, c.Params("id")); err != nil {
-		return err
-	}
-	return rest.NoContent(c)
+	return rest.Deleted(c, h.svc.DeleteKey(c.UserContext(), rest.Caller(c).Tenant, c.Params("id")))
 }
