@@ -68,7 +68,7 @@ func dateHeaders(alias string) []string {
 // question asks whether the request was signed as d says. It reports false for
 // a digest that leaves out what must be signed: the host, the time, and nothing
 // that is not there.
-func (d digest) question(request *fasthttp.Request, dates []string) (in oauthapi.VerifyDigest, ok bool) {
+func (d digest) question(request *fasthttp.Request, dates []string) (in oauthapi.VerifySignature, ok bool) {
 	lines := make([]string, len(d.names))
 	host := false
 	for i, name := range d.names {

@@ -195,7 +195,7 @@ type keyBook struct {
 	nonces map[string]bool
 	calls  atomic.Int64 // of Authenticate
 
-	verified atomic.Int64 // calls of VerifyDigest
+	verified atomic.Int64 // calls of VerifySignature
 
 	answer func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error)
 }
@@ -247,8 +247,8 @@ func (b *keyBook) lookUp(in oauthapi.Authenticate) (oauthapi.Key, error) {
 	return key, nil
 }
 
-// VerifyDigest checks signature and nonce as the OAuth service does.
-func (b *keyBook) VerifyDigest(_ context.Context, in oauthapi.VerifyDigest) (oauthapi.Key, error) {
+// VerifySignature checks signature and nonce as the OAuth service does.
+func (b *keyBook) VerifySignature(_ context.Context, in oauthapi.VerifySignature) (oauthapi.Key, error) {
 	b.verified.Add(1)
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -114,11 +114,11 @@ func (k *keys) recall(cred credential) (who caller.Caller, ok bool, err error) {
 // verify says whose key signed a request. It is asked each time: a signed
 // request is good once. Who has signed well at an address is not held up by
 // what others there try.
-func (k *keys) verify(ctx context.Context, in oauthapi.VerifyDigest, from netip.Addr) (caller.Caller, error) {
+func (k *keys) verify(ctx context.Context, in oauthapi.VerifySignature, from netip.Addr) (caller.Caller, error) {
 	ask := func() (caller.Caller, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTime)
 		defer cancel()
-		key, err := k.api.VerifyDigest(ctx, in)
+		key, err := k.api.VerifySignature(ctx, in)
 		return callerOf(key), err
 	}
 	who := signer{in.ID, addressSubject(aSigner, from)}

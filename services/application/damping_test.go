@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
@@ -17,7 +18,6 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
-	"github.com/doorward/doorward/services/application/directorytest"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -340,7 +340,7 @@ func TestWhatIsNoGuessIsNotCounted(t *testing.T) {
 		{"a store that never was", at(x.app, directoryapi.StoreName{NameKey: "nobody"}), apierr.Reference},
 		{"an application without stores", at(bare, directoryapi.StoreName{}), apierr.NoStores},
 		{"a pool without room", func() error {
-			x.Directories.Break("Authenticate", directorytest.Before, func() error { return apierr.Unavailable })
+			x.Directories.Break("Authenticate", fault.Before, func() error { return apierr.Unavailable })
 			return x.try(home, jo, wrong)
 		}, apierr.Unavailable},
 	} {

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
-	"github.com/doorward/doorward/services/application/directorytest"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -71,7 +71,7 @@ func TestARightPasswordComesTooLate(t *testing.T) {
 		t.Run(login, func(t *testing.T) {
 			x := x.in(t)
 			asked := 0
-			x.Directories.Break("Authenticate", directorytest.Before, func() error {
+			x.Directories.Break("Authenticate", fault.Before, func() error {
 				if asked++; asked == 1 {
 					x.fail(limits.Pair.Failures, home, login)
 				}
@@ -133,7 +133,7 @@ func TestKnownAndUnknownLoginsTakeTheSameWork(t *testing.T) {
 	x := openDoor(t)
 	db, count := counted(t, x.Deployment)
 	asked := 0
-	x.Directories.Break("Authenticate", directorytest.Before, func() error {
+	x.Directories.Break("Authenticate", fault.Before, func() error {
 		asked++
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
@@ -16,7 +17,6 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
-	"github.com/doorward/doorward/services/application/directorytest"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -253,7 +253,7 @@ func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	shop, directory := newApplication(t, d, tenant), d.Directory(t, tenant, "Going")
-	d.Directories.Break("Directory", directorytest.After, once(func() error {
+	d.Directories.Break("Directory", fault.After, once(func() error {
 		if _, err := d.Directories.DeleteDirectory(t.Context(), directoryapi.Ref{Tenant: tenant, ID: directory}); err != nil {
 			t.Error(err)
 		}

@@ -16,11 +16,11 @@ type API interface {
 	// apierr.Unauthorized.
 	Authenticate(context.Context, Authenticate) (Key, error)
 
-	// VerifyDigest checks a request that an API key signed by the scheme SAuthc1
+	// VerifySignature checks a request that an API key signed by the scheme SAuthc1
 	// (resolutions, section 11.3): the key must be good as for Authenticate, the
 	// time within 15 minutes of now, the nonce not seen for 30 minutes. A good
 	// request is good once. It returns apierr.Unauthorized.
-	VerifyDigest(context.Context, VerifyDigest) (Key, error)
+	VerifySignature(context.Context, VerifySignature) (Key, error)
 
 	// ManagementKey gives a key that is good as for Authenticate as it was at
 	// most a second ago, to a caller that cannot see a proof of its secret yet.
@@ -51,9 +51,9 @@ type Authenticate struct {
 	Secret secure.Secret `json:"secret"`
 }
 
-// VerifyDigest asks whether a signature is good. What was signed is made of the
+// VerifySignature asks whether a signature is good. What was signed is made of the
 // other members, so that what is checked and what was signed are the same.
-type VerifyDigest struct {
+type VerifySignature struct {
 	ID        string `json:"id"`        // of the API key
 	Timestamp string `json:"timestamp"` // 20240215T083000Z
 	Nonce     string `json:"nonce"`

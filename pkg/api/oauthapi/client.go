@@ -16,9 +16,9 @@ func (c Client) Authenticate(ctx context.Context, in Authenticate) (Key, error) 
 	return rpc.Call[Authenticate, Key](ctx, c.Peer, "oauth.Authenticate", in)
 }
 
-// VerifyDigest asks the far service.
-func (c Client) VerifyDigest(ctx context.Context, in VerifyDigest) (Key, error) {
-	return rpc.Call[VerifyDigest, Key](ctx, c.Peer, "oauth.VerifyDigest", in)
+// VerifySignature asks the far service.
+func (c Client) VerifySignature(ctx context.Context, in VerifySignature) (Key, error) {
+	return rpc.Call[VerifySignature, Key](ctx, c.Peer, "oauth.VerifySignature", in)
 }
 
 // ManagementKey asks the far service.

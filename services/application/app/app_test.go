@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
@@ -30,7 +31,6 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application/app"
 	"github.com/doorward/doorward/services/application/applicationtest"
-	"github.com/doorward/doorward/services/application/directorytest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -44,7 +44,7 @@ type process struct {
 	address     string
 	signer      *caller.Signer
 	tenant      id.ID
-	directories *directorytest.Directories
+	directories *directoryfake.Service
 	outbox      *events.Outbox // of the directory service
 	cfg         events.Config
 	metrics     http.Handler
@@ -52,7 +52,7 @@ type process struct {
 
 func start(t *testing.T) *process {
 	t.Helper()
-	p := &process{T: t, signer: caller.NewSigner(secret, time.Now), tenant: id.New(time.Now()), directories: directorytest.New(time.Now)}
+	p := &process{T: t, signer: caller.NewSigner(secret, time.Now), tenant: id.New(time.Now()), directories: directoryfake.New(time.Now)}
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/services/application/applicationtest"
-	"github.com/doorward/doorward/services/application/directorytest"
 )
 
 // explained is the answer to an attempt that asks to be explained. The value has
@@ -205,7 +205,7 @@ func TestAnExplanationIsRefusedAsTheAttempt(t *testing.T) {
 		e.refused(t, 404, 404, "POST", applicationtest.Base.To("applications", e.NewID())+"/loginAttempts?explain=true", right)
 	})
 	t.Run("no password is checked", func(t *testing.T) {
-		e.Directories.Break("Authenticate", directorytest.Before, func() error { return errors.New("a password is compared") })
+		e.Directories.Break("Authenticate", fault.Before, func() error { return errors.New("a password is compared") })
 		e.explained(t, "jo@example.test", nil)
 	})
 }

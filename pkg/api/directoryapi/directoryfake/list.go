@@ -1,4 +1,4 @@
-package directorytest
+package directoryfake
 
 import (
 	"cmp"

@@ -1,7 +1,7 @@
-// Package directorytest is the directory service as the tests of this service
-// see it: the contract's promises kept in memory, without hashing, and with a
-// place to break a call (Break). It passes the contract's own suite.
-package directorytest
+// Package directoryfake is the directory service in memory, for the tests of the
+// services that call it: without hashing, and with calls that a test can break
+// (fault.Injector). It passes the contract's own suite.
+package directoryfake
 
 import (
 	"context"
@@ -11,16 +11,17 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Directories keeps tenants, directories, groups and accounts in memory.
-type Directories struct {
-	directoryapi.API // what is not kept here yet
-	now              func() time.Time
+// Service keeps tenants, directories, groups and accounts in memory.
+type Service struct {
+	fault.Injector
+	now func() time.Time
 
 	mu          sync.Mutex
 	tenants     map[id.ID]directoryapi.Tenant
@@ -30,7 +31,6 @@ type Directories struct {
 	resets      map[secure.Secret]directoryapi.Ref // accounts by their open reset tokens
 	groups      []directoryapi.Group               // in the order of their creation
 	links       [][2]id.ID                         // of accounts
-	broken      map[string]fault
 }
 
 type account struct {
@@ -39,71 +39,23 @@ type account struct {
 	groups   []id.ID       // that it is a member of
 }
 
-var _ directoryapi.API = (*Directories)(nil)
+var _ directoryapi.API = (*Service)(nil)
 
 // New makes an empty service.
-func New(now func() time.Time) *Directories {
-	return &Directories{
+func New(now func() time.Time) *Service {
+	return &Service{
 		now: now, tenants: map[id.ID]directoryapi.Tenant{}, directories: map[directoryapi.Ref]directoryapi.Directory{},
-		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]directoryapi.Ref{}, broken: map[string]fault{},
+		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]directoryapi.Ref{},
 	}
-}
-
-// Moment says when a broken call fails.
-type Moment int
-
-// A call fails before it had its effect, or after it: then only its answer is
-// lost.
-const (
-	Before Moment = iota
-	After
-)
-
-type fault struct {
-	moment Moment
-	cause  func() error
-}
-
-// Break lets a method of that name fail with what cause gives, for as long as
-// that is not nil.
-func (d *Directories) Break(method string, moment Moment, cause func() error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.broken[method] = fault{moment, cause}
-}
-
-// fail gives the error that a call of the method ends with at that moment. cause
-// runs without the lock, so that it can ask the service.
-func (d *Directories) fail(method string, moment Moment) error {
-	d.mu.Lock()
-	broken, ok := d.broken[method]
-	d.mu.Unlock()
-	if !ok || broken.moment != moment {
-		return nil
-	}
-	return broken.cause()
 }
 
 // call runs a method under the lock, unless it is broken.
-func call[T any](d *Directories, method string, do func() (T, error)) (T, error) {
-	var none T
-	if err := d.fail(method, Before); err != nil {
-		return none, err
-	}
-	d.mu.Lock()
-	answer, err := do()
-	d.mu.Unlock()
-	if err != nil {
-		return none, err
-	}
-	if err := d.fail(method, After); err != nil {
-		return none, err
-	}
-	return answer, nil
+func call[T any](d *Service, method string, do func() (T, error)) (T, error) {
+	return fault.Call(&d.Injector, &d.mu, method, do)
 }
 
 // Names gives the names of a tenant's directories, in no order.
-func (d *Directories) Names(tenant id.ID) (names []string) {
+func (d *Service) Names(tenant id.ID) (names []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for at, directory := range d.directories {
@@ -115,13 +67,13 @@ func (d *Directories) Names(tenant id.ID) (names []string) {
 }
 
 // Disable gives a directory the status DISABLED.
-func (d *Directories) Disable(t *testing.T, at directoryapi.Ref) {
+func (d *Service) Disable(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
 	d.SetStatus(t, at, directoryapi.Directories, directoryapi.Disabled)
 }
 
 // SetStatus gives a directory or a group a status.
-func (d *Directories) SetStatus(t *testing.T, at directoryapi.Ref, kind, status string) {
+func (d *Service) SetStatus(t testing.TB, at directoryapi.Ref, kind, status string) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -139,8 +91,23 @@ func (d *Directories) SetStatus(t *testing.T, at directoryapi.Ref, kind, status 
 	t.Fatalf("there is none of the %s with the id %s", kind, at.ID)
 }
 
+// InsertDirectory adds an enabled directory.
+func (d *Service) InsertDirectory(directory directoryapi.Directory) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.insert(directory)
+}
+
+// InsertAccount adds an account as it is. One with an empty password cannot log in
+// with any.
+func (d *Service) InsertAccount(a directoryapi.Account, password secure.Secret) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.accounts = append(d.accounts, &account{Account: a, password: password})
+}
+
 // Mirror makes a directory the mirror of one of a provider elsewhere.
-func (d *Directories) Mirror(t *testing.T, at directoryapi.Ref, provider string) {
+func (d *Service) Mirror(t testing.TB, at directoryapi.Ref, provider string) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,7 +120,7 @@ func (d *Directories) Mirror(t *testing.T, at directoryapi.Ref, provider string)
 }
 
 // EnableVerification turns a directory's verification workflow on.
-func (d *Directories) EnableVerification(t *testing.T, at directoryapi.Ref) {
+func (d *Service) EnableVerification(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -161,7 +128,7 @@ func (d *Directories) EnableVerification(t *testing.T, at directoryapi.Ref) {
 }
 
 // SignUp makes a tenant.
-func (d *Directories) SignUp(_ context.Context, in directoryapi.SignUp) (directoryapi.SignedUp, error) {
+func (d *Service) SignUp(_ context.Context, in directoryapi.SignUp) (directoryapi.SignedUp, error) {
 	return call(d, "SignUp", func() (directoryapi.SignedUp, error) {
 		now := d.now()
 		if _, done := d.tenants[in.Tenant]; !done {
@@ -178,7 +145,7 @@ func (d *Directories) SignUp(_ context.Context, in directoryapi.SignUp) (directo
 	})
 }
 
-func (d *Directories) insert(directory directoryapi.Directory) directoryapi.Directory {
+func (d *Service) insert(directory directoryapi.Directory) directoryapi.Directory {
 	directory.Status, directory.CreatedAt, directory.ModifiedAt = directoryapi.Enabled, d.now(), d.now()
 	directory.SchemaID, directory.ProviderID = id.New(d.now()), directoryapi.Native
 	d.directories[directoryapi.Ref{Tenant: directory.TenantID, ID: directory.ID}] = directory
@@ -186,7 +153,7 @@ func (d *Directories) insert(directory directoryapi.Directory) directoryapi.Dire
 }
 
 // CreateDirectory makes a directory.
-func (d *Directories) CreateDirectory(_ context.Context, in directoryapi.CreateDirectory) (directoryapi.Directory, error) {
+func (d *Service) CreateDirectory(_ context.Context, in directoryapi.CreateDirectory) (directoryapi.Directory, error) {
 	return call(d, "CreateDirectory", func() (directoryapi.Directory, error) {
 		if own, mine := d.directories[directoryapi.Ref{Tenant: in.Tenant, ID: in.ID}]; mine {
 			return own, nil
@@ -201,11 +168,11 @@ func (d *Directories) CreateDirectory(_ context.Context, in directoryapi.CreateD
 }
 
 // Directory gives a directory.
-func (d *Directories) Directory(_ context.Context, in directoryapi.Ref) (directoryapi.Directory, error) {
+func (d *Service) Directory(_ context.Context, in directoryapi.Ref) (directoryapi.Directory, error) {
 	return call(d, "Directory", func() (directoryapi.Directory, error) { return d.directory(in) })
 }
 
-func (d *Directories) directory(in directoryapi.Ref) (directoryapi.Directory, error) {
+func (d *Service) directory(in directoryapi.Ref) (directoryapi.Directory, error) {
 	directory, ok := d.directories[in]
 	if !ok {
 		return directory, apierr.NotFound
@@ -214,7 +181,7 @@ func (d *Directories) directory(in directoryapi.Ref) (directoryapi.Directory, er
 }
 
 // DeleteDirectory removes a directory.
-func (d *Directories) DeleteDirectory(_ context.Context, in directoryapi.Ref) (directoryapi.Empty, error) {
+func (d *Service) DeleteDirectory(_ context.Context, in directoryapi.Ref) (directoryapi.Empty, error) {
 	return call(d, "DeleteDirectory", func() (directoryapi.Empty, error) {
 		directory, err := d.directory(in)
 		if err != nil {

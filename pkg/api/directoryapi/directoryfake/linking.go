@@ -1,4 +1,4 @@
-package directorytest
+package directoryfake
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 const maxLinks = 10
 
 // LinkedAccount gives who logs in.
-func (d *Directories) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) (directoryapi.LinkedAccount, error) {
+func (d *Service) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) (directoryapi.LinkedAccount, error) {
 	return call(d, "LinkedAccount", func() (directoryapi.LinkedAccount, error) {
 		from := d.find(in.Tenant, in.Account)
 		if from == nil {
@@ -47,7 +47,7 @@ func (d *Directories) LinkedAccount(_ context.Context, in directoryapi.LinkAccou
 }
 
 // home gives the directory that a store is or is in.
-func (d *Directories) home(tenant id.ID, store directoryapi.Store) (directoryapi.Directory, bool) {
+func (d *Service) home(tenant id.ID, store directoryapi.Store) (directoryapi.Directory, bool) {
 	at := directoryapi.Ref{Tenant: tenant, ID: store.ID}
 	if store.Kind == directoryapi.Groups {
 		g, err := d.group(at)
@@ -61,7 +61,7 @@ func (d *Directories) home(tenant id.ID, store directoryapi.Store) (directoryapi
 }
 
 // linkedIn gives the account of a directory that another is linked to, or nil.
-func (d *Directories) linkedIn(from *account, directory id.ID) *account {
+func (d *Service) linkedIn(from *account, directory id.ID) *account {
 	for _, other := range d.linksOf(from) {
 		if to := d.find(from.TenantID, other); to != nil && to.DirectoryID == directory {
 			return to
@@ -71,7 +71,7 @@ func (d *Directories) linkedIn(from *account, directory id.ID) *account {
 }
 
 // linksOf gives the other ends of the links of an account.
-func (d *Directories) linksOf(of *account) (others []id.ID) {
+func (d *Service) linksOf(of *account) (others []id.ID) {
 	for _, l := range d.links {
 		switch of.ID {
 		case l[0]:
@@ -83,11 +83,11 @@ func (d *Directories) linksOf(of *account) (others []id.ID) {
 	return others
 }
 
-func (d *Directories) countLinks(of *account) int { return len(d.linksOf(of)) }
+func (d *Service) countLinks(of *account) int { return len(d.linksOf(of)) }
 
 // knownAs gives the accounts of a directory that bear the user name or the email
 // of another.
-func (d *Directories) knownAs(from *account, directory id.ID) (known []*account) {
+func (d *Service) knownAs(from *account, directory id.ID) (known []*account) {
 	names := []string{field.Fold(from.Email), field.Fold(from.Username)}
 	for _, a := range d.accounts {
 		if a.TenantID == from.TenantID && a.DirectoryID == directory &&
@@ -104,13 +104,13 @@ func isMatch(from, to *account) bool {
 }
 
 // leads lets an account log in unless it may not.
-func (d *Directories) leads(to *account, store directoryapi.Store, outcome directoryapi.LinkOutcome) (directoryapi.LinkedAccount, error) {
+func (d *Service) leads(to *account, store directoryapi.Store, outcome directoryapi.LinkOutcome) (directoryapi.LinkedAccount, error) {
 	err := d.admits(to, store)
 	return directoryapi.LinkedAccount{Account: to.Account, Outcome: outcome, Reason: "a link leads to it"}, err
 }
 
 // match links an account to that of the same email.
-func (d *Directories) match(in directoryapi.LinkAccount, from, to *account, itself directoryapi.LinkedAccount) (directoryapi.LinkedAccount, error) {
+func (d *Service) match(in directoryapi.LinkAccount, from, to *account, itself directoryapi.LinkedAccount) (directoryapi.LinkedAccount, error) {
 	out, err := d.leads(to, in.Store, directoryapi.Matched)
 	if err == nil && (d.countLinks(to) >= maxLinks || d.linkedIn(to, from.DirectoryID) != nil) {
 		return itself, nil
@@ -122,7 +122,7 @@ func (d *Directories) match(in directoryapi.LinkAccount, from, to *account, itse
 }
 
 // provision makes a copy of an account and links it.
-func (d *Directories) provision(in directoryapi.LinkAccount, from *account, directory id.ID) directoryapi.LinkedAccount {
+func (d *Service) provision(in directoryapi.LinkAccount, from *account, directory id.ID) directoryapi.LinkedAccount {
 	a := &account{Account: from.Account}
 	a.ID, a.DirectoryID, a.Status, a.PasswordModifiedAt, a.Owner = id.ID{}, directory, directoryapi.Enabled, nil, false
 	a.VerificationToken, a.CreatedAt, a.ModifiedAt = "", d.now(), d.now()
@@ -138,7 +138,7 @@ func (d *Directories) provision(in directoryapi.LinkAccount, from *account, dire
 }
 
 // ExplainLogin finds the account of a login.
-func (d *Directories) ExplainLogin(_ context.Context, in directoryapi.ExplainLogin) (directoryapi.ExplainedLogin, error) {
+func (d *Service) ExplainLogin(_ context.Context, in directoryapi.ExplainLogin) (directoryapi.ExplainedLogin, error) {
 	return call(d, "ExplainLogin", func() (out directoryapi.ExplainedLogin, err error) {
 		for i, store := range in.Stores {
 			if named, ok := d.named(in.Tenant, store); ok && !slices.Contains(in.Stores[:i], store) {
@@ -160,7 +160,7 @@ func (d *Directories) ExplainLogin(_ context.Context, in directoryapi.ExplainLog
 	})
 }
 
-func (d *Directories) named(tenant id.ID, store directoryapi.Store) (directoryapi.NamedStore, bool) {
+func (d *Service) named(tenant id.ID, store directoryapi.Store) (directoryapi.NamedStore, bool) {
 	home, ok := d.home(tenant, store)
 	named := directoryapi.NamedStore{Store: store, Name: home.Name, Status: home.Status, DirectoryID: home.ID, Directory: home.Name}
 	if g, err := d.group(directoryapi.Ref{Tenant: tenant, ID: store.ID}); err == nil {
@@ -170,7 +170,7 @@ func (d *Directories) named(tenant id.ID, store directoryapi.Store) (directoryap
 }
 
 // Link links two accounts.
-func (d *Directories) Link(t *testing.T, one, other directoryapi.Ref) {
+func (d *Service) Link(t *testing.T, one, other directoryapi.Ref) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -181,7 +181,7 @@ func (d *Directories) Link(t *testing.T, one, other directoryapi.Ref) {
 }
 
 // Change changes an account.
-func (d *Directories) Change(t *testing.T, at directoryapi.Ref, change func(*directoryapi.Account)) {
+func (d *Service) Change(t testing.TB, at directoryapi.Ref, change func(*directoryapi.Account)) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -193,13 +193,13 @@ func (d *Directories) Change(t *testing.T, at directoryapi.Ref, change func(*dir
 }
 
 // MarkVerified lets the email of an account count as proved.
-func (d *Directories) MarkVerified(t *testing.T, at directoryapi.Ref) {
+func (d *Service) MarkVerified(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
 	d.Change(t, at, func(a *directoryapi.Account) { a.EmailVerificationStatus = directoryapi.Verified })
 }
 
 // DeleteAccount removes an account.
-func (d *Directories) DeleteAccount(t *testing.T, at directoryapi.Ref) {
+func (d *Service) DeleteAccount(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,4 +1,4 @@
-package directorytest
+package directoryfake
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 // AskVerification replaces the token of an account.
-func (d *Directories) AskVerification(_ context.Context, in directoryapi.AskVerification) (directoryapi.Empty, error) {
+func (d *Service) AskVerification(_ context.Context, in directoryapi.AskVerification) (directoryapi.Empty, error) {
 	return call(d, "AskVerification", func() (directoryapi.Empty, error) {
 		a, _ := d.decider(in.Tenant, in.Stores, in.Login)
 		switch {
@@ -26,7 +26,7 @@ func (d *Directories) AskVerification(_ context.Context, in directoryapi.AskVeri
 }
 
 // VerifyEmail spends the token of an account.
-func (d *Directories) VerifyEmail(_ context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
+func (d *Service) VerifyEmail(_ context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
 	return call(d, "VerifyEmail", func() (directoryapi.Account, error) {
 		for _, a := range d.accounts {
 			if in.Token != "" && a.VerificationToken == in.Token && (in.Tenant.IsZero() || a.TenantID == in.Tenant) {
@@ -42,7 +42,7 @@ func (d *Directories) VerifyEmail(_ context.Context, in directoryapi.VerifyEmail
 }
 
 // AskReset makes a token of the form that they have.
-func (d *Directories) AskReset(_ context.Context, in directoryapi.AskReset) (directoryapi.PasswordReset, error) {
+func (d *Service) AskReset(_ context.Context, in directoryapi.AskReset) (directoryapi.PasswordReset, error) {
 	return call(d, "AskReset", func() (directoryapi.PasswordReset, error) {
 		a, _ := d.decider(in.Tenant, in.Stores, in.Login)
 		if a == nil {
@@ -56,7 +56,7 @@ func (d *Directories) AskReset(_ context.Context, in directoryapi.AskReset) (dir
 }
 
 // Reset gives the reset of a token.
-func (d *Directories) Reset(_ context.Context, in directoryapi.ResetToken) (directoryapi.PasswordReset, error) {
+func (d *Service) Reset(_ context.Context, in directoryapi.ResetToken) (directoryapi.PasswordReset, error) {
 	return call(d, "Reset", func() (directoryapi.PasswordReset, error) {
 		token, a, err := d.reset(in)
 		if err != nil {
@@ -66,7 +66,7 @@ func (d *Directories) Reset(_ context.Context, in directoryapi.ResetToken) (dire
 	})
 }
 
-func (d *Directories) reset(in directoryapi.ResetToken) (secure.Secret, *account, error) {
+func (d *Service) reset(in directoryapi.ResetToken) (secure.Secret, *account, error) {
 	token := secure.Secret(strings.NewReplacer("%2E", ".", "%2e", ".").Replace(in.Token.Reveal()))
 	at, ok := d.resets[token]
 	a := d.find(at.Tenant, at.ID)
@@ -77,7 +77,7 @@ func (d *Directories) reset(in directoryapi.ResetToken) (secure.Secret, *account
 }
 
 // SpendReset sets a password and forgets the resets of its account.
-func (d *Directories) SpendReset(_ context.Context, in directoryapi.SpendReset) (directoryapi.PasswordReset, error) {
+func (d *Service) SpendReset(_ context.Context, in directoryapi.SpendReset) (directoryapi.PasswordReset, error) {
 	return call(d, "SpendReset", func() (directoryapi.PasswordReset, error) {
 		token, a, err := d.reset(in.ResetToken)
 		if err != nil {

@@ -18,25 +18,25 @@ import (
 
 // What the scheme SAuthc1 sets (resolutions, section 11.3).
 const (
-	digestScheme = "SAuthc1"
-	digestEnd    = "sauthc1_request" // ends the id of a request, and the chain of keys
-	digestTime   = "20060102T150405Z"
-	digestDate   = len("20060102")
-	digestSkew   = 15 * time.Minute
-	nonceMemory  = 2 * digestSkew
-	maxNonce     = 100 // characters
+	signatureScheme = "SAuthc1"
+	signatureEnd    = "sauthc1_request" // ends the id of a request, and the chain of keys
+	timeLayout      = "20060102T150405Z"
+	dateLength      = len("20060102")
+	signatureSkew   = 15 * time.Minute
+	nonceMemory     = 2 * signatureSkew
+	maxNonce        = 100 // characters
 )
 
-// VerifyDigest checks a signed request. An unknown key costs the same work as a
+// VerifySignature checks a signed request. An unknown key costs the same work as a
 // wrong signature, and neither leaves a nonce behind.
-func (s *Service) VerifyDigest(ctx context.Context, in oauthapi.VerifyDigest) (oauthapi.Key, error) {
-	signed, err := time.Parse(digestTime, in.Timestamp)
-	if err != nil || signed.Format(digestTime) != in.Timestamp || in.Nonce == "" || len(in.Nonce) > maxNonce || strings.ContainsFunc(in.Nonce, notVisible) {
+func (s *Service) VerifySignature(ctx context.Context, in oauthapi.VerifySignature) (oauthapi.Key, error) {
+	signed, err := time.Parse(timeLayout, in.Timestamp)
+	if err != nil || signed.Format(timeLayout) != in.Timestamp || in.Nonce == "" || len(in.Nonce) > maxNonce || strings.ContainsFunc(in.Nonce, notVisible) {
 		return oauthapi.Key{}, errBadKey
 	}
 	now := s.now()
-	if now.Sub(signed).Abs() > digestSkew {
-		return oauthapi.Key{}, apierr.Unauthorized.Because("the request was signed for %s, and the time is %s: they may differ by %s", in.Timestamp, now.Format(digestTime), digestSkew)
+	if now.Sub(signed).Abs() > signatureSkew {
+		return oauthapi.Key{}, apierr.Unauthorized.Because("the request was signed for %s, and the time is %s: they may differ by %s", in.Timestamp, now.Format(timeLayout), signatureSkew)
 	}
 	k, err := s.signer(ctx, in.ID)
 	if err != nil {
@@ -112,11 +112,11 @@ func (s *Service) stillAdministers(ctx context.Context, k store.Key) error {
 }
 
 // signature signs a request as its sender did.
-func signature(secret secure.Secret, in oauthapi.VerifyDigest) string {
-	date := in.Timestamp[:digestDate]
-	text := "HMAC-SHA-256\n" + in.Timestamp + "\n" + strings.Join([]string{in.ID, date, in.Nonce, digestEnd}, "/") + "\n" + in.Request
-	key := []byte(digestScheme + secret.Reveal())
-	for _, link := range []string{date, in.Nonce, digestEnd} {
+func signature(secret secure.Secret, in oauthapi.VerifySignature) string {
+	date := in.Timestamp[:dateLength]
+	text := "HMAC-SHA-256\n" + in.Timestamp + "\n" + strings.Join([]string{in.ID, date, in.Nonce, signatureEnd}, "/") + "\n" + in.Request
+	key := []byte(signatureScheme + secret.Reveal())
+	for _, link := range []string{date, in.Nonce, signatureEnd} {
 		key = mac(key, link)
 	}
 	return hex.EncodeToString(mac(key, text))

@@ -1,4 +1,4 @@
-package directorytest
+package directoryfake
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // find gives an account of the tenant, or nil.
-func (d *Directories) find(tenant, v id.ID) *account {
+func (d *Service) find(tenant, v id.ID) *account {
 	for _, a := range d.accounts {
 		if a.TenantID == tenant && a.ID == v {
 			return a
@@ -25,7 +25,7 @@ func (d *Directories) find(tenant, v id.ID) *account {
 }
 
 // CreateAccount makes an account.
-func (d *Directories) CreateAccount(_ context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+func (d *Service) CreateAccount(_ context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
 	return call(d, "CreateAccount", func() (directoryapi.Account, error) {
 		if own := d.find(in.Tenant, in.ID); own != nil {
 			return own.Account, nil
@@ -74,7 +74,7 @@ func (d *Directories) CreateAccount(_ context.Context, in directoryapi.CreateAcc
 }
 
 // read checks a new account as far as the contract's suite asks.
-func (d *Directories) read(in directoryapi.CreateAccount) (a account, err error) {
+func (d *Service) read(in directoryapi.CreateAccount) (a account, err error) {
 	now := d.now()
 	a.Account = directoryapi.Account{
 		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, EmailVerificationStatus: directoryapi.Unverified,
@@ -108,7 +108,7 @@ func readPassword(in field.Text) (secure.Secret, error) {
 }
 
 // Account gives an account.
-func (d *Directories) Account(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+func (d *Service) Account(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	return call(d, "Account", func() (directoryapi.Account, error) {
 		a := d.find(in.Tenant, in.ID)
 		if a == nil {
@@ -119,7 +119,7 @@ func (d *Directories) Account(_ context.Context, in directoryapi.Ref) (directory
 }
 
 // ListAccounts gives a page of accounts.
-func (d *Directories) ListAccounts(_ context.Context, in directoryapi.ListAccounts) (list.Page[directoryapi.Account], error) {
+func (d *Service) ListAccounts(_ context.Context, in directoryapi.ListAccounts) (list.Page[directoryapi.Account], error) {
 	return call(d, "ListAccounts", func() (list.Page[directoryapi.Account], error) {
 		var held []directoryapi.Account
 		for _, a := range d.accounts {
@@ -158,7 +158,7 @@ func accountFacts(a directoryapi.Account) facts {
 }
 
 // Authenticate checks a password.
-func (d *Directories) Authenticate(_ context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
+func (d *Service) Authenticate(_ context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	return call(d, "Authenticate", func() (directoryapi.Authenticated, error) {
 		a, store := d.candidate(in.Tenant, in.Stores, in.Login)
 		switch {
@@ -173,7 +173,7 @@ func (d *Directories) Authenticate(_ context.Context, in directoryapi.Authentica
 
 // admits refuses an account whose state, or that of the store that holds it,
 // forbids a login.
-func (d *Directories) admits(a *account, store directoryapi.Store) error {
+func (d *Service) admits(a *account, store directoryapi.Store) error {
 	switch {
 	case d.directoryOf(a).Status != directoryapi.Enabled:
 		return apierr.DirectoryDisabled
@@ -189,7 +189,7 @@ func (d *Directories) admits(a *account, store directoryapi.Store) error {
 
 // candidate is decider for a password: accounts without one come after all
 // others.
-func (d *Directories) candidate(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
+func (d *Service) candidate(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
 	if a, store := d.first(tenant, stores, login, func(a *account) bool { return a.password != "" }); a != nil {
 		return a, store
 	}
@@ -198,11 +198,11 @@ func (d *Directories) candidate(tenant id.ID, stores []directoryapi.Store, login
 
 // decider gives the account of a login in the first store that has one, by its
 // user name before its email, and that store; nil when none has.
-func (d *Directories) decider(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
+func (d *Service) decider(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
 	return d.first(tenant, stores, login, func(*account) bool { return true })
 }
 
-func (d *Directories) first(tenant id.ID, stores []directoryapi.Store, login string, is func(*account) bool) (*account, directoryapi.Store) {
+func (d *Service) first(tenant id.ID, stores []directoryapi.Store, login string, is func(*account) bool) (*account, directoryapi.Store) {
 	login = field.Fold(login)
 	for _, store := range stores {
 		for _, of := range []func(*account) string{func(a *account) string { return a.Username }, func(a *account) string { return a.Email }} {
@@ -217,18 +217,18 @@ func (d *Directories) first(tenant id.ID, stores []directoryapi.Store, login str
 }
 
 // isOpen reports whether a store is not a disabled group.
-func (d *Directories) isOpen(store directoryapi.Store) bool {
+func (d *Service) isOpen(store directoryapi.Store) bool {
 	return !slices.ContainsFunc(d.groups, func(g directoryapi.Group) bool {
 		return store.Kind == directoryapi.Groups && g.ID == store.ID && g.Status != directoryapi.Enabled
 	})
 }
 
-func (d *Directories) directoryOf(a *account) directoryapi.Directory {
+func (d *Service) directoryOf(a *account) directoryapi.Directory {
 	return d.directories[directoryapi.Ref{Tenant: a.TenantID, ID: a.DirectoryID}]
 }
 
 // Standing tells whether an account may act.
-func (d *Directories) Standing(_ context.Context, in directoryapi.Standing) (directoryapi.Account, error) {
+func (d *Service) Standing(_ context.Context, in directoryapi.Standing) (directoryapi.Account, error) {
 	return call(d, "Standing", func() (directoryapi.Account, error) {
 		a := d.find(in.Tenant, in.Account)
 		switch {
@@ -245,7 +245,7 @@ func (d *Directories) Standing(_ context.Context, in directoryapi.Standing) (dir
 
 // Mail gives the parts of a mail. The mails that a reset sends are on, those of
 // a registration off until EnableVerification.
-func (d *Directories) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
+func (d *Service) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
 	return call(d, "Mail", func() (directoryapi.Mail, error) {
 		a := d.find(in.Tenant, in.Account)
 		if a == nil {
@@ -269,7 +269,7 @@ func (d *Directories) Mail(_ context.Context, in directoryapi.MailOf) (directory
 }
 
 // Owner gives the account of a tenant's owner.
-func (d *Directories) Owner(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+func (d *Service) Owner(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	return call(d, "Owner", func() (directoryapi.Account, error) {
 		for _, a := range d.accounts {
 			if a.Owner && a.TenantID == in.Tenant && a.TenantID == in.ID {

@@ -23,19 +23,19 @@ func TestTheWorkedVectorIsGood(t *testing.T) {
 	if _, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId", Secret: "MyKeySecret"}); err != nil {
 		t.Fatal(err)
 	}
-	in := oauthapi.VerifyDigest{
+	in := oauthapi.VerifySignature{
 		ID: "MyKeyId", Timestamp: "20240215T083000Z", Nonce: "7b2c0f4e-7c0d-4d0e-9f0a-1d6a5b9e2c11",
 		Request:   "ff77531d24764b0591f7c804b72081a09097a468d1bea0d835bc18747580cb7f",
 		Signature: "56374c25dad5d1e3eebece25f53e62a2cbaa941a8dae9e8077a07d3606ce349c",
 	}
-	if _, err := d.Service.VerifyDigest(t.Context(), in); err != nil {
+	if _, err := d.Service.VerifySignature(t.Context(), in); err != nil {
 		t.Error(err)
 	}
 }
 
 // signed is a request of the site's administrator.
-func signed(d *oauthtest.Deployment) oauthapi.VerifyDigest {
-	return apitest.Sign(oauthapi.VerifyDigest{
+func signed(d *oauthtest.Deployment) oauthapi.VerifySignature {
+	return apitest.Sign(oauthapi.VerifySignature{
 		ID: d.Key, Timestamp: d.Clock.Now().Format("20060102T150405Z"), Nonce: rand.Text(), Request: "of no matter",
 	}, d.Secret)
 }
@@ -44,11 +44,11 @@ func TestAReplicaKnowsTheNoncesOfAnother(t *testing.T) {
 	d := oauthtest.Open(t)
 	other := d.Under(t, d.Master)
 	in := signed(d)
-	if _, err := d.Service.VerifyDigest(t.Context(), in); err != nil {
+	if _, err := d.Service.VerifySignature(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := other.VerifyDigest(t.Context(), in); !errors.Is(err, apierr.Unauthorized) {
+		if _, err := other.VerifySignature(t.Context(), in); !errors.Is(err, apierr.Unauthorized) {
 			t.Errorf("another replica gives %v", err)
 		}
 		other = d.Under(t, d.Master) // as after a restart
@@ -58,17 +58,17 @@ func TestAReplicaKnowsTheNoncesOfAnother(t *testing.T) {
 // What was read of a key and its account serves all requests of a second.
 func TestABusySignerAsksItsPeersOnceASecond(t *testing.T) {
 	d := oauthtest.Open(t)
-	if _, err := d.Service.VerifyDigest(t.Context(), signed(d)); err != nil {
+	if _, err := d.Service.VerifySignature(t.Context(), signed(d)); err != nil {
 		t.Fatal(err)
 	}
 	d.Fail(apierr.Unavailable)
 	for range 20 {
-		if _, err := d.Service.VerifyDigest(t.Context(), signed(d)); err != nil {
+		if _, err := d.Service.VerifySignature(t.Context(), signed(d)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	d.Clock.Move(time.Second)
-	if _, err := d.Service.VerifyDigest(t.Context(), signed(d)); !errors.Is(err, apierr.Unavailable) {
+	if _, err := d.Service.VerifySignature(t.Context(), signed(d)); !errors.Is(err, apierr.Unavailable) {
 		t.Errorf("a second later it gives %v", err)
 	}
 }
@@ -88,13 +88,13 @@ func TestAKeyThatEndedElsewhereSignsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := oauthtest.Open(t)
 			other := d.Under(t, d.Master)
-			if _, err := d.Service.VerifyDigest(t.Context(), signed(d)); err != nil {
+			if _, err := d.Service.VerifySignature(t.Context(), signed(d)); err != nil {
 				t.Fatal(err)
 			}
 			if err := end(d, other); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := d.Service.VerifyDigest(t.Context(), signed(d)); !errors.Is(err, apierr.Unauthorized) {
+			if _, err := d.Service.VerifySignature(t.Context(), signed(d)); !errors.Is(err, apierr.Unauthorized) {
 				t.Errorf("the process that has the key in memory gives %v", err)
 			}
 		})
@@ -104,7 +104,7 @@ func TestAKeyThatEndedElsewhereSignsNothing(t *testing.T) {
 func TestNoncesArePurged(t *testing.T) {
 	d := oauthtest.Open(t)
 	first := signed(d)
-	if _, err := d.Service.VerifyDigest(t.Context(), first); err != nil {
+	if _, err := d.Service.VerifySignature(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

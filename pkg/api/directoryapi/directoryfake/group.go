@@ -1,4 +1,4 @@
-package directorytest
+package directoryfake
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // group gives a group, or apierr.NotFound.
-func (d *Directories) group(in directoryapi.Ref) (directoryapi.Group, error) {
+func (d *Service) group(in directoryapi.Ref) (directoryapi.Group, error) {
 	for _, g := range d.groups {
 		if g.TenantID == in.Tenant && g.ID == in.ID {
 			return g, nil
@@ -24,7 +24,7 @@ func (d *Directories) group(in directoryapi.Ref) (directoryapi.Group, error) {
 }
 
 // CreateGroup makes a group.
-func (d *Directories) CreateGroup(_ context.Context, in directoryapi.CreateGroup) (directoryapi.Group, error) {
+func (d *Service) CreateGroup(_ context.Context, in directoryapi.CreateGroup) (directoryapi.Group, error) {
 	return call(d, "CreateGroup", func() (directoryapi.Group, error) {
 		if own, err := d.group(directoryapi.Ref{Tenant: in.Tenant, ID: in.ID}); err == nil {
 			return own, nil
@@ -57,12 +57,12 @@ func (d *Directories) CreateGroup(_ context.Context, in directoryapi.CreateGroup
 }
 
 // Group gives a group.
-func (d *Directories) Group(_ context.Context, in directoryapi.Ref) (directoryapi.Group, error) {
+func (d *Service) Group(_ context.Context, in directoryapi.Ref) (directoryapi.Group, error) {
 	return call(d, "Group", func() (directoryapi.Group, error) { return d.group(in) })
 }
 
 // ListGroups gives a page of groups.
-func (d *Directories) ListGroups(_ context.Context, in directoryapi.ListGroups) (list.Page[directoryapi.Group], error) {
+func (d *Service) ListGroups(_ context.Context, in directoryapi.ListGroups) (list.Page[directoryapi.Group], error) {
 	return call(d, "ListGroups", func() (list.Page[directoryapi.Group], error) {
 		stores := map[directoryapi.Store]bool{}
 		for _, store := range in.Stores {
@@ -88,13 +88,13 @@ func groupFacts(g directoryapi.Group) facts {
 }
 
 // DisableGroup gives a group the status DISABLED.
-func (d *Directories) DisableGroup(t *testing.T, at directoryapi.Ref) {
+func (d *Service) DisableGroup(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
 	d.SetStatus(t, at, directoryapi.Groups, directoryapi.Disabled)
 }
 
 // DeleteGroup removes a group, not its members.
-func (d *Directories) DeleteGroup(at directoryapi.Ref) {
+func (d *Service) DeleteGroup(at directoryapi.Ref) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.groups = slices.DeleteFunc(d.groups, func(g directoryapi.Group) bool { return g.TenantID == at.Tenant && g.ID == at.ID })
@@ -104,7 +104,7 @@ func (d *Directories) DeleteGroup(at directoryapi.Ref) {
 }
 
 // Join makes an account a member of a group.
-func (d *Directories) Join(t *testing.T, account directoryapi.Ref, group id.ID) {
+func (d *Service) Join(t testing.TB, account directoryapi.Ref, group id.ID) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,7 +116,7 @@ func (d *Directories) Join(t *testing.T, account directoryapi.Ref, group id.ID) 
 }
 
 // StoresOf gives the stores that hold an account.
-func (d *Directories) StoresOf(_ context.Context, in directoryapi.Ref) (directoryapi.StoresOf, error) {
+func (d *Service) StoresOf(_ context.Context, in directoryapi.Ref) (directoryapi.StoresOf, error) {
 	return call(d, "StoresOf", func() (directoryapi.StoresOf, error) {
 		a := d.find(in.Tenant, in.ID)
 		if a == nil {

@@ -19,7 +19,7 @@ import (
 
 // Sign fills in the signature of a request as the owner of the secret does
 // (resolutions, section 11.3, steps 9 to 11).
-func Sign(in oauthapi.VerifyDigest, secret secure.Secret) oauthapi.VerifyDigest {
+func Sign(in oauthapi.VerifySignature, secret secure.Secret) oauthapi.VerifySignature {
 	link := func(key []byte, text string) []byte {
 		h := hmac.New(sha256.New, key)
 		h.Write([]byte(text))
@@ -34,40 +34,40 @@ func Sign(in oauthapi.VerifyDigest, secret secure.Secret) oauthapi.VerifyDigest 
 	return in
 }
 
-// digestTime is how the scheme writes a time.
-const digestTime = "20060102T150405Z"
+// timeLayout is how the scheme writes a time.
+const timeLayout = "20060102T150405Z"
 
 // request is a request of a key, signed now.
-func request(s Surroundings, key oauthapi.Key) oauthapi.VerifyDigest {
+func request(s Surroundings, key oauthapi.Key) oauthapi.VerifySignature {
 	sum := sha256.Sum256([]byte("GET\n/\n"))
-	return Sign(oauthapi.VerifyDigest{
-		ID: key.ID, Timestamp: s.Now().UTC().Format(digestTime), Nonce: rand.Text(), Request: hex.EncodeToString(sum[:]),
+	return Sign(oauthapi.VerifySignature{
+		ID: key.ID, Timestamp: s.Now().UTC().Format(timeLayout), Nonce: rand.Text(), Request: hex.EncodeToString(sum[:]),
 	}, secret)
 }
 
 // unsigned checks that a signed request is refused.
-func unsigned(t *testing.T, s Surroundings, in oauthapi.VerifyDigest) {
+func unsigned(t *testing.T, s Surroundings, in oauthapi.VerifySignature) {
 	t.Helper()
-	if key, err := s.API.VerifyDigest(t.Context(), in); !errors.Is(err, apierr.Unauthorized) || key != (oauthapi.Key{}) {
-		t.Fatalf("VerifyDigest gives %+v, %v; want %v", key, err, apierr.Unauthorized)
+	if key, err := s.API.VerifySignature(t.Context(), in); !errors.Is(err, apierr.Unauthorized) || key != (oauthapi.Key{}) {
+		t.Fatalf("VerifySignature gives %+v, %v; want %v", key, err, apierr.Unauthorized)
 	}
 }
 
 func verify(t *testing.T, s Surroundings) {
 	key := made(t, s, s.Administrator)
 	in := request(s, key)
-	got, err := s.API.VerifyDigest(t.Context(), in)
+	got, err := s.API.VerifySignature(t.Context(), in)
 	if err != nil || !same(got, key) {
-		t.Errorf("VerifyDigest gives %+v, %v; want %+v", got, err, key)
+		t.Errorf("VerifySignature gives %+v, %v; want %+v", got, err, key)
 	}
 	unsigned(t, s, in)
 	again := in
-	again.Timestamp = s.Now().Add(time.Minute).UTC().Format(digestTime)
+	again.Timestamp = s.Now().Add(time.Minute).UTC().Format(timeLayout)
 	unsigned(t, s, Sign(again, secret))
 	t.Run("another key has nonces of its own", func(t *testing.T) {
 		other := in
 		other.ID = made(t, s, s.Administrator).ID
-		if _, err := s.API.VerifyDigest(t.Context(), Sign(other, secret)); err != nil {
+		if _, err := s.API.VerifySignature(t.Context(), Sign(other, secret)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -76,7 +76,7 @@ func verify(t *testing.T, s Surroundings) {
 		errs := make([]error, 50)
 		var group sync.WaitGroup
 		for i := range errs {
-			group.Go(func() { _, errs[i] = s.API.VerifyDigest(t.Context(), in) })
+			group.Go(func() { _, errs[i] = s.API.VerifySignature(t.Context(), in) })
 		}
 		group.Wait()
 		accepted := 0
@@ -96,23 +96,23 @@ func verify(t *testing.T, s Surroundings) {
 func forged(t *testing.T, s Surroundings) {
 	key := made(t, s, s.Administrator)
 	good := request(s, key)
-	for name, change := range map[string]func(*oauthapi.VerifyDigest){
-		"another key's id":          func(in *oauthapi.VerifyDigest) { in.ID = made(t, s, s.Administrator).ID + "x" },
-		"no id":                     func(in *oauthapi.VerifyDigest) { in.ID = "" },
-		"SQL":                       func(in *oauthapi.VerifyDigest) { in.ID = "' OR '1'='1" },
-		"another time":              func(in *oauthapi.VerifyDigest) { in.Timestamp = s.Now().Add(time.Second).UTC().Format(digestTime) },
-		"no time":                   func(in *oauthapi.VerifyDigest) { in.Timestamp = "" },
-		"a time with a fraction":    func(in *oauthapi.VerifyDigest) { in.Timestamp = strings.Replace(in.Timestamp, "Z", ".0Z", 1) },
-		"another nonce":             func(in *oauthapi.VerifyDigest) { in.Nonce = rand.Text() },
-		"no nonce":                  func(in *oauthapi.VerifyDigest) { in.Nonce = "" },
-		"a nonce with a slash":      func(in *oauthapi.VerifyDigest) { in.Nonce = "a/b" },
-		"a nonce with a NUL":        func(in *oauthapi.VerifyDigest) { in.Nonce = "a\x00b" },
-		"a nonce of a kilobyte":     func(in *oauthapi.VerifyDigest) { in.Nonce = strings.Repeat("n", 1<<10) },
-		"another request":           func(in *oauthapi.VerifyDigest) { in.Request = strings.Repeat("0", 64) },
-		"no signature":              func(in *oauthapi.VerifyDigest) { in.Signature = "" },
-		"half the signature":        func(in *oauthapi.VerifyDigest) { in.Signature = in.Signature[:32] },
-		"the signature in capitals": func(in *oauthapi.VerifyDigest) { in.Signature = strings.ToUpper(in.Signature) },
-		"another signature":         func(in *oauthapi.VerifyDigest) { *in = Sign(*in, secret+"x") },
+	for name, change := range map[string]func(*oauthapi.VerifySignature){
+		"another key's id":          func(in *oauthapi.VerifySignature) { in.ID = made(t, s, s.Administrator).ID + "x" },
+		"no id":                     func(in *oauthapi.VerifySignature) { in.ID = "" },
+		"SQL":                       func(in *oauthapi.VerifySignature) { in.ID = "' OR '1'='1" },
+		"another time":              func(in *oauthapi.VerifySignature) { in.Timestamp = s.Now().Add(time.Second).UTC().Format(timeLayout) },
+		"no time":                   func(in *oauthapi.VerifySignature) { in.Timestamp = "" },
+		"a time with a fraction":    func(in *oauthapi.VerifySignature) { in.Timestamp = strings.Replace(in.Timestamp, "Z", ".0Z", 1) },
+		"another nonce":             func(in *oauthapi.VerifySignature) { in.Nonce = rand.Text() },
+		"no nonce":                  func(in *oauthapi.VerifySignature) { in.Nonce = "" },
+		"a nonce with a slash":      func(in *oauthapi.VerifySignature) { in.Nonce = "a/b" },
+		"a nonce with a NUL":        func(in *oauthapi.VerifySignature) { in.Nonce = "a\x00b" },
+		"a nonce of a kilobyte":     func(in *oauthapi.VerifySignature) { in.Nonce = strings.Repeat("n", 1<<10) },
+		"another request":           func(in *oauthapi.VerifySignature) { in.Request = strings.Repeat("0", 64) },
+		"no signature":              func(in *oauthapi.VerifySignature) { in.Signature = "" },
+		"half the signature":        func(in *oauthapi.VerifySignature) { in.Signature = in.Signature[:32] },
+		"the signature in capitals": func(in *oauthapi.VerifySignature) { in.Signature = strings.ToUpper(in.Signature) },
+		"another signature":         func(in *oauthapi.VerifySignature) { *in = Sign(*in, secret+"x") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := good
@@ -121,7 +121,7 @@ func forged(t *testing.T, s Surroundings) {
 		})
 	}
 	t.Run("nothing of which used up the nonce", func(t *testing.T) {
-		if _, err := s.API.VerifyDigest(t.Context(), good); err != nil {
+		if _, err := s.API.VerifySignature(t.Context(), good); err != nil {
 			t.Error(err)
 		}
 	})
@@ -138,7 +138,7 @@ func signers(t *testing.T, s Surroundings) {
 	key := made(t, s, s.Administrator)
 	allowed := func() {
 		t.Helper()
-		if _, err := s.API.VerifyDigest(t.Context(), request(s, key)); err != nil {
+		if _, err := s.API.VerifySignature(t.Context(), request(s, key)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := s.API.ManagementKey(t.Context(), oauthapi.ManagementKey{ID: key.ID}); err != nil || !same(got, key) {
@@ -179,8 +179,8 @@ func signers(t *testing.T, s Surroundings) {
 	t.Run("a directory that is away is no bad key", func(t *testing.T) {
 		key := made(t, s, s.Administrator)
 		s.Fail(true)
-		if _, err := s.API.VerifyDigest(t.Context(), request(s, key)); !errors.Is(err, apierr.Unavailable) {
-			t.Errorf("VerifyDigest gives %v; want %v", err, apierr.Unavailable)
+		if _, err := s.API.VerifySignature(t.Context(), request(s, key)); !errors.Is(err, apierr.Unavailable) {
+			t.Errorf("VerifySignature gives %v; want %v", err, apierr.Unavailable)
 		}
 		if _, err := s.API.ManagementKey(t.Context(), oauthapi.ManagementKey{ID: key.ID}); !errors.Is(err, apierr.Unavailable) {
 			t.Errorf("ManagementKey gives %v; want %v", err, apierr.Unavailable)
@@ -191,14 +191,14 @@ func signers(t *testing.T, s Surroundings) {
 
 func clocks(t *testing.T, s Surroundings) {
 	key := made(t, s, s.Administrator)
-	at := func(after time.Duration) oauthapi.VerifyDigest {
+	at := func(after time.Duration) oauthapi.VerifySignature {
 		in := request(s, key)
-		in.Timestamp = s.Now().Add(after).UTC().Format(digestTime)
+		in.Timestamp = s.Now().Add(after).UTC().Format(timeLayout)
 		return Sign(in, secret)
 	}
-	accepted := func(in oauthapi.VerifyDigest) {
+	accepted := func(in oauthapi.VerifySignature) {
 		t.Helper()
-		if _, err := s.API.VerifyDigest(t.Context(), in); err != nil {
+		if _, err := s.API.VerifySignature(t.Context(), in); err != nil {
 			t.Error(err)
 		}
 	}
@@ -209,8 +209,8 @@ func clocks(t *testing.T, s Surroundings) {
 
 	in := at(0)
 	accepted(in)
-	again := func() oauthapi.VerifyDigest {
-		in.Timestamp = s.Now().UTC().Format(digestTime)
+	again := func() oauthapi.VerifySignature {
+		in.Timestamp = s.Now().UTC().Format(timeLayout)
 		return Sign(in, secret)
 	}
 	s.Wait(30 * time.Minute)
