@@ -63,10 +63,11 @@ func (s *Service) ApplicationData(ctx context.Context, in applicationapi.DataOf)
 // ListApplications gives a page of the applications of a tenant. A caller's own
 // tenant is the only one that exists to it: any other is apierr.NotFound.
 func (s *Service) ListApplications(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
-	if tenant.ID != tenant.Tenant {
-		return list.Page[applicationapi.Application]{}, apierr.NotFound
+	owner, err := s.directories.Tenant(ctx, tenant)
+	if err != nil {
+		return list.Page[applicationapi.Application]{}, err
 	}
-	return s.store.ListApplications(ctx, tenant.Tenant, query)
+	return s.store.ListApplications(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // ListDirectoryApplications gives a page of the applications that a directory

@@ -42,10 +42,11 @@ func (s *Service) Organization(ctx context.Context, in id.Ref) (store.Organizati
 // ListOrganizations gives a page of the organizations of a tenant. A caller's
 // own tenant is the only one that exists to it: any other is apierr.NotFound.
 func (s *Service) ListOrganizations(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Organization], error) {
-	if tenant.ID != tenant.Tenant {
-		return list.Page[store.Organization]{}, apierr.NotFound
+	owner, err := s.directories.Tenant(ctx, tenant)
+	if err != nil {
+		return list.Page[store.Organization]{}, err
 	}
-	return s.store.ListOrganizations(ctx, tenant.Tenant, query)
+	return s.store.ListOrganizations(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // ListDirectoryOrganizations gives a page of the organizations that a directory

@@ -35,10 +35,11 @@ func (s *Service) AccountPhones(ctx context.Context, account id.Ref, query list.
 // TenantPhones gives a page of all the phones of a tenant. A tenant sees no
 // other one: apierr.NotFound.
 func (s *Service) TenantPhones(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Phone], error) {
-	if tenant.ID != tenant.Tenant {
-		return list.Page[store.Phone]{}, apierr.NotFound
+	owner, err := s.directory.Tenant(ctx, tenant)
+	if err != nil {
+		return list.Page[store.Phone]{}, err
 	}
-	return s.store.TenantPhones(ctx, tenant.Tenant, query)
+	return s.store.TenantPhones(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // PhoneText is the body that creates or updates a phone.
