@@ -200,6 +200,7 @@ var (
 	TokenAccountUnreachable  = invalid(10016, "The session is no longer valid.")
 	TokenSignature           = invalid(10017, "The session is not valid.")
 	TokenStoreDisabled       = invalid(10018, "The session is no longer valid.")
+	ClientCredentials        = invalid(10019, "The client credentials are wrong.")
 	TokenTypeUnknown         = invalid(10024, apology)
 )
 
