@@ -106,8 +106,9 @@ func (s *Service) SpendReset(ctx context.Context, application directoryapi.Ref, 
 	if err != nil {
 		return spent, err
 	}
-	if err := s.know(ctx, s.guess(ctx, application.Tenant, spent.Account.Username), s.guess(ctx, application.Tenant, spent.Account.Email)); err != nil {
-		slog.WarnContext(ctx, "the address of a password reset is not known for the account", "error", err.Error())
+	username, email := s.newAttempt(ctx, application.Tenant, spent.Account.Username), s.newAttempt(ctx, application.Tenant, spent.Account.Email)
+	if err := s.trust(ctx, username, email); err != nil {
+		slog.WarnContext(ctx, "the address of a password reset is not trusted for the account", "error", err.Error())
 	}
 	return spent, nil
 }
