@@ -188,10 +188,10 @@ func TestPolicies(t *testing.T) {
 	}
 	want(t, 200, d.Do(t, d.Site, "POST", path, answer.Body)) // the whole resource goes back
 	for body, code := range map[string]int{
-		`{"accessTokenTtl":"PT0S"}`:                                  2006,
-		`{"accessTokenTtl":"P0D"}`:                                   2006,
-		`{"accessTokenTtl":"1h"}`:                                    2006,
-		`{"accessTokenTtl":"-PT1H"}`:                                 2006,
+		`{"accessTokenTtl":"PT0S"}`:                                  2002,
+		`{"accessTokenTtl":"P0D"}`:                                   2002,
+		`{"accessTokenTtl":"1h"}`:                                    2002,
+		`{"accessTokenTtl":"-PT1H"}`:                                 2002,
 		`{"accessTokenTtl":""}`:                                      2000,
 		`{"accessTokenTtl":null}`:                                    2000,
 		`{"accessTokenTtl":"PT0.5S"}`:                                2009,
@@ -201,10 +201,10 @@ func TestPolicies(t *testing.T) {
 		`{"accessTokenTtl":3600}`:                                    2004,
 		`{"refreshTokenTtl":"PT0.5S"}`:                               2009,
 		`{"refreshTokenTtl":"P3653DT1S"}`:                            2010,
-		`{"refreshTokenTtl":"P"}`:                                    2006,
+		`{"refreshTokenTtl":"P"}`:                                    2002,
 		`{"refreshTokenTtl":"PT` + strings.Repeat("0", 300) + `1S"}`: 2008,
 		`{"nonsense":"PT1H"}`:                                        2015,
-		`{"accessTokenTtl":"PT5M","refreshTokenTtl":"never"}`:        2006,
+		`{"accessTokenTtl":"PT5M","refreshTokenTtl":"never"}`:        2002,
 	} {
 		refused(t, 400, code, d.Do(t, d.Site, "POST", path, body))
 	}

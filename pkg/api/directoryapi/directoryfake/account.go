@@ -64,13 +64,18 @@ func (d *Service) CreateAccount(_ context.Context, in directoryapi.CreateAccount
 			a.groups = []id.ID{in.Group}
 		}
 		for _, other := range d.accounts {
-			if other.DirectoryID == a.DirectoryID && (field.Fold(other.Email) == field.Fold(a.Email) || field.Fold(other.Username) == field.Fold(a.Username)) {
+			if other.DirectoryID == a.DirectoryID && (named(other, a.Email) || named(other, a.Username)) {
 				return a.Account, apierr.Exists
 			}
 		}
 		d.accounts = append(d.accounts, &a)
 		return a.Account, nil
 	})
+}
+
+// named reports whether a login name leads to the account.
+func named(a *account, name string) bool {
+	return field.Fold(name) == field.Fold(a.Email) || field.Fold(name) == field.Fold(a.Username)
 }
 
 // read checks a new account as far as the contract's suite asks.
@@ -227,9 +232,9 @@ func (d *Service) directoryOf(a *account) directoryapi.Directory {
 	return d.directories[directoryapi.Ref{Tenant: a.TenantID, ID: a.DirectoryID}]
 }
 
-// Standing tells whether an account may act.
-func (d *Service) Standing(_ context.Context, in directoryapi.Standing) (directoryapi.Account, error) {
-	return call(d, "Standing", func() (directoryapi.Account, error) {
+// CheckAccess tells whether an account may act.
+func (d *Service) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
+	return call(d, "CheckAccess", func() (directoryapi.Account, error) {
 		a := d.find(in.Tenant, in.Account)
 		switch {
 		case a == nil || a.Status != directoryapi.Enabled:
