@@ -150,3 +150,41 @@ type TextReported struct {
 
 // About names the account.
 func (e TextReported) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
+
+// PasswordChange is how an account came by a new password.
+type PasswordChange string
+
+// The ways to a new password.
+const (
+	PasswordByReset         PasswordChange = "RESET"         // its owner spent a reset token
+	PasswordByAdministrator PasswordChange = "ADMINISTRATOR" // an API key of an administrator set it
+)
+
+// PasswordChanged says that an account has a new password, so that what was
+// issued for the former one can be revoked.
+type PasswordChanged struct {
+	Tenant  id.ID          `json:"tenant"`
+	Account id.ID          `json:"account"`
+	By      PasswordChange `json:"by"`
+}
+
+// About names the account.
+func (e PasswordChanged) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
+
+// AccountDisabled says that an account that was enabled is not any more.
+type AccountDisabled struct {
+	Tenant  id.ID `json:"tenant"`
+	Account id.ID `json:"account"`
+}
+
+// About names the account.
+func (e AccountDisabled) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
+
+// DirectoryDisabled says that a directory that was enabled is not any more.
+type DirectoryDisabled struct {
+	Tenant    id.ID `json:"tenant"`
+	Directory id.ID `json:"directory"`
+}
+
+// About names the directory.
+func (e DirectoryDisabled) About() (tenant, subject id.ID) { return e.Tenant, e.Directory }
