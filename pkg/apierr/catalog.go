@@ -154,6 +154,7 @@ var (
 	WrongPassword        = invalid(7100, wrongLogin)
 	AccountDisabled      = invalid(7101, wrongLogin)
 	AccountUnverified    = invalid(7102, wrongLogin)
+	AccountLocked        = invalid(7103, wrongLogin)
 	NoSuchAccount        = invalid(7104, wrongLogin)
 	GroupDisabled        = invalid(7105, wrongLogin)
 	DirectoryDisabled    = invalid(7106, wrongLogin)
