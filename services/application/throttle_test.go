@@ -182,7 +182,7 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 	})
 	t.Run("while an address is known", func(t *testing.T) {
 		x := x.in(t)
-		x.Clock.Move(limits.KnownFor - time.Millisecond)
+		x.Clock.Move(limits.TrustFor - time.Millisecond)
 		for i := range limits.Account.Failures {
 			x.fail(1, elsewhere(i), jo)
 		}
@@ -190,7 +190,7 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 	})
 	t.Run("which is for so long after the last login", func(t *testing.T) {
 		x := x.in(t)
-		x.Clock.Move(limits.KnownFor)
+		x.Clock.Move(limits.TrustFor)
 		for i := range limits.Account.Failures {
 			x.fail(1, elsewhere(i), jo)
 		}
@@ -203,7 +203,7 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 func TestAnAddressIsKnownAnew(t *testing.T) {
 	x := openDoor(t)
 	brief := limits
-	brief.KnownFor = time.Hour
+	brief.TrustFor = time.Hour
 	x.service = application.New(store.New(x.DB, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now, brief)
 	for range 2 {
 		x.want(nil, home, jo, right)
@@ -221,7 +221,7 @@ func TestAnAddressStaysKnownWhileItIsUsed(t *testing.T) {
 	x := openDoor(t)
 	for range 2 {
 		x.want(nil, home, jo, right)
-		x.Clock.Move(limits.KnownFor * 2 / 3)
+		x.Clock.Move(limits.TrustFor * 2 / 3)
 	}
 	for i := range limits.Account.Failures {
 		x.fail(1, elsewhere(i), jo)
@@ -292,7 +292,7 @@ func TestABusyServerIsNotStoppedByTypingErrors(t *testing.T) {
 		x.want(nil, home, user(n), right)
 	}
 	err := store.New(x.DB, x.Clock.Now).Tx(t.Context(), func(tx *store.Tx) error {
-		address, err := pg.Value[string](t.Context(), tx, `SELECT address FROM login_tallies WHERE login = ''`)
+		address, err := pg.Value[string](t.Context(), tx, `SELECT address FROM login_counters WHERE login = ''`)
 		if err != nil {
 			return err
 		}
@@ -352,9 +352,9 @@ func TestWhatIsNoGuessIsNotCounted(t *testing.T) {
 			}
 		})
 	}
-	rows, err := pg.Value[int](t.Context(), x.DB, `SELECT count(*) FROM login_tallies`)
+	rows, err := pg.Value[int](t.Context(), x.DB, `SELECT count(*) FROM login_counters`)
 	if err != nil || rows != 0 {
-		t.Errorf("there are %d tallies, %v", rows, err)
+		t.Errorf("there are %d counters, %v", rows, err)
 	}
 }
 
@@ -379,7 +379,7 @@ func TestAnotherTenantCountsForItself(t *testing.T) {
 	x.want(apierr.TooMany, home, jo, right)
 	other.want(nil, home, jo, right)
 	// Nobody who reads the table sees that both have a user of that name.
-	if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(DISTINCT login) FROM login_tallies WHERE login <> ''`); err != nil || n != 2 {
+	if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(DISTINCT login) FROM login_counters WHERE login <> ''`); err != nil || n != 2 {
 		t.Errorf("two tenants store a login as %d digests, %v", n, err)
 	}
 }
