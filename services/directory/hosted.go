@@ -150,4 +150,3 @@ func allPages[T any](page func(list.Query) (list.Page[T], error)) (all []T, err 
 		}
 	}
 }
-
