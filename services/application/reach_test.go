@@ -83,7 +83,7 @@ type member struct {
 	of id.ID
 }
 
-func (m member) Standing(_ context.Context, in directoryapi.Standing) (directoryapi.Account, error) {
+func (m member) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
 	if !slices.Contains(in.Stores, directoryapi.Store{Kind: directoryapi.Directories, ID: m.of}) {
 		return directoryapi.Account{}, apierr.TokenAccountUnreachable
 	}
