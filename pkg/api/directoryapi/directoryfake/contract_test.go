@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi/apitest"
 	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 )
