@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -39,15 +40,29 @@ func isPort(digits string) bool {
 	return err == nil && port > 0
 }
 
-// Certificate takes one X.509 certificate in PEM with its begin and end lines.
-// Else 2006.
+// Certificate takes one X.509 certificate in PEM with its begin and end lines,
+// which it returns as it was sent. Else 2006.
 func Certificate(name, value string) (string, error) {
-	block, rest := pem.Decode([]byte(value))
-	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
-		return "", apierr.Format.Because("%s is not one certificate in PEM, from its begin line to its end line", name)
-	}
-	if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-		return "", apierr.Format.Because("%s is not an X.509 certificate", name)
+	if _, err := ParseCertificate(value); err != nil {
+		return "", apierr.Format.Because("%s %s", name, err)
 	}
 	return value, nil
+}
+
+// ParseCertificate reads one X.509 certificate in PEM. Its lines may have white
+// space around them (docs/interface/directories.md#saml).
+func ParseCertificate(text string) (*x509.Certificate, error) {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	block, rest := pem.Decode([]byte(strings.Join(lines, "\n")))
+	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
+		return nil, errors.New("is not one certificate in PEM, from its begin line to its end line")
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, errors.New("is not an X.509 certificate")
+	}
+	return certificate, nil
 }

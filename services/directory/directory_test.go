@@ -60,7 +60,7 @@ func TestContract(t *testing.T) {
 				}
 			},
 			MarkVerified: func(t *testing.T, a directoryapi.Ref) {
-				if _, err := svc.UpdateAccount(t.Context(), a, directory.Change{EmailVerificationStatus: field.Some("VERIFIED")}); err != nil {
+				if _, err := svc.UpdateAccount(t.Context(), a, directoryapi.NewAccount{EmailVerificationStatus: field.Some("VERIFIED")}); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -165,7 +165,7 @@ func TestALoginUnderAnotherCostHashesThePasswordAnew(t *testing.T) {
 func TestTheStateOfAnAccountShowsOnlyToWhoKnowsItsPassword(t *testing.T) {
 	w := newWorld(t, directory.PolicyChange{})
 	for status, want := range map[string]*apierr.Error{"DISABLED": apierr.AccountDisabled, "UNVERIFIED": apierr.AccountUnverified} {
-		if _, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directory.Change{NewAccount: directoryapi.NewAccount{Status: field.Some(status)}}); err != nil {
+		if _, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directoryapi.NewAccount{Status: field.Some(status)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.login(t, w.Service, "jo", "wrong"); !errors.Is(err, apierr.WrongPassword) {

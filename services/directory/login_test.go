@@ -37,7 +37,7 @@ func TestAStandingEndsInAllProcessesAtOnce(t *testing.T) {
 		})
 	}
 	account := func(status string) error {
-		_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directory.Change{NewAccount: directoryapi.NewAccount{Status: field.Some(status)}})
+		_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directoryapi.NewAccount{Status: field.Some(status)})
 		return err
 	}
 	store := func(status string) error {

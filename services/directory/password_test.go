@@ -30,7 +30,7 @@ func (w world) preventReuse(t *testing.T, entries int) {
 // change sets the account's password.
 func (w world) change(t *testing.T, password string) error {
 	t.Helper()
-	_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directory.Change{NewAccount: directoryapi.NewAccount{Password: field.Some(password)}})
+	_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directoryapi.NewAccount{Password: field.Some(password)})
 	return err
 }
 

@@ -191,8 +191,10 @@ func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange
 		}
 	}
 	switch {
-	case !model.LinkBaseURL.Present:
+	case t.Workflow.Page() != "" && in.DefaultModel.Null:
 		return nil
+	case t.Workflow.Page() != "" && !model.LinkBaseURL.Present:
+		return apierr.Required.Because("defaultModel.linkBaseUrl is required in a template whose mail has a link; null stands for the deployment's own page")
 	case t.Workflow.Page() != "":
 		t.LinkBaseURL, err = own(model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL, s.ownPage(*t), checkLink)
 		return err
