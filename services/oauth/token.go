@@ -227,7 +227,8 @@ func (s *Service) signed(t store.LiveToken, err error) (store.LiveToken, error) 
 // the account and for the application.
 func (s *Service) ListTokens(ctx context.Context, kind store.Kind, tenant, account id.ID, query list.Query) (list.Page[store.LiveToken], error) {
 	none := list.Page[store.LiveToken]{}
-	if _, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account}); err != nil {
+	owner, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account})
+	if err != nil {
 		return none, err
 	}
 	var application id.ID
@@ -242,7 +243,7 @@ func (s *Service) ListTokens(ctx context.Context, kind store.Kind, tenant, accou
 		application = ref.ID
 	}
 	query.Filters = nil
-	page, err := s.store.ListTokens(ctx, kind, tenant, account, application, s.now(), query)
+	page, err := s.store.ListTokens(ctx, kind, tenant, account, application, s.now(), query.Of(owner.CreatedAt, owner.ModifiedAt))
 	for i := range page.Items {
 		if page.Items[i], err = s.signed(page.Items[i], err); err != nil {
 			return page, err

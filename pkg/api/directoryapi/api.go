@@ -21,6 +21,10 @@ type API interface {
 	// account. A repeated call gives what the first made.
 	SignUp(context.Context, SignUp) (SignedUp, error)
 
+	// Tenant returns the tenant that is both members of the reference, or
+	// apierr.NotFound.
+	Tenant(context.Context, Ref) (Tenant, error)
+
 	// CreateDirectory makes a cloud directory with its policies. It returns
 	// apierr.Exists when the name is taken in the tenant.
 	CreateDirectory(context.Context, CreateDirectory) (Directory, error)

@@ -72,6 +72,11 @@ func (c Client) Mail(ctx context.Context, in MailOf) (Mail, error) {
 	return rpc.Call[MailOf, Mail](ctx, c.Peer, "directory.Mail", in)
 }
 
+// Tenant asks the far service.
+func (c Client) Tenant(ctx context.Context, in Ref) (Tenant, error) {
+	return rpc.Call[Ref, Tenant](ctx, c.Peer, "directory.Tenant", in)
+}
+
 // Owner asks the far service.
 func (c Client) Owner(ctx context.Context, in Ref) (Account, error) {
 	return rpc.Call[Ref, Account](ctx, c.Peer, "directory.Owner", in)

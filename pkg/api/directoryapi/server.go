@@ -9,6 +9,7 @@ import (
 // Serve answers the contract's far ends.
 func Serve(router fiber.Router, api API) {
 	rpc.Serve(router, "directory.SignUp", api.SignUp)
+	rpc.Serve(router, "directory.Tenant", api.Tenant)
 	rpc.Serve(router, "directory.CreateDirectory", api.CreateDirectory)
 	rpc.Serve(router, "directory.Directory", api.Directory)
 	rpc.Serve(router, "directory.DeleteDirectory", api.DeleteDirectory)

@@ -58,7 +58,7 @@ func start(t *testing.T) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(broker.Close)
-	p.cfg = events.Config{Brokers: broker.ListenAddrs(), Partitions: 2}
+	p.cfg = events.Config{Brokers: broker.ListenAddrs(), Partitions: 2, Secret: secret}
 	url := pgtest.New(t, nil)
 	p.address = free(t)
 	environment := source(t, map[string]string{

@@ -196,8 +196,8 @@ func TestCustomDataAndItsOwner(t *testing.T) {
 		c.refused(t, 404, 404, "GET", shop+"/customData", nil)
 		c.refused(t, 404, 404, "POST", shop+"/customData", `{"a":1}`)
 		c.refused(t, 404, 404, "POST", shop+"/customData", `{}`)
-		c.refused(t, 404, 404, "DELETE", shop+"/customData", nil)
-		c.refused(t, 404, 404, "DELETE", shop+"/customData/a", nil)
+		c.want(t, 204, "DELETE", shop+"/customData", nil)
+		c.want(t, 204, "DELETE", shop+"/customData/a", nil)
 		if n, err := pg.Value[int](t.Context(), c.DB, `SELECT count(*) FROM custom_data`); err != nil || n != 0 {
 			t.Errorf("%d documents are left, %v", n, err)
 		}
@@ -234,10 +234,14 @@ func TestAKeyOfCustomDataIsOnlyDeleted(t *testing.T) {
 			t.Errorf("%s gives %s and allows %q", method, a.body, a.header.Get("Allow"))
 		}
 	}
+	for _, path := range []string{"/customData", "/customData/a"} {
+		c.want(t, 204, "DELETE", "/applications/"+c.NewID().String()+path, nil)
+		for _, v := range []string{"x", "0000000000000000000000"} {
+			c.refused(t, 404, 404, "DELETE", "/applications/"+v+path, nil)
+		}
+	}
 	for _, v := range []string{"x", "0000000000000000000000", c.NewID().String()} {
 		c.refused(t, 404, 404, "GET", "/applications/"+v+"/customData", nil)
 		c.refused(t, 404, 404, "POST", "/applications/"+v+"/customData", `{"a":1}`)
-		c.refused(t, 404, 404, "DELETE", "/applications/"+v+"/customData", nil)
-		c.refused(t, 404, 404, "DELETE", "/applications/"+v+"/customData/a", nil)
 	}
 }

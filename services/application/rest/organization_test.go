@@ -257,7 +257,7 @@ func TestWhatGoesWithAnOrganization(t *testing.T) {
 	for _, gone := range []string{bank, own, first, policy, bank + "/accounts", bank + "/groups", bank + "/accountStoreMappings", bank + "/customData"} {
 		c.refused(t, 404, 404, "GET", gone, nil)
 	}
-	c.refused(t, 404, 404, "DELETE", bank, nil)
+	c.want(t, 204, "DELETE", bank, nil)
 	c.refused(t, 404, 404, "POST", bank, object{"name": "Again"})
 	if m := c.get(t, last); m["listIndex"] != 0.0 {
 		t.Errorf("the mapping behind it is at %v", m["listIndex"])

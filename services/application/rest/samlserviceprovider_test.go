@@ -59,7 +59,7 @@ func TestServiceProviderAnswers(t *testing.T) {
 		})
 	}
 	c.want(t, 204, "DELETE", wiki, nil)
-	c.refused(t, 404, 404, "DELETE", wiki, nil)
+	c.want(t, 204, "DELETE", wiki, nil)
 	c.refused(t, 404, 404, "GET", wiki, nil)
 	c.refused(t, 404, 404, "POST", wiki, object{"name": "Wiki"})
 }
@@ -147,7 +147,7 @@ func TestServiceProvidersAreTheirTenantsAlone(t *testing.T) {
 	stranger.serviceProvider(t, "urn:wiki") // the entity is free there
 	stranger.refused(t, 404, 404, "GET", wiki, nil)
 	stranger.refused(t, 404, 404, "POST", wiki, object{"name": "Stolen"})
-	stranger.refused(t, 404, 404, "DELETE", wiki, nil)
+	stranger.want(t, 204, "DELETE", wiki, nil)
 	stranger.refused(t, 404, 404, "GET", tenant+"/registeredSamlServiceProviders", nil)
 	for query, want := range map[string]int{"": 1, "?q=wiki": 1, "?q=sp.example": 1, "?nameIdFormat=email": 1, "?assertionConsumerServiceUrl=*ACS": 1, "?entityId=urn:other": 0, "?createdAt=2000": 0} {
 		if size := c.get(t, tenant+"/registeredSamlServiceProviders"+query)["size"]; fmt.Sprint(size) != fmt.Sprint(want) {

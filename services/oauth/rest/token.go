@@ -90,10 +90,7 @@ func (h *handlers) deleteToken(kind store.Kind) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		if err := h.svc.DeleteToken(c.UserContext(), kind, tenant, token); err != nil {
-			return err
-		}
-		return rest.NoContent(c)
+		return rest.Deleted(c, h.svc.DeleteToken(c.UserContext(), kind, tenant, token))
 	}
 }
 

@@ -273,6 +273,16 @@ func (d *Service) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.
 	})
 }
 
+// Tenant returns a tenant.
+func (d *Service) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant, error) {
+	return call(d, "Tenant", func() (directoryapi.Tenant, error) {
+		if tenant, ok := d.tenants[in.ID]; ok && in.Tenant == in.ID {
+			return tenant, nil
+		}
+		return directoryapi.Tenant{}, apierr.NotFound
+	})
+}
+
 // Owner gives the account of a tenant's owner.
 func (d *Service) Owner(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	return call(d, "Owner", func() (directoryapi.Account, error) {
