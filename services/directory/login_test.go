@@ -16,6 +16,7 @@ import (
 // What one process disables, every other refuses at once, however many it
 // answers at that moment.
 func TestAStandingEndsInAllProcessesAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	other := open(t, w.db, cheap)
 	standing := func() error {
