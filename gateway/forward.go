@@ -104,8 +104,10 @@ func (g *Gateway) send(ctx context.Context, r *route, method string, target []by
 func release(x *exchange) {
 	const large = 1 << 20
 	x.Request().ReleaseBody(large)
-	if response := x.Response(); cap(response.Body()) > large {
-		response.SetBodyRaw(response.SwapBody(nil))
+	response := x.Response()
+	if body := response.Body(); cap(body) > large {
+		_ = response.SwapBody(nil) // else the buffer goes back to the pool while it is sent
+		response.SetBodyRaw(body)
 	}
 }
 
