@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -40,29 +39,26 @@ func isPort(digits string) bool {
 	return err == nil && port > 0
 }
 
-// Certificate takes one X.509 certificate in PEM with its begin and end lines,
-// which it returns as it was sent. Else 2006.
+// Certificate takes one X.509 certificate in PEM with its begin and end lines;
+// white space around any line is accepted, and value is returned as it was sent.
+// Else 2006. Read it back with TrimPEM.
 func Certificate(name, value string) (string, error) {
-	if _, err := ParseCertificate(value); err != nil {
-		return "", apierr.Format.Because("%s %s", name, err)
+	block, rest := pem.Decode([]byte(TrimPEM(value)))
+	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
+		return "", apierr.Format.Because("%s is not one certificate in PEM, from its begin line to its end line", name)
+	}
+	if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+		return "", apierr.Format.Because("%s is not an X.509 certificate", name)
 	}
 	return value, nil
 }
 
-// ParseCertificate reads one X.509 certificate in PEM. Its lines may have white
-// space around them (docs/interface/directories.md#saml).
-func ParseCertificate(text string) (*x509.Certificate, error) {
-	lines := strings.Split(text, "\n")
+// TrimPEM removes the white space around each line of a text in PEM, which many
+// clients indent, so that encoding/pem reads it.
+func TrimPEM(value string) string {
+	lines := strings.Split(strings.TrimSpace(value), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimSpace(line)
 	}
-	block, rest := pem.Decode([]byte(strings.Join(lines, "\n")))
-	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
-		return nil, errors.New("is not one certificate in PEM, from its begin line to its end line")
-	}
-	certificate, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return nil, errors.New("is not an X.509 certificate")
-	}
-	return certificate, nil
+	return strings.Join(lines, "\n")
 }

@@ -3,14 +3,9 @@ package directory
 import (
 	"context"
 	"errors"
-	"net/mail"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-
-	"golang.org/x/net/idna"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -185,8 +180,8 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registr
 	var refusals []error
 	refuse := func(err error) { refusals = append(refusals, err) }
 	if in.Email.Present || isNew {
-		if a.Email, err = field.Required(in.Email, "email", 255); err == nil && !isEmail(a.Email) {
-			err = apierr.Format.Because("email %q is not an address that mail can go to", a.Email)
+		if a.Email, err = field.Required(in.Email, "email", 255); err == nil {
+			err = field.Email("email", a.Email)
 		}
 		refuse(err)
 	}
@@ -220,33 +215,6 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registr
 	a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus, a.EmailVerificationStatus)
 	refuse(err)
 	return field.First(refusals...)
-}
-
-// isEmail reports whether mail can go to an address: one @, no white space, a
-// form that a mail header can hold, and a domain name with a dot (docs/interface/limits.md#field-limits).
-// Invisible characters, and those that some program reads as a dot or an @, are
-// refused: two addresses that differ by them look the same and lead to different
-// domains.
-func isEmail(email string) bool {
-	parsed, err := mail.ParseAddress(email)
-	if err != nil || parsed.Name != "" || parsed.Address != email || strings.Count(email, "@") != 1 {
-		return false
-	}
-	_, domain, _ := strings.Cut(email, "@")
-	ascii, err := mailDomain.ToASCII(domain)
-	return err == nil && strings.Contains(ascii, ".") && !strings.HasSuffix(ascii, ".") && !strings.ContainsFunc(email, func(r rune) bool {
-		return unicode.IsSpace(r) || field.IsInvisible(r) || isLookalike(r)
-	})
-}
-
-// mailDomain takes the domain names that can be looked up: letters, digits and
-// hyphens of any script, within the lengths of the DNS.
-var mailDomain = idna.New(idna.MapForLookup(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
-
-// isLookalike recognises the dots of other scripts (RFC 3490, section 3.1) and
-// what Unicode takes for a dot or an @ (its compatibility forms).
-func isLookalike(r rune) bool {
-	return r > unicode.MaxASCII && (r == '\u3002' || r == '\uff61' || strings.ContainsAny(norm.NFKC.String(string(r)), ".@"))
 }
 
 // isCustomDataAlone reports whether a body names custom data and nothing else,

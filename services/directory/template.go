@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"net/mail"
 	"net/url"
 	"slices"
 	"strings"
@@ -177,7 +176,7 @@ func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange
 		}
 	}
 	if in.FromEmailAddress.Present {
-		if t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, checkSender); err != nil {
+		if t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, field.Email); err != nil {
 			return err
 		}
 	}
@@ -227,14 +226,6 @@ func own(in field.Text, name string, most int, byDefault string, check func(name
 func checkLine(name, text string) error {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
 		return apierr.Format.Because("%s holds a line break or another control character", name)
-	}
-	return nil
-}
-
-// checkSender refuses what no mail can come from.
-func checkSender(name, text string) error {
-	if parsed, err := mail.ParseAddress(text); err != nil || parsed.Address != text || !isEmail(text) {
-		return apierr.Format.Because("%s is %q, which is not an email address", name, text)
 	}
 	return nil
 }

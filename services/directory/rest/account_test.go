@@ -150,7 +150,7 @@ func TestAccountLimits(t *testing.T) {
 		b.Post(staff+"/accounts", account(fmt.Sprintf(`%q:"a\u0000b"`, name))).WantError(400, 2006)
 	}
 	email := func(length int) string {
-		return fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, strings.Repeat("x", length-len("@example.test"))+"@example.test")
+		return fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, strings.Repeat("x", 64)+"@"+strings.Repeat(strings.Repeat("y", 60)+".", 3)+strings.Repeat("z", length-64-1-183))
 	}
 	b.Post(staff+"/accounts", email(255)).Want(201)
 	b.Post(staff+"/accounts", email(256)).WantError(400, 2008)
