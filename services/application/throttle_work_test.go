@@ -22,6 +22,7 @@ import (
 // A hundred guesses at once, half of them at another process, learn no more than one
 // after the other.
 func TestParallelGuessesShareOneLimit(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	db, _ := counted(t, x.Deployment)
 	doors := []door{x, x.replica(db)}
@@ -65,6 +66,7 @@ func TestParallelGuessesShareOneLimit(t *testing.T) {
 // A right password that is checked while others use up the tries is refused, also
 // that of an account which may not log in.
 func TestARightPasswordComesTooLate(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	x.disabled("idle@example.test")
 	for login, want := range map[string]error{jo: nil, "idle@example.test": apierr.AccountDisabled} {
@@ -97,6 +99,7 @@ func (x door) disabled(email string) {
 // failed since; a failure at a busy address counts its logins no more often than
 // the room is used up.
 func TestWhatCountingCosts(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	db, count := counted(t, x.Deployment)
 	at := x.replica(db)
@@ -130,6 +133,7 @@ func TestWhatCountingCosts(t *testing.T) {
 
 // Known and unknown logins take the same questions, and the same queries.
 func TestKnownAndUnknownLoginsTakeTheSameWork(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	db, count := counted(t, x.Deployment)
 	asked := 0
@@ -160,6 +164,7 @@ func TestKnownAndUnknownLoginsTakeTheSameWork(t *testing.T) {
 }
 
 func TestNothingIsStoredInClear(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	x.want(nil, home, jo, right)
 	x.fail(3, elsewhere(1), jo)
@@ -185,6 +190,7 @@ func TestNothingIsStoredInClear(t *testing.T) {
 }
 
 func TestCountersArePurgedInBatches(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	x.want(nil, home, jo, right)
 	x.fail(1, home, jo)

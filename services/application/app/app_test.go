@@ -205,6 +205,7 @@ func (p *process) eventually(what string, ok func() bool) {
 }
 
 func TestTheProcess(t *testing.T) {
+	t.Parallel()
 	p := start(t)
 	status, made := p.send("POST", "/v1/applications?createDirectory=true", map[string]any{"name": "Shop"})
 	if status != http.StatusCreated {
@@ -298,6 +299,7 @@ func TestTheProcess(t *testing.T) {
 }
 
 func TestAProcessThatIsNotConfigured(t *testing.T) {
+	t.Parallel()
 	s := env.New(nil)
 	app.FromEnv(s)
 	err := s.Err()

@@ -13,6 +13,7 @@ import (
 )
 
 func TestApplicationsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	c.application(t, "Taken")
 	shop := c.application(t, "Shop")
@@ -59,6 +60,7 @@ func TestApplicationsThatAreRefused(t *testing.T) {
 }
 
 func TestCreateDirectory(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	for _, scenario := range []struct {
 		what, query  string
@@ -113,6 +115,7 @@ func TestCreateDirectory(t *testing.T) {
 }
 
 func TestAnApplicationIsUpdated(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := text(c.create(t, "/applications?createDirectory=true", object{"name": "Shop", "description": "Sells", "authorizedCallbackUris": []string{"https://app.localhost/cb"}})["href"])
 	c.Clock.Tick()
@@ -161,6 +164,7 @@ func TestAnApplicationIsUpdated(t *testing.T) {
 }
 
 func TestADeletedApplicationIsGone(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.create(t, "/applications?createDirectory=true", object{"name": "Shop"})
 	href, mapping := text(shop["href"]), linked(t, shop, "defaultAccountStoreMapping")
@@ -186,6 +190,7 @@ func TestADeletedApplicationIsGone(t *testing.T) {
 }
 
 func TestTheConsoleCannotBeDeleted(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	in := applicationapi.SignUp{
 		Tenant: c.tenant, Console: c.NewID(), ConsoleName: "Service", Administrators: c.administrators, ConsoleMapping: c.NewID(),
@@ -202,6 +207,7 @@ func TestTheConsoleCannotBeDeleted(t *testing.T) {
 }
 
 func TestApplicationsAreListed(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	for i := range 30 {
 		c.Clock.Tick()
@@ -255,6 +261,7 @@ func TestApplicationsAreListed(t *testing.T) {
 }
 
 func TestPathsThatLeadNowhere(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	for _, v := range []string{"x", "0000000000000000000000", "zzzzzzzzzzzzzzzzzzzzzz", c.NewID().String(), "%00", "%2e%2e"} {

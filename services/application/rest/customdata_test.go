@@ -15,6 +15,7 @@ import (
 
 // Every representation, byte by byte but for its ids.
 func TestCustomDataAnswers(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	bare := c.application(t, "Bare")
 	shop := text(c.create(t, "/applications?createDirectory=true", `{"name":"Shop","customData":{"plan":"gold","seats":{"most":12}}}`)["href"])
@@ -56,6 +57,7 @@ func TestCustomDataAnswers(t *testing.T) {
 }
 
 func TestCustomDataThatIsRefused(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	kept := c.want(t, 200, "POST", shop+"/customData", `{"a":1}`).body
@@ -117,6 +119,7 @@ func TestCustomDataThatIsRefused(t *testing.T) {
 }
 
 func TestCustomDataOfTenMegabytes(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	sized := func(size int) string { return `{"a":"` + strings.Repeat("<", size-len(`{"a":""}`)) + `"}` }
 	const most = customdata.MaxSize
@@ -140,6 +143,7 @@ func TestCustomDataOfTenMegabytes(t *testing.T) {
 }
 
 func TestCustomDataAndItsOwner(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	before := c.get(t, shop)
@@ -205,6 +209,7 @@ func TestCustomDataAndItsOwner(t *testing.T) {
 }
 
 func TestCustomDataIsChangedByManyAtOnce(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	var all sync.WaitGroup
@@ -226,6 +231,7 @@ func TestCustomDataIsChangedByManyAtOnce(t *testing.T) {
 }
 
 func TestAKeyOfCustomDataIsOnlyDeleted(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	for _, method := range []string{"GET", "POST"} {

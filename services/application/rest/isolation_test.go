@@ -10,6 +10,7 @@ import (
 // What belongs to another tenant looks like what never was, in a path and in a
 // body, and stays as it is.
 func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
+	t.Parallel()
 	victim := open(t)
 	shop := victim.create(t, "/applications?createDirectory=true", object{"name": "Shop"})
 	application, mapping := text(shop["href"]), linked(t, shop, "defaultAccountStoreMapping")

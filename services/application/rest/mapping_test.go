@@ -9,6 +9,7 @@ import (
 )
 
 func TestMappingsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop, directory, mapped := c.application(t, "Shop"), c.directory(t, "People"), c.directory(t, "Mapped")
 	mapping := c.mapping(t, shop, mapped, object{"isDefaultAccountStore": true})
@@ -70,6 +71,7 @@ func TestMappingsThatAreRefused(t *testing.T) {
 }
 
 func TestMappingsAreMoved(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	names := map[string]string{} // directory → letter
@@ -152,6 +154,7 @@ func TestMappingsAreMoved(t *testing.T) {
 }
 
 func TestMappingsAreListed(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	first, second := c.application(t, "First"), c.application(t, "Second")
 	shared, own := c.directory(t, "Shared"), c.directory(t, "Own")

@@ -11,6 +11,7 @@ import (
 )
 
 func TestRegistrationAnswers(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	_, _, provider := c.saml(t, c.application(t, "Shop"))
 	wiki, chat := c.serviceProvider(t, "urn:wiki"), c.serviceProvider(t, "urn:chat")
@@ -65,6 +66,7 @@ func TestRegistrationAnswers(t *testing.T) {
 }
 
 func TestRegistrationsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	_, _, provider := c.saml(t, c.application(t, "Shop"))
 	_, _, other := c.saml(t, c.application(t, "Other"))
@@ -120,6 +122,7 @@ func TestRegistrationsThatAreRefused(t *testing.T) {
 }
 
 func TestAServiceProviderIsRegisteredOnce(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	_, _, provider := c.saml(t, c.application(t, "Shop"))
 	wiki := c.serviceProvider(t, "urn:wiki")
@@ -143,6 +146,7 @@ func TestAServiceProviderIsRegisteredOnce(t *testing.T) {
 }
 
 func TestRegistrationsGoWithWhatTheyJoin(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	_, _, provider := c.saml(t, shop)

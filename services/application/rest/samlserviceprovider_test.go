@@ -39,6 +39,7 @@ func (c *client) serviceProvider(t *testing.T, entity string) string {
 }
 
 func TestServiceProviderAnswers(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	wiki := c.serviceProvider(t, "urn:wiki")
 	tenant := applicationtest.Base.To("tenants", c.tenant)
@@ -65,6 +66,7 @@ func TestServiceProviderAnswers(t *testing.T) {
 }
 
 func TestServiceProvidersThatAreRefused(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	wiki := c.serviceProvider(t, "urn:wiki")
 	c.serviceProvider(t, "urn:Taken")
@@ -119,6 +121,7 @@ func TestServiceProvidersThatAreRefused(t *testing.T) {
 }
 
 func TestAnEntityIsRegisteredOnce(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	var made atomic.Int32
 	var group sync.WaitGroup
@@ -141,6 +144,7 @@ func TestAnEntityIsRegisteredOnce(t *testing.T) {
 }
 
 func TestServiceProvidersAreTheirTenantsAlone(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	wiki, tenant := c.serviceProvider(t, "urn:wiki"), applicationtest.Base.To("tenants", c.tenant)
 	stranger := c.another(t)
