@@ -40,7 +40,7 @@ const (
 // pollInterval bounds how long a delivery waits that another replica added, or
 // that is due again. It doubles up to maxPollInterval while none is due; deliveries
 // that this process adds wake a worker at once.
-var pollInterval, maxPollInterval = time.Second, 4*time.Second
+var pollInterval, maxPollInterval = time.Second, 4 * time.Second
 
 // errUnwanted ends a delivery that is not to be sent.
 var errUnwanted = errors.New("it is not wanted")
