@@ -100,6 +100,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 
 	app := rest.New(rest.Config{Service: "application", Base: common.Base, Signer: common.Signer})
 	applicationapi.Serve(app, svc)
+	applicationapi.ServeHosted(app, svc)
 	applicationrest.Mount(app, svc, common.Base, common.Alias)
 	return &App{API: svc, HTTP: app}, nil
 }
