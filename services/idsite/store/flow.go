@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward/pkg/id"
@@ -77,4 +78,9 @@ func (tx *Tx) TakeAssertion(ctx context.Context, tenant id.ID, assertion string,
 func (tx *Tx) DeleteExpiredFlows(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM login_flows WHERE (tenant_id, id) IN (
 		SELECT tenant_id, id FROM login_flows WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
+}
+
+// Allows reports whether a factor of a type can pass the second step of the flow.
+func (f Flow) Allows(kind string) bool {
+	return len(f.FactorTypes) == 0 || slices.Contains(f.FactorTypes, kind)
 }
