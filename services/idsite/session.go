@@ -206,4 +206,3 @@ func (s *Service) usableFactors(ctx context.Context, f store.Flow) ([]mfaapi.Acc
 	}
 	return usable, err
 }
-

@@ -5,6 +5,8 @@
 package rest
 
 import (
+	"strings"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/href"
@@ -31,8 +33,12 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 	h := &handlers{svc: svc, base: base, product: svc.Product(), redirect: svc.Product() + redirectHeader, screens: built}
 	v1 := app.Group("/v1")
 
-	v1.Get("/tenants/:id/idSites", rest.List(store.Sites, svc.ListSites, h.view))
-	v1.Get("/tenants/:id/idsites", rest.List(store.Sites, svc.ListSites, h.view)) // some clients spell it so
+	sites := rest.List(store.Sites, svc.ListSites, h.view)
+	v1.Get("/tenants/:id/idSites", sites)
+	v1.Get("/tenants/:id/idsites", func(c *fiber.Ctx) error { // another spelling of the same collection
+		c.Request().URI().SetPath(strings.TrimSuffix(c.Path(), "idsites") + "idSites")
+		return sites(c)
+	})
 	v1.Get("/idSites/:id", rest.Get(svc.Site, h.view))
 	v1.Post("/idSites/:id", rest.Update(svc.UpdateSite, h.view))
 
