@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"net/mail"
 	"net/url"
 	"slices"
 	"strings"
@@ -178,7 +177,7 @@ func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange
 		}
 	}
 	if in.FromEmailAddress.Present {
-		if t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, checkSender); err != nil {
+		if t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, field.Email); err != nil {
 			return err
 		}
 	}
@@ -193,8 +192,10 @@ func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange
 		}
 	}
 	switch {
-	case !model.LinkBaseURL.Present:
+	case t.Workflow.Page() != "" && in.DefaultModel.Null:
 		return nil
+	case t.Workflow.Page() != "" && !model.LinkBaseURL.Present:
+		return apierr.Required.Because("defaultModel.linkBaseUrl is required in a template whose mail has a link; null stands for the deployment's own page")
 	case t.Workflow.Page() != "":
 		t.LinkBaseURL, err = own(model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL, s.ownPage(*t), checkLink)
 		return err
@@ -230,13 +231,6 @@ func checkLine(name, text string) error {
 	return nil
 }
 
-// checkSender refuses what no mail can come from.
-func checkSender(name, text string) error {
-	if parsed, err := mail.ParseAddress(text); err != nil || parsed.Address != text || !isEmail(text) {
-		return apierr.Format.Because("%s is %q, which is not an email address", name, text)
-	}
-	return nil
-}
 
 // checkLink refuses what is not an absolute URL, or is not safe in a mail.
 func checkLink(name, text string) error {
