@@ -231,7 +231,6 @@ func checkLine(name, text string) error {
 	return nil
 }
 
-
 // checkLink refuses what is not an absolute URL, or is not safe in a mail.
 func checkLink(name, text string) error {
 	parsed, err := url.Parse(text)
