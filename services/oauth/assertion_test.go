@@ -19,7 +19,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
 
-// selfMade gives the header and the claims of an assertion as the SDKs for
+// selfMade returns the header and the claims of an assertion as the SDKs for
 // servers make it: with no stt, and with a fraction in iat.
 func selfMade(d *oauthtest.Deployment, s oauthtest.Site) (header, claims object) {
 	now := float64(d.Clock.Now().Unix())
@@ -49,6 +49,7 @@ func exchanged(t *testing.T, d *oauthtest.Deployment, s oauthtest.Site, assertio
 }
 
 func TestAnAssertionIsExchanged(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	second, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Administrator, oauth.KeyText{})
 	if err != nil {
@@ -90,6 +91,7 @@ func TestAnAssertionIsExchanged(t *testing.T) {
 
 // The refusals of docs/interface/oauth.md#assertions, and attacks on the form of one.
 func TestAnAssertionIsRefused(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	foreign := d.NewSite(t)
 	login := d.LogIn(t, d.Site)
@@ -306,6 +308,7 @@ func spent(t *testing.T, d *oauthtest.Deployment) int {
 }
 
 func TestTheEndsOfAnAssertion(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	for name, c := range map[string]struct {
 		exp  any           // seconds from iat; nil: none
@@ -337,6 +340,7 @@ func TestTheEndsOfAnAssertion(t *testing.T) {
 }
 
 func TestAnAssertionIsExchangedOnce(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	token := func(change ...func(header, claims object)) secure.Secret {
 		header, claims := selfMade(d, d.Site)

@@ -20,6 +20,7 @@ import (
 
 // Attacks on the signature and on the way to its key.
 func TestForgedTokens(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	other := d.NewSite(t)
 	issued := d.LogIn(t, d.Site)

@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// rows gives the number of rows of every table of the service, in turn: keys,
+// rows returns the number of rows of every table of the service, in turn: keys,
 // routes, policies, web configs, refresh and access tokens.
 func rows(t testing.TB, d *oauthtest.Deployment) (n [6]int) {
 	t.Helper()
@@ -30,7 +30,7 @@ func rows(t testing.TB, d *oauthtest.Deployment) (n [6]int) {
 	return n
 }
 
-// populate gives a site tokens, a policy, a web config, and a key of its account.
+// populate returns a site tokens, a policy, a web config, and a key of its account.
 func populate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site) {
 	t.Helper()
 	d.LogIn(t, s)
@@ -46,6 +46,7 @@ func populate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site) {
 }
 
 func TestADeletedAccountLosesItsKeysAndTokens(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	populate(t, d, d.Site)
 	populate(t, d, d.NewSite(t))
@@ -71,6 +72,7 @@ func TestADeletedAccountLosesItsKeysAndTokens(t *testing.T) {
 }
 
 func TestTheAccountsOfADeletedDirectoryLoseTheirKeysAndTokens(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	populate(t, d, d.Site)
 	populate(t, d, d.NewSite(t))
@@ -87,6 +89,7 @@ func TestTheAccountsOfADeletedDirectoryLoseTheirKeysAndTokens(t *testing.T) {
 }
 
 func TestADeletedApplicationLosesItsTokensPolicyAndWebConfig(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	populate(t, d, d.Site)
 	populate(t, d, d.NewSite(t))
@@ -108,6 +111,7 @@ func TestADeletedApplicationLosesItsTokensPolicyAndWebConfig(t *testing.T) {
 }
 
 func TestAnEventWaitsForTheDatabase(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	d.DB.Close()
 	err := d.Service.AccountDeleted(t.Context(), events.Envelope{ID: id.New(d.Clock.Now()), Tenant: d.Tenant}, events.AccountDeleted{Tenant: d.Tenant, Account: d.Account})

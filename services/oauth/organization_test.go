@@ -25,6 +25,7 @@ func logInTo(d *oauthtest.Deployment, pairs ...string) oauth.TokenRequest {
 }
 
 func TestTokensNameTheOrganizationOfTheirLogin(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	_, href := organizationOf(d)
 	header, claims := selfMade(d, d.Site)
@@ -71,6 +72,7 @@ func TestTokensNameTheOrganizationOfTheirLogin(t *testing.T) {
 }
 
 func TestALoginThatNamesTwoAccountStoresIsRefused(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	_, href := organizationOf(d)
 	for _, pairs := range [][]string{

@@ -49,6 +49,7 @@ func demanded(t *testing.T, d *oauthtest.Deployment, in oauth.TokenRequest, acti
 }
 
 func TestASecondFactorIsDemanded(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	requireFactor(t, d, mfaapi.SMS, mfaapi.Authenticator)
 	text := func(fields map[string]any, name string) string {
@@ -193,6 +194,7 @@ func TestAnAssertionDemandsASecondFactor(t *testing.T) {
 }
 
 func TestTheGrantOfAFactor(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	grant := func(pairs ...string) (oauth.Issued, error) {
 		return d.Service.Token(t.Context(), d.Request(append([]string{"grant_type", "service_factor_challenge"}, pairs...)...))

@@ -11,6 +11,7 @@ import (
 )
 
 func TestTheSocialGrant(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	organizationOf(d)
 	other := d.Site
@@ -41,7 +42,7 @@ func TestTheSocialGrant(t *testing.T) {
 			}
 		}
 		_, err := d.Service.Token(t.Context(), other.Request("grant_type", "service_social", "providerId", provider, "accessToken", "a", "accessTokenSecret", "s"))
-		if !errors.Is(err, apierr.Reference) || apierr.From(err).Fields["error"] != "invalid_request" {
+		if !errors.Is(err, apierr.DirectoryTypeUnavailable) || apierr.From(err).Fields["error"] != "invalid_request" {
 			t.Errorf("%s, which is not mapped, gives %v", provider, err)
 		}
 	}

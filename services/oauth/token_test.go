@@ -82,6 +82,7 @@ func validate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site, token sec
 }
 
 func TestTokenContents(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	d.Clock.Move(789 * time.Millisecond)
 	issued := d.LogIn(t, d.Site)
@@ -116,6 +117,7 @@ func TestTokenContents(t *testing.T) {
 // The worked example of docs/interface/oauth.md#token-contents: its token
 // verifies with its secret, although this service orders the members otherwise.
 func TestWorkedToken(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	_, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId", Secret: "MyKeySecret"})
 	if err != nil {
@@ -133,6 +135,7 @@ func TestWorkedToken(t *testing.T) {
 }
 
 func TestMembersOfATokenMayComeInAnyOrder(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	_, claims := open(t, d.LogIn(t, d.Site).Access)
 	body, err := json.Marshal(claims)
@@ -145,6 +148,7 @@ func TestMembersOfATokenMayComeInAnyOrder(t *testing.T) {
 // The errors of docs/interface/errors.md#failed-validation in their order: each case breaks what comes after
 // it too, wherever one test can.
 func TestOrderOfValidation(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	other := d.NewApplication(d.Tenant, d.Directory)
 	fresh := func() (secure.Secret, object, object) {
@@ -245,6 +249,7 @@ func TestOrderOfValidation(t *testing.T) {
 }
 
 func TestTokensOfAKeyThatMayNotBeUsed(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Administrator, oauth.KeyText{})
 	if err != nil {
@@ -287,6 +292,7 @@ func TestTokensOfAKeyThatMayNotBeUsed(t *testing.T) {
 
 // A key that another process disabled is refused within 100 ms.
 func TestCachedKeysDie(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	token := d.LogIn(t, d.Site).Access
 	validate(t, d, d.Site, token, nil)
@@ -302,6 +308,7 @@ func TestCachedKeysDie(t *testing.T) {
 // What one process ends, every other refuses at once, however many it answers at
 // that moment.
 func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	d.Store = store.New(d.DB, d.Clock.Now)
 	other := d.Under(t, d.Master)
@@ -338,6 +345,7 @@ func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
 
 // Of the two tokens of a login, none is there without the other.
 func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	first := d.LogIn(t, d.Site)
 	access, err := d.Store.Token(t.Context(), store.Access, d.Tenant, first.AccessTokenID)
@@ -368,6 +376,7 @@ func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
 }
 
 func TestValidationAsksOnePeerOnce(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	token := d.LogIn(t, d.Site).Access
 	before := d.Standings()

@@ -12,6 +12,7 @@ import (
 )
 
 func TestTheDemandForASecondFactor(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	demand := func(s oauthtest.Site) (bool, []string) {
 		t.Helper()
@@ -39,6 +40,7 @@ func TestTheDemandForASecondFactor(t *testing.T) {
 // Each of the parallel changes finds the row that one of them made, and adds to
 // it.
 func TestAWebConfigIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	at := id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)}
 	var wg sync.WaitGroup

@@ -47,6 +47,7 @@ func (a app) code() string {
 }
 
 func TestSMSChallenge(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := smsFactor(d)
 	made := d.Post(factor+"/challenges", "").Want(201).Golden("sms_challenge_created")
@@ -75,6 +76,7 @@ func TestSMSChallenge(t *testing.T) {
 }
 
 func TestOlderChallengesStayOpen(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := smsFactor(d)
 	older := d.Post(factor+"/challenges", `{}`).Want(201).Href()
@@ -88,6 +90,7 @@ func TestOlderChallengesStayOpen(t *testing.T) {
 }
 
 func TestChallengeRefusals(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := smsFactor(d)
 	for body, want := range map[string]int{
@@ -119,6 +122,7 @@ func TestChallengeRefusals(t *testing.T) {
 }
 
 func TestAChallengeExpires(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := smsFactor(d)
 	failed := d.Post(factor+"/challenges", "").Want(201).Href()
@@ -153,6 +157,7 @@ func TestAChallengeExpires(t *testing.T) {
 }
 
 func TestAuthenticatorChallenge(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	a := newApp(d)
 	waiting := d.Post(a.href+"/challenges", "").Want(201).Golden("authenticator_challenge_created")
@@ -188,6 +193,7 @@ func TestAClockMayDifferByOneStep(t *testing.T) {
 }
 
 func TestACodeOfAnAuthenticatorIsAcceptedOnce(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	a := newApp(d)
 	before := a.code()
@@ -222,6 +228,7 @@ func TestACodeOfAnAuthenticatorIsAcceptedOnce(t *testing.T) {
 }
 
 func TestDisabledFactorsAndPhones(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := smsFactor(d)
 	challenge := d.Post(factor+"/challenges", "").Want(201).Href()
@@ -243,6 +250,7 @@ func TestDisabledFactorsAndPhones(t *testing.T) {
 }
 
 func TestAChallengeHasFiveTries(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	challenge := d.Post(smsFactor(d)+"/challenges", "").Want(201).Href()
 	wrong := code(mfatest.Wrong(d.Code(challenge)))
@@ -259,6 +267,7 @@ func TestAChallengeHasFiveTries(t *testing.T) {
 }
 
 func TestFiftyGuessesAtOnceAreFive(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	challenge := d.Post(smsFactor(d)+"/challenges", "").Want(201).Href()
 	wrong := code(mfatest.Wrong(d.Code(challenge)))
@@ -271,6 +280,7 @@ func TestFiftyGuessesAtOnceAreFive(t *testing.T) {
 // A new challenge gives no new tries: ten wrong codes an hour is what a factor
 // has, thirty a day what an account has.
 func TestTriesAreCountedAcrossChallenges(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	sms, a := smsFactor(d), newApp(d)
 	count := parallel(50, func(int) resttest.Answer { return d.Post(a.href+"/challenges", code(mfatest.Wrong(a.code()))) })
@@ -321,6 +331,7 @@ func TestTriesAreCountedAcrossChallenges(t *testing.T) {
 }
 
 func TestMessagesAreLimited(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := smsFactor(d)
 	count := parallel(50, func(int) resttest.Answer { return d.Post(factor+"/challenges", "") })
@@ -363,6 +374,7 @@ func TestMessagesAreLimited(t *testing.T) {
 
 // A fault of ours is no wrong code: it ends the challenge and says so.
 func TestASealThatDoesNotOpenEndsTheChallenge(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	challenge := d.Post(smsFactor(d)+"/challenges", "").Want(201).Href()
 	if _, err := pg.Exec(t.Context(), d.DB, `UPDATE challenges SET code_key_sealed = '\x00'`); err != nil {

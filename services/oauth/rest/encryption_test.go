@@ -17,7 +17,7 @@ const (
 	encrypted = "encryptSecret=true&encryptionKeySalt=" + salt
 )
 
-// derived gives the key that the site's caller and the service agree on.
+// derived returns the key that the site's caller and the service agree on.
 func derived(t *testing.T, s oauthtest.Site, bits, iterations int) []byte {
 	t.Helper()
 	bytes := make([]byte, 16)
@@ -32,6 +32,7 @@ func derived(t *testing.T, s oauthtest.Site, bits, iterations int) []byte {
 }
 
 func TestSecretsAreEncryptedOnRequest(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	collection := "/accounts/" + d.Account.String() + "/apiKeys"
 	made := decode(t, want(t, 201, d.Do(t, d.Site, "POST", collection, nil)))
@@ -108,6 +109,7 @@ func TestSecretsAreEncryptedOnRequest(t *testing.T) {
 }
 
 func TestParametersOfEncryptionAreRefused(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	collection := "/accounts/" + d.Account.String() + "/apiKeys"
 	key := decode(t, want(t, 201, d.Do(t, d.Site, "POST", collection, nil)))["id"].(string)
@@ -147,6 +149,7 @@ func TestParametersOfEncryptionAreRefused(t *testing.T) {
 // A page of a hundred keys derives the key once: deriving it for each would take
 // a hundred times as long as for a page of one.
 func TestTheKeyOfAPageIsDerivedOnce(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	collection := "/accounts/" + d.Account.String() + "/apiKeys"
 	for i := range 100 {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	collection := "/accounts/" + d.Account.String() + "/apiKeys"
 	answer := want(t, 201, d.Do(t, d.Site, "POST", collection, `{"name":"laptop","description":"of Jo","id":"MINE","secret":"mine","status":"DISABLED","tenant":{"href":"x"}}`))
@@ -109,6 +110,7 @@ func TestKeys(t *testing.T) {
 }
 
 func TestKeysOfAnApplication(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := "/applications/" + d.Application.String() + "/apiKeys"
 	key := decode(t, want(t, 201, d.Do(t, d.Site, "POST", "/accounts/"+d.Account.String()+"/apiKeys", nil)))
@@ -179,6 +181,7 @@ func TestKeysOfAnApplication(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := "/oAuthPolicies/" + d.Application.String()
 	answer := want(t, 200, d.Do(t, d.Site, "GET", path, nil))
@@ -237,6 +240,7 @@ func TestPolicies(t *testing.T) {
 // Every resource of one tenant is to another as if it were not there, whatever
 // is asked of it, and nothing of it changes.
 func TestIsolation(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	stranger := d.NewSite(t)
 	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
@@ -306,6 +310,7 @@ func TestIsolation(t *testing.T) {
 
 // What is not built, or not said as the routes say it, is not there.
 func TestUnknownPaths(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	for _, path := range []string{"/applications/" + d.Application.String() + "/authTokens", "/apiKeys", "/accessTokens", "/oAuthPolicies", "/accessTokens/x", "/AccessTokens/" + d.Account.String()} {
 		refused(t, 404, 404, d.Do(t, d.Site, "GET", path, nil))

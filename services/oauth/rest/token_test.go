@@ -83,6 +83,7 @@ func refreshForm(token string) url.Values {
 }
 
 func TestTokenAnswers(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	answer := want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm()))
 	notStored(t, answer)
@@ -192,6 +193,7 @@ func requireFactor(t *testing.T, d *oauthtest.Deployment, required bool) {
 
 // The failures of docs/interface/errors.md#oauth-failures.
 func TestGrantFailures(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := tokens(d.Site)
 	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", path, passwordForm())))
@@ -269,7 +271,7 @@ func TestGrantFailures(t *testing.T) {
 		{"an assertion for a disabled application", assertionForm(t, d.Site, nil), status(d.Application, directoryapi.Disabled), status(d.Application, directoryapi.Enabled), 400, 10015, "invalid_client"},
 		{"an assertion that was exchanged", spent, nil, nil, 400, 11005, "invalid_client"},
 
-		{"a provider that is not mapped", url.Values{"grant_type": {"service_social"}, "providerId": {"github"}, "accessToken": {"x"}}, nil, nil, 400, 2014, "invalid_request"},
+		{"a provider that is not mapped", url.Values{"grant_type": {"service_social"}, "providerId": {"github"}, "accessToken": {"x"}}, nil, nil, 400, 5201, "invalid_request"},
 		{"a provider that cannot be asked", url.Values{"grant_type": {"service_social"}, "providerId": {"google"}, "code": {"x"}}, nil, nil, 400, 7200, "invalid_client"},
 
 		{"a state of nobody", url.Values{"grant_type": {"service_factor_challenge"}, "state": {"x"}, "code": {"1"}}, nil, nil, 400, 2014, "invalid_grant"},
@@ -422,6 +424,7 @@ func TestContentTypeOfTheTokenEndpoints(t *testing.T) {
 }
 
 func TestRevocationAnswers(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
 	access := login["access_token"].(string)
@@ -444,6 +447,7 @@ func TestRevocationAnswers(t *testing.T) {
 }
 
 func TestTokenCollections(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	second := d.Site
 	second.Application = d.NewApplication(d.Tenant, d.Directory)
@@ -527,6 +531,7 @@ func TestTokenCollections(t *testing.T) {
 }
 
 func TestDeletedTokensAreGone(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
 	access := login["service_access_token_href"].(string)
@@ -543,6 +548,7 @@ func TestDeletedTokensAreGone(t *testing.T) {
 // The failures of docs/interface/errors.md#failed-validation, over HTTP and with no redirect. Their order is
 // held by the rules' own tests.
 func TestValidationFailures(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	other := d.NewApplication(d.Tenant, d.Directory)
 	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
@@ -586,6 +592,7 @@ func TestValidationFailures(t *testing.T) {
 // The alias of a deployment stands for "service" in the grants of its own, both
 // words are understood, and nobody renames those of RFC 6749.
 func TestTheAliasNamesGrants(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	ring, err := secure.ParseKeyring(d.Master)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/services/oauth"
 )
 
-// webConfigView is the representation of a web config (resolutions, section
-// 2.3).
+// webConfigView is the representation of a web config
+// (docs/interface/client-api.md#web-config).
 type webConfigView struct {
 	rest.Head
 	DNSLabel       *string          `json:"dnsLabel"`

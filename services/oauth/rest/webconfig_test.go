@@ -22,6 +22,7 @@ func webConfig(d *oauthtest.Deployment, s oauthtest.Site) string {
 }
 
 func TestWebConfig(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := webConfig(d, d.Site)
 	names := map[string]string{
@@ -58,6 +59,7 @@ func TestWebConfig(t *testing.T) {
 // Each case changes a web config that nobody has changed. Where there is no
 // code, want is the member afterwards; the others stay as they were.
 func TestMembersOfAWebConfig(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := webConfig(d, d.Site)
 	endUser := decode(t, want(t, 201, d.Do(t, d.Site, "POST", "/accounts/"+d.Account.String()+"/apiKeys", nil)))["href"].(string)
@@ -222,6 +224,7 @@ func TestMembersOfAWebConfig(t *testing.T) {
 }
 
 func TestTheSigningKeyOfAWebConfig(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := webConfig(d, d.Site)
 	signer := func() any { return decode(t, want(t, 200, d.Do(t, d.Site, "GET", path, nil)))["signingApiKey"] }
@@ -270,6 +273,7 @@ func TestTheSigningKeyOfAWebConfig(t *testing.T) {
 }
 
 func TestTheWebConfigOfTheConsole(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := webConfig(d, d.Site)
 	d.Applications.Change(id.Ref{Tenant: d.Tenant, ID: d.Application}, func(a *applicationapi.Application) { a.Builtin, a.DNSLabel = true, "" })
@@ -290,6 +294,7 @@ func TestTheWebConfigOfTheConsole(t *testing.T) {
 }
 
 func TestAWebConfigIsItsTenants(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path, stranger := webConfig(d, d.Site), d.NewSite(t)
 	before := want(t, 200, d.Do(t, d.Site, "GET", path, nil)).Body

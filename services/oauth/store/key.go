@@ -31,19 +31,19 @@ type Key struct {
 	Secret secure.Secret `db:"-"`
 }
 
-// FindKey gives a key of any tenant, or apierr.NotFound: it is how a request
+// FindKey returns a key of any tenant, or apierr.NotFound: it is how a request
 // finds the tenant that it belongs to.
 func (s *Store) FindKey(ctx context.Context, key string) (Key, error) {
 	return pg.One[Key](ctx, s.db, `SELECT `+keyColumns+` FROM api_key_routes r
 		JOIN api_keys k ON k.tenant_id = r.tenant_id AND k.id = r.id WHERE r.id = $1`, key)
 }
 
-// Key gives a key, or apierr.NotFound.
+// Key returns a key, or apierr.NotFound.
 func (s *Store) Key(ctx context.Context, tenant id.ID, key string) (Key, error) {
 	return pg.One[Key](ctx, s.db, `SELECT `+keyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2`, tenant, key)
 }
 
-// ListKeys gives a page of an account's keys.
+// ListKeys returns a page of an account's keys.
 func (s *Store) ListKeys(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Key], error) {
 	return list.Select[Key](ctx, s.db, Keys, query, keyColumns,
 		`FROM api_keys k WHERE k.tenant_id = $1 AND k.account_id = $2`, "k.created_at, k.id", tenant, account)

@@ -31,7 +31,7 @@ const (
 	policyQuery   = `SELECT ` + policyColumns + ` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`
 )
 
-// Policy gives the policy of an application, or apierr.NotFound while it is the
+// Policy returns the policy of an application, or apierr.NotFound while it is the
 // default.
 func (s *Store) Policy(ctx context.Context, tenant, application id.ID) (Policy, error) {
 	return pg.One[Policy](ctx, s.db, policyQuery, tenant, application)

@@ -93,13 +93,13 @@ func tokenLoaders(db *pg.DB) map[Kind]*pg.Loader[LiveToken] {
 	return loaders
 }
 
-// Token gives a token whether or not it has expired, or apierr.NotFound.
+// Token returns a token whether or not it has expired, or apierr.NotFound.
 func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
 	t, err := s.tokens[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
 	return t.Token, err
 }
 
-// LiveToken gives a token that has not expired, or apierr.NotFound.
+// LiveToken returns a token that has not expired, or apierr.NotFound.
 func (s *Store) LiveToken(ctx context.Context, kind Kind, tenant, token id.ID, now time.Time) (LiveToken, error) {
 	t, err := s.tokens[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
 	if err == nil && !t.ExpiresAt.After(now) {
@@ -108,7 +108,7 @@ func (s *Store) LiveToken(ctx context.Context, kind Kind, tenant, token id.ID, n
 	return t, err
 }
 
-// ListTokens gives a page of an account's tokens that have not expired, of one
+// ListTokens returns a page of an account's tokens that have not expired, of one
 // application unless that is zero.
 func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, application id.ID, now time.Time, query list.Query) (list.Page[LiveToken], error) {
 	return list.Select[LiveToken](ctx, s.db, Tokens, query, kind.columns()+`, k.secret_sealed`,

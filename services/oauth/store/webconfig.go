@@ -40,7 +40,7 @@ type MFA struct {
 const webConfigColumns = `tenant_id, application_id, status, oauth2, register, login, verify_email, forgot_password, change_password,
 	me, me_expand, mfa_required, mfa_factor_types, signing_key_id, created_at, modified_at`
 
-// WebConfig gives the web config of an application, or apierr.NotFound while it
+// WebConfig returns the web config of an application, or apierr.NotFound while it
 // is the default.
 func (s *Store) WebConfig(ctx context.Context, tenant, application id.ID) (WebConfig, error) {
 	return pg.One[WebConfig](ctx, s.db, `SELECT `+webConfigColumns+` FROM web_configs WHERE tenant_id = $1 AND application_id = $2`, tenant, application)
