@@ -75,7 +75,8 @@ func TestAnEventOfAnotherTenantRemovesNothing(t *testing.T) {
 	d := mfatest.Open(t)
 	enrol(t, d, d.Jo)
 	other := id.New(d.Now())
-	err := d.Service.AccountDeleted(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: other}, events.AccountDeleted{Tenant: other, Account: d.Jo.ID})
+	err := d.Service.AccountDeleted(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: other},
+		events.AccountDeleted{Tenant: other, Account: d.Jo.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,8 @@ func TestAnEventOfAnotherTenantRemovesNothing(t *testing.T) {
 func TestWhatIsMadeWhileAnAccountGoesGoesToo(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
-	err := d.Service.AccountDeleted(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant}, events.AccountDeleted{Tenant: d.Tenant, Account: d.Jo.ID})
+	err := d.Service.AccountDeleted(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant},
+		events.AccountDeleted{Tenant: d.Tenant, Account: d.Jo.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

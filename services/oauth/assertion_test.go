@@ -173,7 +173,8 @@ func TestAnAssertionIsRefused(t *testing.T) {
 		{"an exp that is text", set("exp", "9999999999"), "", apierr.TokenSignature},
 		{"a jti that is a number", set("jti", 7), "", apierr.TokenSignature},
 		{"a jti that is empty", set("jti", ""), "", apierr.TokenSignature},
-		{"no jti, of the service's own", func(header, claims object) { header["stt"] = "assertion"; delete(claims, "jti") }, "", apierr.TokenSignature},
+		{"no jti, of the service's own", func(header, claims object) { header["stt"] = "assertion"; delete(claims, "jti") }, "",
+			apierr.TokenSignature},
 
 		{"no issuer", set("iss", nil), "", apierr.TokenOtherApplication},
 		{"another application's", set("iss", oauthtest.Base.To("applications", other)), "", apierr.TokenOtherApplication},
@@ -200,9 +201,13 @@ func TestAnAssertionIsRefused(t *testing.T) {
 		{"of no account", set("sub", oauthtest.Base.To("directories", d.Directory)), "", apierr.TokenAccountDisabled},
 		{"of an account that never was", set("sub", account(d.Application)), "", apierr.TokenAccountDisabled},
 		{"of an account of another tenant", set("sub", account(foreign.Account)), "", apierr.TokenAccountDisabled},
-		{"of an account of another deployment", set("sub", "https://evil.example/v1/accounts/"+d.Account.String()), "", apierr.TokenAccountDisabled},
+		{"of an account of another deployment", set("sub", "https://evil.example/v1/accounts/"+d.Account.String()), "",
+			apierr.TokenAccountDisabled},
 		{"of a disabled account", set("sub", account(idle)), "", apierr.TokenAccountDisabled},
-		{"of an account that has yet to be verified", func(_, claims object) { claims["sub"], claims["status"] = account(fresh), "REGISTERED" }, "", apierr.TokenAccountDisabled},
+		{"of an account that has yet to be verified", func(_, claims object) {
+			claims["sub"], claims["status"] = account(fresh),
+				"REGISTERED"
+		}, "", apierr.TokenAccountDisabled},
 		{"of an account that the application does not reach", set("sub", account(stranger)), "", apierr.TokenAccountUnreachable},
 		{"of an organization that never was", set("org", oauthtest.Base.To("organizations", d.Account)), "", apierr.Reference},
 		{"of an organization that is a directory", set("org", oauthtest.Base.To("directories", d.Directory)), "", apierr.Reference},
@@ -217,7 +222,8 @@ func TestAnAssertionIsRefused(t *testing.T) {
 		{"a request to the hosted login that says it is one of the application", func(header, claims object) {
 			clear(claims)
 			delete(header, "kid")
-			claims["iat"], claims["iss"], claims["sub"], claims["jti"] = now, oauthtest.Base.To("applications", d.Application), account(d.Account), "a-jti"
+			claims["iat"], claims["iss"], claims["sub"], claims["jti"] = now, oauthtest.Base.To("applications", d.Application),
+				account(d.Account), "a-jti"
 		}, "", apierr.NotAuthenticated},
 		{"the claims of an access token", func(_, claims object) {
 			clear(claims)
@@ -243,7 +249,8 @@ func TestAnAssertionIsRefused(t *testing.T) {
 	}
 	for _, issuer := range []string{
 		"http://id.localhost", "https://", "https://id.localhost/", "https://id.localhost/x", "https://id.localhost?x", "https://id.localhost#x",
-		"https://jo@id.localhost", "https://:443", "HTTPS://id.localhost", "https:id.localhost", " https://id.localhost", "https://id.localhost\\x",
+		"https://jo@id.localhost", "https://:443", "HTTPS://id.localhost", "https:id.localhost", " https://id.localhost",
+		"https://id.localhost\\x",
 		oauthtest.Base.To("applications", other),
 	} {
 		t.Run("the hosted login "+issuer, func(t *testing.T) {
@@ -390,7 +397,8 @@ func TestAnAssertionIsExchangedOnce(t *testing.T) {
 	t.Run("its jti in another assertion is used too", func(t *testing.T) {
 		same := func(_, claims object) { claims["jti"] = "one" }
 		exchanged(t, d, d.Site, token(same))
-		if _, err := exchange(t.Context(), d.Service, d.Site, token(same, func(_, claims object) { claims["iat"] = claims["iat"].(float64) - 1 })); !errors.Is(err, apierr.TokenReplayed) {
+		if _, err := exchange(t.Context(), d.Service, d.Site, token(same,
+			func(_, claims object) { claims["iat"] = claims["iat"].(float64) - 1 })); !errors.Is(err, apierr.TokenReplayed) {
 			t.Error(err)
 		}
 		t.Run("but not in another tenant", func(t *testing.T) {

@@ -14,7 +14,8 @@ const day = 24 * time.Hour
 // isoDuration is an ISO 8601 duration whose parts are units, in their order. The
 // library sosodev/duration reads parts in any order, fractions of all of them, and
 // numbers as floats, which lose the last seconds of long lifetimes.
-var isoDuration = regexp.MustCompile(`^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:[.,](\d{1,9}))?S)?)?$`)
+var isoDuration = regexp.MustCompile(`^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?` +
+	`(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:[.,](\d{1,9}))?S)?)?$`)
 
 // units are the lengths of the groups of isoDuration, zero for that of the clock
 // part. A year has 365 days and a month 30 (docs/interface/oauth.md#token-contents).

@@ -50,7 +50,8 @@ func TestWorkedEncryption(t *testing.T) {
 func TestSecretsAreEncryptedUnderTheCallersSecret(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	_, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId", Secret: "MyKeySecret"})
+	_, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId",
+		Secret: "MyKeySecret"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,8 @@ func (f Form) accountStore() (accountStore, error) {
 		}
 	}
 	if len(named) > 1 {
-		return accountStore{}, refused(apierr.Invalid.Because("accountStore, organizationNameKey and nameKey name different account stores"), "invalid_request")
+		return accountStore{}, refused(apierr.Invalid.Because("accountStore, organizationNameKey and nameKey name different account stores"),
+			"invalid_request")
 	}
 	if f["accountStore"] != "" {
 		return accountStore{href: href.Link{Href: f["accountStore"].Reveal()}}, nil

@@ -32,5 +32,6 @@ func (s *Service) socialGrant(ctx context.Context, in TokenRequest) (Issued, err
 	if err != nil {
 		return Issued{}, refused(err, "invalid_request")
 	}
-	return Issued{}, refused(apierr.ProviderRefused.Because("logins by social providers are not available in this deployment"), "invalid_client")
+	return Issued{}, refused(apierr.ProviderRefused.Because("logins by social providers are not available in this deployment"),
+		"invalid_client")
 }

@@ -194,7 +194,8 @@ func TestRevoke(t *testing.T) {
 	d := oauthtest.Open(t)
 	revoke := func(t *testing.T, pairs ...string) {
 		t.Helper()
-		if err := d.Service.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: d.Application, Form: oauthtest.Form(pairs...)}); err != nil {
+		if err := d.Service.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: d.Application,
+			Form: oauthtest.Form(pairs...)}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -263,7 +264,8 @@ func TestRevoke(t *testing.T) {
 	t.Run("what is no token of the application is left alone", func(t *testing.T) {
 		login := d.LogIn(t, d.Site)
 		other := d.NewApplication(d.Tenant, d.Directory)
-		if err := d.Service.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: other, Form: oauthtest.Form("token", login.Access.Reveal())}); err != nil {
+		if err := d.Service.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: other,
+			Form: oauthtest.Form("token", login.Access.Reveal())}); err != nil {
 			t.Error(err)
 		}
 		revoke(t, "token", "abc")

@@ -21,7 +21,8 @@ func organizationOf(d *oauthtest.Deployment) (organization id.ID, href string) {
 }
 
 func logInTo(d *oauthtest.Deployment, pairs ...string) oauth.TokenRequest {
-	return d.Request(append([]string{"grant_type", "password", "username", oauthtest.Login, "password", oauthtest.Password.Reveal()}, pairs...)...)
+	return d.Request(append([]string{"grant_type", "password", "username", oauthtest.Login, "password", oauthtest.Password.Reveal()},
+		pairs...)...)
 }
 
 func TestTokensNameTheOrganizationOfTheirLogin(t *testing.T) {
@@ -59,7 +60,8 @@ func TestTokensNameTheOrganizationOfTheirLogin(t *testing.T) {
 			validate(t, d, d.Site, next.Access, nil)
 			header, claims := open(t, next.Access)
 			validate(t, d, d.Site, forge(t, header, with(claims, "org", nil), d.Secret), apierr.TokenSignature)
-			validate(t, d, d.Site, forge(t, header, with(claims, "org", oauthtest.Base.To("organizations", d.Account)), d.Secret), apierr.TokenSignature)
+			validate(t, d, d.Site, forge(t, header, with(claims, "org", oauthtest.Base.To("organizations", d.Account)), d.Secret),
+				apierr.TokenSignature)
 		})
 	}
 	t.Run("and no other login does", func(t *testing.T) {

@@ -37,7 +37,8 @@ func (s *Service) Revoke(ctx context.Context, in Revocation) error {
 	hint := hints[in.Form["token_type_hint"].Reveal()]
 	p, err := s.read(ctx, in.Tenant, text, func(header map[string]any) error {
 		if header["stt"] == nil && hint == "" {
-			return refused(apierr.TokenTypeUnknown.Because("the token has no header stt and the request no token_type_hint"), "unsupported_token_type")
+			return refused(apierr.TokenTypeUnknown.Because("the token has no header stt and the request no token_type_hint"),
+				"unsupported_token_type")
 		}
 		return nil
 	})

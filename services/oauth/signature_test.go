@@ -21,7 +21,8 @@ func TestTheWorkedVectorIsGood(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	d.Clock.Move(time.Date(2024, 2, 15, 8, 30, 0, 0, time.UTC).Sub(d.Clock.Now()))
-	if _, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId", Secret: "MyKeySecret"}); err != nil {
+	if _, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId",
+		Secret: "MyKeySecret"}); err != nil {
 		t.Fatal(err)
 	}
 	in := oauthapi.VerifySignature{

@@ -106,7 +106,8 @@ func TestTokenContents(t *testing.T) {
 	}
 	_, access := open(t, issued.Access)
 	_, refresh := open(t, issued.Refresh)
-	if access["exp"] != now+3600 || refresh["exp"] != now+60*24*3600 || access["rti"] != refresh["jti"] || refresh["rti"] != nil || len(access) != 6 || len(refresh) != 5 {
+	if access["exp"] != now+3600 || refresh["exp"] != now+60*24*3600 || access["rti"] != refresh["jti"] || refresh["rti"] != nil ||
+		len(access) != 6 || len(refresh) != 5 {
 		t.Errorf("the claims are %v and %v", access, refresh)
 	}
 	if access["jti"] != issued.AccessTokenID.String() || issued.ExpiresIn != time.Hour {
@@ -119,7 +120,8 @@ func TestTokenContents(t *testing.T) {
 func TestWorkedToken(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	_, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId", Secret: "MyKeySecret"})
+	_, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId",
+		Secret: "MyKeySecret"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +144,8 @@ func TestMembersOfATokenMayComeInAnyOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	validate(t, d, d.Site, secure.Secret(compact([]byte(`{"stt":"access","kid":"`+d.Key+`","alg":"HS256"}`), body, []byte(d.Secret.Reveal()))), nil)
+	validate(t, d, d.Site, secure.Secret(compact([]byte(`{"stt":"access","kid":"`+d.Key+`","alg":"HS256"}`), body,
+		[]byte(d.Secret.Reveal()))), nil)
 }
 
 // The errors of docs/interface/errors.md#failed-validation in their order: each case breaks what comes after
@@ -296,7 +299,8 @@ func TestCachedKeysDie(t *testing.T) {
 	d := oauthtest.Open(t)
 	token := d.LogIn(t, d.Site).Access
 	validate(t, d, d.Site, token, nil)
-	if _, err := d.DB.Exec(t.Context(), `UPDATE api_keys SET status = 'DISABLED' WHERE tenant_id = $1 AND id = $2`, d.Tenant, d.Key); err != nil {
+	if _, err := d.DB.Exec(t.Context(), `UPDATE api_keys SET status = 'DISABLED' WHERE tenant_id = $1 AND id = $2`, d.Tenant,
+		d.Key); err != nil {
 		t.Fatal(err)
 	}
 	d.Clock.Move(99 * time.Millisecond)

@@ -158,7 +158,8 @@ func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConf
 		return WebConfig{}, apierr.BadRequest.Because("the console application has no Client API that could be enabled")
 	}
 	if label := in.DNSLabel.Or(""); in.DNSLabel.Present && label != app.DNSLabel {
-		if app, err = s.peers.Application.SetDNSLabel(ctx, applicationapi.SetDNSLabel{Tenant: app.TenantID, Application: app.ID, Label: label}); err != nil {
+		if app, err = s.peers.Application.SetDNSLabel(ctx, applicationapi.SetDNSLabel{Tenant: app.TenantID, Application: app.ID,
+			Label: label}); err != nil {
 			return WebConfig{}, err
 		}
 	}
@@ -231,7 +232,8 @@ func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
 		name string
 		in   field.Of[EndpointsChange]
 		on   **bool
-	}{{"verifyEmail", in.VerifyEmail, &c.VerifyEmail}, {"forgotPassword", in.ForgotPassword, &c.ForgotPassword}, {"changePassword", in.ChangePassword, &c.ChangePassword}} {
+	}{{"verifyEmail", in.VerifyEmail, &c.VerifyEmail}, {"forgotPassword", in.ForgotPassword, &c.ForgotPassword},
+		{"changePassword", in.ChangePassword, &c.ChangePassword}} {
 		if err := applyOptional(endpoints.on, endpoints.in, endpoints.name); err != nil {
 			return err
 		}

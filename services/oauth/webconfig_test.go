@@ -26,7 +26,8 @@ func TestTheDemandForASecondFactor(t *testing.T) {
 		t.Errorf("an application begins with %v, %v", required, types)
 	}
 	body := oauth.WebConfigChange{MFA: field.Some(oauth.MFAChange{Required: field.Some(true), FactorTypes: field.Some([]string{"sms"})})}
-	if _, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)}, body); err != nil {
+	if _, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)},
+		body); err != nil {
 		t.Fatal(err)
 	}
 	if required, types := demand(d.Site); !required || !slices.Equal(types, []string{"sms"}) {

@@ -67,7 +67,8 @@ func TestSMSChallenge(t *testing.T) {
 		t.Errorf("the most recent challenge is %s, want %s", got, custom.Href())
 	}
 	sent := d.Sent()
-	if len(sent) != 2 || sent[0].Message != "Your verification code is ${code}" || sent[1].Message != "Shop: ${code}" || sent[1].Number != "+18883915282" {
+	if len(sent) != 2 || sent[0].Message != "Your verification code is ${code}" || sent[1].Message != "Shop: ${code}" ||
+		sent[1].Number != "+18883915282" {
 		t.Errorf("sent are %v", sent)
 	}
 	if !sent[1].ExpiresAt.Equal(d.Now().Add(300 * time.Second)) {
@@ -95,7 +96,8 @@ func TestChallengeRefusals(t *testing.T) {
 	factor := smsFactor(d)
 	for body, want := range map[string]int{
 		`{"message":"no placeholder"}`: 13103, `{"message":"$code"}`: 13103, `{"message":""}`: 2007, `{"message":1}`: 2004,
-		`{"message":"${code}` + strings.Repeat("x", 154) + `"}`: 2008, `{"code":"123456"}`: 2017, `{"code":"one"}`: 2002, `{"colour":"red"}`: 2015, `[]`: 2006,
+		`{"message":"${code}` + strings.Repeat("x", 154) + `"}`: 2008, `{"code":"123456"}`: 2017, `{"code":"one"}`: 2002,
+		`{"colour":"red"}`: 2015, `[]`: 2006,
 	} {
 		d.Post(factor+"/challenges", body).WantError(400, want)
 	}
@@ -352,7 +354,8 @@ func TestMessagesAreLimited(t *testing.T) {
 		d.Post(al, `{"type":"SMS","phone":{"number":"+18883915282"}}`).WantError(429, 429)
 	})
 	send := func(number string) resttest.Answer {
-		return d.Post(mfatest.Of(d.Account(d.Tenant, "al"))+"/factors?challenge=true", fmt.Sprintf(`{"type":"SMS","phone":{"number":%q}}`, number))
+		return d.Post(mfatest.Of(d.Account(d.Tenant, "al"))+"/factors?challenge=true",
+			fmt.Sprintf(`{"type":"SMS","phone":{"number":%q}}`, number))
 	}
 	t.Run("the country is limited", func(t *testing.T) {
 		for i := range 5 {

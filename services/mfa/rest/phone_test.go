@@ -183,7 +183,8 @@ func TestPhonesAreSearchedAndSorted(t *testing.T) {
 			}
 		}
 	}
-	for query, code := range map[string]int{"colour=red": 2105, "status=lost": 2105, "limit=0": 2103, "orderBy=account": 2106, "createdAt=soon": 2103} {
+	for query, code := range map[string]int{"colour=red": 2105, "status=lost": 2105, "limit=0": 2103, "orderBy=account": 2106,
+		"createdAt=soon": 2103} {
 		d.Get(phones+"?"+query).WantError(400, code)
 	}
 }

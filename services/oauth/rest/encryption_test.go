@@ -75,7 +75,8 @@ func TestSecretsAreEncryptedOnRequest(t *testing.T) {
 	t.Run("a new key", func(t *testing.T) {
 		body := decode(t, want(t, 201, d.Do(t, d.Site, "POST", collection+"?"+encrypted, nil)))
 		got := oauthtest.Decrypt(t, derived(t, d.Site, 128, 1024), body["secret"].(string))
-		if plain := decode(t, want(t, 200, d.Do(t, d.Site, "GET", "/apiKeys/"+body["id"].(string), nil))); plain["secret"] != got || len(got) != 43 {
+		if plain := decode(t, want(t, 200, d.Do(t, d.Site, "GET", "/apiKeys/"+body["id"].(string), nil))); plain["secret"] != got ||
+			len(got) != 43 {
 			t.Errorf("the secret is %q and %v", got, plain["secret"])
 		}
 	})
@@ -89,7 +90,8 @@ func TestSecretsAreEncryptedOnRequest(t *testing.T) {
 				t.Errorf("%s gives %q", query, got)
 			}
 		}
-		if body := decode(t, want(t, 200, d.Do(t, d.Site, "GET", "/apiKeys/"+key+"?encryptSecret=false&encryptionKeySalt=x", nil))); body["secret"] != secret {
+		if body := decode(t, want(t, 200, d.Do(t, d.Site, "GET", "/apiKeys/"+key+"?encryptSecret=false&encryptionKeySalt=x",
+			nil))); body["secret"] != secret {
 			t.Errorf("the secret is %v", body["secret"])
 		}
 	})
@@ -139,7 +141,8 @@ func TestParametersOfEncryptionAreRefused(t *testing.T) {
 		encrypted + "&encryptionKeyIterations=99999999999999999999":       2103,
 	} {
 		t.Run(query, func(t *testing.T) {
-			for _, path := range []string{"/apiKeys/" + key + "?", collection + "?", "/applications/" + d.Application.String() + "/apiKeys?id=" + key + "&"} {
+			for _, path := range []string{"/apiKeys/" + key + "?", collection + "?",
+				"/applications/" + d.Application.String() + "/apiKeys?id=" + key + "&"} {
 				refused(t, 400, code, d.Do(t, d.Site, "GET", path+query, nil))
 			}
 		})

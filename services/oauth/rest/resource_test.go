@@ -79,7 +79,8 @@ func TestKeys(t *testing.T) {
 	t.Run("the collection of an account", func(t *testing.T) {
 		d.Clock.Move(time.Second)
 		want(t, 201, d.Do(t, d.Site, "POST", collection, `{"name":"a phone"}`))
-		for query, want := range map[string]string{"": "laptop,a phone", "?orderBy=name": "a phone,laptop", "?orderBy=status": "laptop,a phone", "?offset=1": "a phone", "?limit=1": "laptop"} {
+		for query, want := range map[string]string{"": "laptop,a phone", "?orderBy=name": "a phone,laptop",
+			"?orderBy=status": "laptop,a phone", "?offset=1": "a phone", "?limit=1": "laptop"} {
 			page := decode(t, d.Do(t, d.Site, "GET", collection+query, nil))
 			var names []string
 			for _, item := range page["items"].([]any) {
@@ -123,7 +124,8 @@ func TestKeysOfAnApplication(t *testing.T) {
 		}
 	}
 	found(t, 1, query)
-	golden(t, "keys-of-application", d, d.Do(t, d.Site, "GET", query, nil).Body, map[string]string{key["id"].(string): "<new key>", key["secret"].(string): "<secret>"})
+	golden(t, "keys-of-application", d, d.Do(t, d.Site, "GET", query, nil).Body,
+		map[string]string{key["id"].(string): "<new key>", key["secret"].(string): "<secret>"})
 	t.Run("a key that is not there, or not reached", func(t *testing.T) {
 		found(t, 0, path+"?id=NOBODY")
 		found(t, 0, path+"?id=*")
@@ -228,7 +230,8 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("%s gives %v", body, got)
 		}
 	}
-	for _, body := range []string{`{"accessTokenTtl":"P10Y"}`, `{"accessTokenTtl":"P3653D"}`, `{"refreshTokenTtl":"PT0M"}`, `{"accessTokenTtl":"PT1S"}`, `{}`} {
+	for _, body := range []string{`{"accessTokenTtl":"P10Y"}`, `{"accessTokenTtl":"P3653D"}`, `{"refreshTokenTtl":"PT0M"}`,
+		`{"accessTokenTtl":"PT1S"}`, `{}`} {
 		want(t, 200, d.Do(t, d.Site, "POST", path, body))
 	}
 	nobody := "/oAuthPolicies/" + d.Account.String()
@@ -271,12 +274,14 @@ func TestIsolation(t *testing.T) {
 		{"POST", application + "/oauth/token", passwordForm()},
 		{"POST", application + "/oauth/token", refreshForm(login["refresh_token"].(string))},
 		{"POST", application + "/oauth/token", refreshForm(own["refresh_token"].(string))},
-		{"POST", application + "/oauth/token", url.Values{"grant_type": {"client_credentials"}, "client_id": {stranger.Key}, "client_secret": {stranger.Secret.Reveal()}}},
+		{"POST", application + "/oauth/token", url.Values{"grant_type": {"client_credentials"}, "client_id": {stranger.Key},
+			"client_secret": {stranger.Secret.Reveal()}}},
 		{"POST", application + "/oauth/token", url.Values{}},
 		{"POST", application + "/oauth/revoke", url.Values{"token": {access}}},
 		{"GET", "/oAuthPolicies/" + d.Application.String(), nil},
 		{"POST", "/oAuthPolicies/" + d.Application.String(), `{"accessTokenTtl":"PT1S"}`},
-		{"GET", "/accounts/" + stranger.Account.String() + "/accessTokens?application.href=" + oauthtest.Base.To("applications", d.Application), nil},
+		{"GET", "/accounts/" + stranger.Account.String() + "/accessTokens?application.href=" + oauthtest.Base.To("applications",
+			d.Application), nil},
 	} {
 		t.Run(request.method+" "+strings.TrimPrefix(request.path, string(oauthtest.Base)), func(t *testing.T) {
 			answer := d.Do(t, stranger, request.method, request.path, request.body)
@@ -312,7 +317,8 @@ func TestIsolation(t *testing.T) {
 func TestUnknownPaths(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	for _, path := range []string{"/applications/" + d.Application.String() + "/authTokens", "/apiKeys", "/accessTokens", "/oAuthPolicies", "/accessTokens/x", "/AccessTokens/" + d.Account.String()} {
+	for _, path := range []string{"/applications/" + d.Application.String() + "/authTokens", "/apiKeys", "/accessTokens", "/oAuthPolicies",
+		"/accessTokens/x", "/AccessTokens/" + d.Account.String()} {
 		refused(t, 404, 404, d.Do(t, d.Site, "GET", path, nil))
 	}
 	for _, token := range []secure.Secret{"a.b.c", "%2e%2e", "a%20b", "x%00y"} {

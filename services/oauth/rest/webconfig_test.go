@@ -71,7 +71,8 @@ func TestMembersOfAWebConfig(t *testing.T) {
 	taken := strings.ToLower(other.Application.String())
 	shown := func(on ...string) string {
 		all := map[string]bool{}
-		for _, name := range []string{"apiKeys", "applications", "customData", "directory", "groupMemberships", "groups", "providerData", "tenant"} {
+		for _, name := range []string{"apiKeys", "applications", "customData", "directory", "groupMemberships", "groups", "providerData",
+			"tenant"} {
 			all[name] = strings.Contains(strings.Join(on, " "), name)
 		}
 		text, err := json.Marshal(all)
@@ -105,7 +106,8 @@ func TestMembersOfAWebConfig(t *testing.T) {
 		{"me", `{"enabled":false}`, 0, `{"enabled":false,"expand":` + shown() + `}`},
 		{"me", `{"enabled":"false"}`, 0, `{"enabled":false,"expand":` + shown() + `}`},
 		{"me", `{"expand":{"tenant":true}}`, 0, `{"enabled":true,"expand":` + shown("tenant") + `}`},
-		{"me", `{"expand":{"tenant":"true","groups":false,"customData":true}}`, 0, `{"enabled":true,"expand":` + shown("tenant", "customData") + `}`},
+		{"me", `{"expand":{"tenant":"true","groups":false,"customData":true}}`, 0,
+			`{"enabled":true,"expand":` + shown("tenant", "customData") + `}`},
 		{"me", `{"expand":{}}`, 0, `{"enabled":true,"expand":` + shown() + `}`},
 		{"me", `{}`, 0, `{"enabled":true,"expand":` + shown() + `}`},
 		{"me", `null`, 2000, ""},
@@ -266,7 +268,8 @@ func TestTheSigningKeyOfAWebConfig(t *testing.T) {
 	})
 	t.Run("an application of the sign-up has none of its own", func(t *testing.T) {
 		other := d.NewSite(t)
-		if got := decode(t, want(t, 200, d.Do(t, other, "GET", "/applicationWebConfigs/"+d.WebConfigOf(other.Tenant, other.Application).String(), nil)))["signingApiKey"]; got != nil {
+		if got := decode(t, want(t, 200, d.Do(t, other, "GET", "/applicationWebConfigs/"+d.WebConfigOf(other.Tenant,
+			other.Application).String(), nil)))["signingApiKey"]; got != nil {
 			t.Errorf("the key is %v", got)
 		}
 	})
@@ -276,7 +279,8 @@ func TestTheWebConfigOfTheConsole(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	path := webConfig(d, d.Site)
-	d.Applications.Change(id.Ref{Tenant: d.Tenant, ID: d.Application}, func(a *applicationapi.Application) { a.Builtin, a.DNSLabel = true, "" })
+	d.Applications.Change(id.Ref{Tenant: d.Tenant, ID: d.Application},
+		func(a *applicationapi.Application) { a.Builtin, a.DNSLabel = true, "" })
 	config := decode(t, want(t, 200, d.Do(t, d.Site, "GET", path, nil)))
 	if config["status"] != "DISABLED" || config["dnsLabel"] != nil || config["domainName"] != nil {
 		t.Errorf("it is %v", config)

@@ -59,7 +59,8 @@ func (tx *Tx) InsertKey(ctx context.Context, k Key) error {
 	if _, err := pg.Exec(ctx, tx, `INSERT INTO api_key_routes (id, tenant_id) VALUES ($1, $2)`, k.ID, k.TenantID); err != nil {
 		return err
 	}
-	_, err := pg.Exec(ctx, tx, `INSERT INTO api_keys (tenant_id, id, account_id, status, name, description, secret_sealed, created_at, modified_at)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO api_keys (tenant_id, id, account_id, status, name, description, secret_sealed, created_at,
+		modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		k.TenantID, k.ID, k.AccountID, k.Status, k.Name, k.Description, k.SecretSealed, k.CreatedAt, k.ModifiedAt)
 	return err
@@ -67,7 +68,8 @@ func (tx *Tx) InsertKey(ctx context.Context, k Key) error {
 
 // UpdateKey writes what a client can change.
 func (tx *Tx) UpdateKey(ctx context.Context, k Key) error {
-	return pg.MustChange(ctx, tx, `UPDATE api_keys SET status = $3, name = $4, description = $5, modified_at = $6 WHERE tenant_id = $1 AND id = $2`,
+	return pg.MustChange(ctx, tx, `UPDATE api_keys SET status = $3, name = $4, description = $5, modified_at = $6 WHERE tenant_id = $1
+		AND id = $2`,
 		k.TenantID, k.ID, k.Status, k.Name, k.Description, k.ModifiedAt)
 }
 
