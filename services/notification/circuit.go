@@ -187,8 +187,7 @@ func (s *Service) alert(ctx context.Context, d store.Delivery) (mailContent, err
 	return l, nil
 }
 
-// errServerInUse gives a mail back whose server has as many workers as it may
-// have.
+// errServerInUse postpones a mail whose server has as many workers as it may have.
 var errServerInUse = errors.New("its server is in use by another worker")
 
 // inFlight keeps the workers of this process from waiting for the servers of
