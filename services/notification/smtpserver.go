@@ -292,8 +292,8 @@ func (s *Service) tryServer(ctx context.Context, server Server) error {
 		return apierr.SMTPCredentials.Because("%s:%d did not accept the username and the password, "+
 			"or offers no login by PLAIN, LOGIN, CRAM-MD5 or SCRAM-SHA-256", server.Host, server.Port)
 	case errors.Is(err, errProtocol):
-		return apierr.SMTPProtocol.Because("no encrypted connection to %s:%d could be made: securityProtocol is to be tls where the server offers "+
-			"STARTTLS, ssl where it speaks TLS from the first byte, and its certificate must be valid for the host; "+
+		return apierr.SMTPProtocol.Because("no encrypted connection to %s:%d could be made: securityProtocol is to be tls where the "+
+			"server offers STARTTLS, ssl where it speaks TLS from the first byte, and its certificate must be valid for the host; "+
 			"without encryption no password is sent", server.Host, server.Port)
 	}
 	return apierr.SMTPUnreachable.Because("no mail server answered at %s:%d within %s; its address must be a public one",
