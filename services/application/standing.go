@@ -51,6 +51,17 @@ func (s *Service) standing(ctx context.Context, in applicationapi.Standing, reac
 	return directoryapi.Account{}, err
 }
 
+// Administrator returns an account that administers its tenant
+// (docs/interface/authentication.md#what-a-key-may-do). It reads the stores anew,
+// so that a change of the built-in application's mappings shows at once.
+func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+	reach, err := s.store.BuiltinReach(ctx, in.Tenant)
+	if err != nil {
+		return directoryapi.Account{}, err
+	}
+	return s.standing(ctx, applicationapi.Standing{Tenant: in.Tenant, Account: in.ID}, reach)
+}
+
 // Reaches tells whether an account store of the application holds an account.
 func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (applicationapi.Reached, error) {
 	reach, err := s.store.Reach(ctx, in.Tenant, in.Application)

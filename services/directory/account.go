@@ -280,6 +280,14 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 			if err := tx.SetPassword(ctx, at.Tenant, at.ID, password); err != nil {
 				return err
 			}
+			if err := tx.Emit(ctx, events.PasswordChanged{Tenant: at.Tenant, Account: at.ID, By: events.PasswordByAdministrator}); err != nil {
+				return err
+			}
+		}
+		if before.Status == directoryapi.Enabled && a.Status != directoryapi.Enabled {
+			if err := tx.Emit(ctx, events.AccountDisabled{Tenant: at.Tenant, Account: at.ID}); err != nil {
+				return err
+			}
 		}
 		if in.Password.Present || field.Fold(a.Email) != field.Fold(before.Email) {
 			if err := tx.DropResets(ctx, at.Tenant, at.ID); err != nil {

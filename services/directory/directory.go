@@ -157,8 +157,17 @@ func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirector
 				return err
 			}
 		}
+		former := d.Status
 		if d.Status, err = field.Enum(in.Status, "status", d.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
 			return err
+		}
+		if former != d.Status && d.Status == directoryapi.Disabled {
+			if d.Builtin {
+				return apierr.BadRequest.Because("the administrators directory cannot be disabled")
+			}
+			if err := tx.Emit(ctx, events.DirectoryDisabled{Tenant: at.Tenant, Directory: at.ID}); err != nil {
+				return err
+			}
 		}
 		d.ModifiedAt = s.now()
 		return tx.UpdateDirectory(ctx, d)

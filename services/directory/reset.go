@@ -142,7 +142,8 @@ func (s *Service) Reset(ctx context.Context, in directoryapi.ResetToken) (direct
 // SpendReset sets the password of the account that a token stands for, and
 // spends all its open resets. Of parallel tries one succeeds: the others wait for
 // the account and find no reset. A password that is refused spends nothing. The
-// status of the account and the tokens of its logins stay as they are.
+// status of the account stays; what was issued to it ends by the event
+// (docs/interface/accounts.md#password-reset).
 func (s *Service) SpendReset(ctx context.Context, in directoryapi.SpendReset) (directoryapi.PasswordReset, error) {
 	open, err := s.openReset(ctx, in.ResetToken)
 	if err != nil {
@@ -161,7 +162,11 @@ func (s *Service) SpendReset(ctx context.Context, in directoryapi.SpendReset) (d
 		if err != nil {
 			return err
 		}
-		if err := s.setPassword(ctx, tx, &open.Account, password); err != nil || !told {
+		if err := s.setPassword(ctx, tx, &open.Account, password); err != nil {
+			return err
+		}
+		err = tx.Emit(ctx, events.PasswordChanged{Tenant: in.Tenant, Account: open.Account.ID, By: events.PasswordByReset})
+		if err != nil || !told {
 			return err
 		}
 		return tx.Emit(ctx, events.PasswordReset{

@@ -251,10 +251,10 @@ func TestResetMailsGoOutWhereTheyAreOn(t *testing.T) {
 		reset, success string
 		want           []string
 	}{
-		{"ENABLED", "ENABLED", []string{"PasswordResetRequested", "PasswordReset"}},
-		{"DISABLED", "ENABLED", []string{"PasswordReset"}},
-		{"ENABLED", "DISABLED", []string{"PasswordResetRequested"}},
-		{"DISABLED", "DISABLED", nil},
+		{"ENABLED", "ENABLED", []string{"PasswordResetRequested", "PasswordChanged", "PasswordReset"}},
+		{"DISABLED", "ENABLED", []string{"PasswordChanged", "PasswordReset"}},
+		{"ENABLED", "DISABLED", []string{"PasswordResetRequested", "PasswordChanged"}},
+		{"DISABLED", "DISABLED", []string{"PasswordChanged"}},
 	} {
 		b := newResetBench(t)
 		b.exec(`UPDATE password_policies SET reset_email_status = $1, reset_success_email_status = $2`, c.reset, c.success)

@@ -293,18 +293,18 @@ func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := func(news events.TextNews) {
+	want := func(news events.TextStatus) {
 		t.Helper()
 		select {
 		case got := <-told:
-			if want := (events.TextReported{Tenant: w.tenant, Account: account, Challenge: challenge, News: news}); got != want {
+			if want := (events.TextReported{Tenant: w.tenant, Account: account, Challenge: challenge, Status: news}); got != want {
 				t.Errorf("the news are %+v, want %+v", got, want)
 			}
 		case <-time.After(30 * time.Second):
 			t.Fatalf("the news %s did not come", news)
 		}
 	}
-	want(events.TextTaken)
+	want(events.TextAccepted)
 	asked := provider.Asked()
 	if len(asked) != 1 || asked[0].Get("Body") != "Code 493817" || asked[0].Get("To") != "+18883910959" {
 		t.Fatalf("the provider was asked %v", asked)

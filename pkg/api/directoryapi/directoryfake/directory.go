@@ -190,15 +190,21 @@ func (d *Service) DeleteDirectory(_ context.Context, in directoryapi.Ref) (direc
 		if directory.Builtin {
 			return directoryapi.Empty{}, apierr.BadRequest
 		}
-		delete(d.directories, in)
-		kept := d.accounts[:0:0]
-		for _, a := range d.accounts {
-			if a.TenantID != in.Tenant || a.DirectoryID != in.ID {
-				kept = append(kept, a)
-			}
-		}
-		d.accounts = kept
-		d.groups = slices.DeleteFunc(d.groups, func(g directoryapi.Group) bool { return g.TenantID == in.Tenant && g.DirectoryID == in.ID })
+		d.remove(in)
 		return directoryapi.Empty{}, nil
 	})
+}
+
+// remove removes a directory with all that it holds.
+func (d *Service) remove(in directoryapi.Ref) {
+	delete(d.directories, in)
+	d.accounts = slices.DeleteFunc(d.accounts, func(a *account) bool { return a.TenantID == in.Tenant && a.DirectoryID == in.ID })
+	d.groups = slices.DeleteFunc(d.groups, func(g directoryapi.Group) bool { return g.TenantID == in.Tenant && g.DirectoryID == in.ID })
+}
+
+// RemoveDirectory removes a directory, a built-in one too.
+func (d *Service) RemoveDirectory(at directoryapi.Ref) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.remove(at)
 }
