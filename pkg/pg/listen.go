@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 const (
@@ -53,12 +54,10 @@ func (db *DB) listen(ctx context.Context) error {
 	}
 	conn := pooled.Hijack()
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	notify := map[string]func(string){}
 	for _, c := range db.channels {
 		if _, err := conn.Exec(ctx, `LISTEN `+pgx.Identifier{c.name}.Sanitize()); err != nil {
 			return Error(err)
 		}
-		notify[c.name] = c.notify
 	}
 	for _, c := range db.channels {
 		c.enable(true)
@@ -70,7 +69,7 @@ func (db *DB) listen(ctx context.Context) error {
 		cancel()
 		switch {
 		case err == nil:
-			notify[told.Channel](told.Payload)
+			db.notify(told)
 		case ctx.Err() != nil || silence.Err() == nil:
 			return Error(err)
 		default:
@@ -80,6 +79,14 @@ func (db *DB) listen(ctx context.Context) error {
 			if err != nil {
 				return Error(err)
 			}
+		}
+	}
+}
+
+func (db *DB) notify(told *pgconn.Notification) {
+	for _, c := range db.channels {
+		if c.name == told.Channel {
+			c.notify(told.Payload)
 		}
 	}
 }

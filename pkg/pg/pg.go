@@ -145,14 +145,18 @@ type Batch = pgx.Batch
 
 // ExecBatch runs the statements of a batch in one round trip. The first that
 // fails ends it.
-func ExecBatch(ctx context.Context, q Batcher, batch *Batch) error { return Error(q.sendBatch(ctx, batch)) }
+func ExecBatch(ctx context.Context, q Batcher, batch *Batch) error {
+	return Error(q.sendBatch(ctx, batch))
+}
 
 // Batcher is a pool or a transaction.
 type Batcher interface {
 	sendBatch(ctx context.Context, batch *Batch) error
 }
 
-func (db *DB) sendBatch(ctx context.Context, batch *Batch) error { return db.SendBatch(ctx, batch).Close() }
+func (db *DB) sendBatch(ctx context.Context, batch *Batch) error {
+	return db.SendBatch(ctx, batch).Close()
+}
 
 // QueueAll adds a query to a batch, whose rows ExecBatch reads into the structs
 // of into by the names of their columns.

@@ -122,12 +122,6 @@ func path(u *url.URL) string {
 	return "/"
 }
 
-// executable are the schemes that make a browser run or read something instead
-// of going somewhere.
-var executable = map[string]bool{
-	"about": true, "blob": true, "data": true, "file": true, "filesystem": true, "javascript": true, "vbscript": true, "view-source": true,
-}
-
 // parseURI reads an absolute, hierarchical URI of the characters that RFC 3986
 // allows. What programs are known to read in two ways has no place in a list of
 // what is allowed: a user name, a fragment, a backslash.
@@ -136,7 +130,7 @@ func parseURI(text string) (*url.URL, bool) {
 		return nil, false
 	}
 	u, err := url.Parse(text)
-	return u, err == nil && u.Scheme != "" && u.Opaque == "" && u.User == nil && !executable[u.Scheme]
+	return u, err == nil && u.Scheme != "" && u.Opaque == "" && u.User == nil && !field.IsDangerousScheme(u.Scheme)
 }
 
 func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }

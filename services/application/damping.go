@@ -173,7 +173,7 @@ func (s *Service) settle(ctx context.Context, g guess, outcome error) error {
 // settleFailure counts a failure before the client hears of it.
 func (s *Service) settleFailure(ctx context.Context, g guess, outcome error) error {
 	over, until := "", time.Time{}
-	err := s.store.LoginTx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		over, until = "", s.now()
 		tallies, err := s.addFailure(ctx, tx, g)
 		for _, t := range tallies {
@@ -254,7 +254,7 @@ func (s *Service) settleProof(ctx context.Context, g guess, outcome error) error
 // failed of that login there.
 func (s *Service) know(ctx context.Context, guesses ...guess) error {
 	now := s.now()
-	return s.store.LoginTx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		for _, g := range guesses {
 			if err := tx.AddSuccess(ctx, g.tenant, g.pair, now, now.Add(s.cfg.KnownFor)); err != nil {
 				return err

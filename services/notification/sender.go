@@ -260,9 +260,6 @@ func (s *Service) settle(ctx context.Context, c *channel, d store.Delivery, outc
 // note writes what came of a try: the delivery has ended, or is tried again at
 // next.
 func (s *Service) note(ctx context.Context, c *channel, d store.Delivery, now, next time.Time) error {
-	if d.State != "" && c.settled == nil {
-		return s.store.FinishDeliveryAlone(ctx, d, now)
-	}
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if d.State == "" {
 			return tx.PostponeDelivery(ctx, d, next)
@@ -273,8 +270,12 @@ func (s *Service) note(ctx context.Context, c *channel, d store.Delivery, now, n
 
 // finish ends a delivery, unless it has ended already, with what follows.
 func (s *Service) finish(ctx context.Context, tx *store.Tx, c *channel, d store.Delivery, now time.Time) error {
-	ended, err := tx.FinishDelivery(ctx, d, now)
-	if err != nil || !ended || c.settled == nil {
+	if c.settled == nil {
+		tx.FinishDelivery(d, now)
+		return nil
+	}
+	ended, err := tx.FinishDeliveryOnce(ctx, d, now)
+	if err != nil || !ended {
 		return err
 	}
 	return c.settled(ctx, tx, d)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
@@ -88,14 +89,11 @@ func (s *Service) grant(ctx context.Context, in TokenRequest) (Issued, error) {
 // neutral gives the neutral name of a grant type, in which the deployment's
 // alias may stand for the word service (resolutions, section 0.2). The names
 // that RFC 6749 defines are nobody's to rename.
-func neutral(grantType, alias string) string {
+func neutral(grantType string, word alias.Alias) string {
 	if _, standard := grants[grantType]; standard {
 		return grantType
 	}
-	if rest, ok := strings.CutPrefix(grantType, alias+"_"); ok {
-		return "service_" + rest
-	}
-	return grantType
+	return word.Neutral(grantType, "service_")
 }
 
 // holder is whose tokens are issued: an account, and the organization that its
@@ -132,7 +130,10 @@ func (s *Service) issue(ctx context.Context, in TokenRequest, who holder, withRe
 	if err != nil {
 		return Issued{}, err
 	}
-	return issued, s.store.InsertTokens(ctx, access, refresh)
+	return issued, s.tx(ctx, func(tx *store.Tx) error {
+		tx.InsertTokens(access, refresh)
+		return nil
+	})
 }
 
 // signPair signs an access token, and a refresh token unless that is zero, with

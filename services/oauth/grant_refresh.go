@@ -36,7 +36,10 @@ func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, er
 		return Issued{}, err
 	}
 	issued.Refresh = text
-	err = s.store.InsertRefreshed(ctx, access)
+	err = s.tx(ctx, func(tx *store.Tx) error {
+		tx.InsertRefreshed(access)
+		return nil
+	})
 	if errors.Is(err, apierr.NotFound) {
 		err = badRefresh(apierr.TokenRevoked.Because("the token was deleted"))
 	}

@@ -48,8 +48,11 @@ func (s *Service) VerifySignature(ctx context.Context, in oauthapi.VerifySignatu
 	if err := s.stillAdministers(ctx, k); err != nil {
 		return oauthapi.Key{}, err
 	}
-	fresh, err := s.store.UseNonce(ctx, store.Nonce{TenantID: k.TenantID, KeyID: k.ID, Nonce: in.Nonce, ExpiresAt: now.Add(nonceMemory)}, now)
-	if err == nil && !fresh {
+	err = s.tx(ctx, func(tx *store.Tx) error {
+		tx.UseNonce(store.Nonce{TenantID: k.TenantID, KeyID: k.ID, Nonce: in.Nonce, ExpiresAt: now.Add(nonceMemory)}, now)
+		return nil
+	})
+	if errors.Is(err, apierr.NotFound) {
 		err = apierr.Unauthorized.Because("the nonce was used already, or the API key is disabled; sign every request with a nonce of its own, a repeated one too")
 	}
 	if err != nil {
@@ -73,42 +76,32 @@ func (s *Service) ManagementKey(ctx context.Context, in oauthapi.ManagementKey) 
 	return k.Key, nil
 }
 
-// signer gives the key with this id as it was at most keyLifetime ago. One that
+// signer gives the key with this id as it was at most keyMaxAge ago. One that
 // does not exist is remembered too, as the dummy.
 func (s *Service) signer(ctx context.Context, name string) (store.Key, error) {
 	if !isKeyID(name) {
 		return s.unsealed(s.dummy, nil)
 	}
-	if k, ok := s.signers.get(name); ok {
-		return k, nil
-	}
-	read := s.signers.read()
-	k, err := s.store.FindKey(ctx, name)
-	if errors.Is(err, apierr.NotFound) {
-		k, err = s.dummy, nil
-	}
-	if k, err = s.unsealed(k, err); err == nil {
-		s.signers.put(name, k, read)
-	}
-	return k, err
+	return s.signers.Get(ctx, name, func(ctx context.Context) (store.Key, error) {
+		k, err := s.store.FindKey(ctx, name)
+		if errors.Is(err, apierr.NotFound) {
+			k, err = s.dummy, nil
+		}
+		return s.unsealed(k, err)
+	})
 }
 
 // stillAdministers refuses a key whose account does not administer its tenant,
-// as of at most keyLifetime ago.
+// as of at most keyMaxAge ago.
 func (s *Service) stillAdministers(ctx context.Context, k store.Key) error {
-	if _, ok := s.administrators.get(k.ID); ok {
-		return nil
-	}
-	read := s.administrators.read()
-	administers, err := s.administers(ctx, k)
-	if err != nil {
-		return err
-	}
-	if !administers {
-		return errBadKey
-	}
-	s.administrators.put(k.ID, struct{}{}, read)
-	return nil
+	_, err := s.administrators.Get(ctx, k.ID, func(ctx context.Context) (struct{}, error) {
+		administers, err := s.administers(ctx, k)
+		if err == nil && !administers {
+			err = errBadKey
+		}
+		return struct{}{}, err
+	})
+	return err
 }
 
 // signature signs a request as its sender did.

@@ -348,15 +348,21 @@ func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	insert := func() error {
+		return d.Store.Tx(t.Context(), func(tx *store.Tx) error {
+			tx.InsertTokens(access, refresh)
+			return nil
+		})
+	}
 	access.ID = id.New(d.Clock.Now()) // with a refresh token that is there already
-	if err := d.Store.InsertTokens(t.Context(), access, refresh); !errors.Is(err, apierr.Exists) {
+	if err := insert(); !errors.Is(err, apierr.Exists) {
 		t.Errorf("a second refresh token of the same id: %v", err)
 	}
 	if _, err := d.Store.Token(t.Context(), store.Access, d.Tenant, access.ID); !errors.Is(err, apierr.NotFound) {
 		t.Errorf("the access token of a pair that failed: %v", err)
 	}
 	access.ID, refresh.ID = first.AccessTokenID, id.New(d.Clock.Now())
-	if err := d.Store.InsertTokens(t.Context(), access, refresh); !errors.Is(err, apierr.Exists) {
+	if err := insert(); !errors.Is(err, apierr.Exists) {
 		t.Errorf("a second access token of the same id: %v", err)
 	}
 	if _, err := d.Store.Token(t.Context(), store.Refresh, d.Tenant, refresh.ID); !errors.Is(err, apierr.NotFound) {

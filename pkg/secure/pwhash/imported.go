@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/blowfish" //nolint:staticcheck // deprecated for new systems; bcrypt is made of it
+
+	"github.com/doorward/doorward/pkg/alias"
 )
 
 // The limits of an imported hash. Each try at a login costs its work, so a dear
@@ -35,10 +37,8 @@ const neutralPrefix = "$service2$"
 // gives the form to store, or says why it is no such hash, or asks for absurd
 // work. Imported hashes are compared with the bytes of a password as
 // they are sent: no exporter is known to have normalised them.
-func ParseImported(text, alias string) (stored string, err error) {
-	if rest, ok := strings.CutPrefix(text, "$"+alias+"2$"); ok {
-		text = neutralPrefix + rest
-	}
+func ParseImported(text string, word alias.Alias) (stored string, err error) {
+	text = word.Neutral(text, neutralPrefix)
 	_, err = parseImported(text)
 	return text, err
 }

@@ -29,7 +29,7 @@ func (s *Store) Explain(ctx context.Context, tenant, directory id.ID, query list
 
 // explaining notes the plan of every query before it runs.
 type explaining struct {
-	pgx.Tx
+	*pg.Tx
 	plans []string
 }
 

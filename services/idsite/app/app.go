@@ -79,7 +79,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Check("idsite database", db.Ping)
 	p.Go("idsite statistics", db.Analyze)
 
-	svc := idsite.New(store.New(db), peers, common.Now, idsite.Config{Title: common.Title(), Suffix: cfg.Suffix})
+	svc := idsite.New(store.New(db), peers, common.Now, idsite.Config{Title: common.Alias.Title(), Suffix: cfg.Suffix})
 	app := rest.New(rest.Config{Service: "idsite", Base: common.Base, Signer: common.Signer})
 	idsiterest.Mount(app, svc, common.Base)
 	return &App{HTTP: app, Bootstrapped: bootstrap(p, svc, cfg)}, nil

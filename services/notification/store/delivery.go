@@ -120,25 +120,24 @@ func (tx *Tx) NoteAttempt(ctx context.Context, d Delivery, now time.Time) error 
 		d.TenantID, d.ID, d.LeasedBy, now)
 }
 
-// FinishDelivery ends a delivery, erases what it would have been sent with, and
-// tells whether it had not ended already. It does so whoever holds the lease:
-// what was sent must not be sent again.
-func (tx *Tx) FinishDelivery(ctx context.Context, d Delivery, now time.Time) (bool, error) {
-	return finishDelivery(ctx, tx, d, now)
+// FinishDelivery ends a delivery, and erases what it would have been sent with. It
+// does so whatever process holds the lease: what was sent must not be sent again.
+func (tx *Tx) FinishDelivery(d Delivery, now time.Time) {
+	tx.Queue(finishDelivery, finished(d, now)...)
 }
 
-// FinishDeliveryAlone is FinishDelivery where nothing follows: a statement is a
-// transaction of its own. What a process leaves unnoted that dies is sent again,
-// so that the note is to be as quick as it can.
-func (s *Store) FinishDeliveryAlone(ctx context.Context, d Delivery, now time.Time) error {
-	_, err := finishDelivery(ctx, s.db, d, now)
-	return err
-}
-
-func finishDelivery(ctx context.Context, q pg.Querier, d Delivery, now time.Time) (bool, error) {
-	n, err := pg.Exec(ctx, q, `UPDATE deliveries SET state = $3, last_error = $4, finished_at = $5, token_sealed = NULL, number = '', message = '',
-		leased_until = NULL, leased_by = NULL WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL`, d.TenantID, d.ID, d.State, d.LastError, now)
+// FinishDeliveryOnce is FinishDelivery, and reports whether the delivery had not
+// ended already.
+func (tx *Tx) FinishDeliveryOnce(ctx context.Context, d Delivery, now time.Time) (bool, error) {
+	n, err := pg.Exec(ctx, tx, finishDelivery, finished(d, now)...)
 	return n > 0, err
+}
+
+const finishDelivery = `UPDATE deliveries SET state = $3, last_error = $4, finished_at = $5, token_sealed = NULL, number = '', message = '',
+	leased_until = NULL, leased_by = NULL WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL`
+
+func finished(d Delivery, now time.Time) []any {
+	return []any{d.TenantID, d.ID, d.State, d.LastError, now}
 }
 
 // PostponeDelivery gives a delivery back, to be tried again at next. It changes

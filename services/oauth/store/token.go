@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg"
@@ -49,9 +48,6 @@ type Token struct {
 	OrganizationID id.ID
 }
 
-// Ref is the token's name.
-func (t Token) Ref() id.Ref { return id.Ref{Tenant: t.TenantID, ID: t.ID} }
-
 // LiveToken is a token with what its JWT is made of.
 type LiveToken struct {
 	Token
@@ -83,29 +79,15 @@ func (k Kind) shown() string {
 	return `FROM ` + k.table() + ` t JOIN api_keys k ON k.tenant_id = t.tenant_id AND k.id = t.key_id`
 }
 
-// tokenLoaders read the tokens of both kinds, with what their JWTs are made of.
-func tokenLoaders(db *pg.DB) map[Kind]*pg.Loader[LiveToken] {
-	loaders := map[Kind]*pg.Loader[LiveToken]{}
-	for _, kind := range Kinds {
-		loaders[kind] = pg.NewLoader[LiveToken](db, `SELECT `+kind.columns()+`, k.secret_sealed `+kind.shown()+`
-			WHERE t.tenant_id = $1 AND t.id = $2`)
-	}
-	return loaders
-}
-
-// Token gives a token whether or not it has expired, or apierr.NotFound.
+// Token returns a token whether or not it has expired, or apierr.NotFound.
 func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
-	t, err := s.tokens[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
-	return t.Token, err
+	return pg.One[Token](ctx, s.db, `SELECT `+kind.columns()+` `+kind.shown()+` WHERE t.tenant_id = $1 AND t.id = $2`, tenant, token)
 }
 
-// LiveToken gives a token that has not expired, or apierr.NotFound.
+// LiveToken returns a token that has not expired, or apierr.NotFound.
 func (s *Store) LiveToken(ctx context.Context, kind Kind, tenant, token id.ID, now time.Time) (LiveToken, error) {
-	t, err := s.tokens[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
-	if err == nil && !t.ExpiresAt.After(now) {
-		return LiveToken{}, apierr.NotFound
-	}
-	return t, err
+	return pg.One[LiveToken](ctx, s.db, `SELECT `+kind.columns()+`, k.secret_sealed `+kind.shown()+`
+		WHERE t.tenant_id = $1 AND t.id = $2 AND t.expires_at > $3`, tenant, token, now)
 }
 
 // ListTokens gives a page of an account's tokens that have not expired, of one
@@ -116,32 +98,24 @@ func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, appl
 }
 
 // InsertTokens adds an access token and, unless that is zero, the refresh token
-// that it came with. It is one statement, and a transaction of its own.
-func (s *Store) InsertTokens(ctx context.Context, access, refresh Token) error {
-	if refresh.ID.IsZero() {
-		_, err := pg.Exec(ctx, s.db, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
+// that it came with.
+func (tx *Tx) InsertTokens(access, refresh Token) {
+	if !refresh.ID.IsZero() {
+		tx.Queue(`INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, access.OrganizationID)
-		return err
+			refresh.TenantID, refresh.ID, refresh.ApplicationID, refresh.AccountID, refresh.KeyID, refresh.IssuedAt, refresh.ExpiresAt, refresh.OrganizationID)
 	}
-	_, err := pg.Exec(ctx, s.db, `WITH refresh AS (
-			INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
-			VALUES ($1, $8, $3, $4, $5, $6, $9, $10)
-		)
-		INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, refresh_id, organization_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10)`,
-		access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, refresh.ID, refresh.ExpiresAt,
-		access.OrganizationID)
-	return err
+	tx.Queue(`INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, refresh_id, organization_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, refresh.ID, access.OrganizationID)
 }
 
-// InsertRefreshed adds an access token that a refresh token pays for, or gives
-// apierr.NotFound when that is gone. The refresh token is locked against its
-// deletion, not against other refreshes: a revocation that comes first leaves
-// nothing to refresh, and one that comes later finds this token to delete. It is
-// one statement, and a transaction of its own.
-func (s *Store) InsertRefreshed(ctx context.Context, t Token) error {
-	return pg.MustChange(ctx, s.db, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at, organization_id)
+// InsertRefreshed adds an access token of a refresh token; without that
+// the transaction fails with apierr.NotFound. The refresh token is locked
+// against its deletion, not against other refreshes: a revocation that comes first
+// leaves nothing to refresh, and one that comes later finds this token to delete.
+func (tx *Tx) InsertRefreshed(t Token) {
+	tx.QueueChange(`INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at, organization_id)
 		SELECT r.tenant_id, $3, r.application_id, r.account_id, $4, r.id, $5, $6, r.organization_id
 		FROM refresh_tokens r WHERE r.tenant_id = $1 AND r.id = $2 FOR KEY SHARE`,
 		t.TenantID, t.RefreshID, t.ID, t.KeyID, t.IssuedAt, t.ExpiresAt)
