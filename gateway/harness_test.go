@@ -37,10 +37,10 @@ import (
 )
 
 const (
-	keyID     = "KEYKEYKEYKEYKEYKEYKEYKEYKE"
-	keySecret = "a-secret-that-only-its-owner-knows"
-	base      = href.Base("https://id.example.com/v1")
-	patient   = 20 * time.Second // bounds what a test waits for
+	keyID       = "KEYKEYKEYKEYKEYKEYKEYKEYKE"
+	keySecret   = "a-secret-that-only-its-owner-knows"
+	base        = href.Base("https://id.example.com/v1")
+	testTimeout = 20 * time.Second // bounds what a test waits for
 )
 
 var (
@@ -98,10 +98,10 @@ func (s *site) serve(t testing.TB, plain bool) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.HTTP.Listener(s.Listen(listener, use)) }()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}, MaxIdleConnsPerHost: 200, DisableCompression: true}
-	s.http = &http.Client{Transport: transport, Timeout: patient, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	s.http = &http.Client{Transport: transport, Timeout: testTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), patient)
+		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
 		if err := s.HTTP.ShutdownWithContext(ctx); err != nil {
 			t.Errorf("stop the gateway: %v", err)
@@ -409,7 +409,7 @@ func (s *site) dial(t testing.TB) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -446,7 +446,7 @@ func head(method, target string) string {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patient); !holds(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(testTimeout); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}

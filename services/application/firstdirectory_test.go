@@ -34,6 +34,7 @@ func createDirectory(name string) application.FirstDirectory {
 }
 
 func TestAnApplicationBeginsWithItsDirectory(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	a, err := d.Service.CreateApplication(t.Context(), tenant, named("Shop"), createDirectory("Customers"))
@@ -60,6 +61,7 @@ func TestAnApplicationBeginsWithItsDirectory(t *testing.T) {
 }
 
 func TestADirectoryIsNamedAfterItsApplication(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	known := d.Directories.Names(tenant)
@@ -109,6 +111,7 @@ func TestADirectoryIsNamedAfterItsApplication(t *testing.T) {
 }
 
 func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
+	t.Parallel()
 	away := func() error { return apierr.Unavailable.Because("the peer is away") }
 	for _, c := range []struct {
 		what    string
@@ -183,6 +186,7 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 }
 
 func TestNothingIsLeftOfAnOrganizationThatFailed(t *testing.T) {
+	t.Parallel()
 	bank := application.NewOrganization{Name: field.Some("Bank"), NameKey: field.Some("bank")}
 	for what, c := range map[string]struct {
 		prepare func(t *testing.T, d *applicationtest.Deployment, tenant id.ID)
@@ -226,6 +230,7 @@ func TestNothingIsLeftOfAnOrganizationThatFailed(t *testing.T) {
 }
 
 func TestOfParallelApplicationsOfOneNameOneIsMade(t *testing.T) {
+	t.Parallel()
 	for what, first := range map[string]application.FirstDirectory{"without a directory": {}, "with a directory": createDirectory("")} {
 		t.Run(what, func(t *testing.T) {
 			d := applicationtest.Open(t)
@@ -261,6 +266,7 @@ func TestOfParallelApplicationsOfOneNameOneIsMade(t *testing.T) {
 }
 
 func TestASignUpThatFailedIsCompletedByTheNext(t *testing.T) {
+	t.Parallel()
 	for what, moment := range map[string]fault.Moment{"before its directory": fault.Before, "after its directory": fault.After} {
 		t.Run(what, func(t *testing.T) {
 			d := applicationtest.Open(t)

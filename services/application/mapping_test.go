@@ -99,6 +99,7 @@ func compareOrder(t *testing.T, d *applicationtest.Deployment, tenant, of id.ID,
 }
 
 func TestConcurrentChangesKeepTheOrderWithoutGaps(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	shop, bank := newApplication(t, d, tenant), newOrganization(t, d, tenant)
@@ -182,6 +183,7 @@ func concurrentChanges(t *testing.T, d *applicationtest.Deployment, tenant id.ID
 }
 
 func TestOfParallelMappingsOfOneStoreOneIsMade(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	shop, directory := newApplication(t, d, tenant), d.Directory(t, tenant, "People")
@@ -210,6 +212,7 @@ func directoryDeleted(t *testing.T, d *applicationtest.Deployment, tenant, direc
 }
 
 func TestADeletedDirectoryLeavesItsApplications(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	stranger, _ := d.Tenant(t)
@@ -250,6 +253,7 @@ func TestADeletedDirectoryLeavesItsApplications(t *testing.T) {
 
 // The event of a directory's end may be digested while a mapping to it is made.
 func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	shop, directory := newApplication(t, d, tenant), d.Directory(t, tenant, "Going")
@@ -270,6 +274,7 @@ func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 // An organization is deleted while it is mapped to applications and directories
 // to it: whatever comes first, nothing of it is left.
 func TestAnOrganizationThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	var shops, directories []id.ID

@@ -43,10 +43,11 @@ func (s *Service) Directory(ctx context.Context, in directoryapi.Ref) (directory
 
 // TenantDirectories gives a page of the directories of a tenant.
 func (s *Service) TenantDirectories(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Directory], error) {
-	if _, err := s.Tenant(ctx, tenant); err != nil {
+	owner, err := s.Tenant(ctx, tenant)
+	if err != nil {
 		return list.Page[directoryapi.Directory]{}, err
 	}
-	return s.store.ListDirectories(ctx, tenant.Tenant, query)
+	return s.store.ListDirectories(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // NewDirectory makes a directory of any type from a client's body, with

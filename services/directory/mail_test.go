@@ -129,25 +129,25 @@ func TestEventsAndTheirMails(t *testing.T) {
 	}
 	ask := func(t *testing.T, w *world) {
 		t.Helper()
-		_, err := w.AskReset(t.Context(), directoryapi.AskReset{Tenant: w.tenant, Stores: login(w), Login: "jo"})
+		_, err := w.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: w.tenant, Stores: login(w), Login: "jo"})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	spend := func(t *testing.T, w *world) {
 		t.Helper()
-		reset, err := w.AskReset(t.Context(), directoryapi.AskReset{Tenant: w.tenant, Stores: login(w), Login: "jo"})
+		reset, err := w.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: w.tenant, Stores: login(w), Login: "jo"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.emitted(t)
-		if _, err := w.SpendReset(t.Context(), directoryapi.SpendReset{ResetToken: directoryapi.ResetToken{Tenant: w.tenant, Token: reset.Token}, Password: field.Some("Another1!")}); err != nil {
+		if _, err := w.ResetPassword(t.Context(), directoryapi.ResetPassword{ResetToken: directoryapi.ResetToken{Tenant: w.tenant, Token: reset.Token}, Password: field.Some("Another1!")}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	again := func(t *testing.T, w *world) {
 		t.Helper()
-		_, err := w.AskVerification(t.Context(), directoryapi.AskVerification{Tenant: w.tenant, Stores: login(w), Login: "jo"})
+		_, err := w.RequestVerification(t.Context(), directoryapi.RequestVerification{Tenant: w.tenant, Stores: login(w), Login: "jo"})
 		if err != nil && !errors.Is(err, apierr.VerificationDisabled) {
 			t.Fatal(err)
 		}

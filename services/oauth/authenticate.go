@@ -22,7 +22,7 @@ var errBadKey = apierr.Unauthorized.Because("the API key is unknown, its secret 
 // wrong secret; only who has the secret gets further than that.
 func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
 	if !isKeyID(in.ID) {
-		in.ID = "" // no key has it, and finding none costs the same query
+		in.ID = "" // no key has it; the query costs the same
 	}
 	k, err := s.store.FindKey(ctx, in.ID)
 	if k, err = s.proven(in.Secret, k, err); err != nil {

@@ -61,6 +61,7 @@ var grants = map[string]func(*Service, context.Context, TokenRequest) (Issued, e
 	"refresh_token":            (*Service).refreshGrant,
 	"client_credentials":       (*Service).clientGrant,
 	"service_token":            (*Service).serviceGrant,
+	"id_site_token":            (*Service).serviceGrant,
 	"service_social":           (*Service).socialGrant,
 	"service_factor_challenge": (*Service).factorGrant,
 }
@@ -80,15 +81,18 @@ func (s *Service) grant(ctx context.Context, in TokenRequest) (Issued, error) {
 	}
 	grant, ok := grants[neutral(text.Reveal(), s.cfg.Alias)]
 	if !ok {
-		known := slices.Sorted(maps.Keys(grants))
+		var known []string
+		for _, name := range slices.Sorted(maps.Keys(grants)) {
+			known = append(known, aliased(name, s.cfg.Alias))
+		}
 		return Issued{}, refused(apierr.Unsupported.Because("grant_type must be one of %s", strings.Join(known, ", ")), "invalid_request")
 	}
 	return grant(s, ctx, in)
 }
 
-// neutral gives the neutral name of a grant type, in which the deployment's
-// alias may stand for the word service (resolutions, section 0.2). The names
-// that RFC 6749 defines are nobody's to rename.
+// neutral returns the neutral name of a grant type, in which the deployment's
+// alias may stand for the word service (docs/interface/conventions.md#the-alias).
+// Names without that word, such as those of RFC 6749, have no alias.
 func neutral(grantType string, word alias.Alias) string {
 	if _, standard := grants[grantType]; standard {
 		return grantType
@@ -96,7 +100,16 @@ func neutral(grantType string, word alias.Alias) string {
 	return word.Neutral(grantType, "service_")
 }
 
-// holder is whose tokens are issued: an account, and the organization that its
+// aliased is the inverse of neutral: the name as the clients of the deployment
+// know it.
+func aliased(grantType string, word alias.Alias) string {
+	if strings.HasPrefix(grantType, "service_") {
+		return word.Spell(grantType)
+	}
+	return grantType
+}
+
+// holder is the subject of tokens: an account, and the organization that its
 // login named, if any.
 type holder struct{ account, organization id.ID }
 
@@ -130,10 +143,7 @@ func (s *Service) issue(ctx context.Context, in TokenRequest, who holder, withRe
 	if err != nil {
 		return Issued{}, err
 	}
-	return issued, s.tx(ctx, func(tx *store.Tx) error {
-		tx.InsertTokens(access, refresh)
-		return nil
-	})
+	return issued, s.tx(ctx, func(tx *store.Tx) error { return tx.InsertTokens(ctx, access, refresh) })
 }
 
 // signPair signs an access token, and a refresh token unless that is zero, with

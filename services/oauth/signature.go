@@ -16,14 +16,17 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// What the scheme SAuthc1 sets (resolutions, section 11.3).
+// The values of the scheme SAuthc1 (docs/interface/authentication.md#sauthc1).
+// One family of clients writes the month where the minutes belong: its clock
+// seems to be up to 58 minutes slow.
 const (
 	signatureScheme = "SAuthc1"
-	signatureEnd    = "sauthc1_request" // ends the id of a request, and the chain of keys
+	requestSuffix   = "sauthc1_request" // ends the id of a request, and the chain of keys
 	timeLayout      = "20060102T150405Z"
 	dateLength      = len("20060102")
-	signatureSkew   = 15 * time.Minute
-	nonceMemory     = 2 * signatureSkew
+	maxAhead        = 15 * time.Minute
+	maxBehind       = 60 * time.Minute
+	nonceLifetime   = maxAhead + maxBehind
 	maxNonce        = 100 // characters
 )
 
@@ -35,8 +38,9 @@ func (s *Service) VerifySignature(ctx context.Context, in oauthapi.VerifySignatu
 		return oauthapi.Key{}, errBadKey
 	}
 	now := s.now()
-	if now.Sub(signed).Abs() > signatureSkew {
-		return oauthapi.Key{}, apierr.Unauthorized.Because("the request was signed for %s, and the time is %s: they may differ by %s", in.Timestamp, now.Format(timeLayout), signatureSkew)
+	if behind := now.Sub(signed); behind > maxBehind || behind < -maxAhead {
+		return oauthapi.Key{}, apierr.Unauthorized.Because("the request was signed at %s, and the time is %s; its clock may be %s slow and %s fast",
+			in.Timestamp, now.UTC().Format(timeLayout), maxBehind, maxAhead)
 	}
 	k, err := s.signer(ctx, in.ID)
 	if err != nil {
@@ -49,11 +53,10 @@ func (s *Service) VerifySignature(ctx context.Context, in oauthapi.VerifySignatu
 		return oauthapi.Key{}, err
 	}
 	err = s.tx(ctx, func(tx *store.Tx) error {
-		tx.UseNonce(store.Nonce{TenantID: k.TenantID, KeyID: k.ID, Nonce: in.Nonce, ExpiresAt: now.Add(nonceMemory)}, now)
-		return nil
+		return tx.UseNonce(ctx, store.Nonce{TenantID: k.TenantID, KeyID: k.ID, Nonce: in.Nonce, ExpiresAt: now.Add(nonceLifetime)}, now)
 	})
 	if errors.Is(err, apierr.NotFound) {
-		err = apierr.Unauthorized.Because("the nonce was used already, or the API key is disabled; sign every request with a nonce of its own, a repeated one too")
+		err = apierr.Unauthorized.Because("the nonce was used already, or the API key is disabled; sign every request with a new nonce, a retry too")
 	}
 	if err != nil {
 		return oauthapi.Key{}, err
@@ -61,7 +64,7 @@ func (s *Service) VerifySignature(ctx context.Context, in oauthapi.VerifySignatu
 	return k.Key, nil
 }
 
-// ManagementKey gives a key without a proof of its secret.
+// ManagementKey returns a key without a proof of its secret.
 func (s *Service) ManagementKey(ctx context.Context, in oauthapi.ManagementKey) (oauthapi.Key, error) {
 	k, err := s.signer(ctx, in.ID)
 	if err != nil {
@@ -76,8 +79,8 @@ func (s *Service) ManagementKey(ctx context.Context, in oauthapi.ManagementKey) 
 	return k.Key, nil
 }
 
-// signer gives the key with this id as it was at most keyMaxAge ago. One that
-// does not exist is remembered too, as the dummy.
+// signer returns the key with this id as it was at most keyMaxAge ago, and the
+// dummy for one that does not exist.
 func (s *Service) signer(ctx context.Context, name string) (store.Key, error) {
 	if !isKeyID(name) {
 		return s.unsealed(s.dummy, nil)
@@ -104,12 +107,12 @@ func (s *Service) stillAdministers(ctx context.Context, k store.Key) error {
 	return err
 }
 
-// signature signs a request as its sender did.
+// signature returns the signature of a request under a secret.
 func signature(secret secure.Secret, in oauthapi.VerifySignature) string {
 	date := in.Timestamp[:dateLength]
-	text := "HMAC-SHA-256\n" + in.Timestamp + "\n" + strings.Join([]string{in.ID, date, in.Nonce, signatureEnd}, "/") + "\n" + in.Request
+	text := "HMAC-SHA-256\n" + in.Timestamp + "\n" + strings.Join([]string{in.ID, date, in.Nonce, requestSuffix}, "/") + "\n" + in.Request
 	key := []byte(signatureScheme + secret.Reveal())
-	for _, link := range []string{date, in.Nonce, signatureEnd} {
+	for _, link := range []string{date, in.Nonce, requestSuffix} {
 		key = mac(key, link)
 	}
 	return hex.EncodeToString(mac(key, text))
@@ -121,5 +124,5 @@ func mac(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
-// notVisible reports what no part of a request's id may hold.
+// notVisible reports characters that no part of a request's id may contain.
 func notVisible(r rune) bool { return r <= ' ' || r >= 0x7f || r == '/' || r == ',' }

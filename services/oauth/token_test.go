@@ -113,7 +113,7 @@ func TestTokenContents(t *testing.T) {
 	}
 }
 
-// The worked check of the interface's resolutions, section 8.3: its token
+// The worked example of docs/interface/oauth.md#token-contents: its token
 // verifies with its secret, although this service orders the members otherwise.
 func TestWorkedToken(t *testing.T) {
 	d := oauthtest.Open(t)
@@ -142,7 +142,7 @@ func TestMembersOfATokenMayComeInAnyOrder(t *testing.T) {
 	validate(t, d, d.Site, secure.Secret(compact([]byte(`{"stt":"access","kid":"`+d.Key+`","alg":"HS256"}`), body, []byte(d.Secret.Reveal()))), nil)
 }
 
-// The errors of section 12.6 in their order: each case breaks what comes after
+// The errors of docs/interface/errors.md#failed-validation in their order: each case breaks what comes after
 // it too, wherever one test can.
 func TestOrderOfValidation(t *testing.T) {
 	d := oauthtest.Open(t)
@@ -349,10 +349,7 @@ func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	insert := func() error {
-		return d.Store.Tx(t.Context(), func(tx *store.Tx) error {
-			tx.InsertTokens(access, refresh)
-			return nil
-		})
+		return d.Store.Tx(t.Context(), func(tx *store.Tx) error { return tx.InsertTokens(t.Context(), access, refresh) })
 	}
 	access.ID = id.New(d.Clock.Now()) // with a refresh token that is there already
 	if err := insert(); !errors.Is(err, apierr.Exists) {

@@ -16,10 +16,10 @@ type API interface {
 	// apierr.Unauthorized.
 	Authenticate(context.Context, Authenticate) (Key, error)
 
-	// VerifySignature checks a request that an API key signed by the scheme SAuthc1
-	// (resolutions, section 11.3): the key must be good as for Authenticate, the
-	// time within 15 minutes of now, the nonce not seen for 30 minutes. A good
-	// request is good once. It returns apierr.Unauthorized.
+	// VerifySignature checks a request that was signed with an API key by the scheme
+	// SAuthc1 (docs/interface/authentication.md#sauthc1). The key must be valid as
+	// for Authenticate, the time at most 15 minutes ahead of now and 60 behind, and
+	// the nonce new. It returns apierr.Unauthorized.
 	VerifySignature(context.Context, VerifySignature) (Key, error)
 
 	// ManagementKey gives a key that is good as for Authenticate as it was at

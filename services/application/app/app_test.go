@@ -58,7 +58,7 @@ func start(t *testing.T) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(broker.Close)
-	p.cfg = events.Config{Brokers: broker.ListenAddrs(), Partitions: 2}
+	p.cfg = events.Config{Brokers: broker.ListenAddrs(), Partitions: 2, Secret: secret}
 	url := pgtest.New(t, nil)
 	p.address = free(t)
 	environment := source(t, map[string]string{
@@ -205,6 +205,7 @@ func (p *process) eventually(what string, ok func() bool) {
 }
 
 func TestTheProcess(t *testing.T) {
+	t.Parallel()
 	p := start(t)
 	status, made := p.send("POST", "/v1/applications?createDirectory=true", map[string]any{"name": "Shop"})
 	if status != http.StatusCreated {
@@ -298,6 +299,7 @@ func TestTheProcess(t *testing.T) {
 }
 
 func TestAProcessThatIsNotConfigured(t *testing.T) {
+	t.Parallel()
 	s := env.New(nil)
 	app.FromEnv(s)
 	err := s.Err()

@@ -32,6 +32,7 @@ func member(o object, path ...string) any {
 }
 
 func TestAnExplainedLogin(t *testing.T) {
+	t.Parallel()
 	e := newEntry(t, open(t))
 	bank, empty, closed := e.organization(t, "bank"), e.organization(t, "empty"), e.organization(t, "closed")
 	staff, gone, vault := e.directory(t, "Staff"), e.directory(t, "Gone"), e.directory(t, "Vault")
@@ -121,6 +122,7 @@ func TestAnExplainedLogin(t *testing.T) {
 }
 
 func TestExplainedLinks(t *testing.T) {
+	t.Parallel()
 	e := newEntry(t, open(t))
 	explain := func(t *testing.T, email string) object {
 		t.Helper()
@@ -168,6 +170,7 @@ func TestExplainedLinks(t *testing.T) {
 }
 
 func TestAnExplanationIsRefusedAsTheAttempt(t *testing.T) {
+	t.Parallel()
 	e := newEntry(t, open(t))
 	e.person(t, e.away, "jo@example.test")
 	right := e.attempt("jo@example.test", nil)

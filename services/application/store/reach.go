@@ -177,18 +177,18 @@ func (s *Store) CachedReach(ctx context.Context, tenant, application id.ID) (Rea
 	return newReach(rows)
 }
 
-// ReachAndTallies is Reach, and in the same round trip Tallies.
-func (s *Store) ReachAndTallies(ctx context.Context, tenant, application id.ID, of Subject) (Reach, []Tally, error) {
+// ReachAndCounters is Reach, and in the same round trip LoginCounters.
+func (s *Store) ReachAndCounters(ctx context.Context, tenant, application id.ID, of CounterKey) (Reach, []Counter, error) {
 	var batch pg.Batch
 	var rows []reached
-	var tallies []Tally
+	var counters []Counter
 	pg.QueueAll(&batch, &rows, reachQuery, tenant, application)
-	pg.QueueAll(&batch, &tallies, talliesQuery, tenant, of.Login, of.Address)
+	pg.QueueAll(&batch, &counters, countersQuery, tenant, of.Login, of.Address)
 	if err := pg.ExecBatch(ctx, s.db, &batch); err != nil {
 		return Reach{}, nil, err
 	}
 	reach, err := newReach(rows)
-	return reach, tallies, err
+	return reach, counters, err
 }
 
 func newReach(rows []reached) (Reach, error) {

@@ -77,7 +77,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.brokers = broker.ListenAddrs()
-	cfg := events.Config{Brokers: broker.ListenAddrs(), Partitions: 2}
+	cfg := events.Config{Brokers: broker.ListenAddrs(), Partitions: 2, Secret: secret}
 
 	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations()}})
 	if err != nil {
@@ -278,7 +278,7 @@ func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
 	p, a := w.open(exporter)
 	mfa := events.NewOutbox(w.db, "mfa", now)
 	told := make(chan events.TextReported, 10)
-	p.Go("mfa", mfa.Consume(events.Config{Brokers: w.brokers, Partitions: 2}, []string{"notification"}, events.On(
+	p.Go("mfa", mfa.Consume(events.Config{Brokers: w.brokers, Partitions: 2, Secret: secret}, []string{"notification"}, events.On(
 		func(_ context.Context, _ events.Envelope, event events.TextReported) error {
 			told <- event
 			return nil

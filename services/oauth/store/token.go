@@ -99,7 +99,7 @@ func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, appl
 
 // InsertTokens adds an access token and, unless that is zero, the refresh token
 // that it came with.
-func (tx *Tx) InsertTokens(access, refresh Token) {
+func (tx *Tx) InsertTokens(_ context.Context, access, refresh Token) error {
 	if !refresh.ID.IsZero() {
 		tx.Queue(`INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
@@ -108,17 +108,19 @@ func (tx *Tx) InsertTokens(access, refresh Token) {
 	tx.Queue(`INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, refresh_id, organization_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, refresh.ID, access.OrganizationID)
+	return nil
 }
 
 // InsertRefreshed adds an access token of a refresh token; without that
 // the transaction fails with apierr.NotFound. The refresh token is locked
 // against its deletion, not against other refreshes: a revocation that comes first
 // leaves nothing to refresh, and one that comes later finds this token to delete.
-func (tx *Tx) InsertRefreshed(t Token) {
+func (tx *Tx) InsertRefreshed(_ context.Context, t Token) error {
 	tx.QueueChange(`INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at, organization_id)
 		SELECT r.tenant_id, $3, r.application_id, r.account_id, $4, r.id, $5, $6, r.organization_id
 		FROM refresh_tokens r WHERE r.tenant_id = $1 AND r.id = $2 FOR KEY SHARE`,
 		t.TenantID, t.RefreshID, t.ID, t.KeyID, t.IssuedAt, t.ExpiresAt)
+	return nil
 }
 
 // DeleteToken removes one token, or gives apierr.NotFound when it has expired

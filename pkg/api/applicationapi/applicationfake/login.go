@@ -75,7 +75,7 @@ func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicati
 			if where, err = s.narrow(ctx, a, named); err != nil {
 				return out, err
 			}
-			if account, err = s.directories.Standing(ctx, directoryapi.Standing{Tenant: in.Tenant, Account: in.Account, Stores: where.stores}); err != nil {
+			if account, err = s.directories.CheckAccess(ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: where.stores}); err != nil {
 				return out, err
 			}
 		}
@@ -184,8 +184,8 @@ func (s *Service) Standing(ctx context.Context, in applicationapi.Standing) (dir
 }
 
 func (s *Service) standing(ctx context.Context, a *application, in applicationapi.Standing) (directoryapi.Account, error) {
-	asked := directoryapi.Standing{Tenant: in.Tenant, Account: in.Account, Stores: s.unfold(a, a.stores)}
-	account, err := s.directories.Standing(ctx, asked)
+	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: s.unfold(a, a.stores)}
+	account, err := s.directories.CheckAccess(ctx, asked)
 	o := s.organizations[directoryapi.Ref{Tenant: in.Tenant, ID: in.Organization}]
 	switch {
 	case errors.Is(err, apierr.TokenAccountDisabled):
@@ -208,7 +208,7 @@ func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (direc
 	return call(s, "Administrator", func() (directoryapi.Account, error) {
 		for _, a := range s.applications {
 			if a.TenantID == in.Tenant && a.Builtin {
-				return s.directories.Standing(ctx, directoryapi.Standing{Tenant: in.Tenant, Account: in.ID, Stores: s.unfold(a, a.stores)})
+				return s.directories.CheckAccess(ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.ID, Stores: s.unfold(a, a.stores)})
 			}
 		}
 		return directoryapi.Account{}, apierr.NotFound

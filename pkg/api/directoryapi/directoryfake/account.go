@@ -64,13 +64,18 @@ func (d *Service) CreateAccount(_ context.Context, in directoryapi.CreateAccount
 			a.groups = []id.ID{in.Group}
 		}
 		for _, other := range d.accounts {
-			if other.DirectoryID == a.DirectoryID && (field.Fold(other.Email) == field.Fold(a.Email) || field.Fold(other.Username) == field.Fold(a.Username)) {
+			if other.DirectoryID == a.DirectoryID && (named(other, a.Email) || named(other, a.Username)) {
 				return a.Account, apierr.Exists
 			}
 		}
 		d.accounts = append(d.accounts, &a)
 		return a.Account, nil
 	})
+}
+
+// named reports whether a login name leads to the account.
+func named(a *account, name string) bool {
+	return field.Fold(name) == field.Fold(a.Email) || field.Fold(name) == field.Fold(a.Username)
 }
 
 // read checks a new account as far as the contract's suite asks.
@@ -227,9 +232,9 @@ func (d *Service) directoryOf(a *account) directoryapi.Directory {
 	return d.directories[directoryapi.Ref{Tenant: a.TenantID, ID: a.DirectoryID}]
 }
 
-// Standing tells whether an account may act.
-func (d *Service) Standing(_ context.Context, in directoryapi.Standing) (directoryapi.Account, error) {
-	return call(d, "Standing", func() (directoryapi.Account, error) {
+// CheckAccess tells whether an account may act.
+func (d *Service) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
+	return call(d, "CheckAccess", func() (directoryapi.Account, error) {
 		a := d.find(in.Tenant, in.Account)
 		switch {
 		case a == nil || a.Status != directoryapi.Enabled:
@@ -265,6 +270,16 @@ func (d *Service) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.
 			TenantID: in.Tenant, DirectoryID: directory.ID, Workflow: in.Workflow, Subject: "A mail",
 			MimeType: "text/plain", TextBody: "$!{url}", HTMLBody: "<p>$!{url}</p>",
 		}}, nil
+	})
+}
+
+// Tenant returns a tenant.
+func (d *Service) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant, error) {
+	return call(d, "Tenant", func() (directoryapi.Tenant, error) {
+		if tenant, ok := d.tenants[in.ID]; ok && in.Tenant == in.ID {
+			return tenant, nil
+		}
+		return directoryapi.Tenant{}, apierr.NotFound
 	})
 }
 

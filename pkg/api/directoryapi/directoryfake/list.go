@@ -27,7 +27,9 @@ func page[T any](all []T, of func(T) facts, query list.Query) list.Page[T] {
 	}
 	slices.SortStableFunc(found, func(a, b T) int { return compare(of(a), of(b), query.Order) })
 	size := len(found)
-	return list.Page[T]{Offset: query.Offset, Limit: query.Limit, Size: size, Items: found[min(query.Offset, size):min(query.Offset+query.Limit, size)]}
+	page := list.NewPage[T](query)
+	page.Size, page.Items = size, found[min(query.Offset, size):min(query.Offset+query.Limit, size)]
+	return page
 }
 
 // text gives a text that may be absent.

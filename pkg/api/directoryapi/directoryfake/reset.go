@@ -9,9 +9,9 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// AskVerification replaces the token of an account.
-func (d *Service) AskVerification(_ context.Context, in directoryapi.AskVerification) (directoryapi.Empty, error) {
-	return call(d, "AskVerification", func() (directoryapi.Empty, error) {
+// RequestVerification replaces the token of an account.
+func (d *Service) RequestVerification(_ context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
+	return call(d, "RequestVerification", func() (directoryapi.Empty, error) {
 		a, _ := d.decider(in.Tenant, in.Stores, in.Login)
 		switch {
 		case a == nil:
@@ -41,9 +41,9 @@ func (d *Service) VerifyEmail(_ context.Context, in directoryapi.VerifyEmail) (d
 	})
 }
 
-// AskReset makes a token of the form that they have.
-func (d *Service) AskReset(_ context.Context, in directoryapi.AskReset) (directoryapi.PasswordReset, error) {
-	return call(d, "AskReset", func() (directoryapi.PasswordReset, error) {
+// RequestReset makes a token of the form that they have.
+func (d *Service) RequestReset(_ context.Context, in directoryapi.RequestReset) (directoryapi.PasswordReset, error) {
+	return call(d, "RequestReset", func() (directoryapi.PasswordReset, error) {
 		a, _ := d.decider(in.Tenant, in.Stores, in.Login)
 		if a == nil {
 			return directoryapi.PasswordReset{}, apierr.NoSuchResource
@@ -76,9 +76,9 @@ func (d *Service) reset(in directoryapi.ResetToken) (secure.Secret, *account, er
 	return token, a, nil
 }
 
-// SpendReset sets a password and forgets the resets of its account.
-func (d *Service) SpendReset(_ context.Context, in directoryapi.SpendReset) (directoryapi.PasswordReset, error) {
-	return call(d, "SpendReset", func() (directoryapi.PasswordReset, error) {
+// ResetPassword sets a password and forgets the resets of its account.
+func (d *Service) ResetPassword(_ context.Context, in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
+	return call(d, "ResetPassword", func() (directoryapi.PasswordReset, error) {
 		token, a, err := d.reset(in.ResetToken)
 		if err != nil {
 			return directoryapi.PasswordReset{}, err

@@ -18,7 +18,7 @@ import (
 )
 
 // Sign fills in the signature of a request as the owner of the secret does
-// (resolutions, section 11.3, steps 9 to 11).
+// (docs/interface/authentication.md#sauthc1).
 func Sign(in oauthapi.VerifySignature, secret secure.Secret) oauthapi.VerifySignature {
 	link := func(key []byte, text string) []byte {
 		h := hmac.New(sha256.New, key)
@@ -203,9 +203,9 @@ func clocks(t *testing.T, s Surroundings) {
 		}
 	}
 	accepted(at(15 * time.Minute))
-	accepted(at(-15 * time.Minute))
+	accepted(at(-time.Hour))
 	unsigned(t, s, at(15*time.Minute+time.Second))
-	unsigned(t, s, at(-15*time.Minute-time.Second))
+	unsigned(t, s, at(-time.Hour-time.Second))
 
 	in := at(0)
 	accepted(in)
@@ -213,7 +213,7 @@ func clocks(t *testing.T, s Surroundings) {
 		in.Timestamp = s.Now().UTC().Format(timeLayout)
 		return Sign(in, secret)
 	}
-	s.Wait(30 * time.Minute)
+	s.Wait(75 * time.Minute)
 	unsigned(t, s, again())
 	s.Wait(time.Second)
 	accepted(again())

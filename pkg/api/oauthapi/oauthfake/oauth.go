@@ -24,7 +24,7 @@ import (
 // nonceAge is how long its nonce is remembered.
 const (
 	ahead    = 15 * time.Minute
-	behind   = 15 * time.Minute
+	behind   = 60 * time.Minute
 	nonceAge = ahead + behind
 )
 

@@ -41,7 +41,7 @@ func standings(t *testing.T, s Subject) {
 		{"the account's own state goes first, also outside the stores", idle.ID, []id.ID{second}, apierr.TokenAccountDisabled},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			account, err := s.API.Standing(t.Context(), directoryapi.Standing{Tenant: n.id, Account: c.account, Stores: stores(c.in...)})
+			account, err := s.API.CheckAccess(t.Context(), directoryapi.CheckAccess{Tenant: n.id, Account: c.account, Stores: stores(c.in...)})
 			refuse(account, err)(t, c.want)
 			if c.want == nil {
 				equal(t, "who stands", account.ID, c.account)

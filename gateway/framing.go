@@ -21,14 +21,14 @@ const (
 	// a good API key: memory is not lent to strangers.
 	maxStranger = 64 << 10
 
-	headerTime = 10 * time.Second // for a TLS handshake, and again for the headers
-	bodyTime   = time.Minute      // for headers and body
-	answerTime = time.Minute      // for a client to take its answer
+	headerTimeout = 10 * time.Second // for a TLS handshake, and again for the headers
+	bodyTimeout   = time.Minute      // for headers and body
+	writeTimeout  = time.Minute      // for a client to take its answer
 )
 
 // admit bounds what the server reads and for how long.
 func (g *Gateway) admit(server *fasthttp.Server) {
-	server.ReadTimeout, server.WriteTimeout = headerTime, answerTime
+	server.ReadTimeout, server.WriteTimeout = headerTimeout, writeTimeout
 	server.SecureErrorLogMessage = true // else errors quote headers
 	server.CloseOnShutdown = true
 	known := g.HTTP.Config().RequestMethods
@@ -36,9 +36,9 @@ func (g *Gateway) admit(server *fasthttp.Server) {
 		if !slices.Contains(known, string(h.Method())) {
 			h.SetMethod(fiber.MethodPut) // which no path offers: 405, or 401 and 404 before it
 		}
-		g.repay(h) // of the request before, whose place in memory this has
+		g.releaseBody(h) // of the request before, whose place in memory this has
 		limit, _ := g.bodyLimit(h)
-		return fasthttp.RequestConfig{ReadTimeout: bodyTime, MaxRequestBodySize: limit}
+		return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: limit}
 	}
 }
 
@@ -52,7 +52,7 @@ func (g *Gateway) bodyLimit(h *fasthttp.RequestHeader) (int, error) {
 	if announced := h.ContentLength(); announced != inChunks && announced <= maxStranger {
 		return maxStranger, apierr.TooLarge
 	}
-	if err := g.lend(h); err != nil {
+	if err := g.admitBody(h); err != nil {
 		return maxStranger, err
 	}
 	return rest.MaxBody, apierr.TooLarge.Because("a body may have %d bytes", rest.MaxBody)
@@ -66,9 +66,9 @@ func isForm(contentType []byte) bool {
 // frame refuses a request whose headers two readers could take for different
 // requests (RFC 9112, section 11.2), and a compressed body, whose true size
 // nobody checked.
-func (g *Gateway) frame(x *exchange) error {
+func (g *Gateway) checkFraming(x *exchange) error {
 	h := &x.Request().Header
-	if c, ok := x.Context().Conn().(*conn); !framed(h) || ok && c.headers.folded {
+	if c, ok := x.Context().Conn().(*conn); !wellFramed(h) || ok && c.headers.folded {
 		x.Context().SetConnectionClose()
 		return apierr.BadRequest.Because("the headers are ambiguous: send one Host, one of Content-Length and Transfer-Encoding: chunked, no folded lines, no bare carriage return or line feed")
 	}
@@ -78,7 +78,7 @@ func (g *Gateway) frame(x *exchange) error {
 	return nil
 }
 
-func framed(h *fasthttp.RequestHeader) bool {
+func wellFramed(h *fasthttp.RequestHeader) bool {
 	var hosts, lengths, encodings int
 	for line := range bytes.Lines(h.RawHeaders()) {
 		name, value, colon := bytes.Cut(line, []byte{':'})
@@ -122,7 +122,7 @@ func header(raw []byte, wanted string) (value string, found bool) {
 
 // secure refuses what came to the load balancer in plain. Only the nearest
 // proxy is believed: the last entry. Without a proxy the listener refuses it.
-func (g *Gateway) secure(x *exchange) error {
+func (g *Gateway) requireTLS(x *exchange) error {
 	if !g.cfg.Proxied {
 		return nil
 	}

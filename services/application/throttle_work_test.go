@@ -22,6 +22,7 @@ import (
 // A hundred guesses at once, half of them at another process, learn no more than one
 // after the other.
 func TestParallelGuessesShareOneLimit(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	db, _ := counted(t, x.Deployment)
 	doors := []door{x, x.replica(db)}
@@ -65,6 +66,7 @@ func TestParallelGuessesShareOneLimit(t *testing.T) {
 // A right password that is checked while others use up the tries is refused, also
 // that of an account which may not log in.
 func TestARightPasswordComesTooLate(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	x.disabled("idle@example.test")
 	for login, want := range map[string]error{jo: nil, "idle@example.test": apierr.AccountDisabled} {
@@ -97,6 +99,7 @@ func (x door) disabled(email string) {
 // failed since; a failure at a busy address counts its logins no more often than
 // the room is used up.
 func TestWhatCountingCosts(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	db, count := counted(t, x.Deployment)
 	at := x.replica(db)
@@ -130,6 +133,7 @@ func TestWhatCountingCosts(t *testing.T) {
 
 // Known and unknown logins take the same questions, and the same queries.
 func TestKnownAndUnknownLoginsTakeTheSameWork(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	db, count := counted(t, x.Deployment)
 	asked := 0
@@ -160,10 +164,11 @@ func TestKnownAndUnknownLoginsTakeTheSameWork(t *testing.T) {
 }
 
 func TestNothingIsStoredInClear(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	x.want(nil, home, jo, right)
 	x.fail(3, elsewhere(1), jo)
-	rows, err := pg.Values[string](t.Context(), x.DB, `SELECT t::text FROM login_tallies t`)
+	rows, err := pg.Values[string](t.Context(), x.DB, `SELECT t::text FROM login_counters t`)
 	if err != nil || len(rows) != 4 {
 		t.Fatalf("there are %d rows, %v", len(rows), err)
 	}
@@ -179,19 +184,20 @@ func TestNothingIsStoredInClear(t *testing.T) {
 	svc := application.New(store.New(x.DB, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now, other)
 	x.service = svc
 	x.fail(3, elsewhere(1), jo)
-	if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(DISTINCT login) FROM login_tallies WHERE login <> ''`); err != nil || n != 2 {
+	if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(DISTINCT login) FROM login_counters WHERE login <> ''`); err != nil || n != 2 {
 		t.Errorf("under two keys a login is stored as %d digests, %v", n, err)
 	}
 }
 
-func TestTalliesArePurgedInBatches(t *testing.T) {
+func TestCountersArePurgedInBatches(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	x.want(nil, home, jo, right)
 	x.fail(1, home, jo)
 	x.fail(1, elsewhere(1), jo)
 	insert := func(n int, expires time.Time) {
 		t.Helper()
-		_, err := pg.Exec(t.Context(), x.DB, `INSERT INTO login_tallies (tenant_id, login, address, failures, most, ends_at, expires_at)
+		_, err := pg.Exec(t.Context(), x.DB, `INSERT INTO login_counters (tenant_id, login, address, failures, failure_limit, ends_at, expires_at)
 			SELECT $1, 'l' || $3::timestamptz, 'a' || n, 1, 1, $3, $3 FROM generate_series(1, $2) n`, x.tenant, n, expires)
 		if err != nil {
 			t.Fatal(err)
@@ -201,7 +207,7 @@ func TestTalliesArePurgedInBatches(t *testing.T) {
 	insert(7, x.Clock.Now().Add(time.Millisecond))
 	data := store.New(x.DB, x.Clock.Now)
 	err := data.Tx(t.Context(), func(tx *store.Tx) error {
-		n, err := tx.PurgeTallies(t.Context(), x.Clock.Now(), 1000)
+		n, err := tx.PurgeCounters(t.Context(), x.Clock.Now(), 1000)
 		if n != 1000 {
 			t.Errorf("a batch of 1000 deletes %d", n)
 		}
@@ -215,14 +221,14 @@ func TestTalliesArePurgedInBatches(t *testing.T) {
 		if err := x.service.Purge(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(*) FROM login_tallies`); err != nil || n != want {
-			t.Errorf("%d tallies are left, %v; want %d", n, err, want)
+		if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(*) FROM login_counters`); err != nil || n != want {
+			t.Errorf("%d counters are left, %v; want %d", n, err, want)
 		}
 	}
 	left(7 + 1 + 3)
 	x.Clock.Move(limits.Account.Within)
 	left(1) // that makes the address known
-	x.Clock.Move(limits.KnownFor)
+	x.Clock.Move(limits.TrustFor)
 	left(0)
 }
 

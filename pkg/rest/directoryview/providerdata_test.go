@@ -1,4 +1,4 @@
-package directoryapi
+package directoryview
 
 import (
 	"encoding/json"

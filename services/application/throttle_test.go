@@ -94,6 +94,7 @@ func (x door) fail(n int, from, login string) {
 func elsewhere(n int) string { return fmt.Sprintf("198.51.%d.%d", 100+n/250, n%250) }
 
 func TestALoginAtOneAddressHasSoManyFailures(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	x.want(nil, home, jo, right)
 	x.fail(limits.Pair.Failures-1, home, jo)
@@ -128,6 +129,7 @@ func TestALoginAtOneAddressHasSoManyFailures(t *testing.T) {
 }
 
 func TestAnotherSpellingIsTheSameLogin(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	x.Account(t, x.tenant, x.people, "strauß@example.test")
 	spellings := []string{"strauß@example.test", "STRAUSS@example.test", "ｓｔｒａｕß@example.test"}
@@ -140,6 +142,7 @@ func TestAnotherSpellingIsTheSameLogin(t *testing.T) {
 }
 
 func TestANetworkIsOneAddress(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	for i := range limits.Pair.Failures {
 		x.fail(1, fmt.Sprintf("2001:db8:0:1::%x", i), jo)
@@ -152,6 +155,7 @@ func TestANetworkIsOneAddress(t *testing.T) {
 }
 
 func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	x.want(nil, home, jo, right)
 	for i := range limits.Account.Failures {
@@ -182,7 +186,7 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 	})
 	t.Run("while an address is known", func(t *testing.T) {
 		x := x.in(t)
-		x.Clock.Move(limits.KnownFor - time.Millisecond)
+		x.Clock.Move(limits.TrustFor - time.Millisecond)
 		for i := range limits.Account.Failures {
 			x.fail(1, elsewhere(i), jo)
 		}
@@ -190,7 +194,7 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 	})
 	t.Run("which is for so long after the last login", func(t *testing.T) {
 		x := x.in(t)
-		x.Clock.Move(limits.KnownFor)
+		x.Clock.Move(limits.TrustFor)
 		for i := range limits.Account.Failures {
 			x.fail(1, elsewhere(i), jo)
 		}
@@ -201,9 +205,10 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 // An address is known anew by every login that succeeds there after it was
 // forgotten, also where that is sooner than notes of a success are renewed.
 func TestAnAddressIsKnownAnew(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	brief := limits
-	brief.KnownFor = time.Hour
+	brief.TrustFor = time.Hour
 	x.service = application.New(store.New(x.DB, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now, brief)
 	for range 2 {
 		x.want(nil, home, jo, right)
@@ -218,10 +223,11 @@ func TestAnAddressIsKnownAnew(t *testing.T) {
 // A login renews the note of the last one, so that an address stays known for as
 // long as it is used.
 func TestAnAddressStaysKnownWhileItIsUsed(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	for range 2 {
 		x.want(nil, home, jo, right)
-		x.Clock.Move(limits.KnownFor * 2 / 3)
+		x.Clock.Move(limits.TrustFor * 2 / 3)
 	}
 	for i := range limits.Account.Failures {
 		x.fail(1, elsewhere(i), jo)
@@ -231,6 +237,7 @@ func TestAnAddressStaysKnownWhileItIsUsed(t *testing.T) {
 
 // The clocks of two processes differ by a little.
 func TestAProcessWhoseClockIsBehindDoesNotRefuseASuccess(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	x.want(nil, home, jo, right)
 	behind := func() time.Time { return x.Clock.Now().Add(-time.Minute) }
@@ -240,6 +247,7 @@ func TestAProcessWhoseClockIsBehindDoesNotRefuseASuccess(t *testing.T) {
 
 // What fails at a known address is none of the attack's tries from elsewhere.
 func TestFailuresAtAKnownAddressDoNotCloseTheOthers(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	for range limits.Account.Failures/(limits.Pair.Failures-1) + 1 {
 		x.want(nil, home, jo, right)
@@ -249,6 +257,7 @@ func TestFailuresAtAKnownAddressDoNotCloseTheOthers(t *testing.T) {
 }
 
 func TestAnAddressHasSoManyFailuresWithAllLogins(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	x.Account(t, x.tenant, x.people, "ann@example.test")
 	x.want(nil, home, jo, right)
@@ -272,6 +281,7 @@ func user(n int) string { return fmt.Sprintf("user-%d@example.test", n) }
 
 // All users of a server come from its address.
 func TestABusyServerIsNotStoppedByTypingErrors(t *testing.T) {
+	t.Parallel()
 	const users = 200
 	x := openDoor(t)
 	x.Account(t, x.tenant, x.people, "newcomer@example.test")
@@ -292,7 +302,7 @@ func TestABusyServerIsNotStoppedByTypingErrors(t *testing.T) {
 		x.want(nil, home, user(n), right)
 	}
 	err := store.New(x.DB, x.Clock.Now).Tx(t.Context(), func(tx *store.Tx) error {
-		address, err := pg.Value[string](t.Context(), tx, `SELECT address FROM login_tallies WHERE login = ''`)
+		address, err := pg.Value[string](t.Context(), tx, `SELECT address FROM login_counters WHERE login = ''`)
 		if err != nil {
 			return err
 		}
@@ -317,6 +327,7 @@ func TestABusyServerIsNotStoppedByTypingErrors(t *testing.T) {
 
 // Only a wrong password and an unknown login are guesses.
 func TestWhatIsNoGuessIsNotCounted(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	closed := x.Directory(t, x.tenant, "Closed")
 	newMapping(t, x.Deployment, x.tenant, x.app, closed)
@@ -352,15 +363,16 @@ func TestWhatIsNoGuessIsNotCounted(t *testing.T) {
 			}
 		})
 	}
-	rows, err := pg.Value[int](t.Context(), x.DB, `SELECT count(*) FROM login_tallies`)
+	rows, err := pg.Value[int](t.Context(), x.DB, `SELECT count(*) FROM login_counters`)
 	if err != nil || rows != 0 {
-		t.Errorf("there are %d tallies, %v", rows, err)
+		t.Errorf("there are %d counters, %v", rows, err)
 	}
 }
 
 // The right password of an account that may not log in is refused like any other
 // where too many have failed: it would tell that it is right.
 func TestARefusalHidesThatAPasswordIsRight(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	x.disabled("idle@example.test")
 	x.want(apierr.AccountDisabled, home, "idle@example.test", right)
@@ -369,6 +381,7 @@ func TestARefusalHidesThatAPasswordIsRight(t *testing.T) {
 }
 
 func TestAnotherTenantCountsForItself(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	other := x
 	other.tenant, _ = x.Tenant(t)
@@ -379,7 +392,7 @@ func TestAnotherTenantCountsForItself(t *testing.T) {
 	x.want(apierr.TooMany, home, jo, right)
 	other.want(nil, home, jo, right)
 	// Nobody who reads the table sees that both have a user of that name.
-	if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(DISTINCT login) FROM login_tallies WHERE login <> ''`); err != nil || n != 2 {
+	if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(DISTINCT login) FROM login_counters WHERE login <> ''`); err != nil || n != 2 {
 		t.Errorf("two tenants store a login as %d digests, %v", n, err)
 	}
 }
@@ -387,6 +400,7 @@ func TestAnotherTenantCountsForItself(t *testing.T) {
 // Whoever has reset the password gets in, by user name and by email, on a device
 // that nobody knows and during an attack.
 func TestAPasswordResetMakesTheAddressKnown(t *testing.T) {
+	t.Parallel()
 	x := openDoor(t)
 	body := directoryapi.NewAccount{Username: field.Some("ann"), Email: field.Some("ann@example.test"), Password: field.Some(applicationtest.Password)}
 	if _, err := x.Directories.CreateAccount(t.Context(), directoryapi.CreateAccount{Tenant: x.tenant, ID: x.NewID(), Directory: x.people, Account: body}); err != nil {

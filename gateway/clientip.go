@@ -13,7 +13,7 @@ import (
 
 // visitor finds the address of the client, and hides what is for the private
 // network from everybody else.
-func (g *Gateway) visitor(x *exchange) error {
+func (g *Gateway) clientIP(x *exchange) error {
 	x.address = g.clientAddress(x.Ctx)
 	if x.route != nil && x.route.access == byNetwork && !x.address.IsLoopback() && !x.address.IsPrivate() {
 		x.route = nil
@@ -76,13 +76,13 @@ func parseAddress(text string) (netip.Addr, bool) {
 func (g *Gateway) limit(x *exchange) error {
 	switch label, client := clientLabel(x.target); {
 	case x.caller.Tenant.IsZero() && client:
-		return g.enter(x, addressSubject(anAddress, x.address), textSubject(aSite, label))
+		return g.enter(x, addressSubject(addressLimit, x.address), textSubject(clientAPILimit, label))
 	case x.caller.Tenant.IsZero():
-		return g.enter(x, addressSubject(anAddress, x.address))
+		return g.enter(x, addressSubject(addressLimit, x.address))
 	case x.route != nil && x.route.users:
-		return g.enter(x, tenantSubject(someUsers, x.caller.Tenant))
+		return g.enter(x, tenantSubject(userLimit, x.caller.Tenant))
 	}
-	return g.enter(x, tenantSubject(aTenant, x.caller.Tenant))
+	return g.enter(x, tenantSubject(tenantLimit, x.caller.Tenant))
 }
 
 func (g *Gateway) enter(x *exchange, all ...subject) error {

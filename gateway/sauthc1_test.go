@@ -387,19 +387,19 @@ func TestALargeSignedBodyArrivesWhole(t *testing.T) {
 	t.Run("one that was signed otherwise is refused", func(t *testing.T) {
 		forger := owner()
 		forger.secret += "x"
-		for range 2 * maxBorrowed {
+		for range 2 * maxSignedBodies {
 			forger.send(t, s, "POST", "/v1/applications", large).wantError(401, 401)
 		}
 	})
 	t.Run("only so many are read before their signature is", func(t *testing.T) {
 		var waiting []io.Writer
 		var answers []*bufio.Reader
-		for range maxBorrowed {
+		for range maxSignedBodies {
 			conn := s.dial(t)
 			fmt.Fprint(conn, announce(owner(), large))
 			waiting, answers = append(waiting, conn), append(answers, bufio.NewReader(conn))
 		}
-		eventually(t, "all are being read", func() bool { return inFlight(s, textSubject(aBorrower, []byte(keyID))) == maxBorrowed })
+		eventually(t, "all are being read", func() bool { return inFlight(s, textSubject(signedBodyLimit, []byte(keyID))) == maxSignedBodies })
 		a := s.raw(t, "%s", announce(owner(), large)).wantError(429, 429)
 		if a.header.Get("RateLimit-Policy") != `"authentication_limit";q=8;qu="concurrent-requests"` || a.header.Get("RateLimit") != `"authentication_limit";r=0;t=1` {
 			t.Errorf("the limit is told as %v", a.header)
@@ -410,7 +410,7 @@ func TestALargeSignedBodyArrivesWhole(t *testing.T) {
 			fmt.Fprint(conn, large)
 			readAnswer(t, answers[i]).want(200)
 		}
-		if n := inFlight(s, textSubject(aBorrower, []byte(keyID))); n != 0 {
+		if n := inFlight(s, textSubject(signedBodyLimit, []byte(keyID))); n != 0 {
 			t.Errorf("%d stay counted", n)
 		}
 	})
@@ -436,7 +436,7 @@ func TestWrongSignaturesOfAnAddressAreBounded(t *testing.T) {
 	for range 40 {
 		statuses[forger.send(t, s, "GET", "/v1/accounts/1", "").status]++
 	}
-	rounds := 1 + int64(time.Since(began)/keyLife)
+	rounds := 1 + int64(time.Since(began)/keyTTL)
 	if asked := s.keys.verified.Load() - before; asked > 10*rounds || statuses[429] == 0 || statuses[401]+statuses[429] != 40 {
 		t.Errorf("the OAuth service was asked %d times in %d s; the answers were %v", asked, rounds, statuses)
 	}
@@ -474,11 +474,11 @@ func FuzzDigest(f *testing.F) {
 	f.Add("sauthc1Signature=00,sauthc1SignedHeaders=host,sauthc1Id=K/2/n/sauthc1_request")
 	f.Add("sauthc1Id==,,=;")
 	f.Fuzz(func(t *testing.T, sent string) {
-		d, ok := parseDigest([]byte(sent))
+		d, ok := parseSignature([]byte(sent))
 		if !ok {
 			return
 		}
-		again, ok := parseDigest([]byte("sauthc1Id=" + d.key + "/" + d.date + "/" + d.nonce + "/" + digestEnd + ",sauthc1SignedHeaders=" + d.signed + ",sauthc1Signature=" + d.signature))
+		again, ok := parseSignature([]byte("sauthc1Id=" + d.key + "/" + d.date + "/" + d.nonce + "/" + signatureSuffix + ",sauthc1SignedHeaders=" + d.signed + ",sauthc1Signature=" + d.signature))
 		if !ok || again.key != d.key || again.date != d.date || again.nonce != d.nonce || again.signed != d.signed || again.signature != d.signature {
 			t.Fatalf("%q gives %+v, read again %+v", sent, d, again)
 		}

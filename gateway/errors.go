@@ -42,14 +42,14 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 			return nil
 		case fiber.StatusRequestEntityTooLarge:
 			_, err = g.bodyLimit(&c.Request().Header)
-			g.repay(&c.Request().Header)
+			g.releaseBody(&c.Request().Header)
 			err = g.refused.as("too_large", err)
 		case fiber.StatusRequestHeaderFieldsTooLarge:
 			err = g.refused.as("too_large", apierr.TooLarge.Because("the headers are too large"))
 		}
 		if conn, ok := c.Context().Conn().(*conn); ok {
 			conn.linger()
-			_ = conn.SetWriteDeadline(time.Now().Add(answerTime)) // the server keeps that of the answer before
+			_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // the server keeps that of the answer before
 		}
 		c.Set(g.requestHeader, g.name(c))
 	}

@@ -1,10 +1,11 @@
-package directoryapi
+package directoryview
 
 import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/rest"
@@ -13,15 +14,15 @@ import (
 // ReadNewAccount reads a request that creates an account, by a directory or by
 // an application, or finds that of a social login. The caller fills in the tenant
 // and the directory.
-func ReadNewAccount(c *fiber.Ctx) (CreateAccount, error) {
+func ReadNewAccount(c *fiber.Ctx) (directoryapi.CreateAccount, error) {
 	var body struct {
-		NewAccount
+		directoryapi.NewAccount
 		ProviderData field.Of[providerData] `json:"providerData"`
 	}
 	if err := rest.Body[AccountView](c, &body); err != nil {
-		return CreateAccount{}, err
+		return directoryapi.CreateAccount{}, err
 	}
-	in := CreateAccount{Account: body.NewAccount, Workflow: true}
+	in := directoryapi.CreateAccount{Account: body.NewAccount, Workflow: true}
 	if body.ProviderData.Given() && !body.ProviderData.Value.isLink {
 		login, err := body.ProviderData.Value.login()
 		if err != nil {
@@ -37,7 +38,7 @@ func ReadNewAccount(c *fiber.Ctx) (CreateAccount, error) {
 		return in, apierr.ParameterInvalid.Because("registrationWorkflowEnabled is true or false, not %q", workflow)
 	}
 	if c.Context().QueryArgs().Has("passwordFormat") {
-		if format := c.Query("passwordFormat"); format != "mcf" {
+		if format := c.Query("passwordFormat"); !strings.EqualFold(format, "mcf") {
 			return in, apierr.QueryUnsupported.Because("passwordFormat is mcf or absent, not %q", format)
 		}
 		in.HashedPassword = true

@@ -18,13 +18,13 @@ import (
 // rebuilt here, from the request as it was received; the OAuth service, which
 // has the secret, compares.
 const (
-	digestEnd = "sauthc1_request" // ends the id of a request
+	signatureSuffix = "sauthc1_request" // ends the id of a request
 	// maxDigest bounds the header, maxSigned the headers that it names.
-	maxDigest, maxSigned = 4 << 10, 64
+	maxSignature, maxSigned = 4 << 10, 64
 )
 
 // digest is what an Authorization header of the scheme says.
-type digest struct {
+type signature struct {
 	key, date, nonce, signature string
 
 	signed string   // names of the headers that were signed, as they were sent
@@ -33,8 +33,8 @@ type digest struct {
 
 // parseDigest reads what follows the scheme: three parts in any order, with or
 // without blanks around their commas.
-func parseDigest(text []byte) (d digest, ok bool) {
-	if len(text) > maxDigest {
+func parseSignature(text []byte) (d signature, ok bool) {
+	if len(text) > maxSignature {
 		return d, false
 	}
 	id := ""
@@ -49,7 +49,7 @@ func parseDigest(text []byte) (d digest, ok bool) {
 		*into = value
 	}
 	steps := strings.Split(id, "/")
-	if len(parts) > 0 || len(steps) != 4 || steps[3] != digestEnd {
+	if len(parts) > 0 || len(steps) != 4 || steps[3] != signatureSuffix {
 		return d, false
 	}
 	d.key, d.date, d.nonce = steps[0], steps[1], steps[2]
@@ -69,7 +69,7 @@ func dateHeaders(word alias.Alias) []string {
 // question asks whether the request was signed as d says. It reports false for
 // a digest that leaves out what must be signed: the host, the time, and nothing
 // that is not there.
-func (d digest) question(request *fasthttp.Request, dates []string) (in oauthapi.VerifySignature, ok bool) {
+func (d signature) question(request *fasthttp.Request, dates []string) (in oauthapi.VerifySignature, ok bool) {
 	lines := make([]string, len(d.names))
 	host := false
 	for i, name := range d.names {

@@ -165,7 +165,7 @@ func TestPlainHTTPIsRefusedInWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(patient))
+		_ = conn.SetDeadline(time.Now().Add(testTimeout))
 		fmt.Fprintf(conn, "%s /v1/tenants/current HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n%s", method, strings.Repeat("x", 100_000))
 		from := bufio.NewReader(conn)
 		a := readAnswer(t, from).wantError(403, 403)
@@ -212,7 +212,7 @@ func TestSlowClientsAreBounded(t *testing.T) {
 	shaken := s.dial(t)
 	s.get(t, "/v1/accounts/1").want(200)
 	for name, conn := range map[string]net.Conn{"before the handshake": silent, "after the handshake": shaken, "in the headers": half} {
-		_ = conn.SetReadDeadline(time.Now().Add(patient))
+		_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
 		if text, err := io.ReadAll(conn); len(text) > 0 || isTimeout(err) {
 			t.Errorf("a client that is silent %s gets %q, %v", name, text, err)
 		}

@@ -13,8 +13,8 @@ import (
 // is read. Who sends a secret shows it first. A signature covers the body, so it
 // cannot be checked before: the body is read for a key that is good, but only so
 // many at a time, for who knows a key's id need not have its secret.
-func (g *Gateway) lend(h *fasthttp.RequestHeader) error {
-	if _, lent := g.loans.Load(h); lent {
+func (g *Gateway) admitBody(h *fasthttp.RequestHeader) error {
+	if _, lent := g.admissions.Load(h); lent {
 		return nil
 	}
 	signed, text, err := authorization(h)
@@ -31,26 +31,26 @@ func (g *Gateway) lend(h *fasthttp.RequestHeader) error {
 		_, err = g.keys.authenticate(ctx, credential, nobody)
 		return err
 	}
-	d, ok := parseDigest(text)
+	d, ok := parseSignature(text)
 	if !ok {
-		return errDigest
+		return errSignature
 	}
 	if err := g.keys.known(ctx, d.key, nobody); err != nil {
 		return err
 	}
-	who := textSubject(aBorrower, []byte(d.key))
+	who := textSubject(signedBodyLimit, []byte(d.key))
 	if limit := g.Limits.enter(ctx, who); limit != nil {
 		return limit
 	}
 	back := sync.OnceFunc(func() { g.Limits.leave(who) })
-	time.AfterFunc(bodyTime, back) // where the client went away, nobody else does
-	g.loans.Store(h, back)
+	time.AfterFunc(bodyTimeout, back) // where the client went away, nobody else does
+	g.admissions.Store(h, back)
 	return nil
 }
 
 // repay ends what lend counted for a request, if it did.
-func (g *Gateway) repay(h *fasthttp.RequestHeader) {
-	if back, lent := g.loans.LoadAndDelete(h); lent {
+func (g *Gateway) releaseBody(h *fasthttp.RequestHeader) {
+	if back, lent := g.admissions.LoadAndDelete(h); lent {
 		back.(func())()
 	}
 }

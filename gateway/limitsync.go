@@ -21,9 +21,9 @@ const (
 	channel = "doorward:gateway:usage"
 	// tellEvery is how often. Several gateways together may let in more than
 	// the limit for so long.
-	tellEvery = 100 * time.Millisecond
+	publishInterval = 100 * time.Millisecond
 	// believeFor is how long what another gateway told is added.
-	believeFor = time.Second
+	peerTTL = time.Second
 )
 
 // Share tells the other gateways what is in flight here and adds what they
@@ -36,7 +36,7 @@ func (l *Limits) Share(ctx context.Context, redis kv.Client) error {
 	}
 	var failure atomic.Pointer[error]
 	var telling sync.WaitGroup
-	telling.Go(func() { l.tell(ctx, redis, &failure) })
+	telling.Go(func() { l.publish(ctx, redis, &failure) })
 	defer telling.Wait()
 
 	subscription := redis.Subscribe(ctx, channel)
@@ -45,7 +45,7 @@ func (l *Limits) Share(ctx context.Context, redis kv.Client) error {
 	others := map[[16]byte]report{}
 	heard := time.Now() // of this gateway itself, through Redis
 	lost := false
-	tick := time.NewTicker(tellEvery)
+	tick := time.NewTicker(publishInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -63,13 +63,13 @@ func (l *Limits) Share(ctx context.Context, redis kv.Client) error {
 				heard = time.Now()
 			default:
 				others[from] = report{time.Now(), counts}
-				l.hear(counts)
+				l.receive(counts)
 			}
 			continue
 		case <-tick.C:
 		}
-		l.elsewhere.Store(sum(others))
-		reached := time.Since(heard) < believeFor
+		l.remote.Store(sum(others))
+		reached := time.Since(heard) < peerTTL
 		if !reached && !lost {
 			slog.Warn("Redis does not carry the limits: each gateway holds its own until it does", "error", reason(&failure))
 		}
@@ -84,8 +84,8 @@ func (l *Limits) Share(ctx context.Context, redis kv.Client) error {
 // tell publishes the counts of this gateway every tellEvery, and once in
 // between when a subject gets its first request, in the trace of that request.
 // It publishes none too: hearing itself is how a gateway knows that it is heard.
-func (l *Limits) tell(ctx context.Context, redis kv.Client, failure *atomic.Pointer[error]) {
-	tick := time.NewTicker(tellEvery)
+func (l *Limits) publish(ctx context.Context, redis kv.Client, failure *atomic.Pointer[error]) {
+	tick := time.NewTicker(publishInterval)
 	defer tick.Stop()
 	quiet, news := telemetry.Quiet(ctx), l.news
 	for {
@@ -126,7 +126,7 @@ type report struct {
 func sum(others map[[16]byte]report) *map[subject]int {
 	total := map[subject]int{}
 	for from, r := range others {
-		if time.Since(r.at) >= believeFor {
+		if time.Since(r.at) >= peerTTL {
 			delete(others, from)
 			continue
 		}
@@ -139,7 +139,7 @@ func sum(others map[[16]byte]report) *map[subject]int {
 
 // hear takes the requests that came elsewhere out of the rates. What is a
 // second too much is not held against anybody for longer.
-func (l *Limits) hear(counts map[subject]count) {
+func (l *Limits) receive(counts map[subject]count) {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,7 +152,7 @@ func (l *Limits) hear(counts map[subject]count) {
 			u = &usage{}
 			l.here[who] = u
 		}
-		if u.pay(n.came, l.budgets[who.kind].PerSecond, now, 2*time.Second) > 0 {
+		if u.take(n.came, l.budgets[who.kind].PerSecond, now, 2*time.Second) > 0 {
 			u.paid = now.Add(2 * time.Second)
 		}
 	}
@@ -167,10 +167,10 @@ func (l *Limits) report() []byte {
 	defer l.mu.Unlock()
 	out := append(make([]byte, 0, 16+20*len(l.here)), l.self[:]...)
 	for who, u := range l.here {
-		if u.inFlight > 0 || u.untold > 0 {
+		if u.inFlight > 0 || u.unreported > 0 {
 			out = append(append(out, who.kind), who.id[:]...)
-			out = binary.AppendUvarint(binary.AppendUvarint(out, uint64(u.inFlight)), uint64(u.untold))
-			u.untold = 0
+			out = binary.AppendUvarint(binary.AppendUvarint(out, uint64(u.inFlight)), uint64(u.unreported))
+			u.unreported = 0
 		}
 		if u.idle(now) {
 			delete(l.here, who)

@@ -1,15 +1,16 @@
-package directoryapi
+// Package directoryview has what the directory and the application services
+// share of HTTP: the representations of accounts and groups, and the body that
+// creates an account.
+package directoryview
 
 import (
-	"strings"
-
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// AccountView is the representation of an account (resolutions, section 3.3).
-// It stands beside the contract because the application service answers with
-// accounts too.
+// AccountView is the representation of an account
+// (docs/interface/accounts.md#fields).
 type AccountView struct {
 	rest.Head
 	PasswordModifiedAt      *rest.Time `json:"passwordModifiedAt"`
@@ -38,8 +39,8 @@ type AccountView struct {
 	Factors                 href.Link  `json:"factors"`
 }
 
-// View renders the account.
-func (a Account) View(base href.Base) AccountView {
+// Account renders an account.
+func Account(base href.Base, a directoryapi.Account) AccountView {
 	self := base.To("accounts", a.ID)
 	link := func(below string) href.Link { return href.Link{Href: self + "/" + below} }
 	v := AccountView{
@@ -59,19 +60,7 @@ func (a Account) View(base href.Base) AccountView {
 	return v
 }
 
-// FullName joins the parts of the name that are there.
-func (a Account) FullName() string {
-	var parts []string
-	for _, part := range []*string{a.GivenName, a.MiddleName, a.Surname} {
-		if part != nil && strings.TrimSpace(*part) != "" {
-			parts = append(parts, strings.TrimSpace(*part))
-		}
-	}
-	return strings.Join(parts, " ")
-}
-
-// GroupView is the representation of a group. The application service answers
-// with groups too.
+// GroupView is the representation of a group.
 type GroupView struct {
 	rest.Head
 	Name                 string    `json:"name"`
@@ -86,13 +75,13 @@ type GroupView struct {
 	AccountStoreMappings href.Link `json:"accountStoreMappings"`
 }
 
-// View renders the group.
-func (g Group) View(base href.Base) GroupView {
-	link := func(below string) href.Link { return base.Link(Groups, g.ID, below) }
+// Group renders a group.
+func Group(base href.Base, g directoryapi.Group) GroupView {
+	link := func(below string) href.Link { return base.Link(directoryapi.Groups, g.ID, below) }
 	return GroupView{
-		Head: rest.Head{Href: base.To(Groups, g.ID), CreatedAt: rest.Time(g.CreatedAt), ModifiedAt: rest.Time(g.ModifiedAt)},
+		Head: rest.Head{Href: base.To(directoryapi.Groups, g.ID), CreatedAt: rest.Time(g.CreatedAt), ModifiedAt: rest.Time(g.ModifiedAt)},
 		Name: g.Name, Description: g.Description, Status: g.Status,
-		CustomData: link("customData"), Directory: base.Link(Directories, g.DirectoryID), Tenant: base.Link("tenants", g.TenantID),
+		CustomData: link("customData"), Directory: base.Link(directoryapi.Directories, g.DirectoryID), Tenant: base.Link("tenants", g.TenantID),
 		Accounts: link("accounts"), AccountMemberships: link("accountMemberships"),
 		Applications: link("applications"), AccountStoreMappings: link("accountStoreMappings"),
 	}

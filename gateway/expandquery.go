@@ -19,7 +19,7 @@ const maxPage = 1<<31 - 1
 
 // parseExpand reads "a,b(offset:0,limit:10)" (resolutions, section 7.6). A
 // name that is repeated counts once.
-func parseExpand(text string, allowed []string) ([]expansion, error) {
+func parseExpansions(text string, allowed []string) ([]expansion, error) {
 	var all []expansion
 	for more := true; more; {
 		end := strings.IndexAny(text, ",()")
