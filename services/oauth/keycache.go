@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// keyMaxAge bounds how long a process uses a key that another one disabled or
-	// deleted.
-	keyMaxAge = time.Second
+	// keyMaxAge is how long a process uses a key that it has read, and the answer
+	// that its account is an administrator: a change by another process takes effect
+	// after that (docs/interface/authentication.md#what-a-key-may-do).
+	keyMaxAge = 100 * time.Millisecond
 	// keyCacheSize is in keys, a few hundred bytes each.
 	keyCacheSize = 4096
 )

@@ -220,12 +220,14 @@ func TestGrantFailures(t *testing.T) {
 	foreignKey := decode(t, want(t, 201, d.Do(t, foreign, "POST", "/accounts/"+foreign.Account.String()+"/apiKeys", nil)))
 
 	now := d.Clock.Now().Unix()
-	d.MapSocial(d.Tenant, d.Application, "google", d.Directory)
+	d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: d.Application}, "google", d.Directory)
 	endUser := d.Site
 	endUser.Key, endUser.Secret = key["id"].(string), secure.Secret(key["secret"].(string))
 	spent := hostedForm(t, d.Site)
 	want(t, 200, d.Do(t, d.Site, "POST", path, spent))
-	challenge := d.Challenge(d.Tenant, d.Application, d.Account)
+	enrolled := d.NewAccount(d.Tenant, d.Directory, "ann@example.test", oauthtest.Password)
+	challenge := d.Challenge(d.Tenant, enrolled)
+	code := d.Code(d.Tenant, enrolled)
 	factorForm := func(code string) url.Values {
 		return url.Values{"grant_type": {"service_factor_challenge"}, "challenge": {challenge}, "code": {code}}
 	}
@@ -272,9 +274,9 @@ func TestGrantFailures(t *testing.T) {
 
 		{"a state of nobody", url.Values{"grant_type": {"service_factor_challenge"}, "state": {"x"}, "code": {"1"}}, nil, nil, 400, 2014, "invalid_grant"},
 		{"a wrong code", factorForm("000000"), nil, nil, 400, 13104, "invalid_grant"},
-		{"an expired code", factorForm(oauthtest.Code), func() { d.End(apierr.CodeExpired) }, func() { d.End(nil) }, 400, 13108, "invalid_grant"},
-		{"a challenge that was answered", factorForm(oauthtest.Code), func() { d.End(apierr.ChallengeFinished) }, func() { d.End(nil) }, 400, 13112, "invalid_grant"},
-		{"too many wrong codes", factorForm(oauthtest.Code), func() { d.End(apierr.ChallengeFailures) }, func() { d.End(nil) }, 400, 13113, "invalid_grant"},
+		{"an expired code", factorForm(code), func() { d.Factors.End(apierr.CodeExpired) }, func() { d.Factors.End(nil) }, 400, 13108, "invalid_grant"},
+		{"a challenge that was answered", factorForm(code), func() { d.Factors.End(apierr.ChallengeFinished) }, func() { d.Factors.End(nil) }, 400, 13112, "invalid_grant"},
+		{"too many wrong codes", factorForm(code), func() { d.Factors.End(apierr.ChallengeFailures) }, func() { d.Factors.End(nil) }, 400, 13113, "invalid_grant"},
 		{"a second factor that is demanded", form(), func() { requireFactor(t, d, true) }, func() { requireFactor(t, d, false) }, 400, 400, "access_denied"},
 
 		{"a wrong password", form("password", "Wrong1234"), nil, nil, 400, 7100, "invalid_request"},
@@ -349,14 +351,15 @@ func TestGrantFailures(t *testing.T) {
 			golden(t, name, d, answer.Body, names)
 		}
 		shown("error-enroll", d.Do(t, d.Site, "POST", path, form()))
-		d.Enroll(d.Account, mfaapi.SMS, "xxx-xxx-0959")
+		d.Enroll(d.Tenant, d.Account, mfaapi.SMS, "xxx-xxx-0959")
 		shown("error-challenge", d.Do(t, d.Site, "POST", path, form()))
-		d.Enroll(d.Account, mfaapi.Authenticator, "Shop")
+		d.Enroll(d.Tenant, d.Account, mfaapi.Authenticator, "Shop")
 		shown("error-select", d.Do(t, d.Site, "POST", path, form()))
 		requireFactor(t, d, false)
 	})
 	t.Run("the body of a refusal", func(t *testing.T) {
 		golden(t, "error-assertion", d, d.Do(t, d.Site, "POST", path, spent).Body, nil)
+		challenge = d.Challenge(d.Tenant, enrolled)
 		golden(t, "error-code", d, d.Do(t, d.Site, "POST", path, factorForm("000000")).Body, nil)
 		golden(t, "error-password", d, d.Do(t, d.Site, "POST", path, form("password", "Wrong1234")).Body, nil)
 		golden(t, "error-client", d, d.Do(t, d.Site, "POST", path, clientForm("NOBODY", "x")).Body, nil)
@@ -588,7 +591,7 @@ func TestTheAliasNamesGrants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc := oauth.New(d.Store, oauth.Peers{Directory: d.DirectoryAPI(), Application: d.ApplicationAPI(), MFA: d.MFAAPI()}, ring, d.Clock.Now,
+	svc := oauth.New(d.Store, d.Peers(), ring, d.Clock.Now,
 		oauth.Config{Base: oauthtest.Base, Alias: "acme", Suffix: oauthtest.Suffix})
 	d.HTTP = rest.New(rest.Config{Service: "oauth", Base: oauthtest.Base, Signer: d.Signer})
 	oauthrest.Mount(d.HTTP, svc, oauthtest.Base, "acme")

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi/apitest"
 	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 )
@@ -14,7 +15,7 @@ func TestContract(t *testing.T) {
 		d := directoryfake.New(func() time.Time { return time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC) })
 		return apitest.Subject{
 			API: d, DisableDirectory: d.Disable, EnableVerification: d.EnableVerification, DisableGroup: d.DisableGroup,
-			MarkVerified: d.MarkVerified, Link: d.Link, DeleteAccount: d.DeleteAccount,
+			MarkVerified: d.MarkVerified, Link: d.Link, DeleteAccount: func(t *testing.T, at directoryapi.Ref) { d.DeleteAccount(t, at) },
 		}
 	})
 }

@@ -199,7 +199,7 @@ func (d *Service) MarkVerified(t *testing.T, at directoryapi.Ref) {
 }
 
 // DeleteAccount removes an account.
-func (d *Service) DeleteAccount(t *testing.T, at directoryapi.Ref) {
+func (d *Service) DeleteAccount(t testing.TB, at directoryapi.Ref) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
