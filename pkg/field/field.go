@@ -168,7 +168,7 @@ func Decode(body []byte, in, view any) error {
 	}
 	var sent map[string]json.RawMessage
 	if err := json.Unmarshal(body, &sent); err != nil || sent == nil {
-		return apierr.Format.Because("the body is not a JSON object")
+		return malformed(body, err)
 	}
 	target := reflect.ValueOf(in).Elem()
 	writable, readable := members(target.Type()), map[string][]int(nil)
@@ -181,7 +181,7 @@ func Decode(body []byte, in, view any) error {
 			if _, known := readable[name]; known || name == "httpStatus" {
 				continue
 			}
-			return apierr.UnknownProperty.Because("the property %q is unknown", name)
+			return apierr.UnknownProperty.Because("the property %q is unknown; the properties that can be sent are %s", name, and(slices.Sorted(maps.Keys(writable))))
 		}
 		if err := json.Unmarshal(sent[name], target.FieldByIndex(index).Addr().Interface()); err != nil {
 			reason := apierr.From(err)
@@ -192,6 +192,18 @@ func Decode(body []byte, in, view any) error {
 		}
 	}
 	return nil
+}
+
+// malformed says where a body is no JSON, or that it is no object.
+func malformed(body []byte, err error) error {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return apierr.Format.Because("the body is not a JSON object")
+	}
+	before := string(body[:min(max(syntax.Offset-1, 0), int64(len(body)))]) // the offset is behind what was read
+	line := strings.Count(before, "\n") + 1
+	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+	return apierr.Format.Because("the body is not well-formed JSON: line %d, column %d: %s", line, column, syntax.Error())
 }
 
 // Nested is Decode for an object inside of a body; anything else in its place has
@@ -292,12 +304,17 @@ func Enum[E ~string](f Text, name string, fallback E, allowed ...E) (E, error) {
 }
 
 // Or joins names for a text: "ENABLED or DISABLED", "a, b or c".
-func Or[E ~string](names []E) string {
+func Or[E ~string](names []E) string { return join(names, " or ") }
+
+// and joins names for a text: "a, b and c".
+func and(names []string) string { return join(names, " and ") }
+
+func join[E ~string](names []E, last string) string {
 	var text strings.Builder
 	for i, name := range names {
 		switch {
 		case i > 0 && i == len(names)-1:
-			text.WriteString(" or ")
+			text.WriteString(last)
 		case i > 0:
 			text.WriteString(", ")
 		}

@@ -26,12 +26,12 @@ func Body[View any](c *fiber.Ctx, in any) error {
 		return err
 	}
 	var view View
-	return field.Decode(c.Body(), in, view)
+	return field.Decode(c.Request().Body(), in, view)
 }
 
 // OptionalBody is Body for a request that may come without one.
 func OptionalBody[View any](c *fiber.Ctx, in any) error {
-	if len(bytes.TrimSpace(c.Body())) == 0 {
+	if len(bytes.TrimSpace(c.Request().Body())) == 0 {
 		return nil
 	}
 	return Body[View](c, in)
@@ -49,11 +49,11 @@ func wantType(c *fiber.Ctx, want string) error {
 	return nil
 }
 
-// ID reads the id in a path. Text that is no id names no resource: 404.
+// ID reads the id in a path. A text that is no id names no resource: 404.
 func ID(c *fiber.Ctx, name string) (id.ID, error) {
 	v, err := id.Parse(c.Params(name))
 	if err != nil || v.IsZero() {
-		return id.ID{}, apierr.NotFound
+		return id.ID{}, apierr.NotFound.Because("the path has a text that is no id, where an id belongs")
 	}
 	return v, nil
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -186,7 +187,11 @@ func Route(c *fiber.Ctx) string {
 func Fail(c *fiber.Ctx, base href.Base, err error) error {
 	refusal := refuse(c, err)
 	c.Set(fiber.HeaderContentType, MIME)
-	return c.Send(refusal.Body(base.Host()+"/errors/"+strconv.Itoa(refusal.Code), caller.From(c.UserContext()).RequestID))
+	requestID := caller.From(c.UserContext()).RequestID
+	if requestID == "" { // the caller could not be read
+		requestID = utils.UUIDv4()
+	}
+	return c.Send(refusal.Body(base.Host()+"/errors/"+strconv.Itoa(refusal.Code), requestID))
 }
 
 // refuse finds the error of the catalogue for err, sets the status and the headers
@@ -215,13 +220,17 @@ func refuse(c *fiber.Ctx, err error) *apierr.Error {
 func refusalOf(c *fiber.Ctx, err error) *apierr.Error {
 	var own *fiber.Error
 	if !errors.As(err, &own) {
-		return apierr.From(err)
+		refusal := apierr.From(err)
+		if errors.Is(refusal, apierr.NotFound) && refusal.Reason == "" {
+			return refusal.Because("the path is right, but the tenant has no resource with an id that it names")
+		}
+		return refusal
 	}
 	switch own.Code {
 	case fiber.StatusNotFound:
-		return apierr.NotFound
+		return apierr.NotFound.Because("the path is unknown; take addresses from the href members of earlier answers")
 	case fiber.StatusMethodNotAllowed:
-		refusal := *apierr.MethodNotAllowed.Because("%s is not offered here", c.Method())
+		refusal := *apierr.MethodNotAllowed.Because("%s is not offered on this path; use a method of the header Allow", c.Method())
 		refusal.Allow = c.GetRespHeader(fiber.HeaderAllow)
 		return &refusal
 	case fiber.StatusRequestEntityTooLarge:

@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"net/url"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -54,9 +55,12 @@ func (h customDataHandlers) merge(c *fiber.Ctx) error {
 	if err := wantType(c, fiber.MIMEApplicationJSON); err != nil {
 		return err
 	}
-	in, err := customdata.Parse(c.Body())
+	in, err := customdata.Parse(c.Request().Body())
 	if err != nil {
 		return err
+	}
+	if c.UserContext().Err() != nil { // reading took the time that the request has
+		return apierr.Unavailable.Because("the request took too long to read; send it again").After(time.Second)
 	}
 	r, err := h.owners.Merge(c.UserContext(), owner, in)
 	if err != nil {
