@@ -46,7 +46,7 @@ type listed struct {
 }
 
 // The layers of a service are cmd, app, rest, the rules and store, of which each
-// imports those behind it alone (docs/architecture.md).
+// imports those behind it alone.
 func TestEachLayerImportsWhatIsItsOwn(t *testing.T) {
 	seen := map[string]int{}
 	for path, p := range imports(t) {

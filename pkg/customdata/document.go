@@ -1,8 +1,9 @@
 // Package customdata keeps the keys and values that clients hang onto tenants,
-// applications, directories, groups, organizations and accounts (resolutions,
-// section 1). Document is what is kept and how it changes, parse.go reads it
-// from a body and checks it, leaf.go finds what can be searched in it, store.go
-// keeps it in the schema of a service. Package rest has its endpoints.
+// applications, directories, groups, organizations and accounts
+// (docs/interface/custom-data.md). Document is what is kept and how it changes,
+// parse.go reads it from a body and checks it, leaf.go finds what can be searched
+// in it, store.go keeps it in the schema of a service. Package rest has its
+// endpoints.
 //
 // A document is text, not jsonb: numbers and strings come back digit for digit
 // and escape for escape, which jsonb would not do for 1e100000, 1.50 or
@@ -54,7 +55,7 @@ func (d Document) Append(dst []byte) []byte {
 	return append(dst, d...)
 }
 
-// Merge gives the document with the members of in: those that it has are
+// Merge returns the document with the members of in: those that it has are
 // replaced whole and keep their position, the others follow. It returns
 // apierr.CustomDataSize when that is larger than MaxSize or has too many keys.
 func (d Document) Merge(in Document) (Document, error) {
@@ -87,10 +88,10 @@ func (d Document) Merge(in Document) (Document, error) {
 	return merged, nil
 }
 
-// MaxPrinted is the longest value that Printed gives, in bytes.
+// MaxPrinted is the longest value that Printed returns, in bytes.
 const MaxPrinted = 4000
 
-// Printed gives the values of keys as they stand in a text: a string as it is, a
+// Printed returns the values of keys as they stand in a text: a string as it is, a
 // number as it was sent, true or false. A key has none when it is absent, when
 // its value is null, an object or an array, or longer than MaxPrinted.
 func (d Document) Printed(keys []string) map[string]string {
@@ -109,7 +110,7 @@ func (d Document) Printed(keys []string) map[string]string {
 	return values
 }
 
-// printed gives the text of a JSON value, if it has one.
+// printed returns the text of a JSON value, if it has one.
 func printed(value string) (text string, ok bool) {
 	switch value[0] {
 	case '{', '[', 'n':
@@ -125,7 +126,7 @@ func printed(value string) (text string, ok bool) {
 	return text, len(text) <= MaxPrinted
 }
 
-// Without gives the document without a key, which it need not have.
+// Without returns the document without a key, which it need not have.
 func (d Document) Without(key string) Document {
 	out := builder{}
 	out.text.Grow(len(d))

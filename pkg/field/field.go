@@ -1,7 +1,7 @@
 // Package field reads the members of a request body. It tells absent from
 // null, takes the string forms of booleans and integers, and checks lengths and
-// values with the error codes of the interface (sections 0.3 and 3.1 of its
-// resolutions).
+// values with the error codes of the interface
+// (docs/interface/conventions.md#resources, docs/interface/limits.md#field-limits).
 package field
 
 import (
@@ -52,7 +52,7 @@ func Some[T any](v T) Of[T] { return Of[T]{Present: true, Value: v} }
 // Given reports whether the member was sent with a value other than null.
 func (f Of[T]) Given() bool { return f.Present && !f.Null }
 
-// Or gives the value, or fallback for an absent or null member.
+// Or returns the value, or fallback for an absent or null member.
 func (f Of[T]) Or(fallback T) T {
 	if f.Given() {
 		return f.Value
@@ -181,7 +181,8 @@ func Decode(body []byte, in, view any) error {
 			if _, known := readable[name]; known || name == "httpStatus" {
 				continue
 			}
-			return apierr.UnknownProperty.Because("the property %q is unknown; the properties that can be sent are %s", name, and(slices.Sorted(maps.Keys(writable))))
+			return apierr.UnknownProperty.Because("the property %q is unknown; the properties that can be sent are %s",
+				name, and(slices.Sorted(maps.Keys(writable))))
 		}
 		if err := json.Unmarshal(sent[name], target.FieldByIndex(index).Addr().Interface()); err != nil {
 			reason := apierr.From(err)
@@ -206,7 +207,7 @@ func malformed(body []byte, err error) error {
 	return apierr.Format.Because("the body is not well-formed JSON: line %d, column %d: %s", line, column, syntax.Error())
 }
 
-// Nested is Decode for an object inside of a body; anything else in its place has
+// Nested is Decode for an object inside of a body; anything else instead has
 // the wrong type.
 func Nested(data []byte, in, view any) error {
 	if data[0] != '{' {
@@ -225,8 +226,8 @@ type Head struct {
 
 var memberCache sync.Map // reflect.Type → map[string][]int
 
-// members gives the JSON names of a struct's fields, those of embedded structs
-// too, with their places.
+// members returns the JSON names of a struct's fields, those of embedded structs
+// too, with their indexes.
 func members(t reflect.Type) map[string][]int {
 	if known, ok := memberCache.Load(t); ok {
 		return known.(map[string][]int)
@@ -286,7 +287,7 @@ func within(text, name string, most int) error {
 	return nil
 }
 
-// Enum reads one of the allowed values, in any letter case; absent gives the
+// Enum reads one of the allowed values, in any letter case; absent is the
 // fallback, null 2000, anything else 2003.
 func Enum[E ~string](f Text, name string, fallback E, allowed ...E) (E, error) {
 	if !f.Present {
@@ -323,7 +324,7 @@ func join[E ~string](names []E, last string) string {
 	return text.String()
 }
 
-// Whole reads a whole number between least and most; absent gives the
+// Whole reads a whole number between least and most; absent is the
 // fallback, null 2000, one outside 2009 or 2010.
 func Whole(f Int, name string, fallback, least, most int) (int, error) {
 	switch {
@@ -339,7 +340,7 @@ func Whole(f Int, name string, fallback, least, most int) (int, error) {
 	return f.Value, nil
 }
 
-// Fold gives the normal form under which names, user names and emails are
+// Fold returns the normal form under which names, user names and emails are
 // unique and are looked up: Unicode NFKC, case folded. What is no UTF-8 folds
 // to U+FFFD: it has no normal form.
 func Fold(text string) string {

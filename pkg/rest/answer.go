@@ -20,7 +20,7 @@ const MIME = "application/json;charset=UTF-8"
 
 // Body reads a JSON body into the members of in. View is the type that renders
 // the resource: its other members are read-only and ignored when they are sent
-// back, and a member that neither has is refused (resolutions, section 0.3).
+// back, and a member that neither has is refused (docs/interface/conventions.md#resources).
 func Body[View any](c *fiber.Ctx, in any) error {
 	if err := wantType(c, fiber.MIMEApplicationJSON); err != nil {
 		return err
@@ -59,7 +59,7 @@ func ID(c *fiber.Ctx, name string) (id.ID, error) {
 }
 
 // OK answers 200 with a resource and its validator, or 304 to a client that
-// holds it already (RFC 9110, section 13; resolutions, section 13.3).
+// holds it already (RFC 9110, section 13; docs/interface/limits.md#conditional-get).
 func OK(c *fiber.Ctx, view any) error {
 	if err := render(c, view); err != nil {
 		return err
