@@ -6,7 +6,7 @@ import "net/http"
 // developers, the end user reads the first.
 const (
 	apology    = "Sorry, that did not work. Please check what was entered and try again."
-	wrongLogin = "The user name or password is wrong."
+	wrongLogin = "Invalid username or password."
 )
 
 // catalog lists every error below by its code, in the order of definition.

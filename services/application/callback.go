@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 )
 
-// maxURIs bounds a list of URIs, joined, in characters (resolutions, section
-// 2.2).
+// maxURIs bounds a list of URIs, joined, in characters
+// (docs/interface/applications.md#callbacks-and-origins).
 const maxURIs = 4000
 
 // callbackURIs reads the URIs to which a login may send a browser back.
@@ -77,9 +77,9 @@ func wantCallback(a applicationapi.Application, asked string) error {
 	return nil
 }
 
-// isListed compares a callback that is asked for with an entry of the list:
-// scheme, host, port and path are equal, a wildcard stands for one label, and the
-// query is free (resolutions, section 2.2).
+// isListed compares a callback that is asked for with an entry of the list: scheme,
+// host, port and path are equal, a wildcard stands for one label, and the query is
+// free (docs/interface/applications.md#callbacks-and-origins).
 func isListed(asked, listed string) bool {
 	bare, _, _ := strings.Cut(asked, "?")
 	a, ok := parseURI(asked)
@@ -100,7 +100,7 @@ func isHostOf(asked, listed string) bool {
 	return strings.EqualFold(asked, listed)
 }
 
-// port gives the port that a URI leads to.
+// port returns the port that a URI leads to.
 func port(u *url.URL) string {
 	switch port := u.Port(); {
 	case port != "":
@@ -113,8 +113,8 @@ func port(u *url.URL) string {
 	return ""
 }
 
-// path gives the path of a URI as it is written; that of a web address without
-// one is the root.
+// path returns the path of a URI as it is written; that of a web address without one
+// is the root.
 func path(u *url.URL) string {
 	if path := u.EscapedPath(); path != "" || !isWeb(u) {
 		return path
