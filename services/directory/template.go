@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/macro"
+	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -230,14 +231,10 @@ func checkLine(name, text string) error {
 	return nil
 }
 
-// active are the schemes of URLs that carry or reach what a mail must not bring
-// along. Other schemes lead to the web, or open an application by its own.
-var active = []string{"javascript", "vbscript", "data", "blob", "file", "filesystem", "about", "view-source"}
-
 // checkLink refuses what is not an absolute URL, or is not safe in a mail.
 func checkLink(name, text string) error {
 	parsed, err := url.Parse(text)
-	refused := err != nil || parsed.Scheme == "" || slices.Contains(active, parsed.Scheme) ||
+	refused := err != nil || parsed.Scheme == "" || redirecturi.IsExecutable(parsed.Scheme) ||
 		(parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() == "" ||
 		strings.ContainsFunc(text, func(r rune) bool {
 			return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune("\"<>\\`", r)
