@@ -286,7 +286,7 @@ var templateTexts = []templateText{
 	{directoryapi.Welcome, "Default Welcome Email Template", "Greets a new user.", "Your registration was successful",
 		"Hello $!{account.givenName}\n\nWelcome! Your account is ready. Your user name is $!{account.username}.\n"},
 	{directoryapi.Reset, "Default Password Reset Email Template", "Lets a user choose a new password.", "Reset your Password",
-		"Hello $!{account.givenName}\n\nYou can choose a new password by opening this link:\n\n$!{url}\n\nThe link works for this number of hours: $!{passwordPolicy.resetTokenTtl}. If you did not ask for it, there is nothing to do.\n"},
+		"Hello $!{account.givenName}\n\nYou can choose a new password by opening this link:\n\n$!{url}\n\nThe link works for $!{passwordPolicy.resetTokenLifetime}. If you did not ask for it, there is nothing to do.\n"},
 	{directoryapi.ResetSuccess, "Default Password Reset Success Email Template", "Tells a user that the password was changed.", "Your password has been changed",
 		"Hello $!{account.givenName}\n\nYour password was changed. If that was not you, please tell us at once.\n"},
 }
