@@ -14,6 +14,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/openapi/openapitest"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
@@ -91,7 +92,7 @@ func (c *client) send(t *testing.T, method, path string, body any) answer {
 	if content != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	response, err := c.app.Test(request, -1)
+	response, err := openapitest.Do(t, c.app, request)
 	if err != nil {
 		t.Fatal(err)
 	}

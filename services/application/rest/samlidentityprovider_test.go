@@ -17,6 +17,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/openapi/openapitest"
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
@@ -35,7 +36,7 @@ func (c *client) accept(t *testing.T, path, accept string) (status int, kind str
 	if accept != "" {
 		request.Header.Set("Accept", accept)
 	}
-	response, err := c.app.Test(request, -1)
+	response, err := openapitest.Do(t, c.app, request)
 	if err != nil {
 		t.Fatal(err)
 	}
