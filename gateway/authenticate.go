@@ -20,7 +20,7 @@ const maxCredentials = 1 << 10
 // authenticate finds out who asks. Under /v1 a path that does not exist needs a
 // key too, so that a stranger cannot tell which do.
 func (g *Gateway) authenticate(x *exchange) error {
-	g.repay(&x.Request().Header)
+	g.releaseBody(&x.Request().Header)
 	if x.managed && (x.route == nil || x.route.access == byKey) {
 		who, err := g.who(x.ctx, x.Request(), x.address)
 		if err != nil {
@@ -44,13 +44,13 @@ func (g *Gateway) who(ctx context.Context, request *fasthttp.Request, from netip
 		return caller.Caller{}, err
 	}
 	if signed {
-		d, ok := parseDigest(text)
+		d, ok := parseSignature(text)
 		if !ok {
-			return caller.Caller{}, errDigest
+			return caller.Caller{}, errSignature
 		}
 		question, ok := d.question(request, g.dates)
 		if !ok {
-			return caller.Caller{}, errDigest
+			return caller.Caller{}, errSignature
 		}
 		return g.keys.verify(ctx, question, from)
 	}
@@ -63,8 +63,8 @@ func (g *Gateway) who(ctx context.Context, request *fasthttp.Request, from netip
 }
 
 var (
-	errBasic  = apierr.Unauthorized.Because("the credentials are not the Base64 of an API key's id, a colon and its secret")
-	errDigest = apierr.Unauthorized.Because("the digest needs sauthc1Id, sauthc1SignedHeaders with host and the header of the time, all of which the request has, and sauthc1Signature; the date in the id is that of the time")
+	errBasic     = apierr.Unauthorized.Because("the credentials are not the Base64 of an API key's id, a colon and its secret")
+	errSignature = apierr.Unauthorized.Because("the digest needs sauthc1Id, sauthc1SignedHeaders with host and the header of the time, all of which the request has, and sauthc1Signature; the date in the id is that of the time")
 )
 
 // authorization reads the Authorization header up to its scheme, Basic or

@@ -114,7 +114,7 @@ func TestOneQuestionAnswersForAMoment(t *testing.T) {
 	for range 50 {
 		s.get(t, "/v1/accounts/1").want(200)
 	}
-	if most := 1 + int64(time.Since(began)/keyLife); s.keys.calls.Load() > most {
+	if most := 1 + int64(time.Since(began)/keyTTL); s.keys.calls.Load() > most {
 		t.Errorf("the OAuth service was asked %d times", s.keys.calls.Load())
 	}
 	s.keys.remove(keyID)
@@ -123,7 +123,7 @@ func TestOneQuestionAnswersForAMoment(t *testing.T) {
 		a, err := s.try(t, call{method: "GET", path: "/v1/accounts/1"})
 		return err == nil && a.status == 401
 	})
-	if took := time.Since(removed); took > keyLife+time.Second {
+	if took := time.Since(removed); took > keyTTL+time.Second {
 		t.Errorf("the removed key worked for %s", took)
 	}
 	t.Run("and not a moment longer by being used", func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestWrongKeysOfAnAddressAreBounded(t *testing.T) {
 			}
 		}
 	}
-	rounds := 1 + int64(time.Since(began)/keyLife)
+	rounds := 1 + int64(time.Since(began)/keyTTL)
 	if asked := s.keys.calls.Load() - before; asked > 20*rounds || statuses[429] == 0 || statuses[401]+statuses[429] != 60 {
 		t.Errorf("the OAuth service was asked %d times in %d s; the answers were %v", asked, rounds, statuses)
 	}
@@ -209,7 +209,7 @@ func TestWrongKeysOfAnAddressAreBounded(t *testing.T) {
 	eventually(t, "the good key is asked for anew", func() bool {
 		s.get(t, "/v1/accounts/1").want(200)
 		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: as("OTHER", time.Now().String())})
-		return time.Since(began) > keyLife+keyLife/2
+		return time.Since(began) > keyTTL+keyTTL/2
 	})
 	t.Run("and is over after a second", func(t *testing.T) {
 		eventually(t, "another wrong key is asked for", func() bool {
@@ -225,7 +225,7 @@ func TestAWrongKeyIsNotAskedForAgainAtOnce(t *testing.T) {
 	for range 40 { // more than the address may try
 		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: as(keyID, "wrong")}).wantError(401, 401)
 	}
-	if n := s.keys.calls.Load(); n > 1+int64(time.Since(began)/keyLife) {
+	if n := s.keys.calls.Load(); n > 1+int64(time.Since(began)/keyTTL) {
 		t.Errorf("the OAuth service was asked %d times", n)
 	}
 }

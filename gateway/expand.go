@@ -27,9 +27,9 @@ const (
 
 // plan reads the expand query and refuses a name that cannot be expanded,
 // before the service does anything.
-func (g *Gateway) plan(x *exchange) (err error) {
-	if x.controls.expand != "" {
-		x.expand, err = parseExpand(x.controls.expand, x.route.expandable)
+func (g *Gateway) parseExpand(x *exchange) (err error) {
+	if x.ownParameters.expand != "" {
+		x.expansions, err = parseExpansions(x.ownParameters.expand, x.route.expandable)
 	}
 	return err
 }
@@ -40,8 +40,8 @@ func (g *Gateway) plan(x *exchange) (err error) {
 // A link stays a link where it is null, where the field holds something else,
 // and where the resource is gone or refused. A service that fails fails the
 // request, but not one that has changed something already.
-func (g *Gateway) embed(x *exchange) error {
-	if len(x.expand) == 0 {
+func (g *Gateway) expand(x *exchange) error {
+	if len(x.expansions) == 0 {
 		return nil
 	}
 	response := x.Response()
@@ -53,7 +53,7 @@ func (g *Gateway) embed(x *exchange) error {
 		return nil
 	}
 	body := response.Body()
-	links := findLinks(body, x.expand, x.route.collection && x.method == fiber.MethodGet)
+	links := findLinks(body, x.expansions, x.route.collection && x.method == fiber.MethodGet)
 	if len(links) == 0 {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (g *Gateway) pass(x *exchange) {
 	if bytes.IndexByte(location, '?') >= 0 {
 		separator = "&"
 	}
-	x.Response().Header.Set(fiber.HeaderLocation, string(location)+separator+string(x.controls.raw))
+	x.Response().Header.Set(fiber.HeaderLocation, string(location)+separator+string(x.ownParameters.raw))
 }
 
 // link is a link of a body that is to be expanded: where it stands, and where

@@ -30,7 +30,7 @@ var hopByHop = []string{
 
 // mean takes _method and expand out of the query of a managed path; other
 // queries belong to the service.
-func (g *Gateway) mean(x *exchange) (err error) {
+func (g *Gateway) methodOverride(x *exchange) (err error) {
 	if len(x.query) > 0 {
 		x.target = append(x.target, '?')
 	}
@@ -42,18 +42,18 @@ func (g *Gateway) mean(x *exchange) (err error) {
 		return nil
 	}
 	with := len(x.target)
-	if x.target, x.controls, err = takeControls(x.target, x.query); err != nil {
+	if x.target, x.ownParameters, err = splitQuery(x.target, x.query); err != nil {
 		return err
 	}
 	if len(x.target) == with { // nothing is left of the query
 		x.target = x.target[:x.path]
 	}
-	x.method, err = standsFor(x.method, x.controls.method)
+	x.method, err = standsFor(x.method, x.ownParameters.method)
 	return err
 }
 
 // offer refuses unknown paths and methods.
-func (g *Gateway) offer(x *exchange) error {
+func (g *Gateway) checkMethod(x *exchange) error {
 	if x.route == nil {
 		return apierr.NotFound
 	}
@@ -77,7 +77,7 @@ func (g *Gateway) forward(x *exchange) error {
 			to.SetBytesV(name, value)
 		}
 	}
-	if len(x.expand) > 0 {
+	if len(x.expansions) > 0 {
 		to.Del(fiber.HeaderIfNoneMatch) // it tells nothing of the expanded links
 	}
 	switch x.route.access {

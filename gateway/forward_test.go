@@ -332,7 +332,7 @@ func TestAStoppingGatewayEndsWhatItBegan(t *testing.T) {
 	}()
 	<-started
 	stopped := make(chan error, 1)
-	go func() { stopped <- s.HTTP.ShutdownWithTimeout(patient) }()
+	go func() { stopped <- s.HTTP.ShutdownWithTimeout(testTimeout) }()
 	eventually(t, "no connection is accepted", func() bool {
 		conn, err := net.DialTimeout("tcp", s.address, time.Second)
 		if err == nil {

@@ -22,7 +22,7 @@ func FuzzExpand(f *testing.F) {
 	}
 	allowed := []string{"tenant", "groups", "directory"}
 	f.Fuzz(func(t *testing.T, text string) {
-		all, err := parseExpand(text, allowed)
+		all, err := parseExpansions(text, allowed)
 		if err != nil {
 			return
 		}
@@ -41,7 +41,7 @@ func FuzzExpand(f *testing.F) {
 			}
 			again = append(again, e.name+page)
 		}
-		if second, err := parseExpand(strings.Join(again, ","), allowed); err != nil || !slices.Equal(all, second) {
+		if second, err := parseExpansions(strings.Join(again, ","), allowed); err != nil || !slices.Equal(all, second) {
 			t.Fatalf("%q gives %v, read again %v, %v", text, all, second, err)
 		}
 	})
@@ -123,7 +123,7 @@ func FuzzPath(f *testing.F) {
 func FuzzReport(f *testing.F) {
 	l := newLimits(Config{Common: common, Tenant: Budget{1, 1}})
 	f.Add(l.report())
-	_ = l.enter(f.Context(), tenantSubject(aTenant, tenant))
+	_ = l.enter(f.Context(), tenantSubject(tenantLimit, tenant))
 	f.Add(l.report())
 	f.Add([]byte("short"))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -145,14 +145,14 @@ func FuzzQuery(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, query []byte) {
-		rest, own, err := takeControls(nil, query)
+		rest, own, err := splitQuery(nil, query)
 		if err != nil {
 			return
 		}
 		if len(rest) > len(query) || own.expand == "" && own.raw != nil {
 			t.Fatalf("%q leaves %q and %+v", query, rest, own)
 		}
-		if left, own, err := takeControls(nil, rest); err != nil || own.expand != "" || own.method != "" || !bytes.Equal(bytes.Trim(left, "&"), bytes.Trim(rest, "&")) && !bytes.Contains(rest, []byte("&&")) {
+		if left, own, err := splitQuery(nil, rest); err != nil || own.expand != "" || own.method != "" || !bytes.Equal(bytes.Trim(left, "&"), bytes.Trim(rest, "&")) && !bytes.Contains(rest, []byte("&&")) {
 			t.Fatalf("%q leaves %q, which leaves %q and %+v, %v", query, rest, left, own, err)
 		}
 	})
@@ -187,7 +187,7 @@ func FuzzFrame(f *testing.F) {
 		var ours fasthttp.RequestHeader
 		watched := newHeaders
 		watched.watch([]byte(text))
-		if ours.Read(bufio.NewReader(strings.NewReader(text))) != nil || !framed(&ours) || watched.folded {
+		if ours.Read(bufio.NewReader(strings.NewReader(text))) != nil || !wellFramed(&ours) || watched.folded {
 			return
 		}
 		theirs, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))

@@ -22,7 +22,7 @@ import (
 
 // patience bounds the work on one request, from when its body was read. It is
 // a little more than a service's own, so that the service's answer wins.
-const patience = 18 * time.Second
+const requestTimeout = 18 * time.Second
 
 // Upstreams are the services behind the gateway. The paths of one that is nil
 // are unknown.
@@ -64,7 +64,7 @@ type Gateway struct {
 	requestHeader string   // name of the header of a request's id
 	challenge     string   // value of WWW-Authenticate
 	dates         []string // names of the header with the time of a signed request
-	loans         sync.Map // of func(), by the header of the request that has one
+	admissions    sync.Map // of func(), by the header of the request that has one
 }
 
 // step is one thing done to a request. An error ends the request.
@@ -73,20 +73,20 @@ type step func(*exchange) error
 // exchange is one request on its way through the steps.
 type exchange struct {
 	*fiber.Ctx
-	ctx      context.Context // ends when the patience does
-	route    *route          // nil for a path that is not in the table
-	managed  bool            // below /v1
-	target   []byte          // path and query as they are forwarded, the path in its normal spelling
-	path     int             // length of the path in target
-	query    []byte          // as sent
-	method   string          // what the request means, after HEAD and _method
-	address  netip.Addr      // of the client
-	caller   caller.Caller
-	signed   string // the caller for the service
-	controls controls
-	expand   []expansion
-	held     [2]subject // what the request counts for
-	holds    int        // how many of them
+	ctx           context.Context // ends when the requestTimeout does
+	route         *route          // nil for a path that is not in the table
+	managed       bool            // below /v1
+	target        []byte          // path and query as they are forwarded, the path in its normal spelling
+	path          int             // length of the path in target
+	query         []byte          // as sent
+	method        string          // what the request means, after HEAD and _method
+	address       netip.Addr      // of the client
+	caller        caller.Caller
+	signed        string // the caller for the service
+	ownParameters ownParameters
+	expansions    []expansion
+	held          [2]subject // what the request counts for
+	holds         int        // how many of them
 }
 
 // New makes a gateway. It serves nothing until its HTTP application is given a
@@ -112,17 +112,17 @@ func New(cfg Config) (*Gateway, error) {
 	}
 	g.keys = newKeys(cfg.Keys, g.Limits)
 	g.steps = []step{
-		g.frame,        // one reading of the request only
-		g.secure,       // HTTPS only
-		g.locate,       // which line of the table
-		g.visitor,      // the client's address
-		g.authenticate, // the API key, under /v1
-		g.limit,        // not too many at once
-		g.mean,         // _method and expand, out of the query
-		g.offer,        // 404, 405
-		g.plan,         // what to expand
-		g.forward,      // the service's answer
-		g.embed,        // its links expanded
+		g.checkFraming,   // one reading of the request only
+		g.requireTLS,     // HTTPS only
+		g.locate,         // which line of the table
+		g.clientIP,       // the client's address
+		g.authenticate,   // the API key, under /v1
+		g.limit,          // not too many at once
+		g.methodOverride, // _method and expand, out of the query
+		g.checkMethod,    // 404, 405
+		g.parseExpand,    // what to expand
+		g.forward,        // the service's answer
+		g.expand,         // its links expanded
 	}
 	g.HTTP = rest.NewFiber(g.fail)
 	g.HTTP.Use(g.identify, rest.Observe("gateway"), g.serve)
@@ -131,7 +131,7 @@ func New(cfg Config) (*Gateway, error) {
 }
 
 func (g *Gateway) serve(c *fiber.Ctx) error {
-	ctx, cancel := context.WithTimeout(c.UserContext(), patience)
+	ctx, cancel := context.WithTimeout(c.UserContext(), requestTimeout)
 	x := g.pool.Get().(*exchange)
 	*x = exchange{Ctx: c, ctx: ctx, target: x.target[:0]}
 	defer func() {

@@ -37,10 +37,10 @@ import (
 )
 
 const (
-	keyID     = "KEYKEYKEYKEYKEYKEYKEYKEYKE"
-	keySecret = "a-secret-that-only-its-owner-knows"
-	base      = href.Base("https://id.example.com/v1")
-	patient   = 20 * time.Second // bounds what a test waits for
+	keyID       = "KEYKEYKEYKEYKEYKEYKEYKEYKE"
+	keySecret   = "a-secret-that-only-its-owner-knows"
+	base        = href.Base("https://id.example.com/v1")
+	testTimeout = 20 * time.Second // bounds what a test waits for
 )
 
 var (
@@ -98,10 +98,10 @@ func (s *site) serve(t testing.TB, plain bool) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.HTTP.Listener(s.Listen(listener, use)) }()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}, MaxIdleConnsPerHost: 200, DisableCompression: true}
-	s.http = &http.Client{Transport: transport, Timeout: patient, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	s.http = &http.Client{Transport: transport, Timeout: testTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), patient)
+		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
 		if err := s.HTTP.ShutdownWithContext(ctx); err != nil {
 			t.Errorf("stop the gateway: %v", err)
@@ -195,7 +195,7 @@ type keyBook struct {
 	nonces map[string]bool
 	calls  atomic.Int64 // of Authenticate
 
-	verified atomic.Int64 // calls of VerifyDigest
+	verified atomic.Int64 // calls of VerifySignature
 
 	answer func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error)
 }
@@ -247,8 +247,8 @@ func (b *keyBook) lookUp(in oauthapi.Authenticate) (oauthapi.Key, error) {
 	return key, nil
 }
 
-// VerifyDigest checks signature and nonce as the OAuth service does.
-func (b *keyBook) VerifyDigest(_ context.Context, in oauthapi.VerifyDigest) (oauthapi.Key, error) {
+// VerifySignature checks signature and nonce as the OAuth service does.
+func (b *keyBook) VerifySignature(_ context.Context, in oauthapi.VerifySignature) (oauthapi.Key, error) {
 	b.verified.Add(1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -409,7 +409,7 @@ func (s *site) dial(t testing.TB) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -446,7 +446,7 @@ func head(method, target string) string {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patient); !holds(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(testTimeout); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}

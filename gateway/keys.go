@@ -25,9 +25,9 @@ const (
 	// keyLife is how long an answer of the OAuth service is kept. It bounds how
 	// long a key works that was disabled, and how long one does not that was
 	// just made.
-	keyLife = time.Second
+	keyTTL = time.Second
 	// keyTime bounds the question.
-	keyTime = 5 * time.Second
+	keyTimeout = 5 * time.Second
 	// maxKeys bounds how many answers are kept, of each kind.
 	maxKeys = 10_000
 	// keyPattern is the path of the resource behind a key.
@@ -36,13 +36,13 @@ const (
 
 // keys remembers for a moment what the OAuth service says of API keys.
 type keys struct {
-	api     oauthapi.API
-	limits  *Limits
-	good    *lru.Cache[string, goodKey]
-	bad     *lru.Cache[[sha256.Size]byte, badKey]
-	signers *lru.Cache[signer, struct{}]
-	flights singleflight.Group
-	forgets atomic.Uint64
+	api       oauthapi.API
+	limits    *Limits
+	good      *lru.Cache[string, goodKey]
+	bad       *lru.Cache[[sha256.Size]byte, badKey]
+	signers   *lru.Cache[signer, struct{}]
+	questions singleflight.Group
+	forgets   atomic.Uint64
 }
 
 // signer is a key that has signed well, and where.
@@ -77,12 +77,12 @@ func newKeys(api oauthapi.API, limits *Limits) *keys {
 // that is not good, and apierr.TooMany for an address that has sent too many
 // of those within a second.
 func (k *keys) authenticate(ctx context.Context, cred credential, from netip.Addr) (caller.Caller, error) {
-	if who, ok, err := k.recall(cred); ok || err != nil {
+	if who, ok, err := k.cached(cred); ok || err != nil {
 		return who, err
 	}
 	// Everybody who sends the same credential waits for one question.
-	answer, err, _ := k.flights.Do(string(cred.digest[:]), func() (any, error) {
-		if who, ok, err := k.recall(cred); ok || err != nil {
+	answer, err, _ := k.questions.Do(string(cred.digest[:]), func() (any, error) {
+		if who, ok, err := k.cached(cred); ok || err != nil {
 			return who, err // answered since
 		}
 		in := oauthapi.Authenticate{ID: string(cred.id), Secret: secure.Secret(cred.secret)}
@@ -90,7 +90,7 @@ func (k *keys) authenticate(ctx context.Context, cred credential, from netip.Add
 			// Right a moment ago: not held up by what others at the address try.
 			return k.ask(ctx, in, cred.digest)
 		}
-		return k.guess(ctx, addressSubject(aGuesser, from), func() (caller.Caller, error) { return k.ask(ctx, in, cred.digest) })
+		return k.askUnproven(ctx, addressSubject(wrongKeyLimit, from), func() (caller.Caller, error) { return k.ask(ctx, in, cred.digest) })
 	})
 	if err != nil {
 		return caller.Caller{}, err
@@ -99,7 +99,7 @@ func (k *keys) authenticate(ctx context.Context, cred credential, from netip.Add
 }
 
 // recall gives the answer of a moment ago, if there is one.
-func (k *keys) recall(cred credential) (who caller.Caller, ok bool, err error) {
+func (k *keys) cached(cred credential) (who caller.Caller, ok bool, err error) {
 	now := time.Now()
 	known, ok := k.good.Get(utils.UnsafeString(cred.id)) // which does not keep what it is asked for
 	if ok && subtle.ConstantTimeCompare(known.digest[:], cred.digest[:]) == 1 && now.Before(known.until) {
@@ -114,18 +114,18 @@ func (k *keys) recall(cred credential) (who caller.Caller, ok bool, err error) {
 // verify says whose key signed a request. It is asked each time: a signed
 // request is good once. Who has signed well at an address is not held up by
 // what others there try.
-func (k *keys) verify(ctx context.Context, in oauthapi.VerifyDigest, from netip.Addr) (caller.Caller, error) {
+func (k *keys) verify(ctx context.Context, in oauthapi.VerifySignature, from netip.Addr) (caller.Caller, error) {
 	ask := func() (caller.Caller, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTimeout)
 		defer cancel()
-		key, err := k.api.VerifyDigest(ctx, in)
+		key, err := k.api.VerifySignature(ctx, in)
 		return callerOf(key), err
 	}
-	who := signer{in.ID, addressSubject(aSigner, from)}
+	who := signer{in.ID, addressSubject(signerLimit, from)}
 	if k.signers.Contains(who) {
 		return ask()
 	}
-	found, err := k.guess(ctx, who.from, ask)
+	found, err := k.askUnproven(ctx, who.from, ask)
 	if err == nil {
 		k.signers.Add(who, struct{}{})
 	}
@@ -134,8 +134,8 @@ func (k *keys) verify(ctx context.Context, in oauthapi.VerifyDigest, from netip.
 
 // known checks that a key is good, without a proof of its secret.
 func (k *keys) known(ctx context.Context, key string, from netip.Addr) error {
-	_, err := k.guess(ctx, addressSubject(aGuesser, from), func() (caller.Caller, error) {
-		ctx, cancel := context.WithTimeout(ctx, keyTime)
+	_, err := k.askUnproven(ctx, addressSubject(wrongKeyLimit, from), func() (caller.Caller, error) {
+		ctx, cancel := context.WithTimeout(ctx, keyTimeout)
 		defer cancel()
 		_, err := k.api.ManagementKey(ctx, oauthapi.ManagementKey{ID: key})
 		return caller.Caller{}, err
@@ -145,13 +145,13 @@ func (k *keys) known(ctx context.Context, key string, from netip.Addr) error {
 
 // guess asks about a key that is not known to be good. Of those an address may
 // have only so many that are asked for or were wrong within a second.
-func (k *keys) guess(ctx context.Context, who subject, ask func() (caller.Caller, error)) (caller.Caller, error) {
+func (k *keys) askUnproven(ctx context.Context, who subject, ask func() (caller.Caller, error)) (caller.Caller, error) {
 	if limit := k.limits.enter(ctx, who); limit != nil {
 		return caller.Caller{}, limit
 	}
 	found, err := ask()
 	if errors.Is(err, apierr.Unauthorized) {
-		time.AfterFunc(keyLife, func() { k.limits.leave(who) })
+		time.AfterFunc(keyTTL, func() { k.limits.leave(who) })
 	} else {
 		k.limits.leave(who)
 	}
@@ -167,7 +167,7 @@ func (k *keys) forget(path []byte) {
 	}
 	k.forgets.Add(1)
 	if known, ok := k.good.Peek(name); ok {
-		k.flights.Forget(string(known.digest[:]))
+		k.questions.Forget(string(known.digest[:]))
 	}
 	k.good.Remove(name)
 }
@@ -175,19 +175,19 @@ func (k *keys) forget(path []byte) {
 // ask asks the OAuth service and remembers what it says. That it cannot be
 // asked is not remembered.
 func (k *keys) ask(ctx context.Context, in oauthapi.Authenticate, digest [sha256.Size]byte) (caller.Caller, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTimeout)
 	defer cancel()
 	asked, forgets := time.Now(), k.forgets.Load()
 	key, err := k.api.Authenticate(ctx, in)
 	if errors.Is(err, apierr.Unauthorized) {
-		k.bad.Add(digest, badKey{asked.Add(keyLife), forgets})
+		k.bad.Add(digest, badKey{asked.Add(keyTTL), forgets})
 		return caller.Caller{}, apierr.Unauthorized
 	}
 	if err != nil {
 		return caller.Caller{}, err
 	}
 	who := callerOf(key)
-	k.good.Add(in.ID, goodKey{digest, who, asked.Add(keyLife)})
+	k.good.Add(in.ID, goodKey{digest, who, asked.Add(keyTTL)})
 	if k.forgets.Load() != forgets {
 		k.good.Remove(in.ID) // it may have changed since it was asked for
 	}

@@ -21,13 +21,13 @@ type subject struct {
 }
 
 const (
-	aTenant   byte = iota + 1 // requests with its keys
-	someUsers                 // of a tenant: requests with its keys that let them in
-	aSite                     // the Client API of an application
-	anAddress                 // requests without a key
-	aGuesser                  // the address of who sends keys that are not known to be good
-	aSigner                   // the address of who signs with keys that have not signed well there
-	aBorrower                 // a key, by whose name large bodies are read before a signature can be checked
+	tenantLimit     byte = iota + 1 // requests with its keys
+	userLimit                       // of a tenant: requests with its keys that let them in
+	clientAPILimit                  // the Client API of an application
+	addressLimit                    // requests without a key
+	wrongKeyLimit                   // the address of who sends keys that are not known to be good
+	signerLimit                     // the address of who signs with keys that have not signed well there
+	signedBodyLimit                 // a key, by whose name large bodies are read before a signature can be checked
 	kinds
 )
 
@@ -59,21 +59,21 @@ type Budget struct {
 
 // maxBorrowed bounds the large bodies of one key that are read before their
 // signature can be checked.
-const maxBorrowed = 8
+const maxSignedBodies = 8
 
 // budgets are the budgets of all kinds of subject.
 func (c Config) budgets() (all [kinds]Budget) {
-	all[aTenant], all[someUsers], all[aSite], all[anAddress] = c.Tenant, c.Users, c.Users, c.Address
-	all[aGuesser] = Budget{InFlight: c.Address.InFlight}
-	all[aSigner] = Budget{InFlight: c.Tenant.InFlight}
-	all[aBorrower] = Budget{InFlight: maxBorrowed}
+	all[tenantLimit], all[userLimit], all[clientAPILimit], all[addressLimit] = c.Tenant, c.Users, c.Users, c.Address
+	all[wrongKeyLimit] = Budget{InFlight: c.Address.InFlight}
+	all[signerLimit] = Budget{InFlight: c.Tenant.InFlight}
+	all[signedBodyLimit] = Budget{InFlight: maxSignedBodies}
 	return all
 }
 
 // names of the budgets in metrics and headers.
 var names = [kinds]string{
-	aTenant: "tenant", someUsers: "users", aSite: "site", anAddress: "address",
-	aGuesser: "authentication", aSigner: "authentication", aBorrower: "authentication",
+	tenantLimit: "tenant", userLimit: "users", clientAPILimit: "site", addressLimit: "address",
+	wrongKeyLimit: "authentication", signerLimit: "authentication", signedBodyLimit: "authentication",
 }
 
 // limited is the refusal of a request that a budget has no room for.
@@ -113,35 +113,35 @@ func tooFast(kind byte, most Budget, wait time.Duration) *limited {
 // Limits counts what subjects take, exactly for this process and, through
 // Share, within a moment for all gateways together.
 type Limits struct {
-	self      [16]byte // this gateway among the others
-	now       func() time.Time
-	budgets   [kinds]Budget
-	mu        sync.Mutex
-	here      map[subject]*usage
-	elsewhere atomic.Pointer[map[subject]int] // in flight; replaced whole, never changed
-	shared    atomic.Bool
-	news      chan context.Context // the first request of a subject, to be told at once
+	self    [16]byte // this gateway among the others
+	now     func() time.Time
+	budgets [kinds]Budget
+	mu      sync.Mutex
+	here    map[subject]*usage
+	remote  atomic.Pointer[map[subject]int] // in flight; replaced whole, never changed
+	shared  atomic.Bool
+	news    chan context.Context // the first request of a subject, to be told at once
 }
 
 // usage is what a subject takes here.
 type usage struct {
-	inFlight int
-	untold   int       // requests that the other gateways have not been told of
-	paid     time.Time // until when the requests of all gateways have used up the rate
+	inFlight   int
+	unreported int       // requests that the other gateways have not been told of
+	paid       time.Time // until when the requests of all gateways have used up the rate
 }
 
 // newLimits makes limits that count this process alone.
 func newLimits(cfg Config) *Limits {
 	l := &Limits{now: cfg.Common.Now, budgets: cfg.budgets(), here: map[subject]*usage{}, news: make(chan context.Context, 1)}
 	_, _ = rand.Read(l.self[:])
-	l.elsewhere.Store(&map[subject]int{})
+	l.remote.Store(&map[subject]int{})
 	return l
 }
 
 // enter counts a request in, or refuses it. Each that enters must leave.
 func (l *Limits) enter(ctx context.Context, who subject) *limited {
 	most := l.budgets[who.kind]
-	others := (*l.elsewhere.Load())[who]
+	others := (*l.remote.Load())[who]
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := l.here[who]
@@ -153,10 +153,10 @@ func (l *Limits) enter(ctx context.Context, who subject) *limited {
 	}
 	if most.PerSecond > 0 {
 		now := l.now()
-		if wait := u.pay(1, most.PerSecond, now, time.Second); wait > 0 {
+		if wait := u.take(1, most.PerSecond, now, time.Second); wait > 0 {
 			return tooFast(who.kind, most, wait)
 		}
-		u.untold++
+		u.unreported++
 	}
 	u.inFlight++
 	l.here[who] = u
@@ -172,7 +172,7 @@ func (l *Limits) enter(ctx context.Context, who subject) *limited {
 
 // pay takes n requests out of a rate, unless they reach further ahead than the
 // burst: then it takes none and gives the time to wait.
-func (u *usage) pay(n, perSecond int, now time.Time, burst time.Duration) (wait time.Duration) {
+func (u *usage) take(n, perSecond int, now time.Time, burst time.Duration) (wait time.Duration) {
 	from := u.paid
 	if from.Before(now) {
 		from = now
@@ -197,5 +197,5 @@ func (l *Limits) leave(who subject) {
 
 // idle reports whether nothing has to be remembered.
 func (u *usage) idle(now time.Time) bool {
-	return u.inFlight == 0 && u.untold == 0 && !u.paid.After(now)
+	return u.inFlight == 0 && u.unreported == 0 && !u.paid.After(now)
 }

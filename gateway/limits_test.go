@@ -141,14 +141,14 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 	defer release()
 	wait := crowd(t, first, first.services["directory"], 3, call{method: "GET", path: "/v1/accounts/1"})
 	others := func(n int) func() bool {
-		return func() bool { return (*second.Limits.elsewhere.Load())[tenantSubject(aTenant, tenant)] == n }
+		return func() bool { return (*second.Limits.remote.Load())[tenantSubject(tenantLimit, tenant)] == n }
 	}
 	eventually(t, "the second gateway hears of the first one's requests", others(3))
 	letGo := hold(second.services["directory"])
 	defer letGo()
 	waitSecond := crowd(t, second, second.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})
 	wantTurnedAway(t, second.get(t, "/v1/accounts/1"))
-	eventually(t, "the first gateway hears of the second one's", func() bool { return (*first.Limits.elsewhere.Load())[tenantSubject(aTenant, tenant)] == 1 })
+	eventually(t, "the first gateway hears of the second one's", func() bool { return (*first.Limits.remote.Load())[tenantSubject(tenantLimit, tenant)] == 1 })
 	wantTurnedAway(t, first.get(t, "/v1/accounts/1"))
 
 	t.Run("without Redis each holds its own, and no request waits for it", func(t *testing.T) {
@@ -169,8 +169,8 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 		waitMore()
 		waitSecond()
 		for range 3 { // rounds in which more lines could be logged
-			round := second.Limits.elsewhere.Load()
-			eventually(t, "the next round", func() bool { return second.Limits.elsewhere.Load() != round })
+			round := second.Limits.remote.Load()
+			eventually(t, "the next round", func() bool { return second.Limits.remote.Load() != round })
 		}
 		if lines := logged.has("Redis does not carry the limits") - warned; lines != 2 {
 			t.Errorf("two gateways logged %d lines", lines)
@@ -221,12 +221,12 @@ func TestAGatewayStartsWithoutRedis(t *testing.T) {
 func TestSubjects(t *testing.T) {
 	subjects := map[subject]string{}
 	for _, address := range []string{"1.2.3.4", "1.2.3.5", "2001:db8::1", "2001:db8:0:1::1"} {
-		subjects[addressSubject(anAddress, netip.MustParseAddr(address))] = address
+		subjects[addressSubject(addressLimit, netip.MustParseAddr(address))] = address
 	}
 	if len(subjects) != 4 {
 		t.Errorf("different clients count as one: %v", subjects)
 	}
-	if addressSubject(anAddress, netip.MustParseAddr("2001:db8::1")) != addressSubject(anAddress, netip.MustParseAddr("2001:db8::ffff:1")) {
+	if addressSubject(addressLimit, netip.MustParseAddr("2001:db8::1")) != addressSubject(addressLimit, netip.MustParseAddr("2001:db8::ffff:1")) {
 		t.Error("two addresses of one IPv6 network count as two clients")
 	}
 }

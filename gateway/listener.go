@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	lingerTime  = 2 * time.Second
-	lingerBytes = 2 * rest.MaxBody
+	lingerTimeout = 2 * time.Second
+	lingerBytes   = 2 * rest.MaxBody
 )
 
 // Listen puts TLS on a listener. Without a certificate the connections stay
@@ -152,7 +152,7 @@ func (c *conn) Close() error {
 				_ = half.CloseWrite()
 			}
 		}
-		_ = c.raw.SetReadDeadline(time.Now().Add(lingerTime))
+		_ = c.raw.SetReadDeadline(time.Now().Add(lingerTimeout))
 		_, _ = io.CopyN(io.Discard, c.raw, lingerBytes)
 	}
 	return c.Conn.Close()

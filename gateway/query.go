@@ -12,7 +12,7 @@ import (
 
 // controls are the parameters of a query that the gateway acts on itself; the
 // service does not see them.
-type controls struct {
+type ownParameters struct {
 	method string // of _method: the method that a POST stands for
 	expand string // of expand, decoded
 	raw    []byte // of expand, as sent with its name
@@ -20,8 +20,8 @@ type controls struct {
 
 // takeControls splits a query into what the gateway acts on and what the
 // service gets, which it appends to dst.
-func takeControls(dst, query []byte) ([]byte, controls, error) {
-	var own controls
+func splitQuery(dst, query []byte) ([]byte, ownParameters, error) {
+	var own ownParameters
 	if !bytes.Contains(query, []byte("expand")) && !bytes.Contains(query, []byte("_method")) && bytes.IndexByte(query, '%') < 0 {
 		return append(dst, query...), own, nil
 	}
@@ -31,7 +31,7 @@ func takeControls(dst, query []byte) ([]byte, controls, error) {
 		var pair []byte
 		pair, query, _ = bytes.Cut(query, []byte{'&'})
 		name, value, _ := bytes.Cut(pair, []byte{'='})
-		which := controlOf(name)
+		which := ownParameter(name)
 		if which < 0 {
 			if len(dst) > start {
 				dst = append(dst, '&')
@@ -40,15 +40,15 @@ func takeControls(dst, query []byte) ([]byte, controls, error) {
 			continue
 		}
 		if seen[which] {
-			return dst, own, apierr.ParameterRepeated.Because("%s is given twice", controlNames[which])
+			return dst, own, apierr.ParameterRepeated.Because("%s is given twice", ownNames[which])
 		}
 		seen[which] = true
 		text, err := url.QueryUnescape(string(value))
 		if err != nil {
-			return dst, own, apierr.MalformedQuery.Because("the value of %s has a broken escape", controlNames[which])
+			return dst, own, apierr.MalformedQuery.Because("the value of %s has a broken escape", ownNames[which])
 		}
 		if text = strings.TrimSpace(text); text == "" {
-			return dst, own, apierr.ParameterEmpty.Because("%s needs a value", controlNames[which])
+			return dst, own, apierr.ParameterEmpty.Because("%s needs a value", ownNames[which])
 		}
 		if which == 0 {
 			own.expand, own.raw = text, pair
@@ -59,17 +59,17 @@ func takeControls(dst, query []byte) ([]byte, controls, error) {
 	return dst, own, nil
 }
 
-var controlNames = [2]string{"expand", "_method"}
+var ownNames = [2]string{"expand", "_method"}
 
 // controlOf gives the place of a parameter's name in controlNames, or -1.
-func controlOf(name []byte) int {
+func ownParameter(name []byte) int {
 	if bytes.IndexByte(name, '%') >= 0 {
 		if plain, err := url.QueryUnescape(string(name)); err == nil {
 			name = []byte(plain)
 		}
 	}
-	for i := range controlNames {
-		if string(name) == controlNames[i] {
+	for i := range ownNames {
+		if string(name) == ownNames[i] {
 			return i
 		}
 	}

@@ -87,7 +87,7 @@ func TestAnAddressAndASiteHaveOnlySoManyInASecond(t *testing.T) {
 	s.do(t, from("3.3.3.3", "/client/other/login")).want(200)
 	s.do(t, from("3.3.3.3", "/sso")).want(200)
 	s.get(t, "/v1/accounts/1").want(200)
-	if n := inFlight(s, addressSubject(anAddress, netip.MustParseAddr("2.2.2.2"))); n != 0 {
+	if n := inFlight(s, addressSubject(addressLimit, netip.MustParseAddr("2.2.2.2"))); n != 0 {
 		t.Errorf("%d requests stay counted", n)
 	}
 }
@@ -161,7 +161,7 @@ func TestSeveralGatewaysHoldOneRate(t *testing.T) {
 func ahead(s *site) time.Duration {
 	s.Limits.mu.Lock()
 	defer s.Limits.mu.Unlock()
-	if u := s.Limits.here[tenantSubject(aTenant, tenant)]; u != nil {
+	if u := s.Limits.here[tenantSubject(tenantLimit, tenant)]; u != nil {
 		return u.paid.Sub(s.Limits.now())
 	}
 	return 0
@@ -178,7 +178,7 @@ func used(s *site) int {
 func TestWhatIsToldHasBounds(t *testing.T) {
 	var stopped clocktest.Clock
 	s := open(t, timed(&stopped), func(cfg *Config, _ *site) { cfg.Tenant.PerSecond = 10 })
-	s.Limits.hear(map[subject]count{tenantSubject(aTenant, tenant): {came: 1 << 20}, {kind: 0}: {came: 1}, {kind: 200}: {came: 1}, {kind: aGuesser}: {came: 1}})
+	s.Limits.receive(map[subject]count{tenantSubject(tenantLimit, tenant): {came: 1 << 20}, {kind: 0}: {came: 1}, {kind: 200}: {came: 1}, {kind: wrongKeyLimit}: {came: 1}})
 	s.get(t, "/v1/accounts/1").wantError(429, 429)
 	if used(s) != 1 {
 		t.Errorf("%d subjects are remembered", used(s))

@@ -154,6 +154,7 @@ var (
 	WrongPassword        = invalid(7100, wrongLogin)
 	AccountDisabled      = invalid(7101, wrongLogin)
 	AccountUnverified    = invalid(7102, wrongLogin)
+	AccountLocked        = invalid(7103, wrongLogin)
 	NoSuchAccount        = invalid(7104, wrongLogin)
 	GroupDisabled        = invalid(7105, wrongLogin)
 	DirectoryDisabled    = invalid(7106, wrongLogin)
@@ -199,6 +200,7 @@ var (
 	TokenAccountUnreachable  = invalid(10016, "The session is no longer valid.")
 	TokenSignature           = invalid(10017, "The session is not valid.")
 	TokenStoreDisabled       = invalid(10018, "The session is no longer valid.")
+	ClientCredentials        = invalid(10019, "The client credentials are wrong.")
 	TokenTypeUnknown         = invalid(10024, apology)
 )
 

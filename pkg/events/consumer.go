@@ -8,7 +8,6 @@ import (
 	"log/slog"
 
 	"github.com/segmentio/kafka-go"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
@@ -19,104 +18,108 @@ import (
 )
 
 // attempts bounds how often an event is tried whose handler fails for another
-// reason than that something it needs is away.
+// reason than that something it needs is unavailable.
 const attempts = 8
 
-// Consume acts on the events of other services. Replicas of the service share
-// the partitions of their topics (replica.go), and how far each was read is a
-// row in the service's schema (partition.go), which moves on in the transaction
-// of tx.Seen: an event is delivered at least once, in the order of its subject,
-// and has one effect. While something that the handler needs is away
-// (apierr.Unavailable) the event is tried for ever; an event that fails
-// otherwise is tried eight times, set aside on its topic's ".dead" and
-// counted, so that it does not hold up what comes after it.
+// Consume handles the events of other services. Replicas of the service are
+// members of one Kafka consumer group (group.go) and share the partitions. The
+// offset of an event is committed after its effect, so that an event is
+// delivered at least once, in the order of its subject; Tx.Seen makes the effect
+// happen once. While something that a handler needs is unavailable
+// (apierr.Unavailable) its event is retried without limit. An event that fails
+// otherwise is tried eight times with a back-off and becomes a dead letter, which
+// is counted, so that it does not hold up those behind it; other partitions do
+// not wait for it. A message without a valid signature is a dead letter at once.
 func (o *Outbox) Consume(cfg Config, from []string, handlers ...Handler) func(context.Context) error {
 	return func(ctx context.Context) error {
-		c := &consumer{outbox: o, cfg: cfg, handlers: map[string]Handler{}, dead: newWriter(cfg)}
-		defer func() { _ = c.dead.Close() }()
+		signer, err := newSigner(cfg)
+		if err != nil {
+			return err
+		}
+		c := &consumer{outbox: o, group: o.topic, cfg: cfg, signer: signer, handlers: map[string]Handler{}, writer: newWriter(cfg)}
+		defer func() { _ = c.writer.Close() }()
 		for _, h := range handlers {
 			c.handlers[h.event] = h
 		}
 		for _, name := range from {
 			c.topics = append(c.topics, Topic(name))
 		}
-		meter := otel.Meter(o.topic)
-		var err, err2, err3 error
-		c.done, err = meter.Int64Counter("doorward_events_consumed_total", metric.WithDescription("events that were acted on"))
-		c.aside, err2 = meter.Int64Counter("doorward_events_dead_total", metric.WithDescription("events that were set aside on a .dead topic"))
-		c.lag, err3 = meter.Int64Gauge("doorward_events_lag", metric.WithDescription("events of a partition that this process has still to read"))
-		if err := errors.Join(err, err2, err3); err != nil {
+		if err := c.instruments(); err != nil {
 			return err
 		}
-		client, leave := newClient(cfg, c.all())
-		defer leave()
+		client, closeClient := newClient(cfg, c.allTopics())
+		defer closeClient()
 		c.client = client
-		persist(ctx, "the consumer starts again", o.topic, c.share)
+		retry(ctx, "event consumer", o.topic, c.join)
 		return nil
 	}
 }
 
 type consumer struct {
-	outbox      *Outbox
-	cfg         Config
-	topics      []string
-	handlers    map[string]Handler
-	client      *kafka.Client
-	dead        *kafka.Writer
-	done, aside metric.Int64Counter
-	lag         metric.Int64Gauge
+	outbox   *Outbox
+	group    string
+	cfg      Config
+	signer   signer
+	topics   []string
+	handlers map[string]Handler
+	client   *kafka.Client
+	writer   *kafka.Writer // of dead letters
+	consumed metric.Int64Counter
+	dead     metric.Int64Counter
+	lag      metric.Int64Gauge
 }
 
-// all names the topics and those of what was set aside.
-func (c *consumer) all() []string {
+// allTopics are the topics and those of their dead letters.
+func (c *consumer) allTopics() []string {
 	all := make([]string, 0, 2*len(c.topics))
 	for _, topic := range c.topics {
-		all = append(all, topic, dead(topic))
+		all = append(all, topic, deadLetters(topic))
 	}
 	return all
 }
 
-// digest acts on one message, or sets it aside. It fails only when neither can
-// be done.
-func (c *consumer) digest(ctx context.Context, p *partition, message kafka.Message) error {
-	e := Envelope{partition: p}
+// handle has the effect of one message, or makes it a dead letter. It fails only
+// when neither is possible.
+func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
+	if err := c.signer.verify(message); err != nil {
+		return c.deadLetter(ctx, message, "signature", err)
+	}
+	var e Envelope
 	if err := json.Unmarshal(message.Value, &e); err != nil {
-		return c.setAside(ctx, message, fmt.Errorf("read the envelope: %w", err))
+		return c.deadLetter(ctx, message, "malformed", fmt.Errorf("read the envelope: %w", err))
 	}
 	handler, ok := c.handlers[e.Type]
 	if !ok {
 		return nil
 	}
-	labels := metric.WithAttributes(attribute.String("event", e.Type), attribute.String("group", c.outbox.topic))
+	labels := metric.WithAttributes(attribute.String("event", e.Type), attribute.String("group", c.group))
 	for failures := 1; ; failures++ {
-		err := c.act(e.context(ctx), handler, e)
+		err := c.call(e.context(ctx), handler, e)
 		if err == nil {
-			c.done.Add(ctx, 1, labels)
-			return p.commit(ctx)
+			c.consumed.Add(ctx, 1, labels)
+			return nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if errors.Is(err, errTaken) {
-			return err
+		if errors.As(err, new(malformed)) {
+			return c.deadLetter(ctx, message, "malformed", err)
 		}
-		away := errors.Is(err, apierr.Unavailable)
-		slog.WarnContext(e.context(ctx), "an event was not digested", "event", e.Type, "id", e.ID.String(), "failures", failures, "error", err.Error())
-		var hopeless poison
-		if errors.As(err, &hopeless) || (!away && failures >= attempts) {
-			return c.setAside(ctx, message, err)
+		if !errors.Is(err, apierr.Unavailable) && failures >= attempts {
+			return c.deadLetter(ctx, message, "failed", err)
 		}
-		if err := pause(ctx, backoff(failures-1)); err != nil {
+		slog.WarnContext(e.context(ctx), "event handler failed, retrying", "event", e.Type, "id", e.ID.String(), "failures", failures, "error", err.Error())
+		if err := wait(ctx, backoff(failures-1)); err != nil {
 			return err
 		}
 	}
 }
 
-// act runs the handler once, under a span in the trace of the event's cause. A
+// call runs the handler once, under a span in the trace of the event's cause. A
 // panic is an error like another.
-func (c *consumer) act(ctx context.Context, handler Handler, e Envelope) (err error) {
+func (c *consumer) call(ctx context.Context, handler Handler, e Envelope) (err error) {
 	ctx, span := telemetry.Span(ctx, "consume "+e.Type, trace.WithSpanKind(trace.SpanKindConsumer),
-		trace.WithAttributes(attribute.String("messaging.system", "kafka"), attribute.String("messaging.consumer.group.name", c.outbox.topic)))
+		trace.WithAttributes(attribute.String("messaging.system", "kafka"), attribute.String("messaging.consumer.group.name", c.group)))
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -126,18 +129,23 @@ func (c *consumer) act(ctx context.Context, handler Handler, e Envelope) (err er
 		}
 		span.End()
 	}()
-	return handler.act(ctx, e)
+	return handler.handle(ctx, e)
 }
 
-func (c *consumer) setAside(ctx context.Context, message kafka.Message, cause error) error {
-	err := c.dead.WriteMessages(ctx, kafka.Message{
-		Topic: dead(message.Topic), Key: message.Key, Value: message.Value,
-		Headers: []kafka.Header{{Key: "group", Value: []byte(c.outbox.topic)}, {Key: "error", Value: []byte(cause.Error())}},
+// deadLetter moves a message to the topic of dead letters as it came, with the
+// group that could not handle it and the error. The reasons are "signature",
+// "malformed" and "failed".
+func (c *consumer) deadLetter(ctx context.Context, message kafka.Message, reason string, cause error) error {
+	topic := deadLetters(message.Topic)
+	err := c.writer.WriteMessages(ctx, kafka.Message{
+		Topic: topic, Key: message.Key, Value: message.Value,
+		Headers: append(message.Headers, kafka.Header{Key: "group", Value: []byte(c.group)}, kafka.Header{Key: "error", Value: []byte(cause.Error())}),
 	})
 	if err != nil {
-		return fmt.Errorf("set an event aside: %w", err)
+		return fmt.Errorf("write a dead letter: %w", err)
 	}
-	c.aside.Add(ctx, 1, metric.WithAttributes(attribute.String("group", c.outbox.topic)))
-	slog.ErrorContext(ctx, "an event was set aside", "topic", dead(message.Topic), "group", c.outbox.topic, "error", cause.Error())
+	c.dead.Add(ctx, 1, metric.WithAttributes(attribute.String("group", c.group), attribute.String("reason", reason)))
+	slog.ErrorContext(ctx, "event became a dead letter", "topic", topic, "partition", message.Partition, "offset", message.Offset,
+		"group", c.group, "reason", reason, "error", cause.Error())
 	return nil
 }

@@ -1,7 +1,18 @@
-// Package events carries facts from the service that knows them to the
-// services that act on them. A fact and its event commit together (tx.go); the
-// relay (relay.go) takes it to Kafka; a consumer (consumer.go) acts on it once,
-// however often it is delivered. The facts themselves are listed in types.go.
+// Package events takes facts from the service that knows them to the services
+// that act on them. A fact and its event commit together, in the outbox (tx.go).
+// The relay (relay.go) signs it (signature.go) and sends it to Kafka. A consumer
+// (consumer.go), member of a consumer group (group.go), handles it; its effect
+// happens once however often it is delivered. types.go lists the events.
+//
+// A service registers its handlers with Consume, and has them in its handlers.go:
+//
+//	func (s *Service) Handlers() []events.Handler {
+//		return []events.Handler{events.On(s.accountDeleted), events.On(s.groupDeleted)}
+//	}
+//
+// Messages that wait in Kafka when DOORWARD_INTERNAL_SECRET is changed, or that
+// a release without signatures has sent, become dead letters: change it, or
+// upgrade, when doorward_events_lag is 0. What waits in an outbox is not affected.
 package events
 
 import (
@@ -24,7 +35,7 @@ type Event interface {
 	About() (tenant, subject id.ID)
 }
 
-// Envelope is the form of an event on its way.
+// Envelope is the form in which an event is stored and sent.
 type Envelope struct {
 	ID        id.ID             `json:"id"`   // the same on every delivery
 	Type      string            `json:"type"` // name of the Go type
@@ -34,8 +45,6 @@ type Envelope struct {
 	RequestID string            `json:"request,omitempty"` // of the request that caused it
 	Trace     map[string]string `json:"trace,omitempty"`   // W3C trace context of that request
 	Data      json.RawMessage   `json:"data"`
-
-	partition *partition // that a consumer read it from
 }
 
 // wrap makes the envelope of an event that ctx's request causes.
@@ -53,17 +62,17 @@ func wrap(ctx context.Context, event Event, now time.Time) (Envelope, error) {
 	}, nil
 }
 
-// context gives the context in which a consumer acts on the event: the caller
-// of the tenant and the trace of the request that caused it.
+// context returns the context in which the event is handled: the caller of the
+// tenant and the trace of the request that caused it.
 func (e Envelope) context(ctx context.Context) context.Context {
 	ctx = caller.Into(ctx, caller.Caller{Tenant: e.Tenant, RequestID: e.RequestID})
 	return telemetry.Continue(ctx, propagation.MapCarrier(e.Trace))
 }
 
-// Handler acts on the events of one type.
+// Handler handles the events of one type.
 type Handler struct {
-	event string
-	act   func(context.Context, Envelope) error
+	event  string
+	handle func(context.Context, Envelope) error
 }
 
 // On makes a handler. fn runs again after a failure or a second delivery, so
@@ -73,13 +82,13 @@ func On[E Event](fn func(context.Context, Envelope, E) error) Handler {
 	return Handler{name, func(ctx context.Context, e Envelope) error {
 		var event E
 		if err := json.Unmarshal(e.Data, &event); err != nil {
-			return poison{fmt.Errorf("read the event %s %s: %w", name, e.ID, err)}
+			return malformed{fmt.Errorf("read the event %s %s: %w", name, e.ID, err)}
 		}
 		return fn(ctx, e, event)
 	}}
 }
 
-// poison marks an error that repeating cannot mend.
-type poison struct{ error }
+// malformed marks an event that no retry can read.
+type malformed struct{ error }
 
-func (p poison) Unwrap() error { return p.error }
+func (m malformed) Unwrap() error { return m.error }

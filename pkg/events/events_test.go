@@ -30,10 +30,12 @@ import (
 
 // The tests run a process of their own that they kill: the test binary with
 // one of these in its environment.
+const secret = secure.Secret("0123456789abcdef0123456789abcdef")
+
 const roleVariable, urlVariable, brokersVariable = "EVENTS_TEST_ROLE", "EVENTS_TEST_URL", "EVENTS_TEST_BROKERS"
 
 func TestMain(m *testing.M) {
-	events.SetPace(time.Millisecond)
+	events.SetIntervals(time.Millisecond, 200*time.Millisecond)
 	if role := os.Getenv(roleVariable); role != "" {
 		child(role)
 		return
@@ -48,7 +50,7 @@ func child(role string) {
 	if err != nil {
 		panic(err)
 	}
-	cfg := events.Config{Brokers: strings.Split(os.Getenv(brokersVariable), ","), Partitions: 3}
+	cfg := events.Config{Brokers: strings.Split(os.Getenv(brokersVariable), ","), Partitions: 3, Secret: secret}
 	outbox := events.NewOutbox(db, "sender", time.Now)
 	work := outbox.Relay(cfg)
 	switch role {
@@ -112,6 +114,7 @@ type bench struct {
 	cfg     events.Config
 	outbox  *events.Outbox
 	tenant  id.ID
+	kafka   *kafka.Client // of client()
 }
 
 func newBench(t *testing.T) *bench {
@@ -135,7 +138,7 @@ func (b *bench) startBroker(options ...kfake.Opt) {
 	}
 	b.Cleanup(cluster.Close)
 	b.cluster = cluster
-	b.cfg = events.Config{Brokers: cluster.ListenAddrs(), Partitions: 3}
+	b.cfg = events.Config{Brokers: cluster.ListenAddrs(), Partitions: 3, Secret: secret}
 }
 
 // emit commits n events of one account and gives the accounts in order.
@@ -159,7 +162,7 @@ func (b *bench) eventually(what string, ok func() bool) {
 	b.Helper()
 	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		select {
@@ -238,6 +241,7 @@ func (b *bench) child(role string) *exec.Cmd {
 }
 
 func TestACommittedEventHasItsEffectAndARolledBackOneHasNone(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	refusal := errors.New("changed my mind")
 	err := b.outbox.InTx(t.Context(), func(tx *events.Tx) error {
@@ -259,6 +263,7 @@ func TestACommittedEventHasItsEffectAndARolledBackOneHasNone(t *testing.T) {
 }
 
 func TestTheEventsOfOneSubjectKeepTheirOrder(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	subject := id.New(time.Now())
 	var directories []id.ID
@@ -291,6 +296,7 @@ func TestTheEventsOfOneSubjectKeepTheirOrder(t *testing.T) {
 }
 
 func TestEventsWaitWhileKafkaIsAway(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.cluster.Close()
 	accounts := b.emit(10)
@@ -310,6 +316,7 @@ func TestEventsWaitWhileKafkaIsAway(t *testing.T) {
 }
 
 func TestTheBrokerComesBackUnderTheSameRelayAndConsumer(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	dir := t.TempDir()
 	b.cluster.Close()
@@ -329,6 +336,7 @@ func TestTheBrokerComesBackUnderTheSameRelayAndConsumer(t *testing.T) {
 }
 
 func TestTheRelaysConnectionBreaksAfterTheBrokerHasTheEvents(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	accounts := b.emit(10)
 	var cuts atomic.Int32
@@ -348,6 +356,7 @@ func TestTheRelaysConnectionBreaksAfterTheBrokerHasTheEvents(t *testing.T) {
 }
 
 func TestTheRelayIsKilledAfterTheBrokerHasTheEvents(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	accounts := b.emit(10)
 	killed, started := make(chan struct{}), make(chan struct{})
@@ -374,6 +383,7 @@ func TestTheRelayIsKilledAfterTheBrokerHasTheEvents(t *testing.T) {
 }
 
 func TestTheConsumersDatabaseBreaksAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	worktest.Start(b, b.outbox.Relay(b.cfg))
 	worktest.Start(b, b.consumer())
@@ -387,6 +397,7 @@ func TestTheConsumersDatabaseBreaksAgainAndAgain(t *testing.T) {
 }
 
 func TestAnotherReplicaLeadsWhenTheLeaderGoes(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	stop := worktest.Start(b, b.outbox.Relay(b.cfg))
 	worktest.Start(b, b.consumer())
@@ -398,6 +409,7 @@ func TestAnotherReplicaLeadsWhenTheLeaderGoes(t *testing.T) {
 }
 
 func TestAnEventDeliveredTwiceHasOneEffect(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	accounts := b.emit(5)
 	envelopes, err := pg.All[struct{ Envelope []byte }](t.Context(), b.db, `SELECT envelope FROM outbox ORDER BY seq`)
@@ -410,7 +422,8 @@ func TestAnEventDeliveredTwiceHasOneEffect(t *testing.T) {
 	writer := &kafka.Writer{Addr: kafka.TCP(b.cfg.Brokers...), Topic: events.Topic("sender"), BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll}
 	defer func() { _ = writer.Close() }()
 	for _, e := range envelopes {
-		if err := writer.WriteMessages(t.Context(), kafka.Message{Value: e.Envelope}); err != nil {
+		signature := events.Sign(b.cfg, events.Topic("sender"), e.Envelope)
+		if err := writer.WriteMessages(t.Context(), kafka.Message{Value: e.Envelope, Headers: []kafka.Header{signature}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -420,13 +433,14 @@ func TestAnEventDeliveredTwiceHasOneEffect(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeDigestedIsSetAside(t *testing.T) {
+func TestAnEventThatKeepsFailingBecomesADeadLetter(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	accounts := b.emit(4)
 	worktest.Start(b, b.outbox.Relay(b.cfg))
 	var mu sync.Mutex
 	tries := map[id.ID]int{}
-	digest := events.On(func(_ context.Context, _ events.Envelope, e events.AccountDeleted) error {
+	handler := events.On(func(_ context.Context, _ events.Envelope, e events.AccountDeleted) error {
 		mu.Lock()
 		defer mu.Unlock()
 		tries[e.Account]++
@@ -442,34 +456,55 @@ func TestWhatCannotBeDigestedIsSetAside(t *testing.T) {
 		}
 		return nil
 	})
-	worktest.Start(b, b.consume(digest))
+	worktest.Start(b, b.consume(handler))
 	tried := func(account id.ID) int { mu.Lock(); defer mu.Unlock(); return tries[account] }
 	b.eventually("every event tried", func() bool {
 		return tried(accounts[0]) == 8 && tried(accounts[1]) == 8 && tried(accounts[2]) == 20 && tried(accounts[3]) == 1
 	})
-	reader := kafka.NewReader(kafka.ReaderConfig{Brokers: b.cfg.Brokers, GroupID: "test", GroupTopics: []string{events.Topic("sender") + ".dead"}, StartOffset: kafka.FirstOffset, MaxWait: 10 * time.Millisecond})
-	defer func() { _ = reader.Close() }()
-	aside := map[id.ID]bool{}
-	for range 2 {
-		message, err := reader.ReadMessage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+	dead := map[id.ID]bool{}
+	for _, message := range b.deadLetters(2) {
 		var e events.Envelope
 		if err := json.Unmarshal(message.Value, &e); err != nil {
 			t.Fatal(err)
 		}
-		aside[e.Subject] = true
-		if len(message.Headers) != 2 || string(message.Headers[0].Value) != "doorward.reader" {
-			t.Errorf("headers %v do not tell who set it aside and why", message.Headers)
+		dead[e.Subject] = true
+		if header(message, "group") != "doorward.reader" || header(message, "error") == "" || header(message, "signature") == "" {
+			t.Errorf("headers %v do not name the group, the error and the signature", message.Headers)
 		}
 	}
-	if !aside[accounts[0]] || !aside[accounts[1]] {
-		t.Errorf("set aside: %v", aside)
+	if !dead[accounts[0]] || !dead[accounts[1]] {
+		t.Errorf("dead letters: %v", dead)
 	}
 }
 
+// deadLetters reads so many dead letters.
+func (b *bench) deadLetters(n int) (list []kafka.Message) {
+	b.Helper()
+	reader := kafka.NewReader(kafka.ReaderConfig{
+		Brokers: b.cfg.Brokers, GroupID: "test", GroupTopics: []string{events.Topic("sender") + ".dead"}, StartOffset: kafka.FirstOffset, MaxWait: 10 * time.Millisecond,
+	})
+	defer func() { _ = reader.Close() }()
+	for range n {
+		message, err := reader.ReadMessage(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		list = append(list, message)
+	}
+	return list
+}
+
+func header(message kafka.Message, key string) string {
+	for _, h := range message.Headers {
+		if h.Key == key {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
 func TestWhatWasSeenLongAgoIsForgotten(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	ctx := t.Context()
 	_, err := pg.Exec(ctx, b.db, `INSERT INTO seen_events (tenant_id, event_id, seen_at)
@@ -480,7 +515,7 @@ func TestWhatWasSeenLongAgoIsForgotten(t *testing.T) {
 	if _, err := pg.Exec(ctx, b.db, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES (gen_random_uuid(), gen_random_uuid(), now() - interval '29 days')`); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.outbox.ForgetOnce(ctx); err != nil {
+	if err := b.outbox.PurgeOnce(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := pg.Value[int](ctx, b.db, `SELECT count(*) FROM seen_events`); err != nil || n != 1 {

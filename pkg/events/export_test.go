@@ -3,13 +3,22 @@ package events
 import (
 	"context"
 	"time"
+
+	"github.com/segmentio/kafka-go"
 )
 
-// SetPace lets tests fail fast: it sets the first pause after a failure.
-func SetPace(first time.Duration) { firstPause = first }
+// SetIntervals makes tests quick: it sets the first delay after a failure and the
+// interval of heartbeats.
+func SetIntervals(delay, heartbeat time.Duration) { firstDelay, heartbeatInterval = delay, heartbeat }
 
-// ForgetOnce lets a test drop what was seen long ago.
-func (o *Outbox) ForgetOnce(ctx context.Context) error { return o.forget(ctx) }
+// PurgeOnce deletes old entries of the list of seen events.
+func (o *Outbox) PurgeOnce(ctx context.Context) error { return o.purge(ctx) }
 
-// ErrTaken is what a transaction of a stale holder ends with.
-var ErrTaken = errTaken
+// Sign returns the header of an envelope that is sent to the topic.
+func Sign(cfg Config, topic string, envelope []byte) kafka.Header {
+	s, err := newSigner(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return s.header(topic, envelope)
+}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/segmentio/kafka-go"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
@@ -20,25 +20,32 @@ import (
 
 const (
 	relayBatch = 500
-	// relayPoll bounds how long an event waits that another replica committed;
-	// those of the relay's own process wake it at once.
-	relayPoll = 250 * time.Millisecond
+	// relayPoll bounds how long an event waits whose NOTIFY was lost, because the
+	// process that emitted it was killed at that moment.
+	relayPoll = 5 * time.Second
+	// leaderPoll bounds how long events wait after the relay that leads was killed.
+	leaderPoll = time.Second
+	// notifyDelay is the least time between two NOTIFYs of one process.
+	notifyDelay = 10 * time.Millisecond
 )
 
-// Relay takes a service's outbox to Kafka, in its order. Any number of
-// replicas may run it: the holder of an advisory lock works and the others
-// wait for it to go. An entry is deleted after all replicas of the broker have
-// it; a crash between the two sends it again, under the same event id.
+// Relay moves a service's outbox to Kafka, in its order, and signs what it sends.
+// Any number of replicas may run it: the holder of an advisory lock leads. It
+// sleeps until this process emits an event, or another one does, whose relay
+// sends a NOTIFY. An entry is deleted after all replicas of the broker have it; a
+// crash between the two sends it again, under the same event id.
 func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 	return func(ctx context.Context) error {
-		sent, err := otel.Meter(o.topic).Int64Counter("doorward_events_relayed_total", metric.WithDescription("events that the broker acknowledged"))
+		signer, err := newSigner(cfg)
 		if err != nil {
 			return err
 		}
-		ctx = telemetry.Quiet(ctx)
-		r := &relay{outbox: o, cfg: cfg, writer: newWriter(cfg), sent: sent}
+		r := &relay{outbox: o, cfg: cfg, signer: signer, writer: newWriter(cfg)}
+		if err := r.instruments(); err != nil {
+			return err
+		}
 		defer func() { _ = r.writer.Close() }()
-		persist(ctx, "events wait in the outbox", o.topic, r.lead)
+		retry(telemetry.Quiet(ctx), "outbox relay", o.topic, r.lead)
 		return nil
 	}
 }
@@ -46,6 +53,7 @@ func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 type relay struct {
 	outbox *Outbox
 	cfg    Config
+	signer signer
 	writer *kafka.Writer
 	sent   metric.Int64Counter
 }
@@ -60,55 +68,95 @@ func (r *relay) lead(ctx context.Context) error {
 	if err := r.lock(ctx, conn); err != nil {
 		return err
 	}
-	defer func() {
-		// The lock belongs to the session: closing it lets another replica lead.
-		_ = conn.Conn().Close(context.WithoutCancel(ctx))
-	}()
+	// The lock and the LISTEN belong to the session: closing it lets another
+	// replica lead.
+	defer func() { _ = conn.Conn().Close(context.WithoutCancel(ctx)) }()
+	if _, err := pg.Exec(ctx, conn, "LISTEN "+r.channel()); err != nil {
+		return err
+	}
 	if err := r.createTopics(ctx); err != nil {
 		return err
 	}
 	for {
 		n, err := r.batch(ctx, conn)
+		if err == nil && n < relayBatch {
+			err = r.sleep(ctx, conn)
+		}
 		if err != nil {
 			return err
-		}
-		if n == relayBatch {
-			continue
-		}
-		timer := time.NewTimer(relayPoll)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		case <-r.outbox.wake:
-			timer.Stop()
-		case <-timer.C:
 		}
 	}
 }
 
-// createTopics makes the topics that the relay writes to, with a client that goes
-// afterwards: one that stays asks for the topics' partitions again and again.
-func (r *relay) createTopics(ctx context.Context) error {
-	topics := []string{r.outbox.topic, dead(r.outbox.topic)}
-	client, leave := newClient(r.cfg, topics)
-	defer leave()
-	return createTopics(ctx, client, r.cfg, topics...)
-}
-
+// lock waits for the advisory lock. Meanwhile it tells the relay that leads of
+// the events that this process emits: after their commit, since a NOTIFY in a
+// transaction makes PostgreSQL commit one such transaction at a time.
 func (r *relay) lock(ctx context.Context, conn *pgxpool.Conn) error {
+	poll := time.NewTicker(leaderPoll)
+	defer poll.Stop()
 	for {
 		leads, err := pg.Value[bool](ctx, conn, "SELECT pg_try_advisory_lock(hashtextextended('doorward/relay/' || current_schema(), 0))")
 		if err != nil || leads {
 			return err
 		}
-		if err := pause(ctx, time.Second); err != nil {
-			return err
+		for tick := false; !tick; {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-poll.C:
+				tick = true
+			case <-r.outbox.wake:
+				if _, err := pg.Exec(ctx, conn, "NOTIFY "+r.channel()); err != nil {
+					return err
+				}
+				if err := wait(ctx, notifyDelay); err != nil {
+					return err
+				}
+			}
 		}
 	}
 }
 
-type waiting struct {
+// channel is the name of the notifications.
+func (r *relay) channel() string { return pgx.Identifier{r.outbox.topic + ".outbox"}.Sanitize() }
+
+// sleep returns when there may be something in the outbox.
+func (r *relay) sleep(ctx context.Context, conn *pgxpool.Conn) error {
+	sleeping, wake := context.WithTimeout(ctx, relayPoll)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer wake()
+		select {
+		case <-sleeping.Done():
+		case <-r.outbox.wake:
+		}
+	}()
+	_, err := conn.Conn().WaitForNotification(sleeping)
+	woken := sleeping.Err() != nil
+	wake()
+	<-done
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if woken {
+		return nil
+	}
+	return pg.Error(err)
+}
+
+// createTopics makes the topics that the relay writes to, with a client that is
+// closed afterwards: while it is open it requests the topics' partitions again
+// and again.
+func (r *relay) createTopics(ctx context.Context) error {
+	topics := []string{r.outbox.topic, deadLetters(r.outbox.topic)}
+	client, closeClient := newClient(r.cfg, topics)
+	defer closeClient()
+	return createTopics(ctx, client, r.cfg, topics...)
+}
+
+// entry is a row of the outbox.
+type entry struct {
 	TenantID id.ID
 	ID       id.ID
 	Topic    string
@@ -118,14 +166,14 @@ type waiting struct {
 
 // batch sends the oldest entries and deletes them.
 func (r *relay) batch(ctx context.Context, conn *pgxpool.Conn) (int, error) {
-	entries, err := pg.All[waiting](ctx, conn, `SELECT tenant_id, id, topic, key, envelope FROM outbox ORDER BY seq LIMIT $1`, relayBatch)
+	entries, err := pg.All[entry](ctx, conn, `SELECT tenant_id, id, topic, key, envelope FROM outbox ORDER BY seq LIMIT $1`, relayBatch)
 	if err != nil || len(entries) == 0 {
 		return 0, err
 	}
 	messages := make([]kafka.Message, len(entries))
 	tenants, ids := make([]id.ID, len(entries)), make([]id.ID, len(entries))
 	for i, e := range entries {
-		messages[i] = kafka.Message{Topic: e.Topic, Key: []byte(e.Key.String()), Value: e.Envelope}
+		messages[i] = kafka.Message{Topic: e.Topic, Key: []byte(e.Key.String()), Value: e.Envelope, Headers: []kafka.Header{r.signer.header(e.Topic, e.Envelope)}}
 		tenants[i], ids[i] = e.TenantID, e.ID
 	}
 	end := traced(ctx, entries)
@@ -143,7 +191,7 @@ func (r *relay) batch(ctx context.Context, conn *pgxpool.Conn) (int, error) {
 }
 
 // traced shows the sending in the trace of each request that caused an event.
-func traced(ctx context.Context, entries []waiting) (end func()) {
+func traced(ctx context.Context, entries []entry) (end func()) {
 	if !telemetry.Recording() {
 		return func() {}
 	}

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// firstPause is the pause after the first failure in a row; each further one
+// firstDelay is the delay after the first failure in a row; each further one
 // doubles it, up to a hundredfold.
-var firstPause = 100 * time.Millisecond
+var firstDelay = 100 * time.Millisecond
 
-// backoff gives the pause after the n-th failure in a row, counted from 0.
+// backoff returns the delay after the n-th failure in a row, counted from 0.
 func backoff(n int) time.Duration {
-	return min(firstPause<<min(n, 10), 100*firstPause)
+	return min(firstDelay<<min(n, 10), 100*firstDelay)
 }
 
-// pause waits, or ends early with ctx.
-func pause(ctx context.Context, d time.Duration) error {
+// wait waits, or ends early with ctx.
+func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -27,10 +27,9 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// persist does work again whenever it fails, after a pause, until ctx ends. A
-// failure is logged with what it means for a topic. Work that had lasted for a
-// minute begins a new row of failures.
-func persist(ctx context.Context, meaning, topic string, work func(context.Context) error) {
+// retry runs work again with a back-off whenever it fails, until ctx ends. Work
+// that had lasted for a minute begins a new series of failures.
+func retry(ctx context.Context, what, topic string, work func(context.Context) error) {
 	for failures := 0; ; failures++ {
 		started := time.Now()
 		err := work(ctx)
@@ -40,8 +39,8 @@ func persist(ctx context.Context, meaning, topic string, work func(context.Conte
 		if time.Since(started) > time.Minute {
 			failures = 0
 		}
-		slog.WarnContext(ctx, meaning, "topic", topic, "error", err.Error())
-		if pause(ctx, backoff(failures)) != nil {
+		slog.WarnContext(ctx, what+" failed, retrying", "topic", topic, "error", err.Error())
+		if wait(ctx, backoff(failures)) != nil {
 			return
 		}
 	}

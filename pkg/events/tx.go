@@ -16,12 +16,12 @@ import (
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations makes the outbox, the list of seen events and that of the partitions
-// that are read in a service's schema; every service that emits or consumes hands it to pg.Open.
+// Migrations makes the outbox and the list of seen events in a service's schema;
+// every service that emits or consumes passes it to pg.Open.
 func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Outbox runs a service's writing transactions. What they emit is committed
-// with their rows and taken to Kafka afterwards.
+// with their rows and sent to Kafka afterwards.
 type Outbox struct {
 	db    *pg.DB
 	topic string
@@ -39,7 +39,6 @@ type Tx struct {
 	pgx.Tx
 	outbox  *Outbox
 	emitted bool
-	moved   *partition // by Seen
 }
 
 // InTx runs fn in a transaction, commits, and wakes the relay when fn emitted.
@@ -51,9 +50,6 @@ func (o *Outbox) InTx(ctx context.Context, fn func(*Tx) error) error {
 	})
 	if err != nil {
 		return err
-	}
-	if tx.moved != nil {
-		tx.moved.committed = tx.moved.next
 	}
 	if tx.emitted {
 		select {
@@ -80,17 +76,9 @@ func (t *Tx) Emit(ctx context.Context, event Event) error {
 	return err
 }
 
-// Seen notes that the event's effect is part of this transaction, and so is the
-// step past it in its partition. It is true when an earlier delivery has had its
-// effect: then there is nothing to do. It fails when another process has taken
-// the partition meanwhile.
+// Seen records that the event's effect is part of this transaction. It is true
+// when an earlier delivery has had its effect: then there is nothing to do.
 func (t *Tx) Seen(ctx context.Context, e Envelope) (bool, error) {
-	if e.partition != nil {
-		if err := e.partition.move(ctx, t); err != nil {
-			return false, err
-		}
-		t.moved = e.partition
-	}
 	n, err := pg.Exec(ctx, t, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 		e.Tenant, e.ID, t.outbox.now())
 	return n == 0, err

@@ -129,24 +129,62 @@ type ChallengeCreated struct {
 // About names the account.
 func (e ChallengeCreated) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// TextNews is what became of a text message.
-type TextNews string
+// TextStatus is the state of a text message.
+type TextStatus string
 
-// What can become of a text message, in its order.
+// The states of a text message, in their order.
 const (
-	TextTaken     TextNews = "TAKEN"     // by the provider, as far as anybody knows
-	TextDelivered TextNews = "DELIVERED" // to the phone
-	TextRefused   TextNews = "REFUSED"   // the provider could not deliver it, or would not
-	TextBroken    TextNews = "BROKEN"    // it could not be sent, for a reason of ours
+	TextAccepted   TextStatus = "TAKEN"     // by the provider, or its answer was lost
+	TextDelivered  TextStatus = "DELIVERED" // to the phone
+	TextFailed     TextStatus = "REFUSED"   // the provider could not deliver it, or refused it
+	TextUnsendable TextStatus = "BROKEN"    // it could not be sent, for a reason of this deployment
 )
 
-// TextReported says what became of the text message of a challenge.
+// TextReported says that the text message of a challenge has reached a state.
 type TextReported struct {
-	Tenant    id.ID    `json:"tenant"`
-	Account   id.ID    `json:"account"`
-	Challenge id.ID    `json:"challenge"`
-	News      TextNews `json:"news"`
+	Tenant    id.ID      `json:"tenant"`
+	Account   id.ID      `json:"account"`
+	Challenge id.ID      `json:"challenge"`
+	Status    TextStatus `json:"news"`
 }
 
 // About names the account.
 func (e TextReported) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
+
+// PasswordChange is how an account came by a new password.
+type PasswordChange string
+
+// The ways to a new password.
+const (
+	PasswordByReset         PasswordChange = "RESET"         // its owner spent a reset token
+	PasswordByAdministrator PasswordChange = "ADMINISTRATOR" // an API key of an administrator set it
+)
+
+// PasswordChanged says that an account has a new password, so that what was
+// issued for the former one can be revoked.
+type PasswordChanged struct {
+	Tenant  id.ID          `json:"tenant"`
+	Account id.ID          `json:"account"`
+	By      PasswordChange `json:"by"`
+}
+
+// About names the account.
+func (e PasswordChanged) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
+
+// AccountDisabled says that an account that was enabled is not any more.
+type AccountDisabled struct {
+	Tenant  id.ID `json:"tenant"`
+	Account id.ID `json:"account"`
+}
+
+// About names the account.
+func (e AccountDisabled) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
+
+// DirectoryDisabled says that a directory that was enabled is not any more.
+type DirectoryDisabled struct {
+	Tenant    id.ID `json:"tenant"`
+	Directory id.ID `json:"directory"`
+}
+
+// About names the directory.
+func (e DirectoryDisabled) About() (tenant, subject id.ID) { return e.Tenant, e.Directory }

@@ -178,7 +178,7 @@ func Decode(body []byte, in, view any) error {
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
 		index, ok := writable[name]
 		if !ok {
-			if _, known := readable[name]; known {
+			if _, known := readable[name]; known || name == "httpStatus" {
 				continue
 			}
 			return apierr.UnknownProperty.Because("the property %q is unknown", name)
@@ -288,7 +288,22 @@ func Enum[E ~string](f Text, name string, fallback E, allowed ...E) (E, error) {
 			return value, nil
 		}
 	}
-	return fallback, apierr.Unsupported.Because("%s must be one of %v", name, allowed)
+	return fallback, apierr.Unsupported.Because("%s must be %s", name, Or(allowed))
+}
+
+// Or joins names for a text: "ENABLED or DISABLED", "a, b or c".
+func Or[E ~string](names []E) string {
+	var text strings.Builder
+	for i, name := range names {
+		switch {
+		case i > 0 && i == len(names)-1:
+			text.WriteString(" or ")
+		case i > 0:
+			text.WriteString(", ")
+		}
+		text.WriteString(string(name))
+	}
+	return text.String()
 }
 
 // Whole reads a whole number between least and most; absent gives the

@@ -54,6 +54,13 @@ func TestDecodeIgnoresWhatTheRepresentationHas(t *testing.T) {
 	}
 }
 
+func TestDecodeIgnoresTheMarksOfAClient(t *testing.T) {
+	var in body
+	if err := Decode([]byte(`{"httpStatus":200,"name":"Jo","owner":{"href":"x","httpStatus":200,"name":1}}`), &in, view{}); err != nil || in.Owner.Value.Href != "x" {
+		t.Fatalf("Decode = %v, %+v", err, in)
+	}
+}
+
 func TestDecodeRefuses(t *testing.T) {
 	for _, c := range []struct {
 		body string
@@ -146,6 +153,14 @@ func TestEnumTakesAnyCase(t *testing.T) {
 		got, err := Enum(c.in, "status", "ENABLED", "ENABLED", "DISABLED")
 		if c.want != nil && !errors.Is(err, c.want) || c.want == nil && (err != nil || got != c.got) {
 			t.Errorf("Enum(%+v) = %q, %v", c.in, got, err)
+		}
+	}
+}
+
+func TestNamesAreJoinedInWords(t *testing.T) {
+	for want, names := range map[string][]string{"": nil, "A": {"A"}, "A or B": {"A", "B"}, "A, B or C": {"A", "B", "C"}} {
+		if got := Or(names); got != want {
+			t.Errorf("Or(%q) = %q, want %q", names, got, want)
 		}
 	}
 }

@@ -1,7 +1,15 @@
 package field
 
 import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"math/big"
+	"strings"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/apierr"
@@ -40,6 +48,36 @@ func TestURL(t *testing.T) {
 			if good := err == nil && value == c.value; good != check.good || err != nil && !errors.Is(err, apierr.Format) {
 				t.Errorf("%s: %q, %v", c.value, value, err)
 			}
+		}
+	}
+}
+
+func TestACertificateMayBeIndented(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{}, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	for name, value := range map[string]string{
+		"plain": plain, "indented": "  " + strings.ReplaceAll(plain, "\n", " \t\r\n    ") + "\n\n", "no last line break": strings.TrimSpace(plain),
+	} {
+		if got, err := Certificate("certificate", value); err != nil || got != value {
+			t.Errorf("%s: %v", name, err)
+		}
+		if block, _ := pem.Decode([]byte(TrimPEM(value))); block == nil || !bytes.Equal(block.Bytes, der) {
+			t.Errorf("%s: TrimPEM = %q", name, TrimPEM(value))
+		}
+	}
+	for name, value := range map[string]string{
+		"two": plain + plain, "text before": "x" + plain, "no end": plain[:len(plain)-30], "another type": strings.ReplaceAll(plain, "CERTIFICATE", "PRIVATE KEY"),
+		"none": "", "not X.509": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+	} {
+		if _, err := Certificate("certificate", value); !errors.Is(err, apierr.Format) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

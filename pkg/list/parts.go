@@ -41,7 +41,7 @@ type Part struct {
 
 // SelectParts reads a page.
 func SelectParts[T any](ctx context.Context, db pg.Querier, c Parts, query Query) (Page[T], error) {
-	page := Page[T]{Offset: query.Offset, Limit: query.Limit, Items: []T{}}
+	page := NewPage[T](query)
 	if len(c.Parts) == 0 {
 		return page, nil
 	}

@@ -1,6 +1,7 @@
 package list
 
 import (
+	"regexp"
 	"strings"
 	"time"
 
@@ -19,25 +20,60 @@ var layouts = []struct {
 	{"2006-01-02T15", func(t time.Time) time.Time { return t.Add(time.Hour) }},
 	{"2006-01-02T15:04", func(t time.Time) time.Time { return t.Add(time.Minute) }},
 	{"2006-01-02T15:04:05", func(t time.Time) time.Time { return t.Add(time.Second) }},
-	{"2006-01-02T15:04:05.000", func(t time.Time) time.Time { return t.Add(time.Millisecond) }},
 }
 
-// period gives the first instant of the period that value names, and the first
-// after it.
+// timezone is the end of a datetime with a time of day. In a query the plus sign
+// of an offset may have been read as a space.
+var timezone = regexp.MustCompile(`(T[0-9:.]+)(Z|[+ -][0-9]{2}:[0-9]{2})$`)
+
+// period returns the first instant of the period that value names, and the first
+// after it. A zero time means an open end, so no value may name it.
 func period(value string) (from, until time.Time, err error) {
-	text := strings.TrimSuffix(strings.TrimSpace(value), "Z")
+	text, zone := strings.TrimSpace(value), time.UTC
+	if found := timezone.FindStringSubmatchIndex(text); found != nil {
+		offset := strings.Replace(text[found[4]:], " ", "+", 1)
+		text = text[:found[4]]
+		if at, err := time.Parse("Z07:00", offset); err == nil {
+			zone = at.Location()
+		}
+	}
+	text = strings.TrimSuffix(text, "Z")
+	whole, fraction, hasFraction := strings.Cut(text, ".")
 	for _, l := range layouts {
-		if len(text) != len(l.layout) {
+		if len(whole) != len(l.layout) {
 			continue
 		}
-		if t, err := time.Parse(l.layout, text); err == nil && t.After(time.Time{}) { // the zero time means an open end
-			return t, l.next(t), nil
+		t, err := time.ParseInLocation(l.layout, whole, zone)
+		if err != nil || !t.After(time.Time{}) {
+			continue
+		}
+		if !hasFraction {
+			return t.UTC(), l.next(t).UTC(), nil
+		}
+		if l.layout == time.DateOnly+"T"+time.TimeOnly && isFraction(fraction) {
+			return fractionOf(t.UTC(), fraction)
 		}
 	}
 	return from, until, apierr.ParameterInvalid.Because("%q is not the beginning of a datetime such as 2026-11-20T20:25:00.000Z", value)
 }
 
-// parsePeriod reads a datetime search (resolutions, section 7.3): a bare
+func isFraction(digits string) bool {
+	return len(digits) >= 1 && len(digits) <= 9 && strings.Trim(digits, "0123456789") == ""
+}
+
+// fractionOf returns the period that a fraction of a second names, which is no
+// shorter than what the database can tell apart.
+func fractionOf(second time.Time, digits string) (from, until time.Time, err error) {
+	nanoseconds, err := time.ParseDuration("0." + digits + "s")
+	length := time.Second
+	for range digits {
+		length /= 10
+	}
+	from = second.Add(nanoseconds).Truncate(time.Microsecond)
+	return from, from.Add(max(length, time.Microsecond)), err
+}
+
+// parsePeriod reads a datetime search (docs/interface/search.md#datetimes): a bare
 // prefix, or a range whose square brackets include and whose round ones
 // exclude the period at that end. A zero time is an open end.
 func parsePeriod(value string) (from, until time.Time, err error) {
@@ -83,7 +119,7 @@ func parsePeriod(value string) (from, until time.Time, err error) {
 	return from, until, nil
 }
 
-// Start gives the first instant of the period that text names, if it is a
+// Start returns the first instant of the period that text names, if it is a
 // datetime or the beginning of one.
 func Start(text string) (time.Time, bool) {
 	from, _, err := period(text)

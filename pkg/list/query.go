@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
 )
 
 // The page that a client gets unless it asks for another.
@@ -79,6 +80,25 @@ func (s Spec) find(name string) (a Attribute, path string, known bool) {
 	return a, "", known
 }
 
+func (a Attribute) sortable() bool   { return !a.NoSort }
+func (a Attribute) searchable() bool { return !a.NoFind }
+
+// names lists the attributes that a client may use, for a text: "createdAt, name
+// or status".
+func (s Spec) names(usable func(Attribute) bool) string {
+	var names []string
+	for name, attribute := range s {
+		if usable(attribute) {
+			names = append(names, strings.Replace(name, anyCustom, customPrefix+"<key>", 1))
+		}
+	}
+	if len(names) == 0 {
+		return "nothing"
+	}
+	slices.Sort(names)
+	return field.Or(names)
+}
+
 // isPath checks the form of a path: keys joined by dots.
 func isPath(path string) bool {
 	for key := range strings.SplitSeq(path, ".") {
@@ -98,6 +118,17 @@ type Query struct {
 	Q       string   `json:"q,omitempty"` // substring of any text attribute
 	Filters []Filter `json:"filters,omitempty"`
 	Order   []Order  `json:"order,omitempty"`
+
+	// The times of the collection's owner, which its page repeats: see Of.
+	CreatedAt  time.Time `json:"createdAt,omitzero"`
+	ModifiedAt time.Time `json:"modifiedAt,omitzero"`
+}
+
+// Of returns the query as one of a collection whose owner (a tenant, a directory,
+// an account) has these times. They are the times of its page.
+func (q Query) Of(createdAt, modifiedAt time.Time) Query {
+	q.CreatedAt, q.ModifiedAt = createdAt, modifiedAt
+	return q
 }
 
 // Filter restricts one attribute.
@@ -137,21 +168,37 @@ type Order struct {
 	Descending bool   `json:"descending,omitempty"`
 }
 
-// Page is a part of a collection. Size is the number of all its resources.
+// Page is a part of a collection. Size is the number of all its resources. The
+// times are those of the resource that the path of the collection hangs on.
 type Page[T any] struct {
-	Offset int `json:"offset"`
-	Limit  int `json:"limit"`
-	Size   int `json:"size"`
-	Items  []T `json:"items"`
+	CreatedAt  time.Time `json:"createdAt,omitzero"`
+	ModifiedAt time.Time `json:"modifiedAt,omitzero"`
+	Offset     int       `json:"offset"`
+	Limit      int       `json:"limit"`
+	Size       int       `json:"size"`
+	Items      []T       `json:"items"`
+}
+
+// NewPage returns the page of a query before it has items.
+func NewPage[T any](q Query) Page[T] {
+	return Page[T]{CreatedAt: q.CreatedAt, ModifiedAt: q.ModifiedAt, Offset: q.Offset, Limit: q.Limit, Items: []T{}}
 }
 
 // First is the query of a collection's first page.
 func First() Query { return Query{Limit: DefaultLimit} }
 
-// Parse reads the query string of a collection's URL.
+// options are the query parameters of other calls, which clients repeat on the
+// links that they follow (docs/interface/search.md#filters).
+var options = []string{
+	"accountStore", "challenge", "createDirectory", "encryptSecret", "encryptionKeyIterations", "encryptionKeySalt",
+	"encryptionKeySize", "passwordFormat", "propertyId", "registrationWorkflowEnabled",
+}
+
+// Parse reads the query string of a collection's URL. A parameter that is
+// repeated with the same value counts once.
 func Parse(raw string, spec Spec) (Query, error) {
 	query := First()
-	seen := map[string]bool{}
+	seen := map[string]string{}
 	for pair := range strings.SplitSeq(raw, "&") {
 		if pair == "" {
 			continue
@@ -164,10 +211,13 @@ func Parse(raw string, spec Spec) (Query, error) {
 			return Query{}, apierr.MalformedQuery.Because("the query part %q is not of the form name=value", pair)
 		case !hasValue:
 			return Query{}, apierr.ParameterEmpty.Because("the query parameter %q needs a value", name)
-		case seen[name]:
-			return Query{}, apierr.ParameterRepeated.Because("the query parameter %q is given twice", name)
 		}
-		seen[name] = true
+		if former, repeated := seen[name]; repeated && former == value {
+			continue
+		} else if repeated {
+			return Query{}, apierr.ParameterRepeated.Because("the query parameter %q has two values, %q and %q; send one", name, former, value)
+		}
+		seen[name] = value
 		if err := query.take(name, value, spec); err != nil {
 			return Query{}, err
 		}
@@ -207,6 +257,9 @@ func (q *Query) take(name, value string, spec Spec) (err error) {
 	case "orderBy":
 		q.Order, err = parseOrder(value, spec)
 	default:
+		if _, _, known := spec.find(name); !known && slices.Contains(options, name) {
+			return nil
+		}
 		var f Filter
 		f, err = parseFilter(name, value, spec)
 		q.Filters = append(q.Filters, f)
@@ -240,7 +293,7 @@ func parseOrder(value string, spec Spec) ([]Order, error) {
 			}
 		}
 		if attribute, _, known := spec.find(o.Attribute); !known || attribute.NoSort {
-			return nil, apierr.OrderUnsupported.Because("the collection cannot be sorted by %q", o.Attribute)
+			return nil, apierr.OrderUnsupported.Because("the collection cannot be sorted by %q, only by %s", o.Attribute, spec.names(Attribute.sortable))
 		}
 		if !slices.ContainsFunc(order, func(other Order) bool { return other.Attribute == o.Attribute }) {
 			order = append(order, o)
@@ -252,7 +305,7 @@ func parseOrder(value string, spec Spec) ([]Order, error) {
 func parseFilter(name, value string, spec Spec) (Filter, error) {
 	attribute, _, known := spec.find(name)
 	if !known || attribute.NoFind {
-		return Filter{}, apierr.QueryUnsupported.Because("the collection cannot be searched by %q", name)
+		return Filter{}, apierr.QueryUnsupported.Because("the collection cannot be searched by %q, only by %s", name, spec.names(Attribute.searchable))
 	}
 	if value == "" {
 		return Filter{}, apierr.ParameterEmpty.Because("the query parameter %q needs a value", name)
@@ -269,7 +322,7 @@ func parseFilter(name, value string, spec Spec) (Filter, error) {
 	case Enum:
 		f.Text = strings.ToUpper(value)
 		if !slices.Contains(attribute.Values, f.Text) {
-			return Filter{}, apierr.QueryUnsupported.Because("%s must be one of %v", name, attribute.Values)
+			return Filter{}, apierr.QueryUnsupported.Because("%s must be %s", name, field.Or(attribute.Values))
 		}
 	default:
 		f.Text, f.Match = pattern(value)

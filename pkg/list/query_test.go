@@ -31,6 +31,10 @@ func TestParse(t *testing.T) {
 		{"name=*j*o*", Query{Limit: 25, Filters: []Filter{{Attribute: "name", Text: "j*o", Match: Contains}}}},
 		{"name=%2Ajo&status=disabled", Query{Limit: 25, Filters: []Filter{{Attribute: "name", Text: "jo", Match: Suffix}, {Attribute: "status", Text: "DISABLED"}}}},
 		{"orderBy=name%20desc,createdAt", Query{Limit: 25, Order: []Order{{Attribute: "name", Descending: true}, {Attribute: "createdAt"}}}},
+		{"limit=40&limit=40&offset=1&offset=1&q=a&q=%61&orderBy=name&orderBy=name&name=x&name=x", Query{
+			Offset: 1, Limit: 40, Q: "a", Order: []Order{{Attribute: "name"}}, Filters: []Filter{{Attribute: "name", Text: "x"}},
+		}},
+		{"createDirectory=true&encryptSecret=&challenge=x&passwordFormat=mcf&accountStore=y", Query{Limit: 25}},
 		{"orderBy=name+ASC,name+desc", Query{Limit: 25, Order: []Order{{Attribute: "name"}}}},
 	} {
 		if got, err := Parse(c.raw, spec); err != nil || !reflect.DeepEqual(got, c.want) {
@@ -41,32 +45,53 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for raw, want := range map[string]*apierr.Error{
-		"name=%zz":                         apierr.MalformedQuery,
-		"=x":                               apierr.MalformedQuery,
-		"name=%ff":                         apierr.MalformedQuery,
-		"name":                             apierr.ParameterEmpty,
-		"name=a&name=b":                    apierr.ParameterRepeated,
-		"limit=0":                          apierr.ParameterInvalid,
-		"limit=x":                          apierr.ParameterInvalid,
-		"offset=-1":                        apierr.ParameterInvalid,
-		"createdAt=tomorrow":               apierr.ParameterInvalid,
-		"createdAt=[2015,2014]":            apierr.RangeReversed,
-		"createdAt=[,]":                    apierr.ParameterInvalid,
-		"createdAt=[2015":                  apierr.ParameterInvalid,
-		"createdAt=0000":                   apierr.ParameterInvalid,
-		"createdAt=[,0001)":                apierr.ParameterInvalid,
-		"orderBy=":                         apierr.OrderMalformed,
-		"orderBy=name,":                    apierr.OrderMalformed,
-		"orderBy=name+sideways":            apierr.OrderMalformed,
-		"orderBy=nick":                     apierr.OrderUnsupported,
-		"orderBy=unsorted":                 apierr.OrderUnsupported,
-		"nick=x":                           apierr.QueryUnsupported,
-		"hidden=x":                         apierr.QueryUnsupported,
-		"status=PAUSED":                    apierr.QueryUnsupported,
-		"name%27%3B+DROP+TABLE+accounts=x": apierr.QueryUnsupported,
+		"name=%zz":                       apierr.MalformedQuery,
+		"=x":                             apierr.MalformedQuery,
+		"name=%ff":                       apierr.MalformedQuery,
+		"name":                           apierr.ParameterEmpty,
+		"name=a&name=b":                  apierr.ParameterRepeated,
+		"limit=3&limit=4":                apierr.ParameterRepeated,
+		"orderBy=name&orderBy=createdAt": apierr.ParameterRepeated,
+		"CreateDirectory=true":           apierr.QueryUnsupported,
+		"createdAt=2015+02:00":           apierr.ParameterInvalid,
+		"createdAt=2015-01-12T12:30:05.1234567890Z": apierr.ParameterInvalid,
+		"createdAt=2015-01-12T12:30:05.Z":           apierr.ParameterInvalid,
+		"createdAt=2015-01-12T12:30.5Z":             apierr.ParameterInvalid,
+		"createdAt=2015-01-12T12:30:05%2B2:00":      apierr.ParameterInvalid,
+		"limit=0":                                   apierr.ParameterInvalid,
+		"limit=x":                                   apierr.ParameterInvalid,
+		"offset=-1":                                 apierr.ParameterInvalid,
+		"createdAt=tomorrow":                        apierr.ParameterInvalid,
+		"createdAt=[2015,2014]":                     apierr.RangeReversed,
+		"createdAt=[,]":                             apierr.ParameterInvalid,
+		"createdAt=[2015":                           apierr.ParameterInvalid,
+		"createdAt=0000":                            apierr.ParameterInvalid,
+		"createdAt=[,0001)":                         apierr.ParameterInvalid,
+		"orderBy=":                                  apierr.OrderMalformed,
+		"orderBy=name,":                             apierr.OrderMalformed,
+		"orderBy=name+sideways":                     apierr.OrderMalformed,
+		"orderBy=nick":                              apierr.OrderUnsupported,
+		"orderBy=unsorted":                          apierr.OrderUnsupported,
+		"nick=x":                                    apierr.QueryUnsupported,
+		"hidden=x":                                  apierr.QueryUnsupported,
+		"status=PAUSED":                             apierr.QueryUnsupported,
+		"name%27%3B+DROP+TABLE+accounts=x":          apierr.QueryUnsupported,
 	} {
 		if _, err := Parse(raw, spec); !errors.Is(err, want) {
 			t.Errorf("Parse(%q) = %v; want %v", raw, err, want)
+		}
+	}
+}
+
+func TestARefusalListsWhatThereIs(t *testing.T) {
+	for raw, want := range map[string]string{
+		"nick=x":        `the collection cannot be searched by "nick", only by createdAt, name, status or unsorted`,
+		"orderBy=nick":  `the collection cannot be sorted by "nick", only by createdAt, hidden, name or status`,
+		"status=PAUSED": "status must be ENABLED or DISABLED",
+		"name=a&name=b": `the query parameter "name" has two values, "a" and "b"; send one`,
+	} {
+		if _, err := Parse(raw, spec); apierr.From(err).Reason != want {
+			t.Errorf("Parse(%q) = %v; want %q", raw, err, want)
 		}
 	}
 }
@@ -83,15 +108,22 @@ func TestPeriods(t *testing.T) {
 		return v
 	}
 	for value, want := range map[string][2]string{
-		"2015":                     {"2015-01-01T00:00:00Z", "2016-01-01T00:00:00Z"},
-		"2015-01":                  {"2015-01-01T00:00:00Z", "2015-02-01T00:00:00Z"},
-		"2015-01-12T12":            {"2015-01-12T12:00:00Z", "2015-01-12T13:00:00Z"},
-		"2015-01-12T12:30:05.123Z": {"2015-01-12T12:30:05.123Z", "2015-01-12T12:30:05.124Z"},
-		"[2015-01-12]":             {"2015-01-12T00:00:00Z", "2015-01-13T00:00:00Z"},
-		"[2012,2015]":              {"2012-01-01T00:00:00Z", "2016-01-01T00:00:00Z"},
-		"(2012, 2015)":             {"2013-01-01T00:00:00Z", "2015-01-01T00:00:00Z"},
-		"[2012-05,]":               {"2012-05-01T00:00:00Z", ""},
-		"(,2015-01-14)":            {"", "2015-01-14T00:00:00Z"},
+		"2015":                                    {"2015-01-01T00:00:00Z", "2016-01-01T00:00:00Z"},
+		"2015-01":                                 {"2015-01-01T00:00:00Z", "2015-02-01T00:00:00Z"},
+		"2015-01-12T12":                           {"2015-01-12T12:00:00Z", "2015-01-12T13:00:00Z"},
+		"2015-01-12T12:30:05.123Z":                {"2015-01-12T12:30:05.123Z", "2015-01-12T12:30:05.124Z"},
+		"2015-01-12T12:30:05.1Z":                  {"2015-01-12T12:30:05.1Z", "2015-01-12T12:30:05.2Z"},
+		"2015-01-12T12:30:05.123456":              {"2015-01-12T12:30:05.123456Z", "2015-01-12T12:30:05.123457Z"},
+		"2015-01-12T12:30:05.123000000Z":          {"2015-01-12T12:30:05.123Z", "2015-01-12T12:30:05.123001Z"},
+		"2015-01-12T12:30:05.123+02:00":           {"2015-01-12T10:30:05.123Z", "2015-01-12T10:30:05.124Z"},
+		"2015-01-12T12:30:05 02:00":               {"2015-01-12T10:30:05Z", "2015-01-12T10:30:06Z"},
+		"2015-01-12T12-05:30":                     {"2015-01-12T17:30:00Z", "2015-01-12T18:30:00Z"},
+		"[2015-01-12T12:30:05.000+00:00,]":        {"2015-01-12T12:30:05Z", ""},
+		"[2015-01-12]":                            {"2015-01-12T00:00:00Z", "2015-01-13T00:00:00Z"},
+		"[2012,2015]":                             {"2012-01-01T00:00:00Z", "2016-01-01T00:00:00Z"},
+		"(2012, 2015)":                            {"2013-01-01T00:00:00Z", "2015-01-01T00:00:00Z"},
+		"[2012-05,]":                              {"2012-05-01T00:00:00Z", ""},
+		"(,2015-01-14)":                           {"", "2015-01-14T00:00:00Z"},
 		"[2015-01-12T12:30:05Z,2015-01-12T12:31]": {"2015-01-12T12:30:05Z", "2015-01-12T12:32:00Z"},
 	} {
 		from, until, err := parsePeriod(value)

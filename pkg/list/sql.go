@@ -16,7 +16,7 @@ import (
 // and key the id that breaks ties. A collection that may hold millions is read
 // with SelectParts.
 func Select[T any](ctx context.Context, db pg.Querier, spec Spec, query Query, columns, from, key string, args ...any) (Page[T], error) {
-	page := Page[T]{Offset: query.Offset, Limit: query.Limit, Items: []T{}}
+	page := NewPage[T](query)
 	b := builder{spec: spec, args: args}
 	where := b.where(query)
 	size, err := pg.Value[int](ctx, db, "SELECT count(*) "+from+where, b.args...)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"log/slog"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -46,6 +47,7 @@ func migrate(ctx context.Context, cfg Config) (role string, err error) {
 	if role != "" {
 		config.RuntimeParams["role"] = role
 	}
+	config.OnNotice = logWarning
 	db := stdlib.OpenDB(*config)
 	defer func() { _ = db.Close() }()
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, folders(cfg.Migrations), goose.WithAllowOutofOrder(true), goose.WithTableName("migrations"))
@@ -54,6 +56,13 @@ func migrate(ctx context.Context, cfg Config) (role string, err error) {
 	}
 	_, err = provider.Up(ctx)
 	return role, err
+}
+
+// logWarning logs what a migration raises as a warning.
+func logWarning(_ *pgconn.PgConn, notice *pgconn.Notice) {
+	if notice.SeverityUnlocalized == "WARNING" {
+		slog.Warn("database migration", "warning", notice.Message)
+	}
 }
 
 func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role string, err error) {

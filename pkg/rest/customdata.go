@@ -81,10 +81,7 @@ func (h customDataHandlers) deleteKey(c *fiber.Ctx) error {
 	if err != nil {
 		return apierr.NotFound
 	}
-	if err := h.owners.DeleteKey(c.UserContext(), owner, key); err != nil {
-		return err
-	}
-	return NoContent(c)
+	return Deleted(c, h.owners.DeleteKey(c.UserContext(), owner, key))
 }
 
 // address is that of an owner's customData.

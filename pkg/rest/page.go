@@ -6,13 +6,16 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 )
 
-// collection is the representation of a page (resolutions, section 0.3).
+// collection is the representation of a page
+// (docs/interface/conventions.md#collections).
 type collection struct {
-	Href   string `json:"href"`
-	Offset int    `json:"offset"`
-	Limit  int    `json:"limit"`
-	Size   int    `json:"size"`
-	Items  []any  `json:"items"`
+	Href       string `json:"href"`
+	CreatedAt  *Time  `json:"createdAt,omitempty"`
+	ModifiedAt *Time  `json:"modifiedAt,omitempty"`
+	Offset     int    `json:"offset"`
+	Limit      int    `json:"limit"`
+	Size       int    `json:"size"`
+	Items      []any  `json:"items"`
 }
 
 // Query reads the query of a collection.
@@ -20,13 +23,14 @@ func Query(c *fiber.Ctx, spec list.Spec) (list.Query, error) {
 	return list.Parse(string(c.Request().URI().QueryString()), spec)
 }
 
-// Page answers a page of a collection, whose href repeats the query that
-// produced it.
+// Page answers a page of a collection. href is the bare address of the
+// collection, without a query: clients append their own. The times are those of
+// the owner, which the rule puts into the query with its method Of.
 func Page[T, View any](c *fiber.Ctx, href string, page list.Page[T], view func(T) View) error {
-	if query := c.Request().URI().QueryString(); len(query) > 0 {
-		href += "?" + string(query)
-	}
 	out := collection{Href: href, Offset: page.Offset, Limit: page.Limit, Size: page.Size, Items: make([]any, len(page.Items))}
+	if !page.CreatedAt.IsZero() {
+		out.CreatedAt, out.ModifiedAt = (*Time)(&page.CreatedAt), (*Time)(&page.ModifiedAt)
+	}
 	for i, item := range page.Items {
 		out.Items[i] = view(item)
 	}

@@ -2,9 +2,11 @@ package rest
 
 import (
 	"context"
+	"errors"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -113,18 +115,25 @@ func write[In, T, View any](c *fiber.Ctx, rule func(context.Context, id.Ref, In)
 	return view(resource), nil
 }
 
-// Delete removes the resource of the path and answers 204.
+// Delete removes the resource of the path and answers 204, also where there is
+// none of that id in the caller's tenant (docs/interface/conventions.md#deletion).
 func Delete(remove func(context.Context, id.Ref) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := Ref(c)
 		if err != nil {
 			return err
 		}
-		if err := remove(c.UserContext(), at); err != nil {
-			return err
-		}
-		return NoContent(c)
+		return Deleted(c, remove(c.UserContext(), at))
 	}
+}
+
+// Deleted answers a DELETE whose rule returned err: 204 when that is nil or
+// apierr.NotFound.
+func Deleted(c *fiber.Ctx, err error) error {
+	if err != nil && !errors.Is(err, apierr.NotFound) {
+		return err
+	}
+	return NoContent(c)
 }
 
 // List answers 200 with a page of a collection of the resource of the path.

@@ -13,20 +13,30 @@ import (
 // ListAccounts gives a page of the accounts in all the stores of an
 // application, each once, or apierr.NotFound for the application.
 func (s *Service) ListAccounts(ctx context.Context, application id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+	owner, err := s.Application(ctx, application)
+	if err != nil {
+		return list.Page[directoryapi.Account]{}, err
+	}
 	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
+	query = query.Of(owner.CreatedAt, owner.ModifiedAt)
 	return s.directories.ListAccounts(ctx, directoryapi.ListAccounts{Tenant: application.Tenant, Stores: reach.Stores(), Query: query})
 }
 
 // ListOrganizationAccounts gives a page of the accounts in all the stores of an
 // organization, each once, or apierr.NotFound for the organization.
 func (s *Service) ListOrganizationAccounts(ctx context.Context, organization id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	stores, err := s.organizationStores(ctx, organization)
+	owner, err := s.Organization(ctx, organization)
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
+	stores, err := s.store.OrganizationStores(ctx, organization.Tenant, organization.ID)
+	if err != nil {
+		return list.Page[directoryapi.Account]{}, err
+	}
+	query = query.Of(owner.CreatedAt, owner.ModifiedAt)
 	return s.directories.ListAccounts(ctx, directoryapi.ListAccounts{Tenant: organization.Tenant, Stores: stores, Query: query})
 }
 

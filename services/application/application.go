@@ -63,34 +63,41 @@ func (s *Service) ApplicationData(ctx context.Context, in applicationapi.DataOf)
 // ListApplications gives a page of the applications of a tenant. A caller's own
 // tenant is the only one that exists to it: any other is apierr.NotFound.
 func (s *Service) ListApplications(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
-	if tenant.ID != tenant.Tenant {
-		return list.Page[applicationapi.Application]{}, apierr.NotFound
+	owner, err := s.directories.Tenant(ctx, tenant)
+	if err != nil {
+		return list.Page[applicationapi.Application]{}, err
 	}
-	return s.store.ListApplications(ctx, tenant.Tenant, query)
+	return s.store.ListApplications(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // ListDirectoryApplications gives a page of the applications that a directory
 // is mapped to, or apierr.NotFound for the directory.
 func (s *Service) ListDirectoryApplications(ctx context.Context, directory id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
-	if _, err := s.directories.Directory(ctx, directory); err != nil {
+	owner, err := s.directories.Directory(ctx, directory)
+	if err != nil {
 		return list.Page[applicationapi.Application]{}, err
 	}
-	return s.store.ListStoreApplications(ctx, directory.Tenant, directory.ID, query)
+	return s.store.ListStoreApplications(ctx, directory.Tenant, directory.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // ListGroupApplications gives a page of the applications that a group is mapped
 // to, or apierr.NotFound for the group.
 func (s *Service) ListGroupApplications(ctx context.Context, group id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
-	if _, err := s.directories.Group(ctx, group); err != nil {
+	owner, err := s.directories.Group(ctx, group)
+	if err != nil {
 		return list.Page[applicationapi.Application]{}, err
 	}
-	return s.store.ListStoreApplications(ctx, group.Tenant, group.ID, query)
+	return s.store.ListStoreApplications(ctx, group.Tenant, group.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // ListAccountApplications gives a page of the applications that reach an account
 // through its directory, a group or an organization, or apierr.NotFound for the
 // account.
 func (s *Service) ListAccountApplications(ctx context.Context, account id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
+	owner, err := s.directories.Account(ctx, account)
+	if err != nil {
+		return list.Page[applicationapi.Application]{}, err
+	}
 	of, err := s.directories.StoresOf(ctx, account)
 	if err != nil {
 		return list.Page[applicationapi.Application]{}, err
@@ -99,7 +106,7 @@ func (s *Service) ListAccountApplications(ctx context.Context, account id.Ref, q
 	for i, at := range of.Stores {
 		stores[i] = at.ID
 	}
-	return s.store.ListReachingApplications(ctx, account.Tenant, stores, query)
+	return s.store.ListReachingApplications(ctx, account.Tenant, stores, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // CreateApplication makes an application from a client's body. It begins with

@@ -12,6 +12,7 @@ import (
 )
 
 func TestCallbackURIs(t *testing.T) {
+	t.Parallel()
 	good := []string{
 		"https://app.localhost/cb", "http://localhost:3000/cb", "https://app.example.test", "https://app.example.test/", "https://app.example.test/cb?from=login",
 		"https://*.shop.example.test/cb", "https://*.localhost:8443/cb", "https://xn--bcher-kva.example/cb", "https://my_host.example.test/a%20b",
@@ -45,6 +46,7 @@ func TestCallbackURIs(t *testing.T) {
 }
 
 func TestOriginURIs(t *testing.T) {
+	t.Parallel()
 	good := []string{"https://app.example.test", "http://localhost:3000", "https://*.apps.localhost", "https://*.apps.localhost:8443", "http://127.0.0.1:8080", "http://[::1]:8080", "ionic://localhost"}
 	bad := []string{"", "*", "null", "https://app.example.test/", "https://app.example.test/cb", "https://app.example.test?", "https://app.example.test?x=1", "https://app.example.test#",
 		"https://user@app.example.test", "app.example.test", "//app.example.test", "https://*", "https://*.*.test", "ionic://*.localhost", "file://", "file:///", "data:", "https://app.example.test:0", "com.example.app:/"}
@@ -61,6 +63,7 @@ func TestOriginURIs(t *testing.T) {
 }
 
 func TestAListOfURIsIsBounded(t *testing.T) {
+	t.Parallel()
 	entry := "https://app.example.test/" + strings.Repeat("x", 475) // 500 characters
 	fits := slices.Repeat([]string{entry}, 8)
 	fits[7] = fits[7][:493] // 4000 with the commas
@@ -110,6 +113,7 @@ func FuzzCallbackURI(f *testing.F) {
 }
 
 func TestListedCallbacks(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		listed   string
 		is, isNo []string

@@ -16,6 +16,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	apitest.Run(t, func(t *testing.T) apitest.Subject {
 		d := applicationtest.Open(t)
 		return apitest.Subject{

@@ -47,6 +47,7 @@ func relabel(t *testing.T, d *applicationtest.Deployment, tenant, at id.ID, labe
 }
 
 func TestAnApplicationBeginsWithItsOwnOrigin(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	for name, c := range map[string]struct {
@@ -70,6 +71,7 @@ func TestAnApplicationBeginsWithItsOwnOrigin(t *testing.T) {
 }
 
 func TestAnApplicationRemembersTheKeyThatAskedForIt(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	ctx := caller.Into(t.Context(), caller.Caller{Tenant: tenant, Key: "THEKEY"})
@@ -81,6 +83,7 @@ func TestAnApplicationRemembersTheKeyThatAskedForIt(t *testing.T) {
 
 // The origin of a former name is anybody's, so that it is not let in any longer.
 func TestTheOwnOriginFollowsTheLabel(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	shop := newApplication(t, d, tenant)
@@ -117,6 +120,7 @@ func TestTheOwnOriginFollowsTheLabel(t *testing.T) {
 }
 
 func TestALabelIsGivenOnce(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	const many = 20
 	var tenants, shops [many]id.ID
@@ -155,6 +159,7 @@ func TestALabelIsGivenOnce(t *testing.T) {
 }
 
 func TestOneApplicationIsNamedManyTimesAtOnce(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	shop := newApplication(t, d, tenant)
@@ -174,6 +179,7 @@ func TestOneApplicationIsNamedManyTimesAtOnce(t *testing.T) {
 }
 
 func TestTwoApplicationsExchangeTheirLabels(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	one, two := newApplication(t, d, tenant), newApplication(t, d, tenant)
@@ -192,6 +198,7 @@ func TestTwoApplicationsExchangeTheirLabels(t *testing.T) {
 }
 
 func TestALabelIsFreeAgain(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	stranger, _ := d.Tenant(t)
@@ -233,6 +240,7 @@ func TestALabelIsFreeAgain(t *testing.T) {
 
 // The pairs that belong to the id of an application are taken by others here.
 func TestANumberFollowsWhenThePairsAreTaken(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, administrators := d.Tenant(t)
 	in := applicationapi.SignUp{
@@ -259,6 +267,7 @@ func TestANumberFollowsWhenThePairsAreTaken(t *testing.T) {
 
 // What a release without labels made gets its label once, however many ask.
 func TestAnApplicationOfBeforeLabels(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	shop := newApplication(t, d, tenant)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -19,7 +20,6 @@ import (
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
-	"github.com/doorward/doorward/services/application/directorytest"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -34,6 +34,7 @@ func createDirectory(name string) application.FirstDirectory {
 }
 
 func TestAnApplicationBeginsWithItsDirectory(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	a, err := d.Service.CreateApplication(t.Context(), tenant, named("Shop"), createDirectory("Customers"))
@@ -60,6 +61,7 @@ func TestAnApplicationBeginsWithItsDirectory(t *testing.T) {
 }
 
 func TestADirectoryIsNamedAfterItsApplication(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	known := d.Directories.Names(tenant)
@@ -109,6 +111,7 @@ func TestADirectoryIsNamedAfterItsApplication(t *testing.T) {
 }
 
 func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
+	t.Parallel()
 	away := func() error { return apierr.Unavailable.Because("the peer is away") }
 	for _, c := range []struct {
 		what    string
@@ -123,7 +126,7 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 		}, createDirectory(""), apierr.Exists, []string{"SHOP"}},
 
 		{"its name is taken while its directory is made", func(t *testing.T, d *applicationtest.Deployment, tenant id.ID) context.Context {
-			d.Directories.Break("CreateDirectory", directorytest.After, func() error { insert(t, d, tenant, "SHOP"); return nil })
+			d.Directories.Break("CreateDirectory", fault.After, func() error { insert(t, d, tenant, "SHOP"); return nil })
 			return t.Context()
 		}, createDirectory("Customers"), apierr.Exists, []string{"SHOP"}},
 
@@ -132,19 +135,19 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 		}, createDirectory("service ADMINISTRATORS"), apierr.DirectoryTaken, nil},
 
 		{"the directory service is away", func(t *testing.T, d *applicationtest.Deployment, _ id.ID) context.Context {
-			d.Directories.Break("CreateDirectory", directorytest.Before, away)
+			d.Directories.Break("CreateDirectory", fault.Before, away)
 			return t.Context()
 		}, createDirectory(""), apierr.Unavailable, nil},
 
 		{"the directory service's answer is lost", func(t *testing.T, d *applicationtest.Deployment, _ id.ID) context.Context {
-			d.Directories.Break("CreateDirectory", directorytest.After, away)
+			d.Directories.Break("CreateDirectory", fault.After, away)
 			return t.Context()
 		}, createDirectory(""), apierr.Unavailable, nil},
 
 		{"the database goes away", func(t *testing.T, d *applicationtest.Deployment, _ id.ID) context.Context {
-			d.Directories.Break("CreateDirectory", directorytest.After, func() error {
+			d.Directories.Break("CreateDirectory", fault.After, func() error {
 				back := pgtest.Outage(t, pgtest.URL(d.DB))
-				d.Directories.Break("DeleteDirectory", directorytest.After, func() error { back(); return nil })
+				d.Directories.Break("DeleteDirectory", fault.After, func() error { back(); return nil })
 				return nil
 			})
 			return t.Context()
@@ -152,7 +155,7 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 
 		{"the request ends", func(t *testing.T, d *applicationtest.Deployment, _ id.ID) context.Context {
 			ctx, cancel := context.WithCancel(t.Context())
-			d.Directories.Break("CreateDirectory", directorytest.After, func() error { cancel(); return nil })
+			d.Directories.Break("CreateDirectory", fault.After, func() error { cancel(); return nil })
 			return ctx
 		}, createDirectory(""), context.Canceled, nil},
 	} {
@@ -174,8 +177,8 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 	t.Run("and its own error is told when the directory cannot be removed either", func(t *testing.T) {
 		d := applicationtest.Open(t)
 		tenant, _ := d.Tenant(t)
-		d.Directories.Break("CreateDirectory", directorytest.After, away)
-		d.Directories.Break("DeleteDirectory", directorytest.Before, func() error { return errors.New("still away") })
+		d.Directories.Break("CreateDirectory", fault.After, away)
+		d.Directories.Break("DeleteDirectory", fault.Before, func() error { return errors.New("still away") })
 		if _, err := d.Service.CreateApplication(t.Context(), tenant, named("Shop"), createDirectory("")); !errors.Is(err, apierr.Unavailable) {
 			t.Errorf("the error is %v", err)
 		}
@@ -183,6 +186,7 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 }
 
 func TestNothingIsLeftOfAnOrganizationThatFailed(t *testing.T) {
+	t.Parallel()
 	bank := application.NewOrganization{Name: field.Some("Bank"), NameKey: field.Some("bank")}
 	for what, c := range map[string]struct {
 		prepare func(t *testing.T, d *applicationtest.Deployment, tenant id.ID)
@@ -190,19 +194,19 @@ func TestNothingIsLeftOfAnOrganizationThatFailed(t *testing.T) {
 		left    int   // organizations
 	}{
 		"its key is taken while its directory is made": {func(t *testing.T, d *applicationtest.Deployment, tenant id.ID) {
-			d.Directories.Break("CreateDirectory", directorytest.After, func() error {
+			d.Directories.Break("CreateDirectory", fault.After, func() error {
 				other := application.NewOrganization{Name: field.Some("Other"), NameKey: field.Some("BANK")}
 				_, err := d.Service.CreateOrganization(t.Context(), tenant, other, application.FirstDirectory{})
 				return err
 			})
 		}, apierr.Exists, 1},
 		"the directory service's answer is lost": {func(_ *testing.T, d *applicationtest.Deployment, _ id.ID) {
-			d.Directories.Break("CreateDirectory", directorytest.After, func() error { return apierr.Unavailable })
+			d.Directories.Break("CreateDirectory", fault.After, func() error { return apierr.Unavailable })
 		}, apierr.Unavailable, 0},
 		"the database goes away": {func(t *testing.T, d *applicationtest.Deployment, _ id.ID) {
-			d.Directories.Break("CreateDirectory", directorytest.After, func() error {
+			d.Directories.Break("CreateDirectory", fault.After, func() error {
 				back := pgtest.Outage(t, pgtest.URL(d.DB))
-				d.Directories.Break("DeleteDirectory", directorytest.After, func() error { back(); return nil })
+				d.Directories.Break("DeleteDirectory", fault.After, func() error { back(); return nil })
 				return nil
 			})
 		}, nil, 0},
@@ -226,6 +230,7 @@ func TestNothingIsLeftOfAnOrganizationThatFailed(t *testing.T) {
 }
 
 func TestOfParallelApplicationsOfOneNameOneIsMade(t *testing.T) {
+	t.Parallel()
 	for what, first := range map[string]application.FirstDirectory{"without a directory": {}, "with a directory": createDirectory("")} {
 		t.Run(what, func(t *testing.T) {
 			d := applicationtest.Open(t)
@@ -261,7 +266,8 @@ func TestOfParallelApplicationsOfOneNameOneIsMade(t *testing.T) {
 }
 
 func TestASignUpThatFailedIsCompletedByTheNext(t *testing.T) {
-	for what, moment := range map[string]directorytest.Moment{"before its directory": directorytest.Before, "after its directory": directorytest.After} {
+	t.Parallel()
+	for what, moment := range map[string]fault.Moment{"before its directory": fault.Before, "after its directory": fault.After} {
 		t.Run(what, func(t *testing.T) {
 			d := applicationtest.Open(t)
 			tenant, administrators := d.Tenant(t)

@@ -13,20 +13,30 @@ import (
 // ListGroups gives a page of the groups of an application: those of its
 // directories, and the groups that are its stores.
 func (s *Service) ListGroups(ctx context.Context, application id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
+	owner, err := s.Application(ctx, application)
+	if err != nil {
+		return list.Page[directoryapi.Group]{}, err
+	}
 	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return list.Page[directoryapi.Group]{}, err
 	}
+	query = query.Of(owner.CreatedAt, owner.ModifiedAt)
 	return s.directories.ListGroups(ctx, directoryapi.ListGroups{Tenant: application.Tenant, Stores: reach.Stores(), Query: query})
 }
 
 // ListOrganizationGroups gives a page of the groups of an organization, as
 // ListGroups does for an application.
 func (s *Service) ListOrganizationGroups(ctx context.Context, organization id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
-	stores, err := s.organizationStores(ctx, organization)
+	owner, err := s.Organization(ctx, organization)
 	if err != nil {
 		return list.Page[directoryapi.Group]{}, err
 	}
+	stores, err := s.store.OrganizationStores(ctx, organization.Tenant, organization.ID)
+	if err != nil {
+		return list.Page[directoryapi.Group]{}, err
+	}
+	query = query.Of(owner.CreatedAt, owner.ModifiedAt)
 	return s.directories.ListGroups(ctx, directoryapi.ListGroups{Tenant: organization.Tenant, Stores: stores, Query: query})
 }
 

@@ -23,35 +23,35 @@ type LoginAttempt struct {
 	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
 }
 
-// attempt is the body of a login attempt that has been read.
-type attempt struct {
+// credentials are the body of a login attempt that has been read.
+type credentials struct {
 	where    directoryapi.StoreName
 	login    string
 	password secure.Secret
 }
 
 // read checks the body of a login attempt (resolutions, section 2.7).
-func (in LoginAttempt) read() (a attempt, err error) {
+func (in LoginAttempt) read() (c credentials, err error) {
 	if !in.Type.Present {
-		return a, apierr.Required.Because("type is required")
+		return c, apierr.Required.Because("type is required")
 	}
 	if _, err := field.Enum(in.Type, "type", "basic", "basic"); err != nil {
-		return a, err
+		return c, err
 	}
-	if a.login, a.password, err = readBasic(in.Value); err != nil {
-		return a, err
+	if c.login, c.password, err = readBasic(in.Value); err != nil {
+		return c, err
 	}
-	a.where, err = directoryapi.ReadStoreName(in.AccountStore, "accountStore")
-	return a, err
+	c.where, err = directoryapi.ReadStoreName(in.AccountStore, "accountStore")
+	return c, err
 }
 
 // Attempt logs an account in with the body of a login attempt.
 func (s *Service) Attempt(ctx context.Context, application directoryapi.Ref, in LoginAttempt) (directoryapi.Account, error) {
-	a, err := in.read()
+	c, err := in.read()
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	logged, err := s.login(ctx, application, a.where, a.login, a.password)
+	logged, err := s.login(ctx, application, c.where, c.login, c.password)
 	return logged.Account, err
 }
 
@@ -95,24 +95,28 @@ func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicati
 }
 
 // login checks a password in the stores that are searched, unless too many have
-// been wrong (damping.go), and follows the links of the account that has it.
-func (s *Service) login(ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret) (applicationapi.LoggedIn, error) {
-	g := s.guess(ctx, application.Tenant, login)
-	reach, tallies, err := s.store.ReachAndTallies(ctx, application.Tenant, application.ID, g.pair)
+// been wrong (throttle.go), and follows the links of the account that has it.
+func (s *Service) login(
+	ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret,
+) (applicationapi.LoggedIn, error) {
+	a := s.newAttempt(ctx, application.Tenant, login)
+	reach, counters, err := s.store.ReachAndCounters(ctx, application.Tenant, application.ID, a.pair)
 	if err == nil {
 		reach, err = s.open(ctx, application, reach, where)
 	}
 	if err == nil {
-		err = s.look(ctx, &g, tallies)
+		err = s.throttle(ctx, &a, counters)
 	}
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
-	in, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{Tenant: application.Tenant, Stores: reach.Stores(), Login: login, Password: password})
+	in, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{
+		Tenant: application.Tenant, Stores: reach.Stores(), Login: login, Password: password,
+	})
 	if err == nil {
 		err = s.wantOpen(ctx, reach.Open(), in)
 	}
-	if err := s.settle(ctx, g, err); err != nil {
+	if err := s.record(ctx, a, err); err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
 	return s.linked(ctx, reach, in)

@@ -15,6 +15,7 @@ import (
 )
 
 func TestTheValueOfALoginAttempt(t *testing.T) {
+	t.Parallel()
 	std, urlSafe := base64.StdEncoding.EncodeToString, base64.URLEncoding.EncodeToString
 	for _, c := range []struct {
 		what, value, login, password string
@@ -57,6 +58,7 @@ func TestTheValueOfALoginAttempt(t *testing.T) {
 }
 
 func TestALoginAttemptDoesNotShowItsPassword(t *testing.T) {
+	t.Parallel()
 	var in LoginAttempt
 	if err := field.Decode([]byte(`{"type":"basic","value":"am86c2VjcmV0"}`), &in, struct{}{}); err != nil {
 		t.Fatal(err)

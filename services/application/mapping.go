@@ -45,39 +45,43 @@ func (s *Service) Mapping(kind store.OwnerKind) func(context.Context, id.Ref) (s
 // ApplicationMappings gives a page of an application's mappings, or
 // apierr.NotFound for the application.
 func (s *Service) ApplicationMappings(ctx context.Context, application id.Ref, query list.Query) (list.Page[store.Mapping], error) {
-	if _, err := s.Application(ctx, application); err != nil {
+	owner, err := s.Application(ctx, application)
+	if err != nil {
 		return list.Page[store.Mapping]{}, err
 	}
-	return s.store.OwnerMappings(ctx, application, query)
+	return s.store.OwnerMappings(ctx, application, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // OrganizationMappings gives a page of an organization's mappings, or
 // apierr.NotFound for the organization.
 func (s *Service) OrganizationMappings(ctx context.Context, organization id.Ref, query list.Query) (list.Page[store.Mapping], error) {
-	if _, err := s.Organization(ctx, organization); err != nil {
+	owner, err := s.Organization(ctx, organization)
+	if err != nil {
 		return list.Page[store.Mapping]{}, err
 	}
-	return s.store.OwnerMappings(ctx, organization, query)
+	return s.store.OwnerMappings(ctx, organization, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // DirectoryMappings gives a function that lists the mappings of a directory to
 // owners of that kind; an unknown directory is apierr.NotFound.
 func (s *Service) DirectoryMappings(kind store.OwnerKind) func(context.Context, id.Ref, list.Query) (list.Page[store.Mapping], error) {
 	return func(ctx context.Context, directory id.Ref, query list.Query) (list.Page[store.Mapping], error) {
-		if _, err := s.directories.Directory(ctx, directory); err != nil {
+		owner, err := s.directories.Directory(ctx, directory)
+		if err != nil {
 			return list.Page[store.Mapping]{}, err
 		}
-		return s.store.StoreMappings(ctx, kind, directory, query)
+		return s.store.StoreMappings(ctx, kind, directory, query.Of(owner.CreatedAt, owner.ModifiedAt))
 	}
 }
 
 // GroupMappings gives a page of the mappings of a group to applications, or
 // apierr.NotFound for the group.
 func (s *Service) GroupMappings(ctx context.Context, group id.Ref, query list.Query) (list.Page[store.Mapping], error) {
-	if _, err := s.directories.Group(ctx, group); err != nil {
+	owner, err := s.directories.Group(ctx, group)
+	if err != nil {
 		return list.Page[store.Mapping]{}, err
 	}
-	return s.store.StoreMappings(ctx, store.ApplicationKind, group, query)
+	return s.store.StoreMappings(ctx, store.ApplicationKind, group, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // CreateMapping maps an account store to an application (resolutions, section

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
@@ -16,7 +17,6 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
-	"github.com/doorward/doorward/services/application/directorytest"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -99,6 +99,7 @@ func compareOrder(t *testing.T, d *applicationtest.Deployment, tenant, of id.ID,
 }
 
 func TestConcurrentChangesKeepTheOrderWithoutGaps(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	shop, bank := newApplication(t, d, tenant), newOrganization(t, d, tenant)
@@ -182,6 +183,7 @@ func concurrentChanges(t *testing.T, d *applicationtest.Deployment, tenant id.ID
 }
 
 func TestOfParallelMappingsOfOneStoreOneIsMade(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	shop, directory := newApplication(t, d, tenant), d.Directory(t, tenant, "People")
@@ -210,6 +212,7 @@ func directoryDeleted(t *testing.T, d *applicationtest.Deployment, tenant, direc
 }
 
 func TestADeletedDirectoryLeavesItsApplications(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	stranger, _ := d.Tenant(t)
@@ -250,10 +253,11 @@ func TestADeletedDirectoryLeavesItsApplications(t *testing.T) {
 
 // The event of a directory's end may be digested while a mapping to it is made.
 func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	shop, directory := newApplication(t, d, tenant), d.Directory(t, tenant, "Going")
-	d.Directories.Break("Directory", directorytest.After, once(func() error {
+	d.Directories.Break("Directory", fault.After, once(func() error {
 		if _, err := d.Directories.DeleteDirectory(t.Context(), directoryapi.Ref{Tenant: tenant, ID: directory}); err != nil {
 			t.Error(err)
 		}
@@ -270,6 +274,7 @@ func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 // An organization is deleted while it is mapped to applications and directories
 // to it: whatever comes first, nothing of it is left.
 func TestAnOrganizationThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	var shops, directories []id.ID

@@ -334,6 +334,7 @@ func (w *world) organizationFlags(at id.Ref) (accounts, groups id.ID) {
 // Random sequences of what can happen to mappings leave them, and the logins
 // through them, as lists and names would be.
 func TestMappingsAreAsTheirModel(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

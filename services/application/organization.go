@@ -42,28 +42,21 @@ func (s *Service) Organization(ctx context.Context, in id.Ref) (store.Organizati
 // ListOrganizations gives a page of the organizations of a tenant. A caller's
 // own tenant is the only one that exists to it: any other is apierr.NotFound.
 func (s *Service) ListOrganizations(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Organization], error) {
-	if tenant.ID != tenant.Tenant {
-		return list.Page[store.Organization]{}, apierr.NotFound
+	owner, err := s.directories.Tenant(ctx, tenant)
+	if err != nil {
+		return list.Page[store.Organization]{}, err
 	}
-	return s.store.ListOrganizations(ctx, tenant.Tenant, query)
+	return s.store.ListOrganizations(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // ListDirectoryOrganizations gives a page of the organizations that a directory
 // is mapped to, or apierr.NotFound for the directory.
 func (s *Service) ListDirectoryOrganizations(ctx context.Context, directory id.Ref, query list.Query) (list.Page[store.Organization], error) {
-	if _, err := s.directories.Directory(ctx, directory); err != nil {
+	owner, err := s.directories.Directory(ctx, directory)
+	if err != nil {
 		return list.Page[store.Organization]{}, err
 	}
-	return s.store.ListStoreOrganizations(ctx, directory.Tenant, directory.ID, query)
-}
-
-// organizationStores gives the account stores of an organization in their
-// order, or apierr.NotFound for the organization.
-func (s *Service) organizationStores(ctx context.Context, organization id.Ref) ([]directoryapi.Store, error) {
-	if _, err := s.Organization(ctx, organization); err != nil {
-		return nil, err
-	}
-	return s.store.OrganizationStores(ctx, organization.Tenant, organization.ID)
+	return s.store.ListStoreOrganizations(ctx, directory.Tenant, directory.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // CreateOrganization makes an organization from a client's body. It begins with

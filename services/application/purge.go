@@ -9,20 +9,19 @@ import (
 )
 
 const (
-	// purgeEvery is the pause between two purges.
-	purgeEvery = time.Minute
-	// batch bounds what one transaction deletes.
-	batch = 1000
+	// purgeInterval is the time between two purges.
+	purgeInterval = time.Minute
+	// purgeBatch bounds what one transaction deletes.
+	purgeBatch = 1000
 )
 
-// Purger is the worker that deletes the tallies of logins that nobody asks for
-// any more.
+// Purger is the worker that deletes the expired counters of the login throttle.
 func (s *Service) Purger(ctx context.Context) error {
-	return purge.Every(purgeEvery, "tallies of logins were not purged", s.Purge)(ctx)
+	return purge.Every(purgeInterval, "purge of login counters failed, retrying", s.Purge)(ctx)
 }
 
 // Purge deletes them now.
 func (s *Service) Purge(ctx context.Context) error {
-	_, err := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeTallies(ctx, s.now(), batch) })
+	_, err := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeCounters(ctx, s.now(), purgeBatch) })
 	return err
 }

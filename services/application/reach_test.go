@@ -83,7 +83,7 @@ type member struct {
 	of id.ID
 }
 
-func (m member) Standing(_ context.Context, in directoryapi.Standing) (directoryapi.Account, error) {
+func (m member) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
 	if !slices.Contains(in.Stores, directoryapi.Store{Kind: directoryapi.Directories, ID: m.of}) {
 		return directoryapi.Account{}, apierr.TokenAccountUnreachable
 	}
@@ -95,6 +95,7 @@ func (m member) Standing(_ context.Context, in directoryapi.Standing) (directory
 // PostgreSQL has told them: the test waits for as long as tests may take, and says
 // how long that was.
 func TestAChangeOfReachShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	directory, shop, organization := d.Directory(t, tenant, "Staff"), newApplication(t, d, tenant), newOrganization(t, d, tenant)
@@ -169,6 +170,7 @@ func TestAChangeOfReachShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 // question to the directory service, however many stores there are; one more
 // question where links are followed.
 func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	few, many := newApplication(t, d, tenant), newApplication(t, d, tenant)

@@ -43,7 +43,7 @@ func (s *Service) AskVerification(ctx context.Context, application directoryapi.
 	if err != nil {
 		return err
 	}
-	_, err = s.directories.AskVerification(ctx, directoryapi.AskVerification{
+	_, err = s.directories.RequestVerification(ctx, directoryapi.RequestVerification{
 		Tenant: application.Tenant, Application: application.ID, Stores: stores, Login: login,
 	})
 	return err
@@ -60,7 +60,7 @@ func (s *Service) AskReset(ctx context.Context, application directoryapi.Ref, in
 	if err != nil {
 		return directoryapi.PasswordReset{}, err
 	}
-	return s.directories.AskReset(ctx, directoryapi.AskReset{
+	return s.directories.RequestReset(ctx, directoryapi.RequestReset{
 		Tenant: application.Tenant, Application: application.ID, Stores: stores, Login: login,
 	})
 }
@@ -100,14 +100,15 @@ func (s *Service) SpendReset(ctx context.Context, application directoryapi.Ref, 
 	if err := s.wantEnabled(ctx, application); err != nil {
 		return directoryapi.PasswordReset{}, err
 	}
-	spent, err := s.directories.SpendReset(ctx, directoryapi.SpendReset{
+	spent, err := s.directories.ResetPassword(ctx, directoryapi.ResetPassword{
 		ResetToken: directoryapi.ResetToken{Tenant: application.Tenant, Token: token}, Password: in.Password,
 	})
 	if err != nil {
 		return spent, err
 	}
-	if err := s.know(ctx, s.guess(ctx, application.Tenant, spent.Account.Username), s.guess(ctx, application.Tenant, spent.Account.Email)); err != nil {
-		slog.WarnContext(ctx, "the address of a password reset is not known for the account", "error", err.Error())
+	username, email := s.newAttempt(ctx, application.Tenant, spent.Account.Username), s.newAttempt(ctx, application.Tenant, spent.Account.Email)
+	if err := s.trust(ctx, username, email); err != nil {
+		slog.WarnContext(ctx, "the address of a password reset is not trusted for the account", "error", err.Error())
 	}
 	return spent, nil
 }

@@ -31,6 +31,7 @@ func policy(t *testing.T, d *applicationtest.Deployment) (at, shop id.Ref) {
 
 // Two processes that are asked for the first time at once keep one key pair.
 func TestReplicasKeepOneKeyPair(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	at, _ := policy(t, d)
 	other := application.New(store.New(d.DB, d.Clock.Now), d.Directories, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
@@ -57,6 +58,7 @@ func TestReplicasKeepOneKeyPair(t *testing.T) {
 // An application that goes while its identity provider is being made takes it
 // along.
 func TestAnIdentityProviderOfAnApplicationThatGoes(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	for range 3 {
 		at, shop := policy(t, d)
@@ -85,6 +87,7 @@ func TestAnIdentityProviderOfAnApplicationThatGoes(t *testing.T) {
 // Key pairs are made one at a time: who waits too long comes back later, and who
 // asks for one that is there does not wait.
 func TestOneKeyPairIsMadeAtATime(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	made, _ := policy(t, d)
 	if _, err := d.Service.SAMLIdentityProvider(t.Context(), made); err != nil {
@@ -105,6 +108,7 @@ func TestOneKeyPairIsMadeAtATime(t *testing.T) {
 
 // What is sealed goes under a new master key, and is good afterwards.
 func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	at, _ := policy(t, d)
 	if _, err := d.Service.SAMLIdentityProvider(t.Context(), at); err != nil {

@@ -50,19 +50,21 @@ func (s *Service) SAMLRegistration(ctx context.Context, at id.Ref) (store.SAMLRe
 // ListSAMLRegistrations gives a page of the registrations with an identity
 // provider, or apierr.NotFound for that.
 func (s *Service) ListSAMLRegistrations(ctx context.Context, provider id.Ref, query list.Query) (list.Page[store.SAMLRegistration], error) {
-	if _, err := s.SAMLIdentityProvider(ctx, provider); err != nil {
+	owner, err := s.SAMLIdentityProvider(ctx, provider)
+	if err != nil {
 		return list.Page[store.SAMLRegistration]{}, err
 	}
-	return s.store.ListSAMLRegistrations(ctx, provider, query)
+	return s.store.ListSAMLRegistrations(ctx, provider, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // ListServedSAMLServiceProviders gives a page of the service providers that are
 // registered with an identity provider, or apierr.NotFound for that.
 func (s *Service) ListServedSAMLServiceProviders(ctx context.Context, provider id.Ref, query list.Query) (list.Page[store.SAMLServiceProvider], error) {
-	if _, err := s.SAMLIdentityProvider(ctx, provider); err != nil {
+	owner, err := s.SAMLIdentityProvider(ctx, provider)
+	if err != nil {
 		return list.Page[store.SAMLServiceProvider]{}, err
 	}
-	return s.store.ListServedSAMLServiceProviders(ctx, provider, query)
+	return s.store.ListServedSAMLServiceProviders(ctx, provider, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // CreateSAMLRegistration registers a service provider with an identity provider.

@@ -43,10 +43,11 @@ func (s *Service) SAMLServiceProvider(ctx context.Context, at id.Ref) (store.SAM
 // ListSAMLServiceProviders gives a page of those of a tenant. A caller's own
 // tenant is the only one that exists to it: any other is apierr.NotFound.
 func (s *Service) ListSAMLServiceProviders(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.SAMLServiceProvider], error) {
-	if tenant.ID != tenant.Tenant {
-		return list.Page[store.SAMLServiceProvider]{}, apierr.NotFound
+	owner, err := s.directories.Tenant(ctx, tenant)
+	if err != nil {
+		return list.Page[store.SAMLServiceProvider]{}, err
 	}
-	return s.store.ListSAMLServiceProviders(ctx, tenant.Tenant, query)
+	return s.store.ListSAMLServiceProviders(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // CreateSAMLServiceProvider makes one from a client's body. An entity id that

@@ -15,6 +15,7 @@ import (
 )
 
 func TestTheDirectoryOfASocialProvider(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	social := func(name, provider string) id.ID {
@@ -65,6 +66,7 @@ func TestTheDirectoryOfASocialProvider(t *testing.T) {
 // An account whose login named an organization stands with it, also where it is
 // reached without.
 func TestTheStandingOfALoginToAnOrganization(t *testing.T) {
+	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	shop, directory := newApplication(t, d, tenant), d.Directory(t, tenant, "Staff")

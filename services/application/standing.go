@@ -40,15 +40,26 @@ func (s *Service) standingThrough(ctx context.Context, in applicationapi.Standin
 // disabled organization reaches is in a disabled store.
 func (s *Service) standing(ctx context.Context, in applicationapi.Standing, reach store.Reach) (directoryapi.Account, error) {
 	open, all := reach.Open(), reach.Stores()
-	account, err := s.directories.Standing(ctx, directoryapi.Standing{Tenant: in.Tenant, Account: in.Account, Stores: open})
+	account, err := s.directories.CheckAccess(ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: open})
 	if !errors.Is(err, apierr.TokenAccountUnreachable) || len(open) == len(all) {
 		return account, err
 	}
-	_, err = s.directories.Standing(ctx, directoryapi.Standing{Tenant: in.Tenant, Account: in.Account, Stores: all})
+	_, err = s.directories.CheckAccess(ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: all})
 	if err == nil {
 		err = apierr.TokenStoreDisabled.Because("the organization through which the account is reached is disabled")
 	}
 	return directoryapi.Account{}, err
+}
+
+// Administrator returns an account that administers its tenant
+// (docs/interface/authentication.md#what-a-key-may-do). It reads the stores anew,
+// so that a change of the built-in application's mappings shows at once.
+func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+	reach, err := s.store.BuiltinReach(ctx, in.Tenant)
+	if err != nil {
+		return directoryapi.Account{}, err
+	}
+	return s.standing(ctx, applicationapi.Standing{Tenant: in.Tenant, Account: in.ID}, reach)
 }
 
 // Reaches tells whether an account store of the application holds an account.

@@ -72,26 +72,29 @@ func split(stores []directoryapi.Store) (directories, groups []id.ID) {
 
 // TenantAccounts gives a page of all the accounts of a tenant.
 func (s *Service) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	if _, err := s.Tenant(ctx, tenant); err != nil {
+	owner, err := s.Tenant(ctx, tenant)
+	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
-	return s.allUnsealed(s.store.TenantAccounts(ctx, tenant.Tenant, query))
+	return s.allUnsealed(s.store.TenantAccounts(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt)))
 }
 
 // DirectoryAccounts gives a page of the accounts of a directory.
 func (s *Service) DirectoryAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	if _, err := s.Directory(ctx, in); err != nil {
+	owner, err := s.Directory(ctx, in)
+	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
-	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, []id.ID{in.ID}, nil, query))
+	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, []id.ID{in.ID}, nil, query.Of(owner.CreatedAt, owner.ModifiedAt)))
 }
 
 // GroupAccounts gives a page of the members of a group.
 func (s *Service) GroupAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	if _, err := s.Group(ctx, in); err != nil {
+	owner, err := s.Group(ctx, in)
+	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
-	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, nil, []id.ID{in.ID}, query))
+	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, nil, []id.ID{in.ID}, query.Of(owner.CreatedAt, owner.ModifiedAt)))
 }
 
 // NewAccount makes an account from a client's body.
@@ -278,6 +281,14 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 		if in.Password.Present {
 			a.PasswordModifiedAt = &a.ModifiedAt
 			if err := tx.SetPassword(ctx, at.Tenant, at.ID, password); err != nil {
+				return err
+			}
+			if err := tx.Emit(ctx, events.PasswordChanged{Tenant: at.Tenant, Account: at.ID, By: events.PasswordByAdministrator}); err != nil {
+				return err
+			}
+		}
+		if before.Status == directoryapi.Enabled && a.Status != directoryapi.Enabled {
+			if err := tx.Emit(ctx, events.AccountDisabled{Tenant: at.Tenant, Account: at.ID}); err != nil {
 				return err
 			}
 		}

@@ -264,10 +264,11 @@ func (s *Service) Agent(ctx context.Context, at id.Ref) (store.Agent, error) {
 
 // TenantAgents gives a page of the agents of a tenant.
 func (s *Service) TenantAgents(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Agent], error) {
-	if _, err := s.Tenant(ctx, tenant); err != nil {
+	owner, err := s.Tenant(ctx, tenant)
+	if err != nil {
 		return list.Page[store.Agent]{}, err
 	}
-	return s.store.ListAgents(ctx, tenant.Tenant, s.lively(), query)
+	return s.store.ListAgents(ctx, tenant.Tenant, s.lively(), query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // UpdateAgent changes the members of the configuration that the body names. The

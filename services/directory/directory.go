@@ -43,10 +43,11 @@ func (s *Service) Directory(ctx context.Context, in directoryapi.Ref) (directory
 
 // TenantDirectories gives a page of the directories of a tenant.
 func (s *Service) TenantDirectories(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Directory], error) {
-	if _, err := s.Tenant(ctx, tenant); err != nil {
+	owner, err := s.Tenant(ctx, tenant)
+	if err != nil {
 		return list.Page[directoryapi.Directory]{}, err
 	}
-	return s.store.ListDirectories(ctx, tenant.Tenant, query)
+	return s.store.ListDirectories(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // NewDirectory makes a directory of any type from a client's body, with
@@ -157,8 +158,17 @@ func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirector
 				return err
 			}
 		}
+		former := d.Status
 		if d.Status, err = field.Enum(in.Status, "status", d.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
 			return err
+		}
+		if former != d.Status && d.Status == directoryapi.Disabled {
+			if d.Builtin {
+				return apierr.BadRequest.Because("the administrators directory cannot be disabled")
+			}
+			if err := tx.Emit(ctx, events.DirectoryDisabled{Tenant: at.Tenant, Directory: at.ID}); err != nil {
+				return err
+			}
 		}
 		d.ModifiedAt = s.now()
 		return tx.UpdateDirectory(ctx, d)

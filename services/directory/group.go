@@ -20,26 +20,29 @@ func (s *Service) Group(ctx context.Context, in directoryapi.Ref) (directoryapi.
 
 // TenantGroups gives a page of all the groups of a tenant.
 func (s *Service) TenantGroups(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
-	if _, err := s.Tenant(ctx, tenant); err != nil {
+	owner, err := s.Tenant(ctx, tenant)
+	if err != nil {
 		return list.Page[directoryapi.Group]{}, err
 	}
-	return s.store.TenantGroups(ctx, tenant.Tenant, query)
+	return s.store.TenantGroups(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // DirectoryGroups gives a page of the groups of a directory.
 func (s *Service) DirectoryGroups(ctx context.Context, directory id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
-	if _, err := s.Directory(ctx, directory); err != nil {
+	owner, err := s.Directory(ctx, directory)
+	if err != nil {
 		return list.Page[directoryapi.Group]{}, err
 	}
-	return s.store.StoreGroups(ctx, directory.Tenant, []id.ID{directory.ID}, nil, query)
+	return s.store.StoreGroups(ctx, directory.Tenant, []id.ID{directory.ID}, nil, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // AccountGroups gives a page of the groups that an account is a member of.
 func (s *Service) AccountGroups(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
-	if _, err := s.store.Account(ctx, account.Tenant, account.ID); err != nil {
+	owner, err := s.store.Account(ctx, account.Tenant, account.ID)
+	if err != nil {
 		return list.Page[directoryapi.Group]{}, err
 	}
-	return s.store.AccountGroups(ctx, account.Tenant, account.ID, query)
+	return s.store.AccountGroups(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // ListGroups gives a page of the groups of the stores, each once: those of a

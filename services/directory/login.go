@@ -73,8 +73,8 @@ func (s *Service) rehash(ctx context.Context, found store.Candidate, password se
 	}
 }
 
-// Standing tells whether an account may act through one of the stores now.
-func (s *Service) Standing(ctx context.Context, in directoryapi.Standing) (directoryapi.Account, error) {
+// CheckAccess tells whether an account may act through one of the stores now.
+func (s *Service) CheckAccess(ctx context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
 	found, err := s.store.Held(ctx, in.Tenant, in.Account)
 	switch {
 	case errors.Is(err, apierr.NotFound):

@@ -19,7 +19,7 @@ func TestAStandingEndsInAllProcessesAtOnce(t *testing.T) {
 	w := newWorld(t, directory.PolicyChange{})
 	other := open(t, w.db, cheap)
 	standing := func() error {
-		_, err := other.Standing(t.Context(), directoryapi.Standing{
+		_, err := other.CheckAccess(t.Context(), directoryapi.CheckAccess{
 			Tenant: w.tenant, Account: w.account.ID, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}},
 		})
 		return err

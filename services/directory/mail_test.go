@@ -129,25 +129,25 @@ func TestEventsAndTheirMails(t *testing.T) {
 	}
 	ask := func(t *testing.T, w *world) {
 		t.Helper()
-		_, err := w.AskReset(t.Context(), directoryapi.AskReset{Tenant: w.tenant, Stores: login(w), Login: "jo"})
+		_, err := w.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: w.tenant, Stores: login(w), Login: "jo"})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	spend := func(t *testing.T, w *world) {
 		t.Helper()
-		reset, err := w.AskReset(t.Context(), directoryapi.AskReset{Tenant: w.tenant, Stores: login(w), Login: "jo"})
+		reset, err := w.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: w.tenant, Stores: login(w), Login: "jo"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.emitted(t)
-		if _, err := w.SpendReset(t.Context(), directoryapi.SpendReset{ResetToken: directoryapi.ResetToken{Tenant: w.tenant, Token: reset.Token}, Password: field.Some("Another1!")}); err != nil {
+		if _, err := w.ResetPassword(t.Context(), directoryapi.ResetPassword{ResetToken: directoryapi.ResetToken{Tenant: w.tenant, Token: reset.Token}, Password: field.Some("Another1!")}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	again := func(t *testing.T, w *world) {
 		t.Helper()
-		_, err := w.AskVerification(t.Context(), directoryapi.AskVerification{Tenant: w.tenant, Stores: login(w), Login: "jo"})
+		_, err := w.RequestVerification(t.Context(), directoryapi.RequestVerification{Tenant: w.tenant, Stores: login(w), Login: "jo"})
 		if err != nil && !errors.Is(err, apierr.VerificationDisabled) {
 			t.Fatal(err)
 		}
@@ -178,8 +178,8 @@ func TestEventsAndTheirMails(t *testing.T) {
 			verify, "AccountVerified", nil},
 		{"a reset that is asked for", directory.PolicyChange{}, directory.PasswordPolicyChange{}, ask, "PasswordResetRequested", []directoryapi.Workflow{directoryapi.Reset}},
 		{"a reset without its workflow", directory.PolicyChange{}, directory.PasswordPolicyChange{ResetEmailStatus: off}, ask, "", nil},
-		{"a new password", directory.PolicyChange{}, directory.PasswordPolicyChange{}, spend, "PasswordReset", []directoryapi.Workflow{directoryapi.ResetSuccess}},
-		{"a new password without its workflow", directory.PolicyChange{}, directory.PasswordPolicyChange{ResetSuccessEmailStatus: off}, spend, "", nil},
+		{"a new password", directory.PolicyChange{}, directory.PasswordPolicyChange{}, spend, "PasswordChanged PasswordReset", []directoryapi.Workflow{directoryapi.ResetSuccess}},
+		{"a new password without its workflow", directory.PolicyChange{}, directory.PasswordPolicyChange{ResetSuccessEmailStatus: off}, spend, "PasswordChanged", nil},
 		{"a verification mail that is asked for again", directory.PolicyChange{VerificationEmailStatus: on}, directory.PasswordPolicyChange{},
 			again, "VerificationRequested", []directoryapi.Workflow{directoryapi.Verification}},
 		{"a verification mail without its workflow", directory.PolicyChange{}, directory.PasswordPolicyChange{}, again, "", nil},
@@ -203,7 +203,8 @@ func TestEventsAndTheirMails(t *testing.T) {
 				"AccountVerified":        {directoryapi.VerificationSuccess, directoryapi.Welcome},
 				"VerificationRequested":  {directoryapi.Verification},
 				"PasswordResetRequested": {directoryapi.Reset},
-				"PasswordReset":          {directoryapi.ResetSuccess},
+
+				"PasswordChanged PasswordReset": {directoryapi.ResetSuccess},
 			}[c.event]
 			if c.event == "AccountRegistered" && w.account.VerificationToken != "" {
 				wanted = []directoryapi.Workflow{directoryapi.Verification} // its token travels with the event

@@ -20,11 +20,11 @@ const resetType = "assertion"
 // errNoReset refuses every token that opens no reset, with one reason for all.
 var errNoReset = apierr.NotFound.Because("the password reset token is unknown, used or expired")
 
-// AskReset makes a reset token for the account of a login, in the first store
+// RequestReset makes a reset token for the account of a login, in the first store
 // that holds one; accounts of mirror directories have no password here and do
 // not match (resolutions, section 2.5). The mail goes out where the directory
 // has it on. It returns errNoLogin.
-func (s *Service) AskReset(ctx context.Context, in directoryapi.AskReset) (directoryapi.PasswordReset, error) {
+func (s *Service) RequestReset(ctx context.Context, in directoryapi.RequestReset) (directoryapi.PasswordReset, error) {
 	key, err := s.resetKey(ctx, in.Tenant)
 	if err != nil {
 		return directoryapi.PasswordReset{}, err
@@ -139,11 +139,12 @@ func (s *Service) Reset(ctx context.Context, in directoryapi.ResetToken) (direct
 	return open.PasswordReset, err
 }
 
-// SpendReset sets the password of the account that a token stands for, and
+// ResetPassword sets the password of the account that a token stands for, and
 // spends all its open resets. Of parallel tries one succeeds: the others wait for
 // the account and find no reset. A password that is refused spends nothing. The
-// status of the account and the tokens of its logins stay as they are.
-func (s *Service) SpendReset(ctx context.Context, in directoryapi.SpendReset) (directoryapi.PasswordReset, error) {
+// status of the account stays; what was issued to it ends by the event
+// (docs/interface/accounts.md#password-reset).
+func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
 	open, err := s.openReset(ctx, in.ResetToken)
 	if err != nil {
 		return open.PasswordReset, err
@@ -157,11 +158,15 @@ func (s *Service) SpendReset(ctx context.Context, in directoryapi.SpendReset) (d
 		if open.Account, err = tx.LockAccount(ctx, in.Tenant, open.Account.ID); err != nil {
 			return err
 		}
-		spent, err := tx.SpendReset(ctx, in.Tenant, open.digest, s.now())
+		spent, err := tx.ConsumeReset(ctx, in.Tenant, open.digest, s.now())
 		if err != nil {
 			return err
 		}
-		if err := s.setPassword(ctx, tx, &open.Account, password); err != nil || !told {
+		if err := s.setPassword(ctx, tx, &open.Account, password); err != nil {
+			return err
+		}
+		err = tx.Emit(ctx, events.PasswordChanged{Tenant: in.Tenant, Account: open.Account.ID, By: events.PasswordByReset})
+		if err != nil || !told {
 			return err
 		}
 		return tx.Emit(ctx, events.PasswordReset{

@@ -25,10 +25,11 @@ func (s *Service) Schema(ctx context.Context, at id.Ref) (store.Schema, error) {
 
 // SchemaFields gives a page of the fields of a schema.
 func (s *Service) SchemaFields(ctx context.Context, schema id.Ref, query list.Query) (list.Page[store.Field], error) {
-	if _, err := s.Schema(ctx, schema); err != nil {
+	owner, err := s.Schema(ctx, schema)
+	if err != nil {
 		return list.Page[store.Field]{}, err
 	}
-	return s.store.ListFields(ctx, schema.Tenant, schema.ID, query)
+	return s.store.ListFields(ctx, schema.Tenant, schema.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // Field gives a field of a schema, or apierr.NotFound.

@@ -30,7 +30,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	}
 	w := world{Service: under(first), db: db, tenant: id.New(now()), directory: id.New(now())}
 	w.fill(t, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
-	reset, err := w.AskReset(t.Context(), directoryapi.AskReset{
+	reset, err := w.RequestReset(t.Context(), directoryapi.RequestReset{
 		Tenant: w.tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}}, Login: w.account.Email,
 	})
 	if err != nil {

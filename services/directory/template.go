@@ -61,10 +61,11 @@ func (s *Service) Template(ctx context.Context, at id.Ref) (directoryapi.EmailTe
 // directory. It has one template.
 func (s *Service) Templates(workflow directoryapi.Workflow) func(context.Context, id.Ref, list.Query) (list.Page[directoryapi.EmailTemplate], error) {
 	return func(ctx context.Context, directory id.Ref, query list.Query) (list.Page[directoryapi.EmailTemplate], error) {
-		if _, err := s.Directory(ctx, directory); err != nil {
+		owner, err := s.Directory(ctx, directory)
+		if err != nil {
 			return list.Page[directoryapi.EmailTemplate]{}, err
 		}
-		page, err := s.store.ListTemplates(ctx, directory.Tenant, directory.ID, workflow, query)
+		page, err := s.store.ListTemplates(ctx, directory.Tenant, directory.ID, workflow, query.Of(owner.CreatedAt, owner.ModifiedAt))
 		for i := range page.Items {
 			page.Items[i] = s.complete(page.Items[i])
 		}

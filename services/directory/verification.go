@@ -38,10 +38,10 @@ func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) 
 // errNoLogin refuses a workflow for a login that nobody has.
 var errNoLogin = apierr.NoSuchResource.Because("no account of that user name or email is in the account stores")
 
-// AskVerification replaces the verification token of the account of a login and
+// RequestVerification replaces the verification token of the account of a login and
 // lets its mail go out; an email that is verified already gets none (resolutions,
 // section 2.4). It returns errNoLogin and apierr.VerificationDisabled.
-func (s *Service) AskVerification(ctx context.Context, in directoryapi.AskVerification) (directoryapi.Empty, error) {
+func (s *Service) RequestVerification(ctx context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
 	found, err := s.store.FindAddressee(ctx, in.Tenant, in.Stores, in.Login)
 	if errors.Is(err, apierr.NotFound) {
 		return directoryapi.Empty{}, errNoLogin

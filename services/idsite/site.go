@@ -3,7 +3,6 @@ package idsite
 import (
 	"context"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -14,11 +13,12 @@ func (s *Service) Site(ctx context.Context, tenant, site id.ID) (store.Site, err
 	return s.store.Site(ctx, tenant, site)
 }
 
-// ListSites gives the tenant's site as a collection. The tenant named must be
+// ListSites returns the tenant's site as a collection. The tenant named must be
 // the caller's own.
 func (s *Service) ListSites(ctx context.Context, tenant, named id.ID, query list.Query) (list.Page[store.Site], error) {
-	if tenant != named {
-		return list.Page[store.Site]{}, apierr.NotFound
+	owner, err := s.peers.Directory.Tenant(ctx, id.Ref{Tenant: tenant, ID: named})
+	if err != nil {
+		return list.Page[store.Site]{}, err
 	}
-	return s.store.ListSites(ctx, tenant, query)
+	return s.store.ListSites(ctx, tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }

@@ -23,10 +23,11 @@ func (s *Service) Challenge(ctx context.Context, at id.Ref) (store.Challenge, er
 
 // FactorChallenges gives a page of the challenges of a factor.
 func (s *Service) FactorChallenges(ctx context.Context, factor id.Ref, query list.Query) (list.Page[store.Challenge], error) {
-	if _, err := s.store.Factor(ctx, factor.Tenant, factor.ID); err != nil {
+	owner, err := s.store.Factor(ctx, factor.Tenant, factor.ID)
+	if err != nil {
 		return list.Page[store.Challenge]{}, err
 	}
-	return s.store.FactorChallenges(ctx, factor.Tenant, factor.ID, s.now(), query)
+	return s.store.FactorChallenges(ctx, factor.Tenant, factor.ID, s.now(), query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // NewChallenge is the body that creates a challenge: the message of an SMS

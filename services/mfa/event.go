@@ -20,14 +20,14 @@ func (s *Service) Handlers() []events.Handler {
 }
 
 // deliveries are what the news of a text message are for its challenge.
-var deliveries = map[events.TextNews]Delivery{
-	events.TextTaken: HandedOver, events.TextDelivered: Delivered, events.TextRefused: Refused, events.TextBroken: Broken,
+var deliveries = map[events.TextStatus]Delivery{
+	events.TextAccepted: HandedOver, events.TextDelivered: Delivered, events.TextFailed: Refused, events.TextUnsendable: Broken,
 }
 
 // textReported notes what became of a message. Told twice, it changes nothing,
 // and a challenge that is gone needs no news.
 func (s *Service) textReported(ctx context.Context, _ events.Envelope, event events.TextReported) error {
-	err := s.NoteDelivery(ctx, id.Ref{Tenant: event.Tenant, ID: event.Challenge}, deliveries[event.News])
+	err := s.NoteDelivery(ctx, id.Ref{Tenant: event.Tenant, ID: event.Challenge}, deliveries[event.Status])
 	if errors.Is(err, apierr.NotFound) {
 		return nil
 	}

@@ -19,10 +19,11 @@ func (s *Service) Factor(ctx context.Context, at id.Ref) (store.Factor, error) {
 
 // AccountFactors gives a page of the factors of an account.
 func (s *Service) AccountFactors(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.Factor], error) {
-	if _, err := s.directory.Account(ctx, account); err != nil {
+	owner, err := s.directory.Account(ctx, account)
+	if err != nil {
 		return list.Page[store.Factor]{}, err
 	}
-	page, err := s.store.AccountFactors(ctx, account.Tenant, account.ID, query)
+	page, err := s.store.AccountFactors(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 	for i := range page.Items {
 		if page.Items[i], err = s.shown(page.Items[i], err); err != nil {
 			return page, err

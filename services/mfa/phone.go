@@ -25,19 +25,21 @@ func (s *Service) Phone(ctx context.Context, at id.Ref) (store.Phone, error) {
 
 // AccountPhones gives a page of the phones of an account.
 func (s *Service) AccountPhones(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.Phone], error) {
-	if _, err := s.directory.Account(ctx, account); err != nil {
+	owner, err := s.directory.Account(ctx, account)
+	if err != nil {
 		return list.Page[store.Phone]{}, err
 	}
-	return s.store.AccountPhones(ctx, account.Tenant, account.ID, query)
+	return s.store.AccountPhones(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // TenantPhones gives a page of all the phones of a tenant. A tenant sees no
 // other one: apierr.NotFound.
 func (s *Service) TenantPhones(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Phone], error) {
-	if tenant.ID != tenant.Tenant {
-		return list.Page[store.Phone]{}, apierr.NotFound
+	owner, err := s.directory.Tenant(ctx, tenant)
+	if err != nil {
+		return list.Page[store.Phone]{}, err
 	}
-	return s.store.TenantPhones(ctx, tenant.Tenant, query)
+	return s.store.TenantPhones(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // PhoneText is the body that creates or updates a phone.

@@ -192,22 +192,22 @@ func TestACodeDoesNotOutliveItsFactor(t *testing.T) {
 func TestWhatBecameOfATextReachesItsChallenge(t *testing.T) {
 	d := mfatest.Open(t)
 	factor := d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"sms","phone":{"number":"8883915282"}}`).Want(201).Href()
-	tell := func(challenge id.ID, news events.TextNews) {
+	tell := func(challenge id.ID, news events.TextStatus) {
 		t.Helper()
-		event := events.TextReported{Tenant: d.Tenant, Account: d.Jo.ID, Challenge: challenge, News: news}
+		event := events.TextReported{Tenant: d.Tenant, Account: d.Jo.ID, Challenge: challenge, Status: news}
 		if err := d.Service.TextReported(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant}, event); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, c := range []struct {
-		news []events.TextNews
+		news []events.TextStatus
 		want string
 	}{
-		{[]events.TextNews{events.TextTaken}, store.WaitingForProvider},
-		{[]events.TextNews{events.TextTaken, events.TextDelivered, events.TextDelivered, events.TextRefused}, store.WaitingForValidation},
-		{[]events.TextNews{events.TextTaken, events.TextRefused, events.TextDelivered}, store.Undelivered},
-		{[]events.TextNews{events.TextBroken, events.TextTaken}, store.Error},
-		{[]events.TextNews{"NEWER THAN THIS RELEASE"}, store.Created},
+		{[]events.TextStatus{events.TextAccepted}, store.WaitingForProvider},
+		{[]events.TextStatus{events.TextAccepted, events.TextDelivered, events.TextDelivered, events.TextFailed}, store.WaitingForValidation},
+		{[]events.TextStatus{events.TextAccepted, events.TextFailed, events.TextDelivered}, store.Undelivered},
+		{[]events.TextStatus{events.TextUnsendable, events.TextAccepted}, store.Error},
+		{[]events.TextStatus{"NEWER THAN THIS RELEASE"}, store.Created},
 	} {
 		challenge := d.Post(factor+"/challenges", "").Want(201).Href()
 		for _, news := range c.news {
@@ -217,5 +217,5 @@ func TestWhatBecameOfATextReachesItsChallenge(t *testing.T) {
 			t.Errorf("after %v the challenge is %s, want %s", c.news, got, c.want)
 		}
 	}
-	tell(id.New(d.Now()), events.TextTaken) // of a challenge that is gone
+	tell(id.New(d.Now()), events.TextAccepted) // of a challenge that is gone
 }

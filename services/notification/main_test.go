@@ -136,6 +136,15 @@ func (d directoryOf) Mail(_ context.Context, in directoryapi.MailOf) (directorya
 	return answer(in)
 }
 
+// Tenant returns any tenant to itself.
+func (directoryOf) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant, error) {
+	if in.Tenant != in.ID {
+		return directoryapi.Tenant{}, apierr.NotFound
+	}
+	since := time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
+	return directoryapi.Tenant{ID: in.ID, CreatedAt: since, ModifiedAt: since}, nil
+}
+
 // Owner gives the owner of any tenant.
 func (d directoryOf) Owner(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	return directoryapi.Account{TenantID: in.Tenant, ID: in.ID, Email: "owner@example.test"}, nil

@@ -60,10 +60,11 @@ func (s *Service) SMTPServer(ctx context.Context, at id.Ref) (store.SMTPServer, 
 // one. A caller's own tenant is the only one that exists to it: any other is
 // apierr.NotFound.
 func (s *Service) SMTPServers(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.SMTPServer], error) {
-	if tenant.ID != tenant.Tenant {
-		return list.Page[store.SMTPServer]{}, apierr.NotFound
+	owner, err := s.peers.Directory.Tenant(ctx, tenant)
+	if err != nil {
+		return list.Page[store.SMTPServer]{}, err
 	}
-	return s.store.ListSMTPServers(ctx, tenant.Tenant, query)
+	return s.store.ListSMTPServers(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // errSecondServer refuses a server for a tenant that has one.

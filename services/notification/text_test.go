@@ -147,7 +147,7 @@ func (x *exchange) awaitState(state string) row {
 }
 
 // news are what the mfa service is told, in the order of the telling.
-func (x *exchange) news(event events.ChallengeCreated) (news []events.TextNews) {
+func (x *exchange) news(event events.ChallengeCreated) (news []events.TextStatus) {
 	x.t.Helper()
 	envelopes, err := pg.Values[[]byte](x.t.Context(), x.db, `SELECT envelope FROM outbox ORDER BY seq`)
 	if err != nil {
@@ -165,12 +165,12 @@ func (x *exchange) news(event events.ChallengeCreated) (news []events.TextNews) 
 		if envelope.Type != "TextReported" || told.Tenant != event.Tenant || told.Account != event.Account || told.Challenge != event.Challenge {
 			x.t.Errorf("the event is %s %+v", envelope.Type, told)
 		}
-		news = append(news, told.News)
+		news = append(news, told.Status)
 	}
 	return news
 }
 
-func (x *exchange) told(event events.ChallengeCreated, want ...events.TextNews) {
+func (x *exchange) told(event events.ChallengeCreated, want ...events.TextStatus) {
 	x.t.Helper()
 	if got := x.news(event); !reflect.DeepEqual(got, want) {
 		x.t.Errorf("the mfa service is told %v, want %v", got, want)
@@ -182,11 +182,11 @@ func TestATextGoesToTheProvider(t *testing.T) {
 		from, field string
 		receipts    bool
 		state       string
-		news        []events.TextNews
+		news        []events.TextStatus
 	}{
-		"that sends receipts":    {"+15005550006", "From", true, store.Sent, []events.TextNews{events.TextTaken}},
-		"by a messaging service": {"MG0123", "MessagingServiceSid", true, store.Sent, []events.TextNews{events.TextTaken}},
-		"that sends none":        {"Doorward", "From", false, store.Delivered, []events.TextNews{events.TextTaken, events.TextDelivered}},
+		"that sends receipts":    {"+15005550006", "From", true, store.Sent, []events.TextStatus{events.TextAccepted}},
+		"by a messaging service": {"MG0123", "MessagingServiceSid", true, store.Sent, []events.TextStatus{events.TextAccepted}},
+		"that sends none":        {"Doorward", "From", false, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := open(t, func(cfg *notification.Config) { cfg.Provider.From, cfg.Provider.Receipts = c.from, c.receipts })
@@ -217,15 +217,15 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 		body   string
 		state  string
 		says   string
-		news   []events.TextNews
+		news   []events.TextStatus
 	}{
-		"refused":                           {400, refused, store.Failed, "the provider answered 400 with the code 21211", []events.TextNews{events.TextTaken, events.TextRefused}},
-		"refused in words":                  {422, code + number, store.Failed, "the provider answered 422", []events.TextNews{events.TextTaken, events.TextRefused}},
-		"a wrong token":                     {401, refused, store.Broken, "the provider answered 401", []events.TextNews{events.TextBroken}},
-		"no such account":                   {404, "", store.Broken, "the provider answered 404", []events.TextNews{events.TextBroken}},
-		"a redirect":                        {307, "", store.Broken, "the provider answered 307", []events.TextNews{events.TextBroken}},
-		"no answer":                         {texttest.Drop, "", store.Lost, "there is no answer of the provider", []events.TextNews{events.TextTaken}},
-		"a gateway before it that gives up": {504, "", store.Lost, "the provider answered 504", []events.TextNews{events.TextTaken}},
+		"refused":                           {400, refused, store.Failed, "the provider answered 400 with the code 21211", []events.TextStatus{events.TextAccepted, events.TextFailed}},
+		"refused in words":                  {422, code + number, store.Failed, "the provider answered 422", []events.TextStatus{events.TextAccepted, events.TextFailed}},
+		"a wrong token":                     {401, refused, store.Broken, "the provider answered 401", []events.TextStatus{events.TextUnsendable}},
+		"no such account":                   {404, "", store.Broken, "the provider answered 404", []events.TextStatus{events.TextUnsendable}},
+		"a redirect":                        {307, "", store.Broken, "the provider answered 307", []events.TextStatus{events.TextUnsendable}},
+		"no answer":                         {texttest.Drop, "", store.Lost, "there is no answer of the provider", []events.TextStatus{events.TextAccepted}},
+		"a gateway before it that gives up": {504, "", store.Lost, "the provider answered 504", []events.TextStatus{events.TextAccepted}},
 		"too many":                          {429, refused, store.Unsent, "not now: the provider answered 429", nil},
 		"a fault":                           {500, refused, store.Unsent, "the provider is busy: the provider answered 500", nil},
 		"overload":                          {503, "", store.Unsent, "the provider is busy: the provider answered 503", nil},
@@ -252,7 +252,7 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 			x.provider.Answers(nil)
 			x.turn(10 * time.Second)
 			x.awaitState(store.Sent)
-			x.told(event, events.TextTaken)
+			x.told(event, events.TextAccepted)
 		})
 	}
 }
@@ -316,7 +316,7 @@ func TestATextThatCannotBeSentSaysSo(t *testing.T) {
 			broken(x)
 			x.run(x.service)
 			x.awaitState(store.Broken)
-			x.told(event, events.TextBroken)
+			x.told(event, events.TextUnsendable)
 			if len(x.provider.Asked()) != 0 {
 				t.Error("it was sent")
 			}
@@ -338,7 +338,7 @@ func TestATextIsSentOnceWhenItsSenderDies(t *testing.T) {
 	if r := x.awaitState(store.Lost); !r.Erased || len(x.provider.Asked()) != 0 {
 		t.Errorf("the text is %+v, the provider was asked %d times", r, len(x.provider.Asked()))
 	}
-	x.told(event, events.TextTaken)
+	x.told(event, events.TextAccepted)
 }
 
 func TestReplicasSendEachTextOnce(t *testing.T) {
@@ -384,15 +384,15 @@ func TestReceiptsTellWhatBecameOfAText(t *testing.T) {
 	for name, c := range map[string]struct {
 		statuses []string
 		state    string
-		news     []events.TextNews
+		news     []events.TextStatus
 	}{
-		"on its way":               {[]string{"queued", "sending", "sent"}, store.Sent, []events.TextNews{events.TextTaken}},
-		"arrived":                  {[]string{"sent", "delivered"}, store.Delivered, []events.TextNews{events.TextTaken, events.TextDelivered}},
-		"lost on its way":          {[]string{"undelivered"}, store.Failed, []events.TextNews{events.TextTaken, events.TextRefused}},
-		"never sent":               {[]string{"failed"}, store.Failed, []events.TextNews{events.TextTaken, events.TextRefused}},
-		"told twice":               {[]string{"delivered", "delivered"}, store.Delivered, []events.TextNews{events.TextTaken, events.TextDelivered}},
-		"told out of order":        {[]string{"delivered", "sent", "undelivered"}, store.Delivered, []events.TextNews{events.TextTaken, events.TextDelivered}},
-		"what nobody has heard of": {[]string{"teleported", ""}, store.Sent, []events.TextNews{events.TextTaken}},
+		"on its way":               {[]string{"queued", "sending", "sent"}, store.Sent, []events.TextStatus{events.TextAccepted}},
+		"arrived":                  {[]string{"sent", "delivered"}, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
+		"lost on its way":          {[]string{"undelivered"}, store.Failed, []events.TextStatus{events.TextAccepted, events.TextFailed}},
+		"never sent":               {[]string{"failed"}, store.Failed, []events.TextStatus{events.TextAccepted, events.TextFailed}},
+		"told twice":               {[]string{"delivered", "delivered"}, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
+		"told out of order":        {[]string{"delivered", "sent", "undelivered"}, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
+		"what nobody has heard of": {[]string{"teleported", ""}, store.Sent, []events.TextStatus{events.TextAccepted}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := open(t)
@@ -429,7 +429,7 @@ func TestAReceiptThatComesBeforeTheAnswerCounts(t *testing.T) {
 	event := x.order()
 	x.run(x.service)
 	x.awaitState(store.Delivered)
-	x.told(event, events.TextTaken, events.TextDelivered)
+	x.told(event, events.TextAccepted, events.TextDelivered)
 }
 
 func TestAReceiptAfterALostAnswerCounts(t *testing.T) {
@@ -442,7 +442,7 @@ func TestAReceiptAfterALostAnswerCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.awaitState(store.Delivered)
-	x.told(event, events.TextTaken, events.TextDelivered)
+	x.told(event, events.TextAccepted, events.TextDelivered)
 }
 
 func TestAReceiptThatTheProviderHasNotSignedChangesNothing(t *testing.T) {
@@ -477,7 +477,7 @@ func TestAReceiptThatTheProviderHasNotSignedChangesNothing(t *testing.T) {
 		t.Errorf("without a provider a receipt gives %v", err)
 	}
 	x.awaitState(store.Sent)
-	x.told(event, events.TextTaken)
+	x.told(event, events.TextAccepted)
 }
 
 // The example of the provider's documentation of its signatures.

@@ -108,12 +108,12 @@ func (c *textCarrier) rest() { c.provider.rest() }
 func (c *textCarrier) drop() { c.provider.rest() }
 
 // newsOfText is what the mfa service is told of a text that ends in a state.
-var newsOfText = map[string][]events.TextNews{
-	store.Sent:      {events.TextTaken},
-	store.Lost:      {events.TextTaken}, // as far as anybody knows; a receipt may follow
-	store.Delivered: {events.TextTaken, events.TextDelivered},
-	store.Failed:    {events.TextTaken, events.TextRefused},
-	store.Broken:    {events.TextBroken},
+var newsOfText = map[string][]events.TextStatus{
+	store.Sent:      {events.TextAccepted},
+	store.Lost:      {events.TextAccepted}, // as far as anybody knows; a receipt may follow
+	store.Delivered: {events.TextAccepted, events.TextDelivered},
+	store.Failed:    {events.TextAccepted, events.TextFailed},
+	store.Broken:    {events.TextUnsendable},
 }
 
 // tellOfText tells the mfa service how a text ended, in the transaction that
@@ -127,8 +127,8 @@ func tellOfText(ctx context.Context, tx *store.Tx, d store.Delivery) error {
 	return nil
 }
 
-func reported(d store.Delivery, news events.TextNews) events.TextReported {
-	return events.TextReported{Tenant: d.TenantID, Account: d.AccountID, Challenge: d.ChallengeID, News: news}
+func reported(d store.Delivery, news events.TextStatus) events.TextReported {
+	return events.TextReported{Tenant: d.TenantID, Account: d.AccountID, Challenge: d.ChallengeID, Status: news}
 }
 
 // Receive notes what the provider tells of a text by a signed receipt. Receipts

@@ -58,10 +58,11 @@ func (s *Service) unsealed(k store.Key, err error) (store.Key, error) {
 // ListKeys gives a page of an account's keys, or apierr.NotFound for the
 // account.
 func (s *Service) ListKeys(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[store.Key], error) {
-	if _, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account}); err != nil {
+	owner, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account})
+	if err != nil {
 		return list.Page[store.Key]{}, err
 	}
-	page, err := s.store.ListKeys(ctx, tenant, account, query)
+	page, err := s.store.ListKeys(ctx, tenant, account, query.Of(owner.CreatedAt, owner.ModifiedAt))
 	for i := range page.Items {
 		if page.Items[i], err = s.unsealed(page.Items[i], err); err != nil {
 			return page, err
@@ -77,11 +78,11 @@ func (s *Service) ListKeys(ctx context.Context, tenant, account id.ID, query lis
 // reaches nobody. It returns apierr.NotFound for the application, and
 // apierr.ParameterEmpty without an id.
 func (s *Service) ApplicationKeys(ctx context.Context, tenant, application id.ID, query list.Query) (list.Page[store.Key], error) {
-	page := list.Page[store.Key]{Offset: query.Offset, Limit: query.Limit, Items: []store.Key{}}
 	app, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application})
 	if err != nil {
-		return page, err
+		return list.Page[store.Key]{}, err
 	}
+	page := list.NewPage[store.Key](query.Of(app.CreatedAt, app.ModifiedAt))
 	wanted := list.Filter{}
 	if len(query.Filters) > 0 {
 		wanted = query.Filters[0]

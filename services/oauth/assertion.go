@@ -15,29 +15,28 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// assertionLife bounds the time between the making of an assertion and its
-// exchange, whatever its exp says or where it has none. For so long is
-// remembered which were exchanged.
+// assertionLife limits the time between the creation of an assertion and its
+// exchange, also of one with a later exp or without any. A jti that was used is
+// stored for as long.
 const assertionLife = 10 * time.Minute
 
-// assertion tells that an account has proved itself elsewhere: on the hosted
+// assertion states that an account has proved itself elsewhere: on the hosted
 // login, at a provider, or to a client that says so with an API key of an
-// administrator (resolutions, sections 8.2 and 16.7).
+// administrator (docs/interface/oauth.md#assertions).
 type assertion struct {
-	jti          string // empty: a client made it without one
+	jti          string // used once; empty for one that a client made, which is good until it expires
 	account      id.ID
 	organization string // href of the one that the login named; empty: none
 	expiresAt    time.Time
 	second       secondStep
 }
 
-// assertion reads the assertion of a request. The key that signed it is looked
-// for in the caller's tenant and nowhere else, and must be one of an
-// administrator: end users hold API keys of the tenant too, and could log in as
-// anybody.
+// assertion reads the assertion of a request. The key that signed it must belong
+// to an administrator of the caller's tenant: end users have API keys of the
+// tenant too, and could log in as anybody.
 func (s *Service) assertion(ctx context.Context, in TokenRequest, text secure.Secret) (assertion, error) {
 	jwt, err := s.verified(ctx, in.Tenant, text, func(header map[string]any, claims secure.Claims) (string, error) {
-		return signer(header, claims, in.Key), nil
+		return signerOf(header, claims, in.Key), nil
 	})
 	if err != nil {
 		return assertion{}, err
@@ -61,10 +60,10 @@ func (s *Service) assertion(ctx context.Context, in TokenRequest, text secure.Se
 	return a, a.identify(jwt, s.cfg.Base.Parse)
 }
 
-// signer gives the id of the key that an assertion names: in its header, in its
-// audience, or, where it names none, the caller's. A name that is no text is the
-// empty one, which no key has.
-func signer(header map[string]any, claims secure.Claims, caller string) string {
+// signerOf returns the id of the key that an assertion names: in its header, in
+// its audience, or, where it names none, the caller's. A name that is not a
+// string is returned as the empty one, which no key has.
+func signerOf(header map[string]any, claims secure.Claims, caller string) string {
 	if kid, named := header["kid"]; named {
 		text, _ := kid.(string)
 		return text
@@ -75,8 +74,8 @@ func signer(header map[string]any, claims secure.Claims, caller string) string {
 	return audience(claims)
 }
 
-// audience gives the only member of the claim aud, which may also stand without
-// a list (RFC 7519, section 4.1.3).
+// audience returns the only member of the claim aud, which may also be a string
+// instead of a list (RFC 7519, section 4.1.3).
 func audience(claims secure.Claims) string {
 	if of, err := claims.GetAudience(); err == nil && len(of) == 1 {
 		return of[0]
@@ -84,8 +83,8 @@ func audience(claims secure.Claims) string {
 	return ""
 }
 
-// isAssertion reports whether a JWT says nothing against being an assertion.
-// Those that clients make have no stt; an access or refresh token always has.
+// isAssertion reports whether a JWT can be an assertion. Those that clients make
+// have no stt; access and refresh tokens have another.
 func (t signed) isAssertion() bool {
 	if typ, given := t.header["typ"]; given {
 		if text, _ := typ.(string); !strings.EqualFold(text, "JWT") {
@@ -109,27 +108,29 @@ func (s *Service) wantAdministrator(ctx context.Context, k store.Key) error {
 }
 
 // isHostedLogin reports whether an issuer has the form of a hosted login: https
-// and a host, and nothing else. Which domains those are is the idsite service's
-// to know; what proves the issuer is the key.
+// and a host, and nothing else. Which domains those are, only the idsite service
+// knows; the key is the proof.
 func isHostedLogin(issuer string) bool {
 	address, err := url.Parse(issuer)
 	return err == nil && address.Hostname() != "" && issuer == "https://"+address.Host
 }
 
-// assertionTimes gives the end of an assertion, or refuses one that is from the
-// future, has expired, or does not tell when it was made.
+// assertionTimes returns when an assertion expires, or refuses one that is from
+// the future, has expired, or has no plausible iat.
 func (s *Service) assertionTimes(claims secure.Claims) (expiresAt time.Time, err error) {
-	issuedAt, err := claims.GetIssuedAt()
-	if err != nil || issuedAt == nil {
+	issuedAt, ok := unixTime(claims, "iat")
+	if !ok {
 		return expiresAt, apierr.TokenSignature.Because("the assertion must have an iat in Unix seconds")
 	}
-	exp, err := claims.GetExpirationTime()
-	if err != nil {
-		return expiresAt, apierr.TokenSignature.Because("the exp of the assertion is not in Unix seconds")
-	}
 	expiresAt = issuedAt.Add(assertionLife)
-	if exp != nil && exp.Before(expiresAt) {
-		expiresAt = exp.Time
+	if claims["exp"] != nil {
+		exp, ok := unixTime(claims, "exp")
+		if !ok {
+			return expiresAt, apierr.TokenSignature.Because("the exp of the assertion is not in Unix seconds")
+		}
+		if exp.Before(expiresAt) {
+			expiresAt = exp
+		}
 	}
 	now := s.now()
 	switch {
@@ -141,14 +142,16 @@ func (s *Service) assertionTimes(claims secure.Claims) (expiresAt time.Time, err
 	return expiresAt, nil
 }
 
-// identify reads who has logged in, and by which assertion.
+// identify reads the account that has logged in, and the jti of an assertion that
+// the service itself made.
 func (a *assertion) identify(jwt signed, parse func(string) (href.Ref, bool)) error {
 	jti, isText := jwt.claims["jti"].(string)
-	switch {
-	case isText && jti != "":
-		a.jti = jti
-	case jwt.claims["jti"] != nil || jwt.header["stt"] != nil:
+	own := jwt.header["stt"] != nil
+	if (!isText || jti == "") && (own || jwt.claims["jti"] != nil) {
 		return apierr.TokenSignature.Because("the jti of the assertion must be text that is used once")
+	}
+	if own {
+		a.jti = jti
 	}
 	sub, _ := jwt.claims["sub"].(string)
 	ref, ok := parse(sub)
@@ -166,11 +169,12 @@ func (a *assertion) identify(jwt signed, parse func(string) (href.Ref, bool)) er
 	return nil
 }
 
-// spend lets an assertion be exchanged this once: of any number of tries, in any
-// number of processes, one is not refused.
+// spend records the exchange of an assertion that the service made. Of any number
+// of attempts, in any number of processes, one succeeds. A client that signs its
+// own assertions could sign another, so that these may be exchanged again.
 func (s *Service) spend(ctx context.Context, tenant id.ID, a assertion) error {
 	if a.jti == "" {
-		return nil // nothing to tell it by
+		return nil
 	}
 	err := s.tx(ctx, func(tx *store.Tx) error { return tx.SpendAssertion(ctx, tenant, a.jti, a.expiresAt) })
 	if errors.Is(err, apierr.Exists) {

@@ -88,7 +88,7 @@ func TestAnAssertionIsExchanged(t *testing.T) {
 	})
 }
 
-// The refusals of section 8.2 and 12.4, and the attacks on what an assertion is.
+// The refusals of docs/interface/oauth.md#assertions, and attacks on the form of one.
 func TestAnAssertionIsRefused(t *testing.T) {
 	d := oauthtest.Open(t)
 	foreign := d.NewSite(t)
@@ -182,7 +182,12 @@ func TestAnAssertionIsRefused(t *testing.T) {
 		{"expired", set("exp", now), "", apierr.TokenExpired},
 		{"older than any exp allows", func(_, claims object) { claims["iat"], claims["exp"] = now-600, now+3600 }, "", apierr.TokenExpired},
 		{"old, without exp", func(_, claims object) { claims["iat"] = now - 600; delete(claims, "exp") }, "", apierr.TokenExpired},
-		{"from before all time", set("iat", -1e300), "", apierr.TokenExpired},
+		{"from before all time", set("iat", -1e300), "", apierr.TokenSignature},
+		{"from after all time", set("iat", 1e300), "", apierr.TokenSignature},
+		{"from where the sum of times overflows", set("iat", 9.3e18), "", apierr.TokenSignature},
+		{"from the year 10000", set("iat", 253402300800), "", apierr.TokenSignature},
+		{"from before 1970", set("iat", -1), "", apierr.TokenSignature},
+		{"an exp after all time", set("exp", 1e300), "", apierr.TokenSignature},
 
 		{"of a logout", set("status", "LOGOUT"), "", apierr.NotAuthenticated},
 		{"without a status", set("status", nil), "", apierr.NotAuthenticated},
@@ -335,11 +340,26 @@ func TestAnAssertionIsExchangedOnce(t *testing.T) {
 	d := oauthtest.Open(t)
 	token := func(change ...func(header, claims object)) secure.Secret {
 		header, claims := selfMade(d, d.Site)
+		header["stt"] = "assertion"
 		for _, each := range change {
 			each(header, claims)
 		}
 		return forge(t, header, claims, d.Secret)
 	}
+	t.Run("but one that a client made until it expires, with or without a jti", func(t *testing.T) {
+		for _, jti := range []any{"self-made", nil} {
+			one := token(func(header, claims object) { delete(header, "stt"); claims["jti"] = jti })
+			exchanged(t, d, d.Site, one)
+			exchanged(t, d, d.Site, one)
+			d.Clock.Move(time.Minute)
+			if _, err := exchange(t.Context(), d.Service, d.Site, one); !errors.Is(err, apierr.TokenExpired) {
+				t.Error(err)
+			}
+		}
+		if n := spent(t, d); n != 0 {
+			t.Errorf("%d assertions are spent", n)
+		}
+	})
 	t.Run("of 50 tries at once, on two processes", func(t *testing.T) {
 		one, services := token(), []*oauth.Service{d.Service, d.Under(t, d.Master)}
 		before, done := count(t, d, "access"), 0
@@ -372,7 +392,7 @@ func TestAnAssertionIsExchangedOnce(t *testing.T) {
 		t.Run("but not in another tenant", func(t *testing.T) {
 			s := d.NewSite(t)
 			header, claims := selfMade(d, s)
-			exchanged(t, d, s, forge(t, header, with(claims, "jti", "one"), s.Secret))
+			exchanged(t, d, s, forge(t, with(header, "stt", "assertion"), with(claims, "jti", "one"), s.Secret))
 		})
 	})
 	t.Run("the demand for a second factor spends it", func(t *testing.T) {

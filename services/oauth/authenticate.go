@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"net/http"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
@@ -12,17 +13,16 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// errBadKey refuses a management credential. It does not say what is wrong with
-// it.
+// errBadKey refuses a management credential without telling what is wrong with it.
 var errBadKey = apierr.Unauthorized.Because("the API key is unknown, its secret is wrong, or it may not be used here")
 
-// Authenticate checks an API key as a management credential (resolutions,
-// section 11.1): the key, its account and the administrators directory that
-// holds the account must be enabled. An unknown id costs the same work as a
-// wrong secret; only who has the secret gets further than that.
+// Authenticate checks an API key as a management credential
+// (docs/interface/authentication.md#what-a-key-may-do): the key must be enabled,
+// and its account an administrator. An unknown id costs the same work as a wrong
+// secret.
 func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
 	if !isKeyID(in.ID) {
-		in.ID = "" // no key has it, and finding none costs the same query
+		in.ID = "" // no key has it; the query costs the same
 	}
 	k, err := s.store.FindKey(ctx, in.ID)
 	if k, err = s.proven(in.Secret, k, err); err != nil {
@@ -38,22 +38,18 @@ func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (o
 	return k.Key, nil
 }
 
-// administers tells whether a key is that of an account which may act for its
-// tenant. A directory that does not answer is an error, and no wrong key.
+// administers reports whether the account of a key is an administrator of its
+// tenant. A peer that does not answer is an error, not a wrong key.
 func (s *Service) administers(ctx context.Context, k store.Key) (bool, error) {
-	account, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: k.TenantID, ID: k.AccountID})
-	var directory directoryapi.Directory
-	if err == nil {
-		directory, err = s.peers.Directory.Directory(ctx, directoryapi.Ref{Tenant: k.TenantID, ID: account.DirectoryID})
-	}
-	if errors.Is(err, apierr.NotFound) {
+	_, err := s.peers.Application.Administrator(ctx, directoryapi.Ref{Tenant: k.TenantID, ID: k.AccountID})
+	if err != nil && apierr.From(err).Status < http.StatusInternalServerError {
 		return false, nil
 	}
-	return account.Status == directoryapi.Enabled && directory.Builtin && directory.Status == directoryapi.Enabled, err
+	return err == nil, err
 }
 
-// proven checks the secret that was sent against that of a key as it was looked
-// up, and that the key is enabled. It works as long for one that was not found.
+// proven checks a secret against that of a key that was looked up, and that the
+// key is enabled. It takes the same time where the key was not found.
 func (s *Service) proven(secret secure.Secret, k store.Key, err error) (store.Key, error) {
 	absent := errors.Is(err, apierr.NotFound)
 	if absent {
@@ -68,7 +64,7 @@ func (s *Service) proven(secret secure.Secret, k store.Key, err error) (store.Ke
 	return k, nil
 }
 
-// equal compares secrets in a time that depends on neither.
+// equal compares secrets in constant time.
 func equal(a, b secure.Secret) bool {
 	return subtle.ConstantTimeCompare(secure.Digest(a), secure.Digest(b)) == 1
 }

@@ -22,7 +22,7 @@ func bytesFrom(first byte) []byte {
 	return b
 }
 
-// The vectors of the interface's resolutions, section 19.2.
+// The vectors of docs/interface/authentication.md#encrypted-secrets.
 func TestWorkedEncryption(t *testing.T) {
 	d := oauthtest.Open(t)
 	for bits, want := range map[int]struct{ key, text string }{

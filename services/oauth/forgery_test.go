@@ -77,7 +77,6 @@ func TestForgedTokens(t *testing.T) {
 		"kid as a URL":                           forge(t, with(header, "kid", "https://evil.example/key"), claims, ""),
 		"kid with NUL":                           forge(t, with(header, "kid", d.Key+"\x00"), claims, d.Secret),
 		"kid of great length":                    forge(t, with(header, "kid", strings.Repeat(d.Key, 1000)), claims, d.Secret),
-		"a refresh token":                        issued.Refresh,
 		"stt in other letters":                   forge(t, with(header, "stt", "ACCESS"), claims, d.Secret),
 		"stt of an assertion":                    forge(t, with(header, "stt", "assertion"), claims, d.Secret),
 		"no stt":                                 forge(t, with(header, "stt", nil), claims, d.Secret),

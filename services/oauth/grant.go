@@ -60,6 +60,7 @@ var grants = map[string]func(*Service, context.Context, TokenRequest) (Issued, e
 	"refresh_token":            (*Service).refreshGrant,
 	"client_credentials":       (*Service).clientGrant,
 	"service_token":            (*Service).serviceGrant,
+	"id_site_token":            (*Service).serviceGrant,
 	"service_social":           (*Service).socialGrant,
 	"service_factor_challenge": (*Service).factorGrant,
 }
@@ -79,15 +80,18 @@ func (s *Service) grant(ctx context.Context, in TokenRequest) (Issued, error) {
 	}
 	grant, ok := grants[neutral(text.Reveal(), s.cfg.Alias)]
 	if !ok {
-		known := slices.Sorted(maps.Keys(grants))
+		var known []string
+		for _, name := range slices.Sorted(maps.Keys(grants)) {
+			known = append(known, aliased(name, s.cfg.Alias))
+		}
 		return Issued{}, refused(apierr.Unsupported.Because("grant_type must be one of %s", strings.Join(known, ", ")), "invalid_request")
 	}
 	return grant(s, ctx, in)
 }
 
-// neutral gives the neutral name of a grant type, in which the deployment's
-// alias may stand for the word service (resolutions, section 0.2). The names
-// that RFC 6749 defines are nobody's to rename.
+// neutral returns the neutral name of a grant type, in which the deployment's
+// alias may stand for the word service (docs/interface/conventions.md#the-alias).
+// Names without that word, such as those of RFC 6749, have no alias.
 func neutral(grantType, alias string) string {
 	if _, standard := grants[grantType]; standard {
 		return grantType
@@ -98,7 +102,16 @@ func neutral(grantType, alias string) string {
 	return grantType
 }
 
-// holder is whose tokens are issued: an account, and the organization that its
+// aliased is the inverse of neutral: the name as the clients of the deployment
+// know it.
+func aliased(grantType, alias string) string {
+	if rest, ok := strings.CutPrefix(grantType, "service_"); ok {
+		return alias + "_" + rest
+	}
+	return grantType
+}
+
+// holder is the subject of tokens: an account, and the organization that its
 // login named, if any.
 type holder struct{ account, organization id.ID }
 
@@ -132,7 +145,7 @@ func (s *Service) issue(ctx context.Context, in TokenRequest, who holder, withRe
 	if err != nil {
 		return Issued{}, err
 	}
-	return issued, s.store.InsertTokens(ctx, access, refresh)
+	return issued, s.tx(ctx, func(tx *store.Tx) error { return tx.InsertTokens(ctx, access, refresh) })
 }
 
 // signPair signs an access token, and a refresh token unless that is zero, with

@@ -7,12 +7,14 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// errBadClient refuses client credentials without saying what is wrong with them.
-var errBadClient = apierr.Unauthorized.Because("the client credentials are wrong, disabled, or not of this application").With("error", "invalid_client")
+// errBadClient refuses client credentials without telling what is wrong with them.
+var errBadClient = apierr.ClientCredentials.
+	Because("the API key is unknown or disabled, its secret is wrong, or its account cannot log in to this application").
+	With("error", "invalid_client")
 
-// clientGrant gives an access token, and no refresh token, to an account that
-// shows one of its API keys (RFC 6749, section 4.4). The key is sent in the
-// form, because the Authorization header holds the caller's own.
+// clientGrant returns an access token, and no refresh token, for an API key of an
+// account (RFC 6749, section 4.4). The key is in the form, because the
+// Authorization header has that of the caller.
 func (s *Service) clientGrant(ctx context.Context, in TokenRequest) (Issued, error) {
 	idField, secretField := "client_id", "client_secret"
 	if in.Form["client_id"] == "" && in.Form["apiKeyId"] != "" {
@@ -28,7 +30,7 @@ func (s *Service) clientGrant(ctx context.Context, in TokenRequest) (Issued, err
 	}
 	id := key.Reveal()
 	if !isKeyID(id) {
-		id = "" // no key has it, and finding none costs the same query
+		id = "" // no key has it; the query costs the same
 	}
 	k, err := s.store.Key(ctx, in.Tenant, id)
 	k, err = s.proven(secret, k, err)

@@ -9,16 +9,15 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// refreshGrant gives a new access token for a refresh token (RFC 6749, section
-// 6), which stays as it is: neither its text nor its expiry changes. Any number
-// of refreshes may run at once; each gives an access token of its own, and a
-// revocation ends them all.
+// refreshGrant returns a new access token for a refresh token (RFC 6749, section
+// 6), whose text and expiry do not change. Any number of refreshes may run at
+// once; each returns another access token, and a revocation ends them all.
 func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, error) {
 	text, err := in.Form.required("refresh_token")
 	if err != nil {
 		return Issued{}, err
 	}
-	refresh, err := s.check(ctx, store.Refresh, in.Tenant, in.Application, text)
+	refresh, err := s.check(ctx, in.Tenant, in.Application, text, store.Refresh)
 	if err == nil {
 		err = s.standing(ctx, in.Tenant, in.Application, holderOf(refresh))
 	}
@@ -36,16 +35,15 @@ func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, er
 		return Issued{}, err
 	}
 	issued.Refresh = text
-	err = s.store.InsertRefreshed(ctx, access)
+	err = s.tx(ctx, func(tx *store.Tx) error { return tx.InsertRefreshed(ctx, access) })
 	if errors.Is(err, apierr.NotFound) {
 		err = badRefresh(apierr.TokenRevoked.Because("the token was deleted"))
 	}
 	return issued, err
 }
 
-// badRefresh refuses a refresh token. One that was revoked is a bad grant like
-// the others here, and not an address that leads nowhere: 400 instead of 404
-// (resolutions, section 12.4).
+// badRefresh refuses a refresh token. Here TokenRevoked is 400 as the others, and
+// not 404 as for an address (docs/interface/errors.md#oauth-failures).
 func badRefresh(err error) error {
 	if errors.Is(err, apierr.TokenRevoked) {
 		bad := *apierr.From(err)

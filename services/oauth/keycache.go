@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// keyLifetime bounds how long a process goes on with a key that another
-	// one disabled or deleted.
-	keyLifetime = time.Second
-	// keyCapacity bounds the memory: a few hundred bytes each.
+	// keyLifetime is how long a process uses a key that it has read, and the answer
+	// that its account is an administrator: a change by another process takes effect
+	// after that (docs/interface/authentication.md#what-a-key-may-do).
+	keyLifetime = 100 * time.Millisecond
+	// keyCapacity limits the memory: a few hundred bytes each.
 	keyCapacity = 4096
 )
 
-// cache holds what was read of API keys for a moment, so that it is not read
-// again and again.
+// cache holds what was read of API keys for keyLifetime.
 type cache[K comparable, V any] struct {
 	now func() time.Time
 
@@ -33,7 +33,7 @@ type entry[V any] struct {
 	expires time.Time
 }
 
-// reading is the moment when the lookup of a value began.
+// reading is when the lookup of a value began.
 type reading struct {
 	at    time.Time
 	drops uint64
@@ -50,16 +50,15 @@ func (c *cache[K, V]) get(name K) (V, bool) {
 	return found.value, ok && c.now().Before(found.expires)
 }
 
-// read begins the lookup of a value that will be put.
+// read begins the lookup of a value for put.
 func (c *cache[K, V]) read() reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return reading{c.now(), c.drops}
 }
 
-// put keeps a value from the moment when it was read, unless something was
-// dropped since: it might be that. A full cache begins anew: what is still
-// needed is back at once.
+// put stores a value, unless an entry was dropped since the lookup began: it might
+// be that one. A full cache is emptied.
 func (c *cache[K, V]) put(name K, value V, read reading) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,15 +84,15 @@ type keyName struct {
 	key    string
 }
 
-// forget makes this process look at a key again that it changed.
+// forget drops a key that this process has changed.
 func (s *Service) forget(tenant id.ID, key string) {
 	s.keys.drop(keyName{tenant, key})
 	s.signers.drop(key)
 	s.administrators.drop(key)
 }
 
-// signingKey gives a key of the tenant as it was at most keyLifetime ago, or
-// apierr.NotFound. It never looks outside the tenant.
+// signingKey returns a key of the tenant as it was at most keyLifetime ago, or
+// apierr.NotFound.
 func (s *Service) signingKey(ctx context.Context, tenant id.ID, key string) (store.Key, error) {
 	if !isKeyID(key) {
 		return store.Key{}, apierr.NotFound

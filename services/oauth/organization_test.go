@@ -16,7 +16,7 @@ import (
 
 // organizationOf adds an organization with the site's directory.
 func organizationOf(d *oauthtest.Deployment) (organization id.ID, href string) {
-	organization = d.NewOrganization(d.Tenant, d.Application, "acme", d.Directory)
+	organization = d.Applications.NewOrganization(d.Tenant, d.Application, "acme", d.Directory)
 	return organization, oauthtest.Base.To("organizations", organization)
 }
 

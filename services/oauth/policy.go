@@ -90,11 +90,11 @@ func lifetime(in field.Text, name string, mayBeZero bool) (string, error) {
 	ttl, err := parseDuration(text)
 	switch {
 	case err != nil:
-		return "", apierr.Format.Because("%s: %s", name, apierr.From(err).Reason)
+		return "", apierr.Invalid.Because("%s: %s", name, apierr.From(err).Reason)
 	case ttl == 0 && mayBeZero:
 		return text, nil
 	case ttl == 0:
-		return "", apierr.Format.Because("%s must not be zero", name)
+		return "", apierr.Invalid.Because("%s must not be zero", name)
 	case ttl < minTTL:
 		return "", apierr.BelowMinimum.Because("%s must be at least PT1S", name)
 	case ttl > maxTTL:

@@ -57,7 +57,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 	}
 	redeem := func(t *testing.T, state string) {
 		t.Helper()
-		issued, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_factor_challenge", "state", state, "code", oauthtest.Code))
+		issued, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_factor_challenge", "state", state, "code", d.Code(d.Tenant, d.Account)))
 		if err != nil || issued.Refresh == "" {
 			t.Fatalf("the second step gives %v, %v", issued, err)
 		}
@@ -70,7 +70,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		}
 	})
 	t.Run("of who has one: its code", func(t *testing.T) {
-		d.Enroll(d.Account, mfaapi.SMS, "xxx-xxx-0959")
+		d.Enroll(d.Tenant, d.Account, mfaapi.SMS, "xxx-xxx-0959")
 		fields := demanded(t, d, logInTo(d), mfaapi.Challenge)
 		if len(fields) != 5 || !reflect.DeepEqual(fields["factor"], map[string]string{"type": "sms", "hint": "xxx-xxx-0959"}) {
 			t.Errorf("the members are %v", fields)
@@ -78,7 +78,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		redeem(t, text(fields, "state"))
 	})
 	t.Run("of who has several: to select", func(t *testing.T) {
-		d.Enroll(d.Account, mfaapi.Authenticator, "Shop")
+		d.Enroll(d.Tenant, d.Account, mfaapi.Authenticator, "Shop")
 		fields := demanded(t, d, logInTo(d), mfaapi.Select)
 		factors, _ := fields["factors"].([]map[string]string)
 		if len(fields) != 4 || len(factors) != 2 || factors[1]["type"] != mfaapi.Authenticator || factors[1]["hint"] != "Shop" {
@@ -89,7 +89,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 	t.Run("of the types that the application allows", func(t *testing.T) {
 		requireFactor(t, d, mfaapi.Authenticator)
 		demanded(t, d, logInTo(d), mfaapi.Challenge)
-		demands := d.Demands()
+		demands := d.Factors.Demands()
 		want := mfaapi.Demand{Tenant: d.Tenant, Application: d.Application, Account: d.Account, Types: []string{mfaapi.Authenticator}}
 		if last := demands[len(demands)-1]; !reflect.DeepEqual(last, want) {
 			t.Errorf("the demand is %+v, want %+v", last, want)
@@ -98,11 +98,11 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 	t.Run("with the organization that the login named", func(t *testing.T) {
 		organization, href := organizationOf(d)
 		fields := demanded(t, d, logInTo(d, "nameKey", "acme"), mfaapi.Challenge)
-		demands := d.Demands()
+		demands := d.Factors.Demands()
 		if last := demands[len(demands)-1]; last.Organization != organization {
 			t.Errorf("the demand is %+v", last)
 		}
-		issued, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_factor_challenge", "state", text(fields, "state"), "code", oauthtest.Code))
+		issued, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_factor_challenge", "state", text(fields, "state"), "code", d.Code(d.Tenant, d.Account)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,9 +111,9 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		}
 	})
 	t.Run("not before the first step has succeeded", func(t *testing.T) {
-		before := len(d.Demands())
+		before := len(d.Factors.Demands())
 		_, err := d.Service.Token(t.Context(), d.Request("grant_type", "password", "username", oauthtest.Login, "password", "Wrong1234"))
-		if !errors.Is(err, apierr.WrongPassword) || len(d.Demands()) != before {
+		if !errors.Is(err, apierr.WrongPassword) || len(d.Factors.Demands()) != before {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -179,13 +179,13 @@ func TestAnAssertionDemandsASecondFactor(t *testing.T) {
 			token := forge(t, header, with(with(claims, "require_mfa", c.required), "amr", c.methods), d.Secret)
 			if c.none {
 				exchanged(t, d, d.Site, token)
-				if len(d.Demands()) != 0 {
+				if len(d.Factors.Demands()) != 0 {
 					t.Error("a second step was begun")
 				}
 				return
 			}
 			demanded(t, d, d.Request("grant_type", "service_token", "token", token.Reveal()), mfaapi.Enroll)
-			if got := d.Demands()[0].Types; !reflect.DeepEqual(got, c.types) {
+			if got := d.Factors.Demands()[0].Types; !reflect.DeepEqual(got, c.types) {
 				t.Errorf("the types are %v, want %v", got, c.types)
 			}
 		})
@@ -197,7 +197,7 @@ func TestTheGrantOfAFactor(t *testing.T) {
 	grant := func(pairs ...string) (oauth.Issued, error) {
 		return d.Service.Token(t.Context(), d.Request(append([]string{"grant_type", "service_factor_challenge"}, pairs...)...))
 	}
-	challenge := func() string { return d.Challenge(d.Tenant, d.Application, d.Account) }
+	challenge := func() string { return d.Challenge(d.Tenant, d.Account) }
 	refusal := func(t *testing.T, want *apierr.Error, code string, pairs ...string) {
 		t.Helper()
 		issued, err := grant(pairs...)
@@ -206,7 +206,7 @@ func TestTheGrantOfAFactor(t *testing.T) {
 		}
 	}
 	t.Run("takes the code of a challenge", func(t *testing.T) {
-		issued, err := grant("challenge", challenge(), "code", oauthtest.Code)
+		issued, err := grant("challenge", challenge(), "code", d.Code(d.Tenant, d.Account))
 		if err != nil || issued.Refresh == "" {
 			t.Fatal(err)
 		}
@@ -216,37 +216,37 @@ func TestTheGrantOfAFactor(t *testing.T) {
 	})
 	t.Run("needs its fields", func(t *testing.T) {
 		refusal(t, apierr.Required, "invalid_request", "state", "x")
-		refusal(t, apierr.Required, "invalid_request", "code", oauthtest.Code)
-		refusal(t, apierr.Required, "invalid_request", "code", oauthtest.Code, "state", "x", "challenge", "y")
+		refusal(t, apierr.Required, "invalid_request", "code", d.Code(d.Tenant, d.Account))
+		refusal(t, apierr.Required, "invalid_request", "code", d.Code(d.Tenant, d.Account), "state", "x", "challenge", "y")
 	})
 	t.Run("refuses what is no second step", func(t *testing.T) {
 		foreign := d.NewSite(t)
-		refusal(t, apierr.Reference, "invalid_grant", "state", "x", "code", oauthtest.Code)
-		refusal(t, apierr.Reference, "invalid_grant", "challenge", oauthtest.Base.To("challenges", d.Account), "code", oauthtest.Code)
-		refusal(t, apierr.Reference, "invalid_grant", "challenge", d.Challenge(foreign.Tenant, foreign.Application, foreign.Account), "code", oauthtest.Code)
+		refusal(t, apierr.Reference, "invalid_grant", "state", "x", "code", d.Code(d.Tenant, d.Account))
+		refusal(t, apierr.Reference, "invalid_grant", "challenge", oauthtest.Base.To("challenges", d.Account), "code", d.Code(d.Tenant, d.Account))
+		refusal(t, apierr.Reference, "invalid_grant", "challenge", d.Challenge(foreign.Tenant, foreign.Account), "code", d.Code(d.Tenant, d.Account))
 	})
 	t.Run("refuses an account that the application does not reach, whatever its challenge", func(t *testing.T) {
 		stranger := d.NewAccount(d.Tenant, d.NewDirectory(d.Tenant, false), "ann@example.test", oauthtest.Password)
-		refusal(t, apierr.TokenAccountUnreachable, "invalid_grant", "challenge", d.Challenge(d.Tenant, d.Application, stranger), "code", oauthtest.Code)
+		refusal(t, apierr.TokenAccountUnreachable, "invalid_grant", "challenge", d.Challenge(d.Tenant, stranger), "code", d.Code(d.Tenant, stranger))
 	})
 	t.Run("refuses a wrong code, and too many", func(t *testing.T) {
 		one := challenge()
 		for range 5 {
 			refusal(t, apierr.CodeWrong, "invalid_grant", "challenge", one, "code", "000000")
 		}
-		refusal(t, apierr.ChallengeFailures, "invalid_grant", "challenge", one, "code", oauthtest.Code)
+		refusal(t, apierr.ChallengeFailures, "invalid_grant", "challenge", one, "code", d.Code(d.Tenant, d.Account))
 	})
 	t.Run("refuses what the challenge says", func(t *testing.T) {
 		for _, want := range []*apierr.Error{apierr.CodeExpired, apierr.ChallengeFinished, apierr.FactorDisabled, apierr.PhoneDisabled} {
 			one := challenge()
-			d.End(want)
-			refusal(t, want, "invalid_grant", "challenge", one, "code", oauthtest.Code)
+			d.Factors.End(want)
+			refusal(t, want, "invalid_grant", "challenge", one, "code", d.Code(d.Tenant, d.Account))
 		}
 	})
 	t.Run("takes a code once, of 50 tries", func(t *testing.T) {
 		one, done := challenge(), 0
 		for _, err := range together(50, func(int) error {
-			_, err := d.Service.Token(context.Background(), d.Request("grant_type", "service_factor_challenge", "challenge", one, "code", oauthtest.Code))
+			_, err := d.Service.Token(context.Background(), d.Request("grant_type", "service_factor_challenge", "challenge", one, "code", d.Code(d.Tenant, d.Account)))
 			return err
 		}) {
 			if err == nil {
@@ -263,12 +263,12 @@ func TestTheGrantOfAFactor(t *testing.T) {
 		one := challenge()
 		d.SetStatus(d.Tenant, d.Account, directoryapi.Disabled)
 		defer d.SetStatus(d.Tenant, d.Account, directoryapi.Enabled)
-		refusal(t, apierr.TokenAccountDisabled, "invalid_grant", "challenge", one, "code", oauthtest.Code)
+		refusal(t, apierr.TokenAccountDisabled, "invalid_grant", "challenge", one, "code", d.Code(d.Tenant, d.Account))
 	})
 	t.Run("fails with its peer", func(t *testing.T) {
 		d.FailMFA(apierr.Unavailable)
 		defer d.FailMFA(nil)
-		if _, err := grant("challenge", challenge(), "code", oauthtest.Code); !errors.Is(err, apierr.Unavailable) {
+		if _, err := grant("challenge", challenge(), "code", d.Code(d.Tenant, d.Account)); !errors.Is(err, apierr.Unavailable) {
 			t.Error(err)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
@@ -17,7 +18,7 @@ func TestTheSocialGrant(t *testing.T) {
 	for _, provider := range []string{"google", "facebook", "github", "linkedin", "twitter", "our-login"} {
 		s := d.Site
 		s.Application = d.NewApplication(d.Tenant, d.Directory)
-		d.MapSocial(d.Tenant, s.Application, provider, d.Directory)
+		d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: s.Application}, provider, d.Directory)
 		oneOfTwo := map[string]bool{"google": true, "linkedin": true, "our-login": true}[provider]
 		for _, c := range []struct {
 			fields []string
@@ -45,7 +46,7 @@ func TestTheSocialGrant(t *testing.T) {
 		}
 	}
 	t.Run("a provider in any letters", func(t *testing.T) {
-		d.MapSocial(d.Tenant, d.Application, "google", d.Directory)
+		d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: d.Application}, "google", d.Directory)
 		if _, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_social", "providerId", "Google", "code", "c")); !errors.Is(err, apierr.ProviderRefused) {
 			t.Error(err)
 		}

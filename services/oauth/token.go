@@ -3,6 +3,8 @@ package oauth
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
@@ -14,12 +16,15 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// skew is how much the clocks of two processes may differ: a token that is
-// younger than that is not from the future.
+// skew is by how much the clocks of two processes may differ: a token whose iat is
+// that far ahead is not from the future.
 const skew = time.Minute
 
-// sign gives the JWT of a token (resolutions, section 8.3). The same token and
-// secret give the same text every time, so that it need not be stored.
+// lastUnixTime is 9999-12-31T23:59:59Z, the last second that RFC 3339 can write.
+const lastUnixTime = 253402300799
+
+// sign returns the JWT of a token (docs/interface/oauth.md#token-contents). It is
+// the same text for the same token and secret, so that it is not stored.
 func (s *Service) sign(t store.Token, secret secure.Secret) (secure.Secret, error) {
 	claims := secure.Claims{
 		"jti": t.ID.String(),
@@ -38,8 +43,8 @@ func (s *Service) sign(t store.Token, secret secure.Secret) (secure.Secret, erro
 	return secure.Secret(text), err
 }
 
-// orgOf gives the claim org of a token: the href of the organization that its
-// login named, or none.
+// orgOf returns the claim org of a token: the href of the organization that its
+// login named, or the empty string.
 func (s *Service) orgOf(t store.Token) string {
 	if t.OrganizationID.IsZero() {
 		return ""
@@ -47,12 +52,12 @@ func (s *Service) orgOf(t store.Token) string {
 	return s.cfg.Base.To("organizations", t.OrganizationID)
 }
 
-// presented is a token that a client sent and whose signature is good. What it
-// says was true when a key of the tenant signed it.
+// presented is a token that a client sent and whose signature is valid: a key of
+// the tenant signed it.
 type presented struct {
 	key       store.Key
-	kind      store.Kind // empty: the token does not say
-	id        id.ID      // zero: it has no id of ours
+	kind      store.Kind // empty: the token has no stt
+	id        id.ID      // zero: its jti is not an id
 	issuer    string
 	subject   string
 	org       string // href of an organization; empty: none
@@ -70,11 +75,11 @@ type signed struct {
 	key    store.Key
 }
 
-// verified verifies the signature of a JWT with the key that name gives the id
-// of, in the caller's tenant and nowhere else. The header and the claims that
-// name sees are what somebody sent; an error of it refuses the JWT.
+// verified verifies the signature of a JWT with the key of the caller's tenant
+// whose id name returns. The header and the claims that name gets are not verified
+// yet; an error of it refuses the JWT.
 func (s *Service) verified(ctx context.Context, tenant id.ID, text secure.Secret, name func(map[string]any, secure.Claims) (string, error)) (jwt signed, err error) {
-	var failure error // of the look-up, which says more than that the token is bad
+	var failure error // of the look-up, which is more precise than errUnreadable
 	jwt.header, jwt.claims, err = secure.ParseJWT(text.Reveal(), func(header map[string]any, claims secure.Claims) (secure.Secret, error) {
 		var key string
 		if key, failure = name(header, claims); failure == nil {
@@ -95,12 +100,11 @@ func (s *Service) verified(ctx context.Context, tenant id.ID, text secure.Secret
 }
 
 // read verifies the signature of a token with the key that its header names.
-// seen, where not nil, may refuse a token by its header, before its signature is
-// verified.
-func (s *Service) read(ctx context.Context, tenant id.ID, text secure.Secret, seen func(header map[string]any) error) (presented, error) {
+// checkHeader, where not nil, may refuse a token before that.
+func (s *Service) read(ctx context.Context, tenant id.ID, text secure.Secret, checkHeader func(map[string]any) error) (presented, error) {
 	jwt, err := s.verified(ctx, tenant, text, func(header map[string]any, _ secure.Claims) (string, error) {
-		if seen != nil {
-			if err := seen(header); err != nil {
+		if checkHeader != nil {
+			if err := checkHeader(header); err != nil {
 				return "", err
 			}
 		}
@@ -113,15 +117,12 @@ func (s *Service) read(ctx context.Context, tenant id.ID, text secure.Secret, se
 	p, header, claims := presented{key: jwt.key}, jwt.header, jwt.claims
 	stt, _ := header["stt"].(string)
 	p.kind = store.Kind(stt)
-	issuedAt, err := claims.GetIssuedAt()
-	if err != nil || issuedAt == nil {
+	var hasIssued, hasExpiry bool
+	p.issuedAt, hasIssued = unixTime(claims, "iat")
+	p.expiresAt, hasExpiry = unixTime(claims, "exp")
+	if !hasIssued || !hasExpiry {
 		return p, errUnreadable
 	}
-	expiresAt, err := claims.GetExpirationTime()
-	if err != nil || expiresAt == nil {
-		return p, errUnreadable
-	}
-	p.issuedAt, p.expiresAt = issuedAt.Time, expiresAt.Time
 	p.issuer, _ = claims["iss"].(string)
 	p.subject, _ = claims["sub"].(string)
 	p.org, _ = claims["org"].(string)
@@ -130,11 +131,22 @@ func (s *Service) read(ctx context.Context, tenant id.ID, text secure.Secret, se
 	return p, nil
 }
 
-// check refuses a token of a kind that is not good, up to whether it is still
-// there, with the first error in the order of the interface (resolutions,
-// section 12.6). A token of an API key that is not enabled counts as one whose
-// signature is bad: whoever found that key could have signed it.
-func (s *Service) check(ctx context.Context, kind store.Kind, tenant, application id.ID, text secure.Secret) (store.Token, error) {
+// unixTime returns the time of a claim. Numbers that cannot be a time of this
+// product are not one: with them, sums of times would overflow.
+func unixTime(claims secure.Claims, name string) (time.Time, bool) {
+	seconds, ok := claims[name].(float64)
+	if !ok || !(seconds >= 0 && seconds <= lastUnixTime) {
+		return time.Time{}, false
+	}
+	whole, fraction := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(fraction*1e9)), true
+}
+
+// check refuses a token that is not one of the kinds, is not valid or was deleted,
+// with the first error in the order of docs/interface/errors.md#failed-validation.
+// A token of an API key that is not enabled counts as one with an invalid
+// signature: the key may have been disabled because it was stolen.
+func (s *Service) check(ctx context.Context, tenant, application id.ID, text secure.Secret, kinds ...store.Kind) (store.Token, error) {
 	p, err := s.read(ctx, tenant, text, nil)
 	now := s.now()
 	switch {
@@ -142,8 +154,8 @@ func (s *Service) check(ctx context.Context, kind store.Kind, tenant, applicatio
 		return store.Token{}, err
 	case p.key.Status != directoryapi.Enabled:
 		return store.Token{}, apierr.TokenSignature.Because("the API key that signed the token is not enabled")
-	case p.kind != kind:
-		return store.Token{}, apierr.TokenSignature.Because("the token is not a token of the type %s", kind)
+	case !slices.Contains(kinds, p.kind):
+		return store.Token{}, apierr.TokenSignature.Because("the header stt of the token must be %s", kinds[len(kinds)-1])
 	case p.issuer != s.cfg.Base.To("applications", application):
 		return store.Token{}, apierr.TokenOtherApplication.Because("the token was issued by another application")
 	case p.issuedAt.After(now.Add(skew)):
@@ -151,7 +163,7 @@ func (s *Service) check(ctx context.Context, kind store.Kind, tenant, applicatio
 	case !now.Before(p.expiresAt):
 		return store.Token{}, apierr.TokenExpired.Because("the token has expired")
 	}
-	t, err := s.store.Token(ctx, kind, tenant, p.id)
+	t, err := s.store.Token(ctx, p.kind, tenant, p.id)
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return t, apierr.TokenRevoked.Because("the token was deleted")
@@ -163,11 +175,12 @@ func (s *Service) check(ctx context.Context, kind store.Kind, tenant, applicatio
 	return t, nil
 }
 
-// issued reports whether a token that was presented says what was issued under
-// its id. A signature alone does not prove that: end users hold API keys of the
-// tenant too.
+// issued reports whether a token that was presented equals the one that was
+// issued under its id. A signature alone does not prove that: end users have API
+// keys of the tenant too.
 func (s *Service) issued(t store.Token, p presented) bool {
-	return t.KeyID == p.key.ID && t.ExpiresAt.Equal(p.expiresAt) && s.cfg.Base.To("accounts", t.AccountID) == p.subject && s.orgOf(t) == p.org
+	return t.KeyID == p.key.ID && t.ExpiresAt.Equal(p.expiresAt) &&
+		s.cfg.Base.To("accounts", t.AccountID) == p.subject && s.orgOf(t) == p.org
 }
 
 // standing refuses an account that may not act through an application now, or
@@ -179,24 +192,25 @@ func (s *Service) standing(ctx context.Context, tenant, application id.ID, who h
 	return err
 }
 
-// Validate tells whether an access token is good, and gives it. The errors and
-// their order are those of the interface (resolutions, section 12.6);
-// apierr.NotFound is for an application that does not exist.
+// Validate returns a token of either kind that is valid; its resource shows the
+// kind to the client. The errors and their order are those of
+// docs/interface/errors.md#failed-validation, with apierr.NotFound for the
+// application.
 func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
-	t, err := s.check(ctx, store.Access, tenant, application, text)
+	t, err := s.check(ctx, tenant, application, text, store.Kinds...)
 	if err == nil {
 		err = s.standing(ctx, tenant, application, holderOf(t))
 	}
 	return t, s.refusal(ctx, tenant, application, err)
 }
 
-// LiveToken gives a token that has not expired, with its JWT, or
+// LiveToken returns a token that has not expired, with its JWT, or
 // apierr.NotFound.
 func (s *Service) LiveToken(ctx context.Context, kind store.Kind, tenant, token id.ID) (store.LiveToken, error) {
 	return s.signed(s.store.LiveToken(ctx, kind, tenant, token, s.now()))
 }
 
-// signed fills in the JWT of a token that was read.
+// signed adds the JWT of a token that was read.
 func (s *Service) signed(t store.LiveToken, err error) (store.LiveToken, error) {
 	if err != nil {
 		return t, err
@@ -208,13 +222,13 @@ func (s *Service) signed(t store.LiveToken, err error) (store.LiveToken, error) 
 	return t, err
 }
 
-// ListTokens gives a page of an account's tokens that have not expired. The
-// filter application.href keeps those of one application. It returns
-// apierr.NotFound for the account, and for an application that the tenant does
-// not have.
+// ListTokens returns a page of an account's tokens that have not expired, with the
+// filter application.href those of one application. It returns apierr.NotFound for
+// the account and for the application.
 func (s *Service) ListTokens(ctx context.Context, kind store.Kind, tenant, account id.ID, query list.Query) (list.Page[store.LiveToken], error) {
 	none := list.Page[store.LiveToken]{}
-	if _, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account}); err != nil {
+	owner, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account})
+	if err != nil {
 		return none, err
 	}
 	var application id.ID
@@ -229,7 +243,7 @@ func (s *Service) ListTokens(ctx context.Context, kind store.Kind, tenant, accou
 		application = ref.ID
 	}
 	query.Filters = nil
-	page, err := s.store.ListTokens(ctx, kind, tenant, account, application, s.now(), query)
+	page, err := s.store.ListTokens(ctx, kind, tenant, account, application, s.now(), query.Of(owner.CreatedAt, owner.ModifiedAt))
 	for i := range page.Items {
 		if page.Items[i], err = s.signed(page.Items[i], err); err != nil {
 			return page, err

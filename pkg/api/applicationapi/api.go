@@ -64,6 +64,13 @@ type API interface {
 	// login named an organization that is disabled now, or no longer mapped.
 	Standing(context.Context, Standing) (directoryapi.Account, error)
 
+	// Administrator returns an account that administers its tenant: one that the
+	// account stores of the built-in application hold, whatever the status of that
+	// application. It returns apierr.TokenAccountDisabled, TokenStoreDisabled or
+	// TokenAccountUnreachable as Standing does, and NotFound for a tenant without a
+	// built-in application.
+	Administrator(context.Context, directoryapi.Ref) (directoryapi.Account, error)
+
 	// Reaches tells whether an account store of the application holds an account,
 	// whatever the status of either, of what lies between them and of the
 	// account. It returns apierr.NotFound for the application; an account that

@@ -52,6 +52,11 @@ func (c Client) Standing(ctx context.Context, in Standing) (directoryapi.Account
 	return rpc.Call[Standing, directoryapi.Account](ctx, c.Peer, "application.Standing", in)
 }
 
+// Administrator asks the far service.
+func (c Client) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+	return rpc.Call[directoryapi.Ref, directoryapi.Account](ctx, c.Peer, "application.Administrator", in)
+}
+
 // Reaches asks the far service.
 func (c Client) Reaches(ctx context.Context, in Reaches) (Reached, error) {
 	return rpc.Call[Reaches, Reached](ctx, c.Peer, "application.Reaches", in)

@@ -16,6 +16,7 @@ func Serve(router fiber.Router, api API) {
 	rpc.Serve(router, "application.Login", api.Login)
 	rpc.Serve(router, "application.Admit", api.Admit)
 	rpc.Serve(router, "application.Standing", api.Standing)
+	rpc.Serve(router, "application.Administrator", api.Administrator)
 	rpc.Serve(router, "application.Reaches", api.Reaches)
 	rpc.Serve(router, "application.SocialDirectory", api.SocialDirectory)
 }

@@ -4,6 +4,7 @@ package directoryapi
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
@@ -19,6 +20,10 @@ type API interface {
 	// SignUp makes a tenant with its administrators directory and its owner's
 	// account. A repeated call gives what the first made.
 	SignUp(context.Context, SignUp) (SignedUp, error)
+
+	// Tenant returns the tenant that is both members of the reference, or
+	// apierr.NotFound.
+	Tenant(context.Context, Ref) (Tenant, error)
 
 	// CreateDirectory makes a cloud directory with its policies. It returns
 	// apierr.Exists when the name is taken in the tenant.
@@ -82,36 +87,36 @@ type API interface {
 	// password. It checks none and changes nothing.
 	ExplainLogin(context.Context, ExplainLogin) (ExplainedLogin, error)
 
-	// AskVerification makes a new verification token for the account of a login
+	// RequestVerification makes a new verification token for the account of a login
 	// and lets its mail go out, unless its email is verified already. It returns
 	// apierr.NoSuchResource for an unknown login and VerificationDisabled where
 	// the directory's workflow is off.
-	AskVerification(context.Context, AskVerification) (Empty, error)
+	RequestVerification(context.Context, RequestVerification) (Empty, error)
 
 	// VerifyEmail spends an email verification token. Of any number of parallel
 	// tries one succeeds; an unknown, spent or expired token is apierr.NotFound.
 	VerifyEmail(context.Context, VerifyEmail) (Account, error)
 
-	// AskReset makes a password reset token for the account of a login and lets
+	// RequestReset makes a password reset token for the account of a login and lets
 	// its mail go out where the directory's workflow is on. It returns
 	// apierr.NoSuchResource for an unknown login.
-	AskReset(context.Context, AskReset) (PasswordReset, error)
+	RequestReset(context.Context, RequestReset) (PasswordReset, error)
 
 	// Reset gives the reset that a token stands for, or apierr.NotFound for one
 	// that is unknown, spent or expired.
 	Reset(context.Context, ResetToken) (PasswordReset, error)
 
-	// SpendReset sets the password of the account that a token stands for, and
+	// ResetPassword sets the password of the account that a token stands for, and
 	// spends all open reset tokens of the account. Of any number of parallel
 	// tries one succeeds. It returns apierr.NotFound as Reset does, and the
 	// errors of a new password, which spend nothing.
-	SpendReset(context.Context, SpendReset) (PasswordReset, error)
+	ResetPassword(context.Context, ResetPassword) (PasswordReset, error)
 
-	// Standing tells whether an account may act through one of the stores
+	// CheckAccess tells whether an account may act through one of the stores
 	// now. It returns apierr.TokenAccountDisabled for an account that is gone
 	// or not enabled, TokenStoreDisabled when only a disabled store holds it,
 	// and TokenAccountUnreachable when none does.
-	Standing(context.Context, Standing) (Account, error)
+	CheckAccess(context.Context, CheckAccess) (Account, error)
 
 	// Mail gives what a mail of a workflow to an account is made of. It returns
 	// apierr.NotFound when the account is gone, the workflow is off, or the
@@ -220,6 +225,17 @@ type Account struct {
 
 	// VerificationToken is what VerificationSealed holds, where it is shown.
 	VerificationToken secure.Secret `json:"verificationToken,omitempty" db:"-"`
+}
+
+// FullName joins the parts of the name that are there.
+func (a Account) FullName() string {
+	var parts []string
+	for _, part := range []*string{a.GivenName, a.MiddleName, a.Surname} {
+		if part != nil && strings.TrimSpace(*part) != "" {
+			parts = append(parts, strings.TrimSpace(*part))
+		}
+	}
+	return strings.Join(parts, " ")
 }
 
 // NewAccount is the body that creates an account.
@@ -386,16 +402,16 @@ type StoresOf struct {
 	Stores []Store `json:"stores"`
 }
 
-// AskVerification asks for another verification mail.
-type AskVerification struct {
+// RequestVerification asks for another verification mail.
+type RequestVerification struct {
 	Tenant      id.ID   `json:"tenant"`
 	Application id.ID   `json:"application,omitzero"` // through which it is asked, for the mail
 	Stores      []Store `json:"stores"`               // in the order of login
 	Login       string  `json:"login"`                // user name or email
 }
 
-// AskReset asks for a password reset.
-type AskReset struct {
+// RequestReset asks for a password reset.
+type RequestReset struct {
 	Tenant      id.ID   `json:"tenant"`
 	Application id.ID   `json:"application,omitzero"` // through which it is asked, for the mail
 	Stores      []Store `json:"stores"`               // in the order of login
@@ -414,8 +430,8 @@ type ResetToken struct {
 	Token  secure.Secret `json:"token"`           // a JWT, its dots percent-encoded or not (resolutions, section 2.5)
 }
 
-// SpendReset sets a new password.
-type SpendReset struct {
+// ResetPassword sets a new password.
+type ResetPassword struct {
 	ResetToken
 	Password field.Text `json:"password"`
 }
@@ -426,8 +442,8 @@ type PasswordReset struct {
 	Account Account       `json:"account"`
 }
 
-// Standing asks after an account.
-type Standing struct {
+// CheckAccess asks after an account.
+type CheckAccess struct {
 	Tenant  id.ID   `json:"tenant"`
 	Account id.ID   `json:"account"`
 	Stores  []Store `json:"stores"`

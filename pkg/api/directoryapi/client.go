@@ -62,14 +62,19 @@ func (c Client) ExplainLogin(ctx context.Context, in ExplainLogin) (ExplainedLog
 	return rpc.Call[ExplainLogin, ExplainedLogin](ctx, c.Peer, "directory.ExplainLogin", in)
 }
 
-// Standing asks the far service.
-func (c Client) Standing(ctx context.Context, in Standing) (Account, error) {
-	return rpc.Call[Standing, Account](ctx, c.Peer, "directory.Standing", in)
+// CheckAccess asks the far service.
+func (c Client) CheckAccess(ctx context.Context, in CheckAccess) (Account, error) {
+	return rpc.Call[CheckAccess, Account](ctx, c.Peer, "directory.CheckAccess", in)
 }
 
 // Mail asks the far service.
 func (c Client) Mail(ctx context.Context, in MailOf) (Mail, error) {
 	return rpc.Call[MailOf, Mail](ctx, c.Peer, "directory.Mail", in)
+}
+
+// Tenant asks the far service.
+func (c Client) Tenant(ctx context.Context, in Ref) (Tenant, error) {
+	return rpc.Call[Ref, Tenant](ctx, c.Peer, "directory.Tenant", in)
 }
 
 // Owner asks the far service.
@@ -97,9 +102,9 @@ func (c Client) StoresOf(ctx context.Context, in Ref) (StoresOf, error) {
 	return rpc.Call[Ref, StoresOf](ctx, c.Peer, "directory.StoresOf", in)
 }
 
-// AskVerification asks the far service.
-func (c Client) AskVerification(ctx context.Context, in AskVerification) (Empty, error) {
-	return rpc.Call[AskVerification, Empty](ctx, c.Peer, "directory.AskVerification", in)
+// RequestVerification asks the far service.
+func (c Client) RequestVerification(ctx context.Context, in RequestVerification) (Empty, error) {
+	return rpc.Call[RequestVerification, Empty](ctx, c.Peer, "directory.RequestVerification", in)
 }
 
 // VerifyEmail asks the far service.
@@ -107,9 +112,9 @@ func (c Client) VerifyEmail(ctx context.Context, in VerifyEmail) (Account, error
 	return rpc.Call[VerifyEmail, Account](ctx, c.Peer, "directory.VerifyEmail", in)
 }
 
-// AskReset asks the far service.
-func (c Client) AskReset(ctx context.Context, in AskReset) (PasswordReset, error) {
-	return rpc.Call[AskReset, PasswordReset](ctx, c.Peer, "directory.AskReset", in)
+// RequestReset asks the far service.
+func (c Client) RequestReset(ctx context.Context, in RequestReset) (PasswordReset, error) {
+	return rpc.Call[RequestReset, PasswordReset](ctx, c.Peer, "directory.RequestReset", in)
 }
 
 // Reset asks the far service.
@@ -117,7 +122,7 @@ func (c Client) Reset(ctx context.Context, in ResetToken) (PasswordReset, error)
 	return rpc.Call[ResetToken, PasswordReset](ctx, c.Peer, "directory.Reset", in)
 }
 
-// SpendReset asks the far service.
-func (c Client) SpendReset(ctx context.Context, in SpendReset) (PasswordReset, error) {
-	return rpc.Call[SpendReset, PasswordReset](ctx, c.Peer, "directory.SpendReset", in)
+// ResetPassword asks the far service.
+func (c Client) ResetPassword(ctx context.Context, in ResetPassword) (PasswordReset, error) {
+	return rpc.Call[ResetPassword, PasswordReset](ctx, c.Peer, "directory.ResetPassword", in)
 }

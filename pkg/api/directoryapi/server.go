@@ -9,6 +9,7 @@ import (
 // Serve answers the contract's far ends.
 func Serve(router fiber.Router, api API) {
 	rpc.Serve(router, "directory.SignUp", api.SignUp)
+	rpc.Serve(router, "directory.Tenant", api.Tenant)
 	rpc.Serve(router, "directory.CreateDirectory", api.CreateDirectory)
 	rpc.Serve(router, "directory.Directory", api.Directory)
 	rpc.Serve(router, "directory.DeleteDirectory", api.DeleteDirectory)
@@ -18,16 +19,16 @@ func Serve(router fiber.Router, api API) {
 	rpc.Serve(router, "directory.Authenticate", api.Authenticate)
 	rpc.Serve(router, "directory.LinkedAccount", api.LinkedAccount)
 	rpc.Serve(router, "directory.ExplainLogin", api.ExplainLogin)
-	rpc.Serve(router, "directory.Standing", api.Standing)
+	rpc.Serve(router, "directory.CheckAccess", api.CheckAccess)
 	rpc.Serve(router, "directory.Mail", api.Mail)
 	rpc.Serve(router, "directory.Owner", api.Owner)
 	rpc.Serve(router, "directory.CreateGroup", api.CreateGroup)
 	rpc.Serve(router, "directory.Group", api.Group)
 	rpc.Serve(router, "directory.ListGroups", api.ListGroups)
 	rpc.Serve(router, "directory.StoresOf", api.StoresOf)
-	rpc.Serve(router, "directory.AskVerification", api.AskVerification)
+	rpc.Serve(router, "directory.RequestVerification", api.RequestVerification)
 	rpc.Serve(router, "directory.VerifyEmail", api.VerifyEmail)
-	rpc.Serve(router, "directory.AskReset", api.AskReset)
+	rpc.Serve(router, "directory.RequestReset", api.RequestReset)
 	rpc.Serve(router, "directory.Reset", api.Reset)
-	rpc.Serve(router, "directory.SpendReset", api.SpendReset)
+	rpc.Serve(router, "directory.ResetPassword", api.ResetPassword)
 }

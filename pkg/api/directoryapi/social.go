@@ -1,8 +1,6 @@
 package directoryapi
 
 import (
-	"encoding/json"
-
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/secure"
@@ -47,60 +45,4 @@ func (l SocialLogin) Check() error {
 		return apierr.Required.Because("one of accessToken and code is required")
 	}
 	return nil
-}
-
-// providerData is the member of that name in a body that creates an account: a
-// social login, or the link of a representation that is sent back, which says
-// nothing.
-type providerData struct {
-	ProviderID        field.Text              `json:"providerId"`
-	AccessToken       field.Of[secure.Secret] `json:"accessToken"`
-	AccessTokenSecret field.Of[secure.Secret] `json:"accessTokenSecret"`
-	Code              field.Of[secure.Secret] `json:"code"`
-	RedirectURI       field.Text              `json:"redirectUri"`
-	AccountStore      field.Of[StoreName]     `json:"accountStore"`
-
-	isLink bool
-}
-
-// UnmarshalJSON reads the members, and refuses others.
-func (d *providerData) UnmarshalJSON(data []byte) error {
-	var link map[string]json.RawMessage
-	if err := json.Unmarshal(data, &link); err == nil {
-		if _, d.isLink = link["href"]; d.isLink {
-			return nil
-		}
-	}
-	type members providerData // without this method
-	return field.Nested(data, (*members)(d), nil)
-}
-
-// Bounds of the texts of a social login, in characters.
-const (
-	maxProviderID  = 255
-	maxRedirectURI = 2000
-)
-
-// login reads and checks the members.
-func (d providerData) login() (*SocialLogin, error) {
-	provider, err := field.Required(d.ProviderID, "providerData.providerId", maxProviderID)
-	if err != nil {
-		return nil, err
-	}
-	redirect, err := field.Optional(d.RedirectURI, "providerData.redirectUri", maxRedirectURI)
-	if err != nil {
-		return nil, err
-	}
-	at, err := ReadStoreName(d.AccountStore, "providerData.accountStore")
-	if err != nil {
-		return nil, err
-	}
-	l := SocialLogin{
-		Provider: field.Fold(provider), AccessToken: d.AccessToken.Or(""), AccessTokenSecret: d.AccessTokenSecret.Or(""), Code: d.Code.Or(""),
-		AccountStore: at.Href, NameKey: at.NameKey,
-	}
-	if redirect != nil {
-		l.RedirectURI = *redirect
-	}
-	return &l, l.Check()
 }

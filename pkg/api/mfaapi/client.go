@@ -11,12 +11,12 @@ type Client struct{ rpc.Peer }
 
 var _ API = Client{}
 
-// Demand asks the far service.
+// Demand calls the remote service.
 func (c Client) Demand(ctx context.Context, in Demand) (Demanded, error) {
 	return rpc.Call[Demand, Demanded](ctx, c.Peer, "mfa.Demand", in)
 }
 
-// Redeem asks the far service.
+// Redeem calls the remote service.
 func (c Client) Redeem(ctx context.Context, in Redeem) (Redeemed, error) {
 	return rpc.Call[Redeem, Redeemed](ctx, c.Peer, "mfa.Redeem", in)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
-// Serve answers the contract's far ends.
+// Serve answers the remote calls of the contract.
 func Serve(router fiber.Router, api API) {
 	rpc.Serve(router, "mfa.Demand", api.Demand)
 	rpc.Serve(router, "mfa.Redeem", api.Redeem)

@@ -9,27 +9,25 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// API is what peers ask of the OAuth service.
+// API is the contract of the OAuth service.
 type API interface {
-	// Authenticate checks an API key as a management credential: the key, its
-	// account and the administrators directory must be enabled. It returns
-	// apierr.Unauthorized.
+	// Authenticate checks an API key as a management credential: the key must be
+	// enabled, and its account an administrator that may log in to the tenant's
+	// built-in application. It returns apierr.Unauthorized.
 	Authenticate(context.Context, Authenticate) (Key, error)
 
-	// VerifyDigest checks a request that an API key signed by the scheme SAuthc1
-	// (resolutions, section 11.3): the key must be good as for Authenticate, the
-	// time within 15 minutes of now, the nonce not seen for 30 minutes. A good
-	// request is good once. It returns apierr.Unauthorized.
-	VerifyDigest(context.Context, VerifyDigest) (Key, error)
+	// VerifySignature checks a request that was signed with an API key by the scheme
+	// SAuthc1 (docs/interface/authentication.md#sauthc1). The key must be valid as
+	// for Authenticate, the time at most 15 minutes ahead of now and 60 behind, and
+	// the nonce new. It returns apierr.Unauthorized.
+	VerifySignature(context.Context, VerifySignature) (Key, error)
 
-	// ManagementKey gives a key that is good as for Authenticate as it was at
-	// most a second ago, to a caller that cannot see a proof of its secret yet.
-	// It returns apierr.Unauthorized.
+	// ManagementKey returns a key that was valid as for Authenticate at most 100 ms
+	// ago, without a proof of its secret. It returns apierr.Unauthorized.
 	ManagementKey(context.Context, ManagementKey) (Key, error)
 
-	// EnsureKey makes an API key with a given id and secret. A repeated call
-	// gives what the first made; another secret or account for the same id is
-	// apierr.Exists.
+	// EnsureKey creates an API key with a given id and secret. It is idempotent:
+	// another secret or account for the same id is apierr.Exists.
 	EnsureKey(context.Context, EnsureKey) (Key, error)
 }
 
@@ -45,15 +43,15 @@ type Key struct {
 	ModifiedAt  time.Time `json:"modifiedAt"`
 }
 
-// Authenticate asks whether a key is good.
+// Authenticate is the request to check a key and its secret.
 type Authenticate struct {
 	ID     string        `json:"id"`
 	Secret secure.Secret `json:"secret"`
 }
 
-// VerifyDigest asks whether a signature is good. What was signed is made of the
-// other members, so that what is checked and what was signed are the same.
-type VerifyDigest struct {
+// VerifySignature is the request to check a signature. The text that was signed
+// consists of the other members, so that what is checked is what was signed.
+type VerifySignature struct {
 	ID        string `json:"id"`        // of the API key
 	Timestamp string `json:"timestamp"` // 20240215T083000Z
 	Nonce     string `json:"nonce"`
@@ -61,12 +59,12 @@ type VerifyDigest struct {
 	Signature string `json:"signature"` // in lower-case hex
 }
 
-// ManagementKey asks for a key by its id.
+// ManagementKey is the request for a key by its id.
 type ManagementKey struct {
 	ID string `json:"id"`
 }
 
-// EnsureKey asks for a key.
+// EnsureKey is the request to create a key.
 type EnsureKey struct {
 	Tenant  id.ID         `json:"tenant"`
 	Account id.ID         `json:"account"`

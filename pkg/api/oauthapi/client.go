@@ -11,22 +11,22 @@ type Client struct{ rpc.Peer }
 
 var _ API = Client{}
 
-// Authenticate asks the far service.
+// Authenticate calls the remote service.
 func (c Client) Authenticate(ctx context.Context, in Authenticate) (Key, error) {
 	return rpc.Call[Authenticate, Key](ctx, c.Peer, "oauth.Authenticate", in)
 }
 
-// VerifyDigest asks the far service.
-func (c Client) VerifyDigest(ctx context.Context, in VerifyDigest) (Key, error) {
-	return rpc.Call[VerifyDigest, Key](ctx, c.Peer, "oauth.VerifyDigest", in)
+// VerifySignature calls the remote service.
+func (c Client) VerifySignature(ctx context.Context, in VerifySignature) (Key, error) {
+	return rpc.Call[VerifySignature, Key](ctx, c.Peer, "oauth.VerifySignature", in)
 }
 
-// ManagementKey asks the far service.
+// ManagementKey calls the remote service.
 func (c Client) ManagementKey(ctx context.Context, in ManagementKey) (Key, error) {
 	return rpc.Call[ManagementKey, Key](ctx, c.Peer, "oauth.ManagementKey", in)
 }
 
-// EnsureKey asks the far service.
+// EnsureKey calls the remote service.
 func (c Client) EnsureKey(ctx context.Context, in EnsureKey) (Key, error) {
 	return rpc.Call[EnsureKey, Key](ctx, c.Peer, "oauth.EnsureKey", in)
 }

@@ -89,7 +89,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 		Pair:     application.Limit{Failures: cfg.PairLimit, Within: cfg.PairWindow},
 		Account:  application.Limit{Failures: cfg.AccountLimit, Within: cfg.AccountWindow},
 		Address:  application.Limit{Failures: cfg.AddressLimit, Within: cfg.AddressWindow}, AddressShare: cfg.AddressShare,
-		KnownFor: cfg.KnownFor,
+		TrustFor: cfg.KnownFor,
 	})
 	p.Go("application relay", data.Outbox().Relay(cfg.Events))
 	p.Go("application memory", data.Outbox().Forget)
@@ -100,6 +100,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 
 	app := rest.New(rest.Config{Service: "application", Base: common.Base, Signer: common.Signer})
 	applicationapi.Serve(app, svc)
+	applicationapi.ServeHosted(app, svc)
 	applicationrest.Mount(app, svc, common.Base, common.Alias)
 	return &App{API: svc, HTTP: app}, nil
 }

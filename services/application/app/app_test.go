@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
@@ -30,7 +31,6 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application/app"
 	"github.com/doorward/doorward/services/application/applicationtest"
-	"github.com/doorward/doorward/services/application/directorytest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -44,7 +44,7 @@ type process struct {
 	address     string
 	signer      *caller.Signer
 	tenant      id.ID
-	directories *directorytest.Directories
+	directories *directoryfake.Service
 	outbox      *events.Outbox // of the directory service
 	cfg         events.Config
 	metrics     http.Handler
@@ -52,13 +52,13 @@ type process struct {
 
 func start(t *testing.T) *process {
 	t.Helper()
-	p := &process{T: t, signer: caller.NewSigner(secret, time.Now), tenant: id.New(time.Now()), directories: directorytest.New(time.Now)}
+	p := &process{T: t, signer: caller.NewSigner(secret, time.Now), tenant: id.New(time.Now()), directories: directoryfake.New(time.Now)}
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(broker.Close)
-	p.cfg = events.Config{Brokers: broker.ListenAddrs(), Partitions: 2}
+	p.cfg = events.Config{Brokers: broker.ListenAddrs(), Partitions: 2, Secret: secret}
 	url := pgtest.New(t, nil)
 	p.address = free(t)
 	environment := source(t, map[string]string{
@@ -205,6 +205,7 @@ func (p *process) eventually(what string, ok func() bool) {
 }
 
 func TestTheProcess(t *testing.T) {
+	t.Parallel()
 	p := start(t)
 	status, made := p.send("POST", "/v1/applications?createDirectory=true", map[string]any{"name": "Shop"})
 	if status != http.StatusCreated {
@@ -298,6 +299,7 @@ func TestTheProcess(t *testing.T) {
 }
 
 func TestAProcessThatIsNotConfigured(t *testing.T) {
+	t.Parallel()
 	s := env.New(nil)
 	app.FromEnv(s)
 	err := s.Err()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
@@ -19,7 +20,6 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/application"
-	"github.com/doorward/doorward/services/application/directorytest"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -39,13 +39,13 @@ var Config = application.Config{
 	Pair:     application.Limit{Failures: 20, Within: 15 * time.Minute},
 	Account:  application.Limit{Failures: 60, Within: time.Hour},
 	Address:  application.Limit{Failures: 300, Within: 15 * time.Minute}, AddressShare: 25,
-	KnownFor: 720 * time.Hour,
+	TrustFor: 720 * time.Hour,
 }
 
 // Deployment is a running service with what is around it.
 type Deployment struct {
 	Service     *application.Service
-	Directories *directorytest.Directories
+	Directories *directoryfake.Service
 	DB          *pg.DB
 	Master      secure.Secret // the key of the ring
 	Ring        *secure.Keyring
@@ -56,7 +56,7 @@ type Deployment struct {
 func Open(t testing.TB) *Deployment {
 	t.Helper()
 	d := &Deployment{Clock: &clocktest.Clock{}, DB: pgtest.Open(t, store.Config), Master: secure.NewMasterKey("k1")}
-	d.Directories = directorytest.New(d.Clock.Now)
+	d.Directories = directoryfake.New(d.Clock.Now)
 	var err error
 	if d.Ring, err = secure.ParseKeyring(d.Master); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rest/directoryview"
 )
 
 // accountAttributes are those that accounts are searched and sorted by
@@ -29,7 +30,9 @@ var accountAttributes = list.Spec{
 	"emailVerificationStatus": {Kind: list.Enum, NoFind: true},
 }
 
-func (v views) account(a directoryapi.Account) directoryapi.AccountView { return a.View(v.base) }
+func (v views) account(a directoryapi.Account) directoryview.AccountView {
+	return directoryview.Account(v.base, a)
+}
 
 // createAccount makes an account through an application or an organization.
 func createAccount(create func(context.Context, id.Ref, directoryapi.CreateAccount) (directoryapi.Account, error), v views) fiber.Handler {
@@ -38,7 +41,7 @@ func createAccount(create func(context.Context, id.Ref, directoryapi.CreateAccou
 		if err != nil {
 			return err
 		}
-		in, err := directoryapi.ReadNewAccount(c)
+		in, err := directoryview.ReadNewAccount(c)
 		if err != nil {
 			return err
 		}

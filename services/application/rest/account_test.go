@@ -9,6 +9,7 @@ import (
 )
 
 func TestAccountsAreMadeInTheDefaultStore(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	first, second := c.directory(t, "First"), c.directory(t, "Second")
@@ -70,6 +71,7 @@ func TestAccountsAreMadeInTheDefaultStore(t *testing.T) {
 }
 
 func TestAccountsOfAllStoresAreListed(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop, bare := c.application(t, "Shop"), c.application(t, "Bare")
 	first, second, unmapped := c.directory(t, "First"), c.directory(t, "Second"), c.directory(t, "Unmapped")

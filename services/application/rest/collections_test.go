@@ -11,6 +11,7 @@ import (
 // An application A has the directory D1, a group of the directory D2, and an
 // organization that has a group of D1, the whole of D3 and a group of D4.
 func TestCollectionsFromEverySide(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop, beside, bank := c.application(t, "Shop"), c.application(t, "Beside"), c.organization(t, "bank")
 	var d, g [5]string

@@ -16,6 +16,7 @@ import (
 
 // Every representation, byte by byte but for its ids.
 func TestCustomDataAnswers(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	bare := c.application(t, "Bare")
 	shop := text(c.create(t, "/applications?createDirectory=true", `{"name":"Shop","customData":{"plan":"gold","seats":{"most":12}}}`)["href"])
@@ -57,6 +58,7 @@ func TestCustomDataAnswers(t *testing.T) {
 }
 
 func TestCustomDataThatIsRefused(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	kept := c.want(t, 200, "POST", shop+"/customData", `{"a":1}`).body
@@ -118,6 +120,7 @@ func TestCustomDataThatIsRefused(t *testing.T) {
 }
 
 func TestCustomDataOfTenMegabytes(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	sized := func(size int) string { return `{"a":"` + strings.Repeat("<", size-len(`{"a":""}`)) + `"}` }
 	const most = customdata.MaxSize
@@ -141,6 +144,7 @@ func TestCustomDataOfTenMegabytes(t *testing.T) {
 }
 
 func TestCustomDataAndItsOwner(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	before := c.get(t, shop)
@@ -197,8 +201,8 @@ func TestCustomDataAndItsOwner(t *testing.T) {
 		c.refused(t, 404, 404, "GET", shop+"/customData", nil)
 		c.refused(t, 404, 404, "POST", shop+"/customData", `{"a":1}`)
 		c.refused(t, 404, 404, "POST", shop+"/customData", `{}`)
-		c.refused(t, 404, 404, "DELETE", shop+"/customData", nil)
-		c.refused(t, 404, 404, "DELETE", shop+"/customData/a", nil)
+		c.want(t, 204, "DELETE", shop+"/customData", nil)
+		c.want(t, 204, "DELETE", shop+"/customData/a", nil)
 		if n, err := pg.Value[int](t.Context(), c.DB, `SELECT count(*) FROM custom_data`); err != nil || n != 0 {
 			t.Errorf("%d documents are left, %v", n, err)
 		}
@@ -206,6 +210,7 @@ func TestCustomDataAndItsOwner(t *testing.T) {
 }
 
 func TestCustomDataIsChangedByManyAtOnce(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	var all sync.WaitGroup
@@ -227,6 +232,7 @@ func TestCustomDataIsChangedByManyAtOnce(t *testing.T) {
 }
 
 func TestAKeyOfCustomDataIsOnlyDeleted(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	for _, method := range []string{"GET", "POST"} {
@@ -235,10 +241,14 @@ func TestAKeyOfCustomDataIsOnlyDeleted(t *testing.T) {
 			t.Errorf("%s gives %s and allows %q", method, a.body, a.header.Get("Allow"))
 		}
 	}
+	for _, path := range []string{"/customData", "/customData/a"} {
+		c.want(t, 204, "DELETE", "/applications/"+c.NewID().String()+path, nil)
+		for _, v := range []string{"x", "0000000000000000000000"} {
+			c.refused(t, 404, 404, "DELETE", "/applications/"+v+path, nil)
+		}
+	}
 	for _, v := range []string{"x", "0000000000000000000000", c.NewID().String()} {
 		c.refused(t, 404, 404, "GET", "/applications/"+v+"/customData", nil)
 		c.refused(t, 404, 404, "POST", "/applications/"+v+"/customData", `{"a":1}`)
-		c.refused(t, 404, 404, "DELETE", "/applications/"+v+"/customData", nil)
-		c.refused(t, 404, 404, "DELETE", "/applications/"+v+"/customData/a", nil)
 	}
 }

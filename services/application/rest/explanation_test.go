@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/services/application/applicationtest"
-	"github.com/doorward/doorward/services/application/directorytest"
 )
 
 // explained is the answer to an attempt that asks to be explained. The value has
@@ -32,6 +32,7 @@ func member(o object, path ...string) any {
 }
 
 func TestAnExplainedLogin(t *testing.T) {
+	t.Parallel()
 	e := newEntry(t, open(t))
 	bank, empty, closed := e.organization(t, "bank"), e.organization(t, "empty"), e.organization(t, "closed")
 	staff, gone, vault := e.directory(t, "Staff"), e.directory(t, "Gone"), e.directory(t, "Vault")
@@ -121,6 +122,7 @@ func TestAnExplainedLogin(t *testing.T) {
 }
 
 func TestExplainedLinks(t *testing.T) {
+	t.Parallel()
 	e := newEntry(t, open(t))
 	explain := func(t *testing.T, email string) object {
 		t.Helper()
@@ -168,6 +170,7 @@ func TestExplainedLinks(t *testing.T) {
 }
 
 func TestAnExplanationIsRefusedAsTheAttempt(t *testing.T) {
+	t.Parallel()
 	e := newEntry(t, open(t))
 	e.person(t, e.away, "jo@example.test")
 	right := e.attempt("jo@example.test", nil)
@@ -205,7 +208,7 @@ func TestAnExplanationIsRefusedAsTheAttempt(t *testing.T) {
 		e.refused(t, 404, 404, "POST", applicationtest.Base.To("applications", e.NewID())+"/loginAttempts?explain=true", right)
 	})
 	t.Run("no password is checked", func(t *testing.T) {
-		e.Directories.Break("Authenticate", directorytest.Before, func() error { return errors.New("a password is compared") })
+		e.Directories.Break("Authenticate", fault.Before, func() error { return errors.New("a password is compared") })
 		e.explained(t, "jo@example.test", nil)
 	})
 }

@@ -3,6 +3,7 @@ package rest
 import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/rest/directoryview"
 )
 
 // groupAttributes are those that groups are searched and sorted by. The
@@ -15,4 +16,6 @@ var groupAttributes = list.Spec{
 	"modifiedAt":  {Kind: list.Time},
 }
 
-func (v views) group(g directoryapi.Group) directoryapi.GroupView { return g.View(v.base) }
+func (v views) group(g directoryapi.Group) directoryview.GroupView {
+	return directoryview.Group(v.base, g)
+}

@@ -79,6 +79,7 @@ func (e *entry) link(t *testing.T, one, other string) {
 // The table of resolutions, section 6.3, row by row, under a policy that is on and
 // under one that is off.
 func TestOutcomesAtLogin(t *testing.T) {
+	t.Parallel()
 	e := newEntry(t, open(t))
 	const (
 		itself   = "the account itself"
@@ -141,6 +142,7 @@ func TestOutcomesAtLogin(t *testing.T) {
 }
 
 func TestLinksAtLogin(t *testing.T) {
+	t.Parallel()
 	e := newEntry(t, open(t))
 	e.set(t, e.policy, true, false, false)
 
@@ -233,6 +235,7 @@ func TestLinksAtLogin(t *testing.T) {
 }
 
 func TestTheLinkingPolicyOfAnOrganization(t *testing.T) {
+	t.Parallel()
 	e := newEntry(t, open(t))
 	bank := e.organization(t, "bank")
 	policy := linked(t, e.get(t, bank), "accountLinkingPolicy")
@@ -317,6 +320,7 @@ func TestTheLinkingPolicyOfAnOrganization(t *testing.T) {
 }
 
 func TestLinksStayInTheirTenant(t *testing.T) {
+	t.Parallel()
 	victim := newEntry(t, open(t))
 	intruder := newEntry(t, victim.another(t))
 	email := victim.email()

@@ -3,6 +3,7 @@ package rest_test
 import "testing"
 
 func TestLinkingPolicies(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop, bank := c.application(t, "Shop"), c.organization(t, "bank")
 	for owner, member := range map[string]string{shop: "application", bank: "organization"} {

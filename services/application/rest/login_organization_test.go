@@ -11,6 +11,7 @@ import (
 
 // The rows of resolutions, section 2.7, that speak of organizations and groups.
 func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop, bare := c.application(t, "Shop"), c.application(t, "Bare")
 	front, vault, staff, shared := c.directory(t, "Front"), c.directory(t, "Vault"), c.directory(t, "Staff"), c.directory(t, "Shared")

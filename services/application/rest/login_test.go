@@ -16,6 +16,7 @@ func value(login, password string) string {
 
 // The table of resolutions, section 2.7.
 func TestLoginAttempts(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop, bare := c.application(t, "Shop"), c.application(t, "Bare")
 	first, second, unmapped, closed := c.directory(t, "First"), c.directory(t, "Second"), c.directory(t, "Unmapped"), c.directory(t, "Closed")
@@ -139,6 +140,7 @@ func TestLoginAttempts(t *testing.T) {
 // Known or not, disabled, unverified or a mirror's: a login that failed too often
 // is answered the same.
 func TestARefusedLoginTellsNothingOfTheAccount(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop, people, mirror := c.application(t, "Shop"), c.directory(t, "People"), c.directory(t, "Mirror")
 	for _, directory := range []string{people, mirror} {

@@ -91,6 +91,7 @@ func (r resets) refusals(t *testing.T, below, name string) {
 }
 
 func TestPasswordResetTokens(t *testing.T) {
+	t.Parallel()
 	r := openResets(t)
 	r.refusals(t, "/passwordResetTokens", "email")
 	ask := func(body any) object {
@@ -201,6 +202,7 @@ func TestPasswordResetTokens(t *testing.T) {
 }
 
 func TestVerificationEmails(t *testing.T) {
+	t.Parallel()
 	r := openResets(t)
 	r.Directories.EnableVerification(t, directoryapi.Ref{Tenant: r.tenant, ID: idOf(t, r.first)})
 	r.refusals(t, "/verificationEmails", "login")

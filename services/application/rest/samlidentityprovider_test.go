@@ -49,6 +49,7 @@ func (c *client) accept(t *testing.T, path, accept string) (status int, kind str
 }
 
 func TestIdentityProviderAnswers(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	_, _, provider := c.saml(t, c.application(t, "Shop"))
 	rules, metadata := linked(t, c.get(t, provider), "attributeStatementMappingRules"), linked(t, c.get(t, provider), "metadata")
@@ -88,6 +89,7 @@ func TestIdentityProviderAnswers(t *testing.T) {
 }
 
 func TestIdentityProvidersAndRulesThatAreRefused(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	_, _, provider := c.saml(t, c.application(t, "Shop"))
 	rules := linked(t, c.get(t, provider), "attributeStatementMappingRules")
@@ -122,6 +124,7 @@ func TestIdentityProvidersAndRulesThatAreRefused(t *testing.T) {
 
 // What an identity provider shows of its key: one certificate in three forms.
 func TestTheCertificateOfAnIdentityProvider(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	_, _, path := c.saml(t, c.application(t, "Shop"))
 	provider := c.get(t, path)
@@ -214,6 +217,7 @@ func TestTheCertificateOfAnIdentityProvider(t *testing.T) {
 // The first fifty that read an identity provider, by any of its addresses, see
 // one key pair.
 func TestAnIdentityProviderHasOneKeyPair(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	_, _, provider := c.saml(t, c.application(t, "Shop"))
 	if made := c.count(t, "saml_identity_providers"); made != 0 {
@@ -242,6 +246,7 @@ func TestAnIdentityProviderHasOneKeyPair(t *testing.T) {
 
 // The address follows the name of the Client API.
 func TestWhereServiceProvidersSendBrowsers(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	_, _, provider := c.saml(t, shop)
@@ -254,6 +259,7 @@ func TestWhereServiceProvidersSendBrowsers(t *testing.T) {
 }
 
 func TestTheConsoleIsNoIdentityProvider(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	signedUp, err := c.Service.SignUp(t.Context(), applicationapi.SignUp{
 		Tenant: c.tenant, Console: c.NewID(), ConsoleName: "Service", Administrators: c.administrators, ConsoleMapping: c.NewID(),

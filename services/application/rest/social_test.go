@@ -8,6 +8,7 @@ import (
 // A social login leads to the directory of its provider, wherever new accounts
 // go (resolutions, section 5.2).
 func TestAccountsOfSocialLogins(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
 	of := func(provider string) string {

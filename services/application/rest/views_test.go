@@ -19,6 +19,7 @@ var rewrite = flag.Bool("update", false, "rewrite the golden answers under testd
 
 // Every representation, byte by byte but for its ids.
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	c := open(t)
 	shop := text(c.create(t, "/applications?createDirectory=true", object{
 		"name": "Shop", "description": "Sells things", "status": "enabled",

@@ -28,3 +28,10 @@ func (tx *Tx) freeDNSLabel(ctx context.Context, a applicationapi.Application) er
 	_, err := pg.Exec(ctx, tx, `DELETE FROM dns_label_routes WHERE label = $3 AND tenant_id = $1 AND application_id = $2`, a.TenantID, a.ID, a.DNSLabel)
 	return err
 }
+
+// ApplicationByDNSLabel returns the application that a label leads to, of any
+// tenant, or apierr.NotFound.
+func (s *Store) ApplicationByDNSLabel(ctx context.Context, label string) (applicationapi.Application, error) {
+	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM dns_label_routes r
+		JOIN applications a ON a.tenant_id = r.tenant_id AND a.id = r.application_id WHERE r.label = $1`, label)
+}

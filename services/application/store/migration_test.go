@@ -19,6 +19,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // What was kept before there were organizations is read as what it was.
 func TestApplicationsOfBeforeOrganizations(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t, nil)
 	open := func(migrations fs.FS) *pg.DB {
 		db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "application", Migrations: []fs.FS{events.Migrations(), customdata.Migrations(), migrations}})

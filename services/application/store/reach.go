@@ -125,7 +125,7 @@ type reached struct {
 // Ref is the name of the application.
 func (r reached) Ref() id.Ref { return id.Ref{Tenant: r.TenantID, ID: r.ApplicationID} }
 
-const reachQuery = `SELECT a.tenant_id, a.id AS application_id, a.status,
+const reachColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	coalesce(CASE WHEN o.id IS NULL THEN m.store_kind ELSE n.store_kind END, '') AS store_kind,
 	CASE WHEN o.id IS NULL THEN m.store_id ELSE n.store_id END AS store_id,
 	coalesce(CASE WHEN o.id IS NULL THEN m.social_provider ELSE n.social_provider END, '') AS social_provider,
@@ -140,14 +140,27 @@ const reachQuery = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	LEFT JOIN account_store_mappings m ON m.tenant_id = a.tenant_id AND m.owner_id = a.id
 	LEFT JOIN organizations o ON m.store_kind = 'organizations' AND o.tenant_id = m.tenant_id AND o.id = m.store_id
 	LEFT JOIN account_linking_policies ol ON ol.tenant_id = o.tenant_id AND ol.owner_id = o.id
-	LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id
-	WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`
+	LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id`
+
+const (
+	reachQuery        = reachColumns + ` WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`
+	builtinReachQuery = reachColumns + ` WHERE a.tenant_id = $1 AND a.builtin ORDER BY m.list_index, n.list_index`
+)
 
 // Reach gives, in one query, whether an application is enabled, where its
 // accounts are and how they are linked; apierr.NotFound when there is no such
 // application.
 func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, error) {
 	rows, err := s.reaches.All(ctx, id.Ref{Tenant: tenant, ID: application})
+	if err != nil {
+		return Reach{}, err
+	}
+	return newReach(rows)
+}
+
+// BuiltinReach is Reach for the built-in application of a tenant.
+func (s *Store) BuiltinReach(ctx context.Context, tenant id.ID) (Reach, error) {
+	rows, err := pg.All[reached](ctx, s.db, builtinReachQuery, tenant)
 	if err != nil {
 		return Reach{}, err
 	}
@@ -167,18 +180,18 @@ func (s *Store) KeptReach(ctx context.Context, tenant, application id.ID) (Reach
 // KeepReaches lets KeptReach do without the database, until ctx ends.
 func (s *Store) KeepReaches(ctx context.Context) error { return s.kept.Listen(ctx) }
 
-// ReachAndTallies is Reach, and in the same round trip Tallies.
-func (s *Store) ReachAndTallies(ctx context.Context, tenant, application id.ID, of Subject) (Reach, []Tally, error) {
+// ReachAndCounters is Reach, and in the same round trip LoginCounters.
+func (s *Store) ReachAndCounters(ctx context.Context, tenant, application id.ID, of CounterKey) (Reach, []Counter, error) {
 	var batch pg.Batch
 	var rows []reached
-	var tallies []Tally
+	var counters []Counter
 	pg.QueueAll(&batch, &rows, reachQuery, tenant, application)
-	pg.QueueAll(&batch, &tallies, talliesQuery, tenant, of.Login, of.Address)
+	pg.QueueAll(&batch, &counters, countersQuery, tenant, of.Login, of.Address)
 	if err := pg.ExecBatch(ctx, s.db, &batch); err != nil {
 		return Reach{}, nil, err
 	}
 	reach, err := newReach(rows)
-	return reach, tallies, err
+	return reach, counters, err
 }
 
 func newReach(rows []reached) (Reach, error) {

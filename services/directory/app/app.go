@@ -93,6 +93,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 
 	app := rest.New(rest.Config{Service: "directory", Base: common.Base, Signer: common.Signer})
 	directoryapi.Serve(app, svc)
+	directoryapi.ServeHosted(app, svc)
 	directoryrest.Mount(app, svc, common.Base)
 	return &App{API: svc, HTTP: app}, nil
 }

@@ -7,11 +7,14 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rest/directoryview"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory"
 )
 
-func (v views) account(a directoryapi.Account) directoryapi.AccountView { return a.View(v.base) }
+func (v views) account(a directoryapi.Account) directoryview.AccountView {
+	return directoryview.Account(v.base, a)
+}
 
 // createAccount reads what the body and the query say of a new account.
 func createAccount(svc *directory.Service, v views) fiber.Handler {
@@ -20,7 +23,7 @@ func createAccount(svc *directory.Service, v views) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		in, err := directoryapi.ReadNewAccount(c)
+		in, err := directoryview.ReadNewAccount(c)
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func TestDirectory(t *testing.T) {
 	b.Post(made.Href(), `{"description":null,"status":"ENABLED"}`).Want(200).Golden("directory_updated")
 	b.Delete(made.Href()).Want(204)
 	b.Get(made.Href()).WantError(404, 404).Golden("not_found")
-	b.Delete(made.Href()).WantError(404, 404)
+	b.Delete(made.Href()).Want(204)
 }
 
 func TestDirectoryRefusals(t *testing.T) {
@@ -47,7 +47,10 @@ func TestDirectoryRefusals(t *testing.T) {
 	b.Send("POST", "/v1/directories", "application/json;charset=latin1", `{"name":"D"}`).WantError(400, 2005)
 	b.Post("/v1/directories", `{"name":"`+long+`"}`).Want(201)
 	b.Post(staff, `{"name":"`+long+`"}`).WantError(409, 2001)
-	b.Delete(base.To("directories", b.signedUp.Directory.ID)).WantError(400, 400)
+	administrators := base.To("directories", b.signedUp.Directory.ID)
+	b.Delete(administrators).WantError(400, 400)
+	b.Post(administrators, `{"status":"DISABLED"}`).WantError(400, 400)
+	b.Post(administrators, `{"status":"ENABLED","description":"x"}`).Want(200)
 	b.Get("/v1/directories/nothing").WantError(404, 404)
 }
 

@@ -1,5 +1,10 @@
 package rest
 
-import "github.com/doorward/doorward/pkg/api/directoryapi"
+import (
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/rest/directoryview"
+)
 
-func (v views) group(g directoryapi.Group) directoryapi.GroupView { return g.View(v.base) }
+func (v views) group(g directoryapi.Group) directoryview.GroupView {
+	return directoryview.Group(v.base, g)
+}

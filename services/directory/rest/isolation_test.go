@@ -88,7 +88,12 @@ func TestNoTenantReachesAnother(t *testing.T) {
 				body = `{"name":"Taken over"}`
 			}
 		}
-		stranger.Send(route.Method, path, contentType, body).WantError(404, 404)
+		answer := stranger.Send(route.Method, path, contentType, body)
+		if route.Method == http.MethodDelete { // answers the same for what is not there, and nothing happens
+			answer.Want(204)
+			continue
+		}
+		answer.WantError(404, 404)
 	}
 	if missing := slices.DeleteFunc(slices.Sorted(maps.Keys(estate)), func(kind string) bool { return tried[kind] }); len(missing) > 0 {
 		t.Errorf("no route of %v was tried", missing)

@@ -34,11 +34,11 @@ func newResetBench(t *testing.T) *resetBench {
 }
 
 func (b *resetBench) ask(login string, directories ...id.ID) (directoryapi.PasswordReset, error) {
-	in := directoryapi.AskReset{Tenant: b.signedUp.Tenant.ID, Login: login}
+	in := directoryapi.RequestReset{Tenant: b.signedUp.Tenant.ID, Login: login}
 	for _, directory := range append(directories, b.directory) {
 		in.Stores = append(in.Stores, directoryapi.Store{Kind: directoryapi.Directories, ID: directory})
 	}
-	return b.svc.AskReset(b.Context(), in)
+	return b.svc.RequestReset(b.Context(), in)
 }
 
 // token makes a reset token of jo.
@@ -52,7 +52,7 @@ func (b *resetBench) token() secure.Secret {
 }
 
 func (b *resetBench) spend(token secure.Secret, password string) error {
-	_, err := b.svc.SpendReset(b.Context(), directoryapi.SpendReset{
+	_, err := b.svc.ResetPassword(b.Context(), directoryapi.ResetPassword{
 		ResetToken: directoryapi.ResetToken{Tenant: b.signedUp.Tenant.ID, Token: token}, Password: field.Some(password),
 	})
 	return err
@@ -251,10 +251,10 @@ func TestResetMailsGoOutWhereTheyAreOn(t *testing.T) {
 		reset, success string
 		want           []string
 	}{
-		{"ENABLED", "ENABLED", []string{"PasswordResetRequested", "PasswordReset"}},
-		{"DISABLED", "ENABLED", []string{"PasswordReset"}},
-		{"ENABLED", "DISABLED", []string{"PasswordResetRequested"}},
-		{"DISABLED", "DISABLED", nil},
+		{"ENABLED", "ENABLED", []string{"PasswordResetRequested", "PasswordChanged", "PasswordReset"}},
+		{"DISABLED", "ENABLED", []string{"PasswordChanged", "PasswordReset"}},
+		{"ENABLED", "DISABLED", []string{"PasswordResetRequested", "PasswordChanged"}},
+		{"DISABLED", "DISABLED", []string{"PasswordChanged"}},
 	} {
 		b := newResetBench(t)
 		b.exec(`UPDATE password_policies SET reset_email_status = $1, reset_success_email_status = $2`, c.reset, c.success)
@@ -335,7 +335,7 @@ func TestExpiredResetsArePurged(t *testing.T) {
 }
 
 func (b *resetBench) askVerification(login string) error {
-	_, err := b.svc.AskVerification(b.Context(), directoryapi.AskVerification{
+	_, err := b.svc.RequestVerification(b.Context(), directoryapi.RequestVerification{
 		Tenant: b.signedUp.Tenant.ID, Login: login, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: b.directory}},
 	})
 	return err

@@ -65,8 +65,7 @@ func arrival(ctx context.Context, q pg.Querier, tenant, account id.ID, store dir
 			SELECT id, bool_or(linked) AS linked FROM (
 				SELECT l.right_account_id AS id, true AS linked FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = $2
 				UNION ALL SELECT l.left_account_id, true FROM account_links l WHERE l.tenant_id = $1 AND l.right_account_id = $2
-				UNION ALL SELECT n.id, false FROM accounts n WHERE n.tenant_id = $1 AND n.directory_id = $5 AND n.email_folded = ANY ($6)
-				UNION ALL SELECT n.id, false FROM accounts n WHERE n.tenant_id = $1 AND n.directory_id = $5 AND n.username_folded = ANY ($6)
+				UNION ALL SELECT n.account_id, false FROM login_names n WHERE n.tenant_id = $1 AND n.directory_id = $5 AND n.name = ANY ($6)
 			) every GROUP BY id
 		) near JOIN accounts a ON a.tenant_id = $1 AND a.id = near.id
 		WHERE a.directory_id = $5 AND a.id <> $2 ORDER BY a.id`,

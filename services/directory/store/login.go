@@ -56,26 +56,26 @@ func (s *Store) find(ctx context.Context, tenant id.ID, stores []directoryapi.St
 	return pg.One[Candidate](ctx, s.db, `WITH stores AS (
 			SELECT * FROM unnest($2::text[], $3::uuid[]) WITH ORDINALITY AS store (kind, id, position)
 		), found AS (
-			SELECT s.position, s.kind AS store_kind, s.id AS store_id, d.status AS store_status, a.id
+			SELECT s.position, s.kind AS store_kind, s.id AS store_id, d.status AS store_status, n.account_id
 			FROM stores s
 			JOIN directories d ON d.tenant_id = $1 AND d.id = s.id
-			JOIN accounts a ON a.tenant_id = $1 AND a.directory_id = s.id AND (a.username_folded = $4 OR a.email_folded = $4)
+			JOIN login_names n ON n.tenant_id = $1 AND n.directory_id = d.id AND n.name = $4
 			WHERE s.kind = 'directories'
 			UNION ALL
-			SELECT s.position, s.kind, s.id, g.status, a.id
+			SELECT s.position, s.kind, s.id, g.status, n.account_id
 			FROM stores s
 			JOIN groups g ON g.tenant_id = $1 AND g.id = s.id
-			JOIN accounts a ON a.tenant_id = $1 AND a.directory_id = g.directory_id AND (a.username_folded = $4 OR a.email_folded = $4)
-			JOIN group_memberships m ON m.tenant_id = $1 AND m.group_id = g.id AND m.account_id = a.id
+			JOIN login_names n ON n.tenant_id = $1 AND n.directory_id = g.directory_id AND n.name = $4
+			JOIN group_memberships m ON m.tenant_id = $1 AND m.group_id = g.id AND m.account_id = n.account_id
 			WHERE s.kind = 'groups'
 		)
 		SELECT `+accountColumns+`, a.password_hash, d.status AS directory_status,
 			f.store_kind, f.store_id, f.store_status
 		FROM found f
-		JOIN accounts a ON a.tenant_id = $1 AND a.id = f.id
+		JOIN accounts a ON a.tenant_id = $1 AND a.id = f.account_id
 		JOIN directories d ON d.tenant_id = $1 AND d.id = a.directory_id
 		WHERE NOT $5 OR d.provider_id = 'native'
-		ORDER BY $6 AND a.password_hash = '' AND d.provider_id NOT IN ('ldap', 'ad'), f.position, a.username_folded <> $4
+		ORDER BY $6 AND a.password_hash = '' AND d.provider_id NOT IN ('ldap', 'ad'), f.position
 		LIMIT 1`, tenant, kinds, ids, field.Fold(login), among.natives, among.passwords)
 }
 

@@ -48,9 +48,9 @@ func (tx *Tx) InsertReset(ctx context.Context, r Reset) error {
 		r.TenantID, r.AccountID, r.Digest, r.ApplicationID, r.ExpiresAt, r.CreatedAt)
 }
 
-// SpendReset removes an open reset and gives it. Of any number of tries one gets
+// ConsumeReset removes an open reset and gives it. Of any number of tries one gets
 // it, and the others are apierr.NotFound.
-func (tx *Tx) SpendReset(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (Reset, error) {
+func (tx *Tx) ConsumeReset(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (Reset, error) {
 	return pg.One[Reset](ctx, tx, `DELETE FROM password_resets WHERE tenant_id = $1 AND digest = $2 AND expires_at > $3
 		RETURNING tenant_id, digest, account_id, application_id, expires_at, created_at`, tenant, digest, now)
 }

@@ -43,7 +43,7 @@ func (p directory) Reset(_ context.Context, in directoryapi.ResetToken) (directo
 	return directoryapi.PasswordReset{Token: in.Token, Account: account}, err
 }
 
-func (p directory) SpendReset(_ context.Context, in directoryapi.SpendReset) (directoryapi.PasswordReset, error) {
+func (p directory) ResetPassword(_ context.Context, in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
 	account, err := p.link(in.Token)
 	switch {
 	case err != nil:

@@ -7,6 +7,7 @@ package peertest
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -116,6 +117,15 @@ func (p directory) SignUp(ctx context.Context, in directoryapi.SignUp) (director
 		p.d.tenants[in.Tenant], p.d.tenantKeys[in.Key] = made, in.Tenant
 	}
 	return made, p.d.called(ctx, in.Tenant)
+}
+
+// Tenant returns any tenant to itself.
+func (directory) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant, error) {
+	if in.Tenant != in.ID {
+		return directoryapi.Tenant{}, apierr.NotFound
+	}
+	since := time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
+	return directoryapi.Tenant{ID: in.ID, CreatedAt: since, ModifiedAt: since}, nil
 }
 
 type application struct {

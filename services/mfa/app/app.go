@@ -83,6 +83,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 
 	app := rest.New(rest.Config{Service: "mfa", Base: common.Base, Signer: common.Signer})
 	mfaapi.Serve(app, svc)
+	mfaapi.ServeHosted(app, svc)
 	mfarest.Mount(app, svc, common.Base)
 	return &App{API: svc, HTTP: app}, nil
 }

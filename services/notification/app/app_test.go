@@ -77,7 +77,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.brokers = broker.ListenAddrs()
-	cfg := events.Config{Brokers: broker.ListenAddrs(), Partitions: 2}
+	cfg := events.Config{Brokers: broker.ListenAddrs(), Partitions: 2, Secret: secret}
 
 	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations()}})
 	if err != nil {
@@ -278,7 +278,7 @@ func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
 	p, a := w.open(exporter)
 	mfa := events.NewOutbox(w.db, "mfa", now)
 	told := make(chan events.TextReported, 10)
-	p.Go("mfa", mfa.Consume(events.Config{Brokers: w.brokers, Partitions: 2}, []string{"notification"}, events.On(
+	p.Go("mfa", mfa.Consume(events.Config{Brokers: w.brokers, Partitions: 2, Secret: secret}, []string{"notification"}, events.On(
 		func(_ context.Context, _ events.Envelope, event events.TextReported) error {
 			told <- event
 			return nil
@@ -293,18 +293,18 @@ func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := func(news events.TextNews) {
+	want := func(news events.TextStatus) {
 		t.Helper()
 		select {
 		case got := <-told:
-			if want := (events.TextReported{Tenant: w.tenant, Account: account, Challenge: challenge, News: news}); got != want {
+			if want := (events.TextReported{Tenant: w.tenant, Account: account, Challenge: challenge, Status: news}); got != want {
 				t.Errorf("the news are %+v, want %+v", got, want)
 			}
 		case <-time.After(30 * time.Second):
 			t.Fatalf("the news %s did not come", news)
 		}
 	}
-	want(events.TextTaken)
+	want(events.TextAccepted)
 	asked := provider.Asked()
 	if len(asked) != 1 || asked[0].Get("Body") != "Code 493817" || asked[0].Get("To") != "+18883910959" {
 		t.Fatalf("the provider was asked %v", asked)

@@ -84,6 +84,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 
 	app := rest.New(rest.Config{Service: "oauth", Base: common.Base, Signer: common.Signer})
 	oauthapi.Serve(app, svc)
+	oauthapi.ServeHosted(app, svc)
 	oauthrest.Mount(app, svc, common.Base, common.Alias)
 	return &App{API: svc, HTTP: app}, nil
 }

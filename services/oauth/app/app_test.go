@@ -111,14 +111,14 @@ func TestWiredService(t *testing.T) {
 	}
 	t.Cleanup(cluster.Close)
 	url := pgtest.New(t, nil)
-	world := oauthtest.NewWorld(oauthtest.Base, time.Now)
+	world := oauthtest.NewWorld(t, oauthtest.Base, time.Now)
 	tenant := id.New(time.Now())
 	account := world.NewAccount(tenant, world.NewDirectory(tenant, true), oauthtest.Login, oauthtest.Password)
 
 	p := process(t)
 	ctx, stop := context.WithCancel(t.Context())
 	cfg := app.FromEnv(env.New(environment(url, cluster.ListenAddrs())))
-	service, err := app.Open(ctx, p, cfg, app.Peers{Directory: world.DirectoryAPI(), Application: world.ApplicationAPI(), MFA: world.MFAAPI()})
+	service, err := app.Open(ctx, p, cfg, world.Peers())
 	if err != nil {
 		t.Fatal(err)
 	}

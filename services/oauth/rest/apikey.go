@@ -1,8 +1,11 @@
 package rest
 
 import (
+	"regexp"
+
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/store"
@@ -88,9 +91,12 @@ func (h *handlers) updateKey(c *fiber.Ctx) error {
 	return rest.Updated(c, h.base.Path("apiKeys", key.ID), view(key))
 }
 
+// keyShape is the form of the id of an API key.
+var keyShape = regexp.MustCompile(`^[0-9A-Z]{25,26}$`)
+
 func (h *handlers) deleteKey(c *fiber.Ctx) error {
-	if err := h.svc.DeleteKey(c.UserContext(), rest.Caller(c).Tenant, c.Params("id")); err != nil {
-		return err
+	if !keyShape.MatchString(c.Params("id")) {
+		return apierr.NotFound
 	}
-	return rest.NoContent(c)
+	return rest.Deleted(c, h.svc.DeleteKey(c.UserContext(), rest.Caller(c).Tenant, c.Params("id")))
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// The query parameters by which a client asks for encrypted secrets, and what
-// they are where it does not say (resolutions, section 19.2).
+// The query parameters by which a client asks for encrypted secrets, and their
+// defaults (docs/interface/authentication.md#encrypted-secrets).
 const (
 	encryptSecret     = "encryptSecret"
 	encryptionSalt    = "encryptionKeySalt"
@@ -27,14 +27,14 @@ const (
 	defaultIterations = "1024"
 )
 
-// viewOfKey gives what renders API keys: with their secrets as the client wants
-// them, which it says in the query of every request that is answered with a key.
+// viewOfKey returns the view of API keys, with their secrets encrypted where the
+// query of the request demands it.
 func (h *handlers) viewOfKey(c *fiber.Ctx) (func(store.Key) keyView, error) {
 	_, view, err := h.splitQuery(c)
 	return view, err
 }
 
-// keysQuery is viewOfKey for a collection, whose query may say more.
+// keysQuery is viewOfKey for a collection, with the rest of its query.
 func (h *handlers) keysQuery(c *fiber.Ctx, spec list.Spec) (list.Query, func(store.Key) keyView, error) {
 	others, view, err := h.splitQuery(c)
 	if err != nil {
@@ -44,8 +44,8 @@ func (h *handlers) keysQuery(c *fiber.Ctx, spec list.Spec) (list.Query, func(sto
 	return query, view, err
 }
 
-// splitQuery takes the parameters of encryption out of a request's query, and
-// gives the others as they were sent.
+// splitQuery removes the parameters of encryption from a request's query and
+// returns the others as they were sent.
 func (h *handlers) splitQuery(c *fiber.Ctx) (string, func(store.Key) keyView, error) {
 	encryption, others, err := parseEncryption(string(c.Request().URI().QueryString()))
 	if err != nil || encryption == nil {
@@ -58,8 +58,8 @@ func (h *handlers) splitQuery(c *fiber.Ctx) (string, func(store.Key) keyView, er
 	}, err
 }
 
-// parseEncryption reads the parameters of encryption in a query. It gives nil
-// for a client that does not ask for it, and the query without them.
+// parseEncryption reads the parameters of encryption in a query, nil where the
+// client does not ask for it, and returns the query without them.
 func parseEncryption(query string) (*oauth.Encryption, string, error) {
 	given := map[string]string{encryptSecret: "false", encryptionSize: defaultSize, encryptionRounds: defaultIterations}
 	seen := map[string]bool{}
@@ -76,11 +76,11 @@ func parseEncryption(query string) (*oauth.Encryption, string, error) {
 		value, err2 := url.QueryUnescape(rawValue)
 		switch {
 		case err != nil || err2 != nil:
-			return nil, "", apierr.MalformedQuery.Because("the query part %q is not of the form name=value", part)
+			return nil, "", apierr.MalformedQuery.Because("the query part %q must have the form name=value", part)
 		case value == "":
 			return nil, "", apierr.ParameterEmpty.Because("the query parameter %q needs a value", name)
-		case seen[name]:
-			return nil, "", apierr.ParameterRepeated.Because("the query parameter %q is given twice", name)
+		case seen[name] && given[name] != value:
+			return nil, "", apierr.ParameterRepeated.Because("the query parameter %q has two values", name)
 		}
 		given[name], seen[name] = value, true
 	}

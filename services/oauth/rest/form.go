@@ -13,14 +13,18 @@ import (
 	"github.com/doorward/doorward/services/oauth"
 )
 
-// maxForm bounds the body of the token endpoints (resolutions, section 13.2).
+// maxForm is the limit of a form in bytes (docs/interface/limits.md#request-size).
 const maxForm = 64 << 10
 
-// form reads the body of a token endpoint (resolutions, section 8.1).
+// form reads the fields of a token endpoint: those of the query where the body is
+// empty (docs/interface/oauth.md#endpoints). Logs and traces contain neither.
 func form(c *fiber.Ctx) (oauth.Form, error) {
+	if len(c.Body()) == 0 {
+		return parseForm(string(c.Request().URI().QueryString()))
+	}
 	kind, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
 	if err != nil || kind != fiber.MIMEApplicationForm {
-		return nil, invalidRequest(apierr.Format.Because("send the body as Content-Type: %s", fiber.MIMEApplicationForm))
+		return nil, invalidRequest(apierr.Format.Because("the Content-Type of the body must be %s", fiber.MIMEApplicationForm))
 	}
 	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return nil, invalidRequest(apierr.Encoding.Because("the charset %q is not supported; send UTF-8", charset))
@@ -36,13 +40,13 @@ func parseForm(body string) (oauth.Form, error) {
 	}
 	values, err := url.ParseQuery(body)
 	if err != nil {
-		return nil, invalidRequest(apierr.Format.Because("the body is not a form of name=value pairs joined by &"))
+		return nil, invalidRequest(apierr.Format.Because("the form must consist of name=value pairs joined by &"))
 	}
 	fields := oauth.Form{}
 	for name, given := range values {
 		switch {
 		case len(given) > 1:
-			return nil, invalidRequest(apierr.ParameterRepeated.Because("the form field %q is given twice", name))
+			return nil, invalidRequest(apierr.ParameterRepeated.Because("the form field %q must not be repeated", name))
 		case !utf8.ValidString(given[0]):
 			return nil, invalidRequest(apierr.Encoding.Because("the form field %q is not valid UTF-8", name))
 		case strings.ContainsRune(given[0], 0):
@@ -56,8 +60,7 @@ func parseForm(body string) (oauth.Form, error) {
 
 func invalidRequest(refusal *apierr.Error) error { return refusal.With("error", "invalid_request") }
 
-// notStored marks an answer that holds tokens, or the refusal of some, as one
-// that nobody may keep (RFC 6749, section 5.1).
+// notStored forbids caches to store the answer (RFC 6749, section 5.1).
 func notStored(c *fiber.Ctx) error {
 	err := c.Next()
 	c.Set(fiber.HeaderCacheControl, "no-store")

@@ -67,7 +67,7 @@ func (h *handlers) validate(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return rest.Redirect(c, h.base.To("accessTokens", token.ID))
+	return rest.Redirect(c, h.base.To(collections[token.Kind], token.ID))
 }
 
 func (h *handlers) token(kind store.Kind) fiber.Handler {
@@ -90,10 +90,7 @@ func (h *handlers) deleteToken(kind store.Kind) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		if err := h.svc.DeleteToken(c.UserContext(), kind, tenant, token); err != nil {
-			return err
-		}
-		return rest.NoContent(c)
+		return rest.Deleted(c, h.svc.DeleteToken(c.UserContext(), kind, tenant, token))
 	}
 }
 

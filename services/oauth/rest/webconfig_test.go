@@ -10,13 +10,14 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
 
 // webConfig is the path of the web config of a site's application, as the key of
 // its administrator made it.
 func webConfig(d *oauthtest.Deployment, s oauthtest.Site) string {
-	d.Change(s.Tenant, s.Application, func(a *applicationapi.Application) { a.CreatedBy = s.Key })
+	d.Applications.Change(id.Ref{Tenant: s.Tenant, ID: s.Application}, func(a *applicationapi.Application) { a.CreatedBy = s.Key })
 	return "/applicationWebConfigs/" + d.WebConfigOf(s.Tenant, s.Application).String()
 }
 
@@ -271,7 +272,7 @@ func TestTheSigningKeyOfAWebConfig(t *testing.T) {
 func TestTheWebConfigOfTheConsole(t *testing.T) {
 	d := oauthtest.Open(t)
 	path := webConfig(d, d.Site)
-	d.Change(d.Tenant, d.Application, func(a *applicationapi.Application) { a.Builtin, a.DNSLabel = true, "" })
+	d.Applications.Change(id.Ref{Tenant: d.Tenant, ID: d.Application}, func(a *applicationapi.Application) { a.Builtin, a.DNSLabel = true, "" })
 	config := decode(t, want(t, 200, d.Do(t, d.Site, "GET", path, nil)))
 	if config["status"] != "DISABLED" || config["dnsLabel"] != nil || config["domainName"] != nil {
 		t.Errorf("it is %v", config)

@@ -83,3 +83,9 @@ func (tx *Tx) DeleteAccountKeys(ctx context.Context, tenant id.ID, accounts []id
 		DELETE FROM api_key_routes r USING gone WHERE r.id = gone.id`, tenant, accounts)
 	return err
 }
+
+// OldestEnabledKeys returns enabled keys of a tenant, the oldest first.
+func (s *Store) OldestEnabledKeys(ctx context.Context, tenant id.ID, limit int) ([]Key, error) {
+	return pg.All[Key](ctx, s.db, `SELECT `+keyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.status = 'ENABLED'
+		ORDER BY k.created_at, k.id LIMIT $2`, tenant, limit)
+}

@@ -116,15 +116,15 @@ func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, appl
 }
 
 // InsertTokens adds an access token and, unless that is zero, the refresh token
-// that it came with. It is one statement, and a transaction of its own.
-func (s *Store) InsertTokens(ctx context.Context, access, refresh Token) error {
+// that it came with.
+func (tx *Tx) InsertTokens(ctx context.Context, access, refresh Token) error {
 	if refresh.ID.IsZero() {
-		_, err := pg.Exec(ctx, s.db, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
+		_, err := pg.Exec(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, access.OrganizationID)
 		return err
 	}
-	_, err := pg.Exec(ctx, s.db, `WITH refresh AS (
+	_, err := pg.Exec(ctx, tx, `WITH refresh AS (
 			INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
 			VALUES ($1, $8, $3, $4, $5, $6, $9, $10)
 		)
@@ -135,13 +135,12 @@ func (s *Store) InsertTokens(ctx context.Context, access, refresh Token) error {
 	return err
 }
 
-// InsertRefreshed adds an access token that a refresh token pays for, or gives
-// apierr.NotFound when that is gone. The refresh token is locked against its
+// InsertRefreshed adds an access token of a refresh token, or returns
+// apierr.NotFound if that is gone. The refresh token is locked against its
 // deletion, not against other refreshes: a revocation that comes first leaves
-// nothing to refresh, and one that comes later finds this token to delete. It is
-// one statement, and a transaction of its own.
-func (s *Store) InsertRefreshed(ctx context.Context, t Token) error {
-	return pg.MustChange(ctx, s.db, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at, organization_id)
+// nothing to refresh, and one that comes later finds this token to delete.
+func (tx *Tx) InsertRefreshed(ctx context.Context, t Token) error {
+	return pg.MustChange(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at, organization_id)
 		SELECT r.tenant_id, $3, r.application_id, r.account_id, $4, r.id, $5, $6, r.organization_id
 		FROM refresh_tokens r WHERE r.tenant_id = $1 AND r.id = $2 FOR KEY SHARE`,
 		t.TenantID, t.RefreshID, t.ID, t.KeyID, t.IssuedAt, t.ExpiresAt)

@@ -73,6 +73,7 @@ func promises(t *testing.T, s Subject) {
 	t.Run("admissions", func(t *testing.T) { admissions(t, s) })
 	t.Run("links", func(t *testing.T) { links(t, s) })
 	t.Run("standings", func(t *testing.T) { standings(t, s) })
+	t.Run("administrators", func(t *testing.T) { administrators(t, s) })
 	t.Run("reach", func(t *testing.T) { reaches(t, s) })
 }
 

@@ -14,8 +14,10 @@ func logins(t *testing.T, s Subject) {
 	first, second, closed := n.directory(t, "First"), n.directory(t, "Second"), n.directory(t, "Closed")
 	jo := n.account(t, first, "jo@example.test", func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("Jo") })
 	otherJo := n.account(t, second, "jo@example.test", func(in *directoryapi.CreateAccount) { in.Account.Password = field.Some("Different1!") })
-	impostor := n.account(t, first, "impostor@example.test", func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("sam@example.test") })
-	n.account(t, first, "sam@example.test", func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("sam") })
+	sam := n.account(t, first, "sam@example.test", func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("sam") })
+	refuse(s.API.CreateAccount(t.Context(), n.newAccount(first, "other@example.test", func(in *directoryapi.CreateAccount) {
+		in.Account.Username, in.Account.Password = field.Some("SAM@example.test"), field.Some("Different1!")
+	})))(t, apierr.Exists)
 	n.account(t, first, "idle@example.test", status("DISABLED"))
 	n.account(t, first, "new@example.test", status("UNVERIFIED"))
 	shut := n.account(t, closed, "shut@example.test")
@@ -34,7 +36,7 @@ func logins(t *testing.T, s Subject) {
 		{"in another order another store decides", "jo@example.test", "Different1!", []id.ID{second, first}, otherJo.ID, nil},
 		{"a wrong password is not tried in a later store", "jo@example.test", "Different1!", []id.ID{first, second}, id.ID{}, apierr.WrongPassword},
 		{"a store without the login does not decide", "Jo", Password, []id.ID{second, first}, jo.ID, nil},
-		{"a user name goes before an email", "sam@example.test", Password, []id.ID{first}, impostor.ID, nil},
+		{"an email that another wanted as user name", "sam@example.test", Password, []id.ID{first}, sam.ID, nil},
 		{"an unknown login", "nobody@example.test", Password, []id.ID{first, second}, id.ID{}, apierr.NoSuchAccount},
 		{"an empty login", "", Password, []id.ID{first}, id.ID{}, apierr.NoSuchAccount},
 		{"a login that no account can have", "jo\x00", Password, []id.ID{first}, id.ID{}, apierr.NoSuchAccount},

@@ -14,15 +14,15 @@ import (
 // reset makes a reset token for a login in those directories.
 func (n tenant) reset(t *testing.T, login string, in ...id.ID) secure.Secret {
 	t.Helper()
-	return must(n.API.AskReset(t.Context(), directoryapi.AskReset{Tenant: n.id, Stores: stores(in...), Login: login}))(t).Token
+	return must(n.API.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: n.id, Stores: stores(in...), Login: login}))(t).Token
 }
 
 func (n tenant) token(token secure.Secret) directoryapi.ResetToken {
 	return directoryapi.ResetToken{Tenant: n.id, Token: token}
 }
 
-func (n tenant) spend(token secure.Secret, password string) directoryapi.SpendReset {
-	return directoryapi.SpendReset{ResetToken: n.token(token), Password: field.Some(password)}
+func (n tenant) spend(token secure.Secret, password string) directoryapi.ResetPassword {
+	return directoryapi.ResetPassword{ResetToken: n.token(token), Password: field.Some(password)}
 }
 
 // login tries a password.
@@ -53,7 +53,7 @@ func resets(t *testing.T, s Subject) {
 		{"another tenant's store", "owner@example.test", []id.ID{other.administrators}, id.ID{}, apierr.NoSuchResource},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			made, err := s.API.AskReset(t.Context(), directoryapi.AskReset{Tenant: n.id, Stores: stores(c.in...), Login: c.login})
+			made, err := s.API.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: n.id, Stores: stores(c.in...), Login: c.login})
 			refuse(made, err)(t, c.want)
 			equal(t, "whose", made.Account.ID, c.who)
 			if c.want == nil {
@@ -73,26 +73,26 @@ func resets(t *testing.T, s Subject) {
 	t.Run("a token that is none", func(t *testing.T) {
 		for _, token := range []string{"", "x", "..", "a.b.c", n.reset(t, "jo", first).Reveal() + "x"} {
 			refuse(s.API.Reset(t.Context(), n.token(secret(token))))(t, apierr.NotFound)
-			refuse(s.API.SpendReset(t.Context(), n.spend(secret(token), "Different1!")))(t, apierr.NotFound)
+			refuse(s.API.ResetPassword(t.Context(), n.spend(secret(token), "Different1!")))(t, apierr.NotFound)
 		}
 	})
 	t.Run("a token alone names its tenant", func(t *testing.T) {
 		token := directoryapi.ResetToken{Token: n.reset(t, "jo", first)}
 		equal(t, "whose", must(s.API.Reset(t.Context(), token))(t).Account.ID, jo.ID)
-		equal(t, "whose, spent", must(s.API.SpendReset(t.Context(), directoryapi.SpendReset{ResetToken: token, Password: field.Some(Password)}))(t).Account.ID, jo.ID)
+		equal(t, "whose, spent", must(s.API.ResetPassword(t.Context(), directoryapi.ResetPassword{ResetToken: token, Password: field.Some(Password)}))(t).Account.ID, jo.ID)
 		refuse(s.API.Reset(t.Context(), token))(t, apierr.NotFound)
 	})
 	t.Run("another tenant's token", func(t *testing.T) {
 		token := n.reset(t, "jo", first)
 		other.reset(t, "owner@example.test", other.administrators)
 		refuse(s.API.Reset(t.Context(), other.token(token)))(t, apierr.NotFound)
-		refuse(s.API.SpendReset(t.Context(), other.spend(token, "Different1!")))(t, apierr.NotFound)
+		refuse(s.API.ResetPassword(t.Context(), other.spend(token, "Different1!")))(t, apierr.NotFound)
 		refuse(0, n.login(t, "jo", Password, first))(t, nil)
 	})
 	t.Run("a refused password spends nothing", func(t *testing.T) {
 		token := n.reset(t, "jo", first)
-		refuse(s.API.SpendReset(t.Context(), n.spend(token, "Short1")))(t, apierr.TooShort)
-		refuse(s.API.SpendReset(t.Context(), directoryapi.SpendReset{ResetToken: n.token(token)}))(t, apierr.Required)
+		refuse(s.API.ResetPassword(t.Context(), n.spend(token, "Short1")))(t, apierr.TooShort)
+		refuse(s.API.ResetPassword(t.Context(), directoryapi.ResetPassword{ResetToken: n.token(token)}))(t, apierr.Required)
 		refuse(0, n.login(t, "jo", Password, first))(t, nil)
 		must(s.API.Reset(t.Context(), n.token(token)))(t)
 	})
@@ -100,7 +100,7 @@ func resets(t *testing.T, s Subject) {
 		earlier, token := n.reset(t, "jo", first), n.reset(t, "jo", first)
 		must(s.API.Reset(t.Context(), n.token(earlier)))(t) // the later one leaves it
 		once(t, 50, apierr.NotFound, func(int) error {
-			spent, err := s.API.SpendReset(t.Context(), n.spend(token, "Different1!"))
+			spent, err := s.API.ResetPassword(t.Context(), n.spend(token, "Different1!"))
 			if err == nil {
 				equal(t, "whose", spent.Account.ID, jo.ID)
 			}
@@ -111,19 +111,19 @@ func resets(t *testing.T, s Subject) {
 		refuse(0, n.login(t, "jo@example.test", Password, second))(t, nil)
 		t.Run("and spends the account's other tokens", func(t *testing.T) {
 			refuse(s.API.Reset(t.Context(), n.token(earlier)))(t, apierr.NotFound)
-			refuse(s.API.SpendReset(t.Context(), n.spend(earlier, "Different2!")))(t, apierr.NotFound)
+			refuse(s.API.ResetPassword(t.Context(), n.spend(earlier, "Different2!")))(t, apierr.NotFound)
 		})
 	})
 	t.Run("of parallel tries of two tokens one sets the password", func(t *testing.T) {
 		tokens := []secure.Secret{n.reset(t, "jo", first), n.reset(t, "jo", first)}
 		once(t, 10, apierr.NotFound, func(i int) error {
-			_, err := s.API.SpendReset(t.Context(), n.spend(tokens[i%2], "Different3!"))
+			_, err := s.API.ResetPassword(t.Context(), n.spend(tokens[i%2], "Different3!"))
 			return err
 		})
 	})
 	t.Run("the status stays", func(t *testing.T) {
 		idle := n.account(t, first, "idle@example.test", status("DISABLED"))
-		spent := must(s.API.SpendReset(t.Context(), n.spend(n.reset(t, idle.Email, first), "Different1!")))(t)
+		spent := must(s.API.ResetPassword(t.Context(), n.spend(n.reset(t, idle.Email, first), "Different1!")))(t)
 		equal(t, "the status", spent.Account.Status, directoryapi.Disabled)
 		refuse(0, n.login(t, idle.Email, "Different1!", first))(t, apierr.AccountDisabled)
 	})
@@ -135,18 +135,18 @@ func verifications(t *testing.T, s Subject) {
 	s.EnableVerification(t, n.ref(asking))
 	jo := n.account(t, asking, "jo@example.test")
 	n.account(t, open, "sam@example.test")
-	ask := func(login string, in ...id.ID) directoryapi.AskVerification {
-		return directoryapi.AskVerification{Tenant: n.id, Stores: stores(in...), Login: login}
+	ask := func(login string, in ...id.ID) directoryapi.RequestVerification {
+		return directoryapi.RequestVerification{Tenant: n.id, Stores: stores(in...), Login: login}
 	}
 
 	t.Run("a new token replaces the former", func(t *testing.T) {
-		must(s.API.AskVerification(t.Context(), ask("JO@example.test", open, asking)))(t)
+		must(s.API.RequestVerification(t.Context(), ask("JO@example.test", open, asking)))(t)
 		if token := must(s.API.Account(t.Context(), n.ref(jo.ID)))(t).VerificationToken; token == "" || token == jo.VerificationToken {
 			t.Error("the token is gone or still the former")
 		}
 	})
 	t.Run("where the workflow is off", func(t *testing.T) {
-		refuse(s.API.AskVerification(t.Context(), ask("sam@example.test", open, asking)))(t, apierr.VerificationDisabled)
+		refuse(s.API.RequestVerification(t.Context(), ask("sam@example.test", open, asking)))(t, apierr.VerificationDisabled)
 	})
 	t.Run("of parallel tries one proves the email", func(t *testing.T) {
 		token := must(s.API.Account(t.Context(), n.ref(jo.ID)))(t).VerificationToken
@@ -168,10 +168,10 @@ func verifications(t *testing.T, s Subject) {
 		})
 	})
 	t.Run("an unknown login", func(t *testing.T) {
-		refuse(s.API.AskVerification(t.Context(), ask("nobody@example.test", open, asking)))(t, apierr.NoSuchResource)
-		refuse(s.API.AskVerification(t.Context(), ask("jo@example.test", open)))(t, apierr.NoSuchResource)
-		refuse(s.API.AskVerification(t.Context(), ask("jo\x00", asking)))(t, apierr.NoSuchResource)
-		refuse(s.API.AskVerification(t.Context(), ask("jo@example.test")))(t, apierr.NoSuchResource)
-		refuse(s.API.AskVerification(t.Context(), ask("owner@example.test", other.administrators)))(t, apierr.NoSuchResource)
+		refuse(s.API.RequestVerification(t.Context(), ask("nobody@example.test", open, asking)))(t, apierr.NoSuchResource)
+		refuse(s.API.RequestVerification(t.Context(), ask("jo@example.test", open)))(t, apierr.NoSuchResource)
+		refuse(s.API.RequestVerification(t.Context(), ask("jo\x00", asking)))(t, apierr.NoSuchResource)
+		refuse(s.API.RequestVerification(t.Context(), ask("jo@example.test")))(t, apierr.NoSuchResource)
+		refuse(s.API.RequestVerification(t.Context(), ask("owner@example.test", other.administrators)))(t, apierr.NoSuchResource)
 	})
 }

@@ -41,6 +41,12 @@ func signUps(t *testing.T, s Subject) {
 		unknown := newID()
 		refuse(s.API.Owner(t.Context(), directoryapi.Ref{Tenant: unknown, ID: unknown}))(t, apierr.NotFound)
 	})
+	t.Run("a tenant is found by itself alone", func(t *testing.T) {
+		equal(t, "the tenant", must(s.API.Tenant(t.Context(), directoryapi.Ref{Tenant: in.Tenant, ID: in.Tenant}))(t), made.Tenant)
+		refuse(s.API.Tenant(t.Context(), directoryapi.Ref{Tenant: newID(), ID: in.Tenant}))(t, apierr.NotFound)
+		unknown := newID()
+		refuse(s.API.Tenant(t.Context(), directoryapi.Ref{Tenant: unknown, ID: unknown}))(t, apierr.NotFound)
+	})
 	t.Run("a repeated call gives what the first made", func(t *testing.T) {
 		again := must(s.API.SignUp(t.Context(), in))(t)
 		equal(t, "the tenant", again.Tenant, made.Tenant)

@@ -52,10 +52,10 @@ func Run(t *testing.T, open func(*testing.T) Surroundings) {
 		"Authenticate looks at who has a key":  standing,
 		"Authenticate fails with its peers":    failing,
 
-		"VerifyDigest accepts a request once":           verify,
-		"VerifyDigest refuses what nobody signed":       forged,
-		"VerifyDigest looks at who has a key":           signers,
-		"VerifyDigest knows the time and its own nonce": clocks,
+		"VerifySignature accepts a request once":           verify,
+		"VerifySignature refuses what nobody signed":       forged,
+		"VerifySignature looks at who has a key":           signers,
+		"VerifySignature knows the time and its own nonce": clocks,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -50,6 +51,15 @@ func (d *Directory) Account(_ context.Context, in directoryapi.Ref) (directoryap
 		return a, apierr.NotFound
 	}
 	return a, nil
+}
+
+// Tenant returns any tenant to itself.
+func (*Directory) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant, error) {
+	if in.Tenant != in.ID {
+		return directoryapi.Tenant{}, apierr.NotFound
+	}
+	since := time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
+	return directoryapi.Tenant{ID: in.ID, CreatedAt: since, ModifiedAt: since}, nil
 }
 
 // Add puts an account into the directory.

@@ -71,7 +71,7 @@ func Open(t testing.TB) *Deployment {
 	db := pgtest.Open(t, store.Config)
 	master := secure.NewMasterKey("k1")
 	d := &Deployment{DB: db, Master: master, Clock: &clocktest.Clock{}}
-	d.World = NewWorld(Base, d.Clock.Now)
+	d.World = NewWorld(t, Base, d.Clock.Now)
 	d.Store = store.New(db, d.Clock.Now)
 	d.Service = d.Under(t, master)
 	d.Signer = caller.NewSigner("a secret of the tests, 32 characters", d.Clock.Now)
@@ -98,7 +98,7 @@ func (d *Deployment) Under(t testing.TB, master secure.Secret) *oauth.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return oauth.New(d.Store, oauth.Peers{Directory: d.World.DirectoryAPI(), Application: d.World.ApplicationAPI(), MFA: d.World.MFAAPI()}, ring, d.Clock.Now,
+	return oauth.New(d.Store, d.Peers(), ring, d.Clock.Now,
 		oauth.Config{Base: Base, Alias: Alias, Suffix: Suffix})
 }
 

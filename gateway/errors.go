@@ -1,0 +1,94 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/rest"
+)
+
+// identify gives the request the id that the client, the logs and the services
+// know it by.
+func (g *Gateway) identify(c *fiber.Ctx) error {
+	request := g.name(c)
+	err := c.Next()
+	c.Set(g.requestHeader, request) // last: the service's answer replaces all headers
+	return err
+}
+
+func (g *Gateway) name(c *fiber.Ctx) string {
+	request := uuid.NewString()
+	c.SetUserContext(caller.Into(c.UserContext(), caller.Caller{RequestID: request}))
+	return request
+}
+
+// fail answers a request with an error. The server itself comes here too, with
+// what it could not read.
+func (g *Gateway) fail(c *fiber.Ctx, err error) error {
+	var unread *fiber.Error
+	if errors.As(err, &unread) {
+		switch unread.Code {
+		case fiber.StatusRequestTimeout, fiber.StatusBadGateway: // the client stopped sending, or is gone
+			_ = c.Context().Conn().Close()
+			return nil
+		case fiber.StatusRequestEntityTooLarge:
+			_, err = g.bodyLimit(&c.Request().Header)
+			g.releaseBody(&c.Request().Header)
+			err = g.refused.as("too_large", err)
+		case fiber.StatusRequestHeaderFieldsTooLarge:
+			err = g.refused.as("too_large", apierr.TooLarge.Because("the headers are too large"))
+		}
+		if conn, ok := c.Context().Conn().(*conn); ok {
+			conn.linger()
+			_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // the server keeps that of the answer before
+		}
+		c.Set(g.requestHeader, g.name(c))
+	}
+	if errors.Is(err, apierr.Unauthorized) {
+		c.Set(fiber.HeaderWWWAuthenticate, g.challenge)
+	}
+	var limit *limited
+	if errors.As(err, &limit) {
+		c.Set("RateLimit-Policy", limit.policy)
+		c.Set("RateLimit", limit.state)
+	}
+	return rest.Fail(c, g.cfg.Common.Base, err)
+}
+
+// refusals counts what the gateway turns away by itself.
+type refusals struct {
+	counter metric.Int64Counter
+}
+
+func newRefusals() (*refusals, error) {
+	counter, err := otel.Meter("gateway").Int64Counter("doorward_gateway_refused_total",
+		metric.WithDescription("requests that the gateway turned away"))
+	return &refusals{counter}, err
+}
+
+// as counts an error under a reason and passes it on.
+func (r *refusals) as(reason string, err error) error {
+	r.counter.Add(context.Background(), 1, metric.WithAttributes(attribute.String("reason", reason)))
+	return err
+}
+
+// because counts a refusal by what it says.
+func (r *refusals) because(err error) error {
+	var limit *limited
+	switch {
+	case errors.Is(err, apierr.Unauthorized):
+		return r.as("unauthorized", err)
+	case errors.As(err, &limit):
+		return r.as(limit.reason, err)
+	}
+	return err
+}

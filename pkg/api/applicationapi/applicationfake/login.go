@@ -1,0 +1,252 @@
+package applicationfake
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// organizations is the kind of that name, as it stands in an href.
+const organizations = "organizations"
+
+// maxFailures is how often a login may fail at one address.
+const maxFailures = 20
+
+// attempt is a login at an address.
+type attempt struct {
+	tenant  id.ID
+	login   string
+	address netip.Addr
+}
+
+// Login checks a password.
+func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicationapi.LoggedIn, error) {
+	return call(s, "Login", func() (applicationapi.LoggedIn, error) {
+		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
+		if err != nil {
+			return applicationapi.LoggedIn{}, err
+		}
+		if a.Status != directoryapi.Enabled {
+			return applicationapi.LoggedIn{}, apierr.NoSuchAccount
+		}
+		where, err := s.narrow(ctx, a, directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey})
+		if err != nil {
+			return applicationapi.LoggedIn{}, err
+		}
+		from := attempt{in.Tenant, field.Fold(in.Login), caller.From(ctx).Address}
+		if from.address.IsValid() && s.failures[from] >= maxFailures {
+			return applicationapi.LoggedIn{}, apierr.TooMany.After(time.Minute)
+		}
+		found, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{
+			Tenant: in.Tenant, Stores: where.stores, Login: in.Login, Password: in.Password,
+		})
+		if err != nil {
+			s.failures[from]++
+			return applicationapi.LoggedIn{}, err
+		}
+		delete(s.failures, from)
+		return s.linked(ctx, a, found, where.organization)
+	})
+}
+
+// Admit lets an account in without a password.
+func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicationapi.LoggedIn, error) {
+	return call(s, "Admit", func() (out applicationapi.LoggedIn, err error) {
+		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
+		if err != nil {
+			return out, err
+		}
+		asked := applicationapi.Standing{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
+		account, err := s.standing(ctx, a, asked)
+		if err != nil {
+			return out, err
+		}
+		where := reach{stores: s.unfold(a, a.stores)}
+		if named := (directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}); named != (directoryapi.StoreName{}) {
+			if where, err = s.narrow(ctx, a, named); err != nil {
+				return out, err
+			}
+			if account, err = s.directories.CheckAccess(ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: where.stores}); err != nil {
+				return out, err
+			}
+		}
+		return s.linked(ctx, a, directoryapi.Authenticated{Account: account}, where.organization)
+	})
+}
+
+// linked follows the links of an account that has proved itself.
+func (s *Service) linked(ctx context.Context, a *application, in directoryapi.Authenticated, organization id.ID) (applicationapi.LoggedIn, error) {
+	out := applicationapi.LoggedIn{Account: in.Account, Organization: organization}
+	if !a.followsLinks || in.Store == a.defaultStore || in.Account.DirectoryID == a.defaultStore.ID {
+		return out, nil
+	}
+	to, err := s.directories.LinkedAccount(ctx, directoryapi.LinkAccount{Tenant: a.TenantID, Account: in.Account.ID, Store: a.defaultStore})
+	if err != nil {
+		return applicationapi.LoggedIn{}, err
+	}
+	out.Account = to.Account
+	return out, nil
+}
+
+// reach are the stores in which a login is looked for, and the organization that
+// it names, if any.
+type reach struct {
+	stores       []directoryapi.Store
+	organization id.ID
+}
+
+// narrow returns the part of an application's stores that a login names.
+func (s *Service) narrow(ctx context.Context, a *application, named directoryapi.StoreName) (reach, error) {
+	if named == (directoryapi.StoreName{}) {
+		if len(a.stores) == 0 {
+			return reach{}, apierr.NoStores
+		}
+		return reach{stores: s.unfold(a, a.stores)}, nil
+	}
+	at, err := s.named(ctx, a.TenantID, named)
+	if err != nil {
+		return reach{}, err
+	}
+	if !slices.Contains(a.stores, at) {
+		return reach{}, apierr.NotMapped
+	}
+	o, isOrganization := s.organizations[directoryapi.Ref{Tenant: a.TenantID, ID: at.ID}]
+	switch {
+	case !isOrganization:
+		return reach{stores: []directoryapi.Store{at}}, nil
+	case o.status != directoryapi.Enabled:
+		return reach{}, apierr.OrganizationDisabled
+	case len(o.stores) == 0:
+		return reach{}, apierr.OrgNoStores
+	}
+	return reach{o.stores, at.ID}, nil
+}
+
+// named returns the store of a name, or apierr.Reference.
+func (s *Service) named(ctx context.Context, tenant id.ID, named directoryapi.StoreName) (directoryapi.Store, error) {
+	if named.Href == "" {
+		for at, o := range s.organizations {
+			if at.Tenant == tenant && o.nameKey == named.NameKey {
+				return directoryapi.Store{Kind: organizations, ID: at.ID}, nil
+			}
+		}
+		return directoryapi.Store{}, apierr.Reference
+	}
+	ref, _ := s.base.Parse(named.Href)
+	at := directoryapi.Ref{Tenant: tenant, ID: ref.ID}
+	var err error
+	switch ref.Kind {
+	case directoryapi.Directories:
+		_, err = s.directories.Directory(ctx, at)
+	case directoryapi.Groups:
+		_, err = s.directories.Group(ctx, at)
+	default:
+		if _, ok := s.organizations[at]; !ok || ref.Kind != organizations {
+			err = apierr.NotFound
+		}
+	}
+	if errors.Is(err, apierr.NotFound) {
+		err = apierr.Reference
+	}
+	return directoryapi.Store{Kind: ref.Kind, ID: ref.ID}, err
+}
+
+// unfold puts the stores of organizations in the place of these.
+func (s *Service) unfold(a *application, in []directoryapi.Store) (out []directoryapi.Store) {
+	for _, store := range in {
+		if o, ok := s.organizations[directoryapi.Ref{Tenant: a.TenantID, ID: store.ID}]; ok {
+			out = append(out, o.stores...)
+			continue
+		}
+		out = append(out, store)
+	}
+	return out
+}
+
+// Standing returns an account that may act through an application.
+func (s *Service) Standing(ctx context.Context, in applicationapi.Standing) (directoryapi.Account, error) {
+	return call(s, "Standing", func() (directoryapi.Account, error) {
+		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
+		if err != nil {
+			return directoryapi.Account{}, err
+		}
+		return s.standing(ctx, a, in)
+	})
+}
+
+func (s *Service) standing(ctx context.Context, a *application, in applicationapi.Standing) (directoryapi.Account, error) {
+	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: s.unfold(a, a.stores)}
+	account, err := s.directories.CheckAccess(ctx, asked)
+	o := s.organizations[directoryapi.Ref{Tenant: in.Tenant, ID: in.Organization}]
+	switch {
+	case errors.Is(err, apierr.TokenAccountDisabled):
+	case a.Status != directoryapi.Enabled:
+		err = apierr.TokenApplicationDisabled
+	case err != nil, in.Organization.IsZero():
+	case o == nil, !slices.Contains(a.stores, directoryapi.Store{Kind: organizations, ID: in.Organization}):
+		err = apierr.TokenAccountUnreachable
+	case o.status != directoryapi.Enabled:
+		err = apierr.TokenStoreDisabled
+	}
+	if err != nil {
+		return directoryapi.Account{}, err
+	}
+	return account, nil
+}
+
+// Administrator returns an account that the built-in application reaches.
+func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+	return call(s, "Administrator", func() (directoryapi.Account, error) {
+		for _, a := range s.applications {
+			if a.TenantID == in.Tenant && a.Builtin {
+				return s.directories.CheckAccess(ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.ID, Stores: s.unfold(a, a.stores)})
+			}
+		}
+		return directoryapi.Account{}, apierr.NotFound
+	})
+}
+
+// Reaches reports whether a store of an application holds an account.
+func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (applicationapi.Reached, error) {
+	return call(s, "Reaches", func() (out applicationapi.Reached, err error) {
+		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
+		if err != nil {
+			return out, err
+		}
+		of, err := s.directories.StoresOf(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Account})
+		if errors.Is(err, apierr.NotFound) {
+			return out, nil
+		}
+		held := s.unfold(a, a.stores)
+		out.Reached = slices.ContainsFunc(of.Stores, func(at directoryapi.Store) bool { return slices.Contains(held, at) })
+		return out, err
+	})
+}
+
+// SocialDirectory returns the directory of a social provider.
+func (s *Service) SocialDirectory(ctx context.Context, in applicationapi.SocialDirectory) (directoryapi.Ref, error) {
+	return call(s, "SocialDirectory", func() (directoryapi.Ref, error) {
+		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
+		if err != nil {
+			return directoryapi.Ref{}, err
+		}
+		where, err := s.narrow(ctx, a, directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey})
+		if err != nil && !errors.Is(err, apierr.NoStores) {
+			return directoryapi.Ref{}, err
+		}
+		at, ok := a.social[field.Fold(in.Provider)]
+		if !ok || !slices.Contains(where.stores, directoryapi.Store{Kind: directoryapi.Directories, ID: at}) {
+			return directoryapi.Ref{}, apierr.Reference
+		}
+		return directoryapi.Ref{Tenant: in.Tenant, ID: at}, nil
+	})
+}

@@ -1,0 +1,132 @@
+package applicationfake
+
+import (
+	"slices"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// What follows are the changes of state that the contract has no method for. A
+// resource that does not exist is a fault of the test, which panics.
+
+// NewApplication makes an enabled application that the directories are mapped to.
+func (s *Service) NewApplication(tenant id.ID, directories ...id.ID) id.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := directoryapi.Ref{Tenant: tenant, ID: id.New(s.now())}
+	s.insert(at, "Shop "+at.ID.String(), false).stores = stores(directories)
+	return at.ID
+}
+
+// NewConsole makes the built-in application of a tenant, whose administrators are
+// the accounts of the directories.
+func (s *Service) NewConsole(tenant id.ID, directories ...id.ID) id.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := directoryapi.Ref{Tenant: tenant, ID: id.New(s.now())}
+	s.insert(at, "Service", true).stores = stores(directories)
+	return at.ID
+}
+
+// NewOrganization makes an enabled organization that the directories are mapped
+// to, and maps it to an application.
+func (s *Service) NewOrganization(tenant, to id.ID, nameKey string, directories ...id.ID) id.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := directoryapi.Ref{Tenant: tenant, ID: id.New(s.now())}
+	s.organizations[at] = &organization{nameKey, directoryapi.Enabled, stores(directories)}
+	a := s.applications[directoryapi.Ref{Tenant: tenant, ID: to}]
+	a.stores = append(a.stores, directoryapi.Store{Kind: organizations, ID: at.ID})
+	return at.ID
+}
+
+func stores(directories []id.ID) []directoryapi.Store {
+	list := make([]directoryapi.Store, len(directories))
+	for i, v := range directories {
+		list[i] = directoryapi.Store{Kind: directoryapi.Directories, ID: v}
+	}
+	return list
+}
+
+// Change changes an application, otherwise than the stores that it has.
+func (s *Service) Change(at directoryapi.Ref, change func(*applicationapi.Application)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.applications[at].Application)
+}
+
+// SetStatus sets the status of an application or an organization.
+func (s *Service) SetStatus(at directoryapi.Ref, status string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o, ok := s.organizations[at]; ok {
+		o.status = status
+		return
+	}
+	s.applications[at].Status = status
+}
+
+// Map makes the directories the account stores of an application, besides the
+// organizations that are mapped to it.
+func (s *Service) Map(at directoryapi.Ref, directories ...id.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.applications[at]
+	kept := slices.DeleteFunc(slices.Clone(a.stores), func(store directoryapi.Store) bool { return store.Kind != organizations })
+	a.stores = append(stores(directories), kept...)
+}
+
+// AddStore makes a directory the last account store of an application.
+func (s *Service) AddStore(at directoryapi.Ref, directory id.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.applications[at]
+	a.stores = append(a.stores, directoryapi.Store{Kind: directoryapi.Directories, ID: directory})
+}
+
+// MapSocial maps a directory of a social provider to an application.
+func (s *Service) MapSocial(at directoryapi.Ref, provider string, directory id.ID) {
+	s.AddStore(at, directory)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.applications[at]
+	if a.social == nil {
+		a.social = map[string]id.ID{}
+	}
+	a.social[provider] = directory
+}
+
+// FollowLinks maps a directory as the default account store of an application,
+// whose logins follow account links from then on.
+func (s *Service) FollowLinks(at directoryapi.Ref, directory id.ID) {
+	s.AddStore(at, directory)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.applications[at]
+	a.defaultStore, a.followsLinks = directoryapi.Store{Kind: directoryapi.Directories, ID: directory}, true
+}
+
+// SetData sets the customData of an application.
+func (s *Service) SetData(at directoryapi.Ref, data customdata.Document) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.applications[at].data = data
+}
+
+// Delete removes an application or an organization.
+func (s *Service) Delete(at directoryapi.Ref) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.applications, at)
+	delete(s.organizations, at)
+}
+
+// SignUps returns what was asked of SignUp, once for each tenant.
+func (s *Service) SignUps() []applicationapi.SignUp {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.signUps)
+}

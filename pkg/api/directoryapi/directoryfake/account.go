@@ -1,0 +1,296 @@
+package directoryfake
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// find gives an account of the tenant, or nil.
+func (d *Service) find(tenant, v id.ID) *account {
+	for _, a := range d.accounts {
+		if a.TenantID == tenant && a.ID == v {
+			return a
+		}
+	}
+	return nil
+}
+
+// CreateAccount makes an account.
+func (d *Service) CreateAccount(_ context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+	return call(d, "CreateAccount", func() (directoryapi.Account, error) {
+		if own := d.find(in.Tenant, in.ID); own != nil {
+			return own.Account, nil
+		}
+		at := directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory}
+		directory, err := d.directory(at)
+		if err != nil {
+			return directoryapi.Account{}, err
+		}
+		switch {
+		case in.Social != nil && directory.Mirror() && field.Fold(directory.ProviderID) == in.Social.Provider:
+			return directoryapi.Account{}, apierr.ProviderRefused
+		case in.Social != nil:
+			return directoryapi.Account{}, apierr.Reference
+		case directory.Mirror():
+			return directoryapi.Account{}, apierr.MirrorReadOnly
+		}
+		if directory.Status != directoryapi.Enabled && !in.Application.IsZero() {
+			return directoryapi.Account{}, apierr.AccountStoreDisabled
+		}
+		a, err := d.read(in)
+		if err != nil {
+			return a.Account, err
+		}
+		if in.Workflow && d.verifying[at] && a.Status == directoryapi.Enabled {
+			a.Status, a.VerificationToken = directoryapi.Unverified, secure.Token(22)
+		}
+		if !in.Group.IsZero() {
+			g, err := d.group(directoryapi.Ref{Tenant: in.Tenant, ID: in.Group})
+			if err != nil {
+				return a.Account, err
+			}
+			if g.DirectoryID != in.Directory {
+				return a.Account, apierr.Reference
+			}
+			a.groups = []id.ID{in.Group}
+		}
+		for _, other := range d.accounts {
+			if other.DirectoryID == a.DirectoryID && (named(other, a.Email) || named(other, a.Username)) {
+				return a.Account, apierr.Exists
+			}
+		}
+		d.accounts = append(d.accounts, &a)
+		return a.Account, nil
+	})
+}
+
+// named reports whether a login name leads to the account.
+func named(a *account, name string) bool {
+	return field.Fold(name) == field.Fold(a.Email) || field.Fold(name) == field.Fold(a.Username)
+}
+
+// read checks a new account as far as the contract's suite asks.
+func (d *Service) read(in directoryapi.CreateAccount) (a account, err error) {
+	now := d.now()
+	a.Account = directoryapi.Account{
+		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, EmailVerificationStatus: directoryapi.Unverified,
+		PasswordModifiedAt: &now, CreatedAt: now, ModifiedAt: now,
+	}
+	if a.Email, err = field.Required(in.Account.Email, "email", 255); err != nil {
+		return a, err
+	}
+	if !strings.Contains(a.Email, "@") {
+		return a, apierr.Format
+	}
+	a.Username = in.Account.Username.Or(a.Email)
+	for from, to := range map[*field.Text]**string{&in.Account.GivenName: &a.GivenName, &in.Account.MiddleName: &a.MiddleName, &in.Account.Surname: &a.Surname} {
+		if *to, err = field.Optional(*from, "name", 255); err != nil {
+			return a, err
+		}
+	}
+	if a.password, err = readPassword(in.Account.Password); err != nil {
+		return a, err
+	}
+	a.Status, err = field.Enum(in.Account.Status, "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified)
+	return a, err
+}
+
+func readPassword(in field.Text) (secure.Secret, error) {
+	password, err := field.Required(in, "password", 255)
+	if err == nil && len(password) < 8 {
+		err = apierr.TooShort
+	}
+	return secure.Secret(password), err
+}
+
+// Account gives an account.
+func (d *Service) Account(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+	return call(d, "Account", func() (directoryapi.Account, error) {
+		a := d.find(in.Tenant, in.ID)
+		if a == nil {
+			return directoryapi.Account{}, apierr.NotFound
+		}
+		return a.Account, nil
+	})
+}
+
+// ListAccounts gives a page of accounts.
+func (d *Service) ListAccounts(_ context.Context, in directoryapi.ListAccounts) (list.Page[directoryapi.Account], error) {
+	return call(d, "ListAccounts", func() (list.Page[directoryapi.Account], error) {
+		var held []directoryapi.Account
+		for _, a := range d.accounts {
+			if a.TenantID == in.Tenant && holds(in.Stores, a) {
+				held = append(held, a.Account)
+			}
+		}
+		return page(held, accountFacts, in.Query), nil
+	})
+}
+
+func holds(stores []directoryapi.Store, a *account) bool {
+	return slices.ContainsFunc(stores, func(store directoryapi.Store) bool { return holdsIn(store, a) })
+}
+
+// holdsIn reports whether the account is in the directory or the group.
+func holdsIn(store directoryapi.Store, a *account) bool {
+	if store.Kind == directoryapi.Groups {
+		return slices.Contains(a.groups, store.ID)
+	}
+	return store.ID == a.DirectoryID
+}
+
+func accountFacts(a directoryapi.Account) facts {
+	changed := a.CreatedAt
+	if a.PasswordModifiedAt != nil {
+		changed = *a.PasswordModifiedAt
+	}
+	return facts{
+		texts: map[string]string{
+			"username": a.Username, "email": a.Email, "givenName": text(a.GivenName), "middleName": text(a.MiddleName), "surname": text(a.Surname),
+		},
+		status: a.Status,
+		times:  map[string]time.Time{"createdAt": a.CreatedAt, "modifiedAt": a.ModifiedAt, "passwordModifiedAt": changed},
+	}
+}
+
+// Authenticate checks a password.
+func (d *Service) Authenticate(_ context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
+	return call(d, "Authenticate", func() (directoryapi.Authenticated, error) {
+		a, store := d.candidate(in.Tenant, in.Stores, in.Login)
+		switch {
+		case a == nil:
+			return directoryapi.Authenticated{}, apierr.NoSuchAccount
+		case a.password == "" || a.password != in.Password:
+			return directoryapi.Authenticated{}, apierr.WrongPassword
+		}
+		return directoryapi.Authenticated{Account: a.Account, Store: store}, d.admits(a, store)
+	})
+}
+
+// admits refuses an account whose state, or that of the store that holds it,
+// forbids a login.
+func (d *Service) admits(a *account, store directoryapi.Store) error {
+	switch {
+	case d.directoryOf(a).Status != directoryapi.Enabled:
+		return apierr.DirectoryDisabled
+	case !d.isOpen(store):
+		return apierr.GroupDisabled
+	case a.Status == directoryapi.Disabled:
+		return apierr.AccountDisabled
+	case a.Status == directoryapi.Unverified:
+		return apierr.AccountUnverified
+	}
+	return nil
+}
+
+// candidate is decider for a password: accounts without one come after all
+// others.
+func (d *Service) candidate(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
+	if a, store := d.first(tenant, stores, login, func(a *account) bool { return a.password != "" }); a != nil {
+		return a, store
+	}
+	return d.decider(tenant, stores, login)
+}
+
+// decider gives the account of a login in the first store that has one, by its
+// user name before its email, and that store; nil when none has.
+func (d *Service) decider(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
+	return d.first(tenant, stores, login, func(*account) bool { return true })
+}
+
+func (d *Service) first(tenant id.ID, stores []directoryapi.Store, login string, is func(*account) bool) (*account, directoryapi.Store) {
+	login = field.Fold(login)
+	for _, store := range stores {
+		for _, of := range []func(*account) string{func(a *account) string { return a.Username }, func(a *account) string { return a.Email }} {
+			for _, a := range d.accounts {
+				if a.TenantID == tenant && holdsIn(store, a) && is(a) && field.Fold(of(a)) == login {
+					return a, store
+				}
+			}
+		}
+	}
+	return nil, directoryapi.Store{}
+}
+
+// isOpen reports whether a store is not a disabled group.
+func (d *Service) isOpen(store directoryapi.Store) bool {
+	return !slices.ContainsFunc(d.groups, func(g directoryapi.Group) bool {
+		return store.Kind == directoryapi.Groups && g.ID == store.ID && g.Status != directoryapi.Enabled
+	})
+}
+
+func (d *Service) directoryOf(a *account) directoryapi.Directory {
+	return d.directories[directoryapi.Ref{Tenant: a.TenantID, ID: a.DirectoryID}]
+}
+
+// CheckAccess tells whether an account may act.
+func (d *Service) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
+	return call(d, "CheckAccess", func() (directoryapi.Account, error) {
+		a := d.find(in.Tenant, in.Account)
+		switch {
+		case a == nil || a.Status != directoryapi.Enabled:
+			return directoryapi.Account{}, apierr.TokenAccountDisabled
+		case !holds(in.Stores, a):
+			return directoryapi.Account{}, apierr.TokenAccountUnreachable
+		case d.directoryOf(a).Status != directoryapi.Enabled, !holds(slices.DeleteFunc(slices.Clone(in.Stores), func(s directoryapi.Store) bool { return !d.isOpen(s) }), a):
+			return directoryapi.Account{}, apierr.TokenStoreDisabled
+		}
+		return a.Account, nil
+	})
+}
+
+// Mail gives the parts of a mail. The mails that a reset sends are on, those of
+// a registration off until EnableVerification.
+func (d *Service) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
+	return call(d, "Mail", func() (directoryapi.Mail, error) {
+		a := d.find(in.Tenant, in.Account)
+		if a == nil {
+			return directoryapi.Mail{}, apierr.NotFound
+		}
+		directory := d.directoryOf(a)
+		switch in.Workflow {
+		case directoryapi.Reset, directoryapi.ResetSuccess:
+		case directoryapi.Verification:
+			if !d.verifying[directoryapi.Ref{Tenant: in.Tenant, ID: a.DirectoryID}] {
+				return directoryapi.Mail{}, apierr.NotFound
+			}
+		default:
+			return directoryapi.Mail{}, apierr.NotFound
+		}
+		return directoryapi.Mail{Account: a.Account, Directory: directory, Template: directoryapi.EmailTemplate{
+			TenantID: in.Tenant, DirectoryID: directory.ID, Workflow: in.Workflow, Subject: "A mail",
+			MimeType: "text/plain", TextBody: "$!{url}", HTMLBody: "<p>$!{url}</p>",
+		}}, nil
+	})
+}
+
+// Tenant returns a tenant.
+func (d *Service) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant, error) {
+	return call(d, "Tenant", func() (directoryapi.Tenant, error) {
+		if tenant, ok := d.tenants[in.ID]; ok && in.Tenant == in.ID {
+			return tenant, nil
+		}
+		return directoryapi.Tenant{}, apierr.NotFound
+	})
+}
+
+// Owner gives the account of a tenant's owner.
+func (d *Service) Owner(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+	return call(d, "Owner", func() (directoryapi.Account, error) {
+		for _, a := range d.accounts {
+			if a.Owner && a.TenantID == in.Tenant && a.TenantID == in.ID {
+				return a.Account, nil
+			}
+		}
+		return directoryapi.Account{}, apierr.NotFound
+	})
+}

@@ -1,0 +1,21 @@
+package directoryfake_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi/apitest"
+	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
+)
+
+// What tests rely on is what the directory service does.
+func TestContract(t *testing.T) {
+	apitest.Run(t, func(*testing.T) apitest.Subject {
+		d := directoryfake.New(func() time.Time { return time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC) })
+		return apitest.Subject{
+			API: d, DisableDirectory: d.Disable, EnableVerification: d.EnableVerification, DisableGroup: d.DisableGroup,
+			MarkVerified: d.MarkVerified, Link: d.Link, DeleteAccount: func(t *testing.T, at directoryapi.Ref) { d.DeleteAccount(t, at) },
+		}
+	})
+}

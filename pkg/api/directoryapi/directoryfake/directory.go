@@ -1,0 +1,210 @@
+// Package directoryfake is the directory service in memory, for the tests of the
+// services that call it: without hashing, and with calls that a test can break
+// (fault.Injector). It passes the contract's own suite.
+package directoryfake
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// Service keeps tenants, directories, groups and accounts in memory.
+type Service struct {
+	fault.Injector
+	now func() time.Time
+
+	mu          sync.Mutex
+	tenants     map[id.ID]directoryapi.Tenant
+	directories map[directoryapi.Ref]directoryapi.Directory
+	verifying   map[directoryapi.Ref]bool          // directories whose verification workflow is on
+	accounts    []*account                         // in the order of their creation
+	resets      map[secure.Secret]directoryapi.Ref // accounts by their open reset tokens
+	groups      []directoryapi.Group               // in the order of their creation
+	links       [][2]id.ID                         // of accounts
+}
+
+type account struct {
+	directoryapi.Account
+	password secure.Secret // empty: none can log in
+	groups   []id.ID       // that it is a member of
+}
+
+var _ directoryapi.API = (*Service)(nil)
+
+// New makes an empty service.
+func New(now func() time.Time) *Service {
+	return &Service{
+		now: now, tenants: map[id.ID]directoryapi.Tenant{}, directories: map[directoryapi.Ref]directoryapi.Directory{},
+		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]directoryapi.Ref{},
+	}
+}
+
+// call runs a method under the lock, unless it is broken.
+func call[T any](d *Service, method string, do func() (T, error)) (T, error) {
+	return fault.Call(&d.Injector, &d.mu, method, do)
+}
+
+// Names gives the names of a tenant's directories, in no order.
+func (d *Service) Names(tenant id.ID) (names []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for at, directory := range d.directories {
+		if at.Tenant == tenant {
+			names = append(names, directory.Name)
+		}
+	}
+	return names
+}
+
+// Disable gives a directory the status DISABLED.
+func (d *Service) Disable(t *testing.T, at directoryapi.Ref) {
+	t.Helper()
+	d.SetStatus(t, at, directoryapi.Directories, directoryapi.Disabled)
+}
+
+// SetStatus gives a directory or a group a status.
+func (d *Service) SetStatus(t testing.TB, at directoryapi.Ref, kind, status string) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if directory, ok := d.directories[at]; ok && kind == directoryapi.Directories {
+		directory.Status = status
+		d.directories[at] = directory
+		return
+	}
+	for i, g := range d.groups {
+		if g.TenantID == at.Tenant && g.ID == at.ID && kind == directoryapi.Groups {
+			d.groups[i].Status = status
+			return
+		}
+	}
+	t.Fatalf("there is none of the %s with the id %s", kind, at.ID)
+}
+
+// InsertDirectory adds an enabled directory.
+func (d *Service) InsertDirectory(directory directoryapi.Directory) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.insert(directory)
+}
+
+// InsertAccount adds an account as it is. One with an empty password cannot log in
+// with any.
+func (d *Service) InsertAccount(a directoryapi.Account, password secure.Secret) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.accounts = append(d.accounts, &account{Account: a, password: password})
+}
+
+// Mirror makes a directory the mirror of one of a provider elsewhere.
+func (d *Service) Mirror(t testing.TB, at directoryapi.Ref, provider string) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	directory, ok := d.directories[at]
+	if !ok {
+		t.Fatalf("there is no directory %s to mirror", at.ID)
+	}
+	directory.ProviderID = provider
+	d.directories[at] = directory
+}
+
+// EnableVerification turns a directory's verification workflow on.
+func (d *Service) EnableVerification(t *testing.T, at directoryapi.Ref) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.verifying[at] = true
+}
+
+// SignUp makes a tenant.
+func (d *Service) SignUp(_ context.Context, in directoryapi.SignUp) (directoryapi.SignedUp, error) {
+	return call(d, "SignUp", func() (directoryapi.SignedUp, error) {
+		now := d.now()
+		if _, done := d.tenants[in.Tenant]; !done {
+			d.tenants[in.Tenant] = directoryapi.Tenant{ID: in.Tenant, Key: in.Key, Name: in.Key, CreatedAt: now, ModifiedAt: now}
+			d.insert(directoryapi.Directory{TenantID: in.Tenant, ID: in.Directory, Name: in.DirectoryName, Builtin: true})
+			d.accounts = append(d.accounts, &account{password: in.Password, Account: directoryapi.Account{
+				TenantID: in.Tenant, ID: in.Owner, DirectoryID: in.Directory, Username: in.Email, Email: in.Email, Owner: true,
+				Status: directoryapi.Enabled, EmailVerificationStatus: directoryapi.Unverified,
+				PasswordModifiedAt: &now, CreatedAt: now, ModifiedAt: now,
+			}})
+		}
+		owner := d.find(in.Tenant, in.Owner)
+		return directoryapi.SignedUp{Tenant: d.tenants[in.Tenant], Directory: d.directories[directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory}], Owner: owner.Account}, nil
+	})
+}
+
+func (d *Service) insert(directory directoryapi.Directory) directoryapi.Directory {
+	directory.Status, directory.CreatedAt, directory.ModifiedAt = directoryapi.Enabled, d.now(), d.now()
+	directory.SchemaID, directory.ProviderID = id.New(d.now()), directoryapi.Native
+	d.directories[directoryapi.Ref{Tenant: directory.TenantID, ID: directory.ID}] = directory
+	return directory
+}
+
+// CreateDirectory makes a directory.
+func (d *Service) CreateDirectory(_ context.Context, in directoryapi.CreateDirectory) (directoryapi.Directory, error) {
+	return call(d, "CreateDirectory", func() (directoryapi.Directory, error) {
+		if own, mine := d.directories[directoryapi.Ref{Tenant: in.Tenant, ID: in.ID}]; mine {
+			return own, nil
+		}
+		for at, directory := range d.directories {
+			if at.Tenant == in.Tenant && field.Fold(directory.Name) == field.Fold(in.Name) {
+				return directory, apierr.Exists
+			}
+		}
+		return d.insert(directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name}), nil
+	})
+}
+
+// Directory gives a directory.
+func (d *Service) Directory(_ context.Context, in directoryapi.Ref) (directoryapi.Directory, error) {
+	return call(d, "Directory", func() (directoryapi.Directory, error) { return d.directory(in) })
+}
+
+func (d *Service) directory(in directoryapi.Ref) (directoryapi.Directory, error) {
+	directory, ok := d.directories[in]
+	if !ok {
+		return directory, apierr.NotFound
+	}
+	return directory, nil
+}
+
+// DeleteDirectory removes a directory.
+func (d *Service) DeleteDirectory(_ context.Context, in directoryapi.Ref) (directoryapi.Empty, error) {
+	return call(d, "DeleteDirectory", func() (directoryapi.Empty, error) {
+		directory, err := d.directory(in)
+		if err != nil {
+			return directoryapi.Empty{}, err
+		}
+		if directory.Builtin {
+			return directoryapi.Empty{}, apierr.BadRequest
+		}
+		d.remove(in)
+		return directoryapi.Empty{}, nil
+	})
+}
+
+// remove removes a directory with all that it holds.
+func (d *Service) remove(in directoryapi.Ref) {
+	delete(d.directories, in)
+	d.accounts = slices.DeleteFunc(d.accounts, func(a *account) bool { return a.TenantID == in.Tenant && a.DirectoryID == in.ID })
+	d.groups = slices.DeleteFunc(d.groups, func(g directoryapi.Group) bool { return g.TenantID == in.Tenant && g.DirectoryID == in.ID })
+}
+
+// RemoveDirectory removes a directory, a built-in one too.
+func (d *Service) RemoveDirectory(at directoryapi.Ref) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.remove(at)
+}

@@ -1,0 +1,99 @@
+package directoryfake
+
+import (
+	"context"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// RequestVerification replaces the token of an account.
+func (d *Service) RequestVerification(_ context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
+	return call(d, "RequestVerification", func() (directoryapi.Empty, error) {
+		a, _ := d.decider(in.Tenant, in.Stores, in.Login)
+		switch {
+		case a == nil:
+			return directoryapi.Empty{}, apierr.NoSuchResource
+		case !d.verifying[directoryapi.Ref{Tenant: in.Tenant, ID: a.DirectoryID}]:
+			return directoryapi.Empty{}, apierr.VerificationDisabled
+		case a.EmailVerificationStatus != directoryapi.Verified:
+			a.VerificationToken = secure.Token(22)
+		}
+		return directoryapi.Empty{}, nil
+	})
+}
+
+// VerifyEmail spends the token of an account.
+func (d *Service) VerifyEmail(_ context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
+	return call(d, "VerifyEmail", func() (directoryapi.Account, error) {
+		for _, a := range d.accounts {
+			if in.Token != "" && a.VerificationToken == in.Token && (in.Tenant.IsZero() || a.TenantID == in.Tenant) {
+				a.VerificationToken, a.EmailVerificationStatus = "", directoryapi.Verified
+				if a.Status == directoryapi.Unverified {
+					a.Status = directoryapi.Enabled
+				}
+				return a.Account, nil
+			}
+		}
+		return directoryapi.Account{}, apierr.NotFound
+	})
+}
+
+// RequestReset makes a token of the form that they have.
+func (d *Service) RequestReset(_ context.Context, in directoryapi.RequestReset) (directoryapi.PasswordReset, error) {
+	return call(d, "RequestReset", func() (directoryapi.PasswordReset, error) {
+		a, _ := d.decider(in.Tenant, in.Stores, in.Login)
+		if a == nil {
+			return directoryapi.PasswordReset{}, apierr.NoSuchResource
+		}
+		header := map[string]any{"tid": in.Tenant.String(), "stt": "assertion"}
+		token, err := secure.SignJWT(header, secure.Claims{"exp": d.now().Unix() + 24*3600, "jti": secure.Token(22).Reveal()}, "a key")
+		d.resets[secure.Secret(token)] = directoryapi.Ref{Tenant: in.Tenant, ID: a.ID}
+		return directoryapi.PasswordReset{Token: secure.Secret(token), Account: a.Account}, err
+	})
+}
+
+// Reset gives the reset of a token.
+func (d *Service) Reset(_ context.Context, in directoryapi.ResetToken) (directoryapi.PasswordReset, error) {
+	return call(d, "Reset", func() (directoryapi.PasswordReset, error) {
+		token, a, err := d.reset(in)
+		if err != nil {
+			return directoryapi.PasswordReset{}, err
+		}
+		return directoryapi.PasswordReset{Token: token, Account: a.Account}, nil
+	})
+}
+
+func (d *Service) reset(in directoryapi.ResetToken) (secure.Secret, *account, error) {
+	token := secure.Secret(strings.NewReplacer("%2E", ".", "%2e", ".").Replace(in.Token.Reveal()))
+	at, ok := d.resets[token]
+	a := d.find(at.Tenant, at.ID)
+	if !ok || (at.Tenant != in.Tenant && !in.Tenant.IsZero()) || a == nil {
+		return "", nil, apierr.NotFound
+	}
+	return token, a, nil
+}
+
+// ResetPassword sets a password and forgets the resets of its account.
+func (d *Service) ResetPassword(_ context.Context, in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
+	return call(d, "ResetPassword", func() (directoryapi.PasswordReset, error) {
+		token, a, err := d.reset(in.ResetToken)
+		if err != nil {
+			return directoryapi.PasswordReset{}, err
+		}
+		password, err := readPassword(in.Password)
+		if err != nil {
+			return directoryapi.PasswordReset{}, err
+		}
+		now := d.now()
+		a.password, a.PasswordModifiedAt, a.ModifiedAt = password, &now, now
+		for other, at := range d.resets {
+			if at.ID == a.ID {
+				delete(d.resets, other)
+			}
+		}
+		return directoryapi.PasswordReset{Token: token, Account: a.Account}, nil
+	})
+}

@@ -1,0 +1,125 @@
+package directoryapi
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rpc"
+)
+
+// Hosted is what the hosted login and the Client API ask of the directory
+// service for a browser that holds no API key.
+type Hosted interface {
+	// LoginDirectories returns those of the directories that exist, in the order
+	// of the request, with what a sign-in page shows of their providers.
+	LoginDirectories(context.Context, LoginDirectories) (LoginDirectoryList, error)
+
+	// RegistrationRules returns what a directory asks of a new account, or
+	// apierr.NotFound.
+	RegistrationRules(context.Context, Ref) (RegistrationRules, error)
+
+	// Profile returns an account with what surrounds it, or apierr.NotFound.
+	Profile(context.Context, ProfileRequest) (Profile, error)
+}
+
+// LoginDirectories names directories of a tenant.
+type LoginDirectories struct {
+	Tenant      id.ID   `json:"tenant"`
+	Directories []id.ID `json:"directories"`
+}
+
+// LoginDirectoryList is the answer to LoginDirectories.
+type LoginDirectoryList struct {
+	Items []LoginDirectory `json:"items"`
+}
+
+// LoginDirectory is a directory as a sign-in page shows it. It holds nothing
+// secret of its provider.
+type LoginDirectory struct {
+	ID           id.ID    `json:"id"`
+	Name         string   `json:"name"`
+	Status       string   `json:"status"` // Enabled or Disabled
+	ProviderID   string   `json:"providerId"`
+	ProviderType string   `json:"providerType"`
+	ClientID     *string  `json:"clientId"` // nil where the provider has none
+	Scope        []string `json:"scope"`
+	HD           *string  `json:"hd"`         // google: hosted domain
+	Display      *string  `json:"display"`    // google
+	AccessType   *string  `json:"accessType"` // google
+}
+
+// RegistrationRules is what a directory asks of a new account and its mails.
+type RegistrationRules struct {
+	GivenNameRequired bool `json:"givenNameRequired"`
+	SurnameRequired   bool `json:"surnameRequired"`
+	// The numbers of the password strength: docs/interface/accounts.md#password-policy.
+	MinLength    int `json:"minLength"`
+	MaxLength    int `json:"maxLength"`
+	MinLowerCase int `json:"minLowerCase"`
+	MinUpperCase int `json:"minUpperCase"`
+	MinNumeric   int `json:"minNumeric"`
+	MinSymbol    int `json:"minSymbol"`
+	MinDiacritic int `json:"minDiacritic"`
+	// VerificationEmail and ResetEmail tell which mails the directory sends.
+	VerificationEmail bool `json:"verificationEmail"`
+	ResetEmail        bool `json:"resetEmail"`
+	Mirror            bool `json:"mirror"` // no account can be registered in it
+}
+
+// ProfileRequest asks for an account and the parts that are named.
+type ProfileRequest struct {
+	Ref
+	Directory    bool `json:"directory,omitempty"`
+	OfTenant     bool `json:"ofTenant,omitempty"` // the tenant itself
+	Groups       bool `json:"groups,omitempty"`
+	Memberships  bool `json:"memberships,omitempty"`
+	CustomData   bool `json:"customData,omitempty"`
+	ProviderData bool `json:"providerData,omitempty"`
+}
+
+// Profile is an account with what surrounds it; parts that were not asked for are
+// zero. Groups and memberships are all of them, in the order of their names.
+type Profile struct {
+	Account      Account             `json:"account"`
+	Directory    *Directory          `json:"directory,omitempty"`
+	Tenant       *Tenant             `json:"tenant,omitempty"`
+	Groups       []Group             `json:"groups,omitempty"`
+	Memberships  []ProfileMembership `json:"memberships,omitempty"`
+	CustomData   json.RawMessage     `json:"customData,omitempty"`   // the whole object
+	ProviderData json.RawMessage     `json:"providerData,omitempty"` // plain members, without tokens
+}
+
+// ProfileMembership joins the account of a profile to a group.
+type ProfileMembership struct {
+	ID         id.ID     `json:"id"`
+	CreatedAt  time.Time `json:"createdAt"`
+	ModifiedAt time.Time `json:"modifiedAt"`
+}
+
+var _ Hosted = Client{}
+
+// LoginDirectories calls the remote service.
+func (c Client) LoginDirectories(ctx context.Context, in LoginDirectories) (LoginDirectoryList, error) {
+	return rpc.Call[LoginDirectories, LoginDirectoryList](ctx, c.Peer, "directory.LoginDirectories", in)
+}
+
+// RegistrationRules calls the remote service.
+func (c Client) RegistrationRules(ctx context.Context, in Ref) (RegistrationRules, error) {
+	return rpc.Call[Ref, RegistrationRules](ctx, c.Peer, "directory.RegistrationRules", in)
+}
+
+// Profile calls the remote service.
+func (c Client) Profile(ctx context.Context, in ProfileRequest) (Profile, error) {
+	return rpc.Call[ProfileRequest, Profile](ctx, c.Peer, "directory.Profile", in)
+}
+
+// ServeHosted answers the remote calls of Hosted.
+func ServeHosted(router fiber.Router, api Hosted) {
+	rpc.Serve(router, "directory.LoginDirectories", api.LoginDirectories)
+	rpc.Serve(router, "directory.RegistrationRules", api.RegistrationRules)
+	rpc.Serve(router, "directory.Profile", api.Profile)
+}

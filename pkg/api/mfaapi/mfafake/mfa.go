@@ -1,0 +1,162 @@
+// Package mfafake is the mfa service in memory, for the tests of the services that
+// call it, with calls that a test can break (fault.Injector). It asks a directory
+// service for accounts, and passes the contract's own suite.
+package mfafake
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+const (
+	// maxFailures are the wrong codes that a challenge allows.
+	maxFailures = 5
+	// lifetime is how long a code is good.
+	lifetime = 5 * time.Minute
+)
+
+// Service keeps factors and challenges in memory.
+type Service struct {
+	fault.Injector
+	directories directoryapi.API
+	base        href.Base
+	now         func() time.Time
+
+	mu         sync.Mutex
+	factors    map[directoryapi.Ref][]*factor // by their accounts, the oldest first
+	challenges []*challenge
+	demands    []mfaapi.Demand
+	codes      int // that were made
+}
+
+type factor struct {
+	mfaapi.Factor
+	code string // the last that was sent or shown
+	used string // the last that was accepted
+}
+
+// challenge is a second step, of a login where it has a state.
+type challenge struct {
+	mfaapi.Demand
+	factor   *factor // nil: the user is to enrol one
+	state    secure.Secret
+	href     string
+	isOpen   bool // a code can answer it
+	madeAt   time.Time
+	failures int
+	refusal  error // nil: it has not ended
+}
+
+var _ mfaapi.API = (*Service)(nil)
+
+// New makes an empty service beside a directory service. base is what the hrefs of
+// challenges begin with.
+func New(directories directoryapi.API, base href.Base, now func() time.Time) *Service {
+	return &Service{directories: directories, base: base, now: now, factors: map[directoryapi.Ref][]*factor{}}
+}
+
+// Demand begins a second step.
+func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded, error) {
+	return fault.Call(&s.Injector, &s.mu, "Demand", func() (mfaapi.Demanded, error) {
+		types := []string{mfaapi.SMS, mfaapi.Authenticator}
+		for _, kind := range in.Types {
+			if !slices.Contains(types, kind) {
+				return mfaapi.Demanded{}, apierr.Invalid
+			}
+		}
+		if len(in.Types) > 0 {
+			types = in.Types
+		}
+		at := directoryapi.Ref{Tenant: in.Tenant, ID: in.Account}
+		if _, err := s.directories.Account(ctx, at); err != nil {
+			return mfaapi.Demanded{}, err
+		}
+		s.demands = append(s.demands, in)
+		var usable []*factor
+		for _, f := range s.factors[at] {
+			if slices.Contains(types, f.Type) {
+				usable = append(usable, f)
+			}
+		}
+		switch len(usable) {
+		case 0:
+			return mfaapi.Demanded{Action: mfaapi.Enroll, State: s.begin(in, nil, false).state, AllowedFactorTypes: types}, nil
+		case 1:
+			c := s.begin(in, usable[0], true)
+			return mfaapi.Demanded{Action: mfaapi.Challenge, State: c.state, Factors: []mfaapi.Factor{usable[0].Factor}}, nil
+		}
+		out := mfaapi.Demanded{Action: mfaapi.Select}
+		for _, f := range usable {
+			shown := f.Factor
+			shown.State = s.begin(in, f, f.Type == mfaapi.Authenticator).state
+			out.Factors = append(out.Factors, shown)
+		}
+		return out, nil
+	})
+}
+
+// begin makes a challenge, and sends the code of one that is open.
+func (s *Service) begin(in mfaapi.Demand, f *factor, isOpen bool) *challenge {
+	c := &challenge{
+		Demand: in, factor: f, isOpen: isOpen, madeAt: s.now(), href: s.base.To("challenges", id.New(s.now())),
+		state: secure.Secret(rand.Text() + "." + rand.Text() + "." + rand.Text()),
+	}
+	if isOpen && f.Type == mfaapi.SMS {
+		f.code = s.newCode()
+	}
+	s.challenges = append(s.challenges, c)
+	return c
+}
+
+func (s *Service) newCode() string {
+	s.codes++
+	return fmt.Sprintf("%06d", 123456+s.codes)
+}
+
+// Redeem checks a code, once.
+func (s *Service) Redeem(_ context.Context, in mfaapi.Redeem) (mfaapi.Redeemed, error) {
+	return fault.Call(&s.Injector, &s.mu, "Redeem", func() (mfaapi.Redeemed, error) {
+		c := s.asked(in)
+		switch {
+		case c == nil, !c.isOpen:
+			return mfaapi.Redeemed{}, apierr.Reference
+		case c.refusal != nil:
+			return mfaapi.Redeemed{}, c.refusal
+		case s.now().Sub(c.madeAt) > lifetime:
+			return mfaapi.Redeemed{}, apierr.CodeExpired
+		case in.Code != c.factor.code || in.Code == c.factor.used:
+			if c.failures++; c.failures == maxFailures {
+				c.refusal = apierr.ChallengeFailures
+			}
+			return mfaapi.Redeemed{}, apierr.CodeWrong
+		}
+		c.refusal, c.factor.used = apierr.ChallengeFinished, in.Code
+		return mfaapi.Redeemed{Account: c.Account, Organization: c.Organization}, nil
+	})
+}
+
+// asked returns the challenge of a state or an href, or nil.
+func (s *Service) asked(in mfaapi.Redeem) *challenge {
+	i := slices.IndexFunc(s.challenges, func(c *challenge) bool {
+		if in.State != "" {
+			return c.state == in.State && c.Tenant == in.Tenant && c.Application == in.Application
+		}
+		return in.Challenge.Href == c.href && c.Tenant == in.Tenant && c.factor != nil && c.factor.Type == mfaapi.SMS
+	})
+	if i < 0 {
+		return nil
+	}
+	return s.challenges[i]
+}

@@ -1,0 +1,69 @@
+package mfafake
+
+import (
+	"slices"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/href"
+)
+
+// What follows are the changes of state that the contract has no method for.
+
+// Enroll gives an account a factor that is verified.
+func (s *Service) Enroll(account directoryapi.Ref, kind, hint string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.factors[account] = append(s.factors[account], &factor{Factor: mfaapi.Factor{Type: kind, Hint: hint}})
+}
+
+// Show returns the next code of the account's newest authenticator.
+func (s *Service) Show(account directoryapi.Ref) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range slices.Backward(s.factors[account]) {
+		if f.Type == mfaapi.Authenticator {
+			f.code = s.newCode()
+			return f.code
+		}
+	}
+	return ""
+}
+
+// Sent returns the code that was sent to the account's newest phone last, or "".
+func (s *Service) Sent(account directoryapi.Ref) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range slices.Backward(s.factors[account]) {
+		if f.Type == mfaapi.SMS {
+			return f.code
+		}
+	}
+	return ""
+}
+
+// Challenge makes a challenge of the account's newest factor, outside of a login.
+func (s *Service) Challenge(account directoryapi.Ref) href.Link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	factors := s.factors[account]
+	c := s.begin(mfaapi.Demand{Tenant: account.Tenant, Account: account.ID}, factors[len(factors)-1], true)
+	c.state = ""
+	return href.Link{Href: c.href}
+}
+
+// Demands returns the second steps that were begun.
+func (s *Service) Demands() []mfaapi.Demand {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.demands)
+}
+
+// End makes the challenges that are open refuse their codes.
+func (s *Service) End(refusal error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.challenges {
+		c.refusal = refusal
+	}
+}

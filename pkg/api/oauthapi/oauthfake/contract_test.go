@@ -1,0 +1,65 @@
+package oauthfake_test
+
+import (
+	"testing"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi/applicationfake"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
+	"github.com/doorward/doorward/pkg/api/oauthapi/apitest"
+	"github.com/doorward/doorward/pkg/api/oauthapi/oauthfake"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/clocktest"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// What tests rely on is what the OAuth service does.
+func TestContract(t *testing.T) {
+	apitest.Run(t, func(t *testing.T) apitest.Surroundings {
+		clock := &clocktest.Clock{}
+		directories := directoryfake.New(clock.Now)
+		applications := applicationfake.New(directories, "https://doorward.test/v1", clock.Now)
+		s := oauthfake.New(applications, clock.Now)
+		newID := func() id.ID { clock.Tick(); return id.New(clock.Now()) }
+		tenant := newID()
+		account := func(directory id.ID) id.ID {
+			a := directoryapi.Account{TenantID: tenant, ID: newID(), DirectoryID: directory, Status: directoryapi.Enabled}
+			directories.InsertAccount(a, "")
+			return a.ID
+		}
+		directory := func() id.ID {
+			d := directoryapi.Directory{TenantID: tenant, ID: newID()}
+			directories.InsertDirectory(d)
+			return d.ID
+		}
+		administrators := directory()
+		applications.NewConsole(tenant, administrators)
+		ref := func(v id.ID) directoryapi.Ref { return directoryapi.Ref{Tenant: tenant, ID: v} }
+		return apitest.Surroundings{
+			API: s, Tenant: tenant, Administrators: administrators, Administrator: account(administrators), EndUser: account(directory()),
+			SetStatus: func(v id.ID, status string) {
+				if v == administrators {
+					directories.SetStatus(t, ref(v), directoryapi.Directories, status)
+					return
+				}
+				directories.Change(t, ref(v), func(a *directoryapi.Account) { a.Status = status })
+			},
+			SetKeyStatus: s.SetStatus,
+			Delete: func(v id.ID) {
+				if v != administrators {
+					directories.DeleteAccount(t, ref(v))
+					return
+				}
+				directories.RemoveDirectory(ref(v))
+			},
+			Now: clock.Now, Wait: clock.Move,
+			Fail: func(fail bool) {
+				if fail {
+					directories.Fail(apierr.Unavailable)
+					return
+				}
+				directories.Fail(nil)
+			},
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package events
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+const (
+	// sessionTimeout is how long the partitions of a member wait that was killed,
+	// unless a process on its host joins earlier (removeDeadMembers). A broker
+	// accepts no less by default.
+	sessionTimeout = 6 * time.Second
+	// rebalanceTimeout is how long a member may take to finish the event at hand
+	// when the partitions are shared out again.
+	rebalanceTimeout = 6 * time.Second
+	// partitionWatchInterval bounds how long a new partition waits for a member.
+	partitionWatchInterval = 5 * time.Second
+)
+
+// heartbeatInterval bounds how long a member that joins waits for the others.
+var heartbeatInterval = 2 * time.Second
+
+// clientID is what Kafka's tools show as the client of this process's members:
+// its host, its process id, and a word that no other process has.
+var clientID = fmt.Sprintf("%s/%d/%s", hostname(), os.Getpid(), rand.Text()[:8])
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return name
+}
+
+// join is a member of the service's consumer group and works on the partitions
+// that it is assigned, until the broker fails or ctx ends. A member that leaves
+// gives its partitions up at once.
+func (c *consumer) join(ctx context.Context) error {
+	if err := createTopics(ctx, c.client, c.cfg, c.allTopics()...); err != nil {
+		return err
+	}
+	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
+		ID: c.group, Brokers: c.cfg.Brokers, Topics: c.topics,
+		Dialer:         &kafka.Dialer{ClientID: clientID, Timeout: requestTimeout},
+		GroupBalancers: []kafka.GroupBalancer{kafka.RangeGroupBalancer{}}, // shares out each topic, the busy ones too
+		SessionTimeout: sessionTimeout, HeartbeatInterval: heartbeatInterval, RebalanceTimeout: rebalanceTimeout,
+		WatchPartitionChanges: true, PartitionWatchInterval: partitionWatchInterval,
+		JoinGroupBackoff: firstDelay, StartOffset: kafka.FirstOffset,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = group.Close() }()
+	joined, stop := context.WithCancel(ctx)
+	defer stop()
+	go c.removeDeadMembers(joined)
+	for {
+		generation, err := group.Next(ctx)
+		if errors.Is(err, kafka.RebalanceInProgress) {
+			continue // the group joins again by itself
+		}
+		if err != nil {
+			return fmt.Errorf("join the consumer group: %w", err)
+		}
+		stop()
+		if err := c.start(ctx, generation); err != nil {
+			return err
+		}
+	}
+}
+
+// start works on the partitions of a generation of the group until it ends.
+func (c *consumer) start(ctx context.Context, generation *kafka.Generation) error {
+	for topic, assignments := range generation.Assignments {
+		for _, assignment := range assignments {
+			p := &partition{consumer: c, generation: generation, topic: topic, number: assignment.ID, next: assignment.Offset}
+			if assignment.Offset == kafka.FirstOffset {
+				var err error
+				if p.next, err = c.formerOffset(ctx, topic, assignment.ID); err != nil {
+					return err
+				}
+			}
+			p.committed = p.next
+			generation.Start(func(ended context.Context) {
+				ctx, cancel := context.WithCancel(ctx)
+				defer cancel()
+				defer context.AfterFunc(ended, cancel)()
+				p.process(ctx, cancel)
+			})
+		}
+	}
+	return nil
+}
+
+// formerOffset returns where to begin with a partition for which the group has
+// committed no offset: where the release was that kept its offsets in the
+// database, else at the first event.
+func (c *consumer) formerOffset(ctx context.Context, topic string, number int) (int64, error) {
+	offset, err := pg.Value[int64](ctx, c.outbox.db, `SELECT next_offset FROM read_partitions WHERE topic = $1 AND partition = $2`, topic, number)
+	if errors.Is(err, apierr.NotFound) {
+		return kafka.FirstOffset, nil
+	}
+	return offset, err
+}
+
+// removeDeadMembers removes members from the group whose processes have ended on
+// this host without leaving it, so that a process that is killed and started
+// again goes on with its partitions at once instead of after sessionTimeout. It
+// does so once this process waits to join, until it has joined: a group with no
+// member at all would be dissolved first, which takes longer. A member of a
+// living process that were removed by mistake would join again.
+func (c *consumer) removeDeadMembers(ctx context.Context) {
+	for wait(ctx, 50*time.Millisecond) == nil {
+		answer, err := c.client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{c.group}})
+		if err != nil || len(answer.Groups) != 1 {
+			continue // join reports what is wrong with the broker
+		}
+		waiting := false
+		var dead []kafka.LeaveGroupRequestMember
+		for _, member := range answer.Groups[0].Members {
+			waiting = waiting || member.ClientID == clientID
+			if isDead(member.ClientID) {
+				dead = append(dead, kafka.LeaveGroupRequestMember{ID: member.MemberID})
+			}
+		}
+		if waiting && len(dead) > 0 {
+			_, _ = c.client.LeaveGroup(ctx, &kafka.LeaveGroupRequest{GroupID: c.group, Members: dead})
+		}
+	}
+}
+
+// isDead reports whether a client was a process of this host that has ended. In
+// a container that is started again the next process has the same id.
+func isDead(client string) bool {
+	host, rest, _ := strings.Cut(client, "/")
+	id, _, _ := strings.Cut(rest, "/")
+	pid, err := strconv.Atoi(id)
+	if err != nil || host != hostname() || client == clientID {
+		return false
+	}
+	return pid == os.Getpid() || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+}

@@ -1,0 +1,42 @@
+package events
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/telemetry"
+)
+
+const (
+	// seenRetention is how long an event is recognised as seen: longer than a
+	// broker keeps what it could deliver again.
+	seenRetention = 30 * 24 * time.Hour
+	purgeInterval = time.Hour
+	purgeBatch    = 5000
+)
+
+// Forget is the worker that deletes old entries of the list of seen events, in
+// bounded batches, until ctx ends. Several replicas may run it.
+func (o *Outbox) Forget(ctx context.Context) error {
+	ctx = telemetry.Quiet(ctx)
+	for {
+		if err := o.purge(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "purge of seen events failed, retrying", "topic", o.topic, "error", err.Error())
+		}
+		if wait(ctx, purgeInterval) != nil {
+			return nil
+		}
+	}
+}
+
+func (o *Outbox) purge(ctx context.Context) error {
+	for {
+		n, err := pg.Exec(ctx, o.db, `DELETE FROM seen_events USING (SELECT tenant_id, event_id FROM seen_events WHERE seen_at < $1 LIMIT $2) AS old
+			WHERE seen_events.tenant_id = old.tenant_id AND seen_events.event_id = old.event_id`, o.now().Add(-seenRetention), purgeBatch)
+		if err != nil || n < purgeBatch {
+			return err
+		}
+	}
+}

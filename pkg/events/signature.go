@@ -1,0 +1,60 @@
+package events
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// signatureHeader is the header of a Kafka message that holds the HMAC-SHA-256
+// of its topic and its envelope in hexadecimal form.
+const signatureHeader = "signature"
+
+var (
+	errNoSecret  = errors.New("DOORWARD_INTERNAL_SECRET, under which events are signed, is empty")
+	errSignature = errors.New("the message has no valid signature: it does not come from a process with this DOORWARD_INTERNAL_SECRET")
+)
+
+// signer signs and verifies messages under a key that is derived from the
+// internal secret. Who can write to Kafka alone cannot cause an effect.
+type signer []byte
+
+func newSigner(cfg Config) (signer, error) {
+	if cfg.Secret == "" {
+		return nil, errNoSecret
+	}
+	return signer(secure.Derive(cfg.Secret, "events.signature")), nil
+}
+
+// mac includes the topic, so that a message is of no use in another one.
+func (s signer) mac(topic string, envelope []byte) []byte {
+	mac := hmac.New(sha256.New, s)
+	mac.Write([]byte(topic + "\x00"))
+	mac.Write(envelope)
+	return mac.Sum(nil)
+}
+
+// header returns the signature of an envelope that is sent to the topic.
+func (s signer) header(topic string, envelope []byte) kafka.Header {
+	return kafka.Header{Key: signatureHeader, Value: []byte(hex.EncodeToString(s.mac(topic, envelope)))}
+}
+
+// verify returns errSignature for a message that no process of the deployment
+// has sent.
+func (s signer) verify(message kafka.Message) error {
+	for _, header := range message.Headers {
+		if header.Key != signatureHeader {
+			continue
+		}
+		signature, err := hex.DecodeString(string(header.Value))
+		if err == nil && hmac.Equal(signature, s.mac(message.Topic, message.Value)) {
+			return nil
+		}
+	}
+	return errSignature
+}

@@ -1,0 +1,88 @@
+// Package directoryview has what the directory and the application services
+// share of HTTP: the representations of accounts and groups, and the body that
+// creates an account.
+package directoryview
+
+import (
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+)
+
+// AccountView is the representation of an account
+// (docs/interface/accounts.md#fields).
+type AccountView struct {
+	rest.Head
+	PasswordModifiedAt      *rest.Time `json:"passwordModifiedAt"`
+	Username                string     `json:"username"`
+	Email                   string     `json:"email"`
+	GivenName               *string    `json:"givenName"`
+	MiddleName              *string    `json:"middleName"`
+	Surname                 *string    `json:"surname"`
+	FullName                string     `json:"fullName"`
+	Status                  string     `json:"status"`
+	EmailVerificationStatus string     `json:"emailVerificationStatus"`
+	EmailVerificationToken  *href.Link `json:"emailVerificationToken"`
+	Directory               href.Link  `json:"directory"`
+	Tenant                  href.Link  `json:"tenant"`
+	CustomData              href.Link  `json:"customData"`
+	ProviderData            href.Link  `json:"providerData"`
+	Groups                  href.Link  `json:"groups"`
+	GroupMemberships        href.Link  `json:"groupMemberships"`
+	Applications            href.Link  `json:"applications"`
+	APIKeys                 href.Link  `json:"apiKeys"`
+	AccessTokens            href.Link  `json:"accessTokens"`
+	RefreshTokens           href.Link  `json:"refreshTokens"`
+	LinkedAccounts          href.Link  `json:"linkedAccounts"`
+	AccountLinks            href.Link  `json:"accountLinks"`
+	Phones                  href.Link  `json:"phones"`
+	Factors                 href.Link  `json:"factors"`
+}
+
+// Account renders an account.
+func Account(base href.Base, a directoryapi.Account) AccountView {
+	self := base.To("accounts", a.ID)
+	link := func(below string) href.Link { return href.Link{Href: self + "/" + below} }
+	v := AccountView{
+		Head:               rest.Head{Href: self, CreatedAt: rest.Time(a.CreatedAt), ModifiedAt: rest.Time(a.ModifiedAt)},
+		PasswordModifiedAt: (*rest.Time)(a.PasswordModifiedAt),
+		Username:           a.Username, Email: a.Email, GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname,
+		FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus,
+		Directory: base.Link("directories", a.DirectoryID), Tenant: base.Link("tenants", a.TenantID),
+		CustomData: link("customData"), ProviderData: link("providerData"), Groups: link("groups"),
+		GroupMemberships: link("groupMemberships"), Applications: link("applications"), APIKeys: link("apiKeys"),
+		AccessTokens: link("accessTokens"), RefreshTokens: link("refreshTokens"), LinkedAccounts: link("linkedAccounts"),
+		AccountLinks: link("accountLinks"), Phones: link("phones"), Factors: link("factors"),
+	}
+	if a.VerificationToken != "" {
+		v.EmailVerificationToken = &href.Link{Href: base.Path("accounts", "emailVerificationTokens", a.VerificationToken.Reveal())}
+	}
+	return v
+}
+
+// GroupView is the representation of a group.
+type GroupView struct {
+	rest.Head
+	Name                 string    `json:"name"`
+	Description          *string   `json:"description"`
+	Status               string    `json:"status"`
+	CustomData           href.Link `json:"customData"`
+	Directory            href.Link `json:"directory"`
+	Tenant               href.Link `json:"tenant"`
+	Accounts             href.Link `json:"accounts"`
+	AccountMemberships   href.Link `json:"accountMemberships"`
+	Applications         href.Link `json:"applications"`
+	AccountStoreMappings href.Link `json:"accountStoreMappings"`
+}
+
+// Group renders a group.
+func Group(base href.Base, g directoryapi.Group) GroupView {
+	link := func(below string) href.Link { return base.Link(directoryapi.Groups, g.ID, below) }
+	return GroupView{
+		Head: rest.Head{Href: base.To(directoryapi.Groups, g.ID), CreatedAt: rest.Time(g.CreatedAt), ModifiedAt: rest.Time(g.ModifiedAt)},
+		Name: g.Name, Description: g.Description, Status: g.Status,
+		CustomData: link("customData"), Directory: base.Link(directoryapi.Directories, g.DirectoryID), Tenant: base.Link("tenants", g.TenantID),
+		Accounts: link("accounts"), AccountMemberships: link("accountMemberships"),
+		Applications: link("applications"), AccountStoreMappings: link("accountStoreMappings"),
+	}
+}

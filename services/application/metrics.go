@@ -1,0 +1,36 @@
+package application
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// The results by which logins are counted. The last three are the limits that
+// refuse one.
+const (
+	resultSuccess  = "success"
+	resultFailure  = "failure"  // the password or the login is wrong
+	resultRejected = "rejected" // the password is right, and the account may not log in
+	resultPair     = "pair_limit"
+	resultAccount  = "account_limit"
+	resultAddress  = "address_limit"
+)
+
+// newLoginCounter makes the counter of logins.
+func newLoginCounter() metric.Int64Counter {
+	counter, err := otel.Meter("application").Int64Counter("doorward_application_logins_total",
+		metric.WithDescription("logins by password, by result: "+
+			"success, failure, rejected, or the limit that refused one: pair_limit, account_limit, address_limit"))
+	if err != nil {
+		otel.Handle(err)
+	}
+	return counter
+}
+
+// count counts a login of a result.
+func (s *Service) count(ctx context.Context, result string) {
+	s.logins.Add(ctx, 1, metric.WithAttributes(attribute.String("result", result)))
+}

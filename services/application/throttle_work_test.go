@@ -1,0 +1,268 @@
+package application_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/applicationtest"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// A hundred guesses at once, half of them at another process, learn no more than one
+// after the other.
+func TestParallelGuessesShareOneLimit(t *testing.T) {
+	t.Parallel()
+	x := openDoor(t)
+	db, _ := counted(t, x.Deployment)
+	doors := []door{x, x.replica(db)}
+	for _, c := range []struct {
+		what  string
+		login func(int) string
+		from  func(int) string
+		most  int
+	}{
+		{"at one address", func(int) string { return jo }, func(int) string { return home }, limits.Pair.Failures},
+		{"at many", func(int) string { return "sam@example.test" }, elsewhere, limits.Account.Failures},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			var group sync.WaitGroup
+			results := make([]error, 100)
+			for i := range results {
+				group.Go(func() { results[i] = doors[i%2].try(c.from(i), c.login(i), wrong) })
+			}
+			group.Wait()
+			told, refused := 0, 0
+			for _, err := range results {
+				switch {
+				case errors.Is(err, apierr.WrongPassword), errors.Is(err, apierr.NoSuchAccount):
+					told++
+				case errors.Is(err, apierr.TooMany):
+					refused++
+				default:
+					t.Error(err)
+				}
+			}
+			if told != c.most || told+refused != len(results) {
+				t.Errorf("%d were told that they are wrong, %d were refused; want %d told", told, refused, c.most)
+			}
+			for _, at := range doors {
+				at.in(t).want(apierr.TooMany, c.from(0), c.login(0), right)
+			}
+		})
+	}
+}
+
+// A right password that is checked while others use up the tries is refused, also
+// that of an account which may not log in.
+func TestARightPasswordComesTooLate(t *testing.T) {
+	t.Parallel()
+	x := openDoor(t)
+	x.disabled("idle@example.test")
+	for login, want := range map[string]error{jo: nil, "idle@example.test": apierr.AccountDisabled} {
+		t.Run(login, func(t *testing.T) {
+			x := x.in(t)
+			asked := 0
+			x.Directories.Break("Authenticate", fault.Before, func() error {
+				if asked++; asked == 1 {
+					x.fail(limits.Pair.Failures, home, login)
+				}
+				return nil
+			})
+			x.want(apierr.TooMany, home, login, right)
+			x.Clock.Move(limits.Pair.Within)
+			x.want(want, home, login, right)
+		})
+	}
+}
+
+// disabled makes an account that may not log in.
+func (x door) disabled(email string) {
+	x.Helper()
+	body := directoryapi.NewAccount{Email: field.Some(email), Password: field.Some(applicationtest.Password), Status: field.Some("DISABLED")}
+	if _, err := x.Directories.CreateAccount(x.Context(), directoryapi.CreateAccount{Tenant: x.tenant, ID: x.NewID(), Directory: x.people, Account: body}); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// A login writes nothing where the one before it has been noted and none has
+// failed since; a failure at a busy address counts its logins no more often than
+// the room is used up.
+func TestWhatCountingCosts(t *testing.T) {
+	t.Parallel()
+	x := openDoor(t)
+	db, count := counted(t, x.Deployment)
+	at := x.replica(db)
+	cost := func(want error, login string, password secure.Secret) int64 {
+		t.Helper()
+		before := count.trips.Load()
+		at.want(want, home, login, password)
+		return count.trips.Load() - before
+	}
+	first := cost(nil, jo, right)
+	if again := cost(nil, jo, right); again != 2 || first <= again {
+		t.Errorf("the first login takes %d round trips, the second %d", first, again)
+	}
+	at.fail(1, home, jo)
+	after := cost(nil, jo, right)
+	if again := cost(nil, jo, right); again != 2 || after <= again {
+		t.Errorf("a login after a failure takes %d round trips, the next %d", after, again)
+	}
+	for n := range 40 { // make room for ten more
+		x.Account(t, x.tenant, x.people, user(n))
+		at.want(nil, home, user(n), right)
+	}
+	failure := cost(apierr.NoSuchAccount, "x"+user(0), wrong)
+	for n := range limits.Address.Failures {
+		at.want(apierr.NoSuchAccount, home, "x"+user(1+n), wrong)
+	}
+	if later := cost(apierr.NoSuchAccount, "y", wrong); later != failure {
+		t.Errorf("a failure takes %d round trips, one in the room that was made %d", failure, later)
+	}
+}
+
+// Known and unknown logins take the same questions, and the same queries.
+func TestKnownAndUnknownLoginsTakeTheSameWork(t *testing.T) {
+	t.Parallel()
+	x := openDoor(t)
+	db, count := counted(t, x.Deployment)
+	asked := 0
+	x.Directories.Break("Authenticate", fault.Before, func() error {
+		asked++
+		return nil
+	})
+	at := x.replica(db)
+	work := func(from, login string) (all []int64) {
+		for i := range limits.Pair.Failures + 2 {
+			trips, questions := count.trips.Load(), asked
+			err := at.try(from, login, wrong)
+			if refused := errors.Is(err, apierr.TooMany); refused != (i >= limits.Pair.Failures) {
+				t.Fatalf("the try %d of %s gives %v", i+1, login, err)
+			}
+			all = append(all, count.trips.Load()-trips, int64(asked-questions))
+		}
+		return all
+	}
+	work(elsewhere(0), "warm@example.test")
+	known, unknown := work(elsewhere(1), jo), work(elsewhere(2), "nobody@example.test")
+	if fmt.Sprint(known) != fmt.Sprint(unknown) {
+		t.Errorf("a known login takes the round trips and questions %v, an unknown one %v", known, unknown)
+	}
+	if refused := known[len(known)-2:]; refused[0] != 1 || refused[1] != 0 {
+		t.Errorf("a refusal takes %d round trips and %d questions, want 1 and 0", refused[0], refused[1])
+	}
+}
+
+func TestNothingIsStoredInClear(t *testing.T) {
+	t.Parallel()
+	x := openDoor(t)
+	x.want(nil, home, jo, right)
+	x.fail(3, elsewhere(1), jo)
+	rows, err := pg.Values[string](t.Context(), x.DB, `SELECT t::text FROM login_counters t`)
+	if err != nil || len(rows) != 4 {
+		t.Fatalf("there are %d rows, %v", len(rows), err)
+	}
+	for _, row := range rows {
+		for _, clear := range []string{"jo", "example", home, elsewhere(1), "Wrong"} {
+			if strings.Contains(row, clear) && clear != "jo" || strings.Contains(row, jo) {
+				t.Errorf("%s holds %s", row, clear)
+			}
+		}
+	}
+	other := limits
+	other.LoginKey = "another key"
+	svc := application.New(store.New(x.DB, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now, other)
+	x.service = svc
+	x.fail(3, elsewhere(1), jo)
+	if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(DISTINCT login) FROM login_counters WHERE login <> ''`); err != nil || n != 2 {
+		t.Errorf("under two keys a login is stored as %d digests, %v", n, err)
+	}
+}
+
+func TestCountersArePurgedInBatches(t *testing.T) {
+	t.Parallel()
+	x := openDoor(t)
+	x.want(nil, home, jo, right)
+	x.fail(1, home, jo)
+	x.fail(1, elsewhere(1), jo)
+	insert := func(n int, expires time.Time) {
+		t.Helper()
+		_, err := pg.Exec(t.Context(), x.DB, `INSERT INTO login_counters (tenant_id, login, address, failures, failure_limit, ends_at, expires_at)
+			SELECT $1, 'l' || $3::timestamptz, 'a' || n, 1, 1, $3, $3 FROM generate_series(1, $2) n`, x.tenant, n, expires)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	insert(2500, x.Clock.Now())
+	insert(7, x.Clock.Now().Add(time.Millisecond))
+	data := store.New(x.DB, x.Clock.Now)
+	err := data.Tx(t.Context(), func(tx *store.Tx) error {
+		n, err := tx.PurgeCounters(t.Context(), x.Clock.Now(), 1000)
+		if n != 1000 {
+			t.Errorf("a batch of 1000 deletes %d", n)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := func(want int) {
+		t.Helper()
+		if err := x.service.Purge(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(*) FROM login_counters`); err != nil || n != want {
+			t.Errorf("%d counters are left, %v; want %d", n, err, want)
+		}
+	}
+	left(7 + 1 + 3)
+	x.Clock.Move(limits.Account.Within)
+	left(1) // that makes the address known
+	x.Clock.Move(limits.TrustFor)
+	left(0)
+}
+
+// What a login costs besides its hash: the stand-in of the directory service has
+// none. Before anything was counted it was the first of these.
+func BenchmarkLogin(b *testing.B) {
+	x := openDoor(b)
+	data := store.New(x.DB, x.Clock.Now)
+	x.want(nil, home, jo, right)
+	for what, run := range map[string]func() error{
+		"reach alone": func() error {
+			_, err := data.Reach(b.Context(), x.tenant, x.app)
+			return err
+		},
+		"success":      func() error { return x.try(home, jo, right) },
+		"success anew": func() error { x.Clock.Move(13 * time.Hour); return x.try(home, jo, right) },
+		"failure": func() error {
+			x.Clock.Move(time.Hour)
+			x.want(apierr.WrongPassword, elsewhere(1), jo, wrong)
+			return nil
+		},
+		"refusal": func() error { x.want(apierr.TooMany, elsewhere(2), "sam@example.test", wrong); return nil },
+	} {
+		b.Run(what, func(b *testing.B) {
+			if what == "refusal" {
+				for range limits.Pair.Failures {
+					x.want(apierr.NoSuchAccount, elsewhere(2), "sam@example.test", wrong)
+				}
+			}
+			for b.Loop() {
+				if err := run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

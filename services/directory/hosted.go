@@ -1,0 +1,152 @@
+package directory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+var _ directoryapi.Hosted = (*Service)(nil)
+
+// LoginDirectories returns directories as a sign-in page shows them.
+func (s *Service) LoginDirectories(ctx context.Context, in directoryapi.LoginDirectories) (out directoryapi.LoginDirectoryList, err error) {
+	for _, directory := range in.Directories {
+		d, err := s.store.Directory(ctx, in.Tenant, directory)
+		if errors.Is(err, apierr.NotFound) {
+			continue
+		}
+		if err != nil {
+			return out, err
+		}
+		p, err := s.store.Provider(ctx, in.Tenant, directory)
+		if err != nil && !errors.Is(err, apierr.NotFound) {
+			return out, err
+		}
+		out.Items = append(out.Items, directoryapi.LoginDirectory{
+			ID: d.ID, Name: d.Name, Status: d.Status, ProviderID: d.ProviderID, ProviderType: p.ProviderType,
+			ClientID: p.Settings.ClientID, Scope: p.Settings.Scope, HD: p.Settings.HD, Display: p.Settings.Display, AccessType: p.Settings.AccessType,
+		})
+	}
+	return out, nil
+}
+
+// RegistrationRules returns what a directory asks of a new account.
+func (s *Service) RegistrationRules(ctx context.Context, directory directoryapi.Ref) (out directoryapi.RegistrationRules, err error) {
+	d, err := s.store.Directory(ctx, directory.Tenant, directory.ID)
+	if err != nil {
+		return out, err
+	}
+	policy, err := s.store.PasswordPolicy(ctx, directory.Tenant, directory.ID)
+	if err != nil {
+		return out, err
+	}
+	creation, err := s.store.CreationPolicy(ctx, directory.Tenant, directory.ID)
+	if err != nil {
+		return out, err
+	}
+	fields, err := s.store.ListFields(ctx, directory.Tenant, d.SchemaID, list.Query{Limit: list.MaxLimit})
+	if err != nil {
+		return out, err
+	}
+	for _, f := range fields.Items {
+		switch f.Name {
+		case store.GivenName:
+			out.GivenNameRequired = f.Required
+		case store.Surname:
+			out.SurnameRequired = f.Required
+		}
+	}
+	out.MinLength, out.MaxLength = policy.MinLength, policy.MaxLength
+	out.MinLowerCase, out.MinUpperCase, out.MinNumeric = policy.MinLowerCase, policy.MinUpperCase, policy.MinNumeric
+	out.MinSymbol, out.MinDiacritic = policy.MinSymbol, policy.MinDiacritic
+	out.VerificationEmail = creation.VerificationEmailStatus == directoryapi.Enabled
+	out.ResetEmail = policy.ResetEmailStatus == directoryapi.Enabled
+	out.Mirror = d.Mirror()
+	return out, nil
+}
+
+// Profile returns an account with what surrounds it.
+func (s *Service) Profile(ctx context.Context, in directoryapi.ProfileRequest) (out directoryapi.Profile, err error) {
+	if out.Account, err = s.Account(ctx, in.Ref); err != nil {
+		return out, err
+	}
+	out.Account.VerificationSealed, out.Account.VerificationToken = nil, ""
+	if in.Directory {
+		d, err := s.store.Directory(ctx, in.Tenant, out.Account.DirectoryID)
+		if err != nil {
+			return out, err
+		}
+		out.Directory = &d
+	}
+	if in.OfTenant {
+		tenant, err := s.store.Tenant(ctx, in.Tenant)
+		if err != nil {
+			return out, err
+		}
+		out.Tenant = &tenant
+	}
+	if in.Groups {
+		if out.Groups, err = allPages(func(q list.Query) (list.Page[directoryapi.Group], error) {
+			return s.store.AccountGroups(ctx, in.Tenant, in.ID, q)
+		}); err != nil {
+			return out, err
+		}
+	}
+	if in.Memberships {
+		memberships, err := allPages(func(q list.Query) (list.Page[store.Membership], error) {
+			return s.store.AccountMemberships(ctx, in.Tenant, in.ID, q)
+		})
+		if err != nil {
+			return out, err
+		}
+		for _, m := range memberships {
+			out.Memberships = append(out.Memberships, directoryapi.ProfileMembership{ID: m.ID, CreatedAt: m.CreatedAt, ModifiedAt: m.CreatedAt})
+		}
+	}
+	if in.CustomData {
+		resource, err := s.AccountData().Read(ctx, in.Ref)
+		if err != nil {
+			return out, err
+		}
+		if out.CustomData, err = json.Marshal(resource.Document); err != nil {
+			return out, err
+		}
+	}
+	if in.ProviderData {
+		data, err := s.store.ProviderData(ctx, in.Tenant, in.ID)
+		if err != nil {
+			return out, err
+		}
+		providerID, err := json.Marshal(data.ProviderID)
+		if err != nil {
+			return out, err
+		}
+		members := map[string]json.RawMessage{"providerId": providerID}
+		for name, value := range data.Facts {
+			members[name] = value
+		}
+		if out.ProviderData, err = json.Marshal(members); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// allPages reads a collection whole.
+func allPages[T any](page func(list.Query) (list.Page[T], error)) (all []T, err error) {
+	for {
+		next, err := page(list.Query{Offset: len(all), Limit: list.MaxLimit})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, next.Items...)
+		if len(next.Items) == 0 || len(all) >= next.Size {
+			return all, nil
+		}
+	}
+}

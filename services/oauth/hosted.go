@@ -1,0 +1,197 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+var _ oauthapi.Hosted = (*Service)(nil)
+
+// VerifyJWT verifies a JWT that an administrator's key of any tenant signed. The
+// key names the tenant, as that of a management request does.
+func (s *Service) VerifyJWT(ctx context.Context, in oauthapi.VerifyJWT) (oauthapi.VerifiedJWT, error) {
+	var key store.Key
+	var failure error
+	header, claims, err := secure.ParseJWT(in.Token.Reveal(), func(header map[string]any, claims secure.Claims) (secure.Secret, error) {
+		name, named := header["kid"].(string)
+		if !named {
+			name, _ = claims["iss"].(string)
+		}
+		if !isKeyID(name) {
+			return "", apierr.NotFound
+		}
+		key, failure = s.unsealed(s.store.FindKey(ctx, name))
+		return key.Secret, failure
+	})
+	if failure != nil && !errors.Is(failure, apierr.NotFound) {
+		return oauthapi.VerifiedJWT{}, failure
+	}
+	if _, critical := header["crit"]; err != nil || critical {
+		return oauthapi.VerifiedJWT{}, apierr.TokenSignature.Because("the token is not a JWT that an API key has signed with HS256")
+	}
+	if err := s.wantAdministrator(ctx, key); err != nil {
+		return oauthapi.VerifiedJWT{}, err
+	}
+	out := oauthapi.VerifiedJWT{Tenant: key.TenantID, KeyID: key.ID}
+	if out.Header, err = json.Marshal(header); err == nil {
+		out.Claims, err = json.Marshal(claims)
+	}
+	return out, err
+}
+
+// SignAssertion signs an assertion with an API key of the tenant.
+func (s *Service) SignAssertion(ctx context.Context, in oauthapi.SignAssertion) (oauthapi.SignedAssertion, error) {
+	var claims secure.Claims
+	if err := json.Unmarshal(in.Claims, &claims); err != nil {
+		return oauthapi.SignedAssertion{}, apierr.Format.Because("claims must be a JSON object: %v", err)
+	}
+	if in.KeyID == "" {
+		chosen, err := s.applicationKey(ctx, in.Tenant, in.Application)
+		if err != nil {
+			return oauthapi.SignedAssertion{}, err
+		}
+		in.KeyID = chosen
+	}
+	key, err := s.signingKey(ctx, in.Tenant, in.KeyID)
+	if err != nil {
+		return oauthapi.SignedAssertion{}, err
+	}
+	if key.Status != directoryapi.Enabled {
+		return oauthapi.SignedAssertion{}, apierr.NotFound.Because("the API key %s is not enabled", key.ID)
+	}
+	if audience, given := claims["aud"].(string); given && audience == "" {
+		claims["aud"] = key.ID
+	}
+	text, err := secure.SignJWT(map[string]any{"typ": "JWT", "kid": key.ID, "stt": "assertion"}, claims, key.Secret)
+	return oauthapi.SignedAssertion{Token: secure.Secret(text), KeyID: key.ID}, err
+}
+
+// applicationKey returns the id of the key that signs for an application: its web
+// config's, or where that is missing, disabled or deleted, the oldest enabled key
+// of an administrator (docs/interface/client-api.md#web-config). Without any it
+// returns apierr.NotFound.
+func (s *Service) applicationKey(ctx context.Context, tenant, application id.ID) (string, error) {
+	config, err := s.store.WebConfig(ctx, tenant, application)
+	if err != nil && !errors.Is(err, apierr.NotFound) {
+		return "", err
+	}
+	if errors.Is(err, apierr.NotFound) {
+		app, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application})
+		if err != nil {
+			return "", err
+		}
+		config = defaultWebConfig(app)
+	}
+	if config.SigningKeyID != "" {
+		key, err := s.signingKey(ctx, tenant, config.SigningKeyID)
+		if err == nil && key.Status == directoryapi.Enabled {
+			return key.ID, nil
+		}
+		if err != nil && !errors.Is(err, apierr.NotFound) {
+			return "", err
+		}
+	}
+	keys, err := s.store.OldestEnabledKeys(ctx, tenant, list.MaxLimit)
+	if err != nil {
+		return "", err
+	}
+	for _, key := range keys {
+		administers, err := s.administers(ctx, key)
+		if err != nil {
+			return "", err
+		}
+		if administers {
+			return key.ID, nil
+		}
+	}
+	return "", apierr.NotFound.Because("no enabled API key of an administrator can sign for the application")
+}
+
+// ClientConfig returns what of an application's Client API is on.
+func (s *Service) ClientConfig(ctx context.Context, application id.Ref) (oauthapi.ClientConfig, error) {
+	c, err := s.store.WebConfig(ctx, application.Tenant, application.ID)
+	if errors.Is(err, apierr.NotFound) {
+		app, err := s.peers.Application.Application(ctx, application)
+		if err != nil {
+			return oauthapi.ClientConfig{}, err
+		}
+		c = defaultWebConfig(app)
+	} else if err != nil {
+		return oauthapi.ClientConfig{}, err
+	}
+	return oauthapi.ClientConfig{
+		Enabled: c.Status == directoryapi.Enabled, OAuth2: c.OAuth2, Register: c.Register, Login: c.Login,
+		VerifyEmail: c.VerifyEmail, ForgotPassword: c.ForgotPassword, ChangePassword: c.ChangePassword,
+		Me: c.Me, MeExpand: c.MeExpand, MFARequired: c.MFA.Required, FactorTypes: c.MFA.FactorTypes,
+	}, nil
+}
+
+// ClientToken answers the token endpoint of the Client API. Its tokens are signed
+// with the application's key, because the caller has none.
+func (s *Service) ClientToken(ctx context.Context, in oauthapi.ClientForm) (oauthapi.ClientTokens, error) {
+	key, err := s.applicationKey(ctx, in.Tenant, in.Application)
+	if err != nil {
+		return oauthapi.ClientTokens{}, err
+	}
+	form := Form(in.Form)
+	if text := form["grant_type"].Reveal(); text != "" && grants[neutral(text, s.cfg.Alias)] == nil {
+		return oauthapi.ClientTokens{}, refused(apierr.Unsupported.Because("grant_type %q is not supported", text), "unsupported_grant_type")
+	}
+	issued, err := s.Token(ctx, TokenRequest{Tenant: in.Tenant, Application: in.Application, Key: key, Form: form})
+	if err != nil {
+		return oauthapi.ClientTokens{}, err
+	}
+	out := oauthapi.ClientTokens{Access: issued.Access, Refresh: issued.Refresh, ExpiresIn: int(issued.ExpiresIn / time.Second)}
+	for _, t := range []struct {
+		text secure.Secret
+		at   *time.Time
+	}{{issued.Access, &out.AccessExpiresAt}, {issued.Refresh, &out.RefreshExpiresAt}} {
+		if t.text == "" {
+			continue
+		}
+		if *t.at, err = secure.JWTExpiry(t.text); err != nil {
+			return oauthapi.ClientTokens{}, err
+		}
+	}
+	return out, nil
+}
+
+// ClientRevoke answers the revocation endpoint of the Client API.
+func (s *Service) ClientRevoke(ctx context.Context, in oauthapi.ClientForm) (oauthapi.Revoked, error) {
+	return oauthapi.Revoked{}, s.Revoke(ctx, Revocation{Tenant: in.Tenant, Application: in.Application, Form: Form(in.Form)})
+}
+
+// ValidateToken checks an access token of an application.
+func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) (oauthapi.ValidToken, error) {
+	t, err := s.check(ctx, in.Tenant, in.Application, in.Token, store.Access)
+	if err == nil {
+		err = s.standing(ctx, in.Tenant, in.Application, holderOf(t))
+	}
+	if err != nil {
+		return oauthapi.ValidToken{}, err
+	}
+	return oauthapi.ValidToken{Account: t.AccountID, Organization: t.OrganizationID, ExpiresAt: t.ExpiresAt}, nil
+}
+
+// KeysOf returns the API keys of an account without their secrets.
+func (s *Service) KeysOf(ctx context.Context, account id.Ref) (oauthapi.Keys, error) {
+	page, err := s.store.ListKeys(ctx, account.Tenant, account.ID, list.Query{Limit: list.MaxLimit})
+	if err != nil {
+		return oauthapi.Keys{}, err
+	}
+	out := oauthapi.Keys{}
+	for _, key := range page.Items {
+		out.Items = append(out.Items, key.Key)
+	}
+	return out, nil
+}

@@ -1,0 +1,120 @@
+package oauth_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi/apitest"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/services/oauth"
+	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+)
+
+// The worked example of docs/interface/authentication.md#sauthc1.
+func TestTheWorkedVectorIsGood(t *testing.T) {
+	d := oauthtest.Open(t)
+	d.Clock.Move(time.Date(2024, 2, 15, 8, 30, 0, 0, time.UTC).Sub(d.Clock.Now()))
+	if _, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId", Secret: "MyKeySecret"}); err != nil {
+		t.Fatal(err)
+	}
+	in := oauthapi.VerifySignature{
+		ID: "MyKeyId", Timestamp: "20240215T083000Z", Nonce: "7b2c0f4e-7c0d-4d0e-9f0a-1d6a5b9e2c11",
+		Request:   "ff77531d24764b0591f7c804b72081a09097a468d1bea0d835bc18747580cb7f",
+		Signature: "56374c25dad5d1e3eebece25f53e62a2cbaa941a8dae9e8077a07d3606ce349c",
+	}
+	if _, err := d.Service.VerifySignature(t.Context(), in); err != nil {
+		t.Error(err)
+	}
+}
+
+// signed is a request of the site's administrator.
+func signed(d *oauthtest.Deployment) oauthapi.VerifySignature {
+	return apitest.Sign(oauthapi.VerifySignature{
+		ID: d.Key, Timestamp: d.Clock.Now().Format("20060102T150405Z"), Nonce: rand.Text(), Request: "of no matter",
+	}, d.Secret)
+}
+
+func TestAReplicaKnowsTheNoncesOfAnother(t *testing.T) {
+	d := oauthtest.Open(t)
+	other := d.Under(t, d.Master)
+	in := signed(d)
+	if _, err := d.Service.VerifySignature(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := other.VerifySignature(t.Context(), in); !errors.Is(err, apierr.Unauthorized) {
+			t.Errorf("another replica gives %v", err)
+		}
+		other = d.Under(t, d.Master) // as after a restart
+	}
+}
+
+// What was read of a key and its account serves the requests of the next 100 ms,
+// and no more: so soon a change takes effect.
+func TestABusySignerAsksItsPeersTenTimesASecond(t *testing.T) {
+	d := oauthtest.Open(t)
+	if _, err := d.Service.VerifySignature(t.Context(), signed(d)); err != nil {
+		t.Fatal(err)
+	}
+	d.Fail(apierr.Unavailable)
+	for range 20 {
+		if _, err := d.Service.VerifySignature(t.Context(), signed(d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Clock.Move(100 * time.Millisecond)
+	if _, err := d.Service.VerifySignature(t.Context(), signed(d)); !errors.Is(err, apierr.Unavailable) {
+		t.Errorf("100 ms later it returns %v", err)
+	}
+}
+
+// A key that another process disables or deletes signs nothing from then on:
+// the statement that every request waits for looks at it.
+func TestAKeyThatEndedElsewhereSignsNothing(t *testing.T) {
+	for name, end := range map[string]func(*oauthtest.Deployment, *oauth.Service) error{
+		"disabled": func(d *oauthtest.Deployment, s *oauth.Service) error {
+			_, err := s.UpdateKey(context.Background(), d.Tenant, d.Key, oauth.KeyChange{Status: field.Some(directoryapi.Disabled)})
+			return err
+		},
+		"deleted": func(d *oauthtest.Deployment, s *oauth.Service) error {
+			return s.DeleteKey(context.Background(), d.Tenant, d.Key)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := oauthtest.Open(t)
+			other := d.Under(t, d.Master)
+			if _, err := d.Service.VerifySignature(t.Context(), signed(d)); err != nil {
+				t.Fatal(err)
+			}
+			if err := end(d, other); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Service.VerifySignature(t.Context(), signed(d)); !errors.Is(err, apierr.Unauthorized) {
+				t.Errorf("the process that has the key in memory gives %v", err)
+			}
+		})
+	}
+}
+
+func TestNoncesArePurged(t *testing.T) {
+	d := oauthtest.Open(t)
+	first := signed(d)
+	if _, err := d.Service.VerifySignature(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		after time.Duration
+		want  int64
+	}{{76 * time.Minute, 0}, {time.Second, 1}, {time.Second, 0}} { // a minute more than it is remembered, for clocks that differ
+		d.Clock.Move(c.after)
+		if n, err := d.Service.Purge(t.Context()); err != nil || n != c.want {
+			t.Errorf("purged %d, %v; want %d", n, err, c.want)
+		}
+	}
+}
