@@ -107,8 +107,14 @@ func singular(collection string) string {
 	return strings.TrimSuffix(collection, "s")
 }
 
+// vowel is how a noun begins that has the article "an".
+var vowel = regexp.MustCompile("^([aeio]|SMTP|SMS|API|ID|OAuth|X)")
+
 func article(noun string) string {
-	if strings.ContainsRune("aeio", rune(noun[0])) || strings.HasPrefix(noun, "SMTP") || strings.HasPrefix(noun, "API") || strings.HasPrefix(noun, "ID") || strings.HasPrefix(noun, "OAuth") {
+	switch {
+	case strings.HasSuffix(noun, "rules") || strings.HasSuffix(noun, "metadata") || strings.HasSuffix(noun, "data"):
+		return "the " + noun
+	case vowel.MatchString(noun):
 		return "an " + noun
 	}
 	return "a " + noun
@@ -201,7 +207,7 @@ func (w *writer) derive(schema any, seen map[string]bool) {
 					seen[name] = true
 					w.derive(w.schemas[name], seen)
 				}
-			case "maxLength":
+			case "maxLength", "maxItems":
 				w.codes = append(w.codes, 2000, 2007, 2008)
 			case "enum":
 				w.codes = append(w.codes, 2000, 2003)
