@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -263,7 +264,9 @@ func TestAQueryThatAsksForMuchIsBounded(t *testing.T) {
 	names := strings.Split("tenant,directory,customData,providerData,groups,groupMemberships,applications,apiKeys,linkedAccounts,accountLinks,factors,phones", ",")
 	many := make([]string, 200)
 	for i := range many {
-		many[i] = names[i%len(names)] + "(offset:0,limit:100)"
+		if many[i] = names[i%len(names)]; slices.Contains(names[4:], many[i]) {
+			many[i] += "(offset:0,limit:100)"
+		}
 	}
 	began := time.Now()
 	for _, query := range []string{
@@ -271,7 +274,7 @@ func TestAQueryThatAsksForMuchIsBounded(t *testing.T) {
 		"expand=" + strings.Repeat("tenant(", 2000) + strings.Repeat(")", 2000),
 		"expand=groups(limit:1000000000000000000000)",
 		"expand=groups(offset:-1)",
-		strings.Repeat("expand=tenant&", 1000),
+		strings.Repeat("expand=tenant&expand=groups&", 500),
 	} {
 		a := s.get(t, "/v1/accounts/1?"+query)
 		if a.status != 400 {

@@ -17,10 +17,12 @@ import (
 // maxCredentials bounds the Base64 of a key id and its secret.
 const maxCredentials = 1 << 10
 
-// authenticate finds out who asks. Under /v1 a path that does not exist needs a
+// authenticate finds the caller. Under /v1 a path that does not exist needs a
 // key too, so that a stranger cannot tell which do.
 func (g *Gateway) authenticate(x *exchange) error {
-	g.releaseBody(&x.Request().Header)
+	if x.admission != nil {
+		defer x.admission.signed()
+	}
 	if x.managed && (x.route == nil || x.route.access == byKey) {
 		who, err := g.who(x.ctx, x.Request(), x.address)
 		if err != nil {
@@ -37,7 +39,7 @@ func (g *Gateway) authenticate(x *exchange) error {
 	return nil
 }
 
-// who finds whose key a request carries.
+// who returns whose key a request carries.
 func (g *Gateway) who(ctx context.Context, request *fasthttp.Request, from netip.Addr) (caller.Caller, error) {
 	signed, text, err := authorization(&request.Header)
 	if err != nil {
@@ -52,14 +54,14 @@ func (g *Gateway) who(ctx context.Context, request *fasthttp.Request, from netip
 		if !ok {
 			return caller.Caller{}, errSignature
 		}
-		return g.keys.verify(ctx, question, from)
+		return g.keys.verify(ctx, question, addressSubject(signerLimit, from))
 	}
 	var buffer [maxCredentials]byte
 	credential, ok := parseBasic(buffer[:0], text)
 	if !ok {
 		return caller.Caller{}, errBasic
 	}
-	return g.keys.authenticate(ctx, credential, from)
+	return g.keys.authenticate(ctx, credential, addressSubject(wrongKeyLimit, from))
 }
 
 var (
@@ -89,7 +91,7 @@ func authorization(h *fasthttp.RequestHeader) (signed bool, text []byte, err err
 // credential is a key id and a secret as they were sent.
 type credential struct {
 	id, secret []byte
-	digest     [sha256.Size]byte // of both, with their colon
+	hash       [sha256.Size]byte // of both, with their colon
 }
 
 // parseBasic reads what follows the scheme (RFC 7617) into buffer.

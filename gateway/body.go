@@ -1,56 +1,191 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
-	"net/netip"
-	"sync"
+	"slices"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rest"
 )
 
-// lend decides by the headers of a request with a large body whether the body
-// is read. Who sends a secret shows it first. A signature covers the body, so it
-// cannot be checked before: the body is read for a key that is good, but only so
-// many at a time, for who knows a key's id need not have its secret.
-func (g *Gateway) admitBody(h *fasthttp.RequestHeader) error {
-	if _, lent := g.admissions.Load(h); lent {
-		return nil
+// What is read of a request, and for how long (docs/interface/limits.md#request-size).
+const (
+	maxURL  = 16 << 10
+	maxForm = 64 << 10
+	// maxUnauthenticated is the largest body that is read before the client has
+	// shown a good API key.
+	maxUnauthenticated = 64 << 10
+	// maxSmall is the largest body of which a tenant may send any number at a
+	// time. Larger ones are admitted a few at a time: a text of 10 MB takes
+	// several times its size in memory while it is read, checked and stored.
+	maxSmall = 1 << 20
+
+	// maxHeaders is less than what a service reads, which gets more headers.
+	maxHeaders = 38 << 10
+
+	maxLargeBodies       = 6 // at a time in this process
+	maxTenantLargeBodies = 2 // at a time of one tenant
+	maxSignedBodies      = 8 // at a time of one key, while their signature is not checked
+
+	headerTimeout    = 10 * time.Second // for a TLS handshake, and again for the headers
+	bodyTimeout      = time.Minute      // for headers and body
+	largeBodyTimeout = 15 * time.Second // for a body of more than maxSmall
+	writeTimeout     = time.Minute      // for a client to take its answer
+
+	// largeRequestTimeout bounds a request with a body of more than maxSmall,
+	// from its headers to its answer.
+	largeRequestTimeout = 19 * time.Second
+)
+
+// admission is what was decided about a large body by the headers of its
+// request.
+type admission struct {
+	err      error     // refuses a body that is larger than what is read
+	deadline time.Time // of the whole request; zero for a body of at most maxSmall
+	signed   func()    // releases what is held until the signature is checked
+	large    func()    // releases what is held until the answer
+	timer    *time.Timer
+}
+
+func (a *admission) release() {
+	a.signed()
+	a.large()
+}
+
+// readLimits bounds what the server reads and for how long.
+func (g *Gateway) readLimits(server *fasthttp.Server) {
+	server.ReadTimeout, server.WriteTimeout = headerTimeout, writeTimeout
+	server.ReadBufferSize = maxHeaders
+	server.SecureErrorLogMessage = true // else errors quote headers
+	server.CloseOnShutdown = true
+	known := g.HTTP.Config().RequestMethods
+	server.HeaderReceived = func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+		if !slices.Contains(known, string(h.Method())) {
+			h.SetMethod(fiber.MethodPut) // which no path offers: 405, or 401 and 404 before it
+		}
+		if a := g.takeAdmission(h); a != nil { // of the request before, whose memory this one uses
+			a.release()
+		}
+		switch announced := h.ContentLength(); {
+		case isForm(h.ContentType()):
+			return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: maxForm}
+		case announced != inChunks && announced <= maxUnauthenticated:
+			return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: maxUnauthenticated}
+		}
+		return g.admitBody(h)
 	}
+}
+
+// inChunks is the announced length of a body in chunks.
+const inChunks = -1
+
+// admitBody decides by the headers of a request how much of its body is read:
+// little without a good key, maxSmall with one, and more where the tenant and
+// the process have few such bodies.
+func (g *Gateway) admitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	nothing := func() {}
+	a := &admission{signed: nothing, large: nothing}
+	read := fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: maxUnauthenticated}
+	var owner caller.Caller
+	if owner, a.err = g.bodyOwner(h, a); a.err == nil {
+		read.MaxRequestBodySize = maxSmall
+		if announced := h.ContentLength(); announced == inChunks || announced > maxSmall {
+			if a.large, a.err = g.holdLarge(owner.Tenant); a.err == nil {
+				a.err = apierr.TooLarge.Because("a body may have %d bytes", rest.MaxBody)
+				a.deadline = time.Now().Add(largeRequestTimeout)
+				read = fasthttp.RequestConfig{ReadTimeout: largeBodyTimeout, MaxRequestBodySize: rest.MaxBody}
+			}
+		}
+	}
+	// Nothing else says that a client went away within its body.
+	a.timer = time.AfterFunc(read.ReadTimeout, func() {
+		if g.admissions.CompareAndDelete(h, a) {
+			a.release()
+		}
+	})
+	g.admissions.Store(h, a)
+	return read
+}
+
+// bodyOwner finds by the headers alone who sends a large body. A signature
+// covers the body and cannot be checked before it: the key must exist, and has
+// only a few bodies read at a time, for its id is no secret. Wrong keys that
+// announce large bodies have limits of their own: the client's address is not
+// known yet, and all of them share one.
+func (g *Gateway) bodyOwner(h *fasthttp.RequestHeader, a *admission) (caller.Caller, error) {
 	signed, text, err := authorization(h)
 	if err != nil {
-		return err
+		return caller.Caller{}, err
 	}
-	ctx, nobody := context.Background(), netip.Addr{} // strangers with large bodies share one address
+	ctx := context.Background()
 	if !signed {
 		var buffer [maxCredentials]byte
 		credential, ok := parseBasic(buffer[:0], text)
 		if !ok {
-			return errBasic
+			return caller.Caller{}, errBasic
 		}
-		_, err = g.keys.authenticate(ctx, credential, nobody)
-		return err
+		return g.keys.authenticate(ctx, credential, subject{kind: wrongBodyKeyLimit})
 	}
-	d, ok := parseSignature(text)
+	s, ok := parseSignature(text)
 	if !ok {
-		return errSignature
+		return caller.Caller{}, errSignature
 	}
-	if err := g.keys.known(ctx, d.key, nobody); err != nil {
-		return err
+	owner, err := g.keys.exists(ctx, s.key)
+	if err != nil {
+		return caller.Caller{}, err
 	}
-	who := textSubject(signedBodyLimit, []byte(d.key))
-	if limit := g.Limits.enter(ctx, who); limit != nil {
-		return limit
-	}
-	back := sync.OnceFunc(func() { g.Limits.leave(who) })
-	time.AfterFunc(bodyTimeout, back) // where the client went away, nobody else does
-	g.admissions.Store(h, back)
-	return nil
+	a.signed, err = g.Limits.hold(ctx, textSubject(signedBodyLimit, []byte(s.key)))
+	return owner, err
 }
 
-// repay ends what lend counted for a request, if it did.
-func (g *Gateway) releaseBody(h *fasthttp.RequestHeader) {
-	if back, lent := g.admissions.LoadAndDelete(h); lent {
-		back.(func())()
+// holdLarge counts a body of more than maxSmall in, or refuses it with
+// apierr.TooMany.
+func (g *Gateway) holdLarge(tenant id.ID) (release func(), err error) {
+	ctx := context.Background()
+	ofProcess, err := g.Limits.hold(ctx, subject{kind: processBodyLimit})
+	if err != nil {
+		return func() {}, err
 	}
+	ofTenant, err := g.Limits.hold(ctx, tenantSubject(bodyLimit, tenant))
+	if err != nil {
+		ofProcess()
+		return func() {}, err
+	}
+	return func() { ofProcess(); ofTenant() }, nil
+}
+
+// takeAdmission returns what was decided about the body of a request; nil where
+// the body is small.
+func (g *Gateway) takeAdmission(h *fasthttp.RequestHeader) *admission {
+	found, ok := g.admissions.LoadAndDelete(h)
+	if !ok {
+		return nil
+	}
+	a := found.(*admission)
+	a.timer.Stop()
+	return a
+}
+
+// tooLarge refuses a body of which no more was read.
+func (g *Gateway) tooLarge(h *fasthttp.RequestHeader) error {
+	switch a := g.takeAdmission(h); {
+	case a != nil:
+		a.release()
+		return a.err
+	case isForm(h.ContentType()):
+		return apierr.TooLarge.Because("a form may have %d bytes", maxForm)
+	}
+	return apierr.TooLarge
+}
+
+func isForm(contentType []byte) bool {
+	kind, _, _ := bytes.Cut(contentType, []byte{';'})
+	return bytes.EqualFold(bytes.TrimSpace(kind), []byte(fiber.MIMEApplicationForm))
 }

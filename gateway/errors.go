@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// identify gives the request the id that the client, the logs and the services
-// know it by.
+// identify gives the request the id under which the client, the logs and the
+// services know it.
 func (g *Gateway) identify(c *fiber.Ctx) error {
 	request := g.name(c)
 	err := c.Next()
@@ -41,9 +41,11 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 			_ = c.Context().Conn().Close()
 			return nil
 		case fiber.StatusRequestEntityTooLarge:
-			_, err = g.bodyLimit(&c.Request().Header)
-			g.releaseBody(&c.Request().Header)
-			err = g.refused.as("too_large", err)
+			if err = g.tooLarge(&c.Request().Header); errors.Is(err, apierr.TooLarge) {
+				_ = g.refused.as("too_large", err)
+			} else {
+				_ = g.refused.because(err)
+			}
 		case fiber.StatusRequestHeaderFieldsTooLarge:
 			err = g.refused.as("too_large", apierr.TooLarge.Because("the headers are too large"))
 		}
@@ -52,6 +54,7 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 			_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // the server keeps that of the answer before
 		}
 		c.Set(g.requestHeader, g.name(c))
+		rest.SetRoute(c, "unread") // Fiber would name the path, which may hold a secret
 	}
 	if errors.Is(err, apierr.Unauthorized) {
 		c.Set(fiber.HeaderWWWAuthenticate, g.challenge)
@@ -64,14 +67,14 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 	return rest.Fail(c, g.cfg.Common.Base, err)
 }
 
-// refusals counts what the gateway turns away by itself.
+// refusals counts what the gateway refuses by itself.
 type refusals struct {
 	counter metric.Int64Counter
 }
 
 func newRefusals() (*refusals, error) {
 	counter, err := otel.Meter("gateway").Int64Counter("doorward_gateway_refused_total",
-		metric.WithDescription("requests that the gateway turned away"))
+		metric.WithDescription("requests that the gateway refused by itself"))
 	return &refusals{counter}, err
 }
 

@@ -21,20 +21,20 @@ import (
 // What one request may make of itself by expansion.
 const (
 	maxFetches  = 500      // resources fetched
-	maxTogether = 8        // at a time
+	maxFetching = 8        // at a time
 	maxExpanded = 32 << 20 // bytes fetched
 )
 
-// plan reads the expand query and refuses a name that cannot be expanded,
+// parseExpand reads the expand query and refuses a name that cannot be expanded,
 // before the service does anything.
 func (g *Gateway) parseExpand(x *exchange) (err error) {
-	if x.ownParameters.expand != "" {
-		x.expansions, err = parseExpansions(x.ownParameters.expand, x.route.expandable)
+	if x.own.expand != "" {
+		x.expansions, err = parseExpansions(x.own.expand, x.route.expandable)
 	}
 	return err
 }
 
-// embed puts the resources that links name in the place of the links. The
+// expand puts the resources that links name in the place of the links. The
 // bytes around them stay as the service wrote them.
 //
 // A link stays a link where it is null, where the field holds something else,
@@ -47,7 +47,7 @@ func (g *Gateway) expand(x *exchange) error {
 	response := x.Response()
 	switch status := response.StatusCode(); {
 	case status == fiber.StatusFound:
-		g.pass(x)
+		g.keepExpand(x)
 		return nil
 	case status != fiber.StatusOK && status != fiber.StatusCreated || !isJSON(response):
 		return nil
@@ -70,18 +70,19 @@ func (g *Gateway) expand(x *exchange) error {
 		return err
 	}
 	response.Header.Del(fiber.HeaderETag)
+	response.Header.Set(fiber.HeaderCacheControl, "no-cache")
 	response.SetBodyRaw(body)
 	return nil
 }
 
-// pass hands the expansion on to where a redirect leads.
-func (g *Gateway) pass(x *exchange) {
+// keepExpand adds the expand query to the address of a redirect.
+func (g *Gateway) keepExpand(x *exchange) {
 	location := x.Response().Header.Peek(fiber.HeaderLocation)
 	separator := "?"
 	if bytes.IndexByte(location, '?') >= 0 {
 		separator = "&"
 	}
-	x.Response().Header.Set(fiber.HeaderLocation, string(location)+separator+string(x.ownParameters.raw))
+	x.Response().Header.Set(fiber.HeaderLocation, string(location)+separator+string(x.own.raw))
 }
 
 // link is a link of a body that is to be expanded: where it stands, and where
@@ -133,7 +134,7 @@ func findLinks(body []byte, names []expansion, collection bool) (links []link) {
 	return links
 }
 
-// hrefOf gives the address of a link: an object with href and nothing else.
+// hrefOf returns the address of a link: an object with href and nothing else.
 func hrefOf(value gjson.Result) (href string) {
 	if !value.IsObject() {
 		return ""
@@ -177,7 +178,7 @@ func (g *Gateway) fetchAll(ctx context.Context, signed string, links []link) (fe
 	answers := make(chan answer, len(found))
 	var size atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxTogether)
+	group.SetLimit(maxFetching)
 	for address := range found {
 		group.Go(func() error {
 			if ctx.Err() != nil {
@@ -203,7 +204,7 @@ func (g *Gateway) fetchAll(ctx context.Context, signed string, links []link) (fe
 }
 
 // fetch gets a resource on behalf of the client, from the table as every
-// request. It gives nil for what stays a link.
+// request. It returns nil for what stays a link.
 func (g *Gateway) fetch(ctx context.Context, signed, address string) (*fasthttp.Response, error) {
 	local, ours := strings.CutPrefix(address, g.cfg.Common.Base.Host())
 	target, valid := origin([]byte(local))
@@ -233,7 +234,7 @@ func (g *Gateway) fetch(ctx context.Context, signed, address string) (*fasthttp.
 
 var errExpanded = apierr.MalformedQuery.Because("the expanded answer is larger than %d bytes; ask for fewer items or fewer links", maxExpanded)
 
-// splice writes the body anew with what was found in the place of the links.
+// splice returns the body with what was found in the place of the links.
 func splice(body []byte, links []link, found fetched) ([]byte, error) {
 	size := len(body)
 	for _, l := range links {

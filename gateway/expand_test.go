@@ -46,6 +46,8 @@ func TestLinksAreReplacedByWhatTheyName(t *testing.T) {
 	for query, want := range map[string]string{
 		"":                                 account(directory, tenant, groups, data),
 		"?expand=tenant":                   account(directory, fullTenant, groups, data),
+		"?expand=tenant&expand=tenant":     account(directory, fullTenant, groups, data),
+		"?expand=tenant&%65xpand=+tenant":  account(directory, fullTenant, groups, data),
 		"?expand=tenant,directory,tenant":  account(fullDirectory, fullTenant, groups, data),
 		"?expand=customData":               account(directory, tenant, groups, fullData),
 		"?expand=groups":                   account(directory, tenant, `{"href":"x","offset":0,"limit":25,"size":0,"items":[]}`, data),
@@ -122,6 +124,8 @@ func TestNamesThatCannotBeExpandedAreRefusedFirst(t *testing.T) {
 		{"GET", "/accounts/A1?expand=groups(limit:2,offset:1,limit:3)", 2100}, {"GET", "/accounts/A1?expand=groups(size:2)", 2100},
 		{"GET", "/accounts/A1?expand=groups(limit:0)", 2103}, {"GET", "/accounts/A1?expand=groups(offset:-1)", 2103}, {"GET", "/accounts/A1?expand=groups(offset:99999999999)", 2103},
 		{"GET", "/accounts/A1?expand=%zz", 2100}, {"GET", "/accounts/A1?expand=", 2101}, {"GET", "/accounts/A1?expand", 2101}, {"GET", "/accounts/A1?expand=tenant&expand=groups", 2102},
+		{"GET", "/accounts/A1?expand=tenant(limit:1)", 2100}, {"GET", "/accounts/A1?expand=customData(offset:0)", 2100}, {"GET", "/applications/1?expand=apiKeys", 2107},
+		{"GET", "/samlIdentityProviders/1?expand=ssoLoginEndpoint", 2107}, {"GET", "/samlIdentityProviders/1?expand=x509SigningCert", 2107},
 		{"GET", "/accounts/A1?expand=" + strings.Repeat("tenant(", 200), 2100},
 	} {
 		s.do(t, call{method: c.method, path: "/v1" + c.path, body: map[bool]string{true: "{}"}[c.method == "POST"]}).wantError(400, c.code)
@@ -265,11 +269,11 @@ func TestExpansionIsBounded(t *testing.T) {
 	var a answer
 	var group sync.WaitGroup
 	group.Go(func() { a = s.get(t, "/v1/directories/D1/accounts?expand="+strings.Join(names[:5], ",")) })
-	eventually(t, "the first are fetched", func() bool { return running.Load() >= maxTogether })
+	eventually(t, "the first are fetched", func() bool { return running.Load() >= maxFetching })
 	for range 50 { // time in which more could be
 		s.get(t, "/v1/applications/1").want(200)
 	}
-	if n := running.Load(); n != maxTogether {
+	if n := running.Load(); n != maxFetching {
 		t.Errorf("%d are fetched at a time", n)
 	}
 	close(gate)

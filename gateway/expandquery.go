@@ -17,9 +17,9 @@ type expansion struct {
 // maxPage bounds the numbers of a page; a service has its own limits.
 const maxPage = 1<<31 - 1
 
-// parseExpand reads "a,b(offset:0,limit:10)" (resolutions, section 7.6). A
+// parseExpansions reads "a,b(offset:0,limit:10)" (docs/interface/search.md#expansion). A
 // name that is repeated counts once.
-func parseExpansions(text string, allowed []string) ([]expansion, error) {
+func parseExpansions(text string, allowed []expandable) ([]expansion, error) {
 	var all []expansion
 	for more := true; more; {
 		end := strings.IndexAny(text, ",()")
@@ -48,8 +48,12 @@ func parseExpansions(text string, allowed []string) ([]expansion, error) {
 		if one.name == "" {
 			return nil, apierr.MalformedQuery.Because("expand has an empty name")
 		}
-		if !slices.Contains(allowed, one.name) {
+		at := slices.IndexFunc(allowed, func(e expandable) bool { return e.name == one.name })
+		if at < 0 {
 			return nil, unexpandable(one.name, allowed)
+		}
+		if one.page != "" && !allowed[at].collection {
+			return nil, apierr.MalformedQuery.Because("%s leads to a single resource; leave out its offset and limit", one.name)
 		}
 		if !slices.ContainsFunc(all, func(other expansion) bool { return other.name == one.name }) {
 			all = append(all, one)
@@ -62,15 +66,19 @@ func malformed(rest string) error {
 	return apierr.MalformedQuery.Because("expand cannot be read at %.20q; its form is name,name(offset:0,limit:25)", rest)
 }
 
-func unexpandable(name string, allowed []string) error {
+func unexpandable(name string, allowed []expandable) error {
 	if len(allowed) == 0 {
 		return apierr.NotExpandable.Because("nothing can be expanded here")
 	}
-	return apierr.NotExpandable.Because("%.40q cannot be expanded; these can: %s", name, strings.Join(allowed, ", "))
+	names := make([]string, len(allowed))
+	for i, e := range allowed {
+		names[i] = e.name
+	}
+	return apierr.NotExpandable.Because("%.40q cannot be expanded; these can: %s", name, strings.Join(names, ", "))
 }
 
 // parsePage reads what follows an opening parenthesis, up to the closing one,
-// and gives the query of the page and the rest of the text.
+// and returns the query of the page and the rest of the text.
 func parsePage(text string) (page, rest string, err error) {
 	inside, rest, closed := strings.Cut(text, ")")
 	if !closed {

@@ -7,15 +7,14 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
 // forwarded are the headers of a client that a service gets. All others are
 // dropped: among them the client's own Doorward-Caller, what only concerns the
-// connection, and what proxies wrote about the client. By the last the provider
-// of text messages signs its receipts.
+// connection, and what proxies wrote about the client. The last is how the
+// provider of text messages signs its receipts.
 var forwarded = []string{
 	fiber.HeaderAccept, fiber.HeaderAcceptLanguage, fiber.HeaderUserAgent, fiber.HeaderOrigin, fiber.HeaderIfNoneMatch,
 	"Sec-Fetch-Site", fiber.HeaderAccessControlRequestMethod, fiber.HeaderAccessControlRequestHeaders, "X-Twilio-Signature",
@@ -26,44 +25,6 @@ var forwarded = []string{
 var hopByHop = []string{
 	fiber.HeaderConnection, fiber.HeaderKeepAlive, "Proxy-Connection", fiber.HeaderTE, fiber.HeaderTrailer,
 	fiber.HeaderTransferEncoding, fiber.HeaderUpgrade, fiber.HeaderServer,
-}
-
-// mean takes _method and expand out of the query of a managed path; other
-// queries belong to the service.
-func (g *Gateway) methodOverride(x *exchange) (err error) {
-	if len(x.query) > 0 {
-		x.target = append(x.target, '?')
-	}
-	if !x.managed {
-		x.target = append(x.target, x.query...)
-		if x.method == fiber.MethodHead {
-			x.method = fiber.MethodGet
-		}
-		return nil
-	}
-	with := len(x.target)
-	if x.target, x.ownParameters, err = splitQuery(x.target, x.query); err != nil {
-		return err
-	}
-	if len(x.target) == with { // nothing is left of the query
-		x.target = x.target[:x.path]
-	}
-	x.method, err = standsFor(x.method, x.ownParameters.method)
-	return err
-}
-
-// offer refuses unknown paths and methods.
-func (g *Gateway) checkMethod(x *exchange) error {
-	if x.route == nil {
-		return apierr.NotFound
-	}
-	if !x.route.offers(x.method) {
-		refusal := *apierr.MethodNotAllowed.Because("this path offers: %s", x.route.allow)
-		refusal.Allow = x.route.allow
-		x.Set(fiber.HeaderAllow, refusal.Allow) // also where it is empty (RFC 9110, section 15.5.6)
-		return &refusal
-	}
-	return nil
 }
 
 // forward sends the request to the service that owns the path. The answer is
@@ -99,13 +60,12 @@ func (g *Gateway) forward(x *exchange) error {
 	if err := g.send(x.ctx, x.route, x.method, x.target, x.signed, request, response); err != nil {
 		return err
 	}
-	if x.method != fiber.MethodGet && x.route.pattern == keyPattern {
-		g.keys.forget(x.target[:x.path])
-	}
+	g.noteChange(x)
 	for _, name := range hopByHop {
 		response.Header.Del(name)
 	}
-	if len(response.Body()) == 0 { // nothing has no type
+	g.secureTransport(x)
+	if len(response.Body()) == 0 { // no body, no type
 		response.Header.SetNoDefaultContentType(true)
 		response.Header.SetContentType("")
 	}
@@ -139,13 +99,15 @@ func (g *Gateway) send(ctx context.Context, r *route, method string, target []by
 	return nil
 }
 
-// release gives large buffers back to the collector instead of keeping them
-// with the connection.
+// release leaves large buffers to the collector instead of keeping them with the
+// connection.
 func release(x *exchange) {
 	const large = 1 << 20
 	x.Request().ReleaseBody(large)
-	if response := x.Response(); cap(response.Body()) > large {
-		response.SetBodyRaw(response.SwapBody(nil))
+	response := x.Response()
+	if body := response.Body(); cap(body) > large {
+		_ = response.SwapBody(nil) // else the buffer goes back to the pool while it is sent
+		response.SetBodyRaw(body)
 	}
 }
 

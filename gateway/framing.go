@@ -2,68 +2,15 @@ package gateway
 
 import (
 	"bytes"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/rest"
 )
 
-// What is read of a request, and for how long (resolutions, section 13.2).
-const (
-	maxURL  = 16 << 10
-	maxForm = 64 << 10
-	// maxStranger is the largest body that is read before the sender has shown
-	// a good API key: memory is not lent to strangers.
-	maxStranger = 64 << 10
-
-	headerTimeout = 10 * time.Second // for a TLS handshake, and again for the headers
-	bodyTimeout   = time.Minute      // for headers and body
-	writeTimeout  = time.Minute      // for a client to take its answer
-)
-
-// admit bounds what the server reads and for how long.
-func (g *Gateway) admit(server *fasthttp.Server) {
-	server.ReadTimeout, server.WriteTimeout = headerTimeout, writeTimeout
-	server.SecureErrorLogMessage = true // else errors quote headers
-	server.CloseOnShutdown = true
-	known := g.HTTP.Config().RequestMethods
-	server.HeaderReceived = func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		if !slices.Contains(known, string(h.Method())) {
-			h.SetMethod(fiber.MethodPut) // which no path offers: 405, or 401 and 404 before it
-		}
-		g.releaseBody(h) // of the request before, whose place in memory this has
-		limit, _ := g.bodyLimit(h)
-		return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: limit}
-	}
-}
-
-// bodyLimit gives how large the body of a request may be, judged by its
-// headers alone, and the refusal of one that is larger.
-func (g *Gateway) bodyLimit(h *fasthttp.RequestHeader) (int, error) {
-	if isForm(h.ContentType()) {
-		return maxForm, apierr.TooLarge.Because("a form may have %d bytes", maxForm)
-	}
-	const inChunks = -1
-	if announced := h.ContentLength(); announced != inChunks && announced <= maxStranger {
-		return maxStranger, apierr.TooLarge
-	}
-	if err := g.admitBody(h); err != nil {
-		return maxStranger, err
-	}
-	return rest.MaxBody, apierr.TooLarge.Because("a body may have %d bytes", rest.MaxBody)
-}
-
-func isForm(contentType []byte) bool {
-	kind, _, _ := bytes.Cut(contentType, []byte{';'})
-	return bytes.EqualFold(bytes.TrimSpace(kind), []byte(fiber.MIMEApplicationForm))
-}
-
-// frame refuses a request whose headers two readers could take for different
+// checkFraming refuses a request whose headers two readers could take for different
 // requests (RFC 9112, section 11.2), and a compressed body, whose true size
 // nobody checked.
 func (g *Gateway) checkFraming(x *exchange) error {
@@ -118,47 +65,4 @@ func header(raw []byte, wanted string) (value string, found bool) {
 		value, found = value+string(bytes.TrimSpace(text)), true
 	}
 	return value, found
-}
-
-// secure refuses what came to the load balancer in plain. Only the nearest
-// proxy is believed: the last entry. Without a proxy the listener refuses it.
-func (g *Gateway) requireTLS(x *exchange) error {
-	if !g.cfg.Proxied {
-		return nil
-	}
-	told, _ := header(x.Request().Header.RawHeaders(), "x-forwarded-proto")
-	if last := told[strings.LastIndexByte(told, ',')+1:]; !strings.EqualFold(strings.TrimSpace(last), "https") {
-		return g.refused.as("plain_http", plainHTTP)
-	}
-	return nil
-}
-
-// plainHTTP is what a client hears that does not use TLS.
-var plainHTTP = apierr.Forbidden.Because("plain HTTP is not served; send the request to the same address with https://")
-
-// locate finds the path in the table.
-func (g *Gateway) locate(x *exchange) error {
-	target := x.Request().Header.RequestURI()
-	if len(target) > maxURL {
-		return g.refused.as("too_large", apierr.TooLarge.Because("a URL may have %d bytes", maxURL))
-	}
-	target, ok := origin(target)
-	if !ok {
-		return apierr.BadRequest.Because("the request target is not a path with a query")
-	}
-	path, query, _ := bytes.Cut(target, []byte{'?'})
-	x.query = query
-	x.target, ok = spell(x.target, path)
-	x.path = len(x.target)
-	x.managed = underV1(x.target)
-	if ok {
-		x.route = g.router.match(x.target)
-	}
-	if x.route == nil {
-		rest.SetRoute(x.Ctx, "none")
-	} else {
-		rest.SetRoute(x.Ctx, x.route.pattern)
-	}
-	x.method = string(x.Request().Header.Method())
-	return nil
 }

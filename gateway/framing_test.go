@@ -86,18 +86,18 @@ func TestWhatIsTooLargeIs413(t *testing.T) {
 func TestMemoryIsNotLentToStrangers(t *testing.T) {
 	s := open(t)
 	announce := func(authorization, contentType string) string {
-		return fmt.Sprintf("POST /v1/applications HTTP/1.1\r\nHost: localhost\r\n%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n", authorization, contentType, maxStranger+1)
+		return fmt.Sprintf("POST /v1/applications HTTP/1.1\r\nHost: localhost\r\n%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n", authorization, contentType, maxUnauthenticated+1)
 	}
 	wrong := "Authorization: " + as(keyID, "wrong").Get("Authorization") + "\r\n"
 	s.raw(t, "%s", announce("", "application/json")).wantError(401, 401)
 	s.raw(t, "%s", announce(wrong, "application/json")).wantError(401, 401)
 	s.raw(t, "%s", announce(wrong+wrong, "application/json")).wantError(400, 400)
-	s.raw(t, "POST /client/calm-otter/register HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", maxStranger+1).wantError(401, 401)
+	s.raw(t, "POST /client/calm-otter/register HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", maxUnauthenticated+1).wantError(401, 401)
 	t.Run("a body that fits is read before anybody is asked", func(t *testing.T) {
-		s.do(t, call{method: "POST", path: "/client/calm-otter/register", header: anonymous(), body: strings.Repeat("x", maxStranger)}).want(200)
+		s.do(t, call{method: "POST", path: "/client/calm-otter/register", header: anonymous(), body: strings.Repeat("x", maxUnauthenticated)}).want(200)
 	})
 	t.Run("with a key it is read", func(t *testing.T) {
-		s.post(t, "/v1/applications", strings.Repeat("x", maxStranger+1)).want(200)
+		s.post(t, "/v1/applications", strings.Repeat("x", maxUnauthenticated+1)).want(200)
 	})
 }
 

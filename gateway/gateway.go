@@ -1,5 +1,5 @@
 // Package gateway is the one address that clients see. It admits a request,
-// finds out who asks, and forwards it to the service that owns the path.
+// authenticates its client, and forwards it to the service that owns the path.
 //
 // routes.go is the public surface on one page. This file has the order in
 // which a request is treated; each step has a file of its own.
@@ -20,8 +20,8 @@ import (
 	"github.com/doorward/doorward/pkg/service"
 )
 
-// patience bounds the work on one request, from when its body was read. It is
-// a little more than a service's own, so that the service's answer wins.
+// requestTimeout bounds the work on one request, from when its body was read. It
+// is a little more than a service's own, so that the service's answer wins.
 const requestTimeout = 18 * time.Second
 
 // Upstreams are the services behind the gateway. The paths of one that is nil
@@ -36,15 +36,14 @@ type Config struct {
 	Upstreams Upstreams
 	Keys      oauthapi.API
 
-	// Proxied says that a load balancer in front ends TLS and tells how the
-	// client came in X-Forwarded-Proto.
+	// Proxied says that a load balancer in front ends TLS and says in
+	// X-Forwarded-Proto how the client came.
 	Proxied bool
 	// TrustedHops is how many proxies in front add to X-Forwarded-For.
 	TrustedHops int
-	// Tenant is what the requests with a tenant's keys may take; Users is for
-	// those among them that let its end users in, and again for those to the
-	// Client API of one of its applications; Address is for the requests of one
-	// address without a key.
+	// Tenant limits the requests with a tenant's keys; Users those among them that
+	// let its end users in, and apart from them those to the Client API of one of
+	// its applications; Address the requests of one address without a key.
 	Tenant, Users, Address Budget
 }
 
@@ -60,11 +59,12 @@ type Gateway struct {
 	steps   []step
 	pool    sync.Pool
 
-	userHeader    string   // name of the header in which a client tells the end user's address
-	requestHeader string   // name of the header of a request's id
+	userHeader    string   // header in which a client names the end user's address
+	requestHeader string   // header of a request's id
 	challenge     string   // value of WWW-Authenticate
+	hsts          string   // value of Strict-Transport-Security; empty for none
 	dates         []string // names of the header with the time of a signed request
-	admissions    sync.Map // of func(), by the header of the request that has one
+	admissions    sync.Map // of *admission, by the header of the request
 }
 
 // step is one thing done to a request. An error ends the request.
@@ -73,71 +73,81 @@ type step func(*exchange) error
 // exchange is one request on its way through the steps.
 type exchange struct {
 	*fiber.Ctx
-	ctx           context.Context // ends when the requestTimeout does
-	route         *route          // nil for a path that is not in the table
-	managed       bool            // below /v1
-	target        []byte          // path and query as they are forwarded, the path in its normal spelling
-	path          int             // length of the path in target
-	query         []byte          // as sent
-	method        string          // what the request means, after HEAD and _method
-	address       netip.Addr      // of the client
-	caller        caller.Caller
-	signed        string // the caller for the service
-	ownParameters ownParameters
-	expansions    []expansion
-	held          [2]subject // what the request counts for
-	holds         int        // how many of them
+	ctx        context.Context // ends with the request's timeout
+	admission  *admission      // of a large body, else nil
+	route      *route          // nil for a path that is not in the table
+	managed    bool            // below /v1
+	target     []byte          // path and query as they are forwarded, the path in its normal spelling
+	path       int             // length of the path in target
+	query      []byte          // as sent
+	method     string          // what the request means, after HEAD and _method
+	address    netip.Addr      // of the client
+	caller     caller.Caller
+	signed     string // the caller for the service
+	own        ownParameters
+	expansions []expansion
+	counted    [2]subject // what the request counts for
+	counts     int        // how many of them
 }
 
-// New makes a gateway. It serves nothing until its HTTP application is given a
+// New returns a gateway. It serves nothing until its HTTP application is given a
 // listener of Listen.
 func New(cfg Config) (*Gateway, error) {
 	refused, err := newRefusals()
 	if err != nil {
 		return nil, err
 	}
-	up := cfg.Upstreams
 	g := &Gateway{
 		cfg: cfg, refused: refused,
-		Limits: newLimits(cfg),
-		router: newRouter(map[string]*rpc.Upstream{
-			"directory": up.Directory, "application": up.Application, "oauth": up.OAuth, "mfa": up.MFA,
-			"notification": up.Notification, "idsite": up.IDSite, "mailbox": up.Mailbox,
-		}),
+		Limits:        newLimits(cfg),
 		pool:          sync.Pool{New: func() any { return new(exchange) }},
 		requestHeader: cfg.Common.Title() + "-Request-Id",
 		userHeader:    cfg.Common.Title() + "-User-Address",
 		challenge:     `Basic realm="` + cfg.Common.Alias + `", SAuthc1`,
+		hsts:          hsts(cfg.Common.Base),
 		dates:         dateHeaders(cfg.Common.Alias),
 	}
+	up := cfg.Upstreams
+	g.router = newRouter(map[string]*rpc.Upstream{
+		"directory": up.Directory, "application": up.Application, "oauth": up.OAuth, "mfa": up.MFA,
+		"notification": up.Notification, "idsite": up.IDSite, "mailbox": up.Mailbox,
+	})
 	g.keys = newKeys(cfg.Keys, g.Limits)
 	g.steps = []step{
-		g.checkFraming,   // one reading of the request only
+		g.checkFraming,   // the request can be read in one way only
 		g.requireTLS,     // HTTPS only
-		g.locate,         // which line of the table
+		g.locate,         // its line in the table of routes
 		g.clientIP,       // the client's address
 		g.authenticate,   // the API key, under /v1
 		g.limit,          // not too many at once
 		g.methodOverride, // _method and expand, out of the query
 		g.checkMethod,    // 404, 405
 		g.parseExpand,    // what to expand
-		g.forward,        // the service's answer
+		g.answer,         // the service's answer, or a page of the gateway's own
 		g.expand,         // its links expanded
 	}
 	g.HTTP = rest.NewFiber(g.fail)
 	g.HTTP.Use(g.identify, rest.Observe("gateway"), g.serve)
-	g.admit(g.HTTP.Server())
+	g.readLimits(g.HTTP.Server())
 	return g, nil
 }
 
 func (g *Gateway) serve(c *fiber.Ctx) error {
-	ctx, cancel := context.WithTimeout(c.UserContext(), requestTimeout)
 	x := g.pool.Get().(*exchange)
-	*x = exchange{Ctx: c, ctx: ctx, target: x.target[:0]}
+	*x = exchange{Ctx: c, target: x.target[:0], admission: g.takeAdmission(&c.Request().Header)}
+	deadline := time.Now().Add(requestTimeout)
+	if a := x.admission; a != nil && !a.deadline.IsZero() {
+		deadline = a.deadline
+	}
+	ctx, cancel := context.WithDeadline(c.UserContext(), deadline)
+	x.ctx = ctx
 	defer func() {
 		cancel()
-		for _, who := range x.held[:x.holds] {
-			g.Limits.leave(who)
+		for _, s := range x.counted[:x.counts] {
+			g.Limits.release(s)
+		}
+		if x.admission != nil {
+			x.admission.release()
 		}
 		*x = exchange{target: x.target}
 		g.pool.Put(x)
@@ -148,4 +158,13 @@ func (g *Gateway) serve(c *fiber.Ctx) error {
 		}
 	}
 	return nil
+}
+
+// answer asks the service that owns the path, or writes a page of the gateway's
+// own.
+func (g *Gateway) answer(x *exchange) error {
+	if x.route.page != nil {
+		return x.route.page(g, x)
+	}
+	return g.forward(x)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // A key that is disabled or deleted is refused at once by the gateway that the
-// change went through, and within a second by every other.
+// change went through, and within a second by every other without Redis.
 func TestAKeyThatEndsIsRefusedEverywhere(t *testing.T) {
 	for name, end := range map[string]call{
 		"deleted":             {method: "DELETE", path: "/v1/apiKeys/" + keyID},

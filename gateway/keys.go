@@ -1,13 +1,11 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/binary"
 	"errors"
-	"net/netip"
-	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -22,30 +20,34 @@ import (
 )
 
 const (
-	// keyLife is how long an answer of the OAuth service is kept. It bounds how
-	// long a key works that was disabled, and how long one does not that was
-	// just made.
+	// keyTTL is how long an answer of the OAuth service is cached. It bounds how
+	// long a key works that was disabled where no change was received.
 	keyTTL = time.Second
-	// keyTime bounds the question.
+	// keyTimeout bounds a call of the OAuth service.
 	keyTimeout = 5 * time.Second
-	// maxKeys bounds how many answers are kept, of each kind.
+	// maxKeys bounds how many answers are cached, of each kind.
 	maxKeys = 10_000
-	// keyPattern is the path of the resource behind a key.
-	keyPattern = "/v1/apiKeys/:id"
 )
 
-// keys remembers for a moment what the OAuth service says of API keys.
+// keys caches what the OAuth service says of API keys; keychange.go invalidates
+// it. The entries hold their expiry themselves: golang-lru's expirable cache
+// wakes up a hundred times in each TTL, here every ten milliseconds, also in an
+// idle gateway.
 type keys struct {
-	api       oauthapi.API
-	limits    *Limits
-	good      *lru.Cache[string, goodKey]
-	bad       *lru.Cache[[sha256.Size]byte, badKey]
-	signers   *lru.Cache[signer, struct{}]
-	questions singleflight.Group
-	forgets   atomic.Uint64
+	api     oauthapi.API
+	limits  *Limits
+	good    *lru.Cache[string, goodKey]
+	bad     *lru.Cache[[sha256.Size]byte, time.Time] // when it was asked
+	signers *lru.Cache[signer, struct{}]
+	existed *lru.Cache[string, struct{}] // keys that large signed bodies came with
+	calls   singleflight.Group
+
+	changed    *lru.Cache[change, time.Time]
+	generation atomic.Uint64 // number of changes
+	outgoing   chan change
 }
 
-// signer is a key that has signed well, and where.
+// signer is a key whose signature was right, and the address it came from.
 type signer struct {
 	key  string
 	from subject
@@ -53,44 +55,47 @@ type signer struct {
 
 // goodKey is the last credential that was right for a key id.
 type goodKey struct {
-	digest [sha256.Size]byte
+	hash   [sha256.Size]byte
 	caller caller.Caller
-	until  time.Time
+	asked  time.Time
 }
 
-// badKey is for how long a credential that was wrong is not asked for again. A
-// key that was changed through this gateway since may be good now.
-type badKey struct {
-	until   time.Time
-	forgets uint64
+// fresh reports whether an answer may be used: it is recent, and from after the
+// last change of the key, its account and its tenant.
+func (k *keys) fresh(asked time.Time, who caller.Caller) bool {
+	return time.Since(asked) < keyTTL && k.current(asked, change{key: who.Key}, change{id: who.Account}, change{id: who.Tenant})
 }
 
 func newKeys(api oauthapi.API, limits *Limits) *keys {
-	k := &keys{api: api, limits: limits}
+	k := &keys{api: api, limits: limits, outgoing: make(chan change, maxOutgoing)}
 	k.good, _ = lru.New[string, goodKey](maxKeys) // fails only for a size below one
-	k.bad, _ = lru.New[[sha256.Size]byte, badKey](maxKeys)
+	k.bad, _ = lru.New[[sha256.Size]byte, time.Time](maxKeys)
 	k.signers, _ = lru.New[signer, struct{}](maxKeys)
+	k.existed, _ = lru.New[string, struct{}](maxKeys)
+	k.changed, _ = lru.New[change, time.Time](maxKeys)
 	return k
 }
 
-// authenticate says whose key it is. It returns apierr.Unauthorized for one
-// that is not good, and apierr.TooMany for an address that has sent too many
-// of those within a second.
-func (k *keys) authenticate(ctx context.Context, cred credential, from netip.Addr) (caller.Caller, error) {
+// authenticate returns whose key a credential is: apierr.Unauthorized for one
+// that is not good, apierr.TooMany where the subject of wrong keys has had too
+// many within a second.
+func (k *keys) authenticate(ctx context.Context, cred credential, from subject) (caller.Caller, error) {
 	if who, ok, err := k.cached(cred); ok || err != nil {
 		return who, err
 	}
-	// Everybody who sends the same credential waits for one question.
-	answer, err, _ := k.questions.Do(string(cred.digest[:]), func() (any, error) {
+	// Requests with the same credential share one call, but none that began
+	// before a change.
+	name := string(binary.BigEndian.AppendUint64(cred.hash[:], k.generation.Load()))
+	answer, err, _ := k.calls.Do(name, func() (any, error) {
 		if who, ok, err := k.cached(cred); ok || err != nil {
 			return who, err // answered since
 		}
 		in := oauthapi.Authenticate{ID: string(cred.id), Secret: secure.Secret(cred.secret)}
-		if known, ok := k.good.Peek(in.ID); ok && known.digest == cred.digest {
-			// Right a moment ago: not held up by what others at the address try.
-			return k.ask(ctx, in, cred.digest)
+		ask := func() (caller.Caller, error) { return k.ask(ctx, in, cred.hash) }
+		if known, ok := k.good.Peek(in.ID); ok && known.hash == cred.hash {
+			return ask() // right before: wrong keys of the same address do not delay it
 		}
-		return k.askUnproven(ctx, addressSubject(wrongKeyLimit, from), func() (caller.Caller, error) { return k.ask(ctx, in, cred.digest) })
+		return k.askUnproven(ctx, from, ask)
 	})
 	if err != nil {
 		return caller.Caller{}, err
@@ -98,99 +103,88 @@ func (k *keys) authenticate(ctx context.Context, cred credential, from netip.Add
 	return answer.(caller.Caller), nil
 }
 
-// recall gives the answer of a moment ago, if there is one.
+// cached returns the answer of a moment ago, if there is one.
 func (k *keys) cached(cred credential) (who caller.Caller, ok bool, err error) {
-	now := time.Now()
-	known, ok := k.good.Get(utils.UnsafeString(cred.id)) // which does not keep what it is asked for
-	if ok && subtle.ConstantTimeCompare(known.digest[:], cred.digest[:]) == 1 && now.Before(known.until) {
+	name := utils.UnsafeString(cred.id) // no cache keeps what it is asked for
+	if known, ok := k.good.Get(name); ok && subtle.ConstantTimeCompare(known.hash[:], cred.hash[:]) == 1 && k.fresh(known.asked, known.caller) {
 		return known.caller, true, nil
 	}
-	if wrong, ok := k.bad.Get(cred.digest); ok && now.Before(wrong.until) && wrong.forgets == k.forgets.Load() {
+	if asked, ok := k.bad.Get(cred.hash); ok && time.Since(asked) < keyTTL && k.current(asked, change{key: name}) {
 		return caller.Caller{}, false, apierr.Unauthorized
 	}
 	return caller.Caller{}, false, nil
 }
 
-// verify says whose key signed a request. It is asked each time: a signed
-// request is good once. Who has signed well at an address is not held up by
-// what others there try.
-func (k *keys) verify(ctx context.Context, in oauthapi.VerifySignature, from netip.Addr) (caller.Caller, error) {
+// verify returns whose key signed a request. It is asked each time: a signed
+// request is good once. Wrong signatures from an address do not delay a key that
+// signed well there.
+func (k *keys) verify(ctx context.Context, in oauthapi.VerifySignature, from subject) (caller.Caller, error) {
 	ask := func() (caller.Caller, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTimeout)
 		defer cancel()
 		key, err := k.api.VerifySignature(ctx, in)
 		return callerOf(key), err
 	}
-	who := signer{in.ID, addressSubject(signerLimit, from)}
+	who := signer{in.ID, from}
 	if k.signers.Contains(who) {
 		return ask()
 	}
-	found, err := k.askUnproven(ctx, who.from, ask)
+	found, err := k.askUnproven(ctx, from, ask)
 	if err == nil {
 		k.signers.Add(who, struct{}{})
 	}
 	return found, err
 }
 
-// known checks that a key is good, without a proof of its secret.
-func (k *keys) known(ctx context.Context, key string, from netip.Addr) error {
-	_, err := k.askUnproven(ctx, addressSubject(wrongKeyLimit, from), func() (caller.Caller, error) {
+// exists returns whose key an id names, without a proof of its secret.
+func (k *keys) exists(ctx context.Context, name string) (caller.Caller, error) {
+	ask := func() (caller.Caller, error) {
 		ctx, cancel := context.WithTimeout(ctx, keyTimeout)
 		defer cancel()
-		_, err := k.api.ManagementKey(ctx, oauthapi.ManagementKey{ID: key})
-		return caller.Caller{}, err
-	})
-	return err
-}
-
-// guess asks about a key that is not known to be good. Of those an address may
-// have only so many that are asked for or were wrong within a second.
-func (k *keys) askUnproven(ctx context.Context, who subject, ask func() (caller.Caller, error)) (caller.Caller, error) {
-	if limit := k.limits.enter(ctx, who); limit != nil {
-		return caller.Caller{}, limit
+		key, err := k.api.ManagementKey(ctx, oauthapi.ManagementKey{ID: name})
+		return callerOf(key), err
 	}
-	found, err := ask()
-	if errors.Is(err, apierr.Unauthorized) {
-		time.AfterFunc(keyTTL, func() { k.limits.leave(who) })
-	} else {
-		k.limits.leave(who)
+	if k.existed.Contains(name) {
+		return ask()
+	}
+	found, err := k.askUnproven(ctx, subject{kind: unknownSignerLimit}, ask)
+	if err == nil {
+		k.existed.Add(name, struct{}{})
 	}
 	return found, err
 }
 
-// forget makes this gateway ask again for a key that was changed through it,
-// whose path is given.
-func (k *keys) forget(path []byte) {
-	name, err := url.PathUnescape(string(path[bytes.LastIndexByte(path, '/')+1:]))
+// askUnproven asks about a key that is not known to be good. A subject may have
+// only so many of those in flight or refused within a second.
+func (k *keys) askUnproven(ctx context.Context, s subject, ask func() (caller.Caller, error)) (caller.Caller, error) {
+	release, err := k.limits.hold(ctx, s)
 	if err != nil {
-		return // no key has it
+		return caller.Caller{}, err
 	}
-	k.forgets.Add(1)
-	if known, ok := k.good.Peek(name); ok {
-		k.questions.Forget(string(known.digest[:]))
+	found, err := ask()
+	if errors.Is(err, apierr.Unauthorized) {
+		time.AfterFunc(keyTTL, release)
+	} else {
+		release()
 	}
-	k.good.Remove(name)
+	return found, err
 }
 
-// ask asks the OAuth service and remembers what it says. That it cannot be
-// asked is not remembered.
-func (k *keys) ask(ctx context.Context, in oauthapi.Authenticate, digest [sha256.Size]byte) (caller.Caller, error) {
+// ask asks the OAuth service and caches what it says. A failure is not cached.
+func (k *keys) ask(ctx context.Context, in oauthapi.Authenticate, hash [sha256.Size]byte) (caller.Caller, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTimeout)
 	defer cancel()
-	asked, forgets := time.Now(), k.forgets.Load()
+	asked := time.Now()
 	key, err := k.api.Authenticate(ctx, in)
 	if errors.Is(err, apierr.Unauthorized) {
-		k.bad.Add(digest, badKey{asked.Add(keyTTL), forgets})
+		k.bad.Add(hash, asked)
 		return caller.Caller{}, apierr.Unauthorized
 	}
 	if err != nil {
 		return caller.Caller{}, err
 	}
 	who := callerOf(key)
-	k.good.Add(in.ID, goodKey{digest, who, asked.Add(keyTTL)})
-	if k.forgets.Load() != forgets {
-		k.good.Remove(in.ID) // it may have changed since it was asked for
-	}
+	k.good.Add(in.ID, goodKey{hash, who, asked})
 	return who, nil
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -14,27 +15,31 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// subject is whom requests are counted for.
+// subject is what requests are counted for: a kind of limit and whose it is.
 type subject struct {
 	kind byte
 	id   [16]byte
 }
 
 const (
-	tenantLimit     byte = iota + 1 // requests with its keys
-	userLimit                       // of a tenant: requests with its keys that let them in
-	clientAPILimit                  // the Client API of an application
-	addressLimit                    // requests without a key
-	wrongKeyLimit                   // the address of who sends keys that are not known to be good
-	signerLimit                     // the address of who signs with keys that have not signed well there
-	signedBodyLimit                 // a key, by whose name large bodies are read before a signature can be checked
-	kinds
+	tenantLimit        byte = iota + 1 // requests with a key of a tenant
+	userLimit                          // those among them that let its end users in
+	clientAPILimit                     // requests to the Client API of an application
+	addressLimit                       // requests of an address without a key
+	wrongKeyLimit                      // unproven keys that an address sends
+	signerLimit                        // keys that sign at an address and have not signed well there
+	signedBodyLimit                    // large bodies of a key whose signature is not checked yet
+	wrongBodyKeyLimit                  // unproven keys that announce a large body, of all clients
+	unknownSignerLimit                 // ids that announce a large signed body, of all clients
+	bodyLimit                          // bodies of more than maxSmall of a tenant
+	processBodyLimit                   // the same of this process; the other gateways are not told
+	limitKinds
 )
 
 func tenantSubject(kind byte, tenant id.ID) subject { return subject{kind, tenant} }
 
-// addressSubject takes an IPv6 network of 64 bits for one client: whoever has
-// one address there can have them all.
+// addressSubject counts an IPv6 network of 64 bits as one client, which usually
+// has all of its addresses.
 func addressSubject(kind byte, address netip.Addr) subject {
 	if !address.IsValid() {
 		return subject{kind: kind}
@@ -51,32 +56,32 @@ func textSubject(kind byte, text []byte) subject {
 	return subject{kind, [16]byte(sum[:])}
 }
 
-// Budget is what one subject may take.
+// Budget is the limit of one subject.
 type Budget struct {
 	InFlight  int // requests at a time
 	PerSecond int // requests in a second, which may come at once; 0: any number
 }
 
-// maxBorrowed bounds the large bodies of one key that are read before their
-// signature can be checked.
-const maxSignedBodies = 8
-
-// budgets are the budgets of all kinds of subject.
-func (c Config) budgets() (all [kinds]Budget) {
-	all[tenantLimit], all[userLimit], all[clientAPILimit], all[addressLimit] = c.Tenant, c.Users, c.Users, c.Address
-	all[wrongKeyLimit] = Budget{InFlight: c.Address.InFlight}
-	all[signerLimit] = Budget{InFlight: c.Tenant.InFlight}
-	all[signedBodyLimit] = Budget{InFlight: maxSignedBodies}
-	return all
+// budgets are the budgets of all kinds of limit.
+func (c Config) budgets() [limitKinds]Budget {
+	unproven := Budget{InFlight: c.Address.InFlight}
+	return [limitKinds]Budget{
+		tenantLimit: c.Tenant, userLimit: c.Users, clientAPILimit: c.Users, addressLimit: c.Address,
+		wrongKeyLimit: unproven, signerLimit: {InFlight: c.Tenant.InFlight},
+		signedBodyLimit: {InFlight: maxSignedBodies}, wrongBodyKeyLimit: unproven, unknownSignerLimit: unproven,
+		bodyLimit: {InFlight: maxTenantLargeBodies}, processBodyLimit: {InFlight: maxLargeBodies},
+	}
 }
 
-// names of the budgets in metrics and headers.
-var names = [kinds]string{
+// limitNames are the limits in metrics and headers.
+var limitNames = [limitKinds]string{
 	tenantLimit: "tenant", userLimit: "users", clientAPILimit: "site", addressLimit: "address",
 	wrongKeyLimit: "authentication", signerLimit: "authentication", signedBodyLimit: "authentication",
+	wrongBodyKeyLimit: "authentication", unknownSignerLimit: "authentication",
+	bodyLimit: "body", processBodyLimit: "body",
 }
 
-// limited is the refusal of a request that a budget has no room for.
+// limited is the refusal of a request that exceeds a limit.
 type limited struct {
 	cause         *apierr.Error
 	reason        string // as it is counted
@@ -88,92 +93,103 @@ func (l *limited) Error() string { return l.cause.Error() }
 func (l *limited) Unwrap() error { return l.cause }
 
 // tooMany refuses a request while others of its kind are in flight.
-func tooMany(kind byte, most Budget) *limited {
-	reason := names[kind] + "_limit"
+func tooMany(kind byte, budget Budget) *limited {
+	reason := limitNames[kind] + "_limit"
 	return &limited{
 		cause:  apierr.TooMany.Because("too many requests are in flight; repeat the request when others have ended").After(time.Second),
 		reason: reason,
-		policy: fmt.Sprintf(`"%s";q=%d;qu="concurrent-requests"`, reason, most.InFlight),
+		policy: fmt.Sprintf(`"%s";q=%d;qu="concurrent-requests"`, reason, budget.InFlight),
 		state:  fmt.Sprintf(`"%s";r=0;t=1`, reason),
 	}
 }
 
 // tooFast refuses a request that came too soon after others of its kind.
-func tooFast(kind byte, most Budget, wait time.Duration) *limited {
-	reason := names[kind] + "_rate"
+func tooFast(kind byte, budget Budget, wait time.Duration) *limited {
+	reason := limitNames[kind] + "_rate"
 	seconds := int((wait + time.Second - 1) / time.Second)
+	cause := apierr.TooMany.Because("%d requests in a second are too many; repeat the request later", budget.PerSecond)
 	return &limited{
-		cause:  apierr.TooMany.Because("%d requests in a second are too many; repeat the request later", most.PerSecond).After(time.Duration(seconds) * time.Second),
+		cause:  cause.After(time.Duration(seconds) * time.Second),
 		reason: reason,
-		policy: fmt.Sprintf(`"%s";q=%d;w=1`, reason, most.PerSecond),
+		policy: fmt.Sprintf(`"%s";q=%d;w=1`, reason, budget.PerSecond),
 		state:  fmt.Sprintf(`"%s";r=0;t=%d`, reason, seconds),
 	}
 }
 
-// Limits counts what subjects take, exactly for this process and, through
-// Share, within a moment for all gateways together.
+// Limits counts requests by subject: exactly for this process and, through
+// Gateway.Sync, within a moment for all gateways together.
 type Limits struct {
 	self    [16]byte // this gateway among the others
 	now     func() time.Time
-	budgets [kinds]Budget
+	budgets [limitKinds]Budget
 	mu      sync.Mutex
-	here    map[subject]*usage
-	remote  atomic.Pointer[map[subject]int] // in flight; replaced whole, never changed
-	shared  atomic.Bool
-	news    chan context.Context // the first request of a subject, to be told at once
+	local   map[subject]*usage
+	remote  atomic.Pointer[map[subject]int] // in flight at the other gateways; replaced whole
+	synced  atomic.Bool
+	first   chan context.Context // of the newest request that is the only one of its subject, published at once
 }
 
-// usage is what a subject takes here.
+// usage is what a subject uses in this process.
 type usage struct {
 	inFlight   int
-	unreported int       // requests that the other gateways have not been told of
-	paid       time.Time // until when the requests of all gateways have used up the rate
+	unreported int       // requests that were not published yet
+	usedUntil  time.Time // until when the requests of all gateways have used up the rate
 }
 
-// newLimits makes limits that count this process alone.
+// newLimits returns limits that count this process alone.
 func newLimits(cfg Config) *Limits {
-	l := &Limits{now: cfg.Common.Now, budgets: cfg.budgets(), here: map[subject]*usage{}, news: make(chan context.Context, 1)}
+	l := &Limits{now: cfg.Common.Now, budgets: cfg.budgets(), local: map[subject]*usage{}, first: make(chan context.Context, 1)}
 	_, _ = rand.Read(l.self[:])
 	l.remote.Store(&map[subject]int{})
 	return l
 }
 
-// enter counts a request in, or refuses it. Each that enters must leave.
-func (l *Limits) enter(ctx context.Context, who subject) *limited {
-	most := l.budgets[who.kind]
-	others := (*l.remote.Load())[who]
+// acquire counts a request in, or refuses it. Each that was counted in must be
+// released.
+func (l *Limits) acquire(ctx context.Context, s subject) *limited {
+	budget := l.budgets[s.kind]
+	others := (*l.remote.Load())[s]
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	u := l.here[who]
+	u := l.local[s]
 	if u == nil {
 		u = &usage{}
 	}
-	if u.inFlight+others >= most.InFlight {
-		return tooMany(who.kind, most)
+	if u.inFlight+others >= budget.InFlight {
+		return tooMany(s.kind, budget)
 	}
-	if most.PerSecond > 0 {
+	if budget.PerSecond > 0 {
 		now := l.now()
-		if wait := u.take(1, most.PerSecond, now, time.Second); wait > 0 {
-			return tooFast(who.kind, most, wait)
+		if wait := u.take(1, budget.PerSecond, now, time.Second); wait > 0 {
+			return tooFast(s.kind, budget, wait)
 		}
 		u.unreported++
 	}
 	u.inFlight++
-	l.here[who] = u
+	l.local[s] = u
 	if u.inFlight == 1 {
 		select {
-		case <-l.news: // this is newer
+		case <-l.first: // this is newer
 		default:
 		}
-		l.news <- ctx // never blocks: mu is held, and the place was made free
+		l.first <- ctx // never blocks: mu is held, and the channel is empty
 	}
 	return nil
 }
 
-// pay takes n requests out of a rate, unless they reach further ahead than the
-// burst: then it takes none and gives the time to wait.
+// hold is acquire with the function that releases, which may be called more
+// than once.
+func (l *Limits) hold(ctx context.Context, s subject) (release func(), err error) {
+	if limit := l.acquire(ctx, s); limit != nil {
+		return func() {}, limit
+	}
+	return sync.OnceFunc(func() { l.release(s) }), nil
+}
+
+// take takes n requests out of a rate, unless they reach further ahead than the
+// burst: then it takes none and returns the time to wait.
 func (u *usage) take(n, perSecond int, now time.Time, burst time.Duration) (wait time.Duration) {
-	from := u.paid
+	from := u.usedUntil
 	if from.Before(now) {
 		from = now
 	}
@@ -181,21 +197,55 @@ func (u *usage) take(n, perSecond int, now time.Time, burst time.Duration) (wait
 	if wait = from.Sub(now) - burst; wait > 0 {
 		return wait
 	}
-	u.paid = from
+	u.usedUntil = from
 	return 0
 }
 
-func (l *Limits) leave(who subject) {
+func (l *Limits) release(s subject) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	u := l.here[who]
+	u := l.local[s]
 	u.inFlight--
 	if u.idle(l.now()) {
-		delete(l.here, who)
+		delete(l.local, s)
 	}
 }
 
 // idle reports whether nothing has to be remembered.
 func (u *usage) idle(now time.Time) bool {
-	return u.inFlight == 0 && u.unreported == 0 && !u.paid.After(now)
+	return u.inFlight == 0 && u.unreported == 0 && !u.usedUntil.After(now)
+}
+
+// limit counts the request for its tenant, apart for what lets an end user in,
+// or, where no key is needed, for its address and for the application whose
+// Client API it is.
+func (g *Gateway) limit(x *exchange) error {
+	switch label, client := clientLabel(x.target); {
+	case x.caller.Tenant.IsZero() && client:
+		return g.count(x, addressSubject(addressLimit, x.address), textSubject(clientAPILimit, label))
+	case x.caller.Tenant.IsZero():
+		return g.count(x, addressSubject(addressLimit, x.address))
+	case x.route != nil && x.route.users:
+		return g.count(x, tenantSubject(userLimit, x.caller.Tenant))
+	}
+	return g.count(x, tenantSubject(tenantLimit, x.caller.Tenant))
+}
+
+// count counts the request in until its end.
+func (g *Gateway) count(x *exchange, subjects ...subject) error {
+	for _, s := range subjects {
+		if limit := g.Limits.acquire(x.UserContext(), s); limit != nil {
+			return g.refused.because(limit)
+		}
+		x.counted[x.counts] = s
+		x.counts++
+	}
+	return nil
+}
+
+// clientLabel returns the label of the application whose Client API a path belongs to.
+func clientLabel(path []byte) (label []byte, ok bool) {
+	rest, ok := bytes.CutPrefix(path, []byte("/client/"))
+	label, _, _ = bytes.Cut(rest, []byte{'/'})
+	return bytes.ToLower(label), ok
 }

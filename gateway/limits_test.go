@@ -113,15 +113,15 @@ func redis(t *testing.T) (*miniredis.Miniredis, kv.Client) {
 }
 
 // share lets a gateway share its limits until the test ends.
-func share(t *testing.T, s *site, client kv.Client) {
+func synchronise(t *testing.T, s *site, client kv.Client) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Limits.Share(ctx, client) }()
+	go func() { ended <- s.Sync(ctx, client) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("sharing ended: %v", err)
+			t.Errorf("synchronising ended: %v", err)
 		}
 	})
 }
@@ -130,10 +130,10 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 	server, client := redis(t)
 	few := func(cfg *Config, _ *site) { cfg.Tenant.InFlight = 4 }
 	first, second := open(t, few), open(t, few)
-	share(t, first, client)
-	share(t, second, client)
+	synchronise(t, first, client)
+	synchronise(t, second, client)
 	both := func(shared bool) func() bool {
-		return func() bool { return first.Limits.shared.Load() == shared && second.Limits.shared.Load() == shared }
+		return func() bool { return first.Limits.synced.Load() == shared && second.Limits.synced.Load() == shared }
 	}
 	eventually(t, "the limits are shared", both(true))
 
@@ -152,7 +152,7 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 	wantTurnedAway(t, first.get(t, "/v1/accounts/1"))
 
 	t.Run("without Redis each holds its own, and no request waits for it", func(t *testing.T) {
-		warned := logged.has("Redis does not carry the limits")
+		warned := logged.has("synchronising the rate limits through Redis failed")
 		server.Close()
 		eventually(t, "the gateways notice", both(false))
 		eventually(t, "what the first told is forgotten", others(0))
@@ -172,7 +172,7 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 			round := second.Limits.remote.Load()
 			eventually(t, "the next round", func() bool { return second.Limits.remote.Load() != round })
 		}
-		if lines := logged.has("Redis does not carry the limits") - warned; lines != 2 {
+		if lines := logged.has("synchronising the rate limits through Redis failed") - warned; lines != 2 {
 			t.Errorf("two gateways logged %d lines", lines)
 		}
 	})
@@ -185,7 +185,7 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 		if sharedGauge(t) != 1 {
 			t.Error("the gauge says that the limits are not shared")
 		}
-		if logged.has("Redis carries the limits again") < 2 {
+		if logged.has("synchronised through Redis again") < 2 {
 			t.Error("the log does not tell")
 		}
 	})
@@ -208,7 +208,7 @@ func TestAGatewayStartsWithoutRedis(t *testing.T) {
 	server, client := redis(t)
 	server.Close()
 	s := open(t, func(cfg *Config, _ *site) { cfg.Tenant.InFlight = 1 })
-	share(t, s, client)
+	synchronise(t, s, client)
 	release := hold(s.services["directory"])
 	defer release()
 	wait := crowd(t, s, s.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})

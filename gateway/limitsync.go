@@ -11,39 +11,51 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/doorward/doorward/pkg/kv"
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
 const (
-	// channel is where the gateways of a deployment tell their counts.
-	channel = "doorward:gateway:usage"
-	// tellEvery is how often. Several gateways together may let in more than
-	// the limit for so long.
+	// usageChannel is where the gateways of a deployment publish their counters.
+	usageChannel = "doorward:gateway:usage"
+	// publishInterval is how often. Several gateways together may exceed a limit
+	// for so long.
 	publishInterval = 100 * time.Millisecond
-	// believeFor is how long what another gateway told is added.
+	// peerTTL is how long the counters of another gateway are added.
 	peerTTL = time.Second
+	// idleInterval is how often a gateway publishes that it counts nothing.
+	idleInterval = peerTTL / 2
 )
 
-// Share tells the other gateways what is in flight here and adds what they
-// tell, until ctx ends. Without Redis each gateway holds its limits alone: one
-// line of the log says when that begins, one when it ends, and
-// doorward_gateway_limits_shared is 0 meanwhile. No request waits for Redis.
-func (l *Limits) Share(ctx context.Context, redis kv.Client) error {
+// Sync keeps this gateway in step with the others through Redis until ctx ends:
+// the local counters of the limits, and what ends an API key. No request waits
+// for Redis; nothing else is kept there.
+func (g *Gateway) Sync(ctx context.Context, redis kv.Client) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return g.Limits.sync(ctx, redis) })
+	group.Go(func() error { return g.keys.sync(ctx, redis) })
+	return group.Wait()
+}
+
+// sync publishes the local counters and adds those of the other gateways. While
+// Redis is away each gateway has its limits alone: one line of the log says when
+// that begins, one when it ends, and doorward_gateway_limits_shared is 0.
+func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 	if err := l.gauge(); err != nil {
 		return err
 	}
 	var failure atomic.Pointer[error]
-	var telling sync.WaitGroup
-	telling.Go(func() { l.publish(ctx, redis, &failure) })
-	defer telling.Wait()
+	var publishing sync.WaitGroup
+	publishing.Go(func() { l.publish(ctx, redis, &failure) })
+	defer publishing.Wait()
 
-	subscription := redis.Subscribe(ctx, channel)
+	subscription := redis.Subscribe(ctx, usageChannel)
 	defer func() { _ = subscription.Close() }()
 	messages := subscription.Channel()
-	others := map[[16]byte]report{}
-	heard := time.Now() // of this gateway itself, through Redis
+	peers := map[[16]byte]report{}
+	own := time.Now() // when the last report of this gateway itself was received
 	lost := false
 	tick := time.NewTicker(publishInterval)
 	defer tick.Stop()
@@ -58,48 +70,56 @@ func (l *Limits) Share(ctx context.Context, redis kv.Client) error {
 			from, counts, ok := parseReport([]byte(message.Payload))
 			switch {
 			case !ok:
-				continue
 			case from == l.self:
-				heard = time.Now()
+				own = time.Now()
 			default:
-				others[from] = report{time.Now(), counts}
+				peers[from] = report{time.Now(), counts}
 				l.receive(counts)
 			}
 			continue
 		case <-tick.C:
 		}
-		l.remote.Store(sum(others))
-		reached := time.Since(heard) < peerTTL
-		if !reached && !lost {
-			slog.Warn("Redis does not carry the limits: each gateway holds its own until it does", "error", reason(&failure))
+		l.remote.Store(sum(peers))
+		synced := time.Since(own) < peerTTL
+		if !synced && !lost {
+			slog.Warn("synchronising the rate limits through Redis failed, retrying: each gateway applies them alone", "error", reason(&failure))
 		}
-		if reached && lost {
-			slog.Info("Redis carries the limits again: they hold for all gateways together")
+		if synced && lost {
+			slog.Info("the rate limits are synchronised through Redis again")
 		}
-		lost = !reached
-		l.shared.Store(reached)
+		lost = !synced
+		l.synced.Store(synced)
 	}
 }
 
-// tell publishes the counts of this gateway every tellEvery, and once in
-// between when a subject gets its first request, in the trace of that request.
-// It publishes none too: hearing itself is how a gateway knows that it is heard.
+// publish publishes the counters of this gateway every publishInterval, and once
+// in between when a subject has its first request, in the trace of that request.
+// It publishes none too: a gateway knows by its own reports that Redis works.
 func (l *Limits) publish(ctx context.Context, redis kv.Client, failure *atomic.Pointer[error]) {
 	tick := time.NewTicker(publishInterval)
 	defer tick.Stop()
-	quiet, news := telemetry.Quiet(ctx), l.news
+	quiet, first := telemetry.Quiet(ctx), l.first
+	var last time.Time // when a report without a counter was published
 	for {
 		cause := quiet
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			news = l.news
-		case request := <-news:
+			first = l.first
+		case request := <-first:
 			cause = trace.ContextWithSpan(ctx, trace.SpanFromContext(request))
-			news = nil // until the next tick
+			first = nil // until the next tick
 		}
-		if err := redis.Publish(cause, channel, l.report()).Err(); err != nil {
+		text := l.report()
+		if idle := len(text) == len(l.self); !idle {
+			last = time.Time{}
+		} else if time.Since(last) < idleInterval {
+			continue
+		} else {
+			last = time.Now()
+		}
+		if err := redis.Publish(cause, usageChannel, text).Err(); err != nil {
 			failure.Store(&err)
 		}
 	}
@@ -109,71 +129,70 @@ func reason(failure *atomic.Pointer[error]) string {
 	if err := failure.Load(); err != nil {
 		return (*err).Error()
 	}
-	return "nothing is heard"
+	return "no message was received"
 }
 
-// count is what another gateway tells of a subject: how many requests are in
-// flight there, and how many came since it told before.
-type count struct{ inFlight, came int }
+// count is what another gateway published of a subject: its requests in flight,
+// and those that arrived since its last report.
+type count struct{ inFlight, arrived int }
 
-// report is what another gateway told, and when.
+// report is what another gateway published, and when.
 type report struct {
 	at     time.Time
 	counts map[subject]count
 }
 
-// sum adds what is recently in flight and drops the rest.
-func sum(others map[[16]byte]report) *map[subject]int {
+// sum adds what is in flight at peers and drops those that have fallen silent.
+func sum(peers map[[16]byte]report) *map[subject]int {
 	total := map[subject]int{}
-	for from, r := range others {
+	for from, r := range peers {
 		if time.Since(r.at) >= peerTTL {
-			delete(others, from)
+			delete(peers, from)
 			continue
 		}
-		for who, n := range r.counts {
-			total[who] += n.inFlight
+		for s, n := range r.counts {
+			total[s] += n.inFlight
 		}
 	}
 	return &total
 }
 
-// hear takes the requests that came elsewhere out of the rates. What is a
-// second too much is not held against anybody for longer.
+// receive takes the requests of another gateway out of the rates. Whatever
+// exceeds a rate by a second or more counts as one second.
 func (l *Limits) receive(counts map[subject]count) {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for who, n := range counts {
-		if n.came == 0 || who.kind >= kinds || l.budgets[who.kind].PerSecond == 0 {
+	for s, n := range counts {
+		if n.arrived == 0 || s.kind >= limitKinds || l.budgets[s.kind].PerSecond == 0 {
 			continue
 		}
-		u := l.here[who]
+		u := l.local[s]
 		if u == nil {
 			u = &usage{}
-			l.here[who] = u
+			l.local[s] = u
 		}
-		if u.take(n.came, l.budgets[who.kind].PerSecond, now, 2*time.Second) > 0 {
-			u.paid = now.Add(2 * time.Second)
+		if u.take(n.arrived, l.budgets[s.kind].PerSecond, now, 2*time.Second) > 0 {
+			u.usedUntil = now.Add(2 * time.Second)
 		}
 	}
 }
 
-// report writes the counts: the gateway's own id, then for each subject its
-// kind, its id, and the two numbers. What has been told and is over is
-// forgotten.
+// report writes the counters: the gateway's own id, then for each subject its
+// kind, its id, and the two numbers. What was reported and has ended is deleted.
 func (l *Limits) report() []byte {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := append(make([]byte, 0, 16+20*len(l.here)), l.self[:]...)
-	for who, u := range l.here {
-		if u.inFlight > 0 || u.unreported > 0 {
-			out = append(append(out, who.kind), who.id[:]...)
+	out := append(make([]byte, 0, 16+20*len(l.local)), l.self[:]...)
+	for s, u := range l.local {
+		if s.kind != processBodyLimit && (u.inFlight > 0 || u.unreported > 0) {
+			out = append(append(out, s.kind), s.id[:]...)
 			out = binary.AppendUvarint(binary.AppendUvarint(out, uint64(u.inFlight)), uint64(u.unreported))
 			u.unreported = 0
 		}
 		if u.idle(now) {
-			delete(l.here, who)
+			delete(l.local, s)
 		}
 	}
 	return out
@@ -190,8 +209,8 @@ func parseReport(text []byte) (from [16]byte, counts map[subject]count, ok bool)
 		if len(text) < 19 {
 			return from, nil, false
 		}
-		who := subject{kind: text[0]}
-		text = text[1+copy(who.id[:], text[1:]):]
+		s := subject{kind: text[0]}
+		text = text[1+copy(s.id[:], text[1:]):]
 		var numbers [2]int
 		for i := range numbers {
 			n, size := binary.Uvarint(text)
@@ -200,17 +219,17 @@ func parseReport(text []byte) (from [16]byte, counts map[subject]count, ok bool)
 			}
 			numbers[i], text = int(n), text[size:]
 		}
-		counts[who] = count{numbers[0], numbers[1]}
+		counts[s] = count{numbers[0], numbers[1]}
 	}
 	return from, counts, true
 }
 
 func (l *Limits) gauge() error {
 	_, err := otel.Meter("gateway").Int64ObservableGauge("doorward_gateway_limits_shared",
-		metric.WithDescription("1 while the limits hold for all gateways together, 0 while each holds its own"),
+		metric.WithDescription("1 while the rate limits are synchronised between the gateways, 0 while each applies them alone"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			value := int64(0)
-			if l.shared.Load() {
+			if l.synced.Load() {
 				value = 1
 			}
 			o.Observe(value)

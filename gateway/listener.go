@@ -8,11 +8,13 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
 )
 
@@ -184,3 +186,19 @@ func (g *Gateway) refusal() []byte {
 		rest.MIME, len(body), g.requestHeader, request, body)
 	return out.Bytes()
 }
+
+// requireTLS refuses what came to the load balancer without TLS. Only the nearest
+// proxy is trusted: the last entry. Without a proxy the listener refuses it.
+func (g *Gateway) requireTLS(x *exchange) error {
+	if !g.cfg.Proxied {
+		return nil
+	}
+	forwarded, _ := header(x.Request().Header.RawHeaders(), "x-forwarded-proto")
+	if last := forwarded[strings.LastIndexByte(forwarded, ',')+1:]; !strings.EqualFold(strings.TrimSpace(last), "https") {
+		return g.refused.as("plain_http", plainHTTP)
+	}
+	return nil
+}
+
+// plainHTTP refuses a client that does not use TLS.
+var plainHTTP = apierr.Forbidden.Because("plain HTTP is not served; send the request to the same address with https://")

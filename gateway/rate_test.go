@@ -131,9 +131,9 @@ func TestSeveralGatewaysHoldOneRate(t *testing.T) {
 	var stopped clocktest.Clock
 	few := func(cfg *Config, _ *site) { cfg.Tenant.PerSecond = 10 }
 	first, second := open(t, timed(&stopped), few), open(t, timed(&stopped), few)
-	share(t, first, client)
-	share(t, second, client)
-	eventually(t, "the limits are shared", func() bool { return first.Limits.shared.Load() && second.Limits.shared.Load() })
+	synchronise(t, first, client)
+	synchronise(t, second, client)
+	eventually(t, "the limits are shared", func() bool { return first.Limits.synced.Load() && second.Limits.synced.Load() })
 	manage := call{method: "GET", path: "/v1/accounts/1"}
 	if n, _ := spend(t, first, manage); n != 10 {
 		t.Errorf("%d requests came through the first", n)
@@ -148,7 +148,7 @@ func TestSeveralGatewaysHoldOneRate(t *testing.T) {
 	})
 	t.Run("without Redis each holds its own", func(t *testing.T) {
 		server.Close()
-		eventually(t, "the gateways notice", func() bool { return !first.Limits.shared.Load() && !second.Limits.shared.Load() })
+		eventually(t, "the gateways notice", func() bool { return !first.Limits.synced.Load() && !second.Limits.synced.Load() })
 		for _, s := range []*site{first, second} {
 			if n, _ := spend(t, s, manage); n != 10 {
 				t.Errorf("%d requests came through", n)
@@ -161,8 +161,8 @@ func TestSeveralGatewaysHoldOneRate(t *testing.T) {
 func ahead(s *site) time.Duration {
 	s.Limits.mu.Lock()
 	defer s.Limits.mu.Unlock()
-	if u := s.Limits.here[tenantSubject(tenantLimit, tenant)]; u != nil {
-		return u.paid.Sub(s.Limits.now())
+	if u := s.Limits.local[tenantSubject(tenantLimit, tenant)]; u != nil {
+		return u.usedUntil.Sub(s.Limits.now())
 	}
 	return 0
 }
@@ -171,14 +171,14 @@ func ahead(s *site) time.Duration {
 func used(s *site) int {
 	s.Limits.mu.Lock()
 	defer s.Limits.mu.Unlock()
-	return len(s.Limits.here)
+	return len(s.Limits.local)
 }
 
 // What another gateway tells holds nobody up for longer than it is worth.
 func TestWhatIsToldHasBounds(t *testing.T) {
 	var stopped clocktest.Clock
 	s := open(t, timed(&stopped), func(cfg *Config, _ *site) { cfg.Tenant.PerSecond = 10 })
-	s.Limits.receive(map[subject]count{tenantSubject(tenantLimit, tenant): {came: 1 << 20}, {kind: 0}: {came: 1}, {kind: 200}: {came: 1}, {kind: wrongKeyLimit}: {came: 1}})
+	s.Limits.receive(map[subject]count{tenantSubject(tenantLimit, tenant): {arrived: 1 << 20}, {kind: 0}: {arrived: 1}, {kind: 200}: {arrived: 1}, {kind: wrongKeyLimit}: {arrived: 1}})
 	s.get(t, "/v1/accounts/1").wantError(429, 429)
 	if used(s) != 1 {
 		t.Errorf("%d subjects are remembered", used(s))

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
@@ -40,27 +43,38 @@ type route struct {
 	users      bool            // lets an end user in, which counts apart
 	owners     []string        // services, asked one after the other until one has what the path names
 	upstreams  []*rpc.Upstream // those of the owners
+	page       page            // of the gateway itself, in place of owners
 	collection bool            // a GET answers items
-	expandable []string        // what can be expanded in the answer
+	expandable []expandable    // links of the answer that can be expanded
+}
+
+// expandable is a link that can be expanded.
+type expandable struct {
+	name       string
+	collection bool // it leads to a page of a collection
 }
 
 // offers reports whether the path has the method.
 func (r *route) offers(method string) bool { return slices.Contains(r.methods, method) }
 
 // table is the parsed page routes.go, in the order of its lines. A line with
-// braces gives several routes.
+// braces becomes several routes.
 var table = sync.OnceValue(func() []route {
-	names := map[string][]string{"-": nil}
-	for line := range lines(expandable) {
-		names[line[0]] = append(names[line[0]], line[1:]...)
+	links := map[string][]expandable{"-": nil}
+	for line := range lines(expandableLinks) {
+		for _, name := range line[1:] {
+			single := strings.Trim(name, "[]")
+			links[line[0]] = append(links[line[0]], expandable{single, single != name})
+		}
 	}
+	pages := ownPages()
 	var routes []route
 	for line := range lines(surface) {
 		if len(line) != 5 {
 			panic("routes.go: a line has five columns: " + strings.Join(line, " "))
 		}
 		kind, collection := strings.CutPrefix(line[4], "[")
-		resource, known := names[strings.TrimSuffix(kind, "]")]
+		resource, known := links[strings.TrimSuffix(kind, "]")]
 		r := route{access: accesses[line[1]], users: line[1] == "user", owners: strings.Split(line[3], "|"), collection: collection, expandable: resource}
 		if r.access == 0 || !known && !collection && kind != "-" {
 			panic("routes.go: unknown word in: " + strings.Join(line, " "))
@@ -71,13 +85,18 @@ var table = sync.OnceValue(func() []route {
 		r.allow = strings.Join(r.methods, ", ")
 		for _, pattern := range unfold(line[2]) {
 			r.pattern = pattern
+			if line[3] == "gateway" {
+				if r.owners, r.page = nil, pages[pattern]; r.page == nil {
+					panic("routes.go: the gateway has no page " + pattern)
+				}
+			}
 			routes = append(routes, r)
 		}
 	}
 	return routes
 })
 
-// lines gives the columns of each line that has some.
+// lines yields the columns of each line that has some.
 func lines(page string) func(func([]string) bool) {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(page) {
@@ -105,6 +124,13 @@ func unfold(pattern string) []string {
 // router finds the route of a path. A literal segment goes before a parameter,
 // and what has gone into a literal does not come back out: no id is spelled
 // like a literal of the table.
+//
+// Fiber's router cannot take its place. It names the route of a request only by
+// running its handlers: here the route decides whether a key is needed and which
+// limit counts before the method is looked at (401 before 404 and 405), and links
+// are expanded by the routes of paths that no request has. It would also try the
+// hundred patterns below /v1 one after the other, which share their first three
+// bytes, the only ones that it indexes.
 type router struct{ root node }
 
 type node struct {
@@ -132,7 +158,10 @@ func newRouter(upstreams map[string]*rpc.Upstream) *router {
 
 func (r *router) add(line *route) {
 	at := &r.root
-	for segment := range strings.SplitSeq(line.pattern[1:], "/") {
+	for segment := range strings.SplitSeq(strings.TrimSuffix(line.pattern[1:], "/"), "/") {
+		if segment == "" { // the path /
+			break
+		}
 		if segment == "*" {
 			at.rest = line
 			return
@@ -161,7 +190,7 @@ func (n *node) child(segment string) *node {
 	return n.literal[segment]
 }
 
-// match finds the route of a path in its normal spelling; nil where there is
+// match returns the route of a path in its normal spelling; nil where there is
 // none.
 func (r *router) match(path []byte) *route {
 	at := &r.root
@@ -188,4 +217,36 @@ func (r *router) match(path []byte) *route {
 		return rest
 	}
 	return at.here
+}
+
+// locate finds the path in the table.
+func (g *Gateway) locate(x *exchange) error {
+	target := x.Request().Header.RequestURI()
+	if len(target) > maxURL {
+		return g.refused.as("too_large", apierr.TooLarge.Because("a URL may have %d bytes", maxURL))
+	}
+	target, ok := origin(target)
+	if !ok {
+		return apierr.BadRequest.Because("the request target is not a path with a query")
+	}
+	path, query, _ := bytes.Cut(target, []byte{'?'})
+	x.query = query
+	x.target, ok = spell(x.target, path)
+	x.path = len(x.target)
+	x.managed = underV1(x.target)
+	if ok {
+		x.route = g.router.match(x.target)
+	}
+	rest.SetRoute(x.Ctx, label(x.route))
+	x.method = string(x.Request().Header.Method())
+	return nil
+}
+
+// label is how logs, traces and metrics name a route: never by a path, which may
+// hold a secret.
+func label(r *route) string {
+	if r == nil {
+		return "none"
+	}
+	return r.pattern
 }

@@ -3,15 +3,15 @@ package gateway
 // surface is every path that the outside can reach; what is not here is 404.
 //
 // Methods: G is GET and HEAD, P is POST, D is DELETE, O is OPTIONS; others
-// answer 405. Who may call: key needs an API key, and so does user, for what lets
-// an end user in (logins, tokens, codes, mails), which has limits of its own;
-// public and hosted need none (public is called by programs and identity
-// providers, hosted by browsers, with cookies); private is for clients on this machine or its network.
-// Path: :name stands for one segment, * for the rest, {a,b} for either.
-// Owner: the service that answers; of a|b the first that has what the path
-// names. Answer: the kind of the resource, [kind] for
-// a collection of them (a POST there answers one), - where nothing in the
-// answer can be expanded.
+// answer 405. Access: key needs an API key, and so does user, for what lets an
+// end user in (logins, tokens, codes, mails), which has limits of its own; public
+// and hosted need none (public is called by programs and identity providers,
+// hosted by browsers, with cookies); private is for clients on this machine or
+// its network. Path: :name stands for one segment, * for the rest, {a,b} for
+// either. Owner: the service that answers; of a|b the first that has what the
+// path names; gateway for its own pages (pages.go). Answer: the kind of the
+// resource, [kind] for a collection of them (a POST there answers one), - where
+// nothing in the answer can be expanded.
 const surface = `
 G-- key     /v1/tenants/current                                      directory     tenant
 GP- key     /v1/tenants/:id                                          directory     tenant
@@ -145,40 +145,43 @@ G-D private /_mailbox                                                mailbox    
 G-D private /_mailbox/*                                              mailbox       -
 `
 
-// expandable is what can be expanded of each kind of resource: links of the
-// resource itself. Another name in the expand query is refused.
-const expandable = `
-tenant                          applications directories organizations accounts groups agents idSites smtpServers phones customData
-application                     tenant accounts groups accountStoreMappings apiKeys customData defaultAccountStoreMapping defaultGroupStoreMapping
-application                     oAuthPolicy samlPolicy accountLinkingPolicy webConfig
+// expandableLinks is what can be expanded of each kind of resource: links of the
+// resource itself, in brackets those to a collection, which take an offset and a
+// limit. Another name in the expand query is refused.
+const expandableLinks = `
+tenant                          [applications] [directories] [organizations] [accounts] [groups] [agents] [idSites] [smtpServers] [phones]
+tenant                          [registeredSamlServiceProviders] customData
+application                     tenant [accounts] [groups] [accountStoreMappings] customData
+application                     defaultAccountStoreMapping defaultGroupStoreMapping oAuthPolicy samlPolicy accountLinkingPolicy webConfig
 accountStoreMapping             application accountStore
 loginAttempt                    account
 passwordResetToken              account
-organization                    tenant accounts groups customData accountStoreMappings defaultAccountStoreMapping defaultGroupStoreMapping accountLinkingPolicy
+organization                    tenant [accounts] [groups] customData [accountStoreMappings]
+organization                    defaultAccountStoreMapping defaultGroupStoreMapping accountLinkingPolicy
 organizationAccountStoreMapping organization accountStore
 accountLinkingPolicy            tenant application organization
 oAuthPolicy                     tenant application
 webConfig                       tenant application signingApiKey
-directory                       tenant accounts groups provider customData passwordPolicy accountCreationPolicy accountSchema
-directory                       applicationMappings organizations organizationMappings
+directory                       tenant [accounts] [groups] provider customData passwordPolicy accountCreationPolicy accountSchema
+directory                       [applicationMappings] [organizations] [organizationMappings]
 provider                        agent userInfoMappingRules attributeStatementMappingRules serviceProviderMetadata
-accountCreationPolicy           tenant directory verificationEmailTemplates verificationSuccessEmailTemplates welcomeEmailTemplates
-passwordPolicy                  tenant directory strength resetEmailTemplates resetSuccessEmailTemplates
-schema                          fields directory
-group                           tenant directory accounts accountMemberships customData applications
+accountCreationPolicy           tenant directory [verificationEmailTemplates] [verificationSuccessEmailTemplates] [welcomeEmailTemplates]
+passwordPolicy                  tenant directory strength [resetEmailTemplates] [resetSuccessEmailTemplates]
+schema                          [fields] directory
+group                           tenant directory [accounts] [accountMemberships] customData [applications]
 groupMembership                 account group
-account                         tenant directory customData providerData groups groupMemberships applications apiKeys
-account                         linkedAccounts accountLinks factors phones
+account                         tenant directory customData providerData [groups] [groupMemberships] [applications] [apiKeys]
+account                         [linkedAccounts] [accountLinks] [factors] [phones]
 accountLink                     leftAccount rightAccount
 apiKey                          account tenant
 accessToken                     account application tenant
 refreshToken                    account application tenant
-factor                          account phone challenges mostRecentChallenge
+factor                          account phone [challenges] mostRecentChallenge
 challenge                       account factor
 phone                           account
 smtpServer                      tenant
 samlPolicy                      serviceProvider identityProvider
-samlIdentityProvider            ssoLoginEndpoint x509SigningCert metadata attributeStatementMappingRules registeredSamlServiceProviders
-samlIdentityProvider            samlServiceProviderRegistrations
+samlIdentityProvider            metadata attributeStatementMappingRules [registeredSamlServiceProviders]
+samlIdentityProvider            [samlServiceProviderRegistrations]
 samlServiceProviderRegistration serviceProvider identityProvider
 `

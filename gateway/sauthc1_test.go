@@ -378,7 +378,7 @@ func TestALargeSignedBodyArrivesWhole(t *testing.T) {
 		header := with.sign(t, "POST", "localhost", "/v1/applications", body, http.Header{"Content-Type": {"application/json"}})
 		return strings.Replace(text("POST", "/v1/applications", header, body), body, "", 1)
 	}
-	large := strings.Repeat(" ", maxStranger+1)
+	large := strings.Repeat(" ", maxUnauthenticated+1)
 	t.Run("one for a key that is not good is not read", func(t *testing.T) {
 		stranger := owner()
 		stranger.key = "STRANGER"
@@ -420,7 +420,7 @@ func TestALargeSignedBodyArrivesWhole(t *testing.T) {
 func inFlight(s *site, who subject) int {
 	s.Limits.mu.Lock()
 	defer s.Limits.mu.Unlock()
-	if u := s.Limits.here[who]; u != nil {
+	if u := s.Limits.local[who]; u != nil {
 		return u.inFlight
 	}
 	return 0

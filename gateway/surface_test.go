@@ -152,8 +152,8 @@ func TestUnknownPaths(t *testing.T) {
 		s.get(t, path).want(404)
 		s.do(t, call{method: "GET", path: path, header: stranger}).wantError(401, 401)
 	}
-	for _, path := range []string{"/", "/nothing", "/internal", "/internal/", "/internal/oauth.Authenticate", "/healthz", "/readyz", "/metrics", "/V1/accounts/1",
-		"/v1x/accounts/1", "/client", "/client/calm-otter", "/sso/more", "/_mailbox", "/_mailbox/1", "/errors/404", "/*"} {
+	for _, path := range []string{"/nothing", "/internal", "/internal/", "/internal/oauth.Authenticate", "/healthz", "/readyz", "/metrics", "/V1/accounts/1",
+		"/v1x/accounts/1", "/client", "/client/calm-otter", "/sso/more", "/_mailbox", "/_mailbox/1", "/errors/404/more", "/*"} {
 		s.do(t, call{method: "GET", path: path, header: stranger}).wantError(404, 404)
 		s.do(t, call{method: "POST", path: path, header: stranger, body: "{}"}).wantError(404, 404)
 	}
@@ -271,6 +271,9 @@ func TestAPostCanStandForAnotherMethod(t *testing.T) {
 	s.post(t, "/v1/accounts/1?_method=GET", "{}").wantError(400, 2105)
 	s.post(t, "/v1/accounts/1?_method=", "{}").wantError(400, 2101)
 	s.post(t, "/v1/accounts/1?_method=PUT&_method=DELETE", "{}").wantError(400, 2102)
+	if e := s.post(t, "/v1/accounts/1?_method=DELETE&_method=DELETE", "{}").echo(); e.Method != "DELETE" || e.Target != "/v1/accounts/1" {
+		t.Errorf("the same override twice arrived as %s %s", e.Method, e.Target)
+	}
 	s.post(t, "/v1/tenants/1?_method=DELETE", "{}").wantError(405, 1100)
 	s.do(t, call{method: "POST", path: "/v1/accounts/1?_method=DELETE", header: anonymous()}).wantError(401, 401)
 }
@@ -304,6 +307,9 @@ func TestTheTable(t *testing.T) {
 	owners := map[string]bool{"directory": true, "application": true, "oauth": true, "mfa": true, "notification": true, "idsite": true, "mailbox": true}
 	patterns := map[string]bool{}
 	for _, r := range table() {
+		if (r.page == nil) == (len(r.owners) == 0) {
+			t.Errorf("%s has an owner and a page, or neither", r.pattern)
+		}
 		for _, owner := range r.owners {
 			if !owners[owner] {
 				t.Errorf("%s belongs to %q", r.pattern, owner)
@@ -321,7 +327,7 @@ func TestTheTable(t *testing.T) {
 		}
 	}
 	t.Run("every expandable kind is the answer of some path", func(t *testing.T) {
-		for line := range lines(expandable) {
+		for line := range lines(expandableLinks) {
 			if !strings.Contains(surface, " "+line[0]+"\n") && !strings.Contains(surface, "["+line[0]+"]") {
 				t.Errorf("nothing answers %s", line[0])
 			}
@@ -329,7 +335,7 @@ func TestTheTable(t *testing.T) {
 	})
 	t.Run("every kind that a path answers is expandable", func(t *testing.T) {
 		for line := range lines(surface) {
-			if kind := strings.Trim(line[4], "[]"); kind != "-" && !strings.Contains(expandable, "\n"+kind+" ") {
+			if kind := strings.Trim(line[4], "[]"); kind != "-" && !strings.Contains(expandableLinks, "\n"+kind+" ") {
 				t.Errorf("%s answers %s, of which nothing is known", line[2], kind)
 			}
 		}

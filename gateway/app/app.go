@@ -93,7 +93,7 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	if err != nil {
 		return nil, err
 	}
-	p.Go("gateway limits", func(ctx context.Context) error { return app.gateway.Limits.Share(ctx, redis) })
+	p.Go("gateway sync", func(ctx context.Context) error { return app.gateway.Sync(ctx, redis) })
 	return app, nil
 }
 

@@ -189,12 +189,12 @@ func Fail(c *fiber.Ctx, base href.Base, err error) error {
 	return c.Send(refusal.Body(base.Host()+"/errors/"+strconv.Itoa(refusal.Code), caller.From(c.UserContext()).RequestID))
 }
 
-// refuse finds what to say of an error, sets the status and the headers that
-// go with it, and logs it when it is a fault of ours. It is the only place that
-// does either.
+// refuse finds the error of the catalogue for err, sets the status and the headers
+// that belong to it, and logs it when it is a fault of this product. It is the only
+// function that does either.
 func refuse(c *fiber.Ctx, err error) *apierr.Error {
 	refusal := refusalOf(c, err)
-	if refusal.Status >= 500 {
+	if refusal.Status >= 500 && refusal.RetryAfter == 0 { // with a time to wait it is meant, as a full queue is
 		slog.ErrorContext(c.UserContext(), "a request failed", "method", c.Method(), "route", Route(c), "status", refusal.Status, "error", err.Error())
 	}
 	if refusal.RetryAfter > 0 {

@@ -14,12 +14,20 @@ func NearUpstream(name string, handler fasthttp.RequestHandler) *Upstream {
 	return &Upstream{Name: name, replicas: []*replica{r}}
 }
 
-// near hands requests to a handler. Both sides keep what is theirs: the handler
-// gets a copy of the request, the caller one of the answer.
+// largeBody is the size from which the body of an answer is passed on instead of
+// copied.
+const largeBody = 64 << 10
+
+// near passes requests to a handler. Handler and caller share no memory, but for
+// the body of the request, which the handler only reads, and a large body of the
+// answer, which the handler gives up.
 type near struct {
 	handler fasthttp.RequestHandler
 	pool    sync.Pool // of *fasthttp.RequestCtx
 }
+
+// empty prepares a RequestCtx whose request is filled in afterwards.
+var empty fasthttp.Request
 
 // RoundTrip ends when the handler does: a service bounds its own time.
 func (n *near) RoundTrip(_ *fasthttp.HostClient, request *fasthttp.Request, response *fasthttp.Response) (retry bool, err error) {
@@ -27,12 +35,18 @@ func (n *near) RoundTrip(_ *fasthttp.HostClient, request *fasthttp.Request, resp
 	if !ok {
 		c = new(fasthttp.RequestCtx)
 	}
-	c.Init(request, nil, nil)
-	if length := len(c.Request.Body()); length > 0 {
-		c.Request.Header.SetContentLength(length)
+	c.Init(&empty, nil, nil)
+	request.Header.CopyTo(&c.Request.Header)
+	if body := request.Body(); len(body) > 0 {
+		c.Request.Header.SetContentLength(len(body))
+		c.Request.SetBodyRaw(body)
 	}
 	n.handler(c)
 	c.Response.Header.CopyTo(&response.Header)
+	if body := c.Response.Body(); len(body) > largeBody {
+		response.SetBodyRaw(body) // and c, which owns it, is not used again
+		return false, nil
+	}
 	response.SetBody(c.Response.Body())
 	c.ResetUserValues()
 	c.Request.Reset()

@@ -17,8 +17,8 @@ import (
 // Prefix is where contracts are served. The gateway forwards nothing there.
 const Prefix = "/internal/"
 
-// Peer is a service that this process calls: where it is, and the signer of
-// the callers it is told.
+// Peer is a service that this process calls: where it is, and the signer of the
+// Caller that goes along.
 type Peer struct {
 	Upstream *Upstream
 	Signer   *caller.Signer

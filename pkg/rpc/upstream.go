@@ -17,15 +17,21 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// patience bounds a request whose context has no deadline.
-const patience = 15 * time.Second
-
-// rest is how long a replica that refused a connection is left alone while
-// others answer.
-const rest = time.Second
+const (
+	// requestTimeout bounds a request whose context has no deadline.
+	requestTimeout = 15 * time.Second
+	// downTime is how long a replica that failed gets no request while others
+	// answer.
+	downTime = time.Second
+)
 
 // Upstream is a service as its callers see it: one or more replicas. The least
 // busy one that answers gets the request.
+//
+// fasthttp's LBClient does less: it sends a request to one replica and retries
+// nothing, and a replica that failed counts as busier by one request for each
+// failure, so that it goes on getting requests while the others have more in
+// flight. Here it gets none for downTime, and what was not sent goes to another.
 type Upstream struct {
 	Name     string
 	replicas []*replica
@@ -68,11 +74,11 @@ func newReplica(host string) *replica {
 func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *fasthttp.Response, repeatable bool) error {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
-		deadline = time.Now().Add(patience)
+		deadline = time.Now().Add(requestTimeout)
 	}
 	var err error
-	// One try more than there are replicas: a single one may only have closed a
-	// connection that was kept.
+	// One attempt more than there are replicas: a single one may only have closed
+	// an idle connection.
 	for range len(u.replicas) + 1 {
 		r := u.pick()
 		request.SetHost(r.client.Addr)
@@ -83,8 +89,8 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 		}
 		refused, broken := isRefused(err), isBroken(err)
 		if refused || broken {
-			// Its other kept connections are broken too; the next try is another's.
-			r.downUntil.Store(time.Now().Add(rest).UnixNano())
+			// Its idle connections are broken too; the next attempt goes to another replica.
+			r.downUntil.Store(time.Now().Add(downTime).UnixNano())
 			r.client.CloseIdleConnections()
 		}
 		if !refused && !(broken && repeatable) {
@@ -94,8 +100,8 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 	return fmt.Errorf("%w (%s: %w)", apierr.Unavailable.Because("the %s service does not answer; repeat the request later", u.Name).After(time.Second), u.Name, err)
 }
 
-// pick gives the replica with the fewest requests under way, those that are
-// down last: of these the one that was found down first.
+// pick returns the replica with the fewest requests in flight, those that are
+// down last: of these the one that failed first.
 func (u *Upstream) pick() *replica {
 	if len(u.replicas) == 1 {
 		return u.replicas[0]

@@ -1,0 +1,148 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/telemetry"
+)
+
+const (
+	// keyChannel is where the gateways of a deployment publish changes that can
+	// end an API key.
+	keyChannel = "doorward:gateway:keys"
+	// maxOutgoing bounds the changes that wait for Redis.
+	maxOutgoing = 1 << 10
+	// staleRead is how long after a change a service may still answer with a
+	// copy from before it.
+	staleRead = 50 * time.Millisecond
+)
+
+// change names what has changed: one API key, or all keys of an account or of a
+// tenant.
+type change struct {
+	key string
+	id  id.ID
+}
+
+// keyChanges says for the routes behind which an API key can end what a request
+// that is no GET may have changed. A key works while the key, its account and
+// the account's store are enabled and the built-in application reaches the
+// account (docs/interface/authentication.md#what-a-key-may-do).
+var keyChanges = map[string]func(x *exchange, name string) change{
+	"/v1/apiKeys/:id":                          keyChange,
+	"/v1/accounts/:id":                         accountChange,
+	"/v1/directories/:id":                      tenantChange,
+	"/v1/groups/:id":                           tenantChange,
+	"/v1/groupMemberships/:id":                 tenantChange,
+	"/v1/organizations/:id":                    tenantChange,
+	"/v1/applications/:id":                     tenantChange,
+	"/v1/accountStoreMappings/:id":             tenantChange,
+	"/v1/organizationAccountStoreMappings/:id": tenantChange,
+}
+
+func keyChange(_ *exchange, name string) change { return change{key: name} }
+
+func accountChange(_ *exchange, name string) change {
+	account, err := id.Parse(name)
+	if err != nil {
+		return change{}
+	}
+	return change{id: account}
+}
+
+func tenantChange(x *exchange, _ string) change { return change{id: x.caller.Tenant} }
+
+// noteChange invalidates the keys that a forwarded request may have ended, here
+// and, through Redis, in the other gateways. The request does not wait for that.
+func (g *Gateway) noteChange(x *exchange) {
+	of := keyChanges[x.route.pattern]
+	if of == nil || x.method == fiber.MethodGet {
+		return
+	}
+	path := x.target[:x.path]
+	name, err := url.PathUnescape(string(path[bytes.LastIndexByte(path, '/')+1:]))
+	if err != nil {
+		return // no resource has it
+	}
+	c := of(x, name)
+	if c == (change{}) {
+		return
+	}
+	g.keys.apply(c)
+	select {
+	case g.keys.outgoing <- c:
+	default: // the others' entries expire
+	}
+}
+
+// apply makes what was asked before a change out of date.
+func (k *keys) apply(c change) {
+	k.changed.Add(c, time.Now())
+	k.generation.Add(1)
+}
+
+// current reports whether what was asked at a time is from after the last of
+// the changes.
+func (k *keys) current(asked time.Time, changes ...change) bool {
+	for _, c := range changes {
+		if last, ok := k.changed.Peek(c); ok && asked.Before(last.Add(staleRead)) {
+			return false
+		}
+	}
+	return true
+}
+
+// sync publishes the changes that pass through this gateway and applies those of
+// the others, until ctx ends. While Redis is away a key that ended elsewhere
+// works until its entry expires.
+func (k *keys) sync(ctx context.Context, redis kv.Client) error {
+	subscription := redis.Subscribe(ctx, keyChannel)
+	defer func() { _ = subscription.Close() }()
+	messages, quiet, failed := subscription.Channel(), telemetry.Quiet(ctx), false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case c := <-k.outgoing:
+			err := redis.Publish(quiet, keyChannel, c.String()).Err()
+			if err != nil && !failed {
+				slog.Warn("publishing the change of an API key failed: other gateways accept it until their cache expires", "error", err)
+			}
+			failed = err != nil
+		case message, open := <-messages:
+			if !open {
+				return nil
+			}
+			if c, ok := parseChange(message.Payload); ok {
+				k.apply(c)
+			}
+		}
+	}
+}
+
+// String writes a change for the channel; parseChange reads it.
+func (c change) String() string {
+	if c.key != "" {
+		return "key " + c.key
+	}
+	return "id " + c.id.String()
+}
+
+func parseChange(text string) (c change, ok bool) {
+	kind, name, _ := strings.Cut(text, " ")
+	if kind == "key" {
+		return change{key: name}, name != ""
+	}
+	var err error
+	c.id, err = id.Parse(name)
+	return c, kind == "id" && err == nil && !c.id.IsZero()
+}
