@@ -9,7 +9,8 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// The rows of resolutions, section 2.7, that speak of organizations and groups.
+// The rows of docs/interface/applications.md#login-attempts that speak of
+// organizations and groups.
 func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
 	t.Parallel()
 	c := open(t)
@@ -101,7 +102,7 @@ func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
 				return
 			}
 			refusal := c.refused(t, 400, scenario.code, "POST", shop+"/loginAttempts", scenario.body)
-			if bland := refusal["message"] == "The user name or password is wrong."; bland != scenario.bland {
+			if bland := refusal["message"] == "Invalid username or password."; bland != scenario.bland {
 				t.Errorf("the message is %q", refusal["message"])
 			}
 		})
