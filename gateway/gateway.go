@@ -119,7 +119,7 @@ func New(cfg Config) (*Gateway, error) {
 		"notification": up.Notification, "idsite": up.IDSite, "mailbox": up.Mailbox,
 	})
 	g.reference = sync.OnceValues(func() (map[string]referenceFile, error) {
-		return makeReference(openapi.Deployment{Base: cfg.Common.Base, Alias: cfg.Common.Alias})
+		return makeReference(openapi.Deployment{Base: cfg.Common.Base, Alias: string(cfg.Common.Alias)})
 	})
 	g.keys = newKeys(cfg.Keys, g.Limits)
 	g.steps = []step{
