@@ -41,6 +41,9 @@ type Config struct {
 	Proxied bool
 	// TrustedHops is how many proxies in front add to X-Forwarded-For.
 	TrustedHops int
+	// ClientSuffix is the domain under which applications have their Client APIs,
+	// <label>.<suffix>.
+	ClientSuffix string
 	// Tenant limits the requests with a tenant's keys; Users those among them that
 	// let its end users in, and apart from them those to the Client API of one of
 	// its applications; Address the requests of one address without a key.
@@ -77,6 +80,7 @@ type exchange struct {
 	admission  *admission      // of a large body, else nil
 	route      *route          // nil for a path that is not in the table
 	managed    bool            // below /v1
+	host       string          // that a browser asked for, where the idsite service is to know
 	target     []byte          // path and query as they are forwarded, the path in its normal spelling
 	path       int             // length of the path in target
 	query      []byte          // as sent
@@ -101,9 +105,9 @@ func New(cfg Config) (*Gateway, error) {
 		cfg: cfg, refused: refused,
 		Limits:        newLimits(cfg),
 		pool:          sync.Pool{New: func() any { return new(exchange) }},
-		requestHeader: cfg.Common.Title() + "-Request-Id",
-		userHeader:    cfg.Common.Title() + "-User-Address",
-		challenge:     `Basic realm="` + cfg.Common.Alias + `", SAuthc1`,
+		requestHeader: cfg.Common.Alias.Title() + "-Request-Id",
+		userHeader:    cfg.Common.Alias.Title() + "-User-Address",
+		challenge:     `Basic realm="` + string(cfg.Common.Alias) + `", SAuthc1`,
 		hsts:          hsts(cfg.Common.Base),
 		dates:         dateHeaders(cfg.Common.Alias),
 	}

@@ -141,6 +141,9 @@ GP- hosted  /register                                                idsite     
 GP- hosted  /emailVerificationTokens                                 idsite        -
 GP- hosted  /passwordReset                                           idsite        -
 GPO hosted  /client/:dnsLabel/*                                      idsite        -
+GPO hosted  /session/*                                               idsite        -
+G-- hosted  /site                                                    idsite        -
+G-- hosted  /site/*                                                  idsite        -
 G-D private /_mailbox                                                mailbox       -
 G-D private /_mailbox/*                                              mailbox       -
 `
