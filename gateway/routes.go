@@ -134,6 +134,10 @@ G-- key     /v1/x509certificates/:id                                 directory|a
 GPD key     /v1/smtpServers/:id                                      notification  smtpServer
 GP- key     /v1/idSites/:id                                          idsite        -
 
+G-- public  /openapi.json                                            gateway       -
+G-- public  /openapi.yaml                                            gateway       -
+G-- public  /docs                                                    gateway       -
+G-- public  /docs/:file                                              gateway       -
 -P- public  /sms/receipts/:tenant/:delivery                          notification  -
 G-- hosted  /sso                                                     idsite        -
 G-- hosted  /sso/logout                                              idsite        -
