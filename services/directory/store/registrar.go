@@ -19,7 +19,7 @@ type Registrar struct {
 // Ref is the name of the directory.
 func (r Registrar) Ref() id.Ref { return id.Ref{Tenant: r.TenantID, ID: r.DirectoryID} }
 
-// Registrar gives what decides about the accounts of a directory, in one query,
+// Registrar returns what decides about the accounts of a directory, in one query,
 // or apierr.NotFound.
 func (s *Store) Registrar(ctx context.Context, tenant, directory id.ID) (Registrar, error) {
 	return s.registrars.One(ctx, id.Ref{Tenant: tenant, ID: directory})
