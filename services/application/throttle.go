@@ -140,7 +140,7 @@ var afterPassword = []error{
 	apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.GroupDisabled, apierr.DirectoryDisabled, apierr.OrganizationDisabled,
 }
 
-// record counts the outcome of an attempt and returns what the client is told.
+// record counts the outcome of an attempt and returns the error for the client.
 // Where parallel attempts have reached a limit meanwhile, that is TooMany, for the
 // right password too: parallel attempts learn no more than one after the other.
 // Errors that reveal nothing about the password are returned as they are.
@@ -154,7 +154,7 @@ func (s *Service) record(ctx context.Context, a attempt, outcome error) error {
 	return outcome
 }
 
-// recordFailure counts a failure before the client is told of it.
+// recordFailure counts a failure before the client is answered.
 func (s *Service) recordFailure(ctx context.Context, a attempt, outcome error) error {
 	result, until := "", time.Time{}
 	err := s.store.LoginTx(ctx, func(tx *store.Tx) error {

@@ -8,9 +8,9 @@ import (
 	"github.com/doorward/doorward/services/application"
 )
 
-// identityProviderView is the representation of an application as a SAML
-// identity provider (resolutions, section 4.11). Its certificate, its metadata
-// and its rules have its id.
+// identityProviderView is the representation of an application as a SAML identity
+// provider (docs/interface/applications.md#saml-identity-provider). Its certificate,
+// its metadata and its rules have its id.
 type identityProviderView struct {
 	rest.Head
 	Status                           string     `json:"status"`

@@ -27,12 +27,12 @@ const (
 	linkingPolicyQuery   = `SELECT ` + linkingPolicyColumns + ` FROM account_linking_policies WHERE tenant_id = $1 AND id = $2`
 )
 
-// LinkingPolicy gives a policy, or apierr.NotFound.
+// LinkingPolicy returns a policy, or apierr.NotFound.
 func (s *Store) LinkingPolicy(ctx context.Context, tenant, policy id.ID) (LinkingPolicy, error) {
 	return pg.One[LinkingPolicy](ctx, s.db, linkingPolicyQuery, tenant, policy)
 }
 
-// LinkingPolicyOf gives the policy of an application or an organization.
+// LinkingPolicyOf returns the policy of an application or an organization.
 func (s *Store) LinkingPolicyOf(ctx context.Context, tenant, owner id.ID) (LinkingPolicy, error) {
 	return pg.One[LinkingPolicy](ctx, s.db, `SELECT `+linkingPolicyColumns+` FROM account_linking_policies WHERE tenant_id = $1 AND owner_id = $2`, tenant, owner)
 }

@@ -57,13 +57,13 @@ var Mappings = list.Spec{
 	"modifiedAt":            {Column: "m.modified_at", Kind: list.Time},
 }
 
-// Mapping gives a mapping of an owner of that kind, or apierr.NotFound.
+// Mapping returns a mapping of an owner of that kind, or apierr.NotFound.
 func (s *Store) Mapping(ctx context.Context, tenant id.ID, kind OwnerKind, mapping id.ID) (Mapping, error) {
 	return pg.One[Mapping](ctx, s.db, `SELECT `+mappingColumns+` FROM account_store_mappings m
 		WHERE m.tenant_id = $1 AND m.owner_kind = $2 AND m.id = $3`, tenant, kind, mapping)
 }
 
-// DefaultMapping gives the mapping of an owner that has the flag, or
+// DefaultMapping returns the mapping of an owner that has the flag, or
 // apierr.NotFound.
 func (s *Store) DefaultMapping(ctx context.Context, owner id.Ref, flag Default) (Mapping, error) {
 	return pg.One[Mapping](ctx, s.db, `SELECT `+mappingColumns+` FROM account_store_mappings m
@@ -79,13 +79,13 @@ func inLoginOrder(query list.Query) list.Query {
 	return query
 }
 
-// OwnerMappings gives a page of an owner's mappings.
+// OwnerMappings returns a page of an owner's mappings.
 func (s *Store) OwnerMappings(ctx context.Context, owner id.Ref, query list.Query) (list.Page[Mapping], error) {
 	return list.Select[Mapping](ctx, s.db, Mappings, inLoginOrder(query), mappingColumns,
 		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_id = $2`, "m.id", owner.Tenant, owner.ID)
 }
 
-// StoreMappings gives a page of the mappings of a store to owners of that kind.
+// StoreMappings returns a page of the mappings of a store to owners of that kind.
 func (s *Store) StoreMappings(ctx context.Context, kind OwnerKind, store id.Ref, query list.Query) (list.Page[Mapping], error) {
 	return list.Select[Mapping](ctx, s.db, Mappings, inLoginOrder(query), mappingColumns,
 		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_kind = $2 AND m.store_id = $3`, "m.id", store.Tenant, kind, store.ID)
@@ -93,17 +93,17 @@ func (s *Store) StoreMappings(ctx context.Context, kind OwnerKind, store id.Ref,
 
 // What follows wants the lock on the mapping's owner.
 
-// Mapping reads a mapping as it is under the lock, or gives apierr.NotFound.
+// Mapping reads a mapping as it is under the lock, or returns apierr.NotFound.
 func (tx *Tx) Mapping(ctx context.Context, tenant, mapping id.ID) (Mapping, error) {
 	return pg.One[Mapping](ctx, tx, `SELECT `+mappingColumns+` FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.id = $2`, tenant, mapping)
 }
 
-// CountMappings gives the number of an owner's mappings.
+// CountMappings returns the number of an owner's mappings.
 func (tx *Tx) CountMappings(ctx context.Context, owner id.Ref) (int, error) {
 	return pg.Value[int](ctx, tx, `SELECT count(*) FROM account_store_mappings WHERE tenant_id = $1 AND owner_id = $2`, owner.Tenant, owner.ID)
 }
 
-// SocialMapping tells whether an owner has another store of a social provider.
+// SocialMapping reports whether an owner has another store of a social provider.
 func (tx *Tx) SocialMapping(ctx context.Context, m Mapping) (bool, error) {
 	return pg.Value[bool](ctx, tx, `SELECT EXISTS (SELECT FROM account_store_mappings
 		WHERE tenant_id = $1 AND owner_id = $2 AND social_provider = $3 AND store_id <> $4)`, m.TenantID, m.OwnerID, m.SocialProvider, m.StoreID)

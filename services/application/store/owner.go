@@ -26,10 +26,10 @@ func (tx *Tx) LockOwner(ctx context.Context, kind OwnerKind, owner id.Ref) error
 	return err
 }
 
-// LockStoreOwners gives the owners that a store is mapped to, and keeps their
-// mappings as they are until the transaction ends. A directory stands for its
-// groups too. Organizations are locked before applications, as by every
-// transaction that locks both.
+// LockStoreOwners returns the owners that a store is mapped to, and keeps their
+// mappings as they are until the transaction ends. A directory stands for its groups
+// too. Organizations are locked before applications, as by every transaction that
+// locks both.
 func (tx *Tx) LockStoreOwners(ctx context.Context, tenant, store id.ID) ([]id.ID, error) {
 	var owners []id.ID
 	for _, kind := range []OwnerKind{OrganizationKind, ApplicationKind} {

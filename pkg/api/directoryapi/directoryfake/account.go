@@ -232,7 +232,7 @@ func (d *Service) directoryOf(a *account) directoryapi.Directory {
 	return d.directories[directoryapi.Ref{Tenant: a.TenantID, ID: a.DirectoryID}]
 }
 
-// CheckAccess tells whether an account may act.
+// CheckAccess reports whether an account may act.
 func (d *Service) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
 	return call(d, "CheckAccess", func() (directoryapi.Account, error) {
 		a := d.find(in.Tenant, in.Account)
@@ -248,8 +248,8 @@ func (d *Service) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (d
 	})
 }
 
-// Mail returns the parts of a mail. The mails that a reset sends are on, those of
-// a registration off until EnableVerification.
+// Mail returns the parts of a mail. The mails that a reset sends are on, those of a
+// registration off until EnableVerification.
 func (d *Service) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
 	return call(d, "Mail", func() (directoryapi.Mail, error) {
 		a := d.find(in.Tenant, in.Account)
