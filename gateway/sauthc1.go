@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 )
 
@@ -61,8 +62,8 @@ func notVisible(r rune) bool { return r <= ' ' || r >= 0x7f }
 // dateHeaders are the names, in lower case, of the header with the time of a
 // signed request: with the deployment's own word and with the neutral one
 // (resolutions, section 0.2).
-func dateHeaders(alias string) []string {
-	return []string{"x-" + strings.ToLower(alias) + "-date", "x-service-date"}
+func dateHeaders(word alias.Alias) []string {
+	return []string{word.Spell("x-service-date"), "x-service-date"}
 }
 
 // question asks whether the request was signed as d says. It reports false for

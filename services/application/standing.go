@@ -16,7 +16,7 @@ import (
 // application is disabled comes second: after the account's own state and before
 // that of its store (docs/interface/errors.md#failed-validation).
 func (s *Service) Standing(ctx context.Context, in applicationapi.Standing) (directoryapi.Account, error) {
-	reach, err := s.store.KeptReach(ctx, in.Tenant, in.Application)
+	reach, err := s.store.CachedReach(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}

@@ -157,7 +157,7 @@ func (s *Service) record(ctx context.Context, a attempt, outcome error) error {
 // recordFailure counts a failure before the client is answered.
 func (s *Service) recordFailure(ctx context.Context, a attempt, outcome error) error {
 	result, until := "", time.Time{}
-	err := s.store.LoginTx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		result, until = "", s.now()
 		counters, err := s.addFailure(ctx, tx, a)
 		for _, c := range counters {
@@ -237,7 +237,7 @@ func (s *Service) recordPassword(ctx context.Context, a attempt, outcome error) 
 // failures of those logins there.
 func (s *Service) trust(ctx context.Context, attempts ...attempt) error {
 	now := s.now()
-	return s.store.LoginTx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		for _, a := range attempts {
 			if err := tx.AddSuccess(ctx, a.tenant, a.pair, now, now.Add(s.cfg.TrustFor)); err != nil {
 				return err

@@ -62,7 +62,7 @@ func Open(t testing.TB) *Deployment {
 		t.Fatal(err)
 	}
 	data := store.New(d.DB, d.Clock.Now)
-	worktest.Start(t, data.KeepReaches)
+	worktest.Start(t, d.DB.Listen)
 	d.Service = application.New(data, d.Directories, d.Ring, Base, d.Clock.Now, Config)
 	return d
 }

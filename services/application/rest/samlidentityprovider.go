@@ -46,7 +46,7 @@ func (v views) identityProvider(p application.SAMLIdentityProvider) identityProv
 func (v views) identityMetadata(p application.SAMLIdentityProvider) identityMetadataView {
 	return identityMetadataView{
 		Head:     v.identityHead("samlIdentityProviderMetadatas", p),
-		EntityID: "urn:" + v.alias + ":application:" + p.ApplicationID.String() + ":provider:idp", SSOLoginEndpoint: loginEndpoint(p),
+		EntityID: v.alias.Spell("urn:service:application:") + p.ApplicationID.String() + ":provider:idp", SSOLoginEndpoint: loginEndpoint(p),
 		X509SigningCert: v.base.Link("x509certificates", p.ID),
 	}
 }

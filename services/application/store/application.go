@@ -85,6 +85,7 @@ func (tx *Tx) LockApplication(ctx context.Context, tenant, application id.ID) (a
 // InsertApplication adds an application with its customData and its linking
 // policy. A name that is taken is apierr.Exists.
 func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Application, data customdata.Document) error {
+	tx.changes(a.TenantID, a.ID)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin, dns_label, created_by,
 		authorized_callback_uris, authorized_origin_uris, saml_policy_id, web_config_id, account_linking_policy_id, created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
@@ -98,6 +99,7 @@ func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Applicatio
 
 // UpdateApplication writes what can change.
 func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Application) error {
+	tx.changes(a.TenantID, a.ID)
 	return pg.MustChange(ctx, tx, `UPDATE applications SET name = $3, name_folded = $4, description = $5, status = $6,
 		authorized_callback_uris = $7, authorized_origin_uris = $8, modified_at = $9, dns_label = $10 WHERE tenant_id = $1 AND id = $2`,
 		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.ModifiedAt, a.DNSLabel)

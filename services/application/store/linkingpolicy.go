@@ -51,6 +51,7 @@ func (tx *Tx) insertLinkingPolicy(ctx context.Context, kind OwnerKind, owner id.
 
 // UpdateLinkingPolicy writes what a client can change.
 func (tx *Tx) UpdateLinkingPolicy(ctx context.Context, p LinkingPolicy) error {
+	tx.changes(p.TenantID, p.OwnerID)
 	return pg.MustChange(ctx, tx, `UPDATE account_linking_policies SET status = $3, automatic_provisioning = $4, matching_property = $5, modified_at = $6
 		WHERE tenant_id = $1 AND id = $2`, p.TenantID, p.ID, p.Status, p.AutomaticProvisioning, p.MatchingProperty, p.ModifiedAt)
 }

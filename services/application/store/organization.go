@@ -100,6 +100,7 @@ func (tx *Tx) HoldOrganization(ctx context.Context, tenant, organization id.ID) 
 // InsertOrganization adds an organization with its customData and its linking
 // policy. A name or a key that is taken is apierr.Exists.
 func (tx *Tx) InsertOrganization(ctx context.Context, o Organization, data customdata.Document) error {
+	tx.changes(o.TenantID, o.ID)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO organizations (tenant_id, id, name, name_folded, name_key, description, description_folded, status,
 		account_linking_policy_id, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		o.TenantID, o.ID, o.Name, field.Fold(o.Name), o.NameKey, o.Description, field.FoldOptional(o.Description), o.Status,
@@ -112,6 +113,7 @@ func (tx *Tx) InsertOrganization(ctx context.Context, o Organization, data custo
 
 // UpdateOrganization writes what a client can change.
 func (tx *Tx) UpdateOrganization(ctx context.Context, o Organization) error {
+	tx.changes(o.TenantID, o.ID)
 	return pg.MustChange(ctx, tx, `UPDATE organizations SET name = $3, name_folded = $4, name_key = $5, description = $6, description_folded = $7,
 		status = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
 		o.TenantID, o.ID, o.Name, field.Fold(o.Name), o.NameKey, o.Description, field.FoldOptional(o.Description), o.Status, o.ModifiedAt)

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/mappingrule"
@@ -41,10 +42,8 @@ func (v views) provider(p store.Provider) providerView {
 // named returns a providerId as clients of this deployment know it: that of cloud
 // directories is the alias, unless the alias is the neutral word (docs/interface/conventions.md#the-alias).
 func (v views) named(providerID string) string {
-	if providerID == directoryapi.Native && v.alias != neutralAlias {
-		return v.alias
+	if providerID == directoryapi.Native && v.alias != alias.Neutral {
+		return string(v.alias)
 	}
 	return providerID
 }
-
-const neutralAlias = "service"
