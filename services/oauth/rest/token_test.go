@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/openapi/openapitest"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
@@ -148,6 +149,7 @@ func TestTokenAnswers(t *testing.T) {
 	t.Run("the alias names the link", func(t *testing.T) {
 		d.HTTP = rest.New(rest.Config{Service: "oauth", Base: oauthtest.Base, Signer: d.Signer})
 		oauthrest.Mount(d.HTTP, d.Service, oauthtest.Base, "acme")
+		openapitest.Speaks(d.HTTP, "acme")
 		login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
 		if login["acme_access_token_href"] == nil || login["service_access_token_href"] != nil {
 			t.Errorf("the answer is %v", login)
@@ -595,6 +597,7 @@ func TestTheAliasNamesGrants(t *testing.T) {
 		oauth.Config{Base: oauthtest.Base, Alias: "acme", Suffix: oauthtest.Suffix})
 	d.HTTP = rest.New(rest.Config{Service: "oauth", Base: oauthtest.Base, Signer: d.Signer})
 	oauthrest.Mount(d.HTTP, svc, oauthtest.Base, "acme")
+	openapitest.Speaks(d.HTTP, "acme")
 	for _, grant := range []string{"acme_token", "service_token", "id_site_token"} {
 		form := assertionForm(t, d.Site, nil)
 		form.Set("grant_type", grant)
