@@ -15,6 +15,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/openapi"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/service"
@@ -41,6 +42,9 @@ type Config struct {
 	Proxied bool
 	// TrustedHops is how many proxies in front add to X-Forwarded-For.
 	TrustedHops int
+	// ClientSuffix is the domain under which applications have their Client APIs,
+	// <label>.<suffix>.
+	ClientSuffix string
 	// Tenant limits the requests with a tenant's keys; Users those among them that
 	// let its end users in, and apart from them those to the Client API of one of
 	// its applications; Address the requests of one address without a key.
@@ -52,12 +56,13 @@ type Gateway struct {
 	HTTP   *fiber.App
 	Limits *Limits
 
-	cfg     Config
-	router  *router
-	keys    *keys
-	refused *refusals
-	steps   []step
-	pool    sync.Pool
+	cfg       Config
+	router    *router
+	keys      *keys
+	refused   *refusals
+	steps     []step
+	reference func() (map[string]referenceFile, error) // written at the first use
+	pool      sync.Pool
 
 	userHeader    string   // header in which a client names the end user's address
 	requestHeader string   // header of a request's id
@@ -77,6 +82,7 @@ type exchange struct {
 	admission  *admission      // of a large body, else nil
 	route      *route          // nil for a path that is not in the table
 	managed    bool            // below /v1
+	host       string          // that a browser asked for, where the idsite service is to know
 	target     []byte          // path and query as they are forwarded, the path in its normal spelling
 	path       int             // length of the path in target
 	query      []byte          // as sent
@@ -111,6 +117,9 @@ func New(cfg Config) (*Gateway, error) {
 	g.router = newRouter(map[string]*rpc.Upstream{
 		"directory": up.Directory, "application": up.Application, "oauth": up.OAuth, "mfa": up.MFA,
 		"notification": up.Notification, "idsite": up.IDSite, "mailbox": up.Mailbox,
+	})
+	g.reference = sync.OnceValues(func() (map[string]referenceFile, error) {
+		return makeReference(openapi.Deployment{Base: cfg.Common.Base, Alias: string(cfg.Common.Alias)})
 	})
 	g.keys = newKeys(cfg.Keys, g.Limits)
 	g.steps = []step{

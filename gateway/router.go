@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -68,6 +69,7 @@ var table = sync.OnceValue(func() []route {
 		}
 	}
 	pages := ownPages()
+	maps.Copy(pages, referencePages())
 	var routes []route
 	for line := range lines(surface) {
 		if len(line) != 5 {
@@ -235,7 +237,7 @@ func (g *Gateway) locate(x *exchange) error {
 	x.path = len(x.target)
 	x.managed = underV1(x.target)
 	if ok {
-		x.route = g.router.match(x.target)
+		x.route = g.hostedRoute(x, g.router.match(x.target))
 	}
 	rest.SetRoute(x.Ctx, label(x.route))
 	x.method = string(x.Request().Header.Method())

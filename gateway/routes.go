@@ -134,6 +134,10 @@ G-- key     /v1/x509certificates/:id                                 directory|a
 GPD key     /v1/smtpServers/:id                                      notification  smtpServer
 GP- key     /v1/idSites/:id                                          idsite        -
 
+G-- public  /openapi.json                                            gateway       -
+G-- public  /openapi.yaml                                            gateway       -
+G-- public  /docs                                                    gateway       -
+G-- public  /docs/:file                                              gateway       -
 -P- public  /sms/receipts/:tenant/:delivery                          notification  -
 G-- hosted  /sso                                                     idsite        -
 G-- hosted  /sso/logout                                              idsite        -
@@ -141,6 +145,9 @@ GP- hosted  /register                                                idsite     
 GP- hosted  /emailVerificationTokens                                 idsite        -
 GP- hosted  /passwordReset                                           idsite        -
 GPO hosted  /client/:dnsLabel/*                                      idsite        -
+GPO hosted  /session/*                                               idsite        -
+G-- hosted  /site                                                    idsite        -
+G-- hosted  /site/*                                                  idsite        -
 G-D private /_mailbox                                                mailbox       -
 G-D private /_mailbox/*                                              mailbox       -
 `

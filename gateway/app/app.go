@@ -38,7 +38,8 @@ type Config struct {
 	AddressConcurrency int `env:"DOORWARD_ADDRESS_CONCURRENCY" default:"20" min:"1" help:"requests without a key of one client address in flight, and its wrong keys within a second; more are refused with 429"`
 	AddressRate        int `env:"DOORWARD_ADDRESS_RATE" default:"1000" min:"0" help:"requests without a key of one client address in a second; 0 for any number"`
 
-	Services Services
+	ClientAPI service.ClientAPI
+	Services  Services
 }
 
 // Services are the addresses of the services, for a gateway in a process of
@@ -74,6 +75,10 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	if err != nil {
 		return nil, err
 	}
+	suffix, err := cfg.ClientAPI.Open()
+	if err != nil {
+		return nil, err
+	}
 	app := &App{}
 	if app.certificate, err = cfg.certificate(); err != nil {
 		return nil, err
@@ -84,7 +89,7 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	}
 	p.OnClose("gateway redis", func(context.Context) error { return redis.Close() })
 	app.gateway, err = gateway.New(gateway.Config{
-		Common: common, Upstreams: up, Keys: keys,
+		Common: common, Upstreams: up, Keys: keys, ClientSuffix: suffix,
 		Proxied: app.certificate == nil, TrustedHops: cfg.TrustedHops,
 		Tenant:  gateway.Budget{InFlight: cfg.TenantConcurrency, PerSecond: cfg.TenantRate},
 		Users:   gateway.Budget{InFlight: cfg.UserConcurrency, PerSecond: cfg.UserRate},
