@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"bytes"
+	"net"
+	"net/netip"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -31,14 +33,18 @@ func (g *Gateway) hostedRoute(x *exchange, r *route) *route {
 		}
 		return g.rewrite(x, sessionPath)
 	}
-	host, _, _ := strings.Cut(strings.ToLower(string(header.Host())), ":")
+	host := strings.ToLower(string(header.Host()))
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
 	if label, below := strings.CutSuffix(host, "."+g.cfg.ClientSuffix); below && !strings.Contains(label, ".") {
 		x.host = strings.ToLower(string(header.Host()))
 		return g.rewrite(x, clientPath+label)
 	}
 	// A tenant's own domain is any other host. Only its pages are there: the paths
 	// of the table are the same at every host.
-	if host != g.cfg.Common.Base.Hostname() && (r == nil || bytes.Equal(x.target, []byte("/"))) {
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if isName := err != nil; isName && host != g.cfg.Common.Base.Hostname() && (r == nil || bytes.Equal(x.target, []byte("/"))) {
 		x.host = host
 		return g.rewrite(x, sitePath)
 	}
@@ -55,7 +61,7 @@ func (g *Gateway) rewrite(x *exchange, prefix string) *route {
 // isSession reports whether a request is that of a hosted page: with a session
 // token, or the preflight of one (Fetch standard, section 4.8).
 func isSession(header *fasthttp.RequestHeader) bool {
-	if bytes.HasPrefix(header.Peek(fiber.HeaderAuthorization), []byte("Bearer ")) {
+	if sent := header.PeekAll(fiber.HeaderAuthorization); len(sent) == 1 && bytes.HasPrefix(sent[0], []byte("Bearer ")) {
 		return true
 	}
 	return string(header.Method()) == fiber.MethodOptions && len(header.Peek(fiber.HeaderAccessControlRequestMethod)) > 0

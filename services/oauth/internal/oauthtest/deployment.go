@@ -173,7 +173,8 @@ func (d *Deployment) Do(t testing.TB, s Site, method, path string, body any) Ans
 // Send is Do with a request of the test's own.
 func (d *Deployment) Send(t testing.TB, s Site, request *http.Request) Answer {
 	t.Helper()
-	request.Header.Set(caller.Header, d.Signer.Sign(caller.Caller{Tenant: s.Tenant, Key: s.Key, Account: s.Administrator, RequestID: "a-request"}))
+	request.Header.Set(caller.Header, d.Signer.Sign(caller.Caller{Tenant: s.Tenant, Key: s.Key, Account: s.Administrator,
+		RequestID: "a-request"}))
 	response, err := openapitest.Do(t, d.HTTP, request)
 	if err != nil {
 		t.Fatal(err)
