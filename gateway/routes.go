@@ -134,6 +134,9 @@ G-- key     /v1/x509certificates/:id                                 directory|a
 GPD key     /v1/smtpServers/:id                                      notification  smtpServer
 GP- key     /v1/idSites/:id                                          idsite        -
 
+G-- public  /                                                        gateway       -
+G-- public  /errors                                                  gateway       -
+G-- public  /errors/:code                                            gateway       -
 -P- public  /sms/receipts/:tenant/:delivery                          notification  -
 G-- hosted  /sso                                                     idsite        -
 G-- hosted  /sso/logout                                              idsite        -

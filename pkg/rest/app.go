@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -60,6 +61,10 @@ type Config struct {
 	Signer  *caller.Signer
 }
 
+// publicPath is in the paths under /v1 that browsers and identity providers come
+// to without an API key, and so without a tenant.
+const publicPath = "/saml/sso/"
+
 // New makes the HTTP application of a service: it refuses a request without a
 // valid Caller, continues its trace, bounds its time, counts it, and turns
 // errors into answers.
@@ -77,7 +82,7 @@ func New(cfg Config) *fiber.App {
 		if err != nil {
 			return apierr.Forbidden.Because("this address is for the gateway; send requests there")
 		}
-		if who.Tenant.IsZero() && strings.HasPrefix(c.Path(), "/v1/") {
+		if who.Tenant.IsZero() && strings.HasPrefix(c.Path(), "/v1/") && !strings.Contains(c.Path(), publicPath) {
 			return apierr.Forbidden.Because("a request to the management API needs a tenant")
 		}
 		ctx, cancel := context.WithTimeout(caller.Into(c.UserContext(), who), patience)
@@ -176,8 +181,9 @@ func Route(c *fiber.Ctx) string {
 	if route, ok := c.Locals(routeKey{}).(string); ok {
 		return route
 	}
-	if route := c.Route().Path; route != "/" {
-		return route
+	// Where no route was matched Fiber makes one up from the path, without handlers.
+	if route := c.Route(); route.Path != "/" && len(route.Handlers) > 0 {
+		return route.Path
 	}
 	return "none"
 }
@@ -186,7 +192,11 @@ func Route(c *fiber.Ctx) string {
 func Fail(c *fiber.Ctx, base href.Base, err error) error {
 	refusal := refuse(c, err)
 	c.Set(fiber.HeaderContentType, MIME)
-	return c.Send(refusal.Body(base.Host()+"/errors/"+strconv.Itoa(refusal.Code), caller.From(c.UserContext()).RequestID))
+	request := caller.From(c.UserContext()).RequestID
+	if request == "" { // the request could not be read
+		request = uuid.NewString()
+	}
+	return c.Send(refusal.Body(base.Host()+"/errors/"+strconv.Itoa(refusal.Code), request))
 }
 
 // refuse finds what to say of an error, sets the status and the headers that
@@ -194,7 +204,9 @@ func Fail(c *fiber.Ctx, base href.Base, err error) error {
 // does either.
 func refuse(c *fiber.Ctx, err error) *apierr.Error {
 	refusal := refusalOf(c, err)
-	if refusal.Status >= 500 {
+	// An Unavailable that wraps nothing was meant, such as that of a full queue.
+	_, plain := err.(*apierr.Error) //nolint:errorlint // what is wrapped is a fault
+	if refusal.Status >= 500 && !(plain && refusal.Status == apierr.Unavailable.Status) {
 		slog.ErrorContext(c.UserContext(), "a request failed", "method", c.Method(), "route", Route(c), "status", refusal.Status, "error", err.Error())
 	}
 	if refusal.RetryAfter > 0 {
