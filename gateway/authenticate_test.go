@@ -109,6 +109,7 @@ func TestRequestsWithoutAGoodKeyAreRefused(t *testing.T) {
 }
 
 func TestOneQuestionAnswersForAMoment(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	began := time.Now()
 	for range 50 {

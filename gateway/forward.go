@@ -48,6 +48,9 @@ func (g *Gateway) forward(x *exchange) error {
 	case byNone:
 		carry(from, to, fiber.HeaderAuthorization)
 	}
+	if x.host != "" {
+		to.Set(hostHeader, x.host)
+	}
 	if x.address.IsValid() {
 		to.Set(fiber.HeaderXForwardedFor, x.address.String())
 	}

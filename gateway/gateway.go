@@ -45,6 +45,11 @@ type Config struct {
 	// let its end users in, and apart from them those to the Client API of one of
 	// its applications; Address the requests of one address without a key.
 	Tenant, Users, Address Budget
+
+	// ClientAPISuffix is the domain under which each application has its Client
+	// API, IDSiteSuffix that under which each tenant has its hosted pages, as
+	// <tenant key>.id.<suffix>. Without them all hosts are the base URL's.
+	ClientAPISuffix, IDSiteSuffix string
 }
 
 // Gateway is the HTTP application in front of the services.
@@ -80,6 +85,7 @@ type exchange struct {
 	target     []byte          // path and query as they are forwarded, the path in its normal spelling
 	path       int             // length of the path in target
 	query      []byte          // as sent
+	host       string          // of a hosted page, else empty
 	method     string          // what the request means, after HEAD and _method
 	address    netip.Addr      // of the client
 	caller     caller.Caller

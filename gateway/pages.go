@@ -34,7 +34,8 @@ var (
 // nothing else.
 var pagePolicy = func() string {
 	sum := sha256.Sum256([]byte(pageCSS))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }()
 
 // page writes the answer of a route whose owner is the gateway.
@@ -154,14 +155,16 @@ func (g *Gateway) html(x *exchange, name, title string, data any) error {
 		return err
 	}
 	err := pageTemplates.ExecuteTemplate(&out, "page", map[string]any{
-		"Product": g.cfg.Common.Title(), "Title": title, "Style": template.CSS(pageCSS), "Content": template.HTML(content.String()), //nolint:gosec // a template's output
+		"Product": g.cfg.Common.Title(), "Title": title, "Style": template.CSS(pageCSS),
+		"Content": template.HTML(content.String()), //nolint:gosec // a template's output
 	})
 	if err != nil {
 		return err
 	}
 	for name, value := range map[string]string{
-		fiber.HeaderContentType: fiber.MIMETextHTMLCharsetUTF8, fiber.HeaderContentSecurityPolicy: pagePolicy, fiber.HeaderXContentTypeOptions: "nosniff",
-		fiber.HeaderReferrerPolicy: "no-referrer", fiber.HeaderCacheControl: "no-cache",
+		fiber.HeaderContentType: fiber.MIMETextHTMLCharsetUTF8, fiber.HeaderContentSecurityPolicy: pagePolicy,
+		fiber.HeaderXContentTypeOptions: "nosniff",
+		fiber.HeaderReferrerPolicy:      "no-referrer", fiber.HeaderCacheControl: "no-cache",
 	} {
 		x.Set(name, value)
 	}
@@ -175,7 +178,10 @@ func (g *Gateway) html(x *exchange, name, title string, data any) error {
 // address, which the header does not apply to (RFC 6797, section 8.1).
 func hsts(base href.Base) string {
 	address, err := url.Parse(string(base))
-	if err != nil || net.ParseIP(address.Hostname()) != nil || address.Hostname() == "localhost" || strings.HasSuffix(address.Hostname(), ".localhost") {
+	if err != nil {
+		return ""
+	}
+	if host := address.Hostname(); net.ParseIP(host) != nil || host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return ""
 	}
 	return "max-age=31536000"

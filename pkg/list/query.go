@@ -27,10 +27,11 @@ type Kind int
 
 // The kinds of attribute.
 const (
-	Text   Kind = iota // case-insensitive; * at either end
-	Enum               // whole value, any case
-	Time               // instant, or range
-	Custom             // any value of custom data
+	Text    Kind = iota // case-insensitive; * at either end
+	Enum                // whole value, any case
+	Integer             // whole number
+	Time                // instant, or range
+	Custom              // any value of custom data
 )
 
 // Bounds of what one query may ask.
@@ -324,6 +325,12 @@ func parseFilter(name, value string, spec Spec) (Filter, error) {
 		if !slices.Contains(attribute.Values, f.Text) {
 			return Filter{}, apierr.QueryUnsupported.Because("%s must be %s", name, field.Or(attribute.Values))
 		}
+	case Integer:
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return Filter{}, apierr.ParameterInvalid.Because("%s must be a whole number", name)
+		}
+		f.Text = strconv.FormatInt(n, 10)
 	default:
 		f.Text, f.Match = pattern(value)
 	}

@@ -84,6 +84,8 @@ func (b *builder) filter(f Filter) string {
 	switch a.Kind {
 	case Enum:
 		return a.Column + " = " + b.arg(f.Text)
+	case Integer:
+		return a.Column + " = " + b.arg(f.Text) + "::text::bigint"
 	case Time:
 		return "(" + b.during(a.Column, f) + ")"
 	case Custom:

@@ -6,6 +6,7 @@
 package mappingrule
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,11 +57,18 @@ type Change struct {
 	Items field.Of[[]NewRule] `json:"items"`
 }
 
-// UnmarshalJSON reads rules inside of a provider, which a client may send back as
-// it read them.
+// UnmarshalJSON reads rules inside of a provider: their items. Whatever else
+// stands there is ignored (docs/interface/directories.md#mapping-rules).
 func (in *Change) UnmarshalJSON(data []byte) error {
-	type members Change // without this method
-	return field.Nested(data, (*members)(in), field.Head{})
+	var sent map[string]json.RawMessage
+	if err := json.Unmarshal(data, &sent); err != nil || sent == nil {
+		return apierr.WrongType.Because("must be an object")
+	}
+	items, ok := sent["items"]
+	if !ok {
+		return nil
+	}
+	return json.Unmarshal(items, &in.Items)
 }
 
 // NewRule is one rule of a body.

@@ -199,9 +199,9 @@ func Fail(c *fiber.Ctx, base href.Base, err error) error {
 	return c.Send(refusal.Body(base.Host()+"/errors/"+strconv.Itoa(refusal.Code), request))
 }
 
-// refuse finds what to say of an error, sets the status and the headers that
-// go with it, and logs it when it is a fault of ours. It is the only place that
-// does either.
+// refuse finds the error of the catalogue for err, sets the status and the headers
+// that belong to it, and logs it when it is a fault of this product. It is the only
+// function that does either.
 func refuse(c *fiber.Ctx, err error) *apierr.Error {
 	refusal := refusalOf(c, err)
 	// An Unavailable that wraps nothing was meant, such as that of a full queue.

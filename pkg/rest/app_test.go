@@ -81,6 +81,10 @@ func TestAFaultOfOursIsA500WhoseTextStaysInTheLog(t *testing.T) {
 	if n := strings.Count(log.String(), "a request failed"); n != 2 {
 		t.Errorf("%d log lines, want 2:\n%s", n, log.String())
 	}
+	log.Reset()
+	if a := send(t, "GET", "/v1/waits"); a.status != 503 || log.Len() > 0 {
+		t.Errorf("a refusal that is meant: %d, logged as %q", a.status, log.String())
+	}
 }
 
 func TestRefusalsOfTheFramework(t *testing.T) {

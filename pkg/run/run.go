@@ -55,7 +55,7 @@ type closer struct {
 // in use, unless GOGC says otherwise. What a process has in use is a few MiB, what
 // it throws away several KiB a request: at Go's default of 100 it collects several
 // times a second under load, which costs one part in fifteen of its processor time.
-const garbage = 300
+const garbage = 400
 
 // Main is the whole main function of a process: it reads the configuration,
 // answers --help, opens the parts, and ends when it is told to or when a part

@@ -3,8 +3,13 @@ package secure
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
@@ -82,24 +87,20 @@ func TestAChangedCostIsStale(t *testing.T) {
 
 func TestAFullQueueIsRefusedAtOnce(t *testing.T) {
 	p := NewPasswords(cheap, 1, 1)
-	only, err := p.enter(t.Context()) // the only place is taken
-	if err != nil {
+	if err := p.acquire(t.Context()); err != nil { // the only worker is busy
 		t.Fatal(err)
 	}
 	waiting, stop := context.WithCancel(t.Context())
 	waited := make(chan error, 1)
-	go func() {
-		_, err := p.enter(waiting) // the only place in the queue
-		waited <- err
-	}()
-	for p.waiting.Load() == 0 { // until the goroutine stands in the queue
+	go func() { waited <- p.acquire(waiting) }() // the queue is full
+	for p.waiting.Load() == 0 {                  // until the goroutine waits
 		select {
 		case err := <-waited:
 			t.Fatal(err)
 		default:
 		}
 	}
-	_, err = p.Hash(t.Context(), "Changeme1!")
+	_, err := p.Hash(t.Context(), "Changeme1!")
 	if !errors.Is(err, apierr.Unavailable) || apierr.From(err).RetryAfter == 0 {
 		t.Fatalf("Hash = %v; want Unavailable with a time to wait", err)
 	}
@@ -110,9 +111,83 @@ func TestAFullQueueIsRefusedAtOnce(t *testing.T) {
 	if left := p.waiting.Load(); left != 0 {
 		t.Fatalf("%d wait after the only waiter gave up", left)
 	}
-	p.leave(only)
+	p.release(0)
 	if _, err := p.Hash(t.Context(), "Changeme1!"); err != nil {
-		t.Fatalf("after the place was given back: %v", err)
+		t.Fatalf("after the worker was released: %v", err)
+	}
+}
+
+func TestUnderAQuotaAWorkerPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPasswords(cheap, 1, 1)
+		p.share = 0.8
+		if err := p.acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p.release(20 * time.Millisecond)
+		released := time.Now()
+		if err := p.acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if pause := time.Since(released); pause != 5*time.Millisecond {
+			t.Errorf("the worker paused for %s after 20ms of work; want 5ms, a fifth of the time", pause)
+		}
+		p.share = 1
+		p.release(20 * time.Millisecond)
+		if err := p.acquire(t.Context()); err != nil || time.Since(released) != 5*time.Millisecond {
+			t.Errorf("without a quota: %v after %s", err, time.Since(released))
+		}
+	})
+}
+
+func TestNoMoreHashesThanWorkersAreComputedAtOnce(t *testing.T) {
+	p := NewPasswords(cheap, 2, 1000)
+	var now, most atomic.Int64
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			err := p.work(t.Context(), func() error {
+				if n := now.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				defer now.Add(-1)
+				pwhash.Hash(cheap, []byte("Changeme1!"))
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got := most.Load(); got > int64(cap(p.workers)) {
+		t.Errorf("%d hashes were computed at once in %d workers", got, cap(p.workers))
+	}
+}
+
+func TestClosingWaitsForTheWorkers(t *testing.T) {
+	p := NewPasswords(cheap, 1, 1)
+	if err := p.acquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Close(over); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a busy worker: %v", err)
+	}
+	p.release(0)
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheRuntimeHasProcessorsBesidesTheWorkers(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	p := NewPasswords(cheap, 0, 1)
+	p.ReserveProcessors()
+	p.ReserveProcessors()
+	if got, want := runtime.GOMAXPROCS(0), before+cap(p.workers); got != want {
+		t.Errorf("GOMAXPROCS is %d, want %d", got, want)
 	}
 }
 
@@ -168,7 +243,7 @@ func TestAPasswordIsFoundAmongManyHashes(t *testing.T) {
 	}
 }
 
-func TestAStoredHashThatIsBrokenIsNotTheFaultOfWhoLogsIn(t *testing.T) {
+func TestABrokenStoredHashIsAnInternalError(t *testing.T) {
 	p := NewPasswords(cheap, 1, 10)
 	for _, stored := range []string{"plain", "$2a$31$CCCCCCCCCCCCCCCCCCCCC.7uG0VCzI2bS7j6ymqJi9CdcdxiRTWNy", "$argon2id$v=19$m=99999999,t=1,p=1$AAAA$AAAA"} {
 		if _, _, err := p.Verify(t.Context(), stored, "x"); apierr.From(err) != apierr.Internal {

@@ -3,6 +3,7 @@ package application
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -95,14 +96,28 @@ func (s *Service) defaultStoreOf(ctx context.Context, of id.Ref, want defaultSto
 // gone is the refusal of a default store that is not there any more.
 func (d defaultStore) gone() error { return d.none.Because("the default store was deleted") }
 
-// reference reads a required link to a resource of one of the kinds.
-func (s *Service) reference(in field.Link, name string, kinds ...string) (href.Ref, error) {
+// wantLink refuses a required link that is absent.
+func wantLink(in field.Link, name string) error {
 	if !in.Given() {
-		return href.Ref{}, apierr.Required.Because("%s is required; it cannot be null", name)
+		return apierr.Required.Because("%s is required; it cannot be null", name)
 	}
+	return nil
+}
+
+// wantAddress refuses a link whose href is no absolute address
+// (docs/interface/applications.md#account-store-mappings).
+func wantAddress(in field.Link, name string) error {
+	if u, err := url.Parse(in.Value.Href); err != nil || !u.IsAbs() || u.Host == "" {
+		return apierr.Invalid.Because("%s: %q is not an absolute address", name, in.Value.Href)
+	}
+	return nil
+}
+
+// reference reads a link to a resource of one of the kinds.
+func (s *Service) reference(in field.Link, name string, kinds ...string) (href.Ref, error) {
 	ref, ok := s.base.Parse(in.Value.Href)
 	if !ok || !slices.Contains(kinds, ref.Kind) {
-		return ref, apierr.Reference.Because("%s: %q is not the href of one of the %v", name, in.Value.Href, kinds)
+		return ref, apierr.Reference.Because("%s: %q is not the href of one of the %s", name, in.Value.Href, field.Or(kinds))
 	}
 	return ref, nil
 }

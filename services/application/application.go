@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -135,10 +136,30 @@ func (s *Service) insertApplication(ctx context.Context, tx *store.Tx, a *applic
 	if err := takeLabel(ctx, tx, a); err != nil {
 		return err
 	}
-	if !in.AuthorizedOriginURIs.Present {
-		a.AuthorizedOriginURIs = []string{s.origin(*a)}
-	}
+	s.keepOwnOrigin(a)
 	return tx.InsertApplication(ctx, *a, in.CustomData.Value)
+}
+
+// keepOwnOrigin adds the origin of the application's own Client API to the
+// authorized origins, in which it is always, once
+// (docs/interface/applications.md#callbacks-and-origins). It stays where the list
+// has it already.
+func (s *Service) keepOwnOrigin(a *applicationapi.Application) {
+	if a.Builtin {
+		return
+	}
+	own, list, isListed := s.origin(*a), []string{}, false
+	for _, origin := range a.AuthorizedOriginURIs {
+		isOwn := strings.EqualFold(origin, own)
+		if !isOwn || !isListed {
+			list = append(list, origin)
+		}
+		isListed = isListed || isOwn
+	}
+	if !isListed {
+		list = append([]string{own}, list...)
+	}
+	a.AuthorizedOriginURIs = list
 }
 
 // newApplication is an application as it is before a client says more, with the
@@ -200,6 +221,9 @@ func (s *Service) UpdateApplication(ctx context.Context, at id.Ref, in NewApplic
 		}
 		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isForCustomData() {
 			return err
+		}
+		if in.AuthorizedOriginURIs.Present {
+			s.keepOwnOrigin(&a)
 		}
 		a.ModifiedAt = s.now()
 		return tx.UpdateApplication(ctx, a)

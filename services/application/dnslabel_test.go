@@ -55,9 +55,9 @@ func TestAnApplicationBeginsWithItsOwnOrigin(t *testing.T) {
 		want    func(own string) []string
 	}{
 		"unless":     {field.List{}, func(own string) []string { return []string{own} }},
-		"others":     {field.Some([]string{"https://app.localhost"}), func(string) []string { return []string{"https://app.localhost"} }},
-		"none":       {field.Some([]string{}), func(string) []string { return []string{} }},
-		"explicitly": {field.List{Present: true, Null: true}, func(string) []string { return []string{} }},
+		"others":     {field.Some([]string{"https://app.localhost"}), func(own string) []string { return []string{own, "https://app.localhost"} }},
+		"none":       {field.Some([]string{}), func(own string) []string { return []string{own} }},
+		"explicitly": {field.List{Present: true, Null: true}, func(own string) []string { return []string{own} }},
 	} {
 		a, err := d.Service.CreateApplication(t.Context(), tenant, application.NewApplication{Name: field.Some(name), AuthorizedOriginURIs: c.origins}, application.FirstDirectory{})
 		if err != nil {
@@ -105,7 +105,15 @@ func TestTheOwnOriginFollowsTheLabel(t *testing.T) {
 		t.Errorf("it was modified at %v", after.ModifiedAt)
 	}
 
-	t.Run("where it is let in", func(t *testing.T) {
+	t.Run("which a client cannot take out of the list, nor add twice", func(t *testing.T) {
+		for _, sent := range [][]string{{}, {"https://QUIET-heron.apps.localhost", "https://quiet-heron.apps.localhost"}} {
+			a, err := d.Service.UpdateApplication(t.Context(), at, application.NewApplication{AuthorizedOriginURIs: field.Some(sent)})
+			if err != nil || len(a.AuthorizedOriginURIs) != 1 || !strings.EqualFold(a.AuthorizedOriginURIs[0], "https://quiet-heron.apps.localhost") {
+				t.Errorf("of %v the list is %v, %v", sent, a.AuthorizedOriginURIs, err)
+			}
+		}
+	})
+	t.Run("also where it was not sent", func(t *testing.T) {
 		only := []string{"https://only.example"}
 		if _, err := d.Service.UpdateApplication(t.Context(), at, application.NewApplication{AuthorizedOriginURIs: field.Some(only)}); err != nil {
 			t.Fatal(err)
@@ -113,7 +121,7 @@ func TestTheOwnOriginFollowsTheLabel(t *testing.T) {
 		if _, err := relabel(t, d, tenant, shop, "loud-heron"); err != nil {
 			t.Fatal(err)
 		}
-		if got := read(t, d, tenant, shop); !slices.Equal(got.AuthorizedOriginURIs, only) || got.DNSLabel != "loud-heron" {
+		if got := read(t, d, tenant, shop); !slices.Equal(got.AuthorizedOriginURIs, []string{"https://loud-heron.apps.localhost", only[0]}) || got.DNSLabel != "loud-heron" {
 			t.Errorf("it is named %q and lets in %v", got.DNSLabel, got.AuthorizedOriginURIs)
 		}
 	})

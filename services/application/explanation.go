@@ -94,7 +94,7 @@ func (s *Service) Explain(ctx context.Context, application directoryapi.Ref, in 
 // compared. refusalsBehind are those of the account that links lead it to.
 var (
 	refusalsBefore = []*apierr.Error{apierr.NoSuchAccount, apierr.NoStores, apierr.OrgNoStores, apierr.NotMapped, apierr.OrganizationDisabled}
-	refusalsBehind = []*apierr.Error{apierr.AccountDisabled, apierr.AccountUnverified, apierr.GroupDisabled, apierr.DirectoryDisabled,
+	refusalsBehind = []*apierr.Error{apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.GroupDisabled, apierr.DirectoryDisabled,
 		apierr.OrganizationDisabled, apierr.NoSuchAccount}
 )
 

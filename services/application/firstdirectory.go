@@ -23,8 +23,8 @@ type FirstDirectory struct {
 	Name   string // empty: made from the owner's name
 }
 
-// patience bounds the removal of a directory whose owner failed.
-const patience = 5 * time.Second
+// discardTimeout bounds the removal of a directory whose owner failed.
+const discardTimeout = 5 * time.Second
 
 // beginning is a new application or organization.
 type beginning struct {
@@ -109,17 +109,16 @@ func (s *Service) directoryNamed(ctx context.Context, directory directoryapi.Ref
 	return err
 }
 
-// counted is how many names with a small number are tried before one with a
-// random number: a tenant may keep the directories of any number of
-// deleted applications.
-const counted = 9
+// maxNumber is the greatest number of a name that is tried before one with a random
+// number: a tenant may keep the directories of any number of deleted applications.
+const maxNumber = 9
 
 // directoryAfter makes a directory that is named after its owner: "Shop
-// Directory", or "Shop Directory 2" and so on when that is taken (resolutions,
-// section 15).
+// Directory", or "Shop Directory (2)" and so on when that is taken
+// (docs/interface/applications.md#account-store-mappings).
 func (s *Service) directoryAfter(ctx context.Context, directory directoryapi.Ref, owner string) error {
 	err := s.directoryNamed(ctx, directory, directoryName(owner, 1))
-	for n := 2; n <= counted && errors.Is(err, apierr.DirectoryTaken); n++ {
+	for n := 2; n <= maxNumber && errors.Is(err, apierr.DirectoryTaken); n++ {
 		err = s.directoryNamed(ctx, directory, directoryName(owner, n))
 	}
 	if errors.Is(err, apierr.DirectoryTaken) {
@@ -133,7 +132,7 @@ func (s *Service) directoryAfter(ctx context.Context, directory directoryapi.Ref
 func directoryName(owner string, number int) string {
 	suffix := " Directory"
 	if number > 1 {
-		suffix = fmt.Sprintf(" Directory %d", number)
+		suffix = fmt.Sprintf(" Directory (%d)", number)
 	}
 	if most := maxName - utf8.RuneCountInString(suffix); utf8.RuneCountInString(owner) > most {
 		owner = string([]rune(owner)[:most])
@@ -147,16 +146,16 @@ func randomNumber(v id.ID) int {
 	for _, b := range v[len(v)-5:] {
 		n = n<<8 | int(b)
 	}
-	return n + counted + 1
+	return n + maxNumber + 1
 }
 
 // discard removes a directory whose owner could not be made. The request
 // may be over by then, so that it has a time of its own.
 func (s *Service) discard(ctx context.Context, directory directoryapi.Ref) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
 	defer cancel()
 	if _, err := s.directories.DeleteDirectory(ctx, directory); err != nil && !errors.Is(err, apierr.NotFound) {
-		slog.ErrorContext(ctx, "a directory without its owner is left", "directory", directory.ID.String(), "error", err.Error())
+		slog.ErrorContext(ctx, "removal of a directory without its owner failed", "directory", directory.ID.String(), "error", err.Error())
 	}
 }
 

@@ -87,7 +87,7 @@ func TestADirectoryIsNamedAfterItsApplication(t *testing.T) {
 	}
 
 	t.Run("with a number when that is taken", func(t *testing.T) {
-		for _, want := range []string{"Shop Directory", "Shop Directory 2", "Shop Directory 3"} {
+		for _, want := range []string{"Shop Directory", "Shop Directory (2)", "Shop Directory (3)"} {
 			if got := create(t, "Shop"); got != want {
 				t.Errorf("the directory is named %q, want %q", got, want)
 			}
@@ -95,13 +95,13 @@ func TestADirectoryIsNamedAfterItsApplication(t *testing.T) {
 	})
 	t.Run("whatever number of them is taken", func(t *testing.T) {
 		for range 20 {
-			if got := create(t, "Shop"); !strings.HasPrefix(got, "Shop Directory ") {
+			if got := create(t, "Shop"); !strings.HasPrefix(got, "Shop Directory (") {
 				t.Errorf("the directory is named %q", got)
 			}
 		}
 	})
 	t.Run("cut to 255 characters", func(t *testing.T) {
-		for _, suffix := range []string{" Directory", " Directory 2"} {
+		for _, suffix := range []string{" Directory", " Directory (2)"} {
 			want := strings.Repeat("é", 255-len(suffix)) + suffix
 			if got := create(t, strings.Repeat("é", 255)); got != want || utf8.RuneCountInString(got) != 255 {
 				t.Errorf("the directory is named %q, want %q", got, want)

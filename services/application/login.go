@@ -30,15 +30,19 @@ type credentials struct {
 	password secure.Secret
 }
 
-// read checks the body of a login attempt (resolutions, section 2.7).
+// read checks the body of a login attempt
+// (docs/interface/applications.md#login-attempts).
 func (in LoginAttempt) read() (c credentials, err error) {
-	if !in.Type.Present {
-		return c, apierr.Required.Because("type is required")
+	switch {
+	case !in.Type.Present:
+		return c, apierr.Required.Because("type is required; the only one is basic")
+	case in.Value.Or("") == "":
+		return c, apierr.Required.Because("value is required; it cannot be null or empty")
 	}
 	if _, err := field.Enum(in.Type, "type", "basic", "basic"); err != nil {
 		return c, err
 	}
-	if c.login, c.password, err = readBasic(in.Value); err != nil {
+	if c.login, c.password, err = readBasic(in.Value.Value); err != nil {
 		return c, err
 	}
 	c.where, err = directoryapi.ReadStoreName(in.AccountStore, "accountStore")
@@ -61,11 +65,8 @@ var encodings = []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base6
 
 // readBasic reads the value of an attempt. The login ends at the first colon,
 // so that a password may hold any number of them.
-func readBasic(in field.Of[secure.Secret]) (login string, password secure.Secret, err error) {
-	if in.Or("") == "" {
-		return "", "", apierr.Required.Because("value is required; it cannot be null or empty")
-	}
-	decoded, ok := decode(in.Value)
+func readBasic(value secure.Secret) (login string, password secure.Secret, err error) {
+	decoded, ok := decode(value)
 	if !ok {
 		return "", "", apierr.Format.Because("value is not Base64")
 	}

@@ -30,7 +30,7 @@ func TestTheValueOfALoginAttempt(t *testing.T) {
 		{"an empty login", std([]byte(":secret")), "", "secret"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			login, password, err := readBasic(field.Some(secure.Secret(c.value)))
+			login, password, err := readValue(field.Some(secure.Secret(c.value)))
 			if err != nil || login != c.login || password.Reveal() != c.password {
 				t.Errorf("it is read as %q, %q, %v", login, password.Reveal(), err)
 			}
@@ -50,7 +50,7 @@ func TestTheValueOfALoginAttempt(t *testing.T) {
 		"NUL in a login": {field.Some(secure.Secret(std([]byte("j\x00o:secret")))), apierr.Format},
 	} {
 		t.Run(what, func(t *testing.T) {
-			if _, _, err := readBasic(c.value); !errors.Is(err, c.want) {
+			if _, _, err := readValue(c.value); !errors.Is(err, c.want) {
 				t.Errorf("the error is %v, want %v", err, c.want)
 			}
 		})
@@ -83,7 +83,7 @@ func FuzzLoginValue(f *testing.F) {
 		if err := field.Decode(body, &in, struct{}{}); err != nil {
 			t.Fatalf("the body gave %v", err)
 		}
-		login, password, err := readBasic(in.Value)
+		login, password, err := readValue(in.Value)
 		if err != nil {
 			if code := apierr.From(err).Code; code != 2000 && code != 2005 && code != 2006 {
 				t.Fatalf("%q gave %v", value, err)
@@ -93,9 +93,15 @@ func FuzzLoginValue(f *testing.F) {
 		if strings.ContainsAny(login, ":\x00") || !utf8.ValidString(login+password.Reveal()) {
 			t.Fatalf("%q was read as %q", value, login)
 		}
-		again, rest, err := readBasic(field.Some(secure.Secret(base64.StdEncoding.EncodeToString([]byte(login + ":" + password.Reveal())))))
+		again, rest, err := readValue(field.Some(secure.Secret(base64.StdEncoding.EncodeToString([]byte(login + ":" + password.Reveal())))))
 		if err != nil || again != login || rest != password {
 			t.Fatalf("%q was read as %q and then as %q, %v", value, login, again, err)
 		}
 	})
+}
+
+// readValue reads the value of a login attempt.
+func readValue(value field.Of[secure.Secret]) (login string, password secure.Secret, err error) {
+	c, err := LoginAttempt{Type: field.Some("basic"), Value: value}.read()
+	return c.login, c.password, err
 }

@@ -1,6 +1,7 @@
 package application
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -101,6 +102,12 @@ func (s *Service) CreateOrganizationMapping(ctx context.Context, tenant id.ID, i
 func (s *Service) createMapping(ctx context.Context, tenant id.ID, to owner, link, what field.Link, in MappingChange) (store.Mapping, error) {
 	now := s.now()
 	m := store.Mapping{TenantID: tenant, ID: id.New(now), OwnerKind: to.kind, CreatedAt: now, ModifiedAt: now}
+	if err := cmp.Or(wantLink(link, to.noun), wantLink(what, "accountStore")); err != nil {
+		return m, err
+	}
+	if err := wantAddress(what, "accountStore"); err != nil {
+		return m, err
+	}
 	at, err := s.reference(link, to.noun, string(to.kind))
 	if err != nil {
 		return m, err

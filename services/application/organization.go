@@ -97,7 +97,7 @@ func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (e
 		}
 	}
 	if in.NameKey.Present || isNew {
-		if o.NameKey, err = hostLabel(in.NameKey, "nameKey"); err != nil {
+		if o.NameKey, err = field.Required(in.NameKey, "nameKey", maxHostLabel); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,10 @@ func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (e
 			return err
 		}
 	}
-	o.Status, err = field.Enum(in.Status, "status", o.Status, directoryapi.Enabled, directoryapi.Disabled)
+	if o.Status, err = field.Enum(in.Status, "status", o.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+		return err
+	}
+	o.NameKey, err = hostLabel(field.Some(o.NameKey), "nameKey")
 	return err
 }
 

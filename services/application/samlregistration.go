@@ -79,10 +79,13 @@ func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref, i
 	if _, err := s.SAMLIdentityProvider(ctx, provider); err != nil {
 		return r, err
 	}
-	if err := s.wantProviders(&r, in); err != nil {
-		return r, err
+	if !in.ServiceProvider.Given() { // not Required, as elsewhere
+		return r, apierr.Invalid.Because("serviceProvider is required; it cannot be null")
 	}
 	if err := in.apply(&r); err != nil {
+		return r, err
+	}
+	if err := s.readProviders(&r, in); err != nil {
 		return r, err
 	}
 	err := s.tx(ctx, func(tx *store.Tx) error {
@@ -101,12 +104,8 @@ func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref, i
 	return r, err
 }
 
-// wantProviders reads the two that a registration joins. The service provider is
-// apierr.Invalid where it is missing, not Required as elsewhere.
-func (s *Service) wantProviders(r *store.SAMLRegistration, in NewSAMLRegistration) error {
-	if !in.ServiceProvider.Given() {
-		return apierr.Invalid.Because("serviceProvider is required; it cannot be null")
-	}
+// readProviders reads the two that a registration joins.
+func (s *Service) readProviders(r *store.SAMLRegistration, in NewSAMLRegistration) error {
 	service, err := s.reference(in.ServiceProvider, "serviceProvider", "registeredSamlServiceProviders")
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
@@ -41,7 +40,7 @@ func (s *Service) NewDefaultRelayState(ctx context.Context, serviceProvider id.R
 		claims["cb_uri"] = in.CallbackURI.Value
 	}
 	if in.Organization.Given() {
-		organization, err := s.namedOrganization(ctx, a, in.Organization)
+		organization, err := s.namedOrganization(ctx, a.TenantID, in.Organization)
 		if err != nil {
 			return "", err
 		}
@@ -61,28 +60,19 @@ func (s *Service) NewDefaultRelayState(ctx context.Context, serviceProvider id.R
 	return secure.Secret(token), err
 }
 
-// namedOrganization finds an organization that is mapped to an application. One
-// that is not is apierr.NotMapped, one that the tenant does not have Reference.
-func (s *Service) namedOrganization(ctx context.Context, a applicationapi.Application, in field.Of[directoryapi.StoreName]) (store.Organization, error) {
+// namedOrganization returns an organization of the tenant, mapped or not: whether
+// the application reaches it shows at the login. One that the tenant does not have
+// is apierr.Reference.
+func (s *Service) namedOrganization(ctx context.Context, tenant id.ID, in field.Of[directoryapi.StoreName]) (store.Organization, error) {
 	where, err := directoryapi.ReadStoreName(in, "organization")
 	if err != nil {
 		return store.Organization{}, err
 	}
-	o, err := s.organizationNamed(ctx, a.TenantID, where)
+	o, err := s.organizationNamed(ctx, tenant, where)
 	if errors.Is(err, apierr.NotFound) {
-		return o, apierr.Reference.Because("organization: there is no organization %q", where.Href+where.NameKey)
+		err = apierr.Reference.Because("organization: there is no organization %q", where.Href+where.NameKey)
 	}
-	if err != nil {
-		return o, err
-	}
-	reach, err := s.store.Reach(ctx, a.TenantID, a.ID)
-	if err != nil {
-		return o, err
-	}
-	if len(reach.Within(func(p store.Place) bool { return p.OrganizationID == o.ID }).Places) == 0 {
-		return o, apierr.NotMapped.Because("organization: the organization %q is not mapped to the application", o.NameKey)
-	}
-	return o, nil
+	return o, err
 }
 
 // organizationNamed gives the organization of an href or a key, or

@@ -91,8 +91,23 @@ func entityTaken(p store.SAMLServiceProvider, err error) error {
 }
 
 // applyServiceProvider writes the members of a body into a service provider and
-// checks them.
+// checks them: what is required, then values, then formats.
 func applyServiceProvider(p *store.SAMLServiceProvider, in NewSAMLServiceProvider, isNew bool) (err error) {
+	const consumerURL = "assertionConsumerServiceUrl"
+	consumer := in.AssertionConsumerServiceURL
+	if !consumer.Present {
+		consumer = in.ConsumerURLAlias
+	}
+	if consumer.Present || isNew {
+		if p.AssertionConsumerServiceURL, err = field.Required(consumer, consumerURL, maxConsumerURL); err != nil {
+			return err
+		}
+	}
+	if in.EntityID.Present || isNew {
+		if p.EntityID, err = field.Required(in.EntityID, "entityId", maxEntityID); err != nil {
+			return err
+		}
+	}
 	if in.Name.Present {
 		if p.Name, err = field.Nonempty(in.Name, "name", maxName); err != nil {
 			return err
@@ -103,35 +118,18 @@ func applyServiceProvider(p *store.SAMLServiceProvider, in NewSAMLServiceProvide
 			return err
 		}
 	}
-	consumer := in.AssertionConsumerServiceURL
-	if !consumer.Present {
-		consumer = in.ConsumerURLAlias
-	}
-	if consumer.Present || isNew {
-		const name = "assertionConsumerServiceUrl"
-		if p.AssertionConsumerServiceURL, err = field.Required(consumer, name, maxConsumerURL); err != nil {
-			return err
-		}
-		if _, err := field.URL("https", "http")(name, p.AssertionConsumerServiceURL); err != nil {
-			return err
-		}
-	}
-	if in.EntityID.Present || isNew {
-		if p.EntityID, err = field.Required(in.EntityID, "entityId", maxEntityID); err != nil {
-			return err
-		}
-	}
 	if in.NameIDFormat.Present {
 		if p.NameIDFormat, err = nameIDFormat(in.NameIDFormat); err != nil {
 			return err
 		}
 	}
-	if in.EncodedX509Certificate.Present {
-		if p.EncodedX509Certificate, err = certificate(in.EncodedX509Certificate); err != nil {
-			return err
-		}
+	if _, err := field.URL("https", "http")(consumerURL, p.AssertionConsumerServiceURL); err != nil {
+		return err
 	}
-	return nil
+	if in.EncodedX509Certificate.Present {
+		p.EncodedX509Certificate, err = certificate(in.EncodedX509Certificate)
+	}
+	return err
 }
 
 // nameIDFormat reads a format by its name or by its URN, whose last part names
@@ -146,7 +144,7 @@ func nameIDFormat(in field.Text) (string, error) {
 	case "TRANSIENT":
 		return store.TransientNameID, nil
 	}
-	return "", apierr.Invalid.Because("nameIdFormat must be one of %s, %s, %s", store.EmailNameID, store.PersistentNameID, store.TransientNameID)
+	return "", apierr.Invalid.Because("nameIdFormat must be %s, %s or %s", store.EmailNameID, store.PersistentNameID, store.TransientNameID)
 }
 
 // certificate reads a certificate in PEM, or nil for null.

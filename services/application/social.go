@@ -25,7 +25,10 @@ func (s *Service) SocialDirectory(ctx context.Context, in applicationapi.SocialD
 	provider := field.Fold(in.Provider)
 	at := slices.IndexFunc(reach.Places, func(p store.Place) bool { return provider != "" && p.SocialProvider == provider })
 	if at < 0 {
-		return directoryapi.Ref{}, apierr.Reference.Because("no directory of the provider %q is mapped to the application", in.Provider)
+		if !reach.Named.IsZero() {
+			return directoryapi.Ref{}, apierr.OrgDirectoryTypeUnmapped.Because("no directory of the provider %q is mapped to the organization", in.Provider)
+		}
+		return directoryapi.Ref{}, apierr.DirectoryTypeUnavailable.Because("no directory of the provider %q is mapped to the application", in.Provider)
 	}
 	return directoryapi.Ref{Tenant: in.Tenant, ID: reach.Places[at].StoreID}, nil
 }

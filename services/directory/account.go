@@ -5,9 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"unicode"
-
-	"golang.org/x/text/unicode/norm"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -116,13 +114,11 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 	now := s.now()
 	a := directoryapi.Account{
 		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled,
-		EmailVerificationStatus: directoryapi.Unverified, PasswordModifiedAt: &now, CreatedAt: now, ModifiedAt: now,
+		EmailVerificationStatus: directoryapi.Unverified, PasswordModifiedAt: beforeCreation(now), CreatedAt: now, ModifiedAt: now,
 	}
-	if err := apply(&a, in.Account, to, true); err != nil {
-		return directoryapi.Account{}, err
-	}
-	if err := checkRequired(a, to.GivenNameRequired, to.SurnameRequired); err != nil {
-		return directoryapi.Account{}, err
+	refusal := apply(&a, in.Account, to, true)
+	if refusal = field.First(refusal, checkRequired(a, to.GivenNameRequired, to.SurnameRequired), given(in.Account.Password)); refusal != nil {
+		return directoryapi.Account{}, refusal
 	}
 	if err := checkDomain(to.CreationPolicy, a.Email); err != nil {
 		return directoryapi.Account{}, err
@@ -153,6 +149,13 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 	return s.created(ctx, a, err)
 }
 
+// beforeCreation is the time of the password of an account that is created at
+// now (docs/interface/accounts.md#fields).
+func beforeCreation(now time.Time) *time.Time {
+	processed := now.Add(-time.Millisecond)
+	return &processed
+}
+
 // created gives the account that was to be made. A user name or email that is
 // there already may be that of this very account: then the call was repeated.
 func (s *Service) created(ctx context.Context, a directoryapi.Account, err error) (directoryapi.Account, error) {
@@ -174,19 +177,18 @@ func taken(a directoryapi.Account) error {
 // apply writes the members of a body into an account and checks them. A new
 // account needs an email; its user name is the email unless it has one.
 func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registrar, isNew bool) (err error) {
+	var refusals []error
+	refuse := func(err error) { refusals = append(refusals, err) }
 	if in.Email.Present || isNew {
-		if a.Email, err = field.Required(in.Email, "email", 255); err != nil {
-			return err
+		if a.Email, err = field.Required(in.Email, "email", 255); err == nil {
+			err = field.Email("email", a.Email)
 		}
-		if !isEmail(a.Email) {
-			return apierr.Format.Because("email %q is not an email address", a.Email)
-		}
+		refuse(err)
 	}
 	switch {
 	case in.Username.Given():
-		if a.Username, err = field.Required(in.Username, "username", 255); err != nil {
-			return err
-		}
+		a.Username, err = field.Name(in.Username, "username", 255)
+		refuse(err)
 	case in.Username.Null || isNew:
 		a.Username = a.Email
 	}
@@ -201,53 +203,30 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registr
 		{in.Surname, store.Surname, &a.Surname, by.SurnameRequired},
 	} {
 		if part.required && part.in.Given() && strings.TrimSpace(part.in.Value) == "" {
-			return nameRequired(part.name)
+			refuse(nameRequired(part.name))
 		}
 		if part.in.Present {
-			if *part.to, err = field.Nonempty(part.in, part.name, 255); err != nil {
-				return err
-			}
+			*part.to, err = field.Nonempty(part.in, part.name, 255)
+			refuse(err)
 		}
 	}
-	a.Status, err = field.Enum(in.Status, "status", a.Status, directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified)
-	return err
-}
-
-// isEmail checks the form of an address (resolutions, section 3.1): one @, no
-// white space or control character, a dot inside the domain. Characters that
-// nobody sees, and those that some program reads as a dot or an @, are refused:
-// two addresses that differ by them look the same and lead to different domains.
-func isEmail(email string) bool {
-	local, domain, ok := strings.Cut(email, "@")
-	return ok && local != "" && !strings.Contains(domain, "@") &&
-		strings.Contains(strings.Trim(domain, "."), ".") && strings.Trim(domain, ".") == domain && !strings.Contains(domain, "..") &&
-		!strings.ContainsFunc(email, func(r rune) bool {
-			return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || isLookalike(r)
-		})
-}
-
-// isLookalike recognises the dots of other scripts (RFC 3490, section 3.1) and
-// what Unicode takes for a dot or an @ (its compatibility forms).
-func isLookalike(r rune) bool {
-	return r > unicode.MaxASCII && (r == '\u3002' || r == '\uff61' || strings.ContainsAny(norm.NFKC.String(string(r)), ".@"))
-}
-
-// Change is the body that updates an account.
-type Change struct {
-	directoryapi.NewAccount
-	EmailVerificationStatus field.Text `json:"emailVerificationStatus"`
+	a.Status, err = field.Enum(in.Status, "status", a.Status, store.AccountStatuses...)
+	refuse(err)
+	a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus, a.EmailVerificationStatus)
+	refuse(err)
+	return field.First(refusals...)
 }
 
 // isCustomDataAlone reports whether a body names custom data and nothing else,
-// which does not change the account (resolutions, section 1.3).
-func (in Change) isCustomDataAlone() bool {
-	return in.CustomData.Present && in == Change{NewAccount: directoryapi.NewAccount{CustomData: in.CustomData}}
+// which does not change the account (docs/interface/custom-data.md#endpoints).
+func isCustomDataAlone(in directoryapi.NewAccount) bool {
+	return in.CustomData.Present && in == directoryapi.NewAccount{CustomData: in.CustomData}
 }
 
 // UpdateAccount changes what the body names. The status of the tenant's owner
 // is fixed: apierr.OwnerStatus. Of an account in a mirror directory only the
 // status and the custom data can change: apierr.MirroredProperty.
-func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (directoryapi.Account, error) {
+func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.NewAccount) (directoryapi.Account, error) {
 	before, err := s.store.Account(ctx, at.Tenant, at.ID)
 	if err != nil {
 		return before, err
@@ -274,7 +253,7 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 				return mirrored(name)
 			}
 		}
-		if err := tx.MergeAccountData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {
+		if err := tx.MergeAccountData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || isCustomDataAlone(in) {
 			return err
 		}
 		a.ModifiedAt = s.now()
@@ -314,20 +293,19 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in Change) (dire
 }
 
 // change writes the body of an update into an account and checks it.
-func change(a *directoryapi.Account, in Change, by store.Registrar) (err error) {
+func change(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registrar) error {
 	before := *a
-	if err := apply(a, in.NewAccount, by, false); err != nil {
-		return err
+	refusal := apply(a, in, by, false)
+	// An account that is older than the schema's demand may go on without.
+	required := checkRequired(*a, by.GivenNameRequired && before.GivenName != nil, by.SurnameRequired && before.Surname != nil)
+	if in.Password.Present {
+		required = field.First(required, given(in.Password))
+	}
+	if refusal = field.First(refusal, required); refusal != nil {
+		return refusal
 	}
 	if a.Owner && a.Status != before.Status {
 		return apierr.OwnerStatus.Because("the status of the tenant's owner cannot be changed")
-	}
-	// An account that is older than the schema's demand may go on without.
-	if err := checkRequired(*a, by.GivenNameRequired && before.GivenName != nil, by.SurnameRequired && before.Surname != nil); err != nil {
-		return err
-	}
-	if a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus, before.EmailVerificationStatus); err != nil {
-		return err
 	}
 	if field.Fold(a.Email) != field.Fold(before.Email) {
 		if err := checkDomain(by.CreationPolicy, a.Email); err != nil {

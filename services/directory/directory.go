@@ -30,6 +30,20 @@ type NewDirectory struct {
 	CustomData  customdata.Change     `json:"customData"`
 }
 
+// apply writes the members of a body into a directory and checks them. A new
+// directory needs a name.
+func (in NewDirectory) apply(d *directoryapi.Directory, isNew bool) (err error) {
+	var name, description error
+	if in.Name.Present || isNew {
+		d.Name, name = field.Name(in.Name, "name", maxName)
+	}
+	if in.Description.Present {
+		d.Description, description = field.Optional(in.Description, "description", maxDescription)
+	}
+	d.Status, err = field.Enum(in.Status, "status", d.Status, directoryapi.Enabled, directoryapi.Disabled)
+	return field.First(name, description, err)
+}
+
 // isCustomDataAlone reports whether a body names custom data and nothing else,
 // which does not change the directory (resolutions, section 1.3).
 func (in NewDirectory) isCustomDataAlone() bool {
@@ -54,18 +68,10 @@ func (s *Service) TenantDirectories(ctx context.Context, tenant id.Ref, query li
 // everything that belongs to it or not at all.
 func (s *Service) NewDirectory(ctx context.Context, tenant id.ID, in NewDirectory) (directoryapi.Directory, error) {
 	d := directoryapi.Directory{TenantID: tenant, ID: id.New(s.now())}
-	var err error
-	if d.Name, err = field.Required(in.Name, "name", maxName); err != nil {
-		return d, err
-	}
-	if d.Description, err = field.Optional(in.Description, "description", maxDescription); err != nil {
-		return d, err
-	}
-	if d.Status, err = field.Enum(in.Status, "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled); err != nil {
-		return d, err
-	}
+	d.Status = directoryapi.Enabled
+	refusal := in.apply(&d, true)
 	mirror, err := s.newMirror(d, in.Provider)
-	if err != nil {
+	if err = field.First(refusal, err); err != nil {
 		return d, err
 	}
 	return s.createDirectory(ctx, d, mirror, in.CustomData.Value)
@@ -148,18 +154,8 @@ func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirector
 		if err := tx.MergeData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {
 			return err
 		}
-		if in.Name.Present {
-			if d.Name, err = field.Required(in.Name, "name", maxName); err != nil {
-				return err
-			}
-		}
-		if in.Description.Present {
-			if d.Description, err = field.Optional(in.Description, "description", maxDescription); err != nil {
-				return err
-			}
-		}
 		former := d.Status
-		if d.Status, err = field.Enum(in.Status, "status", d.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+		if err := in.apply(&d, false); err != nil {
 			return err
 		}
 		if former != d.Status && d.Status == directoryapi.Disabled {

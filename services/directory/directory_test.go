@@ -40,6 +40,7 @@ func open(t *testing.T, db *pg.DB, cost pwhash.Cost) *directory.Service {
 var _ directoryapi.API = (*directory.Service)(nil)
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	apitest.Run(t, func(t *testing.T) apitest.Subject {
 		svc := open(t, pgtest.Open(t, store.Config), cheap)
 		return apitest.Subject{
@@ -60,7 +61,7 @@ func TestContract(t *testing.T) {
 				}
 			},
 			MarkVerified: func(t *testing.T, a directoryapi.Ref) {
-				if _, err := svc.UpdateAccount(t.Context(), a, directory.Change{EmailVerificationStatus: field.Some("VERIFIED")}); err != nil {
+				if _, err := svc.UpdateAccount(t.Context(), a, directoryapi.NewAccount{EmailVerificationStatus: field.Some("VERIFIED")}); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -145,6 +146,7 @@ func (w world) hash(t *testing.T) string {
 }
 
 func TestALoginUnderAnotherCostHashesThePasswordAnew(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	former := w.hash(t)
 	dearer := open(t, w.db, pwhash.Cost{Memory: 128, Time: 1, Threads: 1})
@@ -163,9 +165,10 @@ func TestALoginUnderAnotherCostHashesThePasswordAnew(t *testing.T) {
 }
 
 func TestTheStateOfAnAccountShowsOnlyToWhoKnowsItsPassword(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	for status, want := range map[string]*apierr.Error{"DISABLED": apierr.AccountDisabled, "UNVERIFIED": apierr.AccountUnverified} {
-		if _, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directory.Change{NewAccount: directoryapi.NewAccount{Status: field.Some(status)}}); err != nil {
+		if _, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directoryapi.NewAccount{Status: field.Some(status)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.login(t, w.Service, "jo", "wrong"); !errors.Is(err, apierr.WrongPassword) {
@@ -178,6 +181,7 @@ func TestTheStateOfAnAccountShowsOnlyToWhoKnowsItsPassword(t *testing.T) {
 }
 
 func TestAnUnknownLoginCostsTheSameWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	costly := open(t, w.db, pwhash.Cost{Memory: 8 * 1024, Time: 1, Threads: 1})
 	if err := w.login(t, costly, "jo", password); err != nil { // hashed anew under the cost of this test
@@ -215,6 +219,7 @@ func (w world) outbox(t *testing.T) []string {
 }
 
 func TestFactsAndTheirEventsAreCommittedTogether(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
 	ctx := t.Context()
 	if _, err := w.VerifyEmail(ctx, directoryapi.VerifyEmail{Tenant: w.tenant, Token: w.account.VerificationToken}); err != nil {
@@ -239,6 +244,7 @@ func TestFactsAndTheirEventsAreCommittedTogether(t *testing.T) {
 }
 
 func TestATokenIsNeverStoredOrSentInClear(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
 	token := w.account.VerificationToken.Reveal()
 	for _, table := range []string{"accounts", "outbox"} {
@@ -258,6 +264,7 @@ func TestATokenIsNeverStoredOrSentInClear(t *testing.T) {
 // password is answered nor in the work for it: one hash. Hashes are counted by the
 // memory that each of them takes.
 func TestEveryLoginTakesOneHash(t *testing.T) {
+	t.Parallel()
 	const memory = 16 << 20
 	w := newWorld(t, directory.PolicyChange{})
 	dear := open(t, w.db, pwhash.Cost{Memory: memory >> 10, Time: 1, Threads: 1})

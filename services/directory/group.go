@@ -105,18 +105,15 @@ func groupTaken(g directoryapi.Group) error {
 // applyGroup writes the members of a body into a group and checks them. A new
 // group needs a name.
 func applyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) (err error) {
+	var name, description error
 	if in.Name.Present || isNew {
-		if g.Name, err = field.Required(in.Name, "name", maxName); err != nil {
-			return err
-		}
+		g.Name, name = field.Name(in.Name, "name", maxName)
 	}
 	if in.Description.Present {
-		if g.Description, err = field.Optional(in.Description, "description", maxDescription); err != nil {
-			return err
-		}
+		g.Description, description = field.Optional(in.Description, "description", maxDescription)
 	}
 	g.Status, err = field.Enum(in.Status, "status", g.Status, directoryapi.Enabled, directoryapi.Disabled)
-	return err
+	return field.First(name, description, err)
 }
 
 // UpdateGroup changes what the body names. In a mirror directory the name and

@@ -55,6 +55,7 @@ func (w world) mirror(t *testing.T, directory id.ID) {
 }
 
 func TestACopyIsAnAccountThatItsDirectoryTakes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	for what, c := range map[string]struct {
 		set  func(*testing.T, id.Ref)
@@ -112,6 +113,7 @@ func (w world) another(t *testing.T) directoryapi.Account {
 }
 
 func TestAnAccountOfAMirrorIsCopied(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	w.mirror(t, w.directory)
 	home := w.home(t, "Home")
@@ -124,6 +126,7 @@ func TestAnAccountOfAMirrorIsCopied(t *testing.T) {
 }
 
 func TestACopySendsNoMail(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	home := w.home(t, "Home")
 	w.restrict(t, id.Ref{Tenant: w.tenant, ID: home.ID}, directory.PolicyChange{
@@ -162,6 +165,7 @@ func (w world) counted(t *testing.T) (*directory.Service, *counter) {
 }
 
 func TestTheQueriesOfALoginDoNotGrowWithItsStores(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	svc, count := w.counted(t)
 	home := w.home(t, "Home")

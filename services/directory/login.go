@@ -53,6 +53,8 @@ func admits(found store.Candidate) error {
 		return apierr.GroupDisabled.Because("the group through which the account is reached is disabled")
 	case found.Status == directoryapi.Disabled:
 		return apierr.AccountDisabled.Because("the account is disabled")
+	case found.Status == directoryapi.Locked:
+		return apierr.AccountLocked.Because("the account is locked")
 	case found.Status == directoryapi.Unverified:
 		return apierr.AccountUnverified.Because("the email of the account is not verified yet")
 	}

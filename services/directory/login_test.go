@@ -16,6 +16,7 @@ import (
 // What one process disables, every other refuses at once, however many it
 // answers at that moment.
 func TestAStandingEndsInAllProcessesAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	other := open(t, w.db, cheap)
 	standing := func() error {
@@ -37,7 +38,7 @@ func TestAStandingEndsInAllProcessesAtOnce(t *testing.T) {
 		})
 	}
 	account := func(status string) error {
-		_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directory.Change{NewAccount: directoryapi.NewAccount{Status: field.Some(status)}})
+		_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directoryapi.NewAccount{Status: field.Some(status)})
 		return err
 	}
 	store := func(status string) error {

@@ -27,7 +27,7 @@ func (w world) create(t *testing.T, in directoryapi.NewAccount) (directoryapi.Ac
 
 func (w world) update(t *testing.T, account id.ID, in directoryapi.NewAccount) error {
 	t.Helper()
-	_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: account}, directory.Change{NewAccount: in})
+	_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: account}, in)
 	return err
 }
 

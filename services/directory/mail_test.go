@@ -56,6 +56,7 @@ func (w world) mail(t *testing.T, workflow directoryapi.Workflow) (directoryapi.
 }
 
 func TestAMailBringsTheDataThatItsTemplateNames(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	w.merge(t, w.AccountData(), w.account.ID, `{"plan":"gold","secret":"s3cret","limits":{"seats":1}}`)
 	w.merge(t, w.DirectoryData(), w.directory, `{"phone":"+1 555","secret":"s3cret"}`)
@@ -76,6 +77,7 @@ func TestAMailBringsTheDataThatItsTemplateNames(t *testing.T) {
 }
 
 func TestAResetMailTellsTheLifetimeOfItsToken(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	mail, err := w.mail(t, directoryapi.Reset)
 	if err != nil || mail.ResetTokenTTL != 24 {
@@ -101,6 +103,7 @@ func TestAResetMailTellsTheLifetimeOfItsToken(t *testing.T) {
 // there and the mail may go out while the workflow is on, and neither while it is
 // off; a mirror has no workflows.
 func TestEventsAndTheirMails(t *testing.T) {
+	t.Parallel()
 	on, off := field.Some("ENABLED"), field.Some("DISABLED")
 	register := func(t *testing.T, w *world, workflow bool) {
 		t.Helper()

@@ -26,16 +26,22 @@ func (s *Service) MappingRules(kind mappingrule.Kind) func(context.Context, id.R
 // UpdateMappingRules replaces the items of rules of a kind.
 func (s *Service) UpdateMappingRules(kind mappingrule.Kind) func(context.Context, id.Ref, mappingrule.Change) (mappingrule.Rules, error) {
 	return func(ctx context.Context, at id.Ref, in mappingrule.Change) (rules mappingrule.Rules, err error) {
-		err = s.tx(ctx, func(tx *store.Tx) error {
-			if rules, err = tx.LockMappingRules(ctx, kind, at.Tenant, at.ID); err != nil {
-				return err
-			}
-			if err := rules.Apply(in); err != nil {
-				return err
-			}
-			rules.ModifiedAt = s.now()
-			return tx.UpdateMappingRules(ctx, rules)
+		err = s.tx(ctx, func(tx *store.Tx) (err error) {
+			rules, err = s.updateRules(ctx, tx, kind, at, in)
+			return err
 		})
 		return rules, err
 	}
+}
+
+func (s *Service) updateRules(ctx context.Context, tx *store.Tx, kind mappingrule.Kind, at id.Ref, in mappingrule.Change) (mappingrule.Rules, error) {
+	rules, err := tx.LockMappingRules(ctx, kind, at.Tenant, at.ID)
+	if err != nil {
+		return rules, err
+	}
+	if err := rules.Apply(in); err != nil {
+		return rules, err
+	}
+	rules.ModifiedAt = s.now()
+	return rules, tx.UpdateMappingRules(ctx, rules)
 }

@@ -41,28 +41,28 @@ func (s *Service) GroupMemberships(ctx context.Context, group id.Ref, query list
 	return s.store.GroupMemberships(ctx, group.Tenant, group.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// NewMembership puts an account into a group of its directory (resolutions,
-// section 15). An account or group that the tenant does not have is
-// apierr.NotFound, one of another directory Reference, an account that is in the
-// group already Exists, and a group of a mirror directory MirroredProperty.
+// NewMembership puts an account into a group of its directory
+// (docs/interface/accounts.md#groups). An account or group that the tenant does
+// not have, or that is of another directory, is apierr.Reference, an account that
+// is in the group already Exists, and a group of a mirror directory MirroredProperty.
 func (s *Service) NewMembership(ctx context.Context, tenant id.ID, in NewMembership) (store.Membership, error) {
 	now := s.now()
 	m := store.Membership{TenantID: tenant, ID: id.New(now), CreatedAt: now}
 	var err error
 	if m.AccountID, err = s.reference(in.Account, "account", "accounts"); err != nil {
-		return m, err
+		return m, asReference(err)
 	}
 	if m.GroupID, err = s.reference(in.Group, "group", directoryapi.Groups); err != nil {
-		return m, err
+		return m, asReference(err)
 	}
 	err = s.tx(ctx, func(tx *store.Tx) error {
 		a, err := tx.HoldAccount(ctx, tenant, m.AccountID)
 		if err != nil {
-			return missing("account", in.Account, err)
+			return asReference(missing("account", in.Account, err))
 		}
 		g, err := tx.HoldGroup(ctx, tenant, m.GroupID)
 		if err != nil {
-			return missing("group", in.Group, err)
+			return asReference(missing("group", in.Group, err))
 		}
 		if a.DirectoryID != g.DirectoryID {
 			return apierr.Reference.Because("the account and the group are in different directories")

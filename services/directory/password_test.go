@@ -30,7 +30,7 @@ func (w world) preventReuse(t *testing.T, entries int) {
 // change sets the account's password.
 func (w world) change(t *testing.T, password string) error {
 	t.Helper()
-	_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directory.Change{NewAccount: directoryapi.NewAccount{Password: field.Some(password)}})
+	_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directoryapi.NewAccount{Password: field.Some(password)})
 	return err
 }
 
@@ -58,6 +58,7 @@ func (w *world) importAccount(t *testing.T, hash string) error {
 }
 
 func TestAPasswordMayComeBackAfterSoManyOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	w.preventReuse(t, 3)
 	number := func(n int) string { return fmt.Sprintf("Changeme%d!", n) } // the account begins with 1
@@ -81,6 +82,7 @@ func TestAPasswordMayComeBackAfterSoManyOthers(t *testing.T) {
 }
 
 func TestThePresentPasswordIsTheLastEntry(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	if err := w.change(t, password); err != nil {
 		t.Errorf("where reuse is allowed: %v", err)
@@ -98,6 +100,7 @@ func TestThePresentPasswordIsTheLastEntry(t *testing.T) {
 }
 
 func TestAHistoryIsKeptWhileReuseIsForbidden(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	if err := w.change(t, "Changeme2!"); err != nil || w.history(t) != 0 {
 		t.Fatalf("where reuse is allowed: %v, %d are kept", err, w.history(t))
@@ -125,6 +128,7 @@ func TestAHistoryIsKeptWhileReuseIsForbidden(t *testing.T) {
 }
 
 func TestParallelChangesLoseNoHistory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	w.preventReuse(t, 25)
 	var all sync.WaitGroup
@@ -147,6 +151,7 @@ func TestParallelChangesLoseNoHistory(t *testing.T) {
 }
 
 func TestOfParallelChangesToOnePasswordOneIsMade(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	w.preventReuse(t, 1)
 	for n := range 5 {
@@ -170,6 +175,7 @@ func TestOfParallelChangesToOnePasswordOneIsMade(t *testing.T) {
 }
 
 func TestAHistoryEndsWithItsAccount(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	w.preventReuse(t, 5)
 	if err := w.change(t, "Changeme2!"); err != nil {
@@ -184,6 +190,7 @@ func TestAHistoryEndsWithItsAccount(t *testing.T) {
 }
 
 func TestAnImportedPasswordIsHashedAnewAtTheFirstLogin(t *testing.T) {
+	t.Parallel()
 	for name, hash := range map[string]string{
 		"an iterated digest": imported,
 		"bcrypt":             "$2y$05$CCCCCCCCCCCCCCCCCCCCC.pULYvdlH63mlfGJ2244MMfsVnwlPAxe",
@@ -214,6 +221,7 @@ func TestAnImportedPasswordIsHashedAnewAtTheFirstLogin(t *testing.T) {
 }
 
 func TestParallelFirstLoginsLeaveOneHash(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	if err := w.importAccount(t, imported); err != nil {
 		t.Fatal(err)
@@ -238,6 +246,7 @@ func TestParallelFirstLoginsLeaveOneHash(t *testing.T) {
 }
 
 func TestALateRehashLeavesAChangedPasswordAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	if err := w.importAccount(t, imported); err != nil {
 		t.Fatal(err)
@@ -259,6 +268,7 @@ func TestALateRehashLeavesAChangedPasswordAlone(t *testing.T) {
 }
 
 func TestAnImportedPasswordIsAnEntryOfTheHistory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	w.preventReuse(t, 2)
 	if err := w.importAccount(t, imported); err != nil {
@@ -276,6 +286,7 @@ func TestAnImportedPasswordIsAnEntryOfTheHistory(t *testing.T) {
 }
 
 func TestACreationThatIsRepeatedIsNoReuse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	w.preventReuse(t, 5)
 	again, err := w.CreateAccount(t.Context(), directoryapi.CreateAccount{
@@ -288,6 +299,7 @@ func TestACreationThatIsRepeatedIsNoReuse(t *testing.T) {
 }
 
 func TestAPasswordIsNotCutAtWhereBcryptStops(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	const hash = "$2a$04$CCCCCCCCCCCCCCCCCCCCC.mDyzbhj.9K0apb9O/AGMWwoLXiYAu6u" // of a, 72 times
 	if err := w.importAccount(t, hash); err != nil {
@@ -309,6 +321,7 @@ func TestAPasswordIsNotCutAtWhereBcryptStops(t *testing.T) {
 }
 
 func TestAnAbsurdPasswordAtLoginIsAWrongOne(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	for _, each := range []string{strings.Repeat("a", 1<<20), password + "\x00", "\xff\xfe"} {
 		if err := w.login(t, w.Service, "jo", each); !errors.Is(err, apierr.WrongPassword) {

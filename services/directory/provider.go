@@ -40,6 +40,7 @@ type NewProvider struct {
 	EncodedX509SigningCert         field.Text                   `json:"encodedX509SigningCert"`
 	RequestSignatureAlgorithm      field.Text                   `json:"requestSignatureAlgorithm"`
 	ForceAuthn                     field.Bool                   `json:"forceAuthn"`
+	EntityID                       field.Text                   `json:"entityId"`
 	Agent                          field.Of[NewAgent]           `json:"agent"`
 	UserInfoMappingRules           field.Of[mappingrule.Change] `json:"userInfoMappingRules"`
 	AttributeStatementMappingRules field.Of[mappingrule.Change] `json:"attributeStatementMappingRules"`
@@ -60,15 +61,17 @@ func (in *NewProvider) UnmarshalJSON(data []byte) error {
 func (s *Service) apply(p *store.Provider, in NewProvider, isNew bool) error {
 	kind := typeOf(p.ProviderID)
 	var secret *string
+	var refusals []error
 	for _, t := range in.texts(&p.Settings, &secret) {
 		switch need := kind.members[t.name]; {
 		case need == 0 && t.in.Given():
 			return notOfType(t.name)
 		case need != 0 && (t.in.Present || isNew):
-			if err := t.read(need); err != nil {
-				return err
-			}
+			refusals = append(refusals, t.read(need))
 		}
+	}
+	if err := field.First(refusals...); err != nil {
+		return err
 	}
 	if secret != nil {
 		p.ClientSecret = secure.Secret(*secret)
@@ -170,10 +173,24 @@ func (s *Service) UpdateProvider(ctx context.Context, directory id.Ref, in NewPr
 			return err
 		}
 		p.ModifiedAt = s.now()
+		if err := s.replaceRules(ctx, tx, p, in); err != nil {
+			return err
+		}
 		return tx.UpdateProvider(ctx, p)
 	})
 	if err != nil {
 		return p, err
 	}
 	return s.opened(p)
+}
+
+// replaceRules replaces the mapping rules of a provider by those of a body, if it
+// has some.
+func (s *Service) replaceRules(ctx context.Context, tx *store.Tx, p store.Provider, in NewProvider) error {
+	change := in.UserInfoMappingRules.Or(in.AttributeStatementMappingRules.Or(mappingrule.Change{}))
+	if p.MappingRulesID.IsZero() || !change.Items.Present {
+		return nil
+	}
+	_, err := s.updateRules(ctx, tx, p.MappingRulesKind, id.Ref{Tenant: p.TenantID, ID: p.MappingRulesID}, change)
+	return err
 }

@@ -34,7 +34,7 @@ func (in NewProvider) texts(to *store.ProviderSettings, secret **string) []provi
 	return []providerText{
 		{name: "clientId", in: in.ClientID, to: &to.ClientID, most: maxCredential},
 		{name: "clientSecret", in: in.ClientSecret, to: secret, most: maxCredential},
-		{name: "redirectUri", in: redirect, to: &to.RedirectURI, most: maxURL, check: field.URL()},
+		{name: "redirectUri", in: redirect, to: &to.RedirectURI, most: maxURL},
 		{name: "hd", in: in.HD, to: &to.HD, most: maxName},
 		{name: "display", in: in.Display, to: &to.Display, most: maxName, check: enumOf("page", "popup", "touch", "wap")},
 		{name: "accessType", in: in.AccessType, to: &to.AccessType, most: maxName, check: enumOf("online", "offline")},
@@ -47,6 +47,7 @@ func (in NewProvider) texts(to *store.ProviderSettings, secret **string) []provi
 		{name: "ssoLoginUrl", in: in.SSOLoginURL, to: &to.SSOLoginURL, most: maxURL, check: field.URL("https", "http")},
 		{name: "ssoLogoutUrl", in: in.SSOLogoutURL, to: &to.SSOLogoutURL, most: maxURL, check: field.URL("https", "http")},
 		{name: "encodedX509SigningCert", in: in.EncodedX509SigningCert, to: &to.EncodedX509SigningCert, most: maxCertificate, check: field.Certificate},
+		{name: "entityId", in: in.EntityID, to: &to.EntityID, most: maxURL},
 		{name: "requestSignatureAlgorithm", in: in.RequestSignatureAlgorithm, to: &to.RequestSignatureAlgorithm, most: maxName,
 			check: enumOf("RSA-SHA256", "RSA-SHA1"), fallback: "RSA-SHA256"},
 	}

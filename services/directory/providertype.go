@@ -43,20 +43,17 @@ var providerTypes = map[string]providerType{
 	},
 	"facebook": {members: socialMembers, scope: []string{"public_profile", "email"}},
 	"github":   {members: socialMembers, scope: []string{"user:email"}},
-	"linkedin": {
-		members: map[string]need{
-			"clientId": mustHave, "clientSecret": mustHave, "redirectUri": mayHave, "scope": mayHave, "userInfoMappingRules": mayHave,
-		},
-		scope: []string{"r_basicprofile", "r_emailaddress"},
-	},
-	"twitter": {members: socialMembers},
+	"linkedin": {members: socialMembers, scope: []string{"r_basicprofile", "r_emailaddress"}},
+	"twitter":  {members: socialMembers},
 	"saml": {members: map[string]need{
 		"ssoLoginUrl": mustHave, "ssoLogoutUrl": mustHave, "encodedX509SigningCert": mustHave,
-		"requestSignatureAlgorithm": mayHave, "forceAuthn": mayHave, "attributeStatementMappingRules": mayHave,
+		"requestSignatureAlgorithm": mayHave, "forceAuthn": mayHave, "attributeStatementMappingRules": mayHave, "entityId": mayHave,
 	}},
 }
 
-var socialMembers = map[string]need{"clientId": mustHave, "clientSecret": mustHave, "scope": mayHave, "userInfoMappingRules": mayHave}
+var socialMembers = map[string]need{
+	"clientId": mustHave, "clientSecret": mustHave, "redirectUri": mayHave, "scope": mayHave, "userInfoMappingRules": mayHave,
+}
 
 // genericOAuth is the type of every other providerId (section 4.5).
 var genericOAuth = providerType{members: map[string]need{
@@ -72,7 +69,7 @@ func typeOf(providerID string) providerType {
 }
 
 // providerType reads what identifies the type of a new provider: its
-// providerId, and the providerType, which only generic OAuth needs.
+// providerId, and the providerType, which only generic OAuth reads.
 func (s *Service) providerType(in NewProvider) (providerID, providerType string, err error) {
 	sent, err := field.Required(in.ProviderID, "providerId", maxName)
 	if err != nil {
@@ -85,10 +82,7 @@ func (s *Service) providerType(in NewProvider) (providerID, providerType string,
 		}
 		return providerID, providerID, nil
 	}
-	if !in.ProviderType.Present {
-		return "", "", apierr.Required.Because("providerType is required for the provider %q: oauth2", sent)
-	}
-	providerType, err = field.Enum(in.ProviderType, "providerType", "", "oauth2", "oauth")
+	providerType, err = field.Enum(in.ProviderType, "providerType", "oauth2", "oauth2", "oauth")
 	return providerID, providerType, err
 }
 

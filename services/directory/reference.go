@@ -26,6 +26,15 @@ func (s *Service) reference(in field.Link, name, kind string) (id.ID, error) {
 	return ref.ID, nil
 }
 
+// asReference says of a link that leads nowhere that the body is wrong, not the
+// path: apierr.Reference.
+func asReference(err error) error {
+	if errors.Is(err, apierr.NotFound) {
+		return apierr.Reference.Because("%s", apierr.From(err).Reason)
+	}
+	return err
+}
+
 // missing says which link of a body leads nowhere, where that is the error.
 func missing(name string, in field.Link, err error) error {
 	if errors.Is(err, apierr.NotFound) {

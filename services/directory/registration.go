@@ -41,11 +41,11 @@ func (s *Service) registrar(ctx context.Context, in directoryapi.CreateAccount) 
 // event that lets its mail go out, nil when no mail is wanted, and the proof of
 // its email, nil when none is asked for.
 func (s *Service) register(a *directoryapi.Account, in directoryapi.CreateAccount, policy store.CreationPolicy) (*events.AccountRegistered, *store.Verification) {
-	if !in.Workflow || a.Status == directoryapi.Disabled {
+	if !in.Workflow || a.Status == directoryapi.Disabled || a.Status == directoryapi.Locked {
 		return nil, nil
 	}
 	event := &events.AccountRegistered{Tenant: a.TenantID, Account: a.ID, Directory: a.DirectoryID, Application: in.Application}
-	if policy.VerificationEmailStatus == directoryapi.Enabled {
+	if policy.VerificationEmailStatus == directoryapi.Enabled && a.EmailVerificationStatus != directoryapi.Verified {
 		token, v := s.newVerification(a.ID)
 		a.Status, a.VerificationToken, a.VerificationSealed = directoryapi.Unverified, token, v.Sealed
 		event.Token = v.Sealed

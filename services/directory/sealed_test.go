@@ -19,6 +19,7 @@ import (
 // TestAMasterKeyCanBeReplacedAndThenDropped covers every sealed column: none
 // keeps a value of the former key.
 func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
+	t.Parallel()
 	db := pgtest.Open(t, store.Config)
 	first, next := secure.NewMasterKey("k1"), secure.NewMasterKey("k2")
 	under := func(master secure.Secret) *directory.Service {

@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"net/mail"
 	"net/url"
 	"slices"
 	"strings"
@@ -177,7 +176,7 @@ func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange
 		}
 	}
 	if in.FromEmailAddress.Present {
-		if t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, checkSender); err != nil {
+		if t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, field.Email); err != nil {
 			return err
 		}
 	}
@@ -192,8 +191,10 @@ func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange
 		}
 	}
 	switch {
-	case !model.LinkBaseURL.Present:
+	case t.Workflow.Page() != "" && in.DefaultModel.Null:
 		return nil
+	case t.Workflow.Page() != "" && !model.LinkBaseURL.Present:
+		return apierr.Required.Because("defaultModel.linkBaseUrl is required in a template whose mail has a link; null stands for the deployment's own page")
 	case t.Workflow.Page() != "":
 		t.LinkBaseURL, err = own(model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL, s.ownPage(*t), checkLink)
 		return err
@@ -225,14 +226,6 @@ func own(in field.Text, name string, most int, byDefault string, check func(name
 func checkLine(name, text string) error {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
 		return apierr.Format.Because("%s holds a line break or another control character", name)
-	}
-	return nil
-}
-
-// checkSender refuses what no mail can come from.
-func checkSender(name, text string) error {
-	if parsed, err := mail.ParseAddress(text); err != nil || parsed.Address != text || !isEmail(text) {
-		return apierr.Format.Because("%s is %q, which is not an email address", name, text)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directory
 		owner := directoryapi.Account{
 			TenantID: in.Tenant, ID: in.Owner, DirectoryID: in.Directory, Username: in.Email, Email: in.Email,
 			Status: directoryapi.Enabled, EmailVerificationStatus: directoryapi.Unverified, Owner: true,
-			PasswordModifiedAt: &now, CreatedAt: now, ModifiedAt: now,
+			PasswordModifiedAt: beforeCreation(now), CreatedAt: now, ModifiedAt: now,
 		}
 		return tx.InsertAccount(ctx, owner, hash, nil)
 	})

@@ -16,12 +16,12 @@ import (
 // challengeTTL is how long a challenge of either type is open.
 const challengeTTL = 300 * time.Second
 
-// Challenge gives a challenge, or apierr.NotFound.
+// Challenge returns a challenge, or apierr.NotFound.
 func (s *Service) Challenge(ctx context.Context, at id.Ref) (store.Challenge, error) {
 	return s.store.Challenge(ctx, at.Tenant, at.ID, s.now())
 }
 
-// FactorChallenges gives a page of the challenges of a factor.
+// FactorChallenges returns a page of the challenges of a factor.
 func (s *Service) FactorChallenges(ctx context.Context, factor id.Ref, query list.Query) (list.Page[store.Challenge], error) {
 	owner, err := s.store.Factor(ctx, factor.Tenant, factor.ID)
 	if err != nil {
@@ -43,11 +43,11 @@ func (in *NewChallenge) UnmarshalJSON(data []byte) error {
 	return field.Nested(data, (*members)(in), nil)
 }
 
-// NewChallenge makes a challenge of a factor. With a code, which only an
+// NewChallenge creates a challenge of a factor. With a code, which only an
 // authenticator can have yet, it is answered at once.
 func (s *Service) NewChallenge(ctx context.Context, factor id.Ref, in NewChallenge) (store.Challenge, error) {
 	code := ""
-	if in.Code.Present {
+	if in.Code.Given() { // null is absent
 		var err error
 		if code, err = readCode(in.Code); err != nil {
 			return store.Challenge{}, err
@@ -72,7 +72,7 @@ func (s *Service) NewChallenge(ctx context.Context, factor id.Ref, in NewChallen
 	return c, outcome(err, fault)
 }
 
-// issue makes a challenge of a factor that the transaction holds.
+// issue creates a challenge of a factor whose account the transaction has locked.
 func (s *Service) issue(ctx context.Context, tx *store.Tx, f *store.Factor, in NewChallenge) (store.Challenge, error) {
 	now := s.now()
 	c := store.Challenge{
@@ -123,9 +123,8 @@ func (s *Service) AnswerChallenge(ctx context.Context, at id.Ref, in Answer) (st
 	return s.answer(ctx, at, code)
 }
 
-// answer is AnswerChallenge for a challenge of a factor of one of the types;
-// none means any.
-func (s *Service) answer(ctx context.Context, at id.Ref, code string, types ...string) (store.Challenge, error) {
+// answer is AnswerChallenge for a code of any form.
+func (s *Service) answer(ctx context.Context, at id.Ref, code string) (store.Challenge, error) {
 	c, err := s.store.Challenge(ctx, at.Tenant, at.ID, s.now())
 	if err != nil {
 		return c, err
@@ -139,11 +138,8 @@ func (s *Service) answer(ctx context.Context, at id.Ref, code string, types ...s
 		if err != nil {
 			return err
 		}
-		if err := oneOf(f, types); err != nil {
-			return err
-		}
 		if c.Late {
-			fault = apierr.CodeExpired.Because("the code was good until %s; make another challenge", c.ExpiresAt.UTC().Format(time.RFC3339))
+			fault = apierr.CodeExpired.Because("the code expired at %s; create another challenge", c.ExpiresAt.UTC().Format(time.RFC3339))
 			return s.move(ctx, tx, &c, store.Expired)
 		}
 		if err := s.answerable(ctx, tx, f, c); err != nil {
@@ -155,7 +151,7 @@ func (s *Service) answer(ctx context.Context, at id.Ref, code string, types ...s
 	return c, outcome(err, fault)
 }
 
-// outcome is the error of a transaction, or the fault that a committed one met.
+// outcome is the error of a transaction, or the fault of one that was committed.
 func outcome(err, fault error) error {
 	if err != nil {
 		return err
@@ -163,13 +159,13 @@ func outcome(err, fault error) error {
 	return fault
 }
 
-// answerable refuses an answer that is not to be looked at.
+// answerable returns why a challenge accepts no answer.
 func (s *Service) answerable(ctx context.Context, tx *store.Tx, f store.Factor, c store.Challenge) error {
 	switch {
 	case isFinal(c.Status):
-		return apierr.ChallengeFinished.Because("the challenge is %s; make another one", c.Status)
+		return apierr.ChallengeFinished.Because("the challenge is %s; create another one", c.Status)
 	case c.Failures >= challengeFailures:
-		return apierr.ChallengeFailures.Because("%d codes were wrong; make another challenge", c.Failures)
+		return apierr.ChallengeFailures.Because("%d codes were wrong; create another challenge", c.Failures)
 	case f.Status != store.Enabled:
 		return apierr.FactorDisabled.Because("the factor is disabled")
 	}
@@ -185,9 +181,8 @@ func (s *Service) answerable(ctx context.Context, tx *store.Tx, f store.Factor, 
 	return s.mayTry(ctx, tx, f)
 }
 
-// try compares a code and writes down what follows from it. A fault that has
-// nothing to do with the code is given apart from err: it ends the challenge,
-// and that is to be committed.
+// try compares a code and records the result. A fault that does not depend on the
+// code is returned apart from err: it ends the challenge, and that is committed.
 func (s *Service) try(ctx context.Context, tx *store.Tx, f *store.Factor, c *store.Challenge, code string) (fault, err error) {
 	right, fault := s.isRight(f, *c, code)
 	switch {
@@ -206,8 +201,8 @@ func (s *Service) try(ctx context.Context, tx *store.Tx, f *store.Factor, c *sto
 	return nil, s.move(ctx, tx, c, store.Failed)
 }
 
-// isRight tells whether a code is the one that is asked for, and notes in the
-// factor that an authenticator's code is spent.
+// isRight reports whether a code is the one of the challenge, and records in the
+// factor that an authenticator's code was used.
 func (s *Service) isRight(f *store.Factor, c store.Challenge, code string) (bool, error) {
 	if f.Type == store.SMS {
 		return s.isSent(c, code)
@@ -223,7 +218,7 @@ func (s *Service) isRight(f *store.Factor, c store.Challenge, code string) (bool
 	return step > 0, err
 }
 
-// verify notes that the owner of a factor, and of its phone, has shown to be it.
+// verify marks a factor and its phone as verified.
 func (s *Service) verify(ctx context.Context, tx *store.Tx, f *store.Factor) error {
 	if f.VerificationStatus != store.Verified {
 		f.VerificationStatus, f.ModifiedAt = store.Verified, s.now()
@@ -239,7 +234,7 @@ func (s *Service) verify(ctx context.Context, tx *store.Tx, f *store.Factor) err
 	return tx.UpdatePhone(ctx, phone)
 }
 
-// move brings a challenge into a state that follows on its own.
+// move changes the state of a challenge.
 func (s *Service) move(ctx context.Context, tx *store.Tx, c *store.Challenge, to string) error {
 	if !follows(c.Status, to) {
 		return fmt.Errorf("a challenge that is %s cannot become %s", c.Status, to)

@@ -12,12 +12,12 @@ import (
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
-// Factor gives a factor, or apierr.NotFound.
+// Factor returns a factor, or apierr.NotFound.
 func (s *Service) Factor(ctx context.Context, at id.Ref) (store.Factor, error) {
 	return s.shown(s.store.Factor(ctx, at.Tenant, at.ID))
 }
 
-// AccountFactors gives a page of the factors of an account.
+// AccountFactors returns a page of the factors of an account.
 func (s *Service) AccountFactors(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.Factor], error) {
 	owner, err := s.directory.Account(ctx, account)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Service) AccountFactors(ctx context.Context, account id.Ref, query list
 	return page, err
 }
 
-// shown fills in what a factor that was read shows to its owner.
+// shown adds the fields of an authenticator that are not stored.
 func (s *Service) shown(f store.Factor, err error) (store.Factor, error) {
 	if err != nil || f.Type != store.Authenticator {
 		return f, err
@@ -59,7 +59,7 @@ type FactorText struct {
 	Issuer      field.Text `json:"issuer"`
 }
 
-// NewFactor makes a factor of an account, and a challenge of it where the body
+// NewFactor creates a factor of an account, and a challenge of it where the body
 // or the query asks for one: either both or none.
 func (s *Service) NewFactor(ctx context.Context, account id.Ref, in NewFactor) (store.Factor, error) {
 	a, err := s.directory.Account(ctx, account)
@@ -123,8 +123,8 @@ func (s *Service) newFactor(a directoryapi.Account, in NewFactor) (store.Factor,
 	return f, in.apply(&f)
 }
 
-// UpdateFactor changes what the body names. Another issuer or accountName gives
-// an authenticator another keyUri and image, not another secret.
+// UpdateFactor changes what the body names. A new issuer or accountName changes the
+// keyUri and the image of an authenticator, not its secret.
 func (s *Service) UpdateFactor(ctx context.Context, at id.Ref, in FactorText) (store.Factor, error) {
 	f, err := s.store.Factor(ctx, at.Tenant, at.ID)
 	if err != nil {
@@ -139,9 +139,6 @@ func (s *Service) UpdateFactor(ctx context.Context, at id.Ref, in FactorText) (s
 				return err
 			}
 		}
-		if in.Issuer.Null && f.Issuer == nil {
-			in.Issuer = field.Text{} // a client sends back what it has read
-		}
 		if err := in.apply(&f); err != nil {
 			return err
 		}
@@ -151,8 +148,8 @@ func (s *Service) UpdateFactor(ctx context.Context, at id.Ref, in FactorText) (s
 	return f, err
 }
 
-// apply writes the members of a body into a factor, checks them, and pictures an
-// authenticator anew.
+// apply writes the members of a body into a factor, checks them, and renews the
+// image of an authenticator.
 func (in FactorText) apply(f *store.Factor) (err error) {
 	if f.Status, err = status(in.Status, f.Status); err != nil {
 		return err
@@ -163,8 +160,10 @@ func (in FactorText) apply(f *store.Factor) (err error) {
 	if err := label(in.AccountName, "accountName", &f.AccountName); err != nil {
 		return err
 	}
-	if err := label(in.Issuer, "issuer", &f.Issuer); err != nil {
-		return err
+	if !in.Issuer.Null { // null is absent
+		if err := label(in.Issuer, "issuer", &f.Issuer); err != nil {
+			return err
+		}
 	}
 	return picture(f)
 }

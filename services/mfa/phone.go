@@ -14,16 +14,16 @@ import (
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
-// homeRegion is where a number without a plus sign is (resolutions, section
-// 10.1).
+// homeRegion is the region of a number without a plus sign
+// (docs/interface/multi-factor.md#phones).
 const homeRegion = "US"
 
-// Phone gives a phone, or apierr.NotFound.
+// Phone returns a phone, or apierr.NotFound.
 func (s *Service) Phone(ctx context.Context, at id.Ref) (store.Phone, error) {
 	return s.store.Phone(ctx, at.Tenant, at.ID)
 }
 
-// AccountPhones gives a page of the phones of an account.
+// AccountPhones returns a page of the phones of an account.
 func (s *Service) AccountPhones(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.Phone], error) {
 	owner, err := s.directory.Account(ctx, account)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Service) AccountPhones(ctx context.Context, account id.Ref, query list.
 	return s.store.AccountPhones(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// TenantPhones gives a page of all the phones of a tenant. A tenant sees no
+// TenantPhones returns a page of all the phones of a tenant. A tenant sees no
 // other one: apierr.NotFound.
 func (s *Service) TenantPhones(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Phone], error) {
 	owner, err := s.directory.Tenant(ctx, tenant)
@@ -51,7 +51,7 @@ type PhoneText struct {
 	VerificationStatus field.Text `json:"verificationStatus"`
 }
 
-// NewPhone makes a phone of an account.
+// NewPhone creates a phone of an account.
 func (s *Service) NewPhone(ctx context.Context, account id.Ref, in PhoneText) (store.Phone, error) {
 	a, err := s.directory.Account(ctx, account)
 	if err != nil {
@@ -74,9 +74,9 @@ func (s *Service) newPhone(a directoryapi.Account, in PhoneText) (store.Phone, e
 	return p, in.apply(&p, true)
 }
 
-// UpdatePhone changes what the body names. The number of a phone that is
-// verified stays: apierr.PhoneNumberFixed. With another number, codes that went
-// to the former prove nothing any more.
+// UpdatePhone changes what the body names. The number of a phone that is verified,
+// or that the same request verifies, cannot change: apierr.PhoneNumberFixed. A new
+// number ends the open challenges, whose codes went to the former one.
 func (s *Service) UpdatePhone(ctx context.Context, at id.Ref, in PhoneText) (store.Phone, error) {
 	p, err := s.store.Phone(ctx, at.Tenant, at.ID)
 	if err != nil {
@@ -93,8 +93,8 @@ func (s *Service) UpdatePhone(ctx context.Context, at id.Ref, in PhoneText) (sto
 		}
 		p.ModifiedAt = s.now()
 		if p.Number != before.Number {
-			if before.VerificationStatus == store.Verified {
-				return apierr.PhoneNumberFixed.Because("the number %s is verified and cannot be changed", before.Number)
+			if before.VerificationStatus == store.Verified || p.VerificationStatus == store.Verified {
+				return apierr.PhoneNumberFixed.Because("change the number of a phone while it is unverified, and verify it afterwards")
 			}
 			if err := tx.ExpireChallenges(ctx, at.Tenant, at.ID, p.ModifiedAt); err != nil {
 				return err
@@ -114,7 +114,7 @@ func (s *Service) DeletePhone(ctx context.Context, at id.Ref) error {
 	return s.hold(ctx, at.Tenant, p.AccountID, func(tx *store.Tx) error { return tx.DeletePhone(ctx, at.Tenant, at.ID) })
 }
 
-// numberTaken gives a number that the account has already the code for it.
+// numberTaken replaces apierr.Exists by the code for a number.
 func numberTaken(p store.Phone, err error) error {
 	if errors.Is(err, apierr.Exists) {
 		return apierr.PhoneNumberExists.Because("the account has a phone with the number %s", p.Number)
@@ -146,9 +146,9 @@ func (in PhoneText) apply(p *store.Phone, isNew bool) (err error) {
 	return err
 }
 
-// readNumber reads a telephone number in any usual notation and gives it in
-// E.164. A number that nobody can have, one with an extension (which no text
-// message reaches) and a premium-rate number are apierr.PhoneNumberInvalid.
+// readNumber reads a telephone number in any usual notation and returns it in
+// E.164. A number that does not exist, one with an extension (which no text message
+// reaches) and a premium-rate number are apierr.PhoneNumberInvalid.
 func readNumber(in field.Text) (string, error) {
 	text, err := field.Required(in, "number", 255)
 	if err != nil {
@@ -162,7 +162,7 @@ func readNumber(in field.Text) (string, error) {
 	return phonenumbers.Format(number, phonenumbers.E164), nil
 }
 
-// country gives the region of a number in E.164: "US", or "" where it has none.
+// country returns the region of a number in E.164: "US", or "" where it has none.
 func country(number string) string {
 	parsed, err := phonenumbers.Parse(number, homeRegion)
 	if err != nil {

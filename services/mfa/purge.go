@@ -12,33 +12,31 @@ import (
 const (
 	// PurgeEvery is the pause between two purges.
 	PurgeEvery = time.Minute
-	// batch bounds what one transaction deletes.
+	// batch is how many rows one transaction deletes at most.
 	batch = 1000
 	// challengeAge is how long a challenge can be read.
 	challengeAge = 30 * 24 * time.Hour
-	// settled is how long after the removal of an account no request can be at
-	// work that has found it there. Requests end after 15 seconds.
-	settled = time.Minute
+	// requestsEnd is how long after the deletion of an account no request that has
+	// found it can still run. The request timeout is 15 seconds.
+	requestsEnd = time.Minute
 )
 
-// Purge is the worker that deletes what nobody needs any more: old challenges,
-// counts whose window is over, and what was made for accounts at the moment of
-// their deletion.
+// Purge is the worker that deletes old challenges, counters whose window has ended,
+// and rows that were created for an account while it was deleted.
 func (s *Service) Purge(ctx context.Context) error {
-	return purge.Every(PurgeEvery, "what is over was not purged", s.purge)(ctx)
+	return purge.Every(PurgeEvery, "purge failed, retrying", s.purge)(ctx)
 }
 
 func (s *Service) purge(ctx context.Context) error {
 	now := s.now()
 	return errors.Join(
-		s.finishRemovals(ctx, now.Add(-settled)),
+		s.finishRemovals(ctx, now.Add(-requestsEnd)),
 		s.drain(ctx, func(tx *store.Tx) (int64, error) { return tx.PurgeChallenges(ctx, now.Add(-challengeAge), batch) }),
 		s.drain(ctx, func(tx *store.Tx) (int64, error) { return tx.PurgeCounts(ctx, now, batch) }),
 	)
 }
 
-// finishRemovals removes what has been made for accounts that were going. Two
-// replicas may do it at once.
+// finishRemovals repeats the deletion of accounts. Replicas may do it concurrently.
 func (s *Service) finishRemovals(ctx context.Context, before time.Time) error {
 	for {
 		removals, err := s.store.Removals(ctx, before, batch)
@@ -56,7 +54,7 @@ func (s *Service) finishRemovals(ctx context.Context, before time.Time) error {
 	}
 }
 
-// drain deletes batches until one finds nothing.
+// drain deletes batches until one is empty.
 func (s *Service) drain(ctx context.Context, remove func(*store.Tx) (int64, error)) error {
 	_, err := purge.Drain(ctx, s.store.Tx, remove)
 	return err

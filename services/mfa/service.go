@@ -2,9 +2,9 @@
 // that are enrolled, and the challenges that ask for a code. Its rules are
 // methods of Service, one file per noun (phone.go, factor.go, challenge.go),
 // with what is particular to the two types of factor in sms.go and
-// authenticator.go, the second step of a login in step.go and stepstate.go, and
-// what stops guessing and flooding in limit.go. Its SQL is
-// under store, its HTTP under rest, and its wiring under app.
+// totp.go, the second step of a login in secondstep.go and loginstate.go, and
+// the limits of attempts and messages in limits.go. Its SQL is under store, its
+// HTTP under rest, and its wiring under app.
 package mfa
 
 import (
@@ -30,7 +30,7 @@ type Service struct {
 	cfg       Config
 }
 
-// New makes the service.
+// New returns the service.
 func New(s *store.Store, directory directoryapi.API, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
 	return &Service{store: s, directory: directory, ring: ring, base: base, now: now, cfg: cfg}
 }
@@ -45,11 +45,11 @@ func (s *Service) enrol(ctx context.Context, a directoryapi.Account, fn func(*st
 	})
 }
 
-// hold runs fn in a transaction that nothing else of the account runs beside.
-// Whatever was read of the account before is to be read again in it.
+// hold runs fn in a transaction that has locked the account. What was read of the
+// account before has to be read again in it.
 func (s *Service) hold(ctx context.Context, tenant, account id.ID, fn func(*store.Tx) error) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
-		if err := tx.HoldAccount(ctx, tenant, account); err != nil {
+		if err := tx.LockAccount(ctx, tenant, account); err != nil {
 			return err
 		}
 		return fn(tx)

@@ -26,9 +26,9 @@ const (
 	maxMessage     = 160 // characters, before the code is put in
 )
 
-// FactorPhone is how the body of a new factor names its phone: by the href of
-// one that the account has, or by a number, which makes one unless the account
-// has it. The other members are for a phone that is made.
+// FactorPhone names the phone of a new factor: by the href of one of the account, or
+// by a number, for which a phone is created unless the account has one. The other
+// members are those of a new phone.
 type FactorPhone struct {
 	Href field.Text `json:"href"`
 	PhoneText
@@ -45,7 +45,7 @@ func (in *FactorPhone) UnmarshalJSON(data []byte) error {
 	return field.Nested(data, (*members)(in), readOnly)
 }
 
-// factorPhone gives the phone that a new factor is for.
+// factorPhone returns the phone of a new factor.
 func (s *Service) factorPhone(ctx context.Context, tx *store.Tx, a directoryapi.Account, in FactorPhone) (id.ID, error) {
 	if in.Href.Given() {
 		return s.namedPhone(ctx, tx, a, in)
@@ -61,9 +61,9 @@ func (s *Service) factorPhone(ctx context.Context, tx *store.Tx, a directoryapi.
 	return existing.ID, err
 }
 
-// namedPhone gives the account's phone at an href. One that is not there is
-// apierr.NotFound, one of another account apierr.Reference, and one with another
-// number than is given beside it apierr.PhoneContradicts.
+// namedPhone returns the account's phone at an href, or apierr.NotFound, Reference
+// for that of another account, and PhoneContradicts where its number is not the
+// given one.
 func (s *Service) namedPhone(ctx context.Context, tx *store.Tx, a directoryapi.Account, in FactorPhone) (id.ID, error) {
 	ref, ok := s.base.Parse(in.Href.Value)
 	switch {
@@ -90,8 +90,7 @@ func (s *Service) namedPhone(ctx context.Context, tx *store.Tx, a directoryapi.A
 	return p.ID, err
 }
 
-// readMessage reads the text of a message, which stays as it is with its
-// placeholder.
+// readMessage reads the text of a message, in which the placeholder stays.
 func readMessage(in field.Text) (string, error) {
 	message, err := field.Nonempty(in, "message", maxMessage)
 	switch {
@@ -105,8 +104,8 @@ func readMessage(in field.Text) (string, error) {
 	return *message, nil
 }
 
-// send puts a code into a challenge and lets the message go out to the factor's
-// phone, within what may be sent.
+// send sets the code of a challenge and emits the event that sends it to the
+// factor's phone, within the limits of messages.
 func (s *Service) send(ctx context.Context, tx *store.Tx, f store.Factor, c *store.Challenge, text field.Text) error {
 	message, err := readMessage(text)
 	if err != nil {
@@ -132,7 +131,7 @@ func (s *Service) send(ctx context.Context, tx *store.Tx, f store.Factor, c *sto
 	})
 }
 
-// usable refuses a phone that is disabled.
+// usable returns apierr.PhoneDisabled for a phone that is disabled.
 func usable(p store.Phone) error {
 	if p.Status != store.Enabled {
 		return apierr.PhoneDisabled.Because("the phone %s of the factor is disabled", p.Number)
@@ -140,7 +139,7 @@ func usable(p store.Phone) error {
 	return nil
 }
 
-// newCode draws six digits, each code as likely as any other.
+// newCode returns six random digits, uniformly distributed.
 func newCode() secure.Secret {
 	n, err := rand.Int(rand.Reader, big.NewInt(1_000_000))
 	if err != nil {
@@ -149,19 +148,18 @@ func newCode() secure.Secret {
 	return secure.Secret(fmt.Sprintf("%06d", n))
 }
 
-// codeKeyPurpose is what the key of a challenge's code is sealed for.
+// codeKeyPurpose is the purpose that the key of a challenge's code is sealed for.
 func codeKeyPurpose(challenge id.ID) string { return "mfa.codekey/" + challenge.String() }
 
-// hashCode is what is stored of a code. Without the key, which is sealed, a
-// million guesses would find it.
+// hashCode returns what is stored of a code. The key is sealed: a plain hash of six
+// digits could be reversed.
 func hashCode(key secure.Secret, code string) []byte {
 	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write([]byte(code))
 	return mac.Sum(nil)
 }
 
-// isSent tells whether a code is the one that was sent, in a time that does not
-// depend on how much of it is right.
+// isSent reports whether a code is the one that was sent, in constant time.
 func (s *Service) isSent(c store.Challenge, code string) (bool, error) {
 	key, err := s.ring.Open(c.CodeKeySealed, codeKeyPurpose(c.ID))
 	return err == nil && hmac.Equal(hashCode(key, code), c.CodeHash), err

@@ -26,7 +26,7 @@ func FuzzReceipt(f *testing.F) {
 		if r.isSigned("a token that nobody guesses", "https://id.example.test/sms/receipts/a/b") {
 			t.Errorf("%q is believed", signature)
 		}
-		state, reason := r.end()
+		state, reason := r.finalState()
 		if state != "" && state != store.Delivered && state != store.Failed || len(reason) > 60 {
 			t.Errorf("it tells %q, %q", state, reason)
 		}
@@ -42,16 +42,16 @@ func FuzzProviderAnswer(f *testing.F) {
 	f.Add(429, `[[[[`)
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		status = 200 + (status&0x7fff)%400
-		err := answered(&http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))})
+		err := responseError(&http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))})
 		if (status < 300) != (err == nil) {
 			t.Fatalf("%d gives %v", status, err)
 		}
 		if err == nil {
 			return
 		}
-		var refused refusal
-		var broken fault
-		known := errors.Is(err, errAway) || errors.Is(err, errBusy) || errors.Is(err, errLost) || errors.As(err, &refused) || errors.As(err, &broken)
+		var refused permanentError
+		var broken deploymentError
+		known := errors.Is(err, errUnavailable) || errors.Is(err, errBusy) || errors.Is(err, errNoAnswer) || errors.As(err, &refused) || errors.As(err, &broken)
 		if !known || len(err.Error()) > 120 {
 			t.Errorf("%d gives %v", status, err)
 		}

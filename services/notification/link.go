@@ -12,7 +12,7 @@ import (
 // for a workflow that has no link.
 func (s *Service) linkBase(template directoryapi.EmailTemplate) string {
 	if template.LinkBaseURL != nil {
-		return line(*template.LinkBaseURL)
+		return singleLine(*template.LinkBaseURL)
 	}
 	if page := template.Workflow.Page(); page != "" {
 		return s.base.Host() + page

@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/services/notification/store"
 )
 
-// letter is all that a mail is made of.
-type letter struct {
+// mailContent is all that a mail is made of.
+type mailContent struct {
 	delivery store.Delivery
 	directoryapi.Mail
 	token           secure.Secret     // empty: the mail has no link
@@ -25,13 +25,13 @@ type letter struct {
 	applicationData map[string]string // values of its customData that the template asks for
 }
 
-// values gives what the macros of the letter stand for.
-func (s *Service) values(l letter) map[string]string {
+// values returns the values of the macros.
+func (s *Service) values(l mailContent) map[string]string {
 	known := map[string]string{
-		"account.fullName":       name(l.Account.FullName()),
-		"account.username":       login(l.Account.Username, l.Account.Email),
-		"account.email":          line(l.Account.Email),
-		"account.directory.name": line(l.Directory.Name),
+		"account.fullName":       personName(l.Account.FullName()),
+		"account.username":       userName(l.Account.Username, l.Account.Email),
+		"account.email":          singleLine(l.Account.Email),
+		"account.directory.name": singleLine(l.Directory.Name),
 	}
 	if l.ResetTokenTTL > 0 { // a macro of this service's own, for the default reset mail
 		known["passwordPolicy.resetTokenTtl"] = strconv.Itoa(l.ResetTokenTTL)
@@ -40,20 +40,20 @@ func (s *Service) values(l letter) map[string]string {
 		"account.givenName": l.Account.GivenName, "account.middleName": l.Account.MiddleName, "account.surname": l.Account.Surname,
 	} {
 		if value != nil {
-			known[macro] = name(*value)
+			known[macro] = personName(*value)
 		}
 	}
 	if l.application != nil {
-		known["application.name"] = line(*l.application)
+		known["application.name"] = singleLine(*l.application)
 	}
 	for key, value := range l.AccountData {
-		known["account.customData."+key] = datum(value)
+		known["account.customData."+key] = customValue(value)
 	}
 	for key, value := range l.DirectoryData {
-		known["account.directory.customData."+key] = paragraph(value)
+		known["account.directory.customData."+key] = multiLine(value)
 	}
 	for key, value := range l.applicationData {
-		known["application.customData."+key] = paragraph(value)
+		known["application.customData."+key] = multiLine(value)
 	}
 	if l.token != "" {
 		known["sptoken"] = l.token.Reveal()
@@ -67,7 +67,7 @@ func (s *Service) values(l letter) map[string]string {
 
 // compose writes the mail. Macros stand in bodies only; what stands in a header
 // is one line. It fails for an address that no mail can be sent to.
-func (s *Service) compose(l letter, from origin, now time.Time) (*gomail.Msg, error) {
+func (s *Service) compose(l mailContent, from origin, now time.Time) (*gomail.Msg, error) {
 	to, err := recipient(l.Account.Email)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (s *Service) compose(l letter, from origin, now time.Time) (*gomail.Msg, er
 	m.ToMailAddress(to)
 	m.FromMailAddress(&from.author)
 	m.EnvelopeFromMailAddress(&mail.Address{Address: from.envelope})
-	m.Subject(line(l.Template.Subject))
+	m.Subject(singleLine(l.Template.Subject))
 	m.SetMessageIDWithValue(s.messageID(l.delivery))
 	m.SetDateWithValue(now)
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no vacation notice comes back
@@ -148,7 +148,7 @@ func authorOf(t directoryapi.EmailTemplate, from mail.Address) mail.Address {
 	}
 	from.Address = onTheWire(from.Address)
 	if t.FromName != nil {
-		from.Name = line(*t.FromName)
+		from.Name = singleLine(*t.FromName)
 	}
 	return from
 }

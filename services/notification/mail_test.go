@@ -21,8 +21,8 @@ const token = secure.Secret("5ZxK2mQ8vT1bN7cR4wL0pA")
 func text(s string) *string { return &s }
 
 // verification is a letter as the default template of a directory makes it.
-func verification() letter {
-	return letter{
+func verification() mailContent {
+	return mailContent{
 		delivery: store.Delivery{ID: id.New(clock), Workflow: directoryapi.Verification},
 		token:    token,
 		Mail: directoryapi.Mail{
@@ -42,7 +42,7 @@ func writer() *Service {
 }
 
 // read composes the letter and reads the mail as a mail program does.
-func read(t *testing.T, l letter) mailtest.Message {
+func read(t *testing.T, l mailContent) mailtest.Message {
 	t.Helper()
 	m, err := writer().compose(l, writer().ownOrigin(l.Template), clock)
 	if err != nil {
@@ -190,6 +190,7 @@ func TestATemplateMayNameItsSender(t *testing.T) {
 }
 
 func TestAnAddressInAnotherScriptReachesServersAsTheyReadIt(t *testing.T) {
+	t.Parallel()
 	for author, want := range map[string]string{"shop@bücher.test": "shop@xn--bcher-kva.test", "söhne@bücher.test": "söhne@xn--bcher-kva.test"} {
 		t.Run(author, func(t *testing.T) {
 			o := newOffice(t, mailtest.Behaviour{})

@@ -16,31 +16,31 @@ import (
 	"github.com/doorward/doorward/services/notification/store"
 )
 
-// ask bounds the questions to other services.
-const ask = 15 * time.Second
+// requestTimeout bounds the requests to other services.
+const requestTimeout = 15 * time.Second
 
-// mailBackoff gives the wait after the n-th failure of a mail: 5 s, doubled up
-// to an hour; some eighty tries until giveUp.
+// mailBackoff returns the delay after the n-th failure of a mail: 5 s, doubled up
+// to an hour; some eighty tries until maxAge.
 func mailBackoff(failures int) time.Duration {
 	return min(5*time.Second<<min(failures-1, 20), time.Hour)
 }
 
-// mailChannel is the way of mails. A process that dies between the mail
-// server's answer and the note of it leaves one mail per sender to be sent
-// again, under the same Message-ID.
+// mailChannel is the way of mails. A process that dies between the mail server's
+// answer and its record leaves one mail per worker to be sent again, under the
+// same Message-ID.
 func (s *Service) mailChannel() *channel {
 	return &channel{
-		kind: store.Mail, name: "mail", senders: s.cfg.Senders, timeout: s.cfg.Timeout, wake: make(chan struct{}, 1),
-		skip: s.visits.skip,
-		carrier: func() (carrier, error) {
-			own, err := newCourier(s.cfg.Server, &net.Dialer{}, s.cfg.Timeout)
-			return &mailCarrier{s: s, own: own}, err
+		kind: store.Mail, name: "mail", workers: s.cfg.Senders, timeout: s.cfg.Timeout, wake: make(chan struct{}, 1),
+		skip: s.inFlight.skip,
+		newSender: func() (sender, error) {
+			own, err := newSMTPClient(s.cfg.Server, &net.Dialer{}, s.cfg.Timeout)
+			return &mailSender{s: s, own: own}, err
 		},
 		backoff: mailBackoff,
 		label:   func(d store.Delivery) string { return string(d.Workflow) },
-		tries:   counter("doorward_notification_mails_total", "tries to send a mail, by workflow and result: sent, unwanted, postponed or failed"),
-		ending: func(outcome error) (state, result string) {
-			switch final := (refusal{}); {
+		tries:   s.instruments.mails,
+		final: func(outcome error) (state, result string) {
+			switch final := (permanentError{}); {
 			case outcome == nil:
 				return store.Sent, "sent"
 			case errors.Is(outcome, errUnwanted):
@@ -53,17 +53,17 @@ func (s *Service) mailChannel() *channel {
 	}
 }
 
-// mailCarrier writes mails and hands them to a mail server: the deployment's, or
-// the tenant's.
-type mailCarrier struct {
+// mailSender writes mails and sends them through a mail server: the
+// deployment's, or the tenant's.
+type mailSender struct {
 	s      *Service
-	own    *courier // the deployment's
-	custom *courier // of the tenant whose server was used last; nil: none yet
+	own    *smtpClient // the deployment's
+	custom *smtpClient // of the tenant whose server was used last; nil: none yet
 }
 
-// carry sends the mail of a delivery.
-func (c *mailCarrier) carry(ctx context.Context, d store.Delivery) error {
-	l, err := c.s.letter(ctx, d)
+// send sends the mail of a delivery.
+func (c *mailSender) send(ctx context.Context, d store.Delivery) error {
+	content, err := c.s.content(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -72,39 +72,39 @@ func (c *mailCarrier) carry(ctx context.Context, d store.Delivery) error {
 		return err
 	}
 	if server != nil {
-		if err := c.through(ctx, *server, l); !errors.Is(err, errPassedBy) {
+		if err := c.sendThrough(ctx, *server, content); !errors.Is(err, errServerSkipped) {
 			return err
 		}
 	}
-	m, err := c.s.compose(l, c.s.ownOrigin(l.Template), c.s.now())
+	m, err := c.s.compose(content, c.s.ownOrigin(content.Template), c.s.now())
 	if err != nil {
-		return refusal{err}
+		return permanentError{err}
 	}
-	return c.own.carry(ctx, m)
+	return c.own.Send(ctx, m)
 }
 
-func (c *mailCarrier) rest() {
-	c.own.hangUp()
+func (c *mailSender) close() {
+	c.own.Close()
 	if c.custom != nil {
-		c.custom.hangUp()
+		c.custom.Close()
 	}
 }
 
-func (c *mailCarrier) drop() {
-	c.own.drop()
+func (c *mailSender) abort() {
+	c.own.abort()
 	if c.custom != nil {
-		c.custom.drop()
+		c.custom.abort()
 	}
 }
 
-// letter gathers what the mail is made of.
-func (s *Service) letter(ctx context.Context, d store.Delivery) (letter, error) {
-	ctx, cancel := context.WithTimeout(ctx, ask)
+// content gathers what the mail is made of.
+func (s *Service) content(ctx context.Context, d store.Delivery) (mailContent, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if d.Workflow == smtpAlert {
+	if d.Workflow == circuitAlert {
 		return s.alert(ctx, d)
 	}
-	l := letter{delivery: d}
+	l := mailContent{delivery: d}
 	var err error
 	l.Mail, err = s.peers.Directory.Mail(ctx, directoryapi.MailOf{Tenant: d.TenantID, Account: d.AccountID, Workflow: d.Workflow})
 	if errors.Is(err, apierr.NotFound) {
@@ -114,23 +114,23 @@ func (s *Service) letter(ctx context.Context, d store.Delivery) (letter, error) 
 		return l, fmt.Errorf("ask for the template: %w", err)
 	}
 	if d.Workflow == directoryapi.Verification && l.Account.EmailVerificationStatus == directoryapi.Verified {
-		return l, errUnwanted // proven meanwhile: the token is void
+		return l, errUnwanted // verified meanwhile: the token is void
 	}
 	if d.TokenSealed != nil {
 		if l.token, err = s.ring.Open(d.TokenSealed, events.MailTokenPurpose(d.AccountID)); err != nil {
 			return l, fmt.Errorf("open the token: %w", err)
 		}
 	}
-	if err := s.speakOfApplication(ctx, &l); err != nil && !errors.Is(err, apierr.NotFound) {
+	if err := s.addApplication(ctx, &l); err != nil && !errors.Is(err, apierr.NotFound) {
 		return l, fmt.Errorf("ask for the application: %w", err)
 	}
 	return l, nil
 }
 
-// speakOfApplication gathers what the template says of the application through
-// which the event came about. Where it says nothing, or there is none, the mail
-// does not wait for the application service.
-func (s *Service) speakOfApplication(ctx context.Context, l *letter) error {
+// addApplication adds what the template names of the application through which
+// the event was caused. Where it names nothing, or there is no application, the
+// application service is not asked.
+func (s *Service) addApplication(ctx context.Context, l *mailContent) error {
 	at := directoryapi.Ref{Tenant: l.delivery.TenantID, ID: l.delivery.ApplicationID}
 	if at.ID.IsZero() {
 		return nil

@@ -31,6 +31,7 @@ import (
 var trusted *tls.Config
 
 func TestMain(m *testing.M) {
+	pollInterval, maxPollInterval = 20*time.Millisecond, 20*time.Millisecond
 	dir, err := os.MkdirTemp("", "doorward-mail-")
 	if err == nil {
 		trusted, err = mailtest.Trust(dir, time.Now())
@@ -259,7 +260,7 @@ var errNotFound = apierr.NotFound.Because("the workflow is disabled")
 func (o *office) lease(s *Service) (store.Delivery, error) {
 	var d store.Delivery
 	err := s.store.Tx(o.t.Context(), func(tx *store.Tx) (err error) {
-		d, err = tx.LeaseDelivery(o.t.Context(), store.Mail, id.New(o.now()), o.now(), o.now().Add(lease), store.Skip{Tenants: []id.ID{}})
+		d, err = tx.LeaseDelivery(o.t.Context(), store.Mail, id.New(o.now()), o.now(), o.now().Add(leaseTime), store.Skip{Tenants: []id.ID{}})
 		return err
 	})
 	return d, err

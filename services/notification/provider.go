@@ -17,14 +17,14 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Provider is who sends text messages: Twilio, or a server that speaks its
+// Provider is the provider of text messages: Twilio, or a server that speaks its
 // Messages API. Without an Address there is none, and no text can be sent.
 type Provider struct {
 	Address  string // https://api.twilio.com
 	Account  string // its SID
 	Token    secure.Secret
 	From     string // number, name, or SID of a messaging service
-	Receipts bool   // it tells by receipts what became of a text; otherwise what it takes has arrived
+	Receipts bool   // it reports the state of a text by receipts; otherwise what it accepts has arrived
 }
 
 // errProvider does not repeat the address: it may hold a password.
@@ -52,28 +52,31 @@ type providerClient struct {
 	client   *http.Client
 }
 
+const dialTimeout = 5 * time.Second
+
 // newProviderClient makes a client that follows no redirect: the provider's address is
 // the one that gets the account's token.
 func newProviderClient(p Provider) *providerClient {
-	dialer := net.Dialer{Timeout: 5 * time.Second}
+	dialer := net.Dialer{Timeout: dialTimeout}
 	return &providerClient{p, &http.Client{
 		Transport: &http.Transport{
-			DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: 5 * time.Second,
-			ResponseHeaderTimeout: 15 * time.Second, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+			DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: dialTimeout,
+			ResponseHeaderTimeout: requestTimeout, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// rest closes connections that nothing is sent over.
-func (c *providerClient) rest() { c.client.CloseIdleConnections() }
+// close closes idle connections.
+func (c *providerClient) close() { c.client.CloseIdleConnections() }
 
-// send asks the provider to send a text. An error that is errAway or errBusy
-// says that it has not taken the text, a refusal that it will not, a fault that
-// it does not work with us, and any other leaves open what it did.
+// send requests the provider to send a text. errUnavailable and errBusy say that
+// it has not accepted the text, a permanentError that it will not, a
+// deploymentError that it does not work with this deployment, and any other error
+// leaves open what it did.
 func (c *providerClient) send(ctx context.Context, to, text, receipts string) error {
 	if c.provider.Address == "" {
-		return fault{errors.New("there is no provider of text messages")}
+		return deploymentError{errors.New("there is no provider of text messages")}
 	}
 	form := url.Values{"To": {to}, "Body": {text}}
 	if strings.HasPrefix(c.provider.From, "MG") {
@@ -89,22 +92,22 @@ func (c *providerClient) send(ctx context.Context, to, text, receipts string) er
 	address := c.provider.Address + "/2010-04-01/Accounts/" + url.PathEscape(c.provider.Account) + "/Messages.json"
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
-		return fault{errors.New("the provider's address is not usable")}
+		return deploymentError{errors.New("the provider's address is not usable")}
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.SetBasicAuth(c.provider.Account, c.provider.Token.Reveal())
 	response, err := c.client.Do(request)
 	switch {
 	case err != nil && !connected:
-		return fmt.Errorf("%w: connect to the provider: %w", errAway, inner(err))
+		return fmt.Errorf("%w: connect to the provider: %w", errUnavailable, inner(err))
 	case err != nil:
-		return fmt.Errorf("%w: %w", errLost, inner(err))
+		return fmt.Errorf("%w: %w", errNoAnswer, inner(err))
 	}
 	defer response.Body.Close()
-	return answered(response)
+	return responseError(response)
 }
 
-// inner takes the request's address off an error of the HTTP client.
+// inner removes the request's address from an error of the HTTP client.
 func inner(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -113,9 +116,9 @@ func inner(err error) error {
 	return err
 }
 
-// answered judges the provider's answer. Only its numbers are kept: its text
-// may repeat the telephone number and the message.
-func answered(response *http.Response) error {
+// responseError returns the error of the provider's answer. Only its numbers are
+// kept: its text may repeat the telephone number and the message.
+func responseError(response *http.Response) error {
 	status := response.StatusCode
 	if status/100 == 2 {
 		return nil
@@ -130,13 +133,13 @@ func answered(response *http.Response) error {
 	}
 	switch {
 	case status == http.StatusTooManyRequests:
-		return fmt.Errorf("%w: %w", errAway, err)
+		return fmt.Errorf("%w: %w", errUnavailable, err)
 	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
-		return fmt.Errorf("%w: %w", errLost, err) // what stands before it gave up; it may not have
+		return fmt.Errorf("%w: %w", errNoAnswer, err) // of a proxy before it, which timed out
 	case status >= 500:
 		return fmt.Errorf("%w: %w", errBusy, err)
 	case status < 400, status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound:
-		return fault{err} // the account, its token or the address is wrong
+		return deploymentError{err} // the account, its token or the address is wrong
 	}
-	return refusal{err}
+	return permanentError{err}
 }

@@ -14,15 +14,14 @@ import (
 	"github.com/doorward/doorward/services/notification/store"
 )
 
-// Receipt is a request by which the provider tells what became of a text.
+// Receipt is a request by which the provider reports the state of a text.
 type Receipt struct {
 	Signature string // X-Twilio-Signature
 	Form      url.Values
 }
 
-// isSigned tells whether the signature is that of the receipt at an address.
-// Providers write its port or leave it out as they like, whatever it was given
-// as: either way is right.
+// isSigned reports whether the signature is that of the receipt at an address.
+// Providers write its port or leave it out: either way is right.
 func (r Receipt) isSigned(token secure.Secret, address string) bool {
 	signature, err := base64.StdEncoding.DecodeString(r.Signature)
 	if err != nil {
@@ -54,9 +53,9 @@ func (r Receipt) sign(token secure.Secret, address string) []byte {
 	return mac.Sum(nil)
 }
 
-// end gives the state of a delivery that the receipt tells of, and the reason;
-// empty for one that tells of a stage on the way.
-func (r Receipt) end() (state, reason string) {
+// finalState returns the state of a delivery that the receipt reports, and the
+// reason; empty for a state that is not final.
+func (r Receipt) finalState() (state, reason string) {
 	switch strings.ToLower(r.Form.Get("MessageStatus")) {
 	case "delivered", "read":
 		return store.Delivered, ""

@@ -16,6 +16,7 @@ import (
 // What is sent for the requests of a user who cannot get in: the link with its
 // token, once, however often the event comes.
 func TestRequestsOfUsersAreMailed(t *testing.T) {
+	t.Parallel()
 	jwt, err := secure.SignJWT(map[string]any{"tid": "T1", "stt": "assertion"}, secure.Claims{"exp": 1, "jti": "J1"}, "a key")
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +73,7 @@ func TestRequestsOfUsersAreMailed(t *testing.T) {
 }
 
 func TestAResetMailIsNotSentOnceItsWorkflowIsOff(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	o.answers(func(directoryapi.MailOf) (directoryapi.Mail, error) { return directoryapi.Mail{}, errNotFound })
 	s := o.service()

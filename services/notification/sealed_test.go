@@ -11,6 +11,7 @@ import (
 )
 
 func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
+	t.Parallel()
 	first, next := secure.NewMasterKey("k1"), secure.NewMasterKey("k2")
 	ring := func(keys secure.Secret) *secure.Keyring {
 		r, err := secure.ParseKeyring(keys)
@@ -29,7 +30,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for limit := time.After(30 * time.Second); ; {
-		if to, err := later.reached(o.health()); err == nil {
+		if to, err := later.serverOf(o.health()); err == nil {
 			if to.Password != password {
 				t.Errorf("the password became %q", to.Password.Reveal())
 			}

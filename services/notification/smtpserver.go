@@ -30,7 +30,7 @@ const (
 
 // trial bounds the check of a server's connection data (resolutions, section
 // 20).
-const trial = 10 * time.Second
+const checkTimeout = 10 * time.Second
 
 // Sealed are the columns of values that are sealed under the master key.
 var Sealed = []reseal.Column[id.ID]{
@@ -86,7 +86,7 @@ func (s *Service) NewSMTPServer(ctx context.Context, tenant id.ID, in SMTPServer
 	if has {
 		return v, errSecondServer
 	}
-	to, err := s.reached(v)
+	to, err := s.serverOf(v)
 	if err != nil {
 		return v, err
 	}
@@ -123,14 +123,14 @@ func (s *Service) UpdateSMTPServer(ctx context.Context, at id.Ref, in SMTPServer
 // tryChange tries the connection data that a body makes of a server's, unless it
 // stays what it is, and gives it.
 func (s *Service) tryChange(ctx context.Context, v store.SMTPServer, in SMTPServerText) (Server, error) {
-	before, err := s.reached(v)
+	before, err := s.serverOf(v)
 	if err != nil {
 		return before, err
 	}
 	if err := s.apply(in, &v, false); err != nil {
 		return before, err
 	}
-	after, err := s.reached(v)
+	after, err := s.serverOf(v)
 	if err != nil || after == before {
 		return after, err
 	}
@@ -148,12 +148,12 @@ func (s *Service) writeTried(ctx context.Context, at id.Ref, in SMTPServerText, 
 		if err := s.apply(in, &changed, false); err != nil {
 			return err
 		}
-		to, err := s.reached(changed)
+		to, err := s.serverOf(changed)
 		if err != nil || to != tried {
 			return err
 		}
-		if before, err := s.reached(v); err != nil || before != to || v.Status != changed.Status {
-			changed.Health = store.Health{} // another chance
+		if before, err := s.serverOf(v); err != nil || before != to || v.Status != changed.Status {
+			changed.Circuit = store.Circuit{} // the new data may work
 		}
 		v, done = changed, true
 		v.ModifiedAt = s.now()
@@ -259,7 +259,7 @@ func asciiHost(host string) string {
 }
 
 // reached gives how a tenant's server is spoken to.
-func (s *Service) reached(v store.SMTPServer) (Server, error) {
+func (s *Service) serverOf(v store.SMTPServer) (Server, error) {
 	password, err := s.ring.Open(v.PasswordSealed, smtpPasswordPurpose(v.ID))
 	if err != nil {
 		return Server{}, err
@@ -275,16 +275,16 @@ func (s *Service) reached(v store.SMTPServer) (Server, error) {
 // returns apierr.SMTPUnreachable, SMTPProtocol or SMTPCredentials, with reasons
 // that tell nothing of the network that this service runs in.
 func (s *Service) tryServer(ctx context.Context, server Server) error {
-	ctx, cancel := context.WithTimeout(ctx, trial)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	c, err := newCourier(server, s.cfg.Reach.Dialer(), trial)
+	c, err := newSMTPClient(server, s.cfg.Reach.Dialer(), checkTimeout)
 	if err != nil {
 		return apierr.SMTPUnreachable.Because("host and port name no server")
 	}
-	stop := context.AfterFunc(ctx, c.cut)
+	stop := context.AfterFunc(ctx, c.closeConn)
 	defer stop()
-	err = c.greet(ctx)
-	defer c.hangUp()
+	err = c.Dial(ctx)
+	defer c.Close()
 	switch {
 	case err == nil:
 		return nil
@@ -293,5 +293,5 @@ func (s *Service) tryServer(ctx context.Context, server Server) error {
 	case errors.Is(err, errProtocol):
 		return apierr.SMTPProtocol.Because("no encrypted connection to %s:%d could be made: securityProtocol is to be tls where the server offers STARTTLS, ssl where it speaks TLS from the first byte, and its certificate must be valid for the host; without encryption no password is sent", server.Host, server.Port)
 	}
-	return apierr.SMTPUnreachable.Because("no mail server answered at %s:%d within %s; its address must be a public one", server.Host, server.Port, trial)
+	return apierr.SMTPUnreachable.Because("no mail server answered at %s:%d within %s; its address must be a public one", server.Host, server.Port, checkTimeout)
 }

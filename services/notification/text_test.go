@@ -226,7 +226,7 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 		"a redirect":                        {307, "", store.Broken, "the provider answered 307", []events.TextStatus{events.TextUnsendable}},
 		"no answer":                         {texttest.Drop, "", store.Lost, "there is no answer of the provider", []events.TextStatus{events.TextAccepted}},
 		"a gateway before it that gives up": {504, "", store.Lost, "the provider answered 504", []events.TextStatus{events.TextAccepted}},
-		"too many":                          {429, refused, store.Unsent, "not now: the provider answered 429", nil},
+		"too many":                          {429, refused, store.Unsent, "unavailable at present: the provider answered 429", nil},
 		"a fault":                           {500, refused, store.Unsent, "the provider is busy: the provider answered 500", nil},
 		"overload":                          {503, "", store.Unsent, "the provider is busy: the provider answered 503", nil},
 	} {

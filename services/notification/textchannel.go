@@ -20,46 +20,46 @@ const (
 	textTimeout = 20 * time.Second
 )
 
-// textBackoff gives the wait after the n-th failure of a text: 1 s, doubled up
-// to 30 s. A code is good for five minutes, and its user waits.
+// textBackoff returns the delay after the n-th failure of a text: 1 s, doubled up
+// to 30 s. A code is valid for five minutes, and its user waits.
 func textBackoff(failures int) time.Duration {
 	return min(time.Second<<min(failures-1, 20), 30*time.Second)
 }
 
-// errLost ends a text of which nobody knows whether the provider took it.
-var errLost = errors.New("there is no answer of the provider")
+// errNoAnswer ends a text of which it is not known whether the provider accepted
+// it.
+var errNoAnswer = errors.New("there is no answer of the provider")
 
-// errBusy is an answer of the provider that says that it did not take the text,
-// and may take it soon.
+// errBusy is an answer of the provider that says that it did not accept the text,
+// and may accept it soon.
 var errBusy = errors.New("the provider is busy")
 
-// fault is a failure that is ours, or our operator's.
-type fault struct{ error }
+// deploymentError is a failure for a reason of this deployment.
+type deploymentError struct{ error }
 
-// textChannel is the way of text messages. Each is handed over at most once: a
-// provider of the kind has no way to recognise a second request as the same, so
-// that the attempt is noted before, and only an answer that says no, or a
-// connection that was never made, lets it be tried again. A code that is lost
-// costs its user another challenge; one that is sent twice costs money and
-// teaches users that codes come unasked.
+// textChannel is the way of text messages. Each is sent at most once: the API of
+// providers has no idempotency key, so the attempt is recorded before, and only an
+// answer that says no, or a connection that failed, allows a retry. A code that is
+// lost costs its user another challenge; one that is sent twice costs money and
+// makes users expect codes that they did not request.
 func (s *Service) textChannel() *channel {
 	return &channel{
-		kind: store.Text, name: "text", senders: s.cfg.TextSenders, timeout: textTimeout, wake: make(chan struct{}, 1),
-		skip:    func() store.Skip { return store.Skip{Tenants: []id.ID{}} },
-		carrier: func() (carrier, error) { return &textCarrier{s, newProviderClient(s.cfg.Provider)}, nil },
-		backoff: textBackoff,
-		label:   func(store.Delivery) string { return "challenge" },
-		tries:   counter("doorward_notification_texts_total", "tries to send a text message, by result: sent, lost, unwanted, postponed, failed or broken"),
-		ending:  s.textEnding,
-		settled: tellOfText,
+		kind: store.Text, name: "text", workers: s.cfg.TextSenders, timeout: textTimeout, wake: make(chan struct{}, 1),
+		skip:      func() store.Skip { return store.Skip{Tenants: []id.ID{}} },
+		newSender: func() (sender, error) { return &textSender{s, newProviderClient(s.cfg.Provider)}, nil },
+		backoff:   textBackoff,
+		label:     func(store.Delivery) string { return "challenge" },
+		tries:     s.instruments.texts,
+		final:     s.finalTextState,
+		onFinish:  reportText,
 	}
 }
 
-// textEnding lets only those texts be tried again that the provider has
-// certainly not taken.
-func (s *Service) textEnding(outcome error) (state, result string) {
-	var refused refusal
-	var broken fault
+// finalTextState allows a retry of those texts alone that the provider has
+// certainly not accepted.
+func (s *Service) finalTextState(outcome error) (state, result string) {
+	var permanent permanentError
+	var own deploymentError
 	switch {
 	case outcome == nil && s.cfg.Provider.Receipts:
 		return store.Sent, "sent"
@@ -67,79 +67,80 @@ func (s *Service) textEnding(outcome error) (state, result string) {
 		return store.Delivered, "sent"
 	case errors.Is(outcome, errUnwanted):
 		return store.Unwanted, "unwanted"
-	case errors.As(outcome, &refused):
+	case errors.As(outcome, &permanent):
 		return store.Failed, "failed"
-	case errors.As(outcome, &broken):
+	case errors.As(outcome, &own):
 		return store.Broken, "broken"
-	case isAway(outcome), errors.Is(outcome, errBusy):
+	case isUnavailable(outcome), errors.Is(outcome, errBusy):
 		return "", ""
 	}
 	return store.Lost, "lost"
 }
 
-// textCarrier hands texts to the provider.
-type textCarrier struct {
+// textSender sends texts through the provider.
+type textSender struct {
 	s        *Service
 	provider *providerClient
 }
 
-// carry sends the text of a delivery, unless its code is late or somebody may
-// have sent it before.
-func (c *textCarrier) carry(ctx context.Context, d store.Delivery) error {
+// send sends the text of a delivery, unless its code has expired or it may have
+// been sent before.
+func (c *textSender) send(ctx context.Context, d store.Delivery) error {
 	now := c.s.now()
 	if d.AttemptedAt != nil {
-		return fmt.Errorf("%w: who asked it is gone", errLost)
+		return fmt.Errorf("%w: the process that sent the request has ended", errNoAnswer)
 	}
 	if d.ExpiresAt == nil || !now.Before(*d.ExpiresAt) {
 		return errUnwanted
 	}
 	code, err := c.s.ring.Open(d.TokenSealed, events.CodePurpose(d.ChallengeID))
 	if err != nil {
-		return fault{fmt.Errorf("open the code: %w", err)}
+		return deploymentError{fmt.Errorf("open the code: %w", err)}
 	}
-	if err := c.s.store.Tx(ctx, func(tx *store.Tx) error { return tx.NoteAttempt(ctx, d, now) }); err != nil {
-		return fmt.Errorf("%w: note the attempt: %w", errAway, err)
+	if err := c.s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RecordAttempt(ctx, d, now) }); err != nil {
+		return fmt.Errorf("%w: record the attempt: %w", errUnavailable, err)
 	}
 	return c.provider.send(ctx, d.Number, strings.ReplaceAll(d.Message, placeholder, code.Reveal()), c.s.receiptURL(d))
 }
 
-func (c *textCarrier) rest() { c.provider.rest() }
+func (c *textSender) close() { c.provider.close() }
 
-func (c *textCarrier) drop() { c.provider.rest() }
+func (c *textSender) abort() { c.provider.close() }
 
-// newsOfText is what the mfa service is told of a text that ends in a state.
-var newsOfText = map[string][]events.TextStatus{
+// textStatuses are the states that are reported to the mfa service for a text with
+// a final state.
+var textStatuses = map[string][]events.TextStatus{
 	store.Sent:      {events.TextAccepted},
-	store.Lost:      {events.TextAccepted}, // as far as anybody knows; a receipt may follow
+	store.Lost:      {events.TextAccepted}, // probably; a receipt may follow
 	store.Delivered: {events.TextAccepted, events.TextDelivered},
 	store.Failed:    {events.TextAccepted, events.TextFailed},
 	store.Broken:    {events.TextUnsendable},
 }
 
-// tellOfText tells the mfa service how a text ended, in the transaction that
-// ends it.
-func tellOfText(ctx context.Context, tx *store.Tx, d store.Delivery) error {
-	for _, news := range newsOfText[d.State] {
-		if err := tx.Emit(ctx, reported(d, news)); err != nil {
+// reportText reports the final state of a text to the mfa service, in the
+// transaction that finishes it.
+func reportText(ctx context.Context, tx *store.Tx, d store.Delivery) error {
+	for _, status := range textStatuses[d.State] {
+		if err := tx.Emit(ctx, reported(d, status)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func reported(d store.Delivery, news events.TextStatus) events.TextReported {
-	return events.TextReported{Tenant: d.TenantID, Account: d.AccountID, Challenge: d.ChallengeID, Status: news}
+func reported(d store.Delivery, status events.TextStatus) events.TextReported {
+	return events.TextReported{Tenant: d.TenantID, Account: d.AccountID, Challenge: d.ChallengeID, Status: status}
 }
 
-// Receive notes what the provider tells of a text by a signed receipt. Receipts
-// may come late, twice, out of order, and before the answer to the request that
-// they are about: the first that tells the end counts. It returns
+// Receive records the state of a text that the provider reports by a signed
+// receipt. Receipts may come late, twice, out of order, and before the answer to
+// the request that they are about: the first with a final state counts. It returns
 // apierr.Forbidden for one that the provider has not signed.
 func (s *Service) Receive(ctx context.Context, at id.Ref, r Receipt) error {
 	if !s.cfg.Provider.Receipts || !r.isSigned(s.cfg.Provider.Token, s.receiptURL(store.Delivery{TenantID: at.Tenant, ID: at.ID})) {
 		return apierr.Forbidden.Because("the receipt is not signed by the provider")
 	}
-	state, reason := r.end()
+	state, reason := r.finalState()
 	if state == "" {
 		return nil
 	}
@@ -159,12 +160,12 @@ func (s *Service) Receive(ctx context.Context, at id.Ref, r Receipt) error {
 		if err := tx.UpdateState(ctx, d); err != nil {
 			return err
 		}
-		news := newsOfText[state]
-		return tx.Emit(ctx, reported(d, news[len(news)-1]))
+		statuses := textStatuses[state]
+		return tx.Emit(ctx, reported(d, statuses[len(statuses)-1]))
 	})
 }
 
-// receiptURL is where the provider tells what became of a text.
+// receiptURL is where the provider reports the state of a text.
 func (s *Service) receiptURL(d store.Delivery) string {
 	return s.base.Host() + "/sms/receipts/" + d.TenantID.String() + "/" + d.ID.String()
 }

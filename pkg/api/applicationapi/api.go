@@ -79,8 +79,9 @@ type API interface {
 
 	// SocialDirectory gives the directory through which the accounts of a social
 	// provider log in to an application. It returns apierr.NotFound for the
-	// application, apierr.Reference when it has none of that provider, and those
-	// errors of Login that are about AccountStore and NameKey.
+	// application, apierr.DirectoryTypeUnavailable when it has none of that
+	// provider, OrgDirectoryTypeUnmapped when the organization that is named has
+	// none, and those errors of Login that are about AccountStore and NameKey.
 	SocialDirectory(context.Context, SocialDirectory) (directoryapi.Ref, error)
 }
 

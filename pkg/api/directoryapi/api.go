@@ -69,7 +69,7 @@ type API interface {
 	// account of that login decides, those that have no password behind all
 	// others; the work is the same when none does. It returns
 	// apierr.NoSuchAccount, WrongPassword, AccountDisabled, AccountUnverified,
-	// GroupDisabled, DirectoryDisabled, or Unavailable when too many passwords
+	// AccountLocked, GroupDisabled, DirectoryDisabled, or Unavailable when too many passwords
 	// are being checked.
 	Authenticate(context.Context, Authenticate) (Authenticated, error)
 
@@ -135,6 +135,7 @@ const (
 	Unverified = "UNVERIFIED"
 	Verified   = "VERIFIED"
 	Unknown    = "UNKNOWN"
+	Locked     = "LOCKED"
 )
 
 // Empty answers a request that has nothing to say.
@@ -215,7 +216,7 @@ type Account struct {
 	GivenName               *string    `json:"givenName"`
 	MiddleName              *string    `json:"middleName"`
 	Surname                 *string    `json:"surname"`
-	Status                  string     `json:"status"`                  // Enabled, Disabled or Unverified
+	Status                  string     `json:"status"`                  // Enabled, Disabled, Unverified or Locked
 	EmailVerificationStatus string     `json:"emailVerificationStatus"` // Unknown, Unverified or Verified
 	VerificationSealed      []byte     `json:"verificationSealed,omitempty"`
 	PasswordModifiedAt      *time.Time `json:"passwordModifiedAt"`
@@ -248,6 +249,9 @@ type NewAccount struct {
 	Surname    field.Text        `json:"surname,omitzero"`
 	Status     field.Text        `json:"status,omitzero"`
 	CustomData customdata.Change `json:"customData,omitzero"`
+	// EmailVerificationStatus is what an administrator says of the email, never
+	// the user who registers.
+	EmailVerificationStatus field.Text `json:"emailVerificationStatus,omitzero"`
 }
 
 // Store is a place where accounts are looked for: a directory, or a group,

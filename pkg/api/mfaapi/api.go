@@ -1,5 +1,5 @@
 // Package mfaapi is the contract of the mfa service: the second step of a login
-// (resolutions, section 8.6).
+// (docs/interface/oauth.md#second-factors).
 package mfaapi
 
 import (
@@ -10,22 +10,22 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// API is what peers ask of the mfa service.
+// API is the contract of the mfa service.
 type API interface {
 	// Demand begins the second step of a login whose first one succeeded, and
-	// says what the user is to do. Where one factor is usable and it is a phone,
-	// the code is sent at once. It returns apierr.NotFound for the account,
-	// Invalid for a type that is not one, and the errors of a new challenge:
-	// TooMany where enough messages were sent, ChallengeFailures where every
-	// factor is out of tries.
+	// returns what the user has to do. Where one factor is usable and it is a phone,
+	// the code is sent at once. It returns apierr.NotFound for the account, Invalid
+	// for an unknown type, and the errors of a new challenge: TooMany where the limit
+	// of messages is reached, ChallengeFailures where every factor has used up its
+	// attempts.
 	Demand(context.Context, Demand) (Demanded, error)
 
-	// Redeem checks the code of a second step, once, and tells whose login it
-	// completes. It returns apierr.CodeWrong, CodeExpired, ChallengeFinished,
-	// ChallengeFailures, FactorDisabled, PhoneDisabled, and Reference for a state
-	// that is not one of this application and its tenant or that no code can
-	// answer yet, and for a challenge that is not one of the tenant and of an SMS
-	// factor. Who redeems a challenge alone answers for the first step.
+	// Redeem checks the code of a second step, once, and returns the account whose
+	// login it completes. It returns apierr.CodeWrong, CodeExpired,
+	// ChallengeFinished, ChallengeFailures, FactorDisabled, PhoneDisabled, and
+	// Reference for a state that is not one of this application and its tenant or
+	// that has no challenge yet, and for a challenge of another tenant. A caller that
+	// redeems a challenge without a state must have checked the first step.
 	Redeem(context.Context, Redeem) (Redeemed, error)
 }
 
@@ -42,7 +42,7 @@ const (
 	Enroll    = "factor_enroll"    // none is
 )
 
-// Demand asks for a second step.
+// Demand is the request for a second step.
 type Demand struct {
 	Tenant      id.ID `json:"tenant"`
 	Application id.ID `json:"application"`
@@ -53,8 +53,8 @@ type Demand struct {
 	Types []string `json:"types,omitempty"`
 }
 
-// Demanded is what the user is to do. State is there unless several factors are
-// to be selected from, each of which has its own.
+// Demanded is what the user has to do. State is set unless there are several
+// factors to select from, each of which has its own.
 type Demanded struct {
 	Action             string        `json:"action"` // Challenge, Select or Enroll
 	State              secure.Secret `json:"state,omitempty"`
@@ -62,15 +62,15 @@ type Demanded struct {
 	AllowedFactorTypes []string      `json:"allowedFactorTypes,omitempty"`
 }
 
-// Factor is a factor as it is shown to who has passed the first step alone.
+// Factor is a factor as it is shown to a user who has passed the first step alone.
 type Factor struct {
 	Type  string        `json:"type"` // SMS or Authenticator
 	Hint  string        `json:"hint"` // xxx-xxx-0959, or the issuer of an authenticator
 	State secure.Secret `json:"state,omitempty"`
 }
 
-// Redeem shows the code of a second step, by the state of a Demand or by the
-// challenge of an SMS factor.
+// Redeem is the request to check the code of a second step, which the state of a
+// Demand or a challenge names.
 type Redeem struct {
 	Tenant      id.ID         `json:"tenant"`
 	Application id.ID         `json:"application"`
@@ -79,7 +79,7 @@ type Redeem struct {
 	Code        string        `json:"code"`
 }
 
-// Redeemed is a login that is complete.
+// Redeemed is a completed login.
 type Redeemed struct {
 	Account      id.ID `json:"account"`
 	Organization id.ID `json:"organization,omitzero"`

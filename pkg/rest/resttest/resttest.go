@@ -4,9 +4,9 @@
 //	client := resttest.New(t, app, signer, caller.Caller{Tenant: tenant})
 //	client.Post("/v1/directories", `{"name":"Staff"}`).Want(201).Golden("directory_created")
 //
-// A golden file holds status, Location and body. Ids, times, tokens and
-// certificates differ from run to run and are written as <id 1>, <time>, <token>,
-// <certificate>. Rewrite the files with: go test ./... -update
+// A golden file holds status, Location and body. Ids, times, tokens, certificates,
+// their fingerprints and the two words of a Client API's domain differ from run to run
+// and are written as <id 1>, <time>, <token>, <certificate>, <fingerprint>, <label>. Rewrite the files with: go test ./... -update
 package resttest
 
 import (
@@ -38,15 +38,28 @@ type Client struct {
 	signer *caller.Signer
 	who    caller.Caller
 	header http.Header
+	times  bool // golden files hold times as they are
 }
 
 // New makes a client.
 func New(t testing.TB, app *fiber.App, signer *caller.Signer, who caller.Caller) *Client {
-	return &Client{t, app, signer, who, nil}
+	return &Client{t: t, app: app, signer: signer, who: who}
+}
+
+// WithTimes returns a client whose golden files hold times as they are, for a
+// service whose clock the test moves.
+func (c *Client) WithTimes() *Client {
+	other := *c
+	other.times = true
+	return &other
 }
 
 // As gives a client of the same app for another caller.
-func (c *Client) As(who caller.Caller) *Client { return &Client{c.t, c.app, c.signer, who, c.header} }
+func (c *Client) As(who caller.Caller) *Client {
+	other := *c
+	other.who = who
+	return &other
+}
 
 // With gives a client of the same app and caller that also sends a header.
 func (c *Client) With(name, value string) *Client {
@@ -55,7 +68,9 @@ func (c *Client) With(name, value string) *Client {
 		header = http.Header{}
 	}
 	header.Set(name, value)
-	return &Client{c.t, c.app, c.signer, c.who, header}
+	other := *c
+	other.header = header
+	return &other
 }
 
 // Answer is what came back.
@@ -65,6 +80,7 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
+	times  bool
 }
 
 // Get sends a GET.
@@ -101,7 +117,7 @@ func (c *Client) Send(method, path, contentType, body string) Answer {
 	if err != nil {
 		c.t.Fatalf("%s %s: %v", method, path, err)
 	}
-	return Answer{c.t, method + " " + path, response.StatusCode, response.Header, content}
+	return Answer{c.t, method + " " + path, response.StatusCode, response.Header, content, c.times}
 }
 
 // Want checks the status.
@@ -169,6 +185,8 @@ var (
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 	linkPattern = regexp.MustCompile(`(/emailVerificationTokens/)[0-9A-Za-z]{22}\b`) // some have no digit
 	jwtPattern  = regexp.MustCompile(`eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+`)
+	namePattern = regexp.MustCompile(`//[a-z]+-[a-z]+\.apps\.localhost`)
+	sumPattern  = regexp.MustCompile(`("shaFingerprint": )"[0-9a-f]{40}"`)
 	derPattern  = regexp.MustCompile(`MII[\w+/=\n]{200,}`)
 )
 
@@ -195,7 +213,11 @@ func (a Answer) golden(name, got string) Answer {
 	a.t.Helper()
 	got = jwtPattern.ReplaceAllString(got, "<token>")
 	got = linkPattern.ReplaceAllString(got, "$1<token>")
-	got = timePattern.ReplaceAllString(got, "<time>")
+	got = sumPattern.ReplaceAllString(got, `$1"<fingerprint>"`)
+	got = namePattern.ReplaceAllString(got, "//<label>.apps.localhost")
+	if !a.times {
+		got = timePattern.ReplaceAllString(got, "<time>")
+	}
 	got = uuidPattern.ReplaceAllString(got, "<uuid>")
 	known := map[string]string{}
 	got = idPattern.ReplaceAllStringFunc(got, func(v string) string {

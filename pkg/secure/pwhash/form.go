@@ -1,8 +1,11 @@
-// Package pwhash computes password hashes, here or in child processes, and reads
-// and writes the forms in which they are stored.
+// Package pwhash computes password hashes, and reads and writes the forms in which
+// they are stored: our own here, imported ones in imported.go. The pool that bounds
+// the work is secure.Passwords.
 package pwhash
 
 import (
+	"crypto/rand"
+	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -14,9 +17,26 @@ import (
 
 // form is a stored password taken apart.
 type form struct {
-	cost   Cost                         // of our own form; zero for an imported one
-	want   []byte                       // what derive makes of the right password
-	derive func(password []byte) []byte // the work, bounded by what parse accepts
+	cost    Cost                       // of our own form; zero for an imported one
+	matches func(password []byte) bool // the work, bounded by what parse accepts
+}
+
+// Hash returns the stored form of a password, in the PHC string format.
+func Hash(cost Cost, password []byte) string {
+	salt := make([]byte, saltLength)
+	_, _ = rand.Read(salt)
+	return cost.encode(salt, cost.derive(password, salt))
+}
+
+// Compare reports whether a password is behind its stored form, and at which
+// cost it was hashed: zero for an imported form. What is no stored form is an
+// error.
+func Compare(stored string, password []byte) (match bool, cost Cost, err error) {
+	form, err := parse(stored)
+	if err != nil {
+		return false, Cost{}, fmt.Errorf("a stored password cannot be read: %w", err)
+	}
+	return form.matches(password), form.cost, nil
 }
 
 // parse reads a stored form: our own, or an imported one.
@@ -91,12 +111,11 @@ func parseOwn(stored string) (form, error) {
 	if badSalt != nil || badHash != nil || len(hash) != hashLength || cost.encode(salt, hash) != stored {
 		return form{}, errOwn
 	}
-	return cost.form(salt, hash), nil
+	return form{cost, func(password []byte) bool {
+		return subtle.ConstantTimeCompare(cost.derive(password, salt), hash) == 1
+	}}, nil
 }
 
-// form is that of a password which was hashed with a salt.
-func (c Cost) form(salt, hash []byte) form {
-	return form{c, hash, func(password []byte) []byte {
-		return argon2.IDKey(norm.NFC.Bytes(password), salt, c.Time, c.Memory, c.Threads, hashLength)
-	}}
+func (c Cost) derive(password, salt []byte) []byte {
+	return argon2.IDKey(norm.NFC.Bytes(password), salt, c.Time, c.Memory, c.Threads, hashLength)
 }

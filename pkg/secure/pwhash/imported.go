@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
+	"crypto/subtle"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -13,13 +14,12 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/crypto/blowfish" //nolint:staticcheck // deprecated for new systems; bcrypt is made of it
+	"golang.org/x/crypto/bcrypt"
 )
 
-// The limits of an imported hash. Each try at a login costs its work, so a dear
-// hash would keep the places from the logins of all others: at these limits it
-// takes about a second, some 25 times a hash of the default cost. bcrypt is
-// rarely used above 12.
+// The limits of an imported hash. Each login attempt costs its work and keeps a
+// worker from the logins of all others: at these limits it takes about a second,
+// some 25 times a hash of the default cost. bcrypt is rarely used above 12.
 const (
 	minBcryptCost = 4
 	maxBcryptCost = 14
@@ -29,12 +29,12 @@ const (
 
 const neutralPrefix = "$service2$"
 
-// ParseImported reads a password hash in the modular crypt format (resolutions,
-// section 9): bcrypt as $2a$, $2b$, $2x$ or $2y$, or an iterated digest as
+// ParseImported reads a password hash in the modular crypt format
+// (docs/interface/accounts.md#password-hashes): bcrypt as $2a$, $2b$, $2x$ or $2y$, or an iterated hash as
 // $service2$, where the deployment's alias may stand for the word service. It
-// gives the form to store, or says why it is no such hash, or asks for absurd
-// work. Imported hashes are compared with the bytes of a password as
-// they are sent: no exporter is known to have normalised them.
+// returns the form to store, or an error that says why it is no such hash or costs
+// too much. Imported hashes are compared with the bytes of a password as they are
+// sent: no exporter is known to have normalised them.
 func ParseImported(text, alias string) (stored string, err error) {
 	if rest, ok := strings.CutPrefix(text, "$"+alias+"2$"); ok {
 		text = neutralPrefix + rest
@@ -55,7 +55,7 @@ func parseImported(text string) (form, error) {
 	return form{}, fmt.Errorf("it begins with none of $2a$, $2b$, $2x$, $2y$ and %s", neutralPrefix)
 }
 
-// iterated gives the digests of $service2$ by their names.
+// iterated are the hash functions of $service2$ by their names.
 var iterated = map[string]func() hash.Hash{"MD5": md5.New, "SHA-1": sha1.New, "SHA-256": sha256.New, "SHA-384": sha512.New384, "SHA-512": sha512.New}
 
 // parseIterated reads ALGORITHM$ITERATIONS$SALT$HASH. The salt stands before
@@ -81,7 +81,7 @@ func parseIterated(text string) (form, error) {
 	if err != nil || len(want) != digest().Size() {
 		return form{}, fmt.Errorf("its hash is not the Base64 of the %d bytes of %s", digest().Size(), parts[0])
 	}
-	return form{want: want, derive: func(password []byte) []byte {
+	return form{matches: func(password []byte) bool {
 		h := digest()
 		h.Write(salt)
 		h.Write(password)
@@ -91,7 +91,7 @@ func parseIterated(text string) (form, error) {
 			h.Write(sum)
 			sum = h.Sum(sum[:0])
 		}
-		return sum
+		return subtle.ConstantTimeCompare(sum, want) == 1
 	}}, nil
 }
 
@@ -117,52 +117,30 @@ func parseBcrypt(text string, signExtended bool) (form, error) {
 		return form{}, fmt.Errorf("its bcrypt cost is not a number from %02d to %d", minBcryptCost, maxBcryptCost)
 	}
 	salt, badSalt := bcrypt64.DecodeString(text[3:25])
-	want, badHash := bcrypt64.DecodeString(text[25:])
-	if badSalt != nil || badHash != nil || len(salt) != 16 || len(want) != 23 {
+	hash, badHash := bcrypt64.DecodeString(text[25:])
+	if badSalt != nil || badHash != nil || len(salt) != 16 || len(hash) != 23 {
 		return form{}, fmt.Errorf("its salt and hash are not in bcrypt's Base64")
 	}
-	return form{want: want, derive: func(password []byte) []byte {
-		return bcrypt(bcryptKey(password, signExtended), int(cost), salt)
+	stored := []byte("$2b$" + text[:3] + bcrypt64.EncodeToString(salt) + bcrypt64.EncodeToString(hash))
+	return form{matches: func(password []byte) bool {
+		if signExtended {
+			password = signExtendedKey(password)
+		}
+		return bcrypt.CompareHashAndPassword(stored, password) == nil
 	}}, nil
 }
 
-// bcrypt is the algorithm of Provos and Mazières over a key of 72 bytes. It
-// stands here because golang.org/x/crypto/bcrypt knows no $2x$.
-func bcrypt(key []byte, cost int, salt []byte) []byte {
-	cipher, err := blowfish.NewSaltedCipher(key, salt)
-	if err != nil {
-		panic(err) // only an empty key is refused
-	}
-	for range 1 << cost {
-		blowfish.ExpandKey(key, cipher)
-		blowfish.ExpandKey(salt, cipher)
-	}
-	text := []byte("OrpheanBeholderScryDoubt")
-	for block := range slices.Chunk(text, blowfish.BlockSize) {
-		for range 64 {
-			cipher.Encrypt(block, block)
-		}
-	}
-	return text[:23]
-}
-
-// bcryptKey repeats the password and the NUL at its end to the 18 words that
-// the key schedule takes; what does not fit has no effect, as with every
-// bcrypt. $2x$ keeps the fault of crypt_blowfish before 1.1: it took bytes as
-// signed, so that one of 0x80 and above sets all bits before it in its word.
-func bcryptKey(password []byte, signExtended bool) []byte {
+// signExtendedKey returns the key that $2x$ makes of a password: it keeps the
+// fault of crypt_blowfish before 1.1, which took bytes as signed, so that one of
+// 0x80 and above sets all bits before it in its word. The key fills the 18 words
+// that the key schedule takes, so that bcrypt computes with it as it is.
+func signExtendedKey(password []byte) []byte {
 	ring := append(slices.Clone(password), 0)
 	key := make([]byte, 0, 18*4)
 	for len(key) < cap(key) {
 		var word uint32
 		for i := range 4 {
-			b := ring[(len(key)+i)%len(ring)]
-			word <<= 8
-			if signExtended {
-				word |= uint32(int8(b))
-			} else {
-				word |= uint32(b)
-			}
+			word = word<<8 | uint32(int8(ring[(len(key)+i)%len(ring)]))
 		}
 		key = binary.BigEndian.AppendUint32(key, word)
 	}

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	xbcrypt "golang.org/x/crypto/bcrypt"
 )
 
-// The vectors of $service2$ are those of the interface's resolutions, section
-// 9, and two more computed with another implementation of the digests. Those of
+// The vectors of $service2$ are those of docs/interface/accounts.md#password-hashes,
+// and two more computed with another implementation of the digests. Those of
 // bcrypt come with crypt_blowfish, which is where $2x$ comes from; those of
 // longer texts were computed with libxcrypt.
 var importVectors = []struct{ password, stored string }{
@@ -47,7 +45,6 @@ var importVectors = []struct{ password, stored string }{
 }
 
 func TestAnImportedHashVerifiesAsItsExporterDid(t *testing.T) {
-	var p Place
 	for _, v := range importVectors {
 		stored, err := ParseImported(v.stored, "service")
 		if err != nil {
@@ -55,23 +52,9 @@ func TestAnImportedHashVerifiesAsItsExporterDid(t *testing.T) {
 			continue
 		}
 		for password, want := range map[string]bool{v.password: true, "x" + v.password: false} {
-			if match, cost, err := p.Compare(stored, []byte(password)); match != want || cost != (Cost{}) || err != nil {
+			if match, cost, err := Compare(stored, []byte(password)); match != want || cost != (Cost{}) || err != nil {
 				t.Errorf("Compare(%s, %q) = %v, %v, %v; want %v and no cost", v.stored, password, match, cost, err, want)
 			}
-		}
-	}
-}
-
-func TestBcryptAgreesWithAnotherImplementation(t *testing.T) {
-	var p Place
-	for n := range 73 {
-		password := strings.Repeat("aé漢1", 11)[:n] // cut letters too: any bytes
-		stored, err := xbcrypt.GenerateFromPassword([]byte(password), 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if match, _, err := p.Compare(string(stored), []byte(password)); !match || err != nil {
-			t.Errorf("a password of %d bytes: %v, %v", n, match, err)
 		}
 	}
 }
@@ -138,7 +121,7 @@ func TestAHashThatCannotBeImportedIsRefusedWithItsReason(t *testing.T) {
 	}
 }
 
-func TestTheDearestHashThatCanBeImportedIsNamed(t *testing.T) {
+func TestTheCostliestHashIsImported(t *testing.T) {
 	for _, text := range []string{
 		"$2b$04$CCCCCCCCCCCCCCCCCCCCC.7uG0VCzI2bS7j6ymqJi9CdcdxiRTWNy", "$2b$14$CCCCCCCCCCCCCCCCCCCCC.7uG0VCzI2bS7j6ymqJi9CdcdxiRTWNy",
 		"$service2$MD5$1$$6/yL/4bXIDITOJh+cuAmQw==", "$service2$MD5$1000000$$6/yL/4bXIDITOJh+cuAmQw==",
@@ -162,16 +145,16 @@ func FuzzImportedHash(f *testing.F) {
 		if again, err := ParseImported(stored, "other"); err != nil || again != stored {
 			t.Fatalf("what %q is stored as is read as %q, %v", text, again, err)
 		}
-		if form, err := parse(stored); err != nil || len(form.want) < 16 || form.cost != (Cost{}) {
-			t.Fatalf("parse(%q) = %d bytes, %v, %v", stored, len(form.want), form.cost, err)
+		if form, err := parse(stored); err != nil || form.matches == nil || form.cost != (Cost{}) {
+			t.Fatalf("parse(%q) = %v, %v", stored, form.cost, err)
 		}
 		var cost, rounds uint64
 		if _, err := fmt.Sscanf(stored[3:], "$%d$", &cost); err == nil && cost > maxBcryptCost {
-			t.Fatalf("%q is too dear", stored)
+			t.Fatalf("%q is too costly", stored)
 		}
 		if parts := strings.Split(stored, "$"); parts[1] == "service2" {
 			if _, err := fmt.Sscan(parts[3], &rounds); err != nil || rounds > maxIterations {
-				t.Fatalf("%q is too dear", stored)
+				t.Fatalf("%q is too costly", stored)
 			}
 		}
 	})

@@ -21,7 +21,7 @@ var accountAttributes = list.Spec{
 	"givenName":          {},
 	"middleName":         {},
 	"surname":            {},
-	"status":             {Kind: list.Enum, Values: []string{directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified}},
+	"status":             {Kind: list.Enum, Values: []string{directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified, directoryapi.Locked}},
 	"createdAt":          {Kind: list.Time},
 	"modifiedAt":         {Kind: list.Time},
 	"passwordModifiedAt": {Kind: list.Time},

@@ -67,9 +67,9 @@ func TestCreateDirectory(t *testing.T) {
 		status, code int
 	}{
 		{"a taken name", "createDirectory=service%20administrators", 409, 5010},
-		{"no value", "createDirectory=", 400, 2101},
-		{"no value and no =", "createDirectory", 400, 2101},
-		{"a blank value", "createDirectory=+", 400, 2101},
+		{"no value", "createDirectory=", 400, 2000},
+		{"no value and no =", "createDirectory", 400, 2000},
+		{"a blank value", "createDirectory=+", 400, 2000},
 		{"two values", "createDirectory=A&createDirectory=B", 400, 2102},
 		{"a name that is too long", "createDirectory=" + strings.Repeat("x", 256), 400, 2008},
 		{"a name with NUL", "createDirectory=a%00b", 400, 2100},
@@ -89,7 +89,7 @@ func TestCreateDirectory(t *testing.T) {
 	for i, scenario := range []struct{ query, directory string }{
 		{"createDirectory=true", "App 0 Directory"}, {"createDirectory=TRUE", "App 1 Directory"},
 		{"createDirectory=Bl%C3%BCte+und%20Blatt", "Blüte und Blatt"}, {"createDirectory=+Trimmed+", "Trimmed"},
-		{"createDirectory=false", ""}, {"", ""},
+		{"createDirectory=false", ""}, {"", ""}, {"createDirectory=Once&createDirectory=Once", "Once"},
 	} {
 		t.Run(scenario.query, func(t *testing.T) {
 			before := c.Directories.Names(c.tenant)

@@ -1,11 +1,8 @@
 package rest_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rest/resttest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application/applicationtest"
 	applicationrest "github.com/doorward/doorward/services/application/rest"
@@ -54,7 +52,9 @@ func (c *client) another(t *testing.T) *client {
 	return &other
 }
 
+// answer is what came back.
 type answer struct {
+	resttest.Answer
 	status int
 	header http.Header
 	body   []byte
@@ -63,44 +63,29 @@ type answer struct {
 // object reads the body.
 func (a answer) object(t *testing.T) object {
 	t.Helper()
-	var o object
-	if err := json.Unmarshal(a.body, &o); err != nil {
-		t.Fatalf("the answer %d %q is no JSON object: %v", a.status, a.body, err)
-	}
-	return o
+	return a.Object()
 }
 
 // send sends a request. The body is an object, or text that is sent as it is.
 func (c *client) send(t *testing.T, method, path string, body any) answer {
 	t.Helper()
-	var content io.Reader
+	content, kind := "", "application/json"
 	switch b := body.(type) {
 	case nil:
+		kind = ""
 	case string:
-		content = strings.NewReader(b)
+		content = b
 	default:
 		encoded, err := json.Marshal(b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		content = bytes.NewReader(encoded)
+		content = string(encoded)
 	}
-	path = strings.TrimPrefix(path, string(applicationtest.Base))
-	request := httptest.NewRequest(method, "/v1"+path, content)
-	request.Header.Set(caller.Header, c.signer.Sign(caller.Caller{Tenant: c.tenant, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"}))
-	if content != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	response, err := c.app.Test(request, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	read, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{response.StatusCode, response.Header, read}
+	path = "/v1" + strings.TrimPrefix(path, string(applicationtest.Base))
+	as := caller.Caller{Tenant: c.tenant, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"}
+	a := resttest.New(t, c.app, c.signer, as).WithTimes().Send(method, path, kind, content)
+	return answer{a, a.Status, a.Header, a.Body}
 }
 
 // want sends a request that is answered with that status, and gives the answer.

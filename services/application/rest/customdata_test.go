@@ -32,7 +32,7 @@ func TestCustomDataAnswers(t *testing.T) {
 		t.Run(scenario.name, func(t *testing.T) {
 			c.Clock.Tick()
 			a := c.want(t, 200, scenario.method, scenario.path, scenario.body)
-			golden(t, scenario.name, a.body)
+			a.Golden(scenario.name)
 			if scenario.method == "POST" && a.header.Get("Location") != scenario.path {
 				t.Errorf("the Location is %q", a.header.Get("Location"))
 			}
@@ -47,10 +47,10 @@ func TestCustomDataAnswers(t *testing.T) {
 			t.Errorf("DELETE %s answers %q", path, a.body)
 		}
 	}
-	golden(t, "customdata-without-keys", c.want(t, 200, "GET", shop+"/customData", nil).body)
+	c.want(t, 200, "GET", shop+"/customData", nil).Golden("customdata-without-keys")
 	c.Clock.Tick()
 	c.want(t, 204, "DELETE", shop+"/customData", nil)
-	golden(t, "customdata-cleared", c.want(t, 200, "GET", shop+"/customData", nil).body)
+	c.want(t, 200, "GET", shop+"/customData", nil).Golden("customdata-cleared")
 	if a := c.want(t, 200, "HEAD", shop+"/customData", nil); len(a.body) > 0 {
 		t.Errorf("HEAD answers %q", a.body)
 	}

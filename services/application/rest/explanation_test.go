@@ -57,10 +57,10 @@ func TestAnExplainedLogin(t *testing.T) {
 		"explanation": "jo@example.test", "explanation-unknown": "nobody@example.test",
 		"explanation-refused-after-password": "shut@example.test", "explanation-group": "teller@example.test",
 	} {
-		t.Run(name, func(t *testing.T) { golden(t, name, e.explained(t, login, nil).body) })
+		t.Run(name, func(t *testing.T) { e.explained(t, login, nil).Golden(name) })
 	}
 	t.Run("explanation-organization", func(t *testing.T) {
-		golden(t, "explanation-organization", e.explained(t, "jo@example.test", object{"nameKey": "BANK"}).body)
+		e.explained(t, "jo@example.test", object{"nameKey": "BANK"}).Golden("explanation-organization")
 	})
 
 	for _, c := range []struct {

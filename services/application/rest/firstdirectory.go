@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -34,10 +35,10 @@ func firstDirectory(c *fiber.Ctx) (first application.FirstDirectory, err error) 
 	}
 	text := string(given[0])
 	switch {
-	case len(given) > 1:
-		return first, apierr.ParameterRepeated.Because("the query parameter %q is given twice", parameter)
+	case slices.ContainsFunc(given[1:], func(other []byte) bool { return string(other) != text }):
+		return first, apierr.ParameterRepeated.Because("the query parameter %q has several values; send one", parameter)
 	case strings.TrimSpace(text) == "":
-		return first, apierr.ParameterEmpty.Because("the query parameter %q needs a value: true, or the name of the directory", parameter)
+		return first, apierr.Required.Because("the query parameter %q needs a value: true, or the name of the directory", parameter)
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
 		return first, apierr.MalformedQuery.Because("the query parameter %q is not text in UTF-8", parameter)
 	case strings.EqualFold(text, "false"):

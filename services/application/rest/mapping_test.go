@@ -40,7 +40,10 @@ func TestMappingsThatAreRefused(t *testing.T) {
 		{"an application as store", body(link(shop), link(shop)), 400, 2014},
 		{"a store of another deployment", body(link(shop), link(strings.Replace(directory, "doorward.test", "elsewhere.example", 1))), 400, 2014},
 		{"what is below a store", body(link(shop), link(directory+"/accounts")), 400, 2014},
-		{"no href at all", body(link(shop), link("directory")), 400, 2014},
+		{"a store that is no address", body(link(shop), link("directory")), 400, 2002},
+		{"a store that is an address without a host", body(link(shop), link("directories:1")), 400, 2002},
+		{"a store that is no address, of no application", object{"accountStore": link("directory")}, 400, 2000},
+		{"a store whose id has another form", body(link(shop), link(string(applicationtest.Base)+"/directories/x")), 400, 2014},
 		{"the id of nothing", body(link(shop), link(string(applicationtest.Base)+"/directories/0000000000000000000000")), 400, 2014},
 		{"an index of another type", object{"application": link(shop), "accountStore": link(directory), "listIndex": "first"}, 400, 2004},
 		{"a broken index", object{"application": link(shop), "accountStore": link(directory), "listIndex": 1.5}, 400, 2004},
@@ -163,13 +166,17 @@ func TestMappingsAreListed(t *testing.T) {
 	c.mapping(t, first, own, object{"listIndex": 0})
 
 	for path, want := range map[string]string{
-		first + "/accountStoreMappings":                                                   "[First:Shared First:Own]",
+		first + "/accountStoreMappings":                                                   "[First:Own First:Shared]",
+		first + "/accountStoreMappings?orderBy=createdAt":                                 "[First:Shared First:Own]",
+		first + "/accountStoreMappings?listIndex=0":                                       "[First:Own]",
+		first + "/accountStoreMappings?listIndex=1":                                       "[First:Shared]",
+		first + "/accountStoreMappings?listIndex=99":                                      "[]",
 		first + "/accountStoreMappings?orderBy=listIndex":                                 "[First:Own First:Shared]",
 		first + "/accountStoreMappings?orderBy=createdAt%20desc":                          "[First:Own First:Shared]",
-		first + "/accountStoreMappings?offset=1":                                          "[First:Own]",
+		first + "/accountStoreMappings?offset=1":                                          "[First:Shared]",
 		first + "/accountStoreMappings?createdAt=[2027,]":                                 "[]",
 		second + "/accountStoreMappings":                                                  "[Second:Shared]",
-		shared + "/applicationMappings":                                                   "[First:Shared Second:Shared]",
+		shared + "/applicationMappings":                                                   "[Second:Shared First:Shared]",
 		shared + "/applicationMappings?orderBy=createdAt%20desc":                          "[Second:Shared First:Shared]",
 		own + "/applicationMappings":                                                      "[First:Own]",
 		first + "/accountStoreMappings?orderBy=isDefaultAccountStore,isDefaultGroupStore": "[First:Shared First:Own]",
@@ -195,7 +202,7 @@ func TestMappingsAreListed(t *testing.T) {
 			}
 		})
 	}
-	for query, code := range map[string]int{"?listIndex=0": 2105, "?isDefaultAccountStore=true": 2105, "?orderBy=application": 2106, "?limit=0": 2103} {
+	for query, code := range map[string]int{"?listIndex=x": 2103, "?listIndex=1.5": 2103, "?isDefaultAccountStore=true": 2105, "?orderBy=application": 2106, "?limit=0": 2103} {
 		c.refused(t, 400, code, "GET", first+"/accountStoreMappings"+query, nil)
 		c.refused(t, 400, code, "GET", shared+"/applicationMappings"+query, nil)
 	}

@@ -40,7 +40,7 @@ func TestOrganizationAnswers(t *testing.T) {
 	} {
 		t.Run(scenario.name, func(t *testing.T) {
 			c.Clock.Tick()
-			golden(t, scenario.name, c.want(t, scenario.status, scenario.method, scenario.path, scenario.body).body)
+			c.want(t, scenario.status, scenario.method, scenario.path, scenario.body).Golden(scenario.name)
 		})
 	}
 }

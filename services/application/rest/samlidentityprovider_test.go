@@ -9,42 +9,25 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"encoding/xml"
-	"net/http/httptest"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/rest/resttest"
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
-
-var fingerprint = regexp.MustCompile(`"shaFingerprint": ?"[0-9a-f]{40}"`)
-
-// withoutFingerprint takes one fingerprint for each.
-func withoutFingerprint(answer []byte) []byte {
-	return fingerprint.ReplaceAll(answer, []byte(`"shaFingerprint":"`+strings.Repeat("0", 40)+`"`))
-}
 
 // accept gets a path with an Accept header.
 func (c *client) accept(t *testing.T, path, accept string) (status int, kind string, body []byte) {
 	t.Helper()
-	request := httptest.NewRequest("GET", "/v1"+strings.TrimPrefix(path, string(applicationtest.Base)), nil)
-	request.Header.Set(caller.Header, c.signer.Sign(caller.Caller{Tenant: c.tenant}))
+	client := resttest.New(t, c.app, c.signer, caller.Caller{Tenant: c.tenant})
 	if accept != "" {
-		request.Header.Set("Accept", accept)
+		client = client.With("Accept", accept)
 	}
-	response, err := c.app.Test(request, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	var read bytes.Buffer
-	if _, err := read.ReadFrom(response.Body); err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, response.Header.Get("Content-Type"), read.Bytes()
+	a := client.Get(path)
+	return a.Status, a.Header.Get("Content-Type"), a.Body
 }
 
 func TestIdentityProviderAnswers(t *testing.T) {
@@ -64,12 +47,12 @@ func TestIdentityProviderAnswers(t *testing.T) {
 	} {
 		t.Run(scenario.name, func(t *testing.T) {
 			c.Clock.Tick()
-			golden(t, scenario.name, withoutFingerprint(c.want(t, 200, scenario.method, scenario.path, scenario.body).body))
+			c.want(t, 200, scenario.method, scenario.path, scenario.body).Golden(scenario.name)
 		})
 	}
 	t.Run("identity-metadata", func(t *testing.T) {
-		_, _, body := c.accept(t, metadata, "application/json")
-		golden(t, "identity-metadata", regexp.MustCompile(`application:[0-9A-Za-z]{22}`).ReplaceAll(body, []byte("application:ID")))
+		client := resttest.New(t, c.app, c.signer, caller.Caller{Tenant: c.tenant})
+		client.WithTimes().With("Accept", "application/json").Get(metadata).Golden("identity-metadata")
 	})
 	t.Run("what is read can be sent back", func(t *testing.T) {
 		was := c.get(t, provider)

@@ -33,7 +33,7 @@ func TestRegistrationAnswers(t *testing.T) {
 	} {
 		t.Run(scenario.name, func(t *testing.T) {
 			c.Clock.Tick()
-			golden(t, scenario.name, c.want(t, scenario.status, scenario.method, scenario.path, scenario.body).body)
+			c.want(t, scenario.status, scenario.method, scenario.path, scenario.body).Golden(scenario.name)
 		})
 	}
 	for query, want := range map[string]float64{"": 2, "?status=disabled": 2, "?status=ENABLED": 0, "?defaultRelayState=https*": 1, "?q=home": 1, "?createdAt=2000": 0, "?limit=1": 2} {

@@ -48,11 +48,9 @@ const (
 const mappingColumns = `m.tenant_id, m.id, m.owner_kind, m.owner_id, m.store_kind, m.store_id, m.directory_id, m.social_provider, m.list_index,
 	m.is_default_account_store, m.is_default_group_store, m.created_at, m.modified_at`
 
-// Mappings are searched by their times and sorted by these attributes. The
-// kind of those that cannot be searched does not matter, only that it is not
-// text, which sorts by its normal form.
+// Mappings are searched by their place and times, and sorted by these attributes.
 var Mappings = list.Spec{
-	"listIndex":             {Column: "m.list_index", Kind: list.Enum, NoFind: true},
+	"listIndex":             {Column: "m.list_index", Kind: list.Integer},
 	"isDefaultAccountStore": {Column: "m.is_default_account_store", Kind: list.Enum, NoFind: true},
 	"isDefaultGroupStore":   {Column: "m.is_default_group_store", Kind: list.Enum, NoFind: true},
 	"createdAt":             {Column: "m.created_at", Kind: list.Time},
@@ -72,15 +70,24 @@ func (s *Store) DefaultMapping(ctx context.Context, owner id.Ref, flag Default) 
 		WHERE m.tenant_id = $1 AND m.owner_id = $2 AND m.`+string(flag), owner.Tenant, owner.ID)
 }
 
+// inLoginOrder sorts mappings by their place unless the client asks for another
+// order (docs/interface/search.md#order).
+func inLoginOrder(query list.Query) list.Query {
+	if len(query.Order) == 0 {
+		query.Order = []list.Order{{Attribute: "listIndex"}}
+	}
+	return query
+}
+
 // OwnerMappings gives a page of an owner's mappings.
 func (s *Store) OwnerMappings(ctx context.Context, owner id.Ref, query list.Query) (list.Page[Mapping], error) {
-	return list.Select[Mapping](ctx, s.db, Mappings, query, mappingColumns,
+	return list.Select[Mapping](ctx, s.db, Mappings, inLoginOrder(query), mappingColumns,
 		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_id = $2`, "m.id", owner.Tenant, owner.ID)
 }
 
 // StoreMappings gives a page of the mappings of a store to owners of that kind.
 func (s *Store) StoreMappings(ctx context.Context, kind OwnerKind, store id.Ref, query list.Query) (list.Page[Mapping], error) {
-	return list.Select[Mapping](ctx, s.db, Mappings, query, mappingColumns,
+	return list.Select[Mapping](ctx, s.db, Mappings, inLoginOrder(query), mappingColumns,
 		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_kind = $2 AND m.store_id = $3`, "m.id", store.Tenant, kind, store.ID)
 }
 

@@ -5,7 +5,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -36,7 +35,7 @@ type Config struct {
 	Argon2Memory    int           `env:"DOORWARD_ARGON2_MEMORY" default:"19456" min:"8" help:"memory of a password hash in KiB"`
 	Argon2Time      int           `env:"DOORWARD_ARGON2_TIME" default:"2" min:"1" help:"passes of a password hash"`
 	Argon2Threads   int           `env:"DOORWARD_ARGON2_THREADS" default:"1" min:"1" help:"lanes of a password hash"`
-	HashWorkers     int           `env:"DOORWARD_HASH_WORKERS" default:"0" min:"0" help:"password hashes computed at once; 0 means one per processor"`
+	HashWorkers     int           `env:"DOORWARD_HASH_WORKERS" default:"0" min:"0" help:"password hashes computed at once; 0 means one per processor; never more than a CPU quota has whole processors"`
 	HashQueue       int           `env:"DOORWARD_HASH_QUEUE" default:"128" min:"1" help:"password hashes that may wait; more are refused with 503"`
 	VerificationTTL time.Duration `env:"DOORWARD_VERIFICATION_TTL" default:"168h" help:"how long an email verification token is good"`
 }
@@ -79,11 +78,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	p.Check("directory database", db.Ping)
 	p.Go("directory statistics", db.Analyze)
 
-	workers := cfg.HashWorkers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	passwords := secure.NewPasswords(cost, workers, cfg.HashQueue)
+	passwords := secure.NewPasswords(cost, cfg.HashWorkers, cfg.HashQueue)
+	passwords.ReserveProcessors()
 	p.OnClose("password hashes", passwords.Close)
 	data := store.New(db, common.Now)
 	svc := directory.New(data, passwords, ring, common.Base, common.Now, directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: common.Alias})

@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -8,11 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
 func TestAccount(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
 	made := b.Post(staff+"/accounts", jo).Want(201).Golden("account_created")
@@ -26,6 +30,7 @@ func TestAccount(t *testing.T) {
 }
 
 func TestANewEmailIsNotVerifiedByWhatItsAccountWasBefore(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	account := b.Post(b.directory("Staff")+"/accounts", jo).Want(201).Href()
 	emails := 0
@@ -51,6 +56,7 @@ func TestANewEmailIsNotVerifiedByWhatItsAccountWasBefore(t *testing.T) {
 }
 
 func TestAccountRefusals(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
 	first := b.Post(staff+"/accounts", `{"email":"jo@example.test","username":"jo","password":"Changeme1!"}`).Want(201)
@@ -76,7 +82,13 @@ func TestAccountRefusals(t *testing.T) {
 		{account(`,"username":"JO"`), 409, 2001},
 		{account(`,"username":"` + strings.Repeat("u", 256) + `"`), 400, 2008},
 		{account(`,"givenName":"` + strings.Repeat("u", 256) + `"`), 400, 2008},
-		{account(`,"status":"LOCKED"`), 400, 2003},
+		{account(`,"status":"PAUSED"`), 400, 2003},
+		{account(`,"emailVerificationStatus":"UNKNOWN"`), 400, 2003},
+		{account(`,"username":"a\u200bb"`), 400, 2006},
+		{account(`,"username":"a\u0007b"`), 400, 2006},
+		{`{"email":"new","username":" ","status":"PAUSED","password":"Changeme1!"}`, 400, 2000},
+		{`{"email":"new","status":"PAUSED"}`, 400, 2000},
+		{`{"email":"new","status":"PAUSED","password":"Changeme1!"}`, 400, 2003},
 		{account(`,"nick":"x"`), 400, 2015},
 	} {
 		b.Post(staff+"/accounts", c.body).WantError(c.status, c.code)
@@ -93,6 +105,7 @@ func TestAccountRefusals(t *testing.T) {
 }
 
 func TestTheSameAccountAtTheSameTimeIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
 	var group sync.WaitGroup
@@ -112,6 +125,7 @@ func TestTheSameAccountAtTheSameTimeIsMadeOnce(t *testing.T) {
 }
 
 func TestAccountLimits(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
 	n := 0
@@ -136,11 +150,13 @@ func TestAccountLimits(t *testing.T) {
 		b.Post(staff+"/accounts", account(fmt.Sprintf(`%q:"a\u0000b"`, name))).WantError(400, 2006)
 	}
 	email := func(length int) string {
-		return fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, strings.Repeat("x", length-len("@example.test"))+"@example.test")
+		return fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, strings.Repeat("x", 64)+"@"+strings.Repeat(strings.Repeat("y", 60)+".", 3)+strings.Repeat("z", length-64-1-183))
 	}
 	b.Post(staff+"/accounts", email(255)).Want(201)
 	b.Post(staff+"/accounts", email(256)).WantError(400, 2008)
-	for _, lookalike := range []string{"jo@example\u3002test", "jo@example\uff0etest", "jo\uff20example.test", "j\u200bo@example.test", "jo@.test", "jo@a..test", "jo@test."} {
+	for _, lookalike := range []string{"jo@example\u3002test", "jo@example\uff0etest", "jo\uff20example.test", "j\u200bo@example.test", "jo@.test", "jo@a..test", "jo@test.",
+		"jo@-a.test", "jo@a_b.test", "jo@[127.0.0.1]", "jo@" + strings.Repeat("b", 64) + ".test", ".jo@example.test", "j..o@example.test",
+		"jo,al@example.test", "jo;@example.test", "Jo<jo@example.test>", "\"j o\"@example.test", "jo@example.test,al@example.test", "jo@exa%mple.test"} {
 		b.Post(staff+"/accounts", fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, lookalike)).WantError(400, 2006)
 	}
 	// Three names of the longest characters are sorted by their beginning.
@@ -149,6 +165,7 @@ func TestAccountLimits(t *testing.T) {
 }
 
 func TestUserNamesAndEmailsHaveOneForm(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
 	b.Post(staff+"/accounts", `{"email":" Jos\u00e9@Example.test ","username":" \uff2a\uff4f ","password":"Changeme1!"}`).Want(201)
@@ -166,6 +183,7 @@ func TestUserNamesAndEmailsHaveOneForm(t *testing.T) {
 }
 
 func TestAnAccountWithoutAUserNameHasItsEmail(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
 	made := b.Post(staff+"/accounts", `{"email":"jo@example.test","username":null,"password":"Changeme1!"}`).Want(201)
@@ -181,6 +199,7 @@ func TestAnAccountWithoutAUserNameHasItsEmail(t *testing.T) {
 // TestAClientMaySendBackWhatItRead posts whole representations, expanded or
 // not, as some clients do.
 func TestAClientMaySendBackWhatItRead(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for kind, address := range b.estate() {
 		switch kind {
@@ -199,6 +218,7 @@ func TestAClientMaySendBackWhatItRead(t *testing.T) {
 }
 
 func TestAccountsOfAMirror(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
 	account := b.Post(staff+"/accounts", jo).Want(201)
@@ -219,6 +239,7 @@ func TestAccountsOfAMirror(t *testing.T) {
 // TestARepresentationThatAClientHoldsIsNotSentAgain covers every resource: one
 // handler sends them.
 func TestARepresentationThatAClientHoldsIsNotSentAgain(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	account := b.Post(b.directory("Staff")+"/accounts", jo).Want(201).Href()
 	tag := b.Get(account).Want(200).Header.Get("ETag")
@@ -232,4 +253,48 @@ func TestARepresentationThatAClientHoldsIsNotSentAgain(t *testing.T) {
 	}
 	b.Post(account, `{"givenName":"Joanna"}`).Want(200) // in the same millisecond
 	b.With("If-None-Match", tag).Get(account).Want(200)
+}
+
+func TestAnAdministratorSaysOfAnEmailThatItIsVerified(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	staff := b.directory("Staff")
+	made := b.Post(staff+"/accounts", `{"email":"a@example.test","password":"Changeme1!","emailVerificationStatus":"verified"}`).Want(201)
+	if got := made.Text("emailVerificationStatus"); got != "VERIFIED" {
+		t.Errorf("a new account has %q", got)
+	}
+	b.Post(creationPolicy(staff), `{"verificationEmailStatus":"ENABLED"}`).Want(200)
+	made = b.Post(staff+"/accounts", `{"email":"b@example.test","password":"Changeme1!","emailVerificationStatus":"VERIFIED"}`).Want(201)
+	if got := made.Text("status"); got != "ENABLED" || made.Object()["emailVerificationToken"] != nil {
+		t.Errorf("an account that is verified already is %s: %s", got, made.Body)
+	}
+}
+
+// LOCKED is set and taken back by an administrator alone.
+func TestALockedAccount(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	staff := b.directory("Staff")
+	account := b.Post(staff+"/accounts", `{"email":"jo@example.test","password":"Changeme1!","status":"locked"}`).Want(201)
+	login := func() error {
+		ref := id.Ref{Tenant: b.signedUp.Tenant.ID}
+		var err error
+		if ref.ID, err = id.Parse(staff[strings.LastIndex(staff, "/")+1:]); err != nil {
+			t.Fatal(err)
+		}
+		_, err = b.svc.Authenticate(t.Context(), directoryapi.Authenticate{
+			Tenant: ref.Tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: ref.ID}}, Login: "jo@example.test", Password: "Changeme1!",
+		})
+		return err
+	}
+	if err := login(); !errors.Is(err, apierr.AccountLocked) {
+		t.Errorf("a login to a locked account: %v", err)
+	}
+	if got := b.Get(staff + "/accounts?status=LOCKED").Want(200).Int("size"); got != 1 {
+		t.Errorf("%d accounts are found as locked", got)
+	}
+	b.Post(account.Href(), `{"status":"ENABLED"}`).Want(200)
+	if err := login(); err != nil {
+		t.Errorf("a login after the lock: %v", err)
+	}
 }

@@ -15,6 +15,7 @@ func ends(left, right string) string {
 }
 
 func TestAccountLink(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff, guests, fans := b.directory("Staff"), b.directory("Guests"), b.directory("Fans")
 	jo, guest, fan := b.member(staff, "jo@example.test"), b.member(guests, "jo@guests.test"), b.member(fans, "jo@fans.test")
@@ -55,6 +56,7 @@ func TestAccountLink(t *testing.T) {
 }
 
 func TestLinkedAccountsShowTheirOpenVerification(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	waiting := b.Post(b.verifying()+"/accounts", jo).Want(201)
 	other := b.member(b.directory("Guests"), "jo@guests.test")
@@ -70,6 +72,7 @@ func TestLinkedAccountsShowTheirOpenVerification(t *testing.T) {
 }
 
 func TestAccountLinkRefusals(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff, guests := b.directory("Staff"), b.directory("Guests")
 	jo, al, guest, other := b.member(staff, "jo@example.test"), b.member(staff, "al@example.test"), b.member(guests, "jo@guests.test"), b.member(guests, "al@guests.test")
@@ -113,6 +116,7 @@ func TestAccountLinkRefusals(t *testing.T) {
 }
 
 func TestAnAccountHasTenLinks(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	jo := b.member(b.directory("Staff"), "jo@example.test")
 	var others []string
@@ -136,6 +140,7 @@ func TestAnAccountHasTenLinks(t *testing.T) {
 }
 
 func TestTheSameLinkAtTheSameTimeIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	jo, guest := b.member(b.directory("Staff"), "jo@example.test"), b.member(b.directory("Guests"), "jo@guests.test")
 	count := parallel(50, func(i int) resttest.Answer {
@@ -150,6 +155,7 @@ func TestTheSameLinkAtTheSameTimeIsMadeOnce(t *testing.T) {
 }
 
 func TestParallelLinksKeepToTheLimits(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff, guests := b.directory("Staff"), b.directory("Guests")
 	jo := b.member(staff, "jo@example.test")

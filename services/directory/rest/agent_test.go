@@ -17,6 +17,7 @@ func (b *bench) agent(name, provider string) string {
 }
 
 func TestAgent(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	ldap := b.agent("L", ldapProvider(`,"sslRequired":"true"`))
 	b.clock.Move(time.Millisecond) // for their order
@@ -43,6 +44,7 @@ func TestAgent(t *testing.T) {
 }
 
 func TestAgentRefusals(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	agents := map[string]string{"ldap": b.agent("L", ldapProvider(``)), "ad": b.agent("A", adProvider(``))}
 	long := func(n int) string { return strings.Repeat("x", n) }
@@ -73,6 +75,7 @@ func TestAgentRefusals(t *testing.T) {
 }
 
 func TestANewAgentNeedsAllOfItsParts(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for _, member := range []string{
 		`"directoryHost":"ldap.internal",`, `"agentUserDn":"cn=agent,dc=corp",`, `"agentUserDnPassword":"agent password",`, `"baseDn":"dc=corp",`,
@@ -96,6 +99,7 @@ func TestANewAgentNeedsAllOfItsParts(t *testing.T) {
 }
 
 func TestPing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	agent := b.agent("L", ldapProvider(``))
 	status := func(want string) {
@@ -142,6 +146,7 @@ func TestPing(t *testing.T) {
 }
 
 func TestConcurrentChangesOfAnAgentAreAllKept(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	agent := b.agent("L", ldapProvider(``))
 	members := []string{"emailRdn", "givenNameRdn", "middleNameRdn", "surnameRdn", "usernameRdn", "passwordRdn", "dnSuffix", "objectFilter"}

@@ -16,6 +16,7 @@ func creationPolicy(directory string) string {
 }
 
 func TestCreationPolicy(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	policy := b.Get(b.directory("Staff")).Want(200).Href("accountCreationPolicy")
 	read := b.Get(policy).Want(200).Golden("creation_policy")
@@ -29,6 +30,7 @@ func TestCreationPolicy(t *testing.T) {
 }
 
 func TestCreationPolicyRefusals(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	policy := creationPolicy(b.directory("Staff"))
 	many := func(n int) string {
@@ -88,6 +90,7 @@ func TestCreationPolicyRefusals(t *testing.T) {
 }
 
 func TestARefusedPolicyStaysAsItWas(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	policy := creationPolicy(b.directory("Staff"))
 	b.Post(policy, `{"welcomeEmailStatus":"ENABLED","emailDomainWhitelist":["other.test"],"emailDomainBlacklist":[1]}`).WantError(400, 2004)
@@ -95,6 +98,7 @@ func TestARefusedPolicyStaysAsItWas(t *testing.T) {
 }
 
 func TestTheCreationPolicyOfAMirrorIsReadOnly(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
 	policy := creationPolicy(staff)
@@ -106,6 +110,7 @@ func TestTheCreationPolicyOfAMirrorIsReadOnly(t *testing.T) {
 }
 
 func TestAnotherTenantsPoliciesAreNotFound(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.Get(b.directory("Staff")).Want(200)
 	other := b.As(caller.Caller{Tenant: b.signUp("shy-lynx", "other@example.test").Tenant.ID})

@@ -7,6 +7,7 @@ import (
 )
 
 func TestCustomDataOfEveryOwner(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	estate := b.estate()
 	for _, kind := range []string{"tenants", "directories", "groups", "accounts"} {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestDirectory(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	made := b.Post("/v1/directories", `{"name":" Staff ","description":"All staff","status":"disabled","href":"ignored","accounts":{"href":"x"}}`).Want(201).Golden("directory_created")
 	b.clock.Move(time.Minute)
@@ -23,6 +24,7 @@ func TestDirectory(t *testing.T) {
 }
 
 func TestDirectoryRefusals(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
 	long := strings.Repeat("ä", 255)
@@ -34,6 +36,10 @@ func TestDirectoryRefusals(t *testing.T) {
 		{`{"name":null}`, 400, 2000},
 		{`{"name":"  "}`, 400, 2000},
 		{`{"name":1}`, 400, 2004},
+		{`{"name":"a\u202eb"}`, 400, 2006},
+		{`{"status":"PAUSED","description":1}`, 400, 2004},
+		{`{"status":"PAUSED"}`, 400, 2000},
+		{`{"name":"a\u0007b","status":"PAUSED"}`, 400, 2003},
 		{`{"name":"` + long + `x"}`, 400, 2008},
 		{`{"name":"D","description":"` + strings.Repeat("x", 1001) + `"}`, 400, 2008},
 		{`{"name":"D","status":"PAUSED"}`, 400, 2003},
@@ -55,6 +61,7 @@ func TestDirectoryRefusals(t *testing.T) {
 }
 
 func TestDirectoriesAreSearchedAndSorted(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for i, name := range []string{"Alpha", "beta", "Gamma"} {
 		b.clock.Move(24 * time.Hour)
@@ -88,6 +95,7 @@ func TestDirectoriesAreSearchedAndSorted(t *testing.T) {
 }
 
 func TestADeletedDirectoryTakesAllWithIt(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	estate := b.estate()
 	gone := []string{
@@ -151,6 +159,7 @@ func (b *bench) purgeUntilEmpty(table string) {
 }
 
 func TestADeletedDirectoryDoesNotWaitForAnother(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for _, name := range []string{"First", "Second"} {
 		directory := b.directory(name)
@@ -161,6 +170,7 @@ func TestADeletedDirectoryDoesNotWaitForAnother(t *testing.T) {
 }
 
 func TestAccountsThatComeWhileTheirDirectoryGoes(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
 	var group sync.WaitGroup

@@ -60,6 +60,7 @@ var bodies = map[string]string{
 // another tenant: each answers 404, as for ids that never were, and afterwards
 // the other tenant reads what it read before.
 func TestNoTenantReachesAnother(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	estate := b.estate()
 	read := func() map[string]string {
@@ -122,6 +123,7 @@ func at(estate map[string]string, route string) (path string, ok bool) {
 // TestNoBodyNamesAnotherTenantsResource sends the hrefs of another tenant in
 // bodies: they answer as hrefs that never were, and change nothing.
 func TestNoBodyNamesAnotherTenantsResource(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	estate := b.estate()
 	other := b.signUp("sly-fox", "stranger@example.test").Tenant.ID
@@ -129,14 +131,17 @@ func TestNoBodyNamesAnotherTenantsResource(t *testing.T) {
 	own := stranger.Post("/v1/directories", `{"name":"Own"}`).Want(201).Href()
 	account := stranger.Post(own+"/accounts", jo).Want(201).Href()
 	group := stranger.Post(own+"/groups", `{"name":"Own"}`).Want(201).Href()
-	for _, c := range []struct{ path, body string }{
-		{"/v1/groupMemberships", fmt.Sprintf(`{"account":{"href":%q},"group":{"href":%q}}`, estate["accounts"], group)},
-		{"/v1/groupMemberships", fmt.Sprintf(`{"account":{"href":%q},"group":{"href":%q}}`, account, estate["groups"])},
-		{"/v1/accountLinks", fmt.Sprintf(`{"leftAccount":{"href":%q},"rightAccount":{"href":%q}}`, account, estate["accounts"])},
-		{"/v1/accountLinks", fmt.Sprintf(`{"leftAccount":{"href":%q},"rightAccount":{"href":%q}}`, estate["accounts"], account)},
+	for _, c := range []struct {
+		path, body   string
+		status, code int
+	}{
+		{"/v1/groupMemberships", fmt.Sprintf(`{"account":{"href":%q},"group":{"href":%q}}`, estate["accounts"], group), 400, 2014},
+		{"/v1/groupMemberships", fmt.Sprintf(`{"account":{"href":%q},"group":{"href":%q}}`, account, estate["groups"]), 400, 2014},
+		{"/v1/accountLinks", fmt.Sprintf(`{"leftAccount":{"href":%q},"rightAccount":{"href":%q}}`, account, estate["accounts"]), 404, 404},
+		{"/v1/accountLinks", fmt.Sprintf(`{"leftAccount":{"href":%q},"rightAccount":{"href":%q}}`, estate["accounts"], account), 404, 404},
 	} {
-		theirs := stranger.Post(c.path, c.body).WantError(404, 404)
-		never := stranger.Post(c.path, strings.NewReplacer(estate["accounts"], base.To("accounts", other), estate["groups"], base.To("groups", other)).Replace(c.body)).WantError(404, 404)
+		theirs := stranger.Post(c.path, c.body).WantError(c.status, c.code)
+		never := stranger.Post(c.path, strings.NewReplacer(estate["accounts"], base.To("accounts", other), estate["groups"], base.To("groups", other)).Replace(c.body)).WantError(c.status, c.code)
 		if a, b := theirs.Text("message"), never.Text("message"); a != b {
 			t.Errorf("%s tells %q of another tenant's resource and %q of none", c.body, a, b)
 		}

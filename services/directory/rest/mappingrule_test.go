@@ -9,6 +9,7 @@ import (
 )
 
 func TestUserInfoMappingRules(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	empty := b.Get(b.mirror("G", social("github", ``)) + "/provider").Href("userInfoMappingRules")
 	b.Get(empty).Want(200).Golden("user_info_rules_empty")
@@ -29,6 +30,7 @@ func TestUserInfoMappingRules(t *testing.T) {
 }
 
 func TestAttributeStatementMappingRules(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	rules := b.Get(b.mirror("S", samlProvider(`,"attributeStatementMappingRules":{"href":"x","items":[{"name":"mail","accountAttributes":["email"]}]}`)) + "/provider").
 		Href("attributeStatementMappingRules")
@@ -41,6 +43,7 @@ func TestAttributeStatementMappingRules(t *testing.T) {
 }
 
 func TestMappingRuleRefusals(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	userInfo := b.Get(b.mirror("F", generic(``)) + "/provider").Href("userInfoMappingRules")
 	attributes := b.Get(b.mirror("S", samlProvider(``)) + "/provider").Href("attributeStatementMappingRules")

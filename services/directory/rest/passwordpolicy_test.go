@@ -16,6 +16,7 @@ func passwordPolicy(directory string) string {
 }
 
 func TestPasswordPolicy(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	policy := b.Get(b.directory("Staff")).Want(200).Href("passwordPolicy")
 	read := b.Get(policy).Want(200).Golden("password_policy")
@@ -28,6 +29,7 @@ func TestPasswordPolicy(t *testing.T) {
 }
 
 func TestPasswordPolicyLimits(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	policy := passwordPolicy(b.directory("Staff"))
 	for _, c := range []struct {
@@ -64,6 +66,7 @@ func TestPasswordPolicyLimits(t *testing.T) {
 }
 
 func TestThePasswordPolicyOfAMirrorIsReadOnly(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
 	policy := passwordPolicy(staff)

@@ -7,6 +7,7 @@ import (
 )
 
 func TestProviderData(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	account := b.Post(b.directory("Staff")+"/accounts", jo).Want(201).Href()
 	b.Get(account + "/providerData").Want(200).Golden("provider_data")

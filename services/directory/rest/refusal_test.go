@@ -15,7 +15,7 @@ import (
 // unseen are the errors that the packages behind the service name and that no
 // request to it meets, each with who does.
 var unseen = map[string]string{
-	"AccountDisabled": "logins", "AccountUnverified": "logins", "DirectoryDisabled": "logins", "GroupDisabled": "logins",
+	"AccountDisabled": "logins", "AccountLocked": "logins", "AccountUnverified": "logins", "DirectoryDisabled": "logins", "GroupDisabled": "logins",
 	"NoSuchAccount": "logins", "WrongPassword": "logins", "Unavailable": "logins when too many run",
 	"TokenAccountDisabled": "tokens", "TokenAccountUnreachable": "tokens", "TokenStoreDisabled": "tokens",
 	"NoSuchResource": "resets and verification mails of applications", "VerificationDisabled": "verification mails of applications",
@@ -27,6 +27,7 @@ var unseen = map[string]string{
 // TestEveryErrorOfTheService provokes each error that the service names and
 // compares the whole answer.
 func TestEveryErrorOfTheService(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	estate := b.estate()
 	tenant, staff, jo := estate["tenants"], estate["directories"], estate["accounts"]
@@ -63,7 +64,7 @@ func TestEveryErrorOfTheService(t *testing.T) {
 		{"Required", 400, 2000, "POST", staff + "/accounts", `{"password":"Changeme1!"}`},
 		{"Exists", 409, 2001, "POST", staff + "/accounts", `{"email":"JO@example.test","password":"Changeme1!"}`},
 		{"Invalid", 400, 2002, "POST", estate["userInfoMappingRules"], `{"items":[{"name":"x","accountAttributes":["status"]}]}`},
-		{"Unsupported", 400, 2003, "POST", jo, `{"status":"LOCKED"}`},
+		{"Unsupported", 400, 2003, "POST", jo, `{"status":"PAUSED"}`},
 		{"WrongType", 400, 2004, "POST", staff, `{"name":7}`},
 		{"Encoding", 400, 2005, "POST", staff, "{\"name\":\"\xff\"}"},
 		{"Format", 400, 2006, "POST", jo, `{"email":"nobody"}`},

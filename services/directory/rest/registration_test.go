@@ -21,6 +21,7 @@ func (b *bench) verifying() string {
 }
 
 func TestVerification(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.verifying()
 	made := b.Post(staff+"/accounts", jo).Want(201).Golden("account_unverified")
@@ -46,6 +47,7 @@ func TestVerification(t *testing.T) {
 }
 
 func TestAVerificationTokenExpires(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	token := b.Post(b.verifying()+"/accounts", jo).Want(201).Href("emailVerificationToken")
 	b.clock.Move(7*24*time.Hour + time.Millisecond)
@@ -53,6 +55,7 @@ func TestAVerificationTokenExpires(t *testing.T) {
 }
 
 func TestAChangedEmailEndsItsVerification(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	made := b.Post(b.verifying()+"/accounts", jo).Want(201)
 	b.Post(made.Href(), `{"givenName":"Joanna"}`).Want(200)
@@ -61,6 +64,7 @@ func TestAChangedEmailEndsItsVerification(t *testing.T) {
 }
 
 func TestRegistrationStates(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.verifying()
 	for i, c := range []struct{ body, query, status string }{
@@ -83,6 +87,7 @@ func TestRegistrationStates(t *testing.T) {
 }
 
 func TestEmailDomains(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
 	policy := strings.Replace(staff, "directories", "accountCreationPolicies", 1)

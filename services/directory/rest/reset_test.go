@@ -109,6 +109,7 @@ func parts(t *testing.T, token secure.Secret) (header, claims map[string]any) {
 
 // Resolutions, section 2.5: {"tid", "stt", "alg"} and {"exp", "jti"}, nothing else.
 func TestAResetTokenSaysOnlyItsTenantAndItsEnd(t *testing.T) {
+	t.Parallel()
 	b := newResetBench(t)
 	header, claims := parts(t, b.token())
 	if len(header) != 3 || header["alg"] != "HS256" || header["stt"] != "assertion" || header["tid"] != b.signedUp.Tenant.ID.String() {
@@ -120,6 +121,7 @@ func TestAResetTokenSaysOnlyItsTenantAndItsEnd(t *testing.T) {
 }
 
 func TestAForgedResetTokenIsRefused(t *testing.T) {
+	t.Parallel()
 	b := newResetBench(t)
 	token := b.token().Reveal()
 	header, claims := parts(t, secure.Secret(token))
@@ -158,6 +160,7 @@ func TestAForgedResetTokenIsRefused(t *testing.T) {
 }
 
 func TestAResetTokenEndsAfterTheHoursOfItsPolicy(t *testing.T) {
+	t.Parallel()
 	b := newResetBench(t)
 	b.exec(`UPDATE password_policies SET reset_token_ttl = 2`)
 	token := b.token()
@@ -172,6 +175,7 @@ func TestAResetTokenEndsAfterTheHoursOfItsPolicy(t *testing.T) {
 }
 
 func TestAResetTokenIsVoidOnceWhatItIsForHasChanged(t *testing.T) {
+	t.Parallel()
 	b := newResetBench(t)
 	for _, c := range []struct {
 		body   string
@@ -198,6 +202,7 @@ func TestAResetTokenIsVoidOnceWhatItIsForHasChanged(t *testing.T) {
 }
 
 func TestAResetTokenGoesWithItsAccount(t *testing.T) {
+	t.Parallel()
 	b := newResetBench(t)
 	token := b.token()
 	b.Delete(b.jo).Want(204)
@@ -207,6 +212,7 @@ func TestAResetTokenGoesWithItsAccount(t *testing.T) {
 }
 
 func TestAResetTokenIsOnlyForItsOwnAccount(t *testing.T) {
+	t.Parallel()
 	b := newResetBench(t)
 	staff := base.To("directories", b.directory)
 	sam := b.Post(staff+"/accounts", `{"email":"sam@example.test","password":"Changeme1!"}`).Want(201).Href()
@@ -232,6 +238,7 @@ func TestAResetTokenIsOnlyForItsOwnAccount(t *testing.T) {
 }
 
 func TestAccountsOfMirrorsGetNoResetToken(t *testing.T) {
+	t.Parallel()
 	b := newResetBench(t)
 	mirror, _ := base.Parse(b.bench.directory("Mirror"))
 	b.Post(base.To("directories", mirror.ID)+"/accounts", jo).Want(201)
@@ -247,6 +254,7 @@ func TestAccountsOfMirrorsGetNoResetToken(t *testing.T) {
 }
 
 func TestResetMailsGoOutWhereTheyAreOn(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		reset, success string
 		want           []string
@@ -279,6 +287,7 @@ func TestResetMailsGoOutWhereTheyAreOn(t *testing.T) {
 }
 
 func TestAResetTokenIsNeverStoredOrSentInClear(t *testing.T) {
+	t.Parallel()
 	b := newResetBench(t)
 	token := b.token()
 	_, claims := parts(t, token)
@@ -292,6 +301,7 @@ func TestAResetTokenIsNeverStoredOrSentInClear(t *testing.T) {
 }
 
 func TestTheFirstResetTokensOfATenantHaveOneKey(t *testing.T) {
+	t.Parallel()
 	b := newResetBench(t)
 	tokens := make([]secure.Secret, 20)
 	var all sync.WaitGroup
@@ -313,6 +323,7 @@ func TestTheFirstResetTokensOfATenantHaveOneKey(t *testing.T) {
 }
 
 func TestExpiredResetsArePurged(t *testing.T) {
+	t.Parallel()
 	b := newResetBench(t)
 	token := b.token()
 	const old = 2500 // more than two batches
@@ -342,6 +353,7 @@ func (b *resetBench) askVerification(login string) error {
 }
 
 func TestAnotherVerificationMailHasAnotherToken(t *testing.T) {
+	t.Parallel()
 	b := newResetBench(t)
 	policy := base.To("accountCreationPolicies", b.directory)
 	if err := b.askVerification("jo@example.test"); !errors.Is(err, apierr.VerificationDisabled) {

@@ -87,6 +87,7 @@ func (b *bench) directory(name string) string {
 const jo = `{"email":"jo@example.test","password":"Changeme1!","givenName":"Jo","surname":"Doe"}`
 
 func TestRequestsWithoutACallerAreRefused(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.As(caller.Caller{}).Get("/v1/tenants/current").WantError(403, 403)
 }

@@ -13,6 +13,7 @@ import (
 )
 
 func TestSAMLServiceProvider(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	directory := b.mirror("S", samlProvider(``))
 	metadata := b.Get(directory + "/provider").Href("serviceProviderMetadata")
@@ -76,6 +77,7 @@ func TestSAMLServiceProvider(t *testing.T) {
 }
 
 func TestMetadataIsXMLUnlessJSONIsAskedFor(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	metadata := b.Get(b.mirror("S", samlProvider(``)) + "/provider").Href("serviceProviderMetadata")
 	for accept, want := range map[string]string{
@@ -109,6 +111,7 @@ func TestMetadataIsXMLUnlessJSONIsAskedFor(t *testing.T) {
 }
 
 func TestTheAliasNamesTheEntity(t *testing.T) {
+	t.Parallel()
 	b := newBenchOf(t, "acme")
 	metadata := b.Get(b.mirror("S", samlProvider(``)) + "/provider").Href("serviceProviderMetadata")
 	if entity := b.With("Accept", "application/json").Get(metadata).Text("entityId"); !strings.HasPrefix(entity, "urn:acme:directory:") {
@@ -117,6 +120,7 @@ func TestTheAliasNamesTheEntity(t *testing.T) {
 }
 
 func TestEverySAMLDirectoryHasItsOwnKey(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	first, second := b.mirror("1", samlProvider(``)), b.mirror("2", samlProvider(``))
 	certificates := map[string]bool{}

@@ -24,12 +24,16 @@ func (b *bench) fields(schema string) map[string]string {
 }
 
 func TestSchema(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	schema := b.Get(b.directory("Staff")).Want(200).Href("accountSchema")
 	b.Get(schema).Want(200).Golden("schema")
 	b.Get(schema + "/fields").Want(200).Golden("schema_fields")
 	b.Get(schema + "/fields?limit=1&offset=1&orderBy=modifiedAt").Want(200).Golden("schema_fields_page")
 	b.Get(schema+"/fields?required=true").WantError(400, 2105)
+	if found := b.Get(schema + "/fields?name=GivenName").Want(200).Items(); len(found) != 1 || found[0]["name"] != "givenName" {
+		t.Errorf("the field givenName is found as %v", found)
+	}
 	for order, want := range map[string]string{"name": "givenName", "name+desc": "surname", "required,name+desc": "surname"} {
 		if first := b.Get(schema + "/fields?orderBy=" + order).Want(200).Items()[0]["name"]; first != want {
 			t.Errorf("the first field by %s is %s", order, first)
@@ -52,6 +56,7 @@ func TestSchema(t *testing.T) {
 }
 
 func TestSchemaRefusals(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	schema := b.Get(b.directory("Staff")).Want(200).Href("accountSchema")
 	givenName := b.fields(schema)["givenName"]
@@ -71,6 +76,7 @@ func TestSchemaRefusals(t *testing.T) {
 }
 
 func TestWhatASchemaRequires(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
 	n := 0
@@ -100,6 +106,7 @@ func TestWhatASchemaRequires(t *testing.T) {
 }
 
 func TestTheAdministratorsDirectoryHasASchemaAndPolicies(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	administrators := b.Get(base.To("directories", b.signedUp.Directory.ID)).Want(200)
 	b.fields(administrators.Href("accountSchema"))

@@ -33,6 +33,7 @@ func (b *bench) found(query string) string {
 }
 
 func TestAccountsAreSearchedAndSorted(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	accounts := b.people()
 	for query, want := range map[string]string{
@@ -93,6 +94,7 @@ func TestAccountsAreSearchedAndSorted(t *testing.T) {
 }
 
 func TestAccountsAreFoundByCustomData(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	accounts := b.people()
 	for query, want := range map[string]string{
@@ -167,6 +169,7 @@ func TestAccountsAreFoundByCustomData(t *testing.T) {
 
 // TestCustomDataThatChangesIsFoundAsItIs covers every way in which it changes.
 func TestCustomDataThatChangesIsFoundAsItIs(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	accounts := b.people()
 	ann := b.Get(accounts + "username=ann").Items()[0]["href"].(string)
@@ -198,6 +201,7 @@ func TestCustomDataThatChangesIsFoundAsItIs(t *testing.T) {
 // TestTheSizeOfACollectionIsKept changes accounts in every way that their
 // number by status follows.
 func TestTheSizeOfACollectionIsKept(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	accounts := b.people()
 	want := func(all, enabled, disabled, unverified int) {

@@ -5,6 +5,7 @@ import "testing"
 // What a social provider gave to a client is checked in full before the provider
 // would be asked (resolutions, section 5.2).
 func TestSocialLoginsAreChecked(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	cloud := b.directory("Cloud") + "/accounts"
 	directories := map[string]string{

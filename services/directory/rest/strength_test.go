@@ -8,6 +8,7 @@ import (
 )
 
 func TestStrength(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	strength := b.Get(b.Get(b.directory("Staff")).Want(200).Href("passwordPolicy")).Want(200).Href("strength")
 	read := b.Get(strength).Want(200).Golden("strength")
@@ -19,6 +20,7 @@ func TestStrength(t *testing.T) {
 }
 
 func TestStrengthLimits(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	strength := passwordPolicy(b.directory("Staff")) + "/strength"
 	b.Post(strength, `{"minLength":1,"maxLength":255,"minLowerCase":0,"minUpperCase":0,"minNumeric":0}`).Want(200)
@@ -46,6 +48,7 @@ func TestStrengthLimits(t *testing.T) {
 }
 
 func TestStrengthContradictions(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	strength := passwordPolicy(b.directory("Staff")) + "/strength"
 	for _, c := range []struct {
@@ -74,6 +77,7 @@ func TestStrengthContradictions(t *testing.T) {
 
 // Each of the two updates is fine alone, and together they contradict.
 func TestParallelUpdatesOfStrengthNeverContradict(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	strength := passwordPolicy(b.directory("Staff")) + "/strength"
 	for range 10 {
@@ -100,6 +104,7 @@ func TestParallelUpdatesOfStrengthNeverContradict(t *testing.T) {
 }
 
 func TestParallelUpdatesOfAPolicyAndItsStrengthAreBothKept(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	policy := passwordPolicy(b.directory("Staff"))
 	var group sync.WaitGroup

@@ -7,6 +7,7 @@ import (
 )
 
 func TestTenant(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.Get("/v1/tenants/current?expand=x").Want(302).Golden("tenant_current")
 	b.Get(b.tenant()).Want(200).Golden("tenant")
@@ -15,6 +16,7 @@ func TestTenant(t *testing.T) {
 }
 
 func TestTenantUpdate(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.clock.Move(time.Minute)
 	b.Post(b.tenant(), `{"name":" Shop ","key":"other","href":"ignored","accounts":{"href":"x"},"customData":{"plan":"gold"}}`).Want(200).Golden("tenant_updated")

@@ -20,7 +20,7 @@ const accountColumns = `a.tenant_id, a.id, a.directory_id, a.username, a.email, 
 const liveAccounts = `accounts a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id`
 
 // AccountStatuses are the values of an account's status.
-var AccountStatuses = []string{directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified}
+var AccountStatuses = []string{directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified, directoryapi.Locked}
 
 // Accounts are searched and sorted by these attributes.
 var Accounts = list.Spec{

@@ -48,6 +48,7 @@ type ProviderSettings struct {
 	EncodedX509SigningCert    *string  `json:"encodedX509SigningCert,omitempty"`
 	RequestSignatureAlgorithm *string  `json:"requestSignatureAlgorithm,omitempty"`
 	ForceAuthn                *bool    `json:"forceAuthn,omitempty"`
+	EntityID                  *string  `json:"entityId,omitempty"`
 }
 
 // A cloud directory has a provider since it was created, which never changes.

@@ -44,7 +44,7 @@ const (
 
 // Fields are searched and sorted by these attributes.
 var Fields = list.Spec{
-	"name":       {Column: "f.name", NoFind: true},
+	"name":       {Column: "f.name"},
 	"required":   {Column: "f.required", Kind: list.Enum, NoFind: true},
 	"createdAt":  {Column: "f.created_at", Kind: list.Time},
 	"modifiedAt": {Column: "f.modified_at", Kind: list.Time},

@@ -43,6 +43,7 @@ func before(t *testing.T, name string) fs.FS {
 }
 
 func TestADirectoryFromBeforeSchemasGetsItsFields(t *testing.T) {
+	t.Parallel()
 	url := secure.Secret(pgtest.New(t, nil))
 	open := func(migrations fs.FS) *pg.DB {
 		db, err := pg.Open(t.Context(), pg.Config{URL: url, Schema: "directory", Migrations: []fs.FS{events.Migrations(), migrations}, Extensions: store.Config(url).Extensions})

@@ -60,6 +60,7 @@ func query(t *testing.T, raw string) list.Query {
 }
 
 func TestFilledDirectoriesHoldThePlantedAccounts(t *testing.T) {
+	t.Parallel()
 	seeder, stored, db, tenant := open(t)
 	small, large := fill(t, seeder, db, tenant, 40), fill(t, seeder, db, tenant, 10_001)
 	if err := seeder.Settle(t.Context()); err != nil {
@@ -88,6 +89,7 @@ func TestFilledDirectoriesHoldThePlantedAccounts(t *testing.T) {
 
 // Every search and order that is documented has its index.
 func TestSearchesUseTheirIndex(t *testing.T) {
+	t.Parallel()
 	seeder, stored, db, tenant := open(t)
 	directory := fill(t, seeder, db, tenant, 5000)
 	if _, err := pg.Exec(t.Context(), db, `INSERT INTO account_values (tenant_id, account_id, place, directory_id, path, element, text, moment)

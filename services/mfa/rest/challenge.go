@@ -29,8 +29,8 @@ func (v views) challenge(c store.Challenge) challengeView {
 	return view
 }
 
-// emptyBody lets a request without a body pass as one with an empty object
-// (resolutions, section 10.3).
+// emptyBody replaces an empty body by an empty object
+// (docs/interface/multi-factor.md#challenges).
 func emptyBody(next fiber.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if len(bytes.TrimSpace(c.Body())) == 0 {

@@ -158,6 +158,10 @@ func TestAuthenticatorChallenge(t *testing.T) {
 	waiting := d.Post(a.href+"/challenges", "").Want(201).Golden("authenticator_challenge_created")
 	d.Post(waiting.Href(), code(a.code())).Want(200).Golden("authenticator_challenge_succeeded")
 	masked(d.Get(a.href).Want(200)).Golden("authenticator_verified")
+	d.Post(a.href+"/challenges", `{"code":" "}`).WantError(400, 2000)
+	if got := d.Post(a.href+"/challenges", `{"code":null}`).Want(201).Text("status"); got != "CREATED" {
+		t.Errorf("a challenge whose code is null is %s", got)
+	}
 	d.Move(30 * time.Second)
 	d.Post(a.href+"/challenges", code(a.code())).Want(201).Golden("authenticator_challenge_answered")
 	d.Move(30 * time.Second)

@@ -108,6 +108,8 @@ func TestTheNumberOfAVerifiedPhoneStays(t *testing.T) {
 	d := mfatest.Open(t)
 	phone := d.Post(mfatest.Of(d.Jo)+"/phones", `{"number":"+18883915282"}`).Want(201).Href()
 	d.Post(phone, `{"number":"+12675555555"}`).Want(200)
+	d.Post(phone, `{"number":"+18883915282","verificationStatus":"VERIFIED"}`).WantError(400, 13100)
+	d.Post(phone, `{"number":"+18883915282"}`).Want(200)
 	d.Post(phone, `{"number":"+18883915282","verificationStatus":"VERIFIED"}`).Want(200)
 	d.Post(phone, `{"number":"+12675555555"}`).WantError(400, 13100).Golden("phone_fixed")
 	d.Post(phone, `{"number":"+12675555555","verificationStatus":"UNVERIFIED"}`).WantError(400, 13100)

@@ -8,48 +8,48 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// EnsureAccount notes that an account is about to have phones or factors, and
-// holds it as HoldAccount does.
+// EnsureAccount adds the row of an account before its first phone or factor, and
+// locks it.
 func (tx *Tx) EnsureAccount(ctx context.Context, tenant, account, directory id.ID) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO accounts (tenant_id, id, directory_id) VALUES ($1, $2, $3)
 		ON CONFLICT (tenant_id, id) DO UPDATE SET directory_id = excluded.directory_id`, tenant, account, directory)
 	return err
 }
 
-// HoldAccount lets other transactions that do something to the account's phones,
-// factors and challenges wait until this one ends. An account that has none is
-// apierr.NotFound.
-func (tx *Tx) HoldAccount(ctx context.Context, tenant, account id.ID) error {
+// LockAccount locks an account against other changes of its phones, factors and
+// challenges. It returns apierr.NotFound for an account that has none.
+func (tx *Tx) LockAccount(ctx context.Context, tenant, account id.ID) error {
 	_, err := pg.Value[id.ID](ctx, tx, `SELECT id FROM accounts WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, account)
 	return err
 }
 
-// DeleteAccounts removes an account, or at most limit accounts of a directory,
-// with all that they have, and gives their number.
+// DeleteAccounts deletes an account, or at most limit accounts of a directory, with
+// their phones, factors and challenges, and returns their number.
 func (tx *Tx) DeleteAccounts(ctx context.Context, tenant, owner id.ID, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM accounts WHERE tenant_id = $1 AND id IN (
 		SELECT id FROM accounts WHERE tenant_id = $1 AND (id = $2 OR directory_id = $2) LIMIT $3)`, tenant, owner, limit)
 }
 
-// Removal is an account or a directory that is gone.
+// Removal is an account or a directory that was deleted.
 type Removal struct {
 	TenantID id.ID
 	OwnerID  id.ID
 }
 
-// InsertRemoval notes that an account or a directory is gone.
+// InsertRemoval records the deletion of an account or a directory.
 func (tx *Tx) InsertRemoval(ctx context.Context, r Removal, now time.Time) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO removals (tenant_id, owner_id, created_at) VALUES ($1, $2, $3)
 		ON CONFLICT (tenant_id, owner_id) DO UPDATE SET created_at = excluded.created_at`, r.TenantID, r.OwnerID, now)
 	return err
 }
 
-// Removals gives at most limit accounts and directories that went before a time.
+// Removals returns at most limit accounts and directories that were deleted before a
+// time.
 func (s *Store) Removals(ctx context.Context, before time.Time, limit int) ([]Removal, error) {
 	return pg.All[Removal](ctx, s.db, `SELECT tenant_id, owner_id FROM removals WHERE created_at < $1 ORDER BY created_at LIMIT $2`, before, limit)
 }
 
-// DeleteRemoval forgets that an account or a directory is gone.
+// DeleteRemoval deletes the record of a deletion.
 func (tx *Tx) DeleteRemoval(ctx context.Context, r Removal) error {
 	_, err := pg.Exec(ctx, tx, `DELETE FROM removals WHERE tenant_id = $1 AND owner_id = $2`, r.TenantID, r.OwnerID)
 	return err

@@ -28,7 +28,7 @@ type Challenge struct {
 	AccountID     id.ID
 	FactorID      id.ID
 	Status        string // one of the states
-	Late          bool   // it is open still, and its time is over
+	Late          bool   // it has expired, which Status does not show yet
 	Message       *string
 	CodeKeySealed []byte // of a code that was sent
 	CodeHash      []byte // of a code that was sent
@@ -38,7 +38,7 @@ type Challenge struct {
 	ModifiedAt    time.Time
 }
 
-// isLate is true of a challenge whose time is over and that nobody has ended;
+// isLate is true for a challenge that has expired and is not in a final state;
 // $3 is the time now.
 const isLate = `(c.status IN ('CREATED', 'WAITING_FOR_PROVIDER', 'WAITING_FOR_VALIDATION', 'FAILED') AND c.expires_at <= $3)`
 
@@ -55,15 +55,15 @@ var Challenges = list.Spec{
 
 const oneChallenge = `SELECT ` + challengeColumns + ` FROM challenges c WHERE c.tenant_id = $1 AND c.id = $2`
 
-// Challenge gives a challenge as it is at a time, or apierr.NotFound.
+// Challenge returns a challenge as it is at a time, or apierr.NotFound.
 func (s *Store) Challenge(ctx context.Context, tenant, challenge id.ID, now time.Time) (Challenge, error) {
 	return pg.One[Challenge](ctx, s.db, oneChallenge, tenant, challenge, now)
 }
 
-// FactorChallenges gives a page of the challenges of a factor as they are at a
+// FactorChallenges returns a page of the challenges of a factor as they are at a
 // time.
 func (s *Store) FactorChallenges(ctx context.Context, tenant, factor id.ID, now time.Time, query list.Query) (list.Page[Challenge], error) {
-	// The condition on $3 is always met: every query of the list has to use it.
+	// The condition on $3 is always true: every query of the list has to use it.
 	return list.Select[Challenge](ctx, s.db, Challenges, query, challengeColumns,
 		`FROM challenges c WHERE c.tenant_id = $1 AND c.factor_id = $2 AND $3::timestamptz IS NOT NULL`, "c.id", tenant, factor, now)
 }
@@ -83,7 +83,7 @@ func (tx *Tx) InsertChallenge(ctx context.Context, c Challenge) error {
 	return err
 }
 
-// UpdateChallenge writes what can change.
+// UpdateChallenge writes the columns that can change.
 func (tx *Tx) UpdateChallenge(ctx context.Context, c Challenge) error {
 	return pg.MustChange(ctx, tx, `UPDATE challenges SET status = $3, failures = $4, modified_at = $5 WHERE tenant_id = $1 AND id = $2`,
 		c.TenantID, c.ID, c.Status, c.Failures, c.ModifiedAt)
@@ -97,8 +97,8 @@ func (tx *Tx) ExpireChallenges(ctx context.Context, tenant, phone id.ID, now tim
 	return err
 }
 
-// PurgeChallenges deletes at most limit challenges of all tenants that were made
-// before a time, but never the newest of a factor, and gives their number.
+// PurgeChallenges deletes at most limit challenges of all tenants that were created
+// before a time, but never the newest of a factor, and returns their number.
 func (tx *Tx) PurgeChallenges(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM challenges c USING (
 			SELECT o.tenant_id, o.id FROM challenges o JOIN factors f ON f.tenant_id = o.tenant_id AND f.id = o.factor_id

@@ -10,15 +10,14 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Count is how often something happened since its window began. The next one
-// after EndsAt begins another window.
+// Count is a counter in a fixed window, which ends at EndsAt.
 type Count struct {
 	Count  int
 	EndsAt time.Time
 }
 
-// Count gives the count of a subject as it is at a time. Who decides by it holds
-// the account that it is about.
+// Count returns the counter of a subject at a time. A caller that decides by it must
+// have locked the account.
 func (tx *Tx) Count(ctx context.Context, tenant id.ID, subject string, now time.Time) (Count, error) {
 	c, err := pg.One[Count](ctx, tx, `SELECT count, ends_at FROM counts WHERE tenant_id = $1 AND subject = $2 AND ends_at > $3`, tenant, subject, now)
 	if errors.Is(err, apierr.NotFound) {
@@ -27,8 +26,8 @@ func (tx *Tx) Count(ctx context.Context, tenant id.ID, subject string, now time.
 	return c, err
 }
 
-// AddCount counts one more and gives the count with it. Transactions that count
-// the same subject wait for each other.
+// AddCount increments the counter of a subject and returns it. Transactions that
+// count the same subject wait for each other.
 func (tx *Tx) AddCount(ctx context.Context, tenant id.ID, subject string, now time.Time, window time.Duration) (Count, error) {
 	return pg.One[Count](ctx, tx, `INSERT INTO counts AS c (tenant_id, subject, count, ends_at) VALUES ($1, $2, 1, $4)
 		ON CONFLICT (tenant_id, subject) DO UPDATE SET
@@ -37,8 +36,8 @@ func (tx *Tx) AddCount(ctx context.Context, tenant id.ID, subject string, now ti
 		RETURNING count, ends_at`, tenant, subject, now, now.Add(window))
 }
 
-// PurgeCounts deletes at most limit counts of all tenants whose window is over,
-// and gives their number.
+// PurgeCounts deletes at most limit counters of all tenants whose window has ended,
+// and returns their number.
 func (tx *Tx) PurgeCounts(ctx context.Context, now time.Time, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM counts c USING (
 			SELECT tenant_id, subject FROM counts WHERE ends_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED

@@ -56,12 +56,12 @@ var Factors = list.Spec{
 	"modifiedAt":         {Column: "f.modified_at", Kind: list.Time},
 }
 
-// Factor gives a factor, or apierr.NotFound.
+// Factor returns a factor, or apierr.NotFound.
 func (s *Store) Factor(ctx context.Context, tenant, factor id.ID) (Factor, error) {
 	return pg.One[Factor](ctx, s.db, `SELECT `+factorColumns+` FROM factors f WHERE f.tenant_id = $1 AND f.id = $2`, tenant, factor)
 }
 
-// AccountFactors gives a page of the factors of an account.
+// AccountFactors returns a page of the factors of an account.
 func (s *Store) AccountFactors(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Factor], error) {
 	return list.Select[Factor](ctx, s.db, Factors, query, factorColumns, `FROM factors f WHERE f.tenant_id = $1 AND f.account_id = $2`, "f.id", tenant, account)
 }
@@ -73,7 +73,7 @@ type UsableFactor struct {
 	Number string // of an SMS factor
 }
 
-// UsableFactors gives at most limit factors of an account, of some types, that
+// UsableFactors returns at most limit factors of an account, of some types, that
 // are enabled and verified, as are their phones.
 func (tx *Tx) UsableFactors(ctx context.Context, tenant, account id.ID, types []string, limit int) ([]UsableFactor, error) {
 	return pg.All[UsableFactor](ctx, tx, `SELECT `+factorColumns+`, coalesce(p.number, '') AS number
@@ -88,7 +88,7 @@ func (tx *Tx) LockFactor(ctx context.Context, tenant, factor id.ID) (Factor, err
 	return pg.One[Factor](ctx, tx, `SELECT `+factorColumns+` FROM factors f WHERE f.tenant_id = $1 AND f.id = $2 FOR UPDATE`, tenant, factor)
 }
 
-// InsertFactor adds a factor. A phone that has one already is apierr.Exists.
+// InsertFactor adds a factor, or returns apierr.Exists for a phone that has one.
 func (tx *Tx) InsertFactor(ctx context.Context, f Factor) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO factors (tenant_id, id, account_id, type, phone_id, account_name, account_name_folded, issuer, issuer_folded,
 		secret_sealed, last_step, challenge_id, status, verification_status, created_at, modified_at)
@@ -98,7 +98,7 @@ func (tx *Tx) InsertFactor(ctx context.Context, f Factor) error {
 	return err
 }
 
-// UpdateFactor writes what can change.
+// UpdateFactor writes the columns that can change.
 func (tx *Tx) UpdateFactor(ctx context.Context, f Factor) error {
 	return pg.MustChange(ctx, tx, `UPDATE factors SET account_name = $3, account_name_folded = $4, issuer = $5, issuer_folded = $6,
 		last_step = $7, challenge_id = $8, status = $9, verification_status = $10, modified_at = $11 WHERE tenant_id = $1 AND id = $2`,

@@ -37,17 +37,17 @@ var Phones = list.Spec{
 	"modifiedAt":         {Column: "p.modified_at", Kind: list.Time},
 }
 
-// Phone gives a phone, or apierr.NotFound.
+// Phone returns a phone, or apierr.NotFound.
 func (s *Store) Phone(ctx context.Context, tenant, phone id.ID) (Phone, error) {
 	return pg.One[Phone](ctx, s.db, `SELECT `+phoneColumns+` FROM phones p WHERE p.tenant_id = $1 AND p.id = $2`, tenant, phone)
 }
 
-// AccountPhones gives a page of the phones of an account.
+// AccountPhones returns a page of the phones of an account.
 func (s *Store) AccountPhones(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Phone], error) {
 	return list.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1 AND p.account_id = $2`, "p.id", tenant, account)
 }
 
-// TenantPhones gives a page of all the phones of a tenant.
+// TenantPhones returns a page of all the phones of a tenant.
 func (s *Store) TenantPhones(ctx context.Context, tenant id.ID, query list.Query) (list.Page[Phone], error) {
 	return list.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1`, "p.id", tenant)
 }
@@ -57,13 +57,13 @@ func (tx *Tx) LockPhone(ctx context.Context, tenant, phone id.ID) (Phone, error)
 	return pg.One[Phone](ctx, tx, `SELECT `+phoneColumns+` FROM phones p WHERE p.tenant_id = $1 AND p.id = $2 FOR UPDATE`, tenant, phone)
 }
 
-// PhoneOfNumber gives the phone of an account that has a number, or
+// PhoneOfNumber returns the phone of an account that has a number, or
 // apierr.NotFound.
 func (tx *Tx) PhoneOfNumber(ctx context.Context, tenant, account id.ID, number string) (Phone, error) {
 	return pg.One[Phone](ctx, tx, `SELECT `+phoneColumns+` FROM phones p WHERE p.tenant_id = $1 AND p.account_id = $2 AND p.number = $3`, tenant, account, number)
 }
 
-// InsertPhone adds a phone. A number that the account has is apierr.Exists.
+// InsertPhone adds a phone. A number that the account has already is apierr.Exists.
 func (tx *Tx) InsertPhone(ctx context.Context, p Phone) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO phones (tenant_id, id, account_id, number, name, name_folded, description, description_folded,
 		status, verification_status, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
@@ -72,7 +72,7 @@ func (tx *Tx) InsertPhone(ctx context.Context, p Phone) error {
 	return err
 }
 
-// UpdatePhone writes what can change. A number that another phone of the account
+// UpdatePhone writes the columns that can change. A number that another phone of the account
 // has is apierr.Exists.
 func (tx *Tx) UpdatePhone(ctx context.Context, p Phone) error {
 	return pg.MustChange(ctx, tx, `UPDATE phones SET number = $3, name = $4, name_folded = $5, description = $6, description_folded = $7,

@@ -36,12 +36,12 @@ type Store struct {
 	outbox *events.Outbox
 }
 
-// New makes the store of the service.
+// New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{db: db, outbox: events.NewOutbox(db, "mfa", now)}
 }
 
-// Outbox is what the relay empties.
+// Outbox is the outbox of the service.
 func (s *Store) Outbox() *events.Outbox { return s.outbox }
 
 // Tx writes. Its Emit commits an event together with the rows.

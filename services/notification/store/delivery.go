@@ -22,12 +22,12 @@ const (
 const (
 	Waiting   = "WAITING"
 	Unsent    = "UNSENT"
-	Sent      = "SENT"      // the mail server or the provider took it
-	Lost      = "LOST"      // no answer came, or it was lost: the provider may have taken it
+	Sent      = "SENT"      // the mail server or the provider accepted it
+	Lost      = "LOST"      // no answer came, or it was lost: the provider may have accepted it
 	Delivered = "DELIVERED" // the provider says that it arrived
-	Unwanted  = "UNWANTED"  // the account is gone, the workflow is off, or the code is late
-	Failed    = "FAILED"    // refused for good, or given up
-	Broken    = "BROKEN"    // it could not be sent, for a reason of ours
+	Unwanted  = "UNWANTED"  // the account is gone, the workflow is off, or the code has expired
+	Failed    = "FAILED"    // refused permanently, or older than it may be
+	Broken    = "BROKEN"    // it could not be sent, for a reason of this deployment
 )
 
 // Delivery is one mail or text to one account that an event asks for.
@@ -62,9 +62,8 @@ func (s *Store) Waiting(ctx context.Context, most int) (int64, error) {
 	return pg.Value[int64](ctx, s.db, `SELECT count(*) FROM (SELECT FROM deliveries WHERE finished_at IS NULL LIMIT $1) AS waiting`, most)
 }
 
-// VerificationApplication gives the application through which the newest mail
-// came about that asked for the proof of an account's address; zero where there
-// is none.
+// VerificationApplication returns the application through which the newest
+// verification mail of an account was caused; zero where there is none.
 func (s *Store) VerificationApplication(ctx context.Context, tenant, account id.ID) (id.ID, error) {
 	application, err := pg.Value[id.ID](ctx, s.db, `SELECT application_id FROM deliveries
 		WHERE tenant_id = $1 AND account_id = $2 AND workflow = 'verification' ORDER BY created_at DESC LIMIT 1`, tenant, account)
@@ -86,16 +85,16 @@ func (tx *Tx) InsertDelivery(ctx context.Context, d Delivery) error {
 	return err
 }
 
-// Skip says which deliveries a sender leaves for later.
+// Skip says which deliveries a worker leaves for later.
 type Skip struct {
 	Tenants []id.ID // theirs; never nil
 	Custom  bool    // those of all tenants whose mails go through a server of their own
 }
 
-// LeaseDelivery gives the delivery of a kind that has been due for longest, and
-// keeps it for the try from other senders until the given time; apierr.NotFound
-// when none is due. A delivery that another sender is taking at this moment is
-// passed over, and so are those that skip names.
+// LeaseDelivery returns the delivery of a kind that has been due for longest, and
+// leases it for the try until the given time; apierr.NotFound when none is due. A
+// delivery that another worker is leasing at this moment is skipped, and so are
+// those that skip names.
 func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, try id.ID, now, until time.Time, skip Skip) (Delivery, error) {
 	return pg.One[Delivery](ctx, tx, `UPDATE deliveries SET leased_until = $2, leased_by = $3 WHERE (tenant_id, id) = (
 			SELECT tenant_id, id FROM deliveries WHERE kind = $4 AND finished_at IS NULL AND next_try_at <= $1
@@ -105,44 +104,32 @@ func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, try id.ID, now, un
 		RETURNING `+deliveryColumns, now, until, try, kind, skip.Tenants, skip.Custom)
 }
 
-// RenewLease keeps a delivery for its try until a later time. It changes nothing
-// once the lease is another's.
+// RenewLease renews the lease until a later time. It changes nothing once the lease
+// is another worker's.
 func (tx *Tx) RenewLease(ctx context.Context, d Delivery, until time.Time) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET leased_until = $4 WHERE tenant_id = $1 AND id = $2 AND leased_by = $3`,
 		d.TenantID, d.ID, d.LeasedBy, until)
 	return err
 }
 
-// NoteAttempt notes that the delivery is about to be handed over. It is
-// apierr.NotFound once the lease is another sender's.
-func (tx *Tx) NoteAttempt(ctx context.Context, d Delivery, now time.Time) error {
+// RecordAttempt records that the delivery is about to be sent. It is
+// apierr.NotFound once the lease is another worker's.
+func (tx *Tx) RecordAttempt(ctx context.Context, d Delivery, now time.Time) error {
 	return pg.MustChange(ctx, tx, `UPDATE deliveries SET attempted_at = $4 WHERE tenant_id = $1 AND id = $2 AND leased_by = $3 AND finished_at IS NULL`,
 		d.TenantID, d.ID, d.LeasedBy, now)
 }
 
-// FinishDelivery ends a delivery, erases what it would have been sent with, and
-// tells whether it had not ended already. It does so whoever holds the lease:
-// what was sent must not be sent again.
+// FinishDelivery gives a delivery its final state, erases what it would have been
+// sent with, and reports whether it had none before. It does so whichever worker
+// has the lease: what was sent must not be sent again.
 func (tx *Tx) FinishDelivery(ctx context.Context, d Delivery, now time.Time) (bool, error) {
-	return finishDelivery(ctx, tx, d, now)
-}
-
-// FinishDeliveryAlone is FinishDelivery where nothing follows: a statement is a
-// transaction of its own. What a process leaves unnoted that dies is sent again,
-// so that the note is to be as quick as it can.
-func (s *Store) FinishDeliveryAlone(ctx context.Context, d Delivery, now time.Time) error {
-	_, err := finishDelivery(ctx, s.db, d, now)
-	return err
-}
-
-func finishDelivery(ctx context.Context, q pg.Querier, d Delivery, now time.Time) (bool, error) {
-	n, err := pg.Exec(ctx, q, `UPDATE deliveries SET state = $3, last_error = $4, finished_at = $5, token_sealed = NULL, number = '', message = '',
+	n, err := pg.Exec(ctx, tx, `UPDATE deliveries SET state = $3, last_error = $4, finished_at = $5, token_sealed = NULL, number = '', message = '',
 		leased_until = NULL, leased_by = NULL WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL`, d.TenantID, d.ID, d.State, d.LastError, now)
 	return n > 0, err
 }
 
-// PostponeDelivery gives a delivery back, to be tried again at next. It changes
-// nothing once the lease is another sender's.
+// PostponeDelivery ends the lease of a delivery, which is retried at next. It
+// changes nothing once the lease is another worker's.
 func (tx *Tx) PostponeDelivery(ctx context.Context, d Delivery, next time.Time) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET failures = $3, last_error = $4, next_try_at = $5, attempted_at = NULL,
 		leased_until = NULL, leased_by = NULL WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND leased_by = $6`,
@@ -157,14 +144,14 @@ func (tx *Tx) LockText(ctx context.Context, tenant, delivery id.ID) (Delivery, e
 		tenant, delivery)
 }
 
-// UpdateState writes the state of a delivery that is done.
+// UpdateState writes the state of a text that is done.
 func (tx *Tx) UpdateState(ctx context.Context, d Delivery) error {
 	return pg.MustChange(ctx, tx, `UPDATE deliveries SET state = $3, last_error = $4 WHERE tenant_id = $1 AND id = $2`,
 		d.TenantID, d.ID, d.State, d.LastError)
 }
 
 // DeleteDeliveries removes at most so many deliveries that were done before the
-// given time, and gives their number.
+// given time, and returns their number.
 func (tx *Tx) DeleteDeliveries(ctx context.Context, before time.Time, most int) (int64, error) {
 	return pg.Exec(ctx, tx, `WITH old AS MATERIALIZED (
 			SELECT tenant_id, id FROM deliveries WHERE state <> 'WAITING' AND finished_at < $1

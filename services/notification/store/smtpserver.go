@@ -29,20 +29,21 @@ type SMTPServer struct {
 	Status           string  // Enabled or Disabled
 	CreatedAt        time.Time
 	ModifiedAt       time.Time
-	Health
+	Circuit
 }
 
-// Health is how a server works. The zero value is that of one that does.
-type Health struct {
-	Failures int        // that nothing else followed yet
-	LeftAt   *time.Time // since when mails go through the deployment's server instead; nil: they do not
-	ProbeAt  *time.Time // when a mail tries the server again, while it is left
+// Circuit is the state of a server's circuit breaker. The zero value is that of a
+// server that works.
+type Circuit struct {
+	Failures int        // in a row
+	OpenedAt *time.Time // nil: it is closed; while it is open, mails go through the deployment's server
+	ProbeAt  *time.Time // when the next mail probes the server, while it is open
 	Probes   int        // mails that did
 }
 
 const (
 	smtpServerTexts   = `tenant_id, id, name, description, username, password_sealed, host, port, security_protocol, status, created_at, modified_at`
-	smtpServerColumns = smtpServerTexts + `, failures, left_at, probe_at, probes`
+	smtpServerColumns = smtpServerTexts + `, failures, left_at AS opened_at, probe_at, probes`
 )
 
 // SMTPServers are searched and sorted by these attributes.
@@ -58,12 +59,12 @@ var SMTPServers = list.Spec{
 	"modifiedAt":       {Column: "modified_at", Kind: list.Time},
 }
 
-// SMTPServer gives a server, or apierr.NotFound.
+// SMTPServer returns a server, or apierr.NotFound.
 func (s *Store) SMTPServer(ctx context.Context, tenant, server id.ID) (SMTPServer, error) {
 	return pg.One[SMTPServer](ctx, s.db, `SELECT `+smtpServerColumns+` FROM smtp_servers WHERE tenant_id = $1 AND id = $2`, tenant, server)
 }
 
-// ListSMTPServers gives a page of the tenant's servers, of which there is at
+// ListSMTPServers returns a page of the tenant's servers, of which there is at
 // most one.
 func (s *Store) ListSMTPServers(ctx context.Context, tenant id.ID, query list.Query) (list.Page[SMTPServer], error) {
 	return list.Select[SMTPServer](ctx, s.db, SMTPServers, query, smtpServerColumns, `FROM smtp_servers WHERE tenant_id = $1`, "id", tenant)
@@ -92,7 +93,7 @@ func (tx *Tx) UpdateSMTPServer(ctx context.Context, v SMTPServer) error {
 		security_protocol = $9, status = $10, modified_at = $11, failures = $12, left_at = $13, probe_at = $14, probes = $15
 		WHERE tenant_id = $1 AND id = $2`,
 		v.TenantID, v.ID, v.Name, v.Description, v.Username, v.PasswordSealed, v.Host, v.Port, v.SecurityProtocol, v.Status, v.ModifiedAt,
-		v.Failures, v.LeftAt, v.ProbeAt, v.Probes)
+		v.Failures, v.OpenedAt, v.ProbeAt, v.Probes)
 }
 
 // DeleteSMTPServer removes a server, or returns apierr.NotFound.
@@ -100,38 +101,38 @@ func (tx *Tx) DeleteSMTPServer(ctx context.Context, tenant, server id.ID) error 
 	return pg.MustChange(ctx, tx, `DELETE FROM smtp_servers WHERE tenant_id = $1 AND id = $2`, tenant, server)
 }
 
-// EnabledSMTPServer gives the server of a tenant that mails are to go through,
+// EnabledSMTPServer returns the server of a tenant that mails are to go through,
 // or apierr.NotFound.
 func (s *Store) EnabledSMTPServer(ctx context.Context, tenant id.ID) (SMTPServer, error) {
 	return pg.One[SMTPServer](ctx, s.db, `SELECT `+smtpServerColumns+` FROM smtp_servers WHERE tenant_id = $1 AND status = 'ENABLED'`, tenant)
 }
 
-// LeftSMTPServers counts the servers that are left at present.
-func (s *Store) LeftSMTPServers(ctx context.Context) (int64, error) {
+// OpenCircuits counts the servers whose circuit breaker is open.
+func (s *Store) OpenCircuits(ctx context.Context) (int64, error) {
 	return pg.Value[int64](ctx, s.db, `SELECT count(*) FROM smtp_servers WHERE left_at IS NOT NULL AND status = 'ENABLED'`)
 }
 
-// CountFailure counts a failure of a server, and leaves it at the one that makes
-// most: left is true for that one alone. It changes nothing when the server was
-// changed since it was read.
-func (tx *Tx) CountFailure(ctx context.Context, v SMTPServer, most int, now, probe time.Time) (left bool, err error) {
+// CountFailure counts a failure of a server. The one that reaches the threshold
+// opens the circuit breaker: opened is true for that one alone. It changes nothing
+// when the server was changed since it was read.
+func (tx *Tx) CountFailure(ctx context.Context, v SMTPServer, threshold int, now, probe time.Time) (opened bool, err error) {
 	n, err := pg.Values[bool](ctx, tx, `UPDATE smtp_servers SET failures = failures + 1,
 			left_at = CASE WHEN failures + 1 >= $4 THEN $5::timestamptz END, probe_at = CASE WHEN failures + 1 >= $4 THEN $6::timestamptz END, probes = 0
 		WHERE tenant_id = $1 AND id = $2 AND modified_at = $3 AND left_at IS NULL RETURNING left_at IS NOT NULL`,
-		v.TenantID, v.ID, v.ModifiedAt, most, now, probe)
+		v.TenantID, v.ID, v.ModifiedAt, threshold, now, probe)
 	return len(n) > 0 && n[0], err
 }
 
-// ClaimProbe lets one mail try a server that is left, and none before the next
-// time. It reports whether it is this one.
+// ClaimProbe lets one mail probe a server whose circuit breaker is open, and none
+// before the next time. It reports whether it is this one.
 func (tx *Tx) ClaimProbe(ctx context.Context, v SMTPServer, now, next time.Time) (bool, error) {
 	n, err := pg.Exec(ctx, tx, `UPDATE smtp_servers SET probe_at = $4, probes = probes + 1
 		WHERE tenant_id = $1 AND id = $2 AND left_at IS NOT NULL AND probe_at <= $3`, v.TenantID, v.ID, now, next)
 	return n > 0, err
 }
 
-// Recover notes that a server took a mail.
-func (tx *Tx) Recover(ctx context.Context, v SMTPServer) error {
+// CloseCircuit records that a server accepted a mail.
+func (tx *Tx) CloseCircuit(ctx context.Context, v SMTPServer) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE smtp_servers SET failures = 0, left_at = NULL, probe_at = NULL, probes = 0 WHERE tenant_id = $1 AND id = $2`,
 		v.TenantID, v.ID)
 	return err

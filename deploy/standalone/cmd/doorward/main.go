@@ -4,10 +4,8 @@ package main
 import (
 	"github.com/doorward/doorward/deploy/standalone/app"
 	"github.com/doorward/doorward/pkg/run"
-	"github.com/doorward/doorward/pkg/secure/pwhash"
 )
 
 func main() {
-	pwhash.InChildren()
 	run.Main("doorward", "the whole identity service in one process, with a database, a broker and a mailbox of its own", app.FromEnv, app.Run)
 }

@@ -245,7 +245,10 @@ func (s *Service) SocialDirectory(ctx context.Context, in applicationapi.SocialD
 		}
 		at, ok := a.social[field.Fold(in.Provider)]
 		if !ok || !slices.Contains(where.stores, directoryapi.Store{Kind: directoryapi.Directories, ID: at}) {
-			return directoryapi.Ref{}, apierr.Reference
+			if !where.organization.IsZero() {
+				return directoryapi.Ref{}, apierr.OrgDirectoryTypeUnmapped
+			}
+			return directoryapi.Ref{}, apierr.DirectoryTypeUnavailable
 		}
 		return directoryapi.Ref{Tenant: in.Tenant, ID: at}, nil
 	})

@@ -153,7 +153,7 @@ func (s *Service) asked(in mfaapi.Redeem) *challenge {
 		if in.State != "" {
 			return c.state == in.State && c.Tenant == in.Tenant && c.Application == in.Application
 		}
-		return in.Challenge.Href == c.href && c.Tenant == in.Tenant && c.factor != nil && c.factor.Type == mfaapi.SMS
+		return in.Challenge.Href == c.href && c.Tenant == in.Tenant
 	})
 	if i < 0 {
 		return nil

@@ -3,11 +3,9 @@ package main
 
 import (
 	"github.com/doorward/doorward/pkg/run"
-	"github.com/doorward/doorward/pkg/secure/pwhash"
 	"github.com/doorward/doorward/services/directory/app"
 )
 
 func main() {
-	pwhash.InChildren()
 	run.Main("directory", "keeps tenants, directories and accounts, and decides who may log in", app.FromEnv, app.Run)
 }

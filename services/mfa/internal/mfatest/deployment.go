@@ -4,15 +4,12 @@
 package mfatest
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/events"
@@ -34,48 +31,6 @@ const Base = href.Base("https://localhost:8443/v1")
 // Limits are what the deployment of a test may send.
 var Limits = mfa.Config{NumberMessages: 10, CountryMessages: 15, TenantMessages: 20}
 
-// Directory is the directory service as far as this one asks. The embedded
-// contract is nil: another question is a fault, and ends the test.
-type Directory struct {
-	directoryapi.API
-	mu       sync.Mutex
-	accounts map[id.Ref]directoryapi.Account
-}
-
-// Account gives an account.
-func (d *Directory) Account(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	a, ok := d.accounts[in]
-	if !ok {
-		return a, apierr.NotFound
-	}
-	return a, nil
-}
-
-// Tenant returns any tenant to itself.
-func (*Directory) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant, error) {
-	if in.Tenant != in.ID {
-		return directoryapi.Tenant{}, apierr.NotFound
-	}
-	since := time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
-	return directoryapi.Tenant{ID: in.ID, CreatedAt: since, ModifiedAt: since}, nil
-}
-
-// Add puts an account into the directory.
-func (d *Directory) Add(a directoryapi.Account) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.accounts[id.Ref{Tenant: a.TenantID, ID: a.ID}] = a
-}
-
-// Remove takes an account out of the directory.
-func (d *Directory) Remove(a directoryapi.Account) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.accounts, id.Ref{Tenant: a.TenantID, ID: a.ID})
-}
-
 // Deployment is the service in its surroundings, with the client of a tenant
 // that has one account.
 type Deployment struct {
@@ -87,7 +42,7 @@ type Deployment struct {
 	DB        *pg.DB
 	Ring      *secure.Keyring
 	Master    secure.Secret
-	Directory *Directory
+	Directory *directoryfake.Service
 	Tenant    id.ID
 	Jo        directoryapi.Account
 }
@@ -96,15 +51,14 @@ type Deployment struct {
 func Open(t testing.TB) *Deployment {
 	t.Helper()
 	db := pgtest.Open(t, store.Config)
-	d := &Deployment{
-		T: t, DB: db, Master: secure.NewMasterKey("k1"), Directory: &Directory{accounts: map[id.Ref]directoryapi.Account{}},
-	}
+	d := &Deployment{T: t, DB: db, Master: secure.NewMasterKey("k1")}
+	d.Directory = directoryfake.New(d.Now)
 	d.Store = store.New(db, d.Now)
 	d.Service = d.Under(d.Master)
 	signer := caller.NewSigner("a secret of the tests, 32 characters", d.Now)
 	app := rest.New(rest.Config{Service: "mfa", Base: Base, Signer: signer})
 	mfarest.Mount(app, d.Service, Base)
-	d.Tenant = id.New(d.Now())
+	d.Tenant = d.signUp()
 	d.Jo = d.Account(d.Tenant, "jo")
 	d.Client = resttest.New(t, app, signer, caller.Caller{Tenant: d.Tenant, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"})
 	return d
@@ -121,13 +75,23 @@ func (d *Deployment) Under(master secure.Secret) *mfa.Service {
 	return mfa.New(d.Store, d.Directory, ring, Base, d.Now, Limits)
 }
 
+// signUp adds a tenant.
+func (d *Deployment) signUp() id.ID {
+	tenant := id.New(d.Now())
+	in := directoryapi.SignUp{Tenant: tenant, Directory: id.New(d.Now()), Owner: id.New(d.Now())}
+	if _, err := d.Directory.SignUp(d.T.Context(), in); err != nil {
+		d.T.Fatal(err)
+	}
+	return tenant
+}
+
 // Account adds an account in a directory of its own.
 func (d *Deployment) Account(tenant id.ID, username string) directoryapi.Account {
 	a := directoryapi.Account{
 		TenantID: tenant, ID: id.New(d.Now()), DirectoryID: id.New(d.Now()), Username: username, Email: username + "@example.test",
 		Status: directoryapi.Enabled, CreatedAt: d.Now(), ModifiedAt: d.Now(),
 	}
-	d.Directory.Add(a)
+	d.Directory.InsertAccount(a, "")
 	return a
 }
 
@@ -136,7 +100,7 @@ func Of(a directoryapi.Account) string { return Base.To("accounts", a.ID) }
 
 // Stranger is the client of another tenant, and an account of that.
 func (d *Deployment) Stranger() (*resttest.Client, directoryapi.Account) {
-	tenant := id.New(d.Now())
+	tenant := d.signUp()
 	return d.As(caller.Caller{Tenant: tenant}), d.Account(tenant, "al")
 }
 

@@ -21,6 +21,7 @@ const user, password = "doorward", "geheim-123"
 func known(c *Config) { c.Server.User, c.Server.Password = user, password }
 
 func TestTheMailServerMayAskForAPassword(t *testing.T) {
+	t.Parallel()
 	for name, behaviour := range map[string]mailtest.Behaviour{
 		"over STARTTLS":            {User: user, Password: password, TLS: trusted},
 		"over TLS":                 {User: user, Password: password, TLS: trusted, Implicit: true},
@@ -40,6 +41,7 @@ func TestTheMailServerMayAskForAPassword(t *testing.T) {
 }
 
 func TestSTARTTLSIsUsedWhereItIsOffered(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{TLS: trusted})
 	s := o.service()
 	o.run(s)
@@ -50,6 +52,7 @@ func TestSTARTTLSIsUsedWhereItIsOffered(t *testing.T) {
 }
 
 func TestAMailServerThatWillNotHaveUsHoldsNothingAgainstTheMails(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name      string
 		address   string // of the server
@@ -103,14 +106,14 @@ func TestAnEndlessAnswerIsNotReadToItsEnd(t *testing.T) {
 	if err := errors.Join(m.From("shop@example.test"), m.To("jo@example.test")); err != nil {
 		t.Fatal(err)
 	}
-	for at, want := range map[string]error{"": errTalkative, "EHLO": errTalkative, "MAIL": errAway, "DATA": errBroken} {
+	for at, want := range map[string]error{"": errAnswerTooLong, "EHLO": errAnswerTooLong, "MAIL": errUnavailable, "DATA": errBroken} {
 		t.Run("to "+at, func(t *testing.T) {
 			said := make(chan int, 1)
-			c, err := newCourier(babble(t, at, said), &net.Dialer{}, 30*time.Second)
+			c, err := newSMTPClient(babble(t, at, said), &net.Dialer{}, 30*time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := c.carry(t.Context(), m); !errors.Is(err, want) {
+			if err := c.Send(t.Context(), m); !errors.Is(err, want) {
 				t.Errorf("the mail fails with %v, want %v", err, want)
 			}
 			if n := <-said; n > 64<<20 {

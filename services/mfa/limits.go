@@ -9,9 +9,9 @@ import (
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
-// Wrong codes are counted for the challenge, and for the factor and the account
-// across challenges. A right code takes nothing back: whoever has one factor of
-// an account gets no more tries at another.
+// The limits of wrong codes, for a challenge, and for a factor and an account across
+// challenges. A correct code resets none: one factor of an account must not give
+// more attempts at another.
 const (
 	challengeFailures = 5
 	factorFailures    = 10
@@ -22,17 +22,17 @@ const (
 	messageWindow = time.Hour
 )
 
-// Config is how many messages may be sent within an hour on behalf of a tenant.
+// Config limits the messages that a tenant sends within an hour.
 type Config struct {
 	NumberMessages  int // to one number
 	CountryMessages int // to the numbers of one country
 	TenantMessages  int // in all
 }
 
-// failures is a count of wrong codes with its limit.
+// failures is a counter of wrong codes with its limit.
 type failures struct {
 	subject string
-	most    int
+	limit   int
 	window  time.Duration
 }
 
@@ -43,15 +43,15 @@ func failuresOf(f store.Factor) []failures {
 	}
 }
 
-// mayTry refuses a factor that is out of tries, with apierr.ChallengeFailures.
+// mayTry returns apierr.ChallengeFailures for a factor that has used up its attempts.
 func (s *Service) mayTry(ctx context.Context, tx *store.Tx, f store.Factor) error {
 	now := s.now()
-	for _, limit := range failuresOf(f) {
-		count, err := tx.Count(ctx, f.TenantID, limit.subject, now)
+	for _, of := range failuresOf(f) {
+		count, err := tx.Count(ctx, f.TenantID, of.subject, now)
 		if err != nil {
 			return err
 		}
-		if count.Count >= limit.most {
+		if count.Count >= of.limit {
 			return apierr.ChallengeFailures.Because("%d codes were wrong; the next is accepted after %s", count.Count, count.EndsAt.UTC().Format(time.RFC3339)).
 				Saying("Too many wrong codes. Please try again later.").After(count.EndsAt.Sub(now))
 		}
@@ -61,33 +61,32 @@ func (s *Service) mayTry(ctx context.Context, tx *store.Tx, f store.Factor) erro
 
 // countFailure counts a wrong code.
 func (s *Service) countFailure(ctx context.Context, tx *store.Tx, f store.Factor) error {
-	for _, limit := range failuresOf(f) {
-		if _, err := tx.AddCount(ctx, f.TenantID, limit.subject, s.now(), limit.window); err != nil {
+	for _, of := range failuresOf(f) {
+		if _, err := tx.AddCount(ctx, f.TenantID, of.subject, s.now(), of.window); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// countMessage counts a message to a phone, or refuses it with apierr.TooMany
-// where there have been enough. What is refused is not counted, because its
-// transaction ends.
+// countMessage counts a message to a phone, or returns apierr.TooMany at a limit.
+// The rollback takes the count of a refused message back.
 func (s *Service) countMessage(ctx context.Context, tx *store.Tx, phone store.Phone) error {
 	now := s.now()
-	for _, limit := range []struct {
-		subject, of string
-		most        int
+	for _, of := range []struct {
+		subject, name string
+		limit         int
 	}{
 		{"messages/number/" + phone.Number, "to " + phone.Number, s.cfg.NumberMessages},
 		{"messages/country/" + country(phone.Number), "to numbers of that country", s.cfg.CountryMessages},
 		{"messages", "of this tenant", s.cfg.TenantMessages},
 	} {
-		count, err := tx.AddCount(ctx, phone.TenantID, limit.subject, now, messageWindow)
+		count, err := tx.AddCount(ctx, phone.TenantID, of.subject, now, messageWindow)
 		if err != nil {
 			return fmt.Errorf("count a message: %w", err)
 		}
-		if count.Count > limit.most {
-			return apierr.TooMany.Because("%d messages %s within an hour are as many as are sent", limit.most, limit.of).After(count.EndsAt.Sub(now))
+		if count.Count > of.limit {
+			return apierr.TooMany.Because("the limit of %d messages %s within an hour is reached", of.limit, of.name).After(count.EndsAt.Sub(now))
 		}
 	}
 	return nil

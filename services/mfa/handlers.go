@@ -13,21 +13,20 @@ import (
 // Sources are the services whose events this one acts on.
 var Sources = []string{"directory", "notification"}
 
-// Handlers act on what the directory service tells, because phones, factors and
-// challenges go with their account, and on what became of text messages.
+// Handlers handle the deletion of accounts, with which phones, factors and
+// challenges are deleted, and the delivery of text messages.
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{events.On(s.accountDeleted), events.On(s.directoryDeleted), events.On(s.textReported)}
 }
 
-// deliveries are what the news of a text message are for its challenge.
+// deliveries maps the reports of a text message to those of a challenge.
 var deliveries = map[events.TextStatus]Delivery{
 	events.TextAccepted: HandedOver, events.TextDelivered: Delivered, events.TextFailed: Refused, events.TextUnsendable: Broken,
 }
 
-// textReported notes what became of a message. Told twice, it changes nothing,
-// and a challenge that is gone needs no news.
+// textReported updates the challenge of a message. It is idempotent.
 func (s *Service) textReported(ctx context.Context, _ events.Envelope, event events.TextReported) error {
-	err := s.NoteDelivery(ctx, id.Ref{Tenant: event.Tenant, ID: event.Challenge}, deliveries[event.Status])
+	err := s.UpdateDelivery(ctx, id.Ref{Tenant: event.Tenant, ID: event.Challenge}, deliveries[event.Status])
 	if errors.Is(err, apierr.NotFound) {
 		return nil
 	}
@@ -42,9 +41,9 @@ func (s *Service) directoryDeleted(ctx context.Context, e events.Envelope, event
 	return s.removeOf(ctx, e, event.Tenant, event.Directory)
 }
 
-// removeOf removes what an account, or the accounts of a directory, have. A
-// request that found the account there may be at work still, so that the purge
-// does it again when no such request can be left.
+// removeOf deletes what an account, or the accounts of a directory, have. A request
+// that has found the account may still be running, so that the purge repeats the
+// deletion when none can be.
 func (s *Service) removeOf(ctx context.Context, e events.Envelope, tenant, owner id.ID) error {
 	removal := store.Removal{TenantID: tenant, OwnerID: owner}
 	if err := s.removeAccounts(ctx, removal); err != nil {

@@ -20,6 +20,7 @@ import (
 )
 
 func TestADeliveryIsSentOnce(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
 	o.run(s)
@@ -38,6 +39,7 @@ func TestADeliveryIsSentOnce(t *testing.T) {
 }
 
 func TestReplicasShareTheDeliveries(t *testing.T) {
+	t.Parallel()
 	const mails = 300
 	o := newOffice(t, mailtest.Behaviour{})
 	first, second := o.service(), o.service(func(c *Config) { c.Senders = 4 })
@@ -58,6 +60,7 @@ func TestReplicasShareTheDeliveries(t *testing.T) {
 }
 
 func TestAnUnwantedMailIsNotSent(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]func(directoryapi.MailOf) (directoryapi.Mail, error){
 		"the account is gone or the workflow is off": func(directoryapi.MailOf) (directoryapi.Mail, error) {
 			return directoryapi.Mail{}, errNotFound
@@ -85,6 +88,7 @@ func TestAnUnwantedMailIsNotSent(t *testing.T) {
 }
 
 func TestTheApplicationIsAskedForItsNameAlone(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	asked := 0
 	o.question = func(in directoryapi.Ref) (a applicationAnswered, err error) {
@@ -119,6 +123,7 @@ func TestTheApplicationIsAskedForItsNameAlone(t *testing.T) {
 }
 
 func TestTheApplicationIsAskedForTheDataThatIsNamed(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	o.answers(func(directoryapi.MailOf) (directoryapi.Mail, error) {
 		l := verification()
@@ -145,6 +150,7 @@ func TestTheApplicationIsAskedForTheDataThatIsNamed(t *testing.T) {
 }
 
 func TestTheMailServersAnswerDecides(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		mail     error
@@ -193,6 +199,7 @@ func repeating(refusal error, m mailtest.Message) error {
 }
 
 func TestAFailedDeliveryIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{Rcpt: func(string) error { return mailtest.Answer(450, [3]int{4, 7, 1}, "greylisted") }})
 	s := o.service()
 	o.run(s)
@@ -211,17 +218,18 @@ func TestAFailedDeliveryIsTriedAgain(t *testing.T) {
 }
 
 func TestADeliveryIsGivenUpAfterThreeDays(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{Rcpt: func(string) error { return mailtest.Answer(450, [3]int{4, 2, 0}, "later") }})
 	s := o.service()
 	o.run(s)
 	o.order(s, 1)
 	o.await("tried", tried)
-	o.turn(giveUp)
+	o.turn(maxAge)
 	if r := o.await("failed", all(store.Failed))[0]; r.HasToken || r.Failures != 1 {
 		t.Errorf("what is left of the delivery is %+v", r)
 	}
 	tries := 0
-	for age := time.Duration(0); age < giveUp; tries++ {
+	for age := time.Duration(0); age < maxAge; tries++ {
 		age += mailBackoff(tries + 1)
 	}
 	if tries < 60 || tries > 100 {
@@ -230,6 +238,7 @@ func TestADeliveryIsGivenUpAfterThreeDays(t *testing.T) {
 }
 
 func TestAMailServerThatIsAwayHoldsNothingAgainstTheMails(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	address := o.mail.Address
 	o.mail.Stop()
@@ -243,7 +252,7 @@ func TestAMailServerThatIsAwayHoldsNothingAgainstTheMails(t *testing.T) {
 		}
 	}
 	o.mail = mailtest.Start(t, address, mailtest.Behaviour{})
-	o.turn(soon)
+	o.turn(retryDelay)
 	o.await("sent", all(store.Sent))
 	if n := len(o.mail.Taken()); n != 5 {
 		t.Errorf("%d mails came, want 5", n)
@@ -251,6 +260,7 @@ func TestAMailServerThatIsAwayHoldsNothingAgainstTheMails(t *testing.T) {
 }
 
 func TestADirectoryServiceThatIsAwayHoldsNothingAgainstTheMails(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	answer := o.answer
 	o.answers(func(directoryapi.MailOf) (directoryapi.Mail, error) { return directoryapi.Mail{}, apierr.Unavailable })
@@ -261,11 +271,12 @@ func TestADirectoryServiceThatIsAwayHoldsNothingAgainstTheMails(t *testing.T) {
 		t.Errorf("the delivery is %+v", r)
 	}
 	o.answers(answer)
-	o.turn(soon)
+	o.turn(retryDelay)
 	o.await("sent", all(store.Sent))
 }
 
 func TestATokenThatCannotBeOpenedWaitsForItsKey(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
 	o.run(s)
@@ -280,6 +291,7 @@ func TestATokenThatCannotBeOpenedWaitsForItsKey(t *testing.T) {
 }
 
 func TestAPanicIsAFailureLikeAnother(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	o.answers(func(directoryapi.MailOf) (directoryapi.Mail, error) { panic("boo") })
 	s := o.service()
@@ -291,6 +303,7 @@ func TestAPanicIsAFailureLikeAnother(t *testing.T) {
 }
 
 func TestAConnectionThatBreaksAfterTheMailLeavesOneDuplicate(t *testing.T) {
+	t.Parallel()
 	var once sync.Once
 	o := newOffice(t, mailtest.Behaviour{Data: func(mailtest.Message) (err error) {
 		once.Do(func() { err = mailtest.ErrDrop })
@@ -309,6 +322,7 @@ func TestAConnectionThatBreaksAfterTheMailLeavesOneDuplicate(t *testing.T) {
 }
 
 func TestAServerThatStallsIsLeft(t *testing.T) {
+	t.Parallel()
 	stall := make(chan struct{})
 	o := newOffice(t, mailtest.Behaviour{Rcpt: func(string) error {
 		<-stall
@@ -324,6 +338,7 @@ func TestAServerThatStallsIsLeft(t *testing.T) {
 }
 
 func TestAStopLetsTheMailThatIsOnItsWayArrive(t *testing.T) {
+	t.Parallel()
 	reached, goOn := make(chan struct{}), make(chan struct{})
 	o := newOffice(t, mailtest.Behaviour{Data: func(mailtest.Message) error {
 		close(reached)
@@ -347,6 +362,7 @@ func TestAStopLetsTheMailThatIsOnItsWayArrive(t *testing.T) {
 }
 
 func TestADatabaseOutageAfterTheMailDoesNotRepeatIt(t *testing.T) {
+	t.Parallel()
 	taken, end := make(chan struct{}), func() {}
 	o := newOffice(t, mailtest.Behaviour{})
 	o.mail.Behave(func(b *mailtest.Behaviour) {
@@ -368,6 +384,7 @@ func TestADatabaseOutageAfterTheMailDoesNotRepeatIt(t *testing.T) {
 }
 
 func TestADeadSendersDeliveryIsTakenOver(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
 	o.order(s, 1)
@@ -378,11 +395,11 @@ func TestADeadSendersDeliveryIsTakenOver(t *testing.T) {
 	if _, err := o.lease(s); !errors.Is(err, apierr.NotFound) {
 		t.Errorf("a leased delivery is given again: %v", err)
 	}
-	o.turn(lease - time.Second)
-	if err := s.store.Tx(t.Context(), func(tx *store.Tx) error { return tx.RenewLease(t.Context(), dead, o.now().Add(lease)) }); err != nil {
+	o.turn(leaseTime - time.Second)
+	if err := s.store.Tx(t.Context(), func(tx *store.Tx) error { return tx.RenewLease(t.Context(), dead, o.now().Add(leaseTime)) }); err != nil {
 		t.Fatal(err)
 	}
-	o.turn(lease - time.Second)
+	o.turn(leaseTime - time.Second)
 	if _, err := o.lease(s); !errors.Is(err, apierr.NotFound) {
 		t.Errorf("a delivery whose lease was renewed is given again: %v", err)
 	}
@@ -401,7 +418,7 @@ func TestADeadSendersDeliveryIsTakenOver(t *testing.T) {
 		}
 	})
 	t.Run("a failure of the former holder changes nothing", func(t *testing.T) {
-		if result := s.settle(t.Context(), s.mails, dead, errors.New("late")); result != "postponed" {
+		if result := s.record(t.Context(), s.mails, dead, errors.New("late")); result != "postponed" {
 			t.Errorf("the result is %s", result)
 		}
 		if r := o.rows()[0]; !r.Leased || r.LastError != "" {
@@ -409,8 +426,8 @@ func TestADeadSendersDeliveryIsTakenOver(t *testing.T) {
 		}
 	})
 	t.Run("its success ends the delivery", func(t *testing.T) {
-		s.settle(t.Context(), s.mails, dead, nil)
-		s.settle(t.Context(), s.mails, taken, refusal{errors.New("later")})
+		s.record(t.Context(), s.mails, dead, nil)
+		s.record(t.Context(), s.mails, taken, permanentError{errors.New("later")})
 		if r := o.rows()[0]; r.State != store.Sent || r.LastError != "" {
 			t.Errorf("the delivery is %+v", r)
 		}
@@ -418,6 +435,7 @@ func TestADeadSendersDeliveryIsTakenOver(t *testing.T) {
 }
 
 func TestOldDeliveriesAreDeletedInBatches(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
 	o.order(s, 3)
@@ -461,11 +479,11 @@ func TestARefusedAddressIsNoFailureOfTheOperators(t *testing.T) {
 	}{
 		{"sent", nil, slog.LevelInfo},
 		{"unwanted", errUnwanted, slog.LevelInfo},
-		{"failed", refusal{errors.New("550 5.1.1")}, slog.LevelInfo},
+		{"failed", permanentError{errors.New("550 5.1.1")}, slog.LevelInfo},
 		{"failed", errBroken, slog.LevelError}, // for three days
-		{"postponed", errAway, slog.LevelWarn},
-		{"lost", errLost, slog.LevelWarn},
-		{"broken", fault{errors.New("401")}, slog.LevelError},
+		{"postponed", errUnavailable, slog.LevelWarn},
+		{"lost", errNoAnswer, slog.LevelWarn},
+		{"broken", deploymentError{errors.New("401")}, slog.LevelError},
 	} {
 		if got := level(c.result, c.outcome); got != c.want {
 			t.Errorf("%s by %v is logged as %s, want %s", c.result, c.outcome, got, c.want)

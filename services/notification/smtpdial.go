@@ -15,16 +15,18 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// Why a mail server cannot be used: what its administrator is to look at.
+// Why a mail server cannot be used.
 var (
 	errUnreachable = errors.New("connect to the mail server")
 	errProtocol    = errors.New("encrypt the connection to the mail server")
 	errLogin       = errors.New("log in to the mail server")
 )
 
-// greet makes the session: a connection, its encryption, and the login. Its
-// error is one of the three above.
-func (c *courier) greet(ctx context.Context) error {
+// Dial opens the session: a connection, its encryption, and the login. Its error
+// is one of the three above, which a client of the API is told apart by 13000,
+// 13002 and 13001 (docs/interface/mail.md#smtp-servers); go-mail's own dial does
+// not say which step failed, nor does it bound what is read.
+func (c *smtpClient) Dial(ctx context.Context) error {
 	session, err := c.connect(ctx)
 	if err == nil {
 		err = c.encrypt(session)
@@ -33,23 +35,23 @@ func (c *courier) greet(ctx context.Context) error {
 		err = c.login(session)
 	}
 	if err != nil {
-		c.drop()
+		c.abort()
 		return err
 	}
 	c.session = session
 	return nil
 }
 
-// connect reaches the server and reads its greeting. Nothing is sent to what
-// does not greet as a mail server does.
-func (c *courier) connect(ctx context.Context) (*smtp.Client, error) {
+// connect connects to the server and reads its greeting. Nothing is sent to a
+// server that does not greet as a mail server does.
+func (c *smtpClient) connect(ctx context.Context) (*smtp.Client, error) {
 	dialing, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	conn, err := c.dialer.DialContext(dialing, "tcp", net.JoinHostPort(c.server.Host, strconv.Itoa(c.server.Port)))
 	if err != nil {
 		return nil, because(errUnreachable, err)
 	}
-	below := &bounded{conn, longestAnswer}
+	below := &limitedConn{conn, maxAnswer}
 	conn = below
 	if c.server.Security == Implicit {
 		encrypted := tls.Client(below, c.tls())
@@ -62,7 +64,7 @@ func (c *courier) connect(ctx context.Context) (*smtp.Client, error) {
 	c.mu.Lock()
 	c.conn = below
 	c.mu.Unlock()
-	if ctx.Err() != nil { // cut may have come before there was a connection
+	if ctx.Err() != nil { // closeConn may have come before there was a connection
 		return nil, because(errUnreachable, ctx.Err())
 	}
 	if deadline, ok := dialing.Deadline(); ok {
@@ -72,14 +74,14 @@ func (c *courier) connect(ctx context.Context) (*smtp.Client, error) {
 	if err != nil {
 		return nil, because(errUnreachable, err)
 	}
-	if err := session.Hello(ownName()); err != nil {
+	if err := session.Hello(localName()); err != nil {
 		return nil, because(errUnreachable, err)
 	}
 	return session, nil
 }
 
 // encrypt asks for STARTTLS where the server offers it, or must.
-func (c *courier) encrypt(session *smtp.Client) error {
+func (c *smtpClient) encrypt(session *smtp.Client) error {
 	if c.server.Security == Implicit {
 		return nil
 	}
@@ -92,14 +94,13 @@ func (c *courier) encrypt(session *smtp.Client) error {
 	return nil
 }
 
-func (c *courier) tls() *tls.Config {
+func (c *smtpClient) tls() *tls.Config {
 	return &tls.Config{ServerName: c.server.Host, MinVersion: tls.VersionTLS12}
 }
 
-// login proves who sends, by the strongest mechanism of those that the server
-// offers. PLAIN and LOGIN refuse to show the password to a server that is
+// login authenticates by the strongest mechanism that the server offers. PLAIN and LOGIN refuse to show the password to a server that is
 // neither local nor reached over TLS.
-func (c *courier) login(session *smtp.Client) error {
+func (c *smtpClient) login(session *smtp.Client) error {
 	offered, list := session.Extension("AUTH")
 	user, password := c.server.User, c.server.Password.Reveal()
 	for _, mechanism := range []struct {
@@ -120,7 +121,7 @@ func (c *courier) login(session *smtp.Client) error {
 		}
 		return because(errLogin, err)
 	}
-	return because(errLogin, errors.New("it offers no way to log in that is known here"))
+	return because(errLogin, errors.New("it offers no way to log in that is supported"))
 }
 
 func hasWord(list, word string) bool {
@@ -132,25 +133,25 @@ func hasWord(list, word string) bool {
 	return false
 }
 
-// ownName is how this machine introduces itself.
-func ownName() string {
+// localName is the host name for EHLO.
+func localName() string {
 	if name, err := os.Hostname(); err == nil {
 		return name
 	}
 	return "localhost"
 }
 
-// because joins what was tried and why it failed, without the text that the
-// server answered: it may repeat what it was sent. A nil cause is no failure.
-func because(tried, cause error) error {
+// because joins the step that failed and its cause, without the text of the
+// server's answer: it may repeat what it was sent. A nil cause is no failure.
+func because(step, cause error) error {
 	var answer *textproto.Error
 	switch {
 	case cause == nil:
 		return nil
 	case errors.As(cause, &answer):
-		return fmt.Errorf("%w: it answered %d", tried, answer.Code)
+		return fmt.Errorf("%w: it answered %d", step, answer.Code)
 	case errors.Is(cause, io.EOF), errors.Is(cause, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%w: it closed the connection", tried)
+		return fmt.Errorf("%w: it closed the connection", step)
 	}
-	return fmt.Errorf("%w: %w", tried, cause)
+	return fmt.Errorf("%w: %w", step, cause)
 }

@@ -35,7 +35,7 @@ func TestADeletedAccountLosesAllItHas(t *testing.T) {
 	al := d.Account(d.Tenant, "al")
 	enrol(t, d, d.Jo)
 	enrol(t, d, al)
-	d.Directory.Remove(d.Jo)
+	d.Directory.DeleteAccount(t, id.Ref{Tenant: d.Tenant, ID: d.Jo.ID})
 	event := events.AccountDeleted{Tenant: d.Tenant, Account: d.Jo.ID}
 	envelope := events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant, Subject: d.Jo.ID}
 	for range 2 {

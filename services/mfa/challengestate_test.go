@@ -51,7 +51,7 @@ func TestNewsOfADelivery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			challenge := d.Post(factor+"/challenges", "").Want(201).Href()
 			for _, news := range c.news {
-				if err := d.Service.NoteDelivery(t.Context(), d.Ref(challenge), news); err != nil {
+				if err := d.Service.UpdateDelivery(t.Context(), d.Ref(challenge), news); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -63,7 +63,7 @@ func TestNewsOfADelivery(t *testing.T) {
 	t.Run("an answer comes before the news", func(t *testing.T) {
 		challenge := d.Post(factor+"/challenges", "").Want(201).Href()
 		d.Post(challenge, `{"code":"`+d.Code(challenge)+`"}`).Want(200)
-		if err := d.Service.NoteDelivery(t.Context(), d.Ref(challenge), mfa.HandedOver); err != nil {
+		if err := d.Service.UpdateDelivery(t.Context(), d.Ref(challenge), mfa.HandedOver); err != nil {
 			t.Fatal(err)
 		}
 		if got := d.Get(challenge).Text("status"); got != store.Success {
@@ -73,7 +73,7 @@ func TestNewsOfADelivery(t *testing.T) {
 	t.Run("news come when its time is over", func(t *testing.T) {
 		challenge := d.Post(factor+"/challenges", "").Want(201).Href()
 		d.Move(300 * time.Second)
-		if err := d.Service.NoteDelivery(t.Context(), d.Ref(challenge), mfa.HandedOver); err != nil {
+		if err := d.Service.UpdateDelivery(t.Context(), d.Ref(challenge), mfa.HandedOver); err != nil {
 			t.Fatal(err)
 		}
 		if got := d.Get(challenge).Text("status"); got != store.Expired {

@@ -15,6 +15,7 @@ import (
 )
 
 func TestEventsAskForTheirMails(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
 	workflows := func() (list []directoryapi.Workflow) {
@@ -61,6 +62,7 @@ func TestEventsAskForTheirMails(t *testing.T) {
 
 // Who registers in an application is welcomed to it, also after a proof.
 func TestTheMailsAfterAProofSpeakOfItsApplication(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	o.answers(func(in directoryapi.MailOf) (directoryapi.Mail, error) {
 		l := verification()
@@ -95,6 +97,7 @@ func TestTheMailsAfterAProofSpeakOfItsApplication(t *testing.T) {
 }
 
 func TestAnEventWaitsForTheDatabase(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
 	e, event := o.registration()

@@ -15,8 +15,8 @@ import (
 // Sources are the services whose events this one consumes.
 var Sources = []string{"directory", "mfa"}
 
-// Handlers turn events into deliveries. Whether a mail is wanted at all is
-// asked when it is written, not here: then the answer is the newest.
+// Handlers turn events into deliveries. Whether a mail is wanted at all is decided
+// when it is written, by the newest state of the directory.
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{
 		events.On(s.registered), events.On(s.verified), events.On(s.verificationRequested),
@@ -24,42 +24,42 @@ func (s *Service) Handlers() []events.Handler {
 	}
 }
 
-// registered asks for the mail that proves the address, or for the welcome
-// where nothing is to be proven.
+// registered adds the mail that verifies the address, or the welcome where nothing
+// is to be verified.
 func (s *Service) registered(ctx context.Context, e events.Envelope, event events.AccountRegistered) error {
 	workflow := directoryapi.Welcome
 	if len(event.Token) > 0 {
 		workflow = directoryapi.Verification
 	}
-	return s.order(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}, workflow)
+	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}, workflow)
 }
 
-// verified asks for the mails that follow the proof of an address. They came
-// about through the application that the proof was asked for through.
+// verified adds the mails that follow the verification of an address. They name
+// the application that the verification mail named.
 func (s *Service) verified(ctx context.Context, e events.Envelope, event events.AccountVerified) error {
 	application, err := s.store.VerificationApplication(ctx, event.Tenant, event.Account)
 	if err != nil {
 		return err
 	}
-	return s.order(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: application}, directoryapi.VerificationSuccess, directoryapi.Welcome)
+	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: application}, directoryapi.VerificationSuccess, directoryapi.Welcome)
 }
 
-// verificationRequested asks for another mail that proves the address.
+// verificationRequested adds another mail that verifies the address.
 func (s *Service) verificationRequested(ctx context.Context, e events.Envelope, event events.VerificationRequested) error {
-	return s.order(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}, directoryapi.Verification)
+	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}, directoryapi.Verification)
 }
 
-// resetRequested asks for the mail with the link to a new password.
+// resetRequested adds the mail with the link to a new password.
 func (s *Service) resetRequested(ctx context.Context, e events.Envelope, event events.PasswordResetRequested) error {
-	return s.order(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}, directoryapi.Reset)
+	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}, directoryapi.Reset)
 }
 
-// reset asks for the mail that tells of the new password.
+// reset adds the mail that confirms the new password.
 func (s *Service) reset(ctx context.Context, e events.Envelope, event events.PasswordReset) error {
-	return s.order(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application}, directoryapi.ResetSuccess)
+	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application}, directoryapi.ResetSuccess)
 }
 
-// challenged asks for the text with the code of a challenge.
+// challenged adds the text with the code of a challenge.
 func (s *Service) challenged(ctx context.Context, e events.Envelope, event events.ChallengeCreated) error {
 	return s.enqueue(ctx, e, s.texts, store.Delivery{
 		AccountID: event.Account, ChallengeID: event.Challenge, Number: event.Number, Message: event.Message,
@@ -67,8 +67,8 @@ func (s *Service) challenged(ctx context.Context, e events.Envelope, event event
 	})
 }
 
-// order adds a mail for each workflow.
-func (s *Service) order(ctx context.Context, e events.Envelope, d store.Delivery, workflows ...directoryapi.Workflow) error {
+// enqueueMails adds a mail for each workflow.
+func (s *Service) enqueueMails(ctx context.Context, e events.Envelope, d store.Delivery, workflows ...directoryapi.Workflow) error {
 	mails := make([]store.Delivery, len(workflows))
 	for i, workflow := range workflows {
 		mails[i] = d
@@ -77,8 +77,8 @@ func (s *Service) order(ctx context.Context, e events.Envelope, d store.Delivery
 	return s.enqueue(ctx, e, s.mails, mails...)
 }
 
-// enqueue adds the deliveries that an event asks for, once however often it
-// comes, and wakes a sender.
+// enqueue adds the deliveries of an event, once however often it comes, and wakes
+// a worker.
 func (s *Service) enqueue(ctx context.Context, e events.Envelope, c *channel, deliveries ...store.Delivery) error {
 	now, origin := s.now(), map[string]string{}
 	telemetry.Carry(ctx, propagation.MapCarrier(origin))
@@ -95,7 +95,7 @@ func (s *Service) enqueue(ctx context.Context, e events.Envelope, c *channel, de
 		return nil
 	})
 	if err == nil {
-		c.stir()
+		c.wakeWorker()
 	}
 	return err
 }

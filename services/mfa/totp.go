@@ -28,7 +28,7 @@ import (
 const (
 	secretBytes = 20 // as RFC 4226, section 4, recommends for SHA-1
 	stepSeconds = 30 // length of a time step
-	skew        = 1  // steps by which the clock of an authenticator may differ
+	skew        = 1  // time steps by which the clock of an authenticator may differ
 	maxLabel    = 255
 )
 
@@ -39,15 +39,15 @@ func secretPurpose(factor id.ID) string { return "mfa.factor/" + factor.String()
 // longer than a challenge is open.
 var Sealed = []reseal.Column[id.ID]{{Table: "factors", Key: "id", Column: "secret_sealed", Purpose: secretPurpose}}
 
-// newSecret draws the secret of an authenticator.
+// newSecret returns a random secret.
 func newSecret() secure.Secret {
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret)
 	return secure.Secret(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secret))
 }
 
-// label reads a name that an authenticator shows: absent leaves it, and it
-// cannot be taken away. A colon parts the two names in the URI.
+// label reads a name that an authenticator shows. It cannot be removed, nor contain
+// the colon that separates the two names in the URI.
 func label(in field.Text, name string, to **string) error {
 	if !in.Present {
 		return nil
@@ -63,8 +63,8 @@ func label(in field.Text, name string, to **string) error {
 	return nil
 }
 
-// picture fills in what takes an authenticator's secret to the application: its
-// URI and the image of that. Names that no QR code can hold are apierr.TooLong.
+// picture sets the key URI of an authenticator and its image. Names that do not fit
+// into a QR code are apierr.TooLong.
 func picture(f *store.Factor) error {
 	uri := keyURI(*f)
 	f.KeyURI = secure.Secret(uri)
@@ -76,7 +76,8 @@ func picture(f *store.Factor) error {
 	return nil
 }
 
-// keyURI is the address that authenticators read (resolutions, section 10.2).
+// keyURI returns the otpauth URI of docs/interface/multi-factor.md#factors. That of
+// pquerna/otp has more parameters, and needs an issuer.
 func keyURI(f store.Factor) string {
 	uri := component(*f.AccountName) + "?secret=" + f.Secret.Reveal()
 	if f.Issuer != nil {
@@ -89,8 +90,8 @@ func keyURI(f store.Factor) string {
 // component percent-encodes a part of a URI.
 func component(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
-// draw makes the QR code of a text, with the quiet zone of four modules that
-// scanners need.
+// draw returns the QR code of a text as a PNG, with the quiet zone of four modules
+// that scanners need and the image of pquerna/otp lacks.
 func draw(text string) ([]byte, error) {
 	const scale, quiet = 4, 4
 	code, err := qr.Encode(text, qr.L, qr.Unicode)
@@ -112,9 +113,9 @@ func draw(text string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// acceptedStep gives the time step, later than last, whose code (RFC 6238:
-// SHA-1, 30 seconds, 6 digits) is the given one, or 0 when there is none. Who
-// stores it as the next last lets each code be accepted once.
+// acceptedStep returns the time step, later than last, of a code (RFC 6238: SHA-1,
+// 30 seconds, 6 digits), or 0. The caller stores it as last, so that each code is
+// accepted once.
 func acceptedStep(secret secure.Secret, code string, now time.Time, last int64) (accepted int64, err error) {
 	current := now.Unix() / stepSeconds
 	for step := current - skew; step <= current+skew; step++ {

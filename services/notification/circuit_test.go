@@ -67,6 +67,7 @@ func to(messages []mailtest.Message, address string) (n int) {
 const owner = "owner@example.test"
 
 func TestMailsGoThroughTheServerOfTheirTenant(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
 	server, v := o.relay(s, mailtest.Behaviour{})
@@ -125,6 +126,7 @@ func TestMailsGoThroughTheServerOfTheirTenant(t *testing.T) {
 }
 
 func TestAUsernameThatIsNoAddressIsNoAuthor(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
 	server := mailtest.Start(t, "", mailtest.Behaviour{User: user, Password: password})
@@ -139,6 +141,7 @@ func TestAUsernameThatIsNoAddressIsNoAuthor(t *testing.T) {
 // What a server that fails is left for, and comes back from: with two replicas,
 // and more mails at once than it takes.
 func TestAServerThatFailsIsLeftAndComesBack(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s, replica := o.service(), o.service()
 	server, _ := o.relay(s, mailtest.Behaviour{})
@@ -146,11 +149,11 @@ func TestAServerThatFailsIsLeftAndComesBack(t *testing.T) {
 	o.run(s)
 	o.run(replica)
 
-	for failures := 1; failures < failuresMost; failures++ {
+	for failures := 1; failures < failureThreshold; failures++ {
 		o.order(s, 1)
 		o.await("tried", func(rows []row) bool { return len(rows) == failures && tried(rows) })
-		if v := o.health(); v.Failures != failures || v.LeftAt != nil {
-			t.Fatalf("after %d failures the server is %+v", failures, v.Health)
+		if v := o.health(); v.Failures != failures || v.OpenedAt != nil {
+			t.Fatalf("after %d failures the server is %+v", failures, v.Circuit)
 		}
 	}
 	if n := len(o.mail.Taken()); n != 0 {
@@ -161,13 +164,13 @@ func TestAServerThatFailsIsLeftAndComesBack(t *testing.T) {
 	if alert.To != owner || alert.Subject != "Your mail server does not work" || !strings.Contains(alert.Text, "127.0.0.1") || strings.Contains(alert.Text, password) {
 		t.Errorf("the alert to %s says %s\n%s", alert.To, alert.Subject, alert.Text)
 	}
-	if v := o.health(); v.LeftAt == nil || !v.ProbeAt.Equal(o.now().Add(time.Minute)) {
-		t.Errorf("the server is %+v", v.Health)
+	if v := o.health(); v.OpenedAt == nil || !v.ProbeAt.Equal(o.now().Add(time.Minute)) {
+		t.Errorf("the server is %+v", v.Circuit)
 	}
 	o.order(s, 20)
 	o.turn(mailBackoff(1))
 	o.await("sent", all(store.Sent))
-	if got := o.mail.Taken(); len(got) != failuresMost+20+1 || to(got, owner) != 1 {
+	if got := o.mail.Taken(); len(got) != failureThreshold+20+1 || to(got, owner) != 1 {
 		t.Errorf("%d mails went through the deployment's server, %d of them alerts", len(got), to(got, owner))
 	}
 	if n := len(server.Taken()); n != 0 {
@@ -186,7 +189,7 @@ func TestAServerThatFailsIsLeftAndComesBack(t *testing.T) {
 			t.Errorf("%d mails tried the server", n)
 		}
 		if v := o.health(); v.Probes != 1 || !v.ProbeAt.Equal(o.now().Add(2*time.Minute)) {
-			t.Errorf("the server is %+v", v.Health)
+			t.Errorf("the server is %+v", v.Circuit)
 		}
 	})
 	t.Run("once it works, one mail brings it back", func(t *testing.T) {
@@ -195,8 +198,8 @@ func TestAServerThatFailsIsLeftAndComesBack(t *testing.T) {
 		o.order(s, 1)
 		server.Await(t, 1)
 		o.await("sent", all(store.Sent))
-		if v := o.health(); v.Failures != 0 || v.LeftAt != nil || v.Probes != 0 {
-			t.Errorf("the server is %+v", v.Health)
+		if v := o.health(); v.Failures != 0 || v.OpenedAt != nil || v.Probes != 0 {
+			t.Errorf("the server is %+v", v.Circuit)
 		}
 		o.order(s, 5)
 		server.Await(t, 6)
@@ -204,7 +207,7 @@ func TestAServerThatFailsIsLeftAndComesBack(t *testing.T) {
 	t.Run("another outage is told of again", func(t *testing.T) {
 		server.Behave(refuseAll)
 		o.order(s, 10)
-		o.await("left", func([]row) bool { return o.health().LeftAt != nil })
+		o.await("left", func([]row) bool { return o.health().OpenedAt != nil })
 		o.turn(time.Hour)
 		server.Behave(works)
 		o.await("sent", func(rows []row) bool {
@@ -217,7 +220,7 @@ func TestAServerThatFailsIsLeftAndComesBack(t *testing.T) {
 		})
 		alerts := 0
 		for _, r := range o.rows() {
-			if r.Workflow == string(smtpAlert) {
+			if r.Workflow == string(circuitAlert) {
 				alerts++
 			}
 		}
@@ -228,6 +231,7 @@ func TestAServerThatFailsIsLeftAndComesBack(t *testing.T) {
 }
 
 func TestManyFailuresAtOnceAreOneOutage(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service(func(c *Config) { c.Senders = 8 })
 	server, v := o.relay(s, mailtest.Behaviour{})
@@ -235,15 +239,15 @@ func TestManyFailuresAtOnceAreOneOutage(t *testing.T) {
 	failed := make(chan struct{})
 	for range 50 {
 		go func() {
-			s.blame(t.Context(), v, errBroken)
+			s.recordFailure(t.Context(), v, errBroken)
 			failed <- struct{}{}
 		}()
 	}
 	for range 50 {
 		<-failed
 	}
-	if v := o.health(); v.Failures != failuresMost || v.LeftAt == nil {
-		t.Errorf("the server is %+v", v.Health)
+	if v := o.health(); v.Failures != failureThreshold || v.OpenedAt == nil {
+		t.Errorf("the server is %+v", v.Circuit)
 	}
 	o.run(s)
 	o.order(s, 20)
@@ -254,6 +258,7 @@ func TestManyFailuresAtOnceAreOneOutage(t *testing.T) {
 }
 
 func TestWhatIsNoFailureOfTheServer(t *testing.T) {
+	t.Parallel()
 	for name, behaviour := range map[string]mailtest.Behaviour{
 		"an unknown recipient": {Rcpt: func(string) error { return mailtest.Answer(550, [3]int{5, 1, 1}, "no") }},
 		"a full mailbox":       {Rcpt: func(string) error { return mailtest.Answer(452, [3]int{4, 2, 2}, "no") }},
@@ -265,7 +270,7 @@ func TestWhatIsNoFailureOfTheServer(t *testing.T) {
 			s := o.service()
 			o.relay(s, behaviour)
 			o.run(s)
-			o.order(s, failuresMost+2)
+			o.order(s, failureThreshold+2)
 			o.await("tried", func(rows []row) bool {
 				for _, r := range rows {
 					if r.LastError == "" || r.Leased {
@@ -274,8 +279,8 @@ func TestWhatIsNoFailureOfTheServer(t *testing.T) {
 				}
 				return true
 			})
-			if v := o.health(); v.Failures != 0 || v.LeftAt != nil {
-				t.Errorf("the server is %+v", v.Health)
+			if v := o.health(); v.Failures != 0 || v.OpenedAt != nil {
+				t.Errorf("the server is %+v", v.Circuit)
 			}
 			if n := len(o.mail.Taken()); n != 0 {
 				t.Errorf("%d mails went through the deployment's server", n)
@@ -285,12 +290,13 @@ func TestWhatIsNoFailureOfTheServer(t *testing.T) {
 }
 
 func TestAMailThatItsServerWillNotTakeGoesThroughTheDeployments(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
 	o.relay(s, mailtest.Behaviour{Rcpt: func(string) error { return mailtest.Answer(554, [3]int{5, 7, 1}, "relay access denied") }})
 	o.run(s)
 	o.order(s, 1)
-	for failures := 1; failures <= failuresMost; failures++ {
+	for failures := 1; failures <= failureThreshold; failures++ {
 		o.await("tried", func(rows []row) bool { return rows[0].Failures == failures && !rows[0].Leased })
 		o.turn(mailBackoff(failures))
 	}
@@ -301,6 +307,7 @@ func TestAMailThatItsServerWillNotTakeGoesThroughTheDeployments(t *testing.T) {
 }
 
 func TestFailuresOfEveryKindCount(t *testing.T) {
+	t.Parallel()
 	for name, fail := range map[string]func(*mailtest.Server){
 		"it is away":               func(m *mailtest.Server) { m.Stop() },
 		"another password":         func(m *mailtest.Server) { m.Behave(func(b *mailtest.Behaviour) { b.Password = "changed" }) },
@@ -316,7 +323,7 @@ func TestFailuresOfEveryKindCount(t *testing.T) {
 			o.order(s, 1)
 			r := o.await("tried", tried)[0]
 			if v := o.health(); v.Failures != 1 {
-				t.Errorf("the server is %+v", v.Health)
+				t.Errorf("the server is %+v", v.Circuit)
 			}
 			if strings.Contains(r.LastError, password) || strings.Contains(r.LastError, token.Reveal()) || !strings.HasPrefix(r.LastError, "the tenant's mail server: ") {
 				t.Errorf("the note of the failure is %s", r.LastError)
@@ -328,6 +335,7 @@ func TestFailuresOfEveryKindCount(t *testing.T) {
 func drops(mailtest.Message) error { return mailtest.ErrDrop }
 
 func TestAPrivateAddressIsNotDialedWhenMailsAreSent(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	allowed, strict := o.service(), o.service(func(c *Config) { c.Reach = outbound.Guard{} })
 	server, _ := o.relay(allowed, mailtest.Behaviour{})
@@ -343,6 +351,7 @@ func TestAPrivateAddressIsNotDialedWhenMailsAreSent(t *testing.T) {
 }
 
 func TestAServerThatStallsKeepsNobodyElseWaiting(t *testing.T) {
+	t.Parallel()
 	stall, stalled := make(chan struct{}), make(chan struct{}, 100)
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
@@ -373,30 +382,31 @@ func TestAServerThatStallsKeepsNobodyElseWaiting(t *testing.T) {
 }
 
 func TestANewPasswordGivesTheServerAnotherChance(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
 	server, v := o.relay(s, mailtest.Behaviour{})
-	for range failuresMost {
-		s.blame(t.Context(), v, errBroken)
+	for range failureThreshold {
+		s.recordFailure(t.Context(), v, errBroken)
 	}
 	at := id.Ref{Tenant: v.TenantID, ID: v.ID}
 	o.turn(time.Second)
 	if _, err := s.UpdateSMTPServer(t.Context(), at, SMTPServerText{Name: field.Some("Relay")}); err != nil {
 		t.Fatal(err)
 	}
-	if o.health().LeftAt == nil {
+	if o.health().OpenedAt == nil {
 		t.Error("a new name brought the server back")
 	}
 	server.Behave(func(b *mailtest.Behaviour) { b.Password = "changed" })
 	if _, err := s.UpdateSMTPServer(t.Context(), at, SMTPServerText{Password: field.Some("changed")}); err != nil {
 		t.Fatal(err)
 	}
-	if got := o.health(); got.LeftAt != nil || got.Failures != 0 {
-		t.Errorf("the server is %+v", got.Health)
+	if got := o.health(); got.OpenedAt != nil || got.Failures != 0 {
+		t.Errorf("the server is %+v", got.Circuit)
 	}
-	s.blame(t.Context(), v, errBroken) // of a try with the former password
+	s.recordFailure(t.Context(), v, errBroken) // of a try with the former password
 	if got := o.health(); got.Failures != 0 {
-		t.Errorf("a failure of the former data counts: %+v", got.Health)
+		t.Errorf("a failure of the former data counts: %+v", got.Circuit)
 	}
 	o.run(s)
 	o.order(s, 1)

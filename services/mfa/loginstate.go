@@ -9,11 +9,11 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// stepTTL is how long a second step can be gone on with.
+// stepTTL is the lifetime of a state.
 const stepTTL = 5 * time.Minute
 
-// step is a login between its first step and its second. It travels as a state,
-// a token that the client sends back: nothing is stored of it.
+// step is a login between its first step and its second. It is not stored: the client
+// sends it back as the state, a signed token.
 type step struct {
 	Application  id.ID    `json:"app"`
 	Account      id.ID    `json:"sub"`
@@ -24,11 +24,11 @@ type step struct {
 	ExpiresAt    int64    `json:"exp"`
 }
 
-// statePurpose is what the keys of a tenant's states are derived for: a state of
-// another tenant, or a token of another kind, has another signature.
+// statePurpose is the purpose that the keys of a tenant's states are derived for, so
+// that a state of another tenant, or a token of another kind, is not one.
 func statePurpose(tenant id.ID) string { return "mfa.state/" + tenant.String() }
 
-// signStep makes the state of a step.
+// signStep returns the state of a step.
 func (s *Service) signStep(tenant id.ID, begun step) secure.Secret {
 	begun.ExpiresAt = s.now().Add(stepTTL).Unix()
 	var claims secure.Claims
@@ -47,8 +47,8 @@ func (s *Service) signStep(tenant id.ID, begun step) secure.Secret {
 	return secure.Secret(state)
 }
 
-// readStep reads a state of a tenant. What is no state of it is
-// apierr.Reference, and one whose time is over apierr.CodeExpired.
+// readStep reads a state of a tenant. It returns apierr.Reference for any other text,
+// and apierr.CodeExpired.
 func (s *Service) readStep(tenant id.ID, state secure.Secret) (step, error) {
 	_, claims, err := secure.ParseJWT(state.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
 		keyID, _ := header["kid"].(string)
@@ -63,7 +63,7 @@ func (s *Service) readStep(tenant id.ID, state secure.Secret) (step, error) {
 		err = json.Unmarshal(text, &begun)
 	}
 	if err != nil {
-		return step{}, apierr.Reference.Because("the state is not one of this login")
+		return step{}, apierr.Reference.Because("the state is not one that this tenant's login has returned")
 	}
 	if s.now().Unix() >= begun.ExpiresAt {
 		return step{}, apierr.CodeExpired.Because("the second step took longer than %s; log in again", stepTTL)

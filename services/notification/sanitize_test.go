@@ -27,7 +27,7 @@ func TestNamesLoseWhatCouldBeALink(t *testing.T) {
 		"Jo\x00\x1b[31m":                      "Jo [31m",
 		"...":                                 "...",
 	} {
-		if got := name(given); got != want {
+		if got := personName(given); got != want {
 			t.Errorf("%q became %q, want %q", given, got, want)
 		}
 	}
@@ -50,7 +50,7 @@ func TestUserNamesStayWhatTheirOwnersType(t *testing.T) {
 		"evil。com":                "evil。 com",
 		"зло.рф":                  "зло. рф",
 	} {
-		if got := login(given, "jo@example.test"); got != want {
+		if got := userName(given, "jo@example.test"); got != want {
 			t.Errorf("%q became %q, want %q", given, got, want)
 		}
 	}
@@ -61,14 +61,14 @@ func FuzzName(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := name(text)
+		got := personName(text)
 		if strings.ContainsFunc(got, unicode.IsControl) || addresses.MatchString(got) || domain.MatchString(got) {
 			t.Fatalf("%q became %q", text, got)
 		}
-		if typed := login(text, ""); strings.ContainsFunc(typed, unicode.IsControl) || addresses.MatchString(typed) {
+		if typed := userName(text, ""); strings.ContainsFunc(typed, unicode.IsControl) || addresses.MatchString(typed) {
 			t.Fatalf("the user name %q became %q", text, typed)
 		}
-		if again := name(got); again != got {
+		if again := personName(got); again != got {
 			t.Fatalf("%q became %q, and then %q", text, got, again)
 		}
 	})

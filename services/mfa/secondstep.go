@@ -3,7 +3,6 @@ package mfa
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/doorward/doorward/pkg/api/mfaapi"
@@ -14,16 +13,16 @@ import (
 
 var _ mfaapi.API = (*Service)(nil)
 
-// maxOffered bounds the factors that a user can select from.
+// maxOffered limits the factors that a user can select from.
 const maxOffered = 20
 
-// typesOf gives the type of a factor for the name that it has in a login.
+// typesOf is the type of a factor for the name that it has in a login.
 var typesOf = map[string]string{mfaapi.SMS: store.SMS, mfaapi.Authenticator: store.Authenticator}
 
-// Demand begins the second step of a login (resolutions, section 8.6). A factor
-// can be used that is enabled and verified, and so must its phone be: a number
-// that was changed has proven nothing. One that is out of tries is not offered
-// where there is another.
+// Demand begins the second step of a login
+// (docs/interface/oauth.md#second-factors). It offers the factors that are enabled
+// and verified, as is their phone: a number that was changed is not verified. A
+// factor that has used up its attempts is left out where there is another.
 func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded, error) {
 	if len(in.Types) == 0 {
 		in.Types = []string{mfaapi.SMS, mfaapi.Authenticator}
@@ -40,7 +39,7 @@ func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded
 	}
 	begun := step{Application: in.Application, Account: in.Account, Organization: in.Organization, Types: in.Types}
 	var out mfaapi.Demanded
-	known := false // whether the account has anything here
+	known := false // whether the account has phones or factors
 	err := s.hold(ctx, in.Tenant, in.Account, func(tx *store.Tx) error {
 		known = true
 		offered, err := s.offered(ctx, tx, in.Tenant, in.Account, types)
@@ -59,8 +58,8 @@ func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded
 	return out, nil
 }
 
-// offered are the factors that a user can choose from. Where all are out of
-// tries it returns apierr.ChallengeFailures.
+// offered returns the factors that a user can choose from, or
+// apierr.ChallengeFailures where all have used up their attempts.
 func (s *Service) offered(ctx context.Context, tx *store.Tx, tenant, account id.ID, types []string) ([]store.UsableFactor, error) {
 	usable, err := tx.UsableFactors(ctx, tenant, account, types, maxOffered)
 	if err != nil {
@@ -83,9 +82,9 @@ func (s *Service) offered(ctx context.Context, tx *store.Tx, tenant, account id.
 	return nil, err
 }
 
-// offer makes the challenges that go without asking the user: the one of the
-// only factor, and those of authenticators, which cost nothing. Each state leads
-// to one challenge, so that it can be redeemed once.
+// offer creates the challenges that need no choice: that of the only factor, and
+// those of authenticators, which cost nothing. Each state leads to one challenge,
+// so that it can be redeemed once.
 func (s *Service) offer(ctx context.Context, tx *store.Tx, begun step, offered []store.UsableFactor) (mfaapi.Demanded, error) {
 	out := mfaapi.Demanded{Action: mfaapi.Select}
 	if len(offered) == 1 {
@@ -110,7 +109,8 @@ func (s *Service) offer(ctx context.Context, tx *store.Tx, begun step, offered [
 	return out, nil
 }
 
-// hint tells a factor from another to its owner, and little to anybody else.
+// hint distinguishes a factor from others and reveals little of it. It is never
+// empty: clients select by it.
 func hint(f store.UsableFactor) string {
 	switch {
 	case f.Type == store.SMS:
@@ -121,16 +121,15 @@ func hint(f store.UsableFactor) string {
 	return *f.AccountName
 }
 
-// Redeem checks the code of a second step. A challenge alone is for who has an
-// API key and has checked the first step; it must be of an SMS factor, as
-// clients know it.
+// Redeem checks the code of a second step. A challenge without a state is for
+// callers with an API key, which have checked the first step.
 func (s *Service) Redeem(ctx context.Context, in mfaapi.Redeem) (mfaapi.Redeemed, error) {
 	if in.State == "" {
 		ref, ok := s.base.Parse(in.Challenge.Href)
 		if !ok || ref.Kind != "challenges" {
 			return mfaapi.Redeemed{}, apierr.Reference.Because("challenge: there is nothing at %q", in.Challenge.Href)
 		}
-		return s.redeem(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code, step{}, store.SMS)
+		return s.redeem(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code, step{})
 	}
 	begun, err := s.readStep(in.Tenant, in.State)
 	switch {
@@ -141,13 +140,13 @@ func (s *Service) Redeem(ctx context.Context, in mfaapi.Redeem) (mfaapi.Redeemed
 	case begun.Challenge.IsZero():
 		return mfaapi.Redeemed{}, apierr.Reference.Because("the state has no challenge yet; enrol a factor or ask for a challenge with it")
 	}
-	return s.redeem(ctx, id.Ref{Tenant: in.Tenant, ID: begun.Challenge}, in.Code, begun, store.SMS, store.Authenticator)
+	return s.redeem(ctx, id.Ref{Tenant: in.Tenant, ID: begun.Challenge}, in.Code, begun)
 }
 
-// redeem answers a challenge of a factor of one of the types. Whatever is not
-// its code is a wrong one, and counted.
-func (s *Service) redeem(ctx context.Context, at id.Ref, code string, begun step, types ...string) (mfaapi.Redeemed, error) {
-	c, err := s.answer(ctx, at, code, types...)
+// redeem answers a challenge. Any text that is not its code is a wrong one, and
+// counted.
+func (s *Service) redeem(ctx context.Context, at id.Ref, code string, begun step) (mfaapi.Redeemed, error) {
+	c, err := s.answer(ctx, at, code)
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return mfaapi.Redeemed{}, apierr.Reference.Because("there is no such challenge")
@@ -157,12 +156,4 @@ func (s *Service) redeem(ctx context.Context, at id.Ref, code string, begun step
 		return mfaapi.Redeemed{}, apierr.CodeWrong.Because("the code is not the one that the challenge asks for")
 	}
 	return mfaapi.Redeemed{Account: c.AccountID, Organization: begun.Organization}, nil
-}
-
-// oneOf refuses a challenge of a factor of another type.
-func oneOf(f store.Factor, types []string) error {
-	if len(types) > 0 && !slices.Contains(types, f.Type) {
-		return apierr.Reference.Because("a challenge that is named by its href must be one of an SMS factor")
-	}
-	return nil
 }

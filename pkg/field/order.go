@@ -1,0 +1,32 @@
+package field
+
+import (
+	"errors"
+
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+// First is the refusal that a client is told of several: what is required before
+// what has a wrong value, and that before what has a wrong form
+// (docs/interface/errors.md#statuses). Of the same kind it is the first; nil when
+// there is none.
+func First(refusals ...error) error {
+	var first error
+	best := 3
+	for _, err := range refusals {
+		if err == nil {
+			continue
+		}
+		rank := 2
+		switch {
+		case errors.Is(err, apierr.Required):
+			rank = 0
+		case errors.Is(err, apierr.Invalid), errors.Is(err, apierr.Unsupported):
+			rank = 1
+		}
+		if rank < best {
+			first, best = err, rank
+		}
+	}
+	return first
+}

@@ -1,0 +1,323 @@
+package notification
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/telemetry"
+	"github.com/doorward/doorward/services/notification/store"
+)
+
+const (
+	// maxAge is the age at which a delivery that fails is not retried.
+	maxAge = 72 * time.Hour
+	// leaseTime is how long a delivery stays with a worker that died. A worker that
+	// lives renews it.
+	leaseTime = 10 * time.Second
+	// retryDelay is when a delivery is tried again whose try failed for a reason
+	// that has nothing to do with it.
+	retryDelay = 5 * time.Second
+	// stopGrace is how long a try may go on once the process stops, and recordGrace
+	// how much longer its outcome may take to be recorded.
+	stopGrace   = 10 * time.Second
+	recordGrace = 5 * time.Second
+)
+
+// pollInterval bounds how long a delivery waits that another replica added, or
+// that is due again. It doubles up to maxPollInterval while none is due; deliveries
+// that this process adds wake a worker at once.
+var pollInterval, maxPollInterval = time.Second, 4 * time.Second
+
+// errUnwanted ends a delivery that is not to be sent.
+var errUnwanted = errors.New("it is not wanted")
+
+// permanentError is a failure that a retry would repeat.
+type permanentError struct{ error }
+
+// channel is a way that deliveries leave by. Mails (mailchannel.go) and texts
+// (textchannel.go) are leased, tried, recorded and purged alike; this is what
+// differs.
+type channel struct {
+	kind    string        // of the deliveries: store.Mail or store.Text
+	name    string        // in logs and traces
+	workers int           // deliveries sent at once
+	timeout time.Duration // bounds one try
+	wake    chan struct{}
+	skip    func() store.Skip // what is left for later at present
+
+	newSender func() (sender, error)                                 // of one worker
+	backoff   func(failures int) time.Duration                       // returns the delay after the n-th failure of a delivery
+	label     func(store.Delivery) string                            // returns the workflow of a delivery, for logs and metrics
+	tries     metric.Int64Counter                                    // counts tries by workflow and result
+	final     func(error) (state, result string)                     // names the final state that an outcome leads to; empty for a failure that is retried
+	onFinish  func(context.Context, *store.Tx, store.Delivery) error // runs in the transaction that finishes a delivery; may be nil
+}
+
+// sender sends deliveries, one after the other. It belongs to one worker.
+type sender interface {
+	// send sends a delivery until ctx ends.
+	send(ctx context.Context, d store.Delivery) error
+	// close closes connections that are idle.
+	close()
+	// abort closes connections after a panic.
+	abort()
+}
+
+// Send runs the workers that send due deliveries, until ctx ends. Any number of
+// processes may run it: a lease keeps a delivery with one worker, and no
+// transaction is open while a mail server or a provider is spoken to. Mails and
+// texts do not wait for each other.
+func (s *Service) Send(ctx context.Context) error {
+	var starts []func()
+	var found atomic.Bool
+	for _, c := range s.channels() {
+		for range c.workers {
+			sender, err := c.newSender()
+			if err != nil {
+				return err
+			}
+			starts = append(starts, func() { s.work(ctx, c, sender, &found) })
+		}
+	}
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	for _, start := range starts {
+		workers.Go(start)
+	}
+	for interval := pollInterval; ctx.Err() == nil; {
+		for _, c := range s.channels() {
+			c.wakeWorker()
+		}
+		_ = wait(ctx, interval)
+		interval = min(2*interval, maxPollInterval)
+		if found.Swap(false) {
+			interval = pollInterval
+		}
+	}
+	return nil
+}
+
+// channels are the ways that deliveries leave by.
+func (s *Service) channels() []*channel { return []*channel{s.mails, s.texts} }
+
+// wakeWorker wakes a worker of the channel, if one sleeps.
+func (c *channel) wakeWorker() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// work sends while deliveries are due, and sleeps otherwise. It sets found when
+// one was, or when the database could not tell.
+func (s *Service) work(ctx context.Context, c *channel, sender sender, found *atomic.Bool) {
+	defer sender.close()
+	for failures := 0; ctx.Err() == nil; {
+		due, err := s.sendNext(ctx, c, sender)
+		if due || err != nil {
+			found.Store(true)
+		}
+		switch {
+		case err != nil:
+			if ctx.Err() == nil {
+				slog.WarnContext(ctx, c.name+" delivery failed, retrying", "error", err.Error())
+			}
+			_ = wait(ctx, min(time.Second<<min(failures, 10), retryDelay))
+			failures++
+		case due:
+			failures = 0
+		default:
+			failures = 0
+			sender.close()
+			select {
+			case <-ctx.Done():
+			case <-c.wake:
+			}
+		}
+	}
+}
+
+// sendNext works on one due delivery; due is false when there is none. Its error
+// says that nothing can be sent at present.
+func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due bool, err error) {
+	now := s.now()
+	var d store.Delivery
+	quiet := telemetry.Quiet(ctx)
+	err = s.store.Tx(quiet, func(tx *store.Tx) (err error) {
+		d, err = tx.LeaseDelivery(quiet, c.kind, id.New(now), now, now.Add(leaseTime), c.skip())
+		return err
+	})
+	if errors.Is(err, apierr.NotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("lease a delivery: %w", err)
+	}
+	c.wakeWorker() // more may be due than one worker can do
+	defer s.keepLease(quiet, d)()
+
+	ctx = caller.Into(ctx, caller.Caller{Tenant: d.TenantID, RequestID: d.RequestID})
+	ctx, span := telemetry.Span(telemetry.Continue(ctx, propagation.MapCarrier(d.Trace)), "send "+c.name,
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("workflow", c.label(d))))
+	defer span.End()
+	outcome := s.try(ctx, c, sender, d)
+	result := s.record(ctx, c, d, outcome)
+	span.SetAttributes(attribute.String("result", result))
+	if outcome != nil && result != "unwanted" {
+		span.SetStatus(codes.Error, outcome.Error())
+	}
+	c.tries.Add(ctx, 1, metric.WithAttributes(attribute.String("workflow", c.label(d)), attribute.String("result", result)))
+	if isUnavailable(outcome) {
+		return true, outcome
+	}
+	return true, nil
+}
+
+// keepLease renews the lease of a delivery until release is called.
+func (s *Service) keepLease(ctx context.Context, d store.Delivery) (release func()) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for wait(ctx, leaseTime/3) == nil {
+			err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RenewLease(ctx, d, s.now().Add(leaseTime)) })
+			if err != nil && ctx.Err() == nil {
+				slog.WarnContext(ctx, "renewal of a delivery's lease failed, retrying", "delivery", d.ID.String(), "error", err.Error())
+			}
+		}
+	}()
+	return func() {
+		stop()
+		<-ended
+	}
+}
+
+// try sends a delivery. A panic is a failure like another.
+func (s *Service) try(ctx context.Context, c *channel, sender sender, d store.Delivery) (err error) {
+	ctx, release := withGrace(ctx, stopGrace)
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			sender.abort()
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return sender.send(ctx, d)
+}
+
+// isUnavailable reports whether a failure would meet every delivery.
+func isUnavailable(err error) bool {
+	return errors.Is(err, errUnavailable) || errors.Is(err, apierr.Unavailable)
+}
+
+// record writes the outcome of a try, and returns its name. It retries until the
+// database accepts it, so that an outage does not repeat the delivery.
+func (s *Service) record(ctx context.Context, c *channel, d store.Delivery, outcome error) (result string) {
+	ctx, release := withGrace(ctx, stopGrace+recordGrace)
+	defer release()
+	now := s.now()
+	next := now.Add(retryDelay)
+	d.State, result = c.final(outcome)
+	if d.State == "" && now.Sub(d.CreatedAt) >= maxAge {
+		d.State, result = store.Failed, "failed"
+	}
+	if d.State == "" {
+		result = "postponed"
+		switch {
+		case errors.Is(outcome, errServerInUse):
+			next = now
+		case !isUnavailable(outcome):
+			d.Failures++
+			next = now.Add(c.backoff(d.Failures))
+		}
+	}
+	d.LastError = ""
+	if outcome != nil {
+		d.LastError = outcome.Error()
+	}
+	for failures := 0; ; failures++ {
+		err := s.store.Tx(ctx, func(tx *store.Tx) error {
+			if d.State == "" {
+				return tx.PostponeDelivery(ctx, d, next)
+			}
+			return s.finish(ctx, tx, c, d, now)
+		})
+		if err == nil {
+			break
+		}
+		slog.WarnContext(ctx, "recording a delivery failed, retrying", "delivery", d.ID.String(), "result", result, "error", err.Error())
+		if wait(ctx, min(100*time.Millisecond<<min(failures, 10), 5*time.Second)) != nil {
+			break
+		}
+	}
+	// Never an address or a number, never a token or a code.
+	slog.Log(ctx, level(result, outcome), c.name+" "+result, "delivery", d.ID.String(), "workflow", c.label(d), "account", d.AccountID.String(),
+		"failures", d.Failures, "error", d.LastError)
+	return result
+}
+
+// finish gives a delivery its final state, unless it has one already, with what
+// follows from that.
+func (s *Service) finish(ctx context.Context, tx *store.Tx, c *channel, d store.Delivery, now time.Time) error {
+	finished, err := tx.FinishDelivery(ctx, d, now)
+	if err != nil || !finished || c.onFinish == nil {
+		return err
+	}
+	return c.onFinish(ctx, tx, d)
+}
+
+// level is how much the result of a try is an operator's business. That an
+// address or a number accepts no messages is not: the account's owner chose it.
+func level(result string, outcome error) slog.Level {
+	switch {
+	case errors.As(outcome, new(permanentError)):
+		return slog.LevelInfo
+	case result == "postponed", result == "lost":
+		return slog.LevelWarn
+	case result == "failed", result == "broken":
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}
+
+// withGrace returns a context that ends later than ctx by the grace, so that a
+// stop of the process does not interrupt a mail.
+func withGrace(ctx context.Context, grace time.Duration) (longer context.Context, release func()) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		_ = wait(longer, grace)
+		cancel()
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
+// wait waits, or ends early with ctx.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
