@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"html/template"
 	"net"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -62,58 +61,14 @@ func (g *Gateway) startPage(x *exchange) error {
 	return g.html(x, "start", "It works", map[string]any{"Base": string(g.cfg.Common.Base), "Links": links})
 }
 
-// explanation is what a page or a JSON answer says of an error.
-type explanation struct {
-	Code    int    `json:"code"`
-	Status  int    `json:"status"`
-	Message string `json:"message"` // for the end user
-	Meaning string `json:"meaning,omitempty"`
-	Cause   string `json:"cause,omitempty"`
-	Remedy  string `json:"remedy,omitempty"`
-}
-
-// Summary is the line of an error in the list of all.
-func (e explanation) Summary() string {
-	if e.Meaning != "" {
-		return e.Meaning
-	}
-	return e.Message
-}
-
-func explain(e *apierr.Error) explanation {
-	out := explanation{Code: e.Code, Status: e.Status, Message: e.Message}
-	switch e.Status {
-	case http.StatusBadRequest:
-		out.Cause = "The request has a value that the rules of the interface do not allow."
-		out.Remedy = "Change the value; the same request fails again."
-	case http.StatusUnauthorized:
-		out.Cause = "The API key or the token is missing, wrong, expired or disabled."
-		out.Remedy = "Send the id and secret of an enabled API key of an administrator by HTTP Basic or SAuthc1, or sign in again."
-	case http.StatusNotFound:
-		out.Cause = "The path or the id is unknown, or was deleted. What belongs to another tenant is unknown too."
-		out.Remedy = "Follow the links of resources that were read a moment ago."
-	case http.StatusConflict:
-		out.Cause = "Another resource stands in the way, such as an account with the same email."
-		out.Remedy = "Choose another value, or change the resource that has it."
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		out.Cause = "The server has more to do at the moment than it accepts."
-		out.Remedy = "Repeat the request after the seconds of the header Retry-After."
-	case http.StatusInternalServerError:
-		out.Cause = "The server has a fault."
-		out.Remedy = "Report the requestId of the answer to the operator, who finds the cause in the log."
-	}
-	return out
-}
-
 // errorPage explains one error of the catalogue.
 func (g *Gateway) errorPage(x *exchange) error {
 	code := string(x.target[bytes.LastIndexByte(x.target[:x.path], '/')+1 : x.path])
-	errs := apierr.All()
-	at := slices.IndexFunc(errs, func(e *apierr.Error) bool { return strconv.Itoa(e.Code) == code })
-	if at < 0 {
+	number, err := strconv.Atoi(code)
+	e, found := apierr.Find(number)
+	if err != nil || !found || strconv.Itoa(number) != code {
 		return apierr.NotFound.Because("no error has this code; %s/errors lists all", g.cfg.Common.Base.Host())
 	}
-	e := explain(errs[at])
 	if wantsJSON(x) {
 		return g.json(x, e)
 	}
@@ -122,11 +77,7 @@ func (g *Gateway) errorPage(x *exchange) error {
 
 // errorsPage lists the catalogue in the order of the codes.
 func (g *Gateway) errorsPage(x *exchange) error {
-	var all []explanation
-	for _, e := range apierr.All() {
-		all = append(all, explain(e))
-	}
-	slices.SortFunc(all, func(a, b explanation) int { return a.Code - b.Code })
+	all := slices.SortedFunc(slices.Values(apierr.Catalogue()), func(a, b apierr.Entry) int { return a.Code - b.Code })
 	if wantsJSON(x) {
 		return g.json(x, map[string]any{"errors": all})
 	}

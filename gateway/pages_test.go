@@ -24,7 +24,7 @@ func TestEveryErrorHasAPageThatMoreInfoLeadsTo(t *testing.T) {
 		t.Fatalf("moreInfo is %q", refusal.MoreInfo)
 	}
 	a := s.do(t, call{method: "GET", path: path, header: browser}).want(200)
-	if !strings.Contains(string(a.body), "Error 2107") || !strings.Contains(string(a.body), "cannot be expanded") {
+	if !strings.Contains(string(a.body), "Error 2107") || !strings.Contains(string(a.body), "What to change") {
 		t.Errorf("the page is %s", a.body)
 	}
 	for name, want := range map[string]string{"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": pagePolicy, "X-Content-Type-Options": "nosniff",
@@ -35,10 +35,10 @@ func TestEveryErrorHasAPageThatMoreInfoLeadsTo(t *testing.T) {
 	}
 	list := s.do(t, call{method: "GET", path: "/errors", header: browser}).want(200)
 	for _, e := range apierr.All() {
-		var found explanation
+		var found apierr.Entry
 		link := "/errors/" + strconv.Itoa(e.Code)
 		body := s.do(t, call{method: "GET", path: link, header: http.Header{"Authorization": nil, "Accept": {"application/json"}}}).want(200).body
-		if err := json.Unmarshal(body, &found); err != nil || found.Code != e.Code || found.Status != e.Status || found.Message == "" {
+		if err := json.Unmarshal(body, &found); err != nil || found.Code != e.Code || found.Status != e.Status || found.Message == "" || found.Meaning == "" || found.Cause == "" || found.Remedy == "" {
 			t.Errorf("%s is %s, %v", link, body, err)
 		}
 		if !strings.Contains(string(list.body), `href="`+link+`"`) {

@@ -49,6 +49,36 @@ func TestTheJSONIsExactlyAsPromised(t *testing.T) {
 	})
 }
 
+func TestThePageSearchesRecipients(t *testing.T) {
+	box := start(t, t.TempDir())
+	box.send(t, mail("for Jane", "body"), "jane@example.com")
+	for i := range 120 {
+		if _, err := box.AddText("Doorward", []string{fmt.Sprintf("+1555%03d", i)}, fmt.Sprintf("<text %d>", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := func(query string) string {
+		status, header, body := box.get(t, "/_mailbox"+query, html)
+		if status != http.StatusOK || !strings.Contains(header.Get("Content-Security-Policy"), "form-action 'self'") {
+			t.Fatalf("%s: status %d, policy %s", query, status, header.Get("Content-Security-Policy"))
+		}
+		return string(body)
+	}
+	found := page("?to=JANE%40")
+	if strings.Count(found, "<li data-id") != 2 || !strings.Contains(found, "for Jane") || !strings.Contains(found, `value="JANE@"`) { // one is the form of a row
+		t.Errorf("the search for a recipient shows %s", found)
+	}
+	if !strings.Contains(found, `?to=JANE%40"`) {
+		t.Error("the rows do not keep the search")
+	}
+	if first := page("?to=%2B1555"); strings.Count(first, "<li data-id") != 101 || !strings.Contains(first, "&amp;to=%2B1555\">Older messages") {
+		t.Errorf("the first page of a search has %d rows", strings.Count(first, "<li data-id")-1)
+	}
+	if none := page("?to=%3Cscript%3E"); strings.Contains(none, "to <script>") || !strings.Contains(none, "No message to &lt;script&gt;") {
+		t.Error("a search without a result does not say so")
+	}
+}
+
 func TestTheListCanBeNarrowed(t *testing.T) {
 	box := start(t, t.TempDir())
 	for i := range 6 {

@@ -10,8 +10,10 @@ import (
 	"html/template"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -30,7 +32,7 @@ var (
 	// hashes, ask its own origin, and frame an HTML body. The script may not
 	// turn text into markup by any way (trusted types).
 	pagePolicy = "default-src 'none'; script-src " + hashOf(pageScript) + "; style-src " + hashOf(pageStyle) +
-		"; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; form-action 'none'" +
+		"; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; form-action 'self'" +
 		"; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 
@@ -56,10 +58,11 @@ type page struct {
 	Version string
 	Limit   int
 	Rows    []row
-	Blank   row    // the form of a row, for the script
-	Newer   bool   // the list does not start at the newest message
-	Older   string // the id before which older messages are, or empty
-	Before  string // the bound of this page of the list, or empty
+	Blank   row          // the form of a row, for the script
+	To      string       // what the recipients are searched for, or empty
+	Part    bool         // the list is that of a search, or does not start at the newest message
+	Older   template.URL // the query of the page with older messages, or empty
+	Query   template.URL // the query of this page of the list, or empty
 	Open    *letter
 	Chosen  bool   // Open was asked for by its address
 	SMTP    string // where to send mail, or empty
@@ -70,7 +73,7 @@ type page struct {
 // row is one line of the list.
 type row struct {
 	Message
-	Before  string
+	Query   template.URL
 	Current bool
 }
 
@@ -92,7 +95,8 @@ type letter struct {
 // page answers with the list and one message: the chosen one, or else, where
 // the screen has room for it, the newest.
 func (h *handler) page(w http.ResponseWriter, r *http.Request, chosen *entry) {
-	p, err := h.compose(r.URL.Query().Get("before"), chosen)
+	query := r.URL.Query()
+	p, err := h.compose(query.Get("before"), strings.TrimSpace(query.Get("to")), chosen)
 	if err != nil {
 		h.failed(r, err)
 		http.Error(w, "The mailbox could not be read.", http.StatusInternalServerError)
@@ -109,25 +113,21 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request, chosen *entry) {
 	_, _ = out.WriteTo(w)
 }
 
-func (h *handler) compose(before string, chosen *entry) (*page, error) {
+func (h *handler) compose(before, to string, chosen *entry) (*page, error) {
 	m := h.mailbox
 	p := &page{
 		Style: template.CSS(pageStyle), Script: template.JS(pageScript), // Our own files, not input.
-		Path: Path, Sandbox: bodySandbox, Limit: rowsPerPage, Before: before, Newer: before != "",
-		Chosen: chosen != nil, SMTP: m.connections.address(),
+		Path: Path, Sandbox: bodySandbox, Limit: rowsPerPage, To: to, Part: before != "" || to != "",
+		Query: listQuery(before, to), Chosen: chosen != nil, SMTP: m.connections.address(),
 	}
 	p.Host, p.Port = reachable(p.SMTP)
 	p.Count, p.Version = m.index.state()
 
-	entries := m.index.newest(before, rowsPerPage+1)
-	if len(entries) > rowsPerPage {
-		entries = entries[:rowsPerPage]
-		p.Older = entries[rowsPerPage-1].id
+	limit := rowsPerPage + 1
+	if to != "" {
+		limit = -1
 	}
-	if chosen == nil && len(entries) > 0 {
-		chosen = entries[0]
-	}
-	for _, e := range entries {
+	for _, e := range m.index.newest(before, limit) {
 		env, err := m.summary(e)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
@@ -135,7 +135,17 @@ func (h *handler) compose(before string, chosen *entry) (*page, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Rows = append(p.Rows, row{Message: env.outline(e.id), Before: before, Current: e == chosen})
+		if to != "" && !env.isTo(to) {
+			continue
+		}
+		if len(p.Rows) == rowsPerPage {
+			p.Older = listQuery(p.Rows[rowsPerPage-1].ID, to)
+			break
+		}
+		if chosen == nil {
+			chosen = e
+		}
+		p.Rows = append(p.Rows, row{Message: env.outline(e.id), Query: p.Query, Current: e == chosen})
 	}
 	if chosen == nil {
 		return p, nil
@@ -149,6 +159,26 @@ func (h *handler) compose(before string, chosen *entry) (*page, error) {
 	}
 	p.Open = newLetter(chosen.id, env, raw)
 	return p, nil
+}
+
+// listQuery is the query of a page of the list.
+func listQuery(before, to string) template.URL {
+	values := url.Values{}
+	if before != "" {
+		values.Set("before", before)
+	}
+	if to != "" {
+		values.Set("to", to)
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	return template.URL("?" + values.Encode())
+}
+
+// isTo reports whether a recipient contains a text, in any case.
+func (env *envelope) isTo(text string) bool {
+	return slices.ContainsFunc(env.To, func(to string) bool { return strings.Contains(strings.ToLower(to), strings.ToLower(text)) })
 }
 
 func newLetter(id string, env *envelope, raw []byte) *letter {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Error is one refusal: resolutions of the interface, sections 12.1 to 12.4.
+// Error is one refusal: docs/interface/errors.md#body.
 type Error struct {
 	Status  int    `json:"status"`  // HTTP status
 	Code    int    `json:"code"`    // stable number that clients compare
@@ -36,7 +36,7 @@ type Error struct {
 	Fields map[string]any `json:"fields,omitempty"`
 }
 
-// Error gives the text for a log.
+// Error returns the text for a log.
 func (e *Error) Error() string {
 	if e.Reason == "" {
 		return fmt.Sprintf("%d/%d: %s", e.Status, e.Code, e.Message)

@@ -2,11 +2,11 @@ package apierr
 
 import "net/http"
 
-// The generic texts for an end user. Where the catalogue has only a text for
-// developers, the end user reads the first.
+// The generic texts for an end user: apology for what only a developer can cause or
+// mend, wrongLogin for every failed login.
 const (
 	apology    = "Sorry, that did not work. Please check what was entered and try again."
-	wrongLogin = "The user name or password is wrong."
+	wrongLogin = "Invalid username or password." // a literal that clients compare
 )
 
 // catalog lists every error below by its code, in the order of definition.
@@ -31,7 +31,7 @@ var (
 	BadRequest       = define(http.StatusBadRequest, 400, apology)
 	Unauthorized     = define(http.StatusUnauthorized, 401, "Authentication is required.")
 	Forbidden        = define(http.StatusForbidden, 403, "This is not allowed.")
-	NotFound         = define(http.StatusNotFound, 404, "The requested resource does not exist.")
+	NotFound         = define(http.StatusNotFound, 404, "This was not found. If you followed a link, it may have expired or been used before.")
 	MethodNotAllowed = define(http.StatusMethodNotAllowed, 1100, "This method is not supported here.")
 	TooLarge         = define(http.StatusRequestEntityTooLarge, 413, "The request is too large.")
 	ContentType      = define(http.StatusUnsupportedMediaType, 1101, "The content type is not supported.")
@@ -42,15 +42,15 @@ var (
 
 // Values in a body.
 var (
-	Required         = invalid(2000, "A required value is missing.")
-	Exists           = define(http.StatusConflict, 2001, "That value is already taken.")
-	Invalid          = invalid(2002, "A value is invalid.")
+	Required         = invalid(2000, "Please fill in every required field.")
+	Exists           = define(http.StatusConflict, 2001, "That is already taken. Please choose another.")
+	Invalid          = invalid(2002, "One of the values is not valid. Please check it.")
 	Unsupported      = invalid(2003, "A value is not one of those supported.")
 	WrongType        = invalid(2004, "A value has the wrong type.")
 	Encoding         = invalid(2005, "The text is not valid UTF-8.")
-	Format           = invalid(2006, "A value has the wrong format.")
-	TooShort         = invalid(2007, "A value is too short.")
-	TooLong          = invalid(2008, "A value is too long.")
+	Format           = invalid(2006, "One of the values does not have the right form. Please check it.")
+	TooShort         = invalid(2007, "One of the values is too short. Please make it longer.")
+	TooLong          = invalid(2008, "One of the values is too long. Please make it shorter.")
 	BelowMinimum     = invalid(2009, "A number is too small.")
 	AboveMaximum     = invalid(2010, "A number is too large.")
 	BeforeMinimum    = invalid(2011, "A time is too early.")
@@ -159,8 +159,8 @@ var (
 	GroupDisabled        = invalid(7105, wrongLogin)
 	DirectoryDisabled    = invalid(7106, wrongLogin)
 	OrganizationDisabled = invalid(7107, wrongLogin)
-	ProviderRefused      = invalid(7200, apology)
-	ProviderIncomplete   = invalid(7201, apology)
+	ProviderRefused      = invalid(7200, "The login with that provider did not succeed. Please try again.")
+	ProviderIncomplete   = invalid(7201, "That provider did not share your email, which is needed here. Please allow it.")
 	MirroredProperty     = invalid(7202, apology)
 	ProviderOtherClient  = invalid(7203, apology)
 	DomainBlacklisted    = invalid(7205, "That email domain is not accepted.")
@@ -170,12 +170,12 @@ var (
 
 // Account links.
 var (
-	AlreadyLinked     = define(http.StatusConflict, 7500, apology)
-	LinkToItself      = invalid(7501, apology)
+	AlreadyLinked     = define(http.StatusConflict, 7500, "These accounts are linked already.")
+	LinkToItself      = invalid(7501, "An account cannot be linked to itself.")
 	LinkMalformed     = invalid(7502, apology)
 	TooManyLinks      = invalid(7503, apology)
-	LinkSameDirectory = define(http.StatusConflict, 7504, apology)
-	LinkedToOther     = define(http.StatusConflict, 7505, apology)
+	LinkSameDirectory = define(http.StatusConflict, 7504, "Accounts of the same directory cannot be linked.")
+	LinkedToOther     = define(http.StatusConflict, 7505, "This account is linked to another one already.")
 )
 
 // Directory agents.
@@ -219,7 +219,7 @@ var (
 	NameKeyDisabled    = invalid(11002, apology)
 	NameKeyNotMapped   = invalid(11003, apology)
 	ClaimEmpty         = invalid(11004, apology)
-	TokenReplayed      = invalid(11005, apology)
+	TokenReplayed      = invalid(11005, "That link was used already. Please log in again.")
 	SessionTimedOut    = define(http.StatusUnauthorized, 12001, "The session is over. Please log in again.")
 	NotAuthenticated   = invalid(12002, apology)
 	SMTPUnreachable    = invalid(13000, apology)
@@ -227,17 +227,17 @@ var (
 	SMTPProtocol       = invalid(13002, apology)
 	SMTPServerExists   = invalid(13003, apology)
 	PhoneNumberFixed   = invalid(13100, apology)
-	PhoneNumberInvalid = invalid(13101, "That phone number is not valid.")
+	PhoneNumberInvalid = invalid(13101, "That phone number is not valid. Please check it.")
 	PhoneNumberExists  = define(http.StatusConflict, 13102, "That phone number exists already.")
 	MessagePlaceholder = invalid(13103, "The message must contain ${code}.")
-	CodeWrong          = invalid(13104, "The code is wrong.")
+	CodeWrong          = invalid(13104, "That code is wrong. Please try again.")
 	PhoneHasFactor     = invalid(13105, "That phone number is in use already.")
 	CodeGeneration     = define(http.StatusInternalServerError, 13106, apology)
 	CodeValidation     = define(http.StatusInternalServerError, 13107, apology)
-	CodeExpired        = invalid(13108, "The code has expired.")
+	CodeExpired        = invalid(13108, "That code has expired. Please ask for a new one.")
 	FactorDisabled     = invalid(13109, apology)
 	PhoneDisabled      = invalid(13110, apology)
 	PhoneContradicts   = invalid(13111, apology)
-	ChallengeFinished  = invalid(13112, apology)
+	ChallengeFinished  = invalid(13112, "That code was used already. Please ask for a new one.")
 	ChallengeFailures  = invalid(13113, "Too many wrong codes. Please ask for a new one.")
 )

@@ -27,14 +27,14 @@ const Header = "Doorward-Caller"
 // deployment may differ by so much in their clocks.
 const lifetime = time.Minute
 
-// Caller is who asks.
+// Caller is on whose behalf a request runs.
 type Caller struct {
 	Tenant    id.ID  // the data space that every query stays in
 	Key       string // id of the API key that authenticated the request
 	Account   id.ID  // account that owns the key
 	RequestID string
 	// Address is where the request comes from: of the end user, where a client
-	// with a key has told it, and of the client otherwise. It is not valid where
+	// with a key has named it, and of the client otherwise. It is not valid where
 	// no client has asked.
 	Address netip.Addr
 }
@@ -58,7 +58,7 @@ var ErrCaller = errors.New("caller: no valid caller")
 // milliseconds, its members (append), and at the end the MAC of all this.
 const expiresSize = 8
 
-// Sign gives the header's value.
+// Sign returns the header's value.
 func (s *Signer) Sign(c Caller) string {
 	text := make([]byte, 0, 256)
 	text = binary.BigEndian.AppendUint64(text, uint64(s.now().Add(lifetime).UnixMilli()))
@@ -140,7 +140,7 @@ func Into(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, contextKey{}, c)
 }
 
-// From gives the caller of ctx; the zero Caller where there is none.
+// From returns the caller of ctx; the zero Caller where there is none.
 func From(ctx context.Context) Caller {
 	c, _ := ctx.Value(contextKey{}).(Caller)
 	return c

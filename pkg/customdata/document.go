@@ -1,8 +1,9 @@
 // Package customdata keeps the keys and values that clients hang onto tenants,
-// applications, directories, groups, organizations and accounts (resolutions,
-// section 1). Document is what is kept and how it changes, parse.go reads it
-// from a body and checks it, leaf.go finds what can be searched in it, store.go
-// keeps it in the schema of a service. Package rest has its endpoints.
+// applications, directories, groups, organizations and accounts
+// (docs/interface/custom-data.md). Document is what is kept and how it changes,
+// parse.go reads it from a body and checks it, leaf.go finds what can be searched
+// in it, store.go keeps it in the schema of a service. Package rest has its
+// endpoints.
 //
 // A document is text, not jsonb: numbers and strings come back digit for digit
 // and escape for escape, which jsonb would not do for 1e100000, 1.50 or
@@ -13,6 +14,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/doorward/doorward/pkg/field"
 )
@@ -52,9 +55,9 @@ func (d Document) Append(dst []byte) []byte {
 	return append(dst, d...)
 }
 
-// Merge gives the document with the members of in: those that it has are
-// replaced whole and keep their place, the others follow. It returns
-// apierr.CustomDataSize when that is larger than MaxSize.
+// Merge returns the document with the members of in: those that it has are
+// replaced whole and keep their position, the others follow. It returns
+// apierr.CustomDataSize when that is larger than MaxSize or has too many keys.
 func (d Document) Merge(in Document) (Document, error) {
 	if in.IsEmpty() {
 		return d, nil
@@ -79,13 +82,16 @@ func (d Document) Merge(in Document) (Document, error) {
 	if len(merged) > MaxSize {
 		return d, tooLarge.Because("the merged customData has %d bytes; at most %d are allowed", len(merged), MaxSize)
 	}
+	if n := merged.keys(); n > maxKeys {
+		return d, tooManyKeys.Because("the merged customData has %d keys in all its levels together; at most %d are allowed", n, maxKeys)
+	}
 	return merged, nil
 }
 
-// MaxPrinted is the longest value that Printed gives, in bytes.
+// MaxPrinted is the longest value that Printed returns, in bytes.
 const MaxPrinted = 4000
 
-// Printed gives the values of keys as they stand in a text: a string as it is, a
+// Printed returns the values of keys as they stand in a text: a string as it is, a
 // number as it was sent, true or false. A key has none when it is absent, when
 // its value is null, an object or an array, or longer than MaxPrinted.
 func (d Document) Printed(keys []string) map[string]string {
@@ -104,7 +110,7 @@ func (d Document) Printed(keys []string) map[string]string {
 	return values
 }
 
-// printed gives the text of a JSON value, if it has one.
+// printed returns the text of a JSON value, if it has one.
 func printed(value string) (text string, ok bool) {
 	switch value[0] {
 	case '{', '[', 'n':
@@ -120,7 +126,7 @@ func printed(value string) (text string, ok bool) {
 	return text, len(text) <= MaxPrinted
 }
 
-// Without gives the document without a key, which it need not have.
+// Without returns the document without a key, which it need not have.
 func (d Document) Without(key string) Document {
 	out := builder{}
 	out.text.Grow(len(d))
@@ -135,12 +141,39 @@ func (d Document) Without(key string) Document {
 // each calls fn with every key and its member, which is the key in quotes, a
 // colon and the value.
 func (d Document) each(fn func(name, member string)) {
-	text := string(d)
-	for at := 1; at < len(text)-1; {
-		name := stringEnd(text, at)
-		end := valueEnd(text, name+1)
-		fn(text[at+1:name-1], text[at:end])
-		at = end + 1
+	if d.IsEmpty() {
+		return
+	}
+	in := decoder([]byte(d))
+	_, err := in.ReadToken()
+	for err == nil && in.PeekKind() == '"' {
+		var name jsontext.Value
+		name, err = in.ReadValue()
+		end := int(in.InputOffset())
+		start := end - len(name)
+		if err == nil {
+			err = in.SkipValue()
+		}
+		fn(string(d[start+1:end-1]), string(d[start:in.InputOffset()]))
+	}
+}
+
+// keys returns how many keys the document has in all its levels.
+func (d Document) keys() (n int) {
+	const shortest = len(`"a":1,`)
+	if len(d) <= maxKeys*shortest {
+		return 0 // few enough
+	}
+	in := decoder([]byte(d))
+	for {
+		within, length := in.StackIndex(in.StackDepth())
+		token, err := in.ReadToken()
+		if err != nil {
+			return n
+		}
+		if within == '{' && length%2 == 0 && token.Kind() == '"' {
+			n++
+		}
 	}
 }
 
@@ -162,51 +195,4 @@ func (b *builder) document() Document {
 	}
 	b.text.WriteByte('}')
 	return Document(b.text.String())
-}
-
-// valueEnd gives the place behind the value that begins at a place of JSON
-// without white space.
-func valueEnd(text string, at int) int {
-	depth := 0
-	for {
-		switch text[at] {
-		case '"':
-			at = stringEnd(text, at)
-		case '{', '[':
-			depth++
-			at++
-		case '}', ']':
-			depth--
-			at++
-		case ',', ':':
-			at++
-		default:
-			at = scalarEnd(text, at)
-		}
-		if depth == 0 {
-			return at
-		}
-	}
-}
-
-// stringEnd gives the place behind the string that begins at a place.
-func stringEnd(text string, at int) int {
-	for at++; text[at] != '"'; at++ {
-		if text[at] == '\\' {
-			at++
-		}
-	}
-	return at + 1
-}
-
-// scalarEnd gives the place behind the number, true, false or null that begins
-// at a place.
-func scalarEnd(text string, at int) int {
-	for ; at < len(text); at++ {
-		switch text[at] {
-		case ',', ']', '}', ' ', '\t', '\r', '\n':
-			return at
-		}
-	}
-	return at
 }

@@ -347,9 +347,9 @@ func TestHostileDocumentsOfFullSize(t *testing.T) {
 		text   string
 		leaves int
 	}{
-		"many keys":                          {fill(`{"z":1`, `}`, func(i int) string { return fmt.Sprintf(`,"%x":1`, i) }), customdata.MaxLeaves},
-		"one key many times":                 {fill(`{`, `"a":1}`, same(`"a":1,`)), 1},
-		"a large object before small ones":   {fill(`{"z":[{`+pairs(100000, "")+`}`, `]}`, same(`,{"a":1}`)), customdata.MaxLeaves},
+		"many keys":                          {`{"z":{` + pairs(49_000, strings.Repeat("x", 180)) + `}}`, customdata.MaxLeaves},
+		"one key many times":                 {`{` + strings.Repeat(`"a":1,`, 49_000) + `"a":1}`, 1},
+		"a large object before small ones":   {`{"z":[{` + pairs(25_000, "") + `}` + strings.Repeat(`,{"a":1}`, 24_000) + `]}`, customdata.MaxLeaves},
 		"values below long paths":            {fill(strings.Repeat(longKey, 9000)+`[1`, `]`+strings.Repeat(`}`, 9000), same(`,1`)), 0},
 		"texts that grow by normalisation":   {fill(`{"a":[1`, `]}`, same(`,"`+strings.Repeat("ﷺ", 512)+`"`)), 1},
 		"a number":                           {fill(`{"a":1`, `}`, same("9")), 0},
@@ -366,6 +366,33 @@ func TestHostileDocumentsOfFullSize(t *testing.T) {
 				t.Errorf("merged to %d bytes, %v", len(merged), err)
 			}
 		})
+	}
+}
+
+func TestTheKeysOfAllLevelsAreCounted(t *testing.T) {
+	const most = 50_000
+	for what, text := range map[string]string{
+		"one object":      `{` + pairs(most+1, "") + `}`,
+		"nested":          `{"a":{` + pairs(most, "") + `}}`,
+		"in an array":     `{"a":[` + strings.TrimSuffix(strings.Repeat(`{"b":1},`, most), ",") + `]}`,
+		"one many times":  `{` + strings.Repeat(`"a":1,`, most) + `"a":1}`,
+		"600,000 of them": `{` + pairs(600_000, "123") + `}`,
+	} {
+		if _, err := customdata.Parse([]byte(text)); !errors.Is(err, apierr.CustomDataSize) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	full, half := parse(t, `{`+pairs(most, "")+`}`), parse(t, `{"z":{`+pairs(most/2, "")+`}}`)
+	for what, c := range map[string]struct {
+		d, in customdata.Document
+		good  bool
+	}{
+		"one more": {full, `{"one":1}`, false}, "one for another": {full, `{"k0":2}`, true}, "both halves": {half, parse(t, `{"y":{`+pairs(most/2, "")+`}}`), false},
+		"both halves but two": {half, parse(t, `{"y":{`+pairs(most/2-2, "")+`}}`), true},
+	} {
+		if merged, err := c.d.Merge(c.in); (err == nil) != c.good || err != nil && (!errors.Is(err, apierr.CustomDataSize) || merged != c.d) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

@@ -7,13 +7,15 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/list"
 )
 
-// What of a document can be searched (resolutions, section 7.4) is bounded, so
+// What of a document can be searched (docs/interface/search.md#custom-data) is
+// bounded, so
 // that a row for each leaf fits PostgreSQL: a path and a text together stay
 // below the 2,704 bytes that a row of an index can have.
 const (
@@ -43,82 +45,72 @@ type Leaf struct {
 	Start *time.Time
 }
 
-// Leaves gives what can be searched, in the order of the document.
+// Leaves returns what can be searched, in the order of the document.
 func (d Document) Leaves() []Leaf {
-	w := walker{text: string(d)}
-	w.run()
+	w := walker{in: decoder([]byte(d))}
+	for w.values < MaxLeaves && w.next() == nil {
+	}
 	return w.leaves
 }
 
 // walker goes once over a document. Like the parser it does not recurse.
 type walker struct {
-	text   string
-	at     int
+	in     *jsontext.Decoder
 	path   []byte
-	open   []place
-	arrays int  // that are open
-	key    bool // the next string is a key
-	values int  // passed, other than null
+	open   []int // the length of the path of each object or array that has begun
+	arrays int   // that have begun
+	values int   // passed, other than null
 	leaves []Leaf
 }
 
-// place is an object or array that has begun, and the length of its path.
-type place struct {
-	object bool
-	path   int
+// next reads the next bracket, key or scalar; at the end it returns an error.
+func (w *walker) next() error {
+	within, length := w.in.StackIndex(w.in.StackDepth())
+	kind := w.in.PeekKind()
+	if len(w.open) > 0 && kind != '}' && kind != ']' && (within == '[' || length%2 == 0) {
+		w.path = w.path[:w.open[len(w.open)-1]]
+	}
+	switch kind {
+	case '{', '[':
+		w.open = append(w.open, len(w.path))
+		if kind == '[' {
+			w.arrays++
+		}
+	case '}', ']':
+		w.open = w.open[:len(w.open)-1]
+		if kind == ']' {
+			w.arrays--
+		}
+	default:
+		value, err := w.in.ReadValue()
+		switch {
+		case err != nil:
+			return err
+		case within == '{' && length%2 == 0:
+			if len(w.path) > 0 {
+				w.path = append(w.path, '.')
+			}
+			w.path = append(w.path, value[1:len(value)-1]...)
+		case kind == '"':
+			w.text(value)
+		case kind != 'n':
+			w.scalar(string(value))
+		}
+		return nil
+	}
+	_, err := w.in.ReadToken()
+	return err
 }
 
-func (w *walker) run() {
-	for w.at < len(w.text) && w.values < MaxLeaves {
-		c := w.text[w.at]
-		switch c {
-		case '{', '[':
-			w.key = c == '{'
-			w.open = append(w.open, place{w.key, len(w.path)})
-			if !w.key {
-				w.arrays++
-			}
-			w.at++
-		case '}', ']':
-			w.open, w.key = w.open[:len(w.open)-1], false
-			if c == ']' {
-				w.arrays--
-			}
-			w.at++
-		case ',':
-			top := w.open[len(w.open)-1]
-			w.key, w.path = top.object, w.path[:top.path]
-			w.at++
-		case ':':
-			w.at++
-		case '"':
-			w.word()
-		default:
-			w.scalar()
-		}
-	}
-}
-
-// word takes a string: a key, or a text.
-func (w *walker) word() {
-	end := stringEnd(w.text, w.at)
-	quoted := w.text[w.at:end]
-	w.at = end
-	if w.key {
-		w.key = false
-		if len(w.path) > 0 {
-			w.path = append(w.path, '.')
-		}
-		w.path = append(w.path, quoted[1:len(quoted)-1]...)
-		return
-	}
+// text takes a string.
+func (w *walker) text(quoted jsontext.Value) {
 	w.values++
 	const longest = len(`\ud83d\ude00`) // of a character
 	if len(w.path) > MaxPath || len(quoted) > longest*MaxText+len(`""`) {
 		return
 	}
 	var text string
-	if json.Unmarshal([]byte(quoted), &text) != nil || strings.ContainsRune(text, 0) || !short(text) {
+	if json.Unmarshal(quoted, &text) != nil || strings.ContainsRune(text, 0) || !short(text) {
 		return
 	}
 	leaf := Leaf{Text: field.Fold(text)}
@@ -140,14 +132,8 @@ func short(text string) bool {
 	return n <= MaxText
 }
 
-// scalar takes a number, true, false or null.
-func (w *walker) scalar() {
-	end := scalarEnd(w.text, w.at)
-	text := w.text[w.at:end]
-	w.at = end
-	if text == "null" {
-		return
-	}
+// scalar takes a number, true or false.
+func (w *walker) scalar(text string) {
 	w.values++
 	if len(w.path) > MaxPath || len(text) > MaxText {
 		return
@@ -166,7 +152,7 @@ func (w *walker) add(leaf Leaf) {
 	}
 }
 
-// digits gives how many digits a JSON number has when it is written out without
+// digits returns how many digits a JSON number has when it is written out without
 // an exponent. An absurd exponent counts as too many.
 func digits(number string) int {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(number, "-")), "e")

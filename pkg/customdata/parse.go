@@ -3,15 +3,19 @@ package customdata
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
 const (
-	maxKey = 255 // characters
+	maxKey  = 255    // characters
+	maxKeys = 50_000 // in all levels of a document together
 	// maxDepth leaves room below the 10,000 levels at which encoding/json gives
 	// up, so that a document can stand inside other bodies.
 	maxDepth = 9990
@@ -24,10 +28,11 @@ var readOnly = []string{"href", "createdAt", "modifiedAt"}
 // reserved are the other keys that are refused at every level.
 var reserved = []string{"meta", "spMeta", "spmeta", "ionmeta", "ionMeta"}
 
-// Parse reads customData from a body and checks it (resolutions, section 1.2).
-// A key that an object has twice counts as it stands there last. It returns
-// apierr.Encoding, Format, CustomDataKeyEmpty, CustomDataKeyLong,
-// CustomDataKeyInvalid, CustomDataReserved or CustomDataSize.
+// Parse reads customData from a body and checks it
+// (docs/interface/custom-data.md#restrictions). A key that an object has twice
+// counts as it stands there last. It returns apierr.Encoding, Format,
+// CustomDataKeyEmpty, CustomDataKeyLong, CustomDataKeyInvalid, CustomDataReserved
+// or CustomDataSize.
 func Parse(text []byte) (Document, error) {
 	d, err := parse(text)
 	if err != nil {
@@ -42,10 +47,7 @@ func parse(text []byte) (Document, error) {
 	if !utf8.Valid(text) {
 		return "", apierr.Encoding.Because("is not valid UTF-8")
 	}
-	if object := bytes.TrimLeft(text, " \t\r\n"); len(object) == 0 || object[0] != '{' || !json.Valid(text) {
-		return "", notAnObject
-	}
-	p := parser{text: string(text), out: make([]byte, 0, len(text))}
+	p := parser{in: decoder(text), out: make([]byte, 0, len(text))}
 	if err := p.run(); err != nil {
 		return "", err
 	}
@@ -55,19 +57,25 @@ func parse(text []byte) (Document, error) {
 	return "", tooLarge
 }
 
+// decoder reads JSON with keys twice, of which the last counts, and with escapes of
+// half a surrogate pair, which are kept as they were sent.
+func decoder(text []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
 var (
 	notAnObject = apierr.Format.Because("must be a JSON object, nested no deeper than %d levels", maxDepth)
+	tooManyKeys = apierr.CustomDataSize.Because("has more than %d keys in all its levels together", maxKeys)
 	tooLarge    = apierr.CustomDataSize.Because("is larger than %d bytes", MaxSize)
 )
 
-// parser goes once over valid JSON and writes it without white space. It does
-// not recurse: how deep a body is nested costs it a slice.
+// parser goes once over JSON and writes it without white space, and stops at the
+// first fault. It does not recurse: how deep a body is nested costs it a slice.
 type parser struct {
-	text string
-	at   int
+	in   *jsontext.Decoder
 	out  []byte
 	open []container
-	key  bool // the next string is a key
+	keys int
 	cuts []span
 }
 
@@ -91,52 +99,57 @@ type span struct{ start, end int }
 const many = 16
 
 func (p *parser) run() error {
-	for p.at < len(p.text) {
-		c := p.text[p.at]
-		switch c {
-		case ' ', '\t', '\r', '\n':
-			p.at++
-		case '{', '[':
-			if len(p.open) == maxDepth {
-				return notAnObject
-			}
-			p.push(c == '{')
-			p.write(p.at + 1)
-		case '}', ']':
-			p.open, p.key = p.open[:len(p.open)-1], false
-			p.write(p.at + 1)
-		case ',':
-			if p.key = p.open[len(p.open)-1].object; p.key {
-				p.at++ // written before the member that follows, which may be ignored
-				continue
-			}
-			p.write(p.at + 1)
-		case '"':
-			if p.key {
-				if err := p.member(); err != nil {
-					return err
-				}
-				continue
-			}
-			p.write(stringEnd(p.text, p.at))
-		case ':':
-			p.write(p.at + 1)
-		default:
-			p.write(scalarEnd(p.text, p.at))
+	if p.in.PeekKind() != '{' {
+		return notAnObject
+	}
+	for first := true; first || len(p.open) > 0; first = false {
+		if err := p.next(); err != nil {
+			return err
 		}
+	}
+	if _, err := p.in.ReadToken(); err != io.EOF {
+		return notAnObject
 	}
 	return nil
 }
 
-// write copies what lies before end.
-func (p *parser) write(end int) {
-	p.out = append(p.out, p.text[p.at:end]...)
-	p.at = end
+// next reads the next bracket, key or scalar.
+func (p *parser) next() error {
+	kind := p.in.PeekKind()
+	within, length := p.in.StackIndex(p.in.StackDepth())
+	if within == '[' && length > 0 && kind != ']' {
+		p.out = append(p.out, ',')
+	}
+	switch {
+	case within == '{' && length%2 == 0 && kind == '"':
+		return p.member()
+	case kind == '{' || kind == '[':
+		if len(p.open) == maxDepth {
+			return notAnObject
+		}
+		p.push(kind == '{')
+	case kind == '}' || kind == ']':
+		p.open = p.open[:len(p.open)-1]
+	default:
+		value, err := p.in.ReadValue()
+		p.out = append(p.out, value...)
+		return malformed(err)
+	}
+	_, err := p.in.ReadToken()
+	p.out = append(p.out, byte(kind))
+	return malformed(err)
+}
+
+// malformed turns an error of the decoder into one for the client.
+func malformed(err error) error {
+	if err != nil {
+		return notAnObject
+	}
+	return nil
 }
 
 // push opens a container, in the memory of a closed one where there is some.
 func (p *parser) push(object bool) {
-	p.key = object
 	if len(p.open) == cap(p.open) {
 		p.open = append(p.open, container{object: object})
 		return
@@ -148,14 +161,19 @@ func (p *parser) push(object bool) {
 
 // member reads a key. Its value follows, unless it is one that is ignored.
 func (p *parser) member() error {
-	end := stringEnd(p.text, p.at)
-	name, err := key(p.text[p.at:end])
+	quoted, err := p.in.ReadValue()
+	if err != nil {
+		return notAnObject
+	}
+	name, err := key(string(quoted))
 	if err != nil {
 		return err
 	}
-	p.at, p.key = end, false
 	if slices.Contains(readOnly, name) {
 		return p.ignore(name)
+	}
+	if p.keys++; p.keys > maxKeys {
+		return tooManyKeys
 	}
 	c := &p.open[len(p.open)-1]
 	former := c.place(name)
@@ -166,27 +184,20 @@ func (p *parser) member() error {
 	if former >= 0 {
 		p.cuts = append(p.cuts, span{c.members[former].start, c.members[former+1].start})
 	}
-	p.out = append(append(append(p.out, '"'), name...), '"')
+	p.out = append(append(append(p.out, '"'), name...), '"', ':')
 	return nil
 }
 
 // ignore passes over the value of a read-only member, which only the document
 // itself has.
 func (p *parser) ignore(name string) error {
-	value := p.at
-	for p.text[value] != ':' {
-		value++
-	}
-	for value++; p.text[value] <= ' '; value++ {
-	}
-	if len(p.open) > 1 || p.text[value] != '"' {
+	if len(p.open) > 1 || p.in.PeekKind() != '"' {
 		return apierr.CustomDataReserved.Because("has the reserved key %q", name)
 	}
-	p.at = stringEnd(p.text, value)
-	return nil
+	return malformed(p.in.SkipValue())
 }
 
-// place gives the index of the last member of a name, or -1.
+// place returns the index of the last member of a name, or -1.
 func (c *container) place(name string) int {
 	if c.places != nil {
 		if at, known := c.places[name]; known {

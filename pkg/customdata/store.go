@@ -43,15 +43,16 @@ type Owners struct {
 	Changed func(ctx context.Context, tx pg.Querier, owner id.Ref, document Document) error
 }
 
-// Read gives the customData of an owner.
+// Read returns the customData of an owner.
 func (o Owners) Read(ctx context.Context, owner id.Ref) (Resource, error) {
-	return pg.One[Resource](ctx, o.DB, `SELECT coalesce(d.document, '{}') AS document, o.created_at, coalesce(d.modified_at, o.created_at) AS modified_at
+	return pg.One[Resource](ctx, o.DB, `SELECT coalesce(d.document, '{}') AS document, o.created_at,
+			coalesce(d.modified_at, o.created_at) AS modified_at
 		FROM `+o.Table+` o LEFT JOIN custom_data d ON d.tenant_id = o.tenant_id AND d.owner_id = o.`+o.ID+`
 		WHERE o.tenant_id = $1 AND o.`+o.ID+` = $2`, owner.Tenant, owner.ID)
 }
 
 // Merge adds the members of in to an owner's customData, or replaces them, and
-// gives the whole. An empty document changes nothing.
+// returns the whole. An empty document changes nothing.
 func (o Owners) Merge(ctx context.Context, owner id.Ref, in Document) (r Resource, err error) {
 	if in.IsEmpty() {
 		return o.Read(ctx, owner)
@@ -94,11 +95,12 @@ func (o Owners) reduce(ctx context.Context, owner id.Ref, smaller func(Document)
 	return err
 }
 
-// change runs fn in a transaction during which the owner stays, and gives the
+// change runs fn in a transaction during which the owner stays, and returns the
 // time of the owner's creation.
 func (o Owners) change(ctx context.Context, owner id.Ref, fn func(pg.Querier) error) (created time.Time, err error) {
 	err = o.DB.InTx(ctx, func(tx pgx.Tx) (err error) {
-		created, err = pg.Value[time.Time](ctx, tx, `SELECT created_at FROM `+o.Table+` WHERE tenant_id = $1 AND `+o.ID+` = $2 FOR KEY SHARE`, owner.Tenant, owner.ID)
+		created, err = pg.Value[time.Time](ctx, tx,
+			`SELECT created_at FROM `+o.Table+` WHERE tenant_id = $1 AND `+o.ID+` = $2 FOR KEY SHARE`, owner.Tenant, owner.ID)
 		if err != nil {
 			return err
 		}
@@ -115,7 +117,7 @@ func (o Owners) changed(ctx context.Context, tx pg.Querier, owner id.Ref, docume
 }
 
 // Merge adds the members of in to the customData of an owner in a transaction
-// that holds a lock on the owner or creates it, and gives the whole document.
+// that holds a lock on the owner or creates it, and returns the whole document.
 // An empty document changes nothing. It returns apierr.CustomDataSize when the
 // whole would be too large.
 func Merge(ctx context.Context, tx pg.Querier, tenant, owner id.ID, in Document, now time.Time) (Document, error) {
@@ -126,7 +128,8 @@ func Merge(ctx context.Context, tx pg.Querier, tenant, owner id.ID, in Document,
 		}
 		return before, err
 	}
-	n, err := pg.Exec(ctx, tx, `INSERT INTO custom_data (tenant_id, owner_id, document, modified_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+	n, err := pg.Exec(ctx, tx, `INSERT INTO custom_data (tenant_id, owner_id, document, modified_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT DO NOTHING`,
 		tenant, owner, string(in), now)
 	if err != nil || n == 1 {
 		return in, err

@@ -1,7 +1,7 @@
 // Package field reads the members of a request body. It tells absent from
 // null, takes the string forms of booleans and integers, and checks lengths and
-// values with the error codes of the interface (sections 0.3 and 3.1 of its
-// resolutions).
+// values with the error codes of the interface
+// (docs/interface/conventions.md#resources, docs/interface/limits.md#field-limits).
 package field
 
 import (
@@ -52,7 +52,7 @@ func Some[T any](v T) Of[T] { return Of[T]{Present: true, Value: v} }
 // Given reports whether the member was sent with a value other than null.
 func (f Of[T]) Given() bool { return f.Present && !f.Null }
 
-// Or gives the value, or fallback for an absent or null member.
+// Or returns the value, or fallback for an absent or null member.
 func (f Of[T]) Or(fallback T) T {
 	if f.Given() {
 		return f.Value
@@ -168,7 +168,7 @@ func Decode(body []byte, in, view any) error {
 	}
 	var sent map[string]json.RawMessage
 	if err := json.Unmarshal(body, &sent); err != nil || sent == nil {
-		return apierr.Format.Because("the body is not a JSON object")
+		return malformed(body, err)
 	}
 	target := reflect.ValueOf(in).Elem()
 	writable, readable := members(target.Type()), map[string][]int(nil)
@@ -181,7 +181,8 @@ func Decode(body []byte, in, view any) error {
 			if _, known := readable[name]; known || name == "httpStatus" {
 				continue
 			}
-			return apierr.UnknownProperty.Because("the property %q is unknown", name)
+			return apierr.UnknownProperty.Because("the property %q is unknown; the properties that can be sent are %s",
+				name, and(slices.Sorted(maps.Keys(writable))))
 		}
 		if err := json.Unmarshal(sent[name], target.FieldByIndex(index).Addr().Interface()); err != nil {
 			reason := apierr.From(err)
@@ -194,7 +195,19 @@ func Decode(body []byte, in, view any) error {
 	return nil
 }
 
-// Nested is Decode for an object inside of a body; anything else in its place has
+// malformed says where a body is no JSON, or that it is no object.
+func malformed(body []byte, err error) error {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return apierr.Format.Because("the body is not a JSON object")
+	}
+	before := string(body[:min(max(syntax.Offset-1, 0), int64(len(body)))]) // the offset is behind what was read
+	line := strings.Count(before, "\n") + 1
+	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+	return apierr.Format.Because("the body is not well-formed JSON: line %d, column %d: %s", line, column, syntax.Error())
+}
+
+// Nested is Decode for an object inside of a body; anything else instead has
 // the wrong type.
 func Nested(data []byte, in, view any) error {
 	if data[0] != '{' {
@@ -213,8 +226,8 @@ type Head struct {
 
 var memberCache sync.Map // reflect.Type → map[string][]int
 
-// members gives the JSON names of a struct's fields, those of embedded structs
-// too, with their places.
+// members returns the JSON names of a struct's fields, those of embedded structs
+// too, with their indexes.
 func members(t reflect.Type) map[string][]int {
 	if known, ok := memberCache.Load(t); ok {
 		return known.(map[string][]int)
@@ -274,7 +287,7 @@ func within(text, name string, most int) error {
 	return nil
 }
 
-// Enum reads one of the allowed values, in any letter case; absent gives the
+// Enum reads one of the allowed values, in any letter case; absent is the
 // fallback, null 2000, anything else 2003.
 func Enum[E ~string](f Text, name string, fallback E, allowed ...E) (E, error) {
 	if !f.Present {
@@ -292,12 +305,17 @@ func Enum[E ~string](f Text, name string, fallback E, allowed ...E) (E, error) {
 }
 
 // Or joins names for a text: "ENABLED or DISABLED", "a, b or c".
-func Or[E ~string](names []E) string {
+func Or[E ~string](names []E) string { return join(names, " or ") }
+
+// and joins names for a text: "a, b and c".
+func and(names []string) string { return join(names, " and ") }
+
+func join[E ~string](names []E, last string) string {
 	var text strings.Builder
 	for i, name := range names {
 		switch {
 		case i > 0 && i == len(names)-1:
-			text.WriteString(" or ")
+			text.WriteString(last)
 		case i > 0:
 			text.WriteString(", ")
 		}
@@ -306,7 +324,7 @@ func Or[E ~string](names []E) string {
 	return text.String()
 }
 
-// Whole reads a whole number between least and most; absent gives the
+// Whole reads a whole number between least and most; absent is the
 // fallback, null 2000, one outside 2009 or 2010.
 func Whole(f Int, name string, fallback, least, most int) (int, error) {
 	switch {
@@ -322,7 +340,7 @@ func Whole(f Int, name string, fallback, least, most int) (int, error) {
 	return f.Value, nil
 }
 
-// Fold gives the normal form under which names, user names and emails are
+// Fold returns the normal form under which names, user names and emails are
 // unique and are looked up: Unicode NFKC, case folded. What is no UTF-8 folds
 // to U+FFFD: it has no normal form.
 func Fold(text string) string {

@@ -93,6 +93,21 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
+func TestDecodeSaysWhereABodyIsMalformed(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\n  \"name\": \"Jö\" x\n}": "the body is not well-formed JSON: line 2, column 16: invalid character 'x' after object key:value pair",
+		`{"name":`:                   "the body is not well-formed JSON: line 1, column 8: unexpected end of JSON input",
+		`}`:                          "the body is not well-formed JSON: line 1, column 1: invalid character '}' looking for beginning of value",
+		`[1]`:                        "the body is not a JSON object",
+		`{"nick":"Jo"}`:              `the property "nick" is unknown; the properties that can be sent are details, name, open, owner, size and words`,
+	} {
+		var in body
+		if err := Decode([]byte(text), &in, view{}); apierr.From(err).Reason != want {
+			t.Errorf("Decode(%s) = %v; want %q", text, err, want)
+		}
+	}
+}
+
 func TestDecodeSaysWhatAValueMustBe(t *testing.T) {
 	type part struct {
 		Key   string   `json:"key"`

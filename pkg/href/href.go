@@ -24,7 +24,7 @@ type Ref struct {
 	ID   id.ID
 }
 
-// To gives the URL of a resource, or of something below it.
+// To returns the URL of a resource, or of something below it.
 func (b Base) To(kind string, v id.ID, below ...string) string {
 	if len(below) == 0 {
 		return string(b) + "/" + kind + "/" + v.String()
@@ -32,7 +32,7 @@ func (b Base) To(kind string, v id.ID, below ...string) string {
 	return string(b) + "/" + kind + "/" + v.String() + "/" + strings.Join(below, "/")
 }
 
-// Path gives the URL of the joined segments.
+// Path returns the URL of the joined segments.
 func (b Base) Path(segments ...string) string {
 	return string(b) + "/" + strings.Join(segments, "/")
 }

@@ -19,7 +19,7 @@ func parseNumber(text string) (string, bool) {
 	return text, numberPattern.MatchString(text)
 }
 
-// customFilter reads a search by custom data (resolutions, section 7.4): a text
+// customFilter reads a search by custom data (docs/interface/search.md#custom-data): a text
 // with * at either end, or a range of numbers, of datetimes, or of what may be
 // both: the stored value decides.
 func customFilter(f Filter) (Filter, error) {

@@ -1,5 +1,5 @@
-// Package list turns the query of a collection (page, order, search: sections
-// 0.3 and 7 of the interface's resolutions) into SQL. A Spec allows the
+// Package list turns the query of a collection (page, order, search:
+// docs/interface/search.md) into SQL. A Spec allows the
 // attributes of one kind of resource; nothing outside it reaches the database.
 package list
 

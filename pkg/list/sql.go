@@ -127,7 +127,7 @@ func (b *builder) during(column string, f Filter) string {
 }
 
 // custom finds the owners of a value. What a value is decides how it compares
-// with a range (resolutions, section 7.4).
+// with a range (docs/interface/search.md#custom-data).
 func (b *builder) custom(c CustomValues, path string, f Filter) string {
 	var either []string
 	switch {

@@ -1,7 +1,7 @@
-// Package mappingrule holds the rules by which what a provider tells of a user
+// Package mappingrule holds the rules by which what a provider says of a user
 // goes to attributes of the account, and what an account has goes into the
-// assertions of an identity provider (resolutions, sections 4.7 and 4.8). The
-// directory service keeps the rules of its mirror directories, the application
+// assertions of an identity provider (docs/interface/directories.md#mapping-rules).
+// The directory service keeps the rules of its mirror directories, the application
 // service those of its applications.
 package mappingrule
 
@@ -142,7 +142,8 @@ func newRule(kind Kind, in NewRule) (rule Rule, err error) {
 	}
 	for _, target := range rule.AccountAttributes {
 		if !isTarget(target) {
-			return rule, apierr.Invalid.Because("accountAttributes holds %q; it can hold email, username, givenName, middleName, surname and customData.<key>", target)
+			return rule, apierr.Invalid.Because(
+				"accountAttributes holds %q; it can hold email, username, givenName, middleName, surname and customData.<key>", target)
 		}
 	}
 	return rule, nil

@@ -9,7 +9,7 @@ import (
 
 var charset = regexp.MustCompile(`;\s*charset\s*=[^;,]*`)
 
-// preferred gives the media type among the offers, in lower case, that the client
+// preferred returns the media type among the offers, in lower case, that the client
 // accepts before the others, or nothing. Without the header Accept it is the first
 // offer. A charset that is asked for says nothing: all that is sent is UTF-8.
 func preferred(c *fiber.Ctx, offers ...string) string {

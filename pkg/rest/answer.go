@@ -20,18 +20,18 @@ const MIME = "application/json;charset=UTF-8"
 
 // Body reads a JSON body into the members of in. View is the type that renders
 // the resource: its other members are read-only and ignored when they are sent
-// back, and a member that neither has is refused (resolutions, section 0.3).
+// back, and a member that neither has is refused (docs/interface/conventions.md#resources).
 func Body[View any](c *fiber.Ctx, in any) error {
 	if err := wantType(c, fiber.MIMEApplicationJSON); err != nil {
 		return err
 	}
 	var view View
-	return field.Decode(c.Body(), in, view)
+	return field.Decode(c.Request().Body(), in, view)
 }
 
 // OptionalBody is Body for a request that may come without one.
 func OptionalBody[View any](c *fiber.Ctx, in any) error {
-	if len(bytes.TrimSpace(c.Body())) == 0 {
+	if len(bytes.TrimSpace(c.Request().Body())) == 0 {
 		return nil
 	}
 	return Body[View](c, in)
@@ -49,17 +49,17 @@ func wantType(c *fiber.Ctx, want string) error {
 	return nil
 }
 
-// ID reads the id in a path. Text that is no id names no resource: 404.
+// ID reads the id in a path. A text that is no id names no resource: 404.
 func ID(c *fiber.Ctx, name string) (id.ID, error) {
 	v, err := id.Parse(c.Params(name))
 	if err != nil || v.IsZero() {
-		return id.ID{}, apierr.NotFound
+		return id.ID{}, apierr.NotFound.Because("the path has a text that is no id, where an id belongs")
 	}
 	return v, nil
 }
 
 // OK answers 200 with a resource and its validator, or 304 to a client that
-// holds it already (RFC 9110, section 13; resolutions, section 13.3).
+// holds it already (RFC 9110, section 13; docs/interface/limits.md#conditional-get).
 func OK(c *fiber.Ctx, view any) error {
 	if err := render(c, view); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/google/uuid"
+	"github.com/gofiber/fiber/v2/utils"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -32,12 +32,12 @@ import (
 )
 
 // MaxBody is the largest body of any request: 10 MiB of customData must fit
-// into an account (resolutions, section 13.2).
+// into an account (docs/interface/limits.md#request-size).
 const MaxBody = 12 << 20
 
-// patience bounds the work on one request. A client that leaves does not cancel
+// requestTimeout bounds the work on one request. A client that leaves does not cancel
 // it (fasthttp cannot tell), this does.
-const patience = 15 * time.Second
+const requestTimeout = 15 * time.Second
 
 // NewFiber makes the Fiber app of a process. Immutable keeps strings valid
 // after the handler returned; the read buffer fits the longest URL and header
@@ -47,8 +47,10 @@ func NewFiber(fail fiber.ErrorHandler) *fiber.App {
 		Immutable: true, CaseSensitive: true, StrictRouting: false, UnescapePath: false,
 		ReadBufferSize: 40 << 10, BodyLimit: MaxBody, IdleTimeout: time.Minute, ReadTimeout: time.Minute,
 		DisableStartupMessage: true, ErrorHandler: fail,
-		DisablePreParseMultipartForm: true, // else a form with files is written to disk before anybody looks
-		RequestMethods:               []string{fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions},
+		DisablePreParseMultipartForm: true, // else a form with files is written to disk before a handler runs
+		RequestMethods: []string{
+			fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions,
+		},
 	})
 	app.Server().CloseOnShutdown = true // tells the others to send their next request elsewhere
 	return app
@@ -78,14 +80,14 @@ func New(cfg Config) *fiber.App {
 	app.Use(Observe(cfg.Service))
 	base := any(cfg.Base)
 	app.Use(func(c *fiber.Ctx) error {
-		who, err := cfg.Signer.Verify(c.Request().Header.Peek(caller.Header))
+		from, err := cfg.Signer.Verify(c.Request().Header.Peek(caller.Header))
 		if err != nil {
 			return apierr.Forbidden.Because("this address is for the gateway; send requests there")
 		}
-		if who.Tenant.IsZero() && strings.HasPrefix(c.Path(), "/v1/") && !strings.Contains(c.Path(), publicPath) {
+		if from.Tenant.IsZero() && strings.HasPrefix(c.Path(), "/v1/") && !strings.Contains(c.Path(), publicPath) {
 			return apierr.Forbidden.Because("a request to the management API needs a tenant")
 		}
-		ctx, cancel := context.WithTimeout(caller.Into(c.UserContext(), who), patience)
+		ctx, cancel := context.WithTimeout(caller.Into(c.UserContext(), from), requestTimeout)
 		defer cancel()
 		c.SetUserContext(ctx)
 		c.Locals(baseKey{}, base)
@@ -104,7 +106,7 @@ func recovered(c *fiber.Ctx) (err error) {
 	return c.Next()
 }
 
-// Caller gives who asks.
+// Caller returns the caller of the request.
 func Caller(c *fiber.Ctx) caller.Caller { return caller.From(c.UserContext()) }
 
 // Observe traces and counts the requests of a process. The error of a request
@@ -132,7 +134,8 @@ func Observe(service string) fiber.Handler {
 		duration.Record(ctx, time.Since(started).Seconds(), series.of(found)...)
 		if span.IsRecording() {
 			span.SetName(service + " " + found.method + " " + found.route)
-			span.SetAttributes(attribute.String("http.request.method", found.method), attribute.String("http.route", found.route), attribute.Int("http.response.status_code", found.status))
+			span.SetAttributes(attribute.String("http.request.method", found.method), attribute.String("http.route", found.route),
+				attribute.Int("http.response.status_code", found.status))
 			if found.status >= 500 {
 				span.SetStatus(codes.Error, "")
 			}
@@ -175,7 +178,7 @@ type routeKey struct{}
 // gateway routes by its table.
 func SetRoute(c *fiber.Ctx, route string) { c.Locals(routeKey{}, route) }
 
-// Route gives the pattern that the request matched, never its path: a label
+// Route returns the pattern that the request matched, never its path: a label
 // has no id in it.
 func Route(c *fiber.Ctx) string {
 	if route, ok := c.Locals(routeKey{}).(string); ok {
@@ -192,11 +195,11 @@ func Route(c *fiber.Ctx) string {
 func Fail(c *fiber.Ctx, base href.Base, err error) error {
 	refusal := refuse(c, err)
 	c.Set(fiber.HeaderContentType, MIME)
-	request := caller.From(c.UserContext()).RequestID
-	if request == "" { // the request could not be read
-		request = uuid.NewString()
+	requestID := caller.From(c.UserContext()).RequestID
+	if requestID == "" { // the caller could not be read
+		requestID = utils.UUIDv4()
 	}
-	return c.Send(refusal.Body(base.Host()+"/errors/"+strconv.Itoa(refusal.Code), request))
+	return c.Send(refusal.Body(base.Host()+"/errors/"+strconv.Itoa(refusal.Code), requestID))
 }
 
 // refuse finds the error of the catalogue for err, sets the status and the headers
@@ -227,13 +230,17 @@ func refuse(c *fiber.Ctx, err error) *apierr.Error {
 func refusalOf(c *fiber.Ctx, err error) *apierr.Error {
 	var own *fiber.Error
 	if !errors.As(err, &own) {
-		return apierr.From(err)
+		refusal := apierr.From(err)
+		if errors.Is(refusal, apierr.NotFound) && refusal.Reason == "" {
+			return refusal.Because("the path is right, but the tenant has no resource with an id that it names")
+		}
+		return refusal
 	}
 	switch own.Code {
 	case fiber.StatusNotFound:
-		return apierr.NotFound
+		return apierr.NotFound.Because("the path is unknown; take addresses from the href members of earlier answers")
 	case fiber.StatusMethodNotAllowed:
-		refusal := *apierr.MethodNotAllowed.Because("%s is not offered here", c.Method())
+		refusal := *apierr.MethodNotAllowed.Because("%s is not offered on this path; use a method of the header Allow", c.Method())
 		refusal.Allow = c.GetRespHeader(fiber.HeaderAllow)
 		return &refusal
 	case fiber.StatusRequestEntityTooLarge:

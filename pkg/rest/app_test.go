@@ -27,6 +27,7 @@ func app() *fiber.App {
 	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
 	app.Get("/v1/fails", func(*fiber.Ctx) error { return errors.New("password=hunter2 in a query") })
 	app.Get("/v1/panics", func(*fiber.Ctx) error { panic("a secret detail") })
+	app.Get("/v1/gone", func(*fiber.Ctx) error { return apierr.NotFound })
 	app.Get("/v1/waits", func(*fiber.Ctx) error { return apierr.Unavailable.After(1500 * time.Millisecond) })
 	app.Get("/v1/things/:id", func(c *fiber.Ctx) error {
 		if _, err := rest.ID(c, "id"); err != nil {
@@ -113,6 +114,18 @@ func TestRefusalsOfTheFramework(t *testing.T) {
 	}
 }
 
+func TestAnUnknownPathAndAnUnknownIDAreToldApart(t *testing.T) {
+	for path, want := range map[string]string{
+		"/v1/unknown":        "path is unknown",
+		"/v1/things/nothing": "no id",
+		"/v1/gone":           "no resource",
+	} {
+		if a := send(t, "GET", path); a.status != 404 || !strings.Contains(a.raw, want) {
+			t.Errorf("GET %s = %d %s; want %q", path, a.status, a.raw, want)
+		}
+	}
+}
+
 func TestAnAnswerIsPlainJSON(t *testing.T) {
 	a := send(t, "GET", "/v1/things/"+id.New(time.Now()).String()+"/")
 	if a.status != 200 || a.raw != `{"text":"<b>&"}` || a.header.Get("Content-Type") != rest.MIME || a.header.Get("Cache-Control") != "no-cache" {
@@ -134,6 +147,10 @@ func TestOnlyTheGatewayIsHeard(t *testing.T) {
 		}
 		if response.StatusCode != 403 {
 			t.Errorf("with the caller %s: status %d, want 403", name, response.StatusCode)
+		}
+		var body struct{ RequestID string }
+		if err := json.NewDecoder(response.Body).Decode(&body); err != nil || len(body.RequestID) != 36 {
+			t.Errorf("with the caller %s: the requestId is %q, %v", name, body.RequestID, err)
 		}
 		if err := response.Body.Close(); err != nil {
 			t.Fatal(err)

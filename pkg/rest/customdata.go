@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"net/url"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // CustomData adds the endpoints of the customData of one kind of owner
-// (resolutions, section 1.3). kind is the collection that the owners are
+// (docs/interface/custom-data.md#endpoints). kind is the collection that the owners are
 // addressed under: "applications".
 func CustomData(router fiber.Router, kind string, owners customdata.Owners) {
 	h := customDataHandlers{kind, owners}
@@ -54,9 +55,12 @@ func (h customDataHandlers) merge(c *fiber.Ctx) error {
 	if err := wantType(c, fiber.MIMEApplicationJSON); err != nil {
 		return err
 	}
-	in, err := customdata.Parse(c.Body())
+	in, err := customdata.Parse(c.Request().Body())
 	if err != nil {
 		return err
+	}
+	if c.UserContext().Err() != nil { // reading took the time that the request has
+		return apierr.Unavailable.Because("the request took too long to read; send it again").After(time.Second)
 	}
 	r, err := h.owners.Merge(c.UserContext(), owner, in)
 	if err != nil {
@@ -90,7 +94,7 @@ func (h customDataHandlers) address(c *fiber.Ctx, owner id.Ref) string {
 	return base.To(h.kind, owner.ID, "customData")
 }
 
-// renderCustomData gives href, createdAt and modifiedAt and then the keys as
+// renderCustomData writes href, createdAt and modifiedAt and then the keys as
 // they are kept, which may be much text.
 func renderCustomData(address string, r customdata.Resource) ([]byte, error) {
 	head, err := json.Marshal(Head{Href: address, CreatedAt: Time(r.CreatedAt), ModifiedAt: Time(r.ModifiedAt)})

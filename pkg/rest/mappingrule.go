@@ -5,8 +5,8 @@ import (
 	"github.com/doorward/doorward/pkg/mappingrule"
 )
 
-// MappingRulesView is the representation of mapping rules (resolutions, sections
-// 4.7 and 4.8).
+// MappingRulesView is the representation of mapping rules
+// (docs/interface/directories.md#mapping-rules).
 type MappingRulesView struct {
 	Head
 	Items []any `json:"items"`

@@ -21,7 +21,7 @@ import (
 //	v1.Get("/directories/:id/groups", rest.List(store.Groups, svc.DirectoryGroups, v.group))
 //	v1.Post("/directories/:id/groups", rest.Create(svc.NewGroup, v.group))
 //
-// A rule is told the resource of the path within the caller's tenant, and
+// A rule gets the resource of the path within the caller's tenant, and
 // returns an error of the catalogue. Where a handler has more to do, it is
 // written out.
 
@@ -137,7 +137,9 @@ func Deleted(c *fiber.Ctx, err error) error {
 }
 
 // List answers 200 with a page of a collection of the resource of the path.
-func List[T, View any](spec list.Spec, read func(context.Context, id.Ref, list.Query) (list.Page[T], error), view func(T) View) fiber.Handler {
+func List[T, View any](
+	spec list.Spec, read func(context.Context, id.Ref, list.Query) (list.Page[T], error), view func(T) View,
+) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := Ref(c)
 		if err != nil {

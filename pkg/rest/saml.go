@@ -14,8 +14,11 @@ const (
 )
 
 // SAMLMetadata answers 200 with the metadata of the path: in XML, which describe
-// gives, unless the client asks for JSON (resolutions, sections 4.9 and 4.11).
-func SAMLMetadata[T, View any](read func(context.Context, id.Ref) (T, error), view func(T) View, describe func(T) ([]byte, error)) fiber.Handler {
+// returns, unless the client asks for JSON
+// (docs/interface/directories.md#service-provider-metadata).
+func SAMLMetadata[T, View any](
+	read func(context.Context, id.Ref) (T, error), view func(T) View, describe func(T) ([]byte, error),
+) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := Ref(c)
 		if err != nil {

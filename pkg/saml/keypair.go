@@ -30,8 +30,7 @@ type KeyPair struct {
 
 // NewKeyPair makes a key pair whose certificate has the name. It takes some
 // tenths of a second, so no transaction may be open. The key is an RSA one,
-// because the algorithms that sign messages (resolutions, sections 4.6 and 4.11)
-// are.
+// because the algorithms that sign messages are (docs/interface/directories.md#saml).
 func NewKeyPair(name string, now time.Time) (KeyPair, error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -58,14 +57,14 @@ func NewKeyPair(name string, now time.Time) (KeyPair, error) {
 	return KeyPair{Certificate: string(certificate), PrivateKey: secure.Secret(private)}, nil
 }
 
-// Fingerprint gives the SHA-1 of a certificate that NewKeyPair made, in
+// Fingerprint returns the SHA-1 of a certificate that NewKeyPair made, in
 // hexadecimal.
 func Fingerprint(certificate string) string {
 	sum := sha1.Sum(der(certificate))
 	return hex.EncodeToString(sum[:])
 }
 
-// der gives the bytes behind a certificate in PEM.
+// der returns the bytes behind a certificate in PEM.
 func der(certificate string) []byte {
 	block, _ := pem.Decode([]byte(certificate))
 	if block == nil {

@@ -78,7 +78,9 @@ func ServiceProviderMetadata(entityID, certificate, consumerURL string) ([]byte,
 // assertions with the key of a certificate and takes requests at signOnURL by
 // HTTP-Redirect; an empty one leaves the endpoint out.
 func IdentityProviderMetadata(entityID, certificate, signOnURL string) ([]byte, error) {
-	role := identityProvider{Protocols: protocol, Key: keyOf(certificate), NameIDFormats: []string{EmailNameID, PersistentNameID, TransientNameID}}
+	role := identityProvider{
+		Protocols: protocol, Key: keyOf(certificate), NameIDFormats: []string{EmailNameID, PersistentNameID, TransientNameID},
+	}
 	if signOnURL != "" {
 		role.SignOn = &endpoint{redirectBinding, signOnURL}
 	}

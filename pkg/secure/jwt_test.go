@@ -9,7 +9,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// The worked check of the interface's resolutions, section 8.3: the members
+// The worked check of docs/interface/oauth.md#token-contents: the members
 // stand in another order there, so the signature is compared by parsing it.
 const worked = "eyJraWQiOiJNeUtleUlkIiwic3R0IjoiYWNjZXNzIiwiYWxnIjoiSFMyNTYifQ." +
 	"eyJqdGkiOiI1ZVhuSG1KOW0za1V3MlFwN3NWYWJjIiwiaWF0IjoxNzA4MDAwMDAwLCJpc3MiOiJodHRwczovL2xvY2FsaG9zdC92MS9hcHBsaWNhdGlvbnMvNFh5NyIsInN1YiI6Imh0dHBzOi8vbG9jYWxob3N0L3YxL2FjY291bnRzLzhBYjkiLCJleHAiOjE3MDgwMDM2MDAsInJ0aSI6IjNyVGtMbThRdzJYeVowYUJjRGVGZ0gifQ." +

@@ -35,7 +35,7 @@ var (
 		wolf wombat wren yak yew zebra`)
 )
 
-// Pair gives two words joined by a hyphen: the same for the same seed. There are
+// Pair returns two words joined by a hyphen: the same for the same seed. There are
 // 36,400 pairs, so that two seeds may well have the same.
 func Pair(seed string) string {
 	sum := sha256.Sum256([]byte(seed))

@@ -84,7 +84,7 @@ func TestAResetMailTellsTheLifetimeOfItsToken(t *testing.T) {
 		t.Fatalf("the lifetime is %d, %v", mail.ResetTokenTTL, err)
 	}
 	for _, body := range []string{mail.Template.TextBody, mail.Template.HTMLBody} {
-		if !strings.Contains(body, "$!{passwordPolicy.resetTokenTtl}") || strings.Contains(body, "24") {
+		if !strings.Contains(body, "$!{passwordPolicy.resetTokenLifetime}") || strings.Contains(body, "24") {
 			t.Errorf("the default mail says %s", body)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/macro"
+	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -230,14 +231,10 @@ func checkLine(name, text string) error {
 	return nil
 }
 
-// active are the schemes of URLs that carry or reach what a mail must not bring
-// along. Other schemes lead to the web, or open an application by its own.
-var active = []string{"javascript", "vbscript", "data", "blob", "file", "filesystem", "about", "view-source"}
-
 // checkLink refuses what is not an absolute URL, or is not safe in a mail.
 func checkLink(name, text string) error {
 	parsed, err := url.Parse(text)
-	refused := err != nil || parsed.Scheme == "" || slices.Contains(active, parsed.Scheme) ||
+	refused := err != nil || parsed.Scheme == "" || redirecturi.IsExecutable(parsed.Scheme) ||
 		(parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() == "" ||
 		strings.ContainsFunc(text, func(r rune) bool {
 			return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune("\"<>\\`", r)
@@ -289,7 +286,7 @@ var templateTexts = []templateText{
 	{directoryapi.Welcome, "Default Welcome Email Template", "Greets a new user.", "Your registration was successful",
 		"Hello $!{account.givenName}\n\nWelcome! Your account is ready. Your user name is $!{account.username}.\n"},
 	{directoryapi.Reset, "Default Password Reset Email Template", "Lets a user choose a new password.", "Reset your Password",
-		"Hello $!{account.givenName}\n\nYou can choose a new password by opening this link:\n\n$!{url}\n\nThe link works for this number of hours: $!{passwordPolicy.resetTokenTtl}. If you did not ask for it, there is nothing to do.\n"},
+		"Hello $!{account.givenName}\n\nYou can choose a new password by opening this link:\n\n$!{url}\n\nThe link works for $!{passwordPolicy.resetTokenLifetime}. If you did not ask for it, there is nothing to do.\n"},
 	{directoryapi.ResetSuccess, "Default Password Reset Success Email Template", "Tells a user that the password was changed.", "Your password has been changed",
 		"Hello $!{account.givenName}\n\nYour password was changed. If that was not you, please tell us at once.\n"},
 }

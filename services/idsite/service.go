@@ -1,44 +1,91 @@
 // Package idsite makes tenants, keeps the settings of their hosted login pages,
-// and shows the pages of mailed links; the login pages and the Client API come
-// here too. Its rules are
-// methods of Service, one file per noun or workflow; its SQL is under store,
-// its HTTP under rest, and its wiring under app.
+// runs hosted logins, serves the Client API, and shows the pages of mailed links.
+// Its rules are methods of Service, one file per noun or workflow: site.go,
+// request.go (signed requests), sso.go (redirects and single sign-on sessions),
+// browser.go (what a page may call), assertion.go, signup.go. Its SQL is under
+// store, its HTTP under rest, its wiring under app, the built-in pages under
+// screens.
 package idsite
 
 import (
+	"context"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/purge"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// Peers are the services that this one asks.
+// Peers are the services that this one calls, each by both of its contracts.
 type Peers struct {
-	Directory   directoryapi.API
-	Application applicationapi.API
-	OAuth       oauthapi.API
+	Directory interface {
+		directoryapi.API
+		directoryapi.Hosted
+	}
+	Application interface {
+		applicationapi.API
+		applicationapi.Hosted
+	}
+	OAuth interface {
+		oauthapi.API
+		oauthapi.Hosted
+	}
+	MFA interface {
+		mfaapi.API
+		mfaapi.Hosted
+	}
 }
 
 // Service is the idsite service.
 type Service struct {
 	store *store.Store
 	peers Peers
+	ring  *secure.Keyring
 	now   func() time.Time
 	cfg   Config
 }
 
-// Config holds the names that the service gives.
+// Config is how the deployment is known to browsers.
 type Config struct {
-	Title  string // the product's name on the wire: "Service"
-	Suffix string // of the domains of hosted pages
+	Base   href.Base // of the management API
+	Title  string    // the product's name on the wire: "Service"
+	Suffix string    // of the domains of hosted pages, which are <tenant key>.id.<suffix>
 }
 
 // Product is the name that the service goes by.
 func (s *Service) Product() string { return s.cfg.Title }
 
 // New makes the service.
-func New(s *store.Store, peers Peers, now func() time.Time, cfg Config) *Service {
-	return &Service{store: s, peers: peers, now: now, cfg: cfg}
+func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
+	return &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg}
+}
+
+// PurgeEvery is how often what has ended is deleted.
+const PurgeEvery = time.Minute
+
+// keepEnded is how long a flow is kept after its end: its request must not begin
+// another one while it is valid.
+const keepEnded = requestLife + 2*skew
+
+// batch is how many rows a transaction of the purge deletes.
+const batch = 1000
+
+// Purger deletes flows and sessions that have ended, until its ctx ends.
+func (s *Service) Purger(pause time.Duration) func(context.Context) error {
+	return purge.Every(pause, "ended hosted logins not purged, retrying", func(ctx context.Context) error {
+		if _, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
+			return tx.DeleteExpiredFlows(ctx, s.now().Add(-keepEnded), batch)
+		}); err != nil {
+			return err
+		}
+		_, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
+			return tx.DeleteExpiredSessions(ctx, s.now(), batch)
+		})
+		return err
+	})
 }

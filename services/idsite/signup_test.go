@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/peertest"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -27,7 +28,11 @@ func newService(t *testing.T, d *peertest.Deployment) (svc *idsite.Service, url 
 	t.Helper()
 	db := pgtest.Open(t, store.Config)
 	now := func() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
-	return idsite.New(store.New(db), d.Peers(), now, idsite.Config{Title: "Service", Suffix: "example.test"}), pgtest.URL(db)
+	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return idsite.New(store.New(db), d.Peers(), ring, now, idsite.Config{Title: "Service", Suffix: "example.test"}), pgtest.URL(db)
 }
 
 // complete checks that the deployment holds one tenant with all that belongs to
@@ -59,7 +64,7 @@ func complete(t *testing.T, svc *idsite.Service, d *peertest.Deployment) id.ID {
 	if key := d.Keys()[in.KeyID]; len(d.Keys()) != 1 || key.Tenant != made.Tenant.ID || key.Account != made.Owner.ID || key.Secret != in.KeySecret {
 		t.Errorf("the API keys are %v", d.Keys())
 	}
-	page, err := svc.ListSites(t.Context(), made.Tenant.ID, made.Tenant.ID, list.First())
+	page, err := svc.ListSites(t.Context(), id.Ref{Tenant: made.Tenant.ID, ID: made.Tenant.ID}, list.First())
 	if err != nil || page.Size != 1 || page.Items[0].DomainName != made.Tenant.Key+".id.example.test" {
 		t.Errorf("the sites are %+v, %v", page, err)
 	}

@@ -2,23 +2,332 @@ package idsite
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
 
+	"github.com/sosodev/duration"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/redirecturi"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// Site gives the settings of a tenant's hosted pages, or apierr.NotFound.
-func (s *Service) Site(ctx context.Context, tenant, site id.ID) (store.Site, error) {
-	return s.store.Site(ctx, tenant, site)
+const (
+	// maxURL bounds an address in the settings, in characters.
+	maxURL = 2000
+	// maxPEM bounds a certificate or a key, in characters.
+	maxPEM = 64_000
+	// maxBranch bounds the name of a branch, in characters.
+	maxBranch = 255
+	// defaultBranch is fetched where the settings name none.
+	defaultBranch = "master"
+)
+
+// The values of tlsStatus.
+const (
+	TLSNone    = "NONE"
+	TLSValid   = "VALID"
+	TLSInvalid = "INVALID"
+	TLSExpired = "EXPIRED"
+)
+
+// SealedKey is shown in the place of a private key. Sent back, it changes nothing.
+const SealedKey = "[sealed]"
+
+// SiteChange is the body that updates the settings of a site. The spellings URIs
+// and URLs of the two lists are those of older descriptions of the interface.
+type SiteChange struct {
+	DomainName              field.Text `json:"domainName"`
+	TLSPublicCert           field.Text `json:"tlsPublicCert"`
+	TLSPrivateKey           field.Text `json:"tlsPrivateKey"`
+	GitRepoURL              field.Text `json:"gitRepoUrl"`
+	GitBranch               field.Text `json:"gitBranch"`
+	AuthorizedOriginURIs    field.List `json:"authorizedOriginUris"`
+	AuthorizedOriginURIs2   field.List `json:"authorizedOriginURIs"`
+	AuthorizedOriginURLs    field.List `json:"authorizedOriginURLs"`
+	AuthorizedRedirectURIs  field.List `json:"authorizedRedirectUris"`
+	AuthorizedRedirectURIs2 field.List `json:"authorizedRedirectURIs"`
+	AuthorizedRedirectURLs  field.List `json:"authorizedRedirectURLs"`
+	LogoURL                 field.Text `json:"logoUrl"`
+	AccentColor             field.Text `json:"accentColor"`
+	SessionTTI              field.Text `json:"sessionTti"`
+	SessionTTL              field.Text `json:"sessionTtl"`
+	SessionCookiePersistent field.Bool `json:"sessionCookiePersistent"`
+}
+
+// Site returns the settings of a tenant's hosted pages, or apierr.NotFound.
+func (s *Service) Site(ctx context.Context, at id.Ref) (store.Site, error) {
+	return s.store.Site(ctx, at.Tenant, at.ID)
 }
 
 // ListSites returns the tenant's site as a collection. The tenant named must be
-// the caller's own.
-func (s *Service) ListSites(ctx context.Context, tenant, named id.ID, query list.Query) (list.Page[store.Site], error) {
-	owner, err := s.peers.Directory.Tenant(ctx, id.Ref{Tenant: tenant, ID: named})
-	if err != nil {
-		return list.Page[store.Site]{}, err
+// the caller's own: apierr.NotFound otherwise.
+func (s *Service) ListSites(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Site], error) {
+	if tenant.Tenant != tenant.ID {
+		return list.Page[store.Site]{}, apierr.NotFound
 	}
-	return s.store.ListSites(ctx, tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return s.store.ListSites(ctx, tenant.Tenant, query)
+}
+
+// UpdateSite changes what the body names (docs/interface/id-site.md#settings). A
+// domain that another tenant has is apierr.Exists, an address of a repository that
+// is none apierr.Invalid, an idle limit above the absolute one apierr.AfterMaximum.
+func (s *Service) UpdateSite(ctx context.Context, at id.Ref, in SiteChange) (site store.Site, err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
+		if site, err = tx.LockSite(ctx, at.Tenant, at.ID); err != nil {
+			return err
+		}
+		before := site
+		if err := s.applySite(&site, in); err != nil {
+			return err
+		}
+		if site.DomainName != before.DomainName {
+			custom := ""
+			if site.HasCustomDomain() {
+				custom = strings.ToLower(site.DomainName)
+			}
+			err := tx.SetCustomDomain(ctx, at.Tenant, custom)
+			if errors.Is(err, apierr.Exists) {
+				return apierr.Exists.Because("domainName %q belongs to another tenant", site.DomainName)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		site.ModifiedAt = s.now()
+		return tx.UpdateSite(ctx, site)
+	})
+	return site, err
+}
+
+func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
+	if in.DomainName.Present {
+		if site.DomainName, err = domainName(in.DomainName, site.DefaultDomain); err != nil {
+			return err
+		}
+	}
+	if err := optionalText(in.TLSPublicCert, "tlsPublicCert", maxPEM, &site.TLSPublicCert); err != nil {
+		return err
+	}
+	if in.TLSPrivateKey.Present && in.TLSPrivateKey.Or("") != SealedKey {
+		if err := optionalText(in.TLSPrivateKey, "tlsPrivateKey", maxPEM, &site.TLSPrivateKey); err != nil {
+			return err
+		}
+		site.TLSPrivateKeySealed = nil
+		if key := site.TLSPrivateKey; key != nil && isPrivateKey(*key) {
+			site.TLSPrivateKeySealed, site.TLSPrivateKey = s.ring.Seal(secure.Secret(*key), keyPurpose(site.TenantID)), nil
+		}
+	}
+	if err := applyRepository(site, in); err != nil {
+		return err
+	}
+	if origins := firstPresent(in.AuthorizedOriginURIs, in.AuthorizedOriginURIs2, in.AuthorizedOriginURLs); origins.Present {
+		if site.AuthorizedOriginURIs, err = redirecturi.Origins(origins, "authorizedOriginUris"); err != nil {
+			return err
+		}
+	}
+	if redirects := firstPresent(in.AuthorizedRedirectURIs, in.AuthorizedRedirectURIs2, in.AuthorizedRedirectURLs); redirects.Present {
+		if site.AuthorizedRedirectURIs, err = redirecturi.Callbacks(redirects, "authorizedRedirectUris"); err != nil {
+			return err
+		}
+	}
+	if err := applyLook(site, in); err != nil {
+		return err
+	}
+	if in.SessionCookiePersistent.Null {
+		return apierr.Required.Because("sessionCookiePersistent cannot be null")
+	}
+	site.SessionCookiePersistent = in.SessionCookiePersistent.Or(site.SessionCookiePersistent)
+	return applyLifetimes(site, in)
+}
+
+func applyRepository(site *store.Site, in SiteChange) error {
+	if in.GitRepoURL.Given() && !isRepository(in.GitRepoURL.Value) {
+		return apierr.Invalid.Because("gitRepoUrl %q is not the address of a git repository such as https://git.example.com/pages.git", in.GitRepoURL.Value)
+	}
+	if err := optionalText(in.GitRepoURL, "gitRepoUrl", maxURL, &site.GitRepoURL); err != nil {
+		return err
+	}
+	if err := optionalText(in.GitBranch, "gitBranch", maxBranch, &site.GitBranch); err != nil {
+		return err
+	}
+	if in.GitBranch.Null || site.GitRepoURL != nil && site.GitBranch == nil {
+		branch := defaultBranch
+		site.GitBranch = &branch
+	}
+	if !in.GitRepoURL.Present && !in.GitBranch.Present {
+		return nil
+	}
+	site.GitStatus, site.GitMessage = store.GitPending, nil
+	if site.GitRepoURL == nil {
+		site.GitStatus = store.GitNone
+		if in.GitRepoURL.Present && !in.GitBranch.Given() {
+			site.GitBranch = nil
+		}
+	}
+	return nil
+}
+
+// isRepository accepts the addresses that can be fetched: http and https, and the
+// forms of SSH, which are kept and fail when they are fetched.
+func isRepository(text string) bool {
+	text = strings.TrimSpace(text)
+	if scpLike.MatchString(text) {
+		return true
+	}
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" || u.Scheme == "git" || u.Scheme == "ssh")
+}
+
+var scpLike = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^\s:]+$`)
+
+var hexColor = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
+
+func applyLook(site *store.Site, in SiteChange) error {
+	if in.LogoURL.Given() {
+		u, err := url.Parse(in.LogoURL.Value)
+		if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
+			return apierr.Format.Because("logoUrl must be an absolute http or https address")
+		}
+	}
+	if err := optionalText(in.LogoURL, "logoUrl", maxURL, &site.LogoURL); err != nil {
+		return err
+	}
+	if in.AccentColor.Given() && !hexColor.MatchString(in.AccentColor.Value) {
+		return apierr.Format.Because("accentColor must be a color such as #2f5bea")
+	}
+	return optionalText(in.AccentColor, "accentColor", len("#rrggbb"), &site.AccentColor)
+}
+
+// applyLifetimes reads the idle and the absolute limit of sessions.
+func applyLifetimes(site *store.Site, in SiteChange) error {
+	for _, limit := range []struct {
+		name string
+		in   field.Text
+		to   *string
+	}{{"sessionTti", in.SessionTTI, &site.SessionTTI}, {"sessionTtl", in.SessionTTL, &site.SessionTTL}} {
+		if !limit.in.Present {
+			continue
+		}
+		text, err := field.Required(limit.in, limit.name, maxBranch)
+		if err != nil {
+			return err
+		}
+		if d, err := lifetime(text); err != nil || d < time.Second {
+			return apierr.Format.Because("%s %q must be an ISO 8601 duration of at least a second, such as PT30M", limit.name, text)
+		}
+		*limit.to = text
+	}
+	idle, _ := lifetime(site.SessionTTI)
+	absolute, _ := lifetime(site.SessionTTL)
+	if idle > absolute {
+		return apierr.AfterMaximum.Because("sessionTti %s must not exceed sessionTtl %s", site.SessionTTI, site.SessionTTL)
+	}
+	return nil
+}
+
+// lifetime reads an ISO 8601 duration. A year has 365 days and a month 30.
+func lifetime(text string) (time.Duration, error) {
+	d, err := duration.Parse(text)
+	if err != nil {
+		return 0, err
+	}
+	return d.ToTimeDuration(), nil
+}
+
+// domainName reads the host of hosted pages: a name of at least two labels,
+// without port. Null is the default.
+func domainName(in field.Text, fallback string) (string, error) {
+	if in.Null {
+		return fallback, nil
+	}
+	name, err := field.Required(in, "domainName", 253)
+	if err != nil {
+		return "", err
+	}
+	name = strings.ToLower(name)
+	if !hostName.MatchString(name) || len(name) > 253 {
+		return "", apierr.Format.Because("domainName %q must be a host name such as login.example.com, without scheme and port", name)
+	}
+	return name, nil
+}
+
+var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// TLSStatus tells whether the tenant's own domain can be served with its
+// certificate and key.
+func (s *Service) TLSStatus(site store.Site) string {
+	if site.TLSPublicCert == nil && site.TLSPrivateKey == nil && site.TLSPrivateKeySealed == nil {
+		return TLSNone
+	}
+	pair, err := s.KeyPair(site)
+	switch {
+	case err != nil || pair.Leaf == nil || pair.Leaf.VerifyHostname(site.DomainName) != nil:
+		return TLSInvalid
+	case s.now().After(pair.Leaf.NotAfter):
+		return TLSExpired
+	}
+	return TLSValid
+}
+
+// KeyPair returns the certificate and the key of the tenant's own domain.
+func (s *Service) KeyPair(site store.Site) (tls.Certificate, error) {
+	if site.TLSPublicCert == nil || site.TLSPrivateKeySealed == nil {
+		return tls.Certificate{}, apierr.NotFound
+	}
+	key, err := s.ring.Open(site.TLSPrivateKeySealed, keyPurpose(site.TenantID))
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair([]byte(*site.TLSPublicCert), []byte(key.Reveal()))
+}
+
+func isPrivateKey(text string) bool {
+	for rest := []byte(text); ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return strings.Contains(text, "PRIVATE KEY")
+		}
+		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
+			return true
+		}
+	}
+}
+
+func keyPurpose(tenant id.ID) string { return "idsite.tlskey/" + tenant.String() }
+
+// optionalText writes a member into a value: null or absent text clears or leaves
+// it.
+func optionalText(in field.Text, name string, most int, to **string) error {
+	if !in.Present {
+		return nil
+	}
+	text, err := field.Optional(in, name, most)
+	if err == nil {
+		*to = text
+	}
+	return err
+}
+
+func firstPresent(lists ...field.List) field.List {
+	for _, each := range lists {
+		if each.Present {
+			return each
+		}
+	}
+	return field.List{}
+}
+
+// SiteFile returns a file of a tenant's custom pages, or apierr.NotFound.
+func (s *Service) SiteFile(ctx context.Context, tenant id.ID, path string) (store.File, error) {
+	return s.store.File(ctx, tenant, path)
 }

@@ -69,7 +69,7 @@ func (c *mailSender) sendThrough(ctx context.Context, v store.SMTPServer, conten
 		return errServerInUse
 	}
 	defer c.s.inFlight.end(v.TenantID)
-	m, err := c.s.compose(content, c.s.customOrigin(content.Template, v.Username), c.s.now())
+	m, err := c.s.compose(content, c.s.customOrigin(content, v.Username), c.s.now())
 	if err != nil {
 		return permanentError{err}
 	}

@@ -74,7 +74,7 @@ func TestMailsGoThroughTheServerOfTheirTenant(t *testing.T) {
 	o.run(s)
 	o.order(s, 2)
 	m := server.Await(t, 2)[0]
-	if m.EnvelopeFrom != "relay@shop.example.test" || m.From != "relay@shop.example.test" || m.FromName != "Service" {
+	if m.EnvelopeFrom != "relay@shop.example.test" || m.From != "relay@shop.example.test" || m.FromName != "Shop" {
 		t.Errorf("the mail comes from %s, %q <%s>", m.EnvelopeFrom, m.FromName, m.From)
 	}
 	o.await("sent", all(store.Sent))

@@ -21,7 +21,7 @@ type mailContent struct {
 	delivery store.Delivery
 	directoryapi.Mail
 	token           secure.Secret     // empty: the mail has no link
-	application     *string           // name of the application, where the template asks for it
+	application     *string           // name of the application, if it is needed
 	applicationData map[string]string // values of its customData that the template asks for
 }
 
@@ -33,8 +33,9 @@ func (s *Service) values(l mailContent) map[string]string {
 		"account.email":          singleLine(l.Account.Email),
 		"account.directory.name": singleLine(l.Directory.Name),
 	}
-	if l.ResetTokenTTL > 0 { // a macro of this service's own, for the default reset mail
+	if l.ResetTokenTTL > 0 { // macros of this product's own, for the default reset mail
 		known["passwordPolicy.resetTokenTtl"] = strconv.Itoa(l.ResetTokenTTL)
+		known["passwordPolicy.resetTokenLifetime"] = hours(l.ResetTokenTTL)
 	}
 	for macro, value := range map[string]*string{
 		"account.givenName": l.Account.GivenName, "account.middleName": l.Account.MiddleName, "account.surname": l.Account.Surname,
@@ -63,6 +64,13 @@ func (s *Service) values(l mailContent) map[string]string {
 		}
 	}
 	return known
+}
+
+func hours(n int) string {
+	if n == 1 {
+		return "1 hour"
+	}
+	return strconv.Itoa(n) + " hours"
 }
 
 // compose writes the mail. Macros stand in bodies only; what stands in a header
@@ -113,42 +121,49 @@ func onTheWire(address string) string {
 	return address[:at+1] + asciiHost(address[at+1:])
 }
 
-// origin is who a mail comes from.
+// origin is the author of a mail and its envelope's sender.
 type origin struct {
-	author   mail.Address // whom its reader sees
-	envelope string       // who gets what bounces
+	author   mail.Address // that its reader sees
+	envelope string       // that bounces go to
 }
 
-// ownOrigin is who a mail comes from that the deployment's server takes: the author
-// that the template names, or the deployment. Bounces go to the operator, also
-// when the template names another author: its domain has not allowed this
-// server to send for it.
-func (s *Service) ownOrigin(t directoryapi.EmailTemplate) origin {
-	return origin{authorOf(t, s.cfg.From), onTheWire(s.cfg.From.Address)}
+// ownOrigin is the origin of a mail that the deployment's server takes. Bounces go
+// to the operator, also when the template names another author: its domain has not
+// allowed this server to send for it.
+func (s *Service) ownOrigin(content mailContent) origin {
+	return origin{s.author(content, s.cfg.From.Address), onTheWire(s.cfg.From.Address)}
 }
 
-// customOrigin is who a mail comes from that the tenant's own server takes: the
-// author that the template names, else the user of that server where the name is
-// an address, since few servers let their users send for others, else the
-// deployment. Bounces go to the author.
-func (s *Service) customOrigin(t directoryapi.EmailTemplate, user string) origin {
-	byDefault := s.cfg.From
+// customOrigin is the origin of a mail that the tenant's own server takes. Its
+// author is by default the user of that server where the name is an address, since
+// few servers let their users send for others. Bounces go to the author.
+func (s *Service) customOrigin(content mailContent, user string) origin {
+	address := s.cfg.From.Address
 	if to, err := recipient(user); err == nil {
-		byDefault.Address = to.Address
+		address = to.Address
 	}
-	author := authorOf(t, byDefault)
+	author := s.author(content, address)
 	return origin{author, author.Address}
 }
 
-func authorOf(t directoryapi.EmailTemplate, from mail.Address) mail.Address {
-	if t.FromEmailAddress != nil {
+// author is the one that the template names. By default it has the address, and
+// the name that is configured, else that of the application or the directory.
+func (s *Service) author(content mailContent, address string) mail.Address {
+	from := mail.Address{Name: s.cfg.From.Name, Address: address}
+	if t := content.Template; t.FromEmailAddress != nil {
 		if parsed, err := mail.ParseAddress(*t.FromEmailAddress); err == nil {
 			from.Address = parsed.Address
 		}
 	}
 	from.Address = onTheWire(from.Address)
-	if t.FromName != nil {
-		from.Name = singleLine(*t.FromName)
+	switch {
+	case content.Template.FromName != nil:
+		from.Name = singleLine(*content.Template.FromName)
+	case s.cfg.FromNamed:
+	case content.application != nil:
+		from.Name = singleLine(*content.application)
+	case content.Directory.Name != "":
+		from.Name = singleLine(content.Directory.Name)
 	}
 	return from
 }

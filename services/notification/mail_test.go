@@ -44,7 +44,7 @@ func writer() *Service {
 // read composes the letter and reads the mail as a mail program does.
 func read(t *testing.T, l mailContent) mailtest.Message {
 	t.Helper()
-	m, err := writer().compose(l, writer().ownOrigin(l.Template), clock)
+	m, err := writer().compose(l, writer().ownOrigin(l), clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestAMailIsReadAsItWasMeant(t *testing.T) {
 			if m.Type != c.kind || m.Text != c.text || m.HTML != c.html {
 				t.Errorf("got %s:\n%s\n%s", m.Type, m.Text, m.HTML)
 			}
-			if m.Subject != "Verify your account" || m.To != "jo@example.test" || m.From != "no-reply@id.example.test" || m.FromName != "Service" {
+			if m.Subject != "Verify your account" || m.To != "jo@example.test" || m.From != "no-reply@id.example.test" || m.FromName != "Customers" {
 				t.Errorf("the header is %+v", m)
 			}
 			if want := l.delivery.ID.String() + "@id.example.test"; m.ID != want {
@@ -174,11 +174,33 @@ func TestCustomDataStandsInMails(t *testing.T) {
 
 func TestTheResetMailTellsTheLifetimeOfItsLink(t *testing.T) {
 	l := verification()
-	l.Template.Workflow, l.Template.TextBody = directoryapi.Reset, "$!{url} ${passwordPolicy.resetTokenTtl}"
-	l.ResetTokenTTL = 3
-	if got := read(t, l).Text; !strings.HasSuffix(got, " 3") {
-		t.Errorf("the mail says %q", got)
+	l.Template.Workflow, l.Template.TextBody = directoryapi.Reset, "$!{url} ${passwordPolicy.resetTokenTtl} ${passwordPolicy.resetTokenLifetime}."
+	for hours, want := range map[int]string{1: " 1 1 hour.", 3: " 3 3 hours.", 24: " 24 24 hours."} {
+		l.ResetTokenTTL = hours
+		if got := read(t, l).Text; !strings.HasSuffix(strings.TrimSpace(got), want) {
+			t.Errorf("the mail says %q, want %q", got, want)
+		}
 	}
+}
+
+func TestAMailNamesTheApplicationOrTheDirectory(t *testing.T) {
+	s, content := writer(), verification()
+	want := func(name string) {
+		t.Helper()
+		if got := s.ownOrigin(content).author.Name; got != name {
+			t.Errorf("the mail comes from %q, want %q", got, name)
+		}
+		if got := s.customOrigin(content, "relay").author.Name; got != name {
+			t.Errorf("through the tenant's server the mail comes from %q, want %q", got, name)
+		}
+	}
+	want("Customers")
+	content.application = text("Shop\r\nBcc: x")
+	want("Shop  Bcc: x")
+	s.cfg.FromNamed = true
+	want("Service")
+	content.Template.FromName = text("Support")
+	want("Support")
 }
 
 func TestATemplateMayNameItsSender(t *testing.T) {
@@ -209,7 +231,7 @@ func TestAnAddressInAnotherScriptReachesServersAsTheyReadIt(t *testing.T) {
 		})
 	}
 	t.Run("through the tenant's own server", func(t *testing.T) {
-		from := writer().customOrigin(directoryapi.EmailTemplate{FromEmailAddress: text("shop@bücher.test")}, "relay")
+		from := writer().customOrigin(mailContent{Mail: directoryapi.Mail{Template: directoryapi.EmailTemplate{FromEmailAddress: text("shop@bücher.test")}}}, "relay")
 		if from.author.Address != "shop@xn--bcher-kva.test" || from.envelope != from.author.Address {
 			t.Errorf("the mail comes from %s, its bounces go to %s", from.author.Address, from.envelope)
 		}

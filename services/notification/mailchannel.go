@@ -76,7 +76,7 @@ func (c *mailSender) send(ctx context.Context, d store.Delivery) error {
 			return err
 		}
 	}
-	m, err := c.s.compose(content, c.s.ownOrigin(content.Template), c.s.now())
+	m, err := c.s.compose(content, c.s.ownOrigin(content), c.s.now())
 	if err != nil {
 		return permanentError{err}
 	}
@@ -127,21 +127,24 @@ func (s *Service) content(ctx context.Context, d store.Delivery) (mailContent, e
 	return l, nil
 }
 
-// addApplication adds what the template names of the application through which
-// the event was caused. Where it names nothing, or there is no application, the
-// application service is not asked.
+// addApplication adds what the mail names of the application through which the
+// event was caused. Where only the author's name needs it, the mail does not wait
+// for the application service.
 func (s *Service) addApplication(ctx context.Context, l *mailContent) error {
 	at := directoryapi.Ref{Tenant: l.delivery.TenantID, ID: l.delivery.ApplicationID}
 	if at.ID.IsZero() {
 		return nil
 	}
 	bodies := l.Template.TextBody + l.Template.HTMLBody
-	if strings.Contains(bodies, "{application.name}") {
+	isNamed := strings.Contains(bodies, "{application.name}")
+	if isNamed || l.Template.FromName == nil && !s.cfg.FromNamed {
 		application, err := s.peers.Application.Application(ctx, at)
-		if err != nil {
+		if err != nil && isNamed {
 			return err
 		}
-		l.application = &application.Name
+		if err == nil {
+			l.application = &application.Name
+		}
 	}
 	keys := macro.Keys(bodies, "application.customData.")
 	if len(keys) == 0 {

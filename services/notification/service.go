@@ -30,11 +30,12 @@ type Peers struct {
 
 // Config says how mails and texts leave.
 type Config struct {
-	Server  Server         // for all mail but that of tenants with a server of their own
-	Reach   outbound.Guard // addresses that the servers of tenants may have
-	From    mail.Address   // author of mails unless a template names one; gets bounces
-	Senders int            // mails sent at once
-	Timeout time.Duration  // bounds the work on one mail
+	Server    Server         // for all mail but that of tenants with a server of their own
+	Reach     outbound.Guard // addresses that the servers of tenants may have
+	From      mail.Address   // author of mails unless a template names one; gets bounces
+	FromNamed bool           // From.Name was configured; else mails name the application or the directory
+	Senders   int            // mails sent at once
+	Timeout   time.Duration  // bounds the work on one mail
 
 	Provider    Provider // of text messages
 	TextSenders int      // texts sent at once

@@ -87,6 +87,25 @@ func TestAnUnwantedMailIsNotSent(t *testing.T) {
 	}
 }
 
+// Mails name the application as their author, and do not wait for that name.
+func TestTheAuthorOfAMailIsTheApplication(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, mailtest.Behaviour{})
+	s := o.service()
+	o.run(s)
+	o.order(s, 1)
+	if m := o.mail.Await(t, 1)[0]; m.FromName != "Shop" {
+		t.Errorf("the mail comes from %s", m.FromName)
+	}
+	o.mu.Lock()
+	o.question = func(directoryapi.Ref) (a applicationAnswered, err error) { return a, apierr.Unavailable }
+	o.mu.Unlock()
+	o.order(s, 1)
+	if m := o.mail.Await(t, 2)[1]; m.FromName != "Customers" {
+		t.Errorf("while the application service is away the mail comes from %s", m.FromName)
+	}
+}
+
 func TestTheApplicationIsAskedForItsNameAlone(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
@@ -96,7 +115,7 @@ func TestTheApplicationIsAskedForItsNameAlone(t *testing.T) {
 		a.Name = "Shop"
 		return a, err
 	}
-	s := o.service()
+	s := o.service(func(c *Config) { c.FromNamed = true })
 	o.run(s)
 	o.order(s, 1)
 	o.mail.Await(t, 1)

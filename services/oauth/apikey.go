@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -23,7 +24,7 @@ const (
 	secretLength = 43
 
 	maxKeyID       = 64   // characters
-	maxName        = 255  // characters (resolutions, section 3.1)
+	maxName        = 255  // characters (docs/interface/limits.md#field-limits)
 	maxDescription = 1000 // characters
 )
 
@@ -33,13 +34,13 @@ func keyPurpose(key string) string { return "oauth.apikey/" + key }
 // Sealed are the columns of values that are sealed under the master key.
 var Sealed = []reseal.Column[string]{{Table: "api_keys", Key: "id", Column: "secret_sealed", Purpose: keyPurpose}}
 
-// isKeyID reports whether text can be the id of a key. Whatever else a client
-// sends in its place, such as in the kid of a token, never reaches a query.
+// isKeyID reports whether text can be the id of a key. Other text, such as in the kid
+// of a token, does not reach a query.
 func isKeyID(text string) bool {
 	return text != "" && len(text) <= maxKeyID && strings.Trim(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_") == ""
 }
 
-// Key gives a key with its secret, or apierr.NotFound.
+// Key returns a key with its secret, or apierr.NotFound.
 func (s *Service) Key(ctx context.Context, tenant id.ID, key string) (store.Key, error) {
 	if !isKeyID(key) {
 		return store.Key{}, apierr.NotFound
@@ -47,7 +48,7 @@ func (s *Service) Key(ctx context.Context, tenant id.ID, key string) (store.Key,
 	return s.unsealed(s.store.Key(ctx, tenant, key))
 }
 
-// unsealed fills in the secret of a key that was read.
+// unsealed adds the secret of a key that was read.
 func (s *Service) unsealed(k store.Key, err error) (store.Key, error) {
 	if err == nil {
 		k.Secret, err = s.ring.Open(k.SecretSealed, keyPurpose(k.ID))
@@ -55,7 +56,7 @@ func (s *Service) unsealed(k store.Key, err error) (store.Key, error) {
 	return k, err
 }
 
-// ListKeys gives a page of an account's keys, or apierr.NotFound for the
+// ListKeys returns a page of an account's keys, or apierr.NotFound for the
 // account.
 func (s *Service) ListKeys(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[store.Key], error) {
 	owner, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account})
@@ -71,12 +72,11 @@ func (s *Service) ListKeys(ctx context.Context, tenant, account id.ID, query lis
 	return page, err
 }
 
-// ApplicationKeys gives the key that the query's filter id names, if its account
-// can be reached through the application (resolutions, section 2.6); no key is
-// an empty page. The status of the key and of its account are for the client to
-// look at; that of the application it does not see here, and so a disabled one
-// reaches nobody. It returns apierr.NotFound for the application, and
-// apierr.ParameterEmpty without an id.
+// ApplicationKeys returns a page with the key that the query's filter id names, if
+// the application reaches its account (docs/interface/authentication.md#api-keys).
+// Clients check the status of the key and of the account themselves; they do not
+// see that of the application, so that a disabled one reaches no account. It
+// returns apierr.NotFound for the application, and ParameterEmpty without an id.
 func (s *Service) ApplicationKeys(ctx context.Context, tenant, application id.ID, query list.Query) (list.Page[store.Key], error) {
 	app, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application})
 	if err != nil {
@@ -136,32 +136,30 @@ func (in KeyText) apply(k *store.Key) (err error) {
 	return err
 }
 
-// CreateKey makes an API key of an account, or returns apierr.NotFound for the
+// CreateKey creates an API key of an account, or returns apierr.NotFound for the
 // account.
 func (s *Service) CreateKey(ctx context.Context, tenant, account id.ID, in KeyText) (store.Key, error) {
 	if _, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account}); err != nil {
 		return store.Key{}, err
 	}
-	k := s.newKey(oauthapi.EnsureKey{Tenant: tenant, Account: account, ID: secure.KeyID(), Secret: secure.Token(secretLength)})
+	k := newKey(s.ring, s.now(), oauthapi.EnsureKey{Tenant: tenant, Account: account, ID: secure.KeyID(), Secret: secure.Token(secretLength)})
 	if err := in.apply(&k); err != nil {
 		return k, err
 	}
 	return k, s.tx(ctx, func(tx *store.Tx) error { return tx.InsertKey(ctx, k) })
 }
 
-func (s *Service) newKey(in oauthapi.EnsureKey) store.Key {
-	now := s.now()
+func newKey(ring *secure.Keyring, now time.Time, in oauthapi.EnsureKey) store.Key {
 	return store.Key{
 		Key: oauthapi.Key{
 			TenantID: in.Tenant, ID: in.ID, AccountID: in.Account, Status: directoryapi.Enabled, CreatedAt: now, ModifiedAt: now,
 		},
-		SecretSealed: s.ring.Seal(in.Secret, keyPurpose(in.ID)), Secret: in.Secret,
+		SecretSealed: ring.Seal(in.Secret, keyPurpose(in.ID)), Secret: in.Secret,
 	}
 }
 
-// EnsureKey makes an API key with a given id and secret. A repeated call gives
-// what the first made; another secret or account for the same id is
-// apierr.Exists.
+// EnsureKey creates an API key with a given id and secret. It is idempotent: another
+// secret or account for the same id is apierr.Exists.
 func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthapi.Key, error) {
 	if !isKeyID(in.ID) {
 		return oauthapi.Key{}, apierr.Format.Because("the id of an API key has 1 to %d letters, digits, hyphens and underscores", maxKeyID)
@@ -169,7 +167,7 @@ func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthap
 	if in.Secret == "" {
 		return oauthapi.Key{}, apierr.Required.Because("the secret of an API key cannot be empty")
 	}
-	k := s.newKey(in)
+	k := newKey(s.ring, s.now(), in)
 	err := s.tx(ctx, func(tx *store.Tx) error { return tx.InsertKey(ctx, k) })
 	if !errors.Is(err, apierr.Exists) {
 		return k.Key, err
@@ -207,8 +205,8 @@ func (s *Service) UpdateKey(ctx context.Context, tenant id.ID, key string, in Ke
 	return s.unsealed(k, err)
 }
 
-// DeleteKey removes a key, or returns apierr.NotFound. The tokens that it signed
-// cannot be verified any more.
+// DeleteKey deletes a key, or returns apierr.NotFound. The tokens that it signed are
+// invalid from then on.
 func (s *Service) DeleteKey(ctx context.Context, tenant id.ID, key string) error {
 	if !isKeyID(key) {
 		return apierr.NotFound

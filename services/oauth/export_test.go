@@ -20,6 +20,10 @@ func (s *Service) AccountsDeleted(ctx context.Context, e events.Envelope, event 
 	return s.accountsDeleted(ctx, e, event)
 }
 
+func (s *Service) PasswordChanged(ctx context.Context, e events.Envelope, event events.PasswordChanged) error {
+	return s.passwordChanged(ctx, e, event)
+}
+
 func (s *Service) ApplicationDeleted(ctx context.Context, e events.Envelope, event events.ApplicationDeleted) error {
 	return s.applicationDeleted(ctx, e, event)
 }

@@ -20,7 +20,7 @@ import (
 // are among them.
 type Form map[string]secure.Secret
 
-// required gives a field that must have a value.
+// required returns a field that must have a value.
 func (f Form) required(name string) (secure.Secret, error) {
 	if f[name] == "" {
 		return "", refused(apierr.Required.Because("the form field %s is required", name), "invalid_request")
@@ -28,9 +28,7 @@ func (f Form) required(name string) (secure.Secret, error) {
 	return f[name], nil
 }
 
-// refused adds the error of RFC 6749, section 5.2, to the refusal of a client's
-// request. What is not the client's fault, and an application that does not
-// exist, stay as they are.
+// refused adds the error of RFC 6749, section 5.2, to an error of the status 400.
 func refused(err error, code string) error {
 	if refusal := apierr.From(err); err != nil && refusal.Status == http.StatusBadRequest {
 		return refusal.With("error", code)
@@ -44,6 +42,8 @@ type TokenRequest struct {
 	Application id.ID
 	Key         string // id of the API key that signs the tokens: the caller's
 	Form        Form
+
+	began time.Time // set by grant
 }
 
 // Issued is the answer to a request for tokens.
@@ -65,15 +65,16 @@ var grants = map[string]func(*Service, context.Context, TokenRequest) (Issued, e
 	"service_factor_challenge": (*Service).factorGrant,
 }
 
-// Token answers a request for tokens (resolutions, sections 8.2 and 12.4). It
-// returns apierr.NotFound for the application; other refusals carry the member
-// error of RFC 6749.
+// Token answers a request for tokens (docs/interface/oauth.md#grants). It returns
+// apierr.NotFound for the application; other refusals have the member error of
+// RFC 6749 (docs/interface/errors.md#oauth-failures).
 func (s *Service) Token(ctx context.Context, in TokenRequest) (Issued, error) {
 	issued, err := s.grant(ctx, in)
 	return issued, s.refusal(ctx, in.Tenant, in.Application, err)
 }
 
 func (s *Service) grant(ctx context.Context, in TokenRequest) (Issued, error) {
+	in.began = s.now()
 	text, err := in.Form.required("grant_type")
 	if err != nil {
 		return Issued{}, err
@@ -117,19 +118,18 @@ type holder struct{ account, organization id.ID }
 
 func holderOf(t store.Token) holder { return holder{t.AccountID, t.OrganizationID} }
 
-// newToken makes a token that is not stored yet. Its times are whole seconds,
-// because those are what a JWT tells.
+// newToken returns a token that is not stored yet. Its times are whole seconds, as in
+// a JWT, and its id is of the time when the request began.
 func (s *Service) newToken(in TokenRequest, kind store.Kind, who holder, ttl time.Duration) store.Token {
-	now := s.now()
-	issued := now.Truncate(time.Second)
+	issued := in.began.Truncate(time.Second)
 	return store.Token{
-		Kind: kind, TenantID: in.Tenant, ID: id.New(now), ApplicationID: in.Application, AccountID: who.account, KeyID: in.Key,
+		Kind: kind, TenantID: in.Tenant, ID: id.New(in.began), ApplicationID: in.Application, AccountID: who.account, KeyID: in.Key,
 		IssuedAt: issued, ExpiresAt: issued.Add(ttl), OrganizationID: who.organization,
 	}
 }
 
-// issue makes an access token for an account and, where it is wanted and the
-// policy gives any, a refresh token with it.
+// issue stores and returns an access token for an account and, where the grant and
+// the policy allow one, a refresh token.
 func (s *Service) issue(ctx context.Context, in TokenRequest, who holder, withRefresh bool) (Issued, error) {
 	accessTTL, refreshTTL, err := s.lifetimes(ctx, in.Tenant, in.Application)
 	if err != nil {
@@ -145,7 +145,14 @@ func (s *Service) issue(ctx context.Context, in TokenRequest, who holder, withRe
 	if err != nil {
 		return Issued{}, err
 	}
-	return issued, s.tx(ctx, func(tx *store.Tx) error { return tx.InsertTokens(ctx, access, refresh) })
+	err = s.tx(ctx, func(tx *store.Tx) error { return tx.InsertTokens(ctx, access, refresh, in.began) })
+	if errors.Is(err, apierr.NotFound) {
+		err = refused(apierr.WrongPassword.Because("the password of the account was changed while it logged in"), "invalid_request")
+	}
+	if err != nil {
+		return Issued{}, err
+	}
+	return issued, nil
 }
 
 // signPair signs an access token, and a refresh token unless that is zero, with
@@ -153,7 +160,6 @@ func (s *Service) issue(ctx context.Context, in TokenRequest, who holder, withRe
 func (s *Service) signPair(ctx context.Context, in TokenRequest, access, refresh store.Token) (Issued, error) {
 	key, err := s.signingKey(ctx, in.Tenant, in.Key)
 	if errors.Is(err, apierr.NotFound) || (err == nil && key.Status != directoryapi.Enabled) {
-		// That happened after the gateway had accepted it.
 		return Issued{}, errBadKey
 	}
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// What the tokens of an application live for unless its policy says otherwise,
-// and the bounds of a policy (resolutions, section 8.3). Ten years hold at most
-// three leap days.
+// The default lifetimes of tokens, and the limits of a policy
+// (docs/interface/oauth.md#token-contents). Ten years have at most three leap days.
 const (
 	defaultAccessTTL  = "PT1H"
 	defaultRefreshTTL = "P60D"
@@ -28,11 +27,12 @@ const (
 type PolicyChange struct {
 	AccessTokenTTL  field.Text `json:"accessTokenTtl"`
 	RefreshTokenTTL field.Text `json:"refreshTokenTtl"`
+
+	RevokeTokensOnPasswordChange field.Bool `json:"revokeTokensOnPasswordChange"`
 }
 
-// Policy gives the policy of an application, or apierr.NotFound for the
-// application. One that nobody has changed is the default, as old as the
-// application.
+// Policy returns the policy of an application, or apierr.NotFound for the
+// application. Until it is changed it is the default, as old as the application.
 func (s *Service) Policy(ctx context.Context, tenant, application id.ID) (store.Policy, error) {
 	app, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application})
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Service) Policy(ctx context.Context, tenant, application id.ID) (store.
 func defaultPolicy(app applicationapi.Application) store.Policy {
 	return store.Policy{
 		TenantID: app.TenantID, ApplicationID: app.ID, AccessTokenTTL: defaultAccessTTL, RefreshTokenTTL: defaultRefreshTTL,
-		CreatedAt: app.CreatedAt, ModifiedAt: app.CreatedAt,
+		RevokeTokensOnPasswordChange: true, CreatedAt: app.CreatedAt, ModifiedAt: app.CreatedAt,
 	}
 }
 
@@ -74,6 +74,10 @@ func (s *Service) UpdatePolicy(ctx context.Context, tenant, application id.ID, i
 				return err
 			}
 		}
+		if in.RevokeTokensOnPasswordChange.Null {
+			return apierr.Required.Because("revokeTokensOnPasswordChange cannot be null")
+		}
+		p.RevokeTokensOnPasswordChange = in.RevokeTokensOnPasswordChange.Or(p.RevokeTokensOnPasswordChange)
 		p.ModifiedAt = s.now()
 		return tx.UpdatePolicy(ctx, p)
 	})
@@ -81,7 +85,7 @@ func (s *Service) UpdatePolicy(ctx context.Context, tenant, application id.ID, i
 	return p, err
 }
 
-// lifetime checks a duration of a policy and gives it as it was written.
+// lifetime checks a duration of a policy and returns it as it was written.
 func lifetime(in field.Text, name string, mayBeZero bool) (string, error) {
 	text, err := field.Required(in, name, 255)
 	if err != nil {
@@ -103,7 +107,7 @@ func lifetime(in field.Text, name string, mayBeZero bool) (string, error) {
 	return text, nil
 }
 
-// lifetimes gives how long the tokens of an application live, in whole seconds
+// lifetimes returns how long the tokens of an application live, in whole seconds
 // because those are what a JWT tells. A refresh lifetime of zero means none.
 func (s *Service) lifetimes(ctx context.Context, tenant, application id.ID) (access, refresh time.Duration, err error) {
 	p, err := s.store.KeptPolicy(ctx, tenant, application)

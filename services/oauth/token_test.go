@@ -349,7 +349,7 @@ func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	insert := func() error {
-		return d.Store.Tx(t.Context(), func(tx *store.Tx) error { return tx.InsertTokens(t.Context(), access, refresh) })
+		return d.Store.Tx(t.Context(), func(tx *store.Tx) error { return tx.InsertTokens(t.Context(), access, refresh, d.Clock.Now()) })
 	}
 	access.ID = id.New(d.Clock.Now()) // with a refresh token that is there already
 	if err := insert(); !errors.Is(err, apierr.Exists) {

@@ -29,7 +29,7 @@ var services = []service{
 	{name: "notification", peers: []string{"directory", "application"}, seals: true, mails: true, env: func(p *plan) []string {
 		return append(sender(p), "DOORWARD_SMTP_URL=smtp://"+p.smtp, "DOORWARD_SMS_PROVIDER=mailbox", "DOORWARD_SMS_MAILBOX_URL=http://"+p.mailbox, loopback)
 	}},
-	{name: "idsite", peers: []string{"directory", "application", "oauth"}, env: func(p *plan) []string {
+	{name: "idsite", peers: []string{"directory", "application", "oauth", "mfa"}, seals: true, env: func(p *plan) []string {
 		return []string{
 			"DOORWARD_BOOTSTRAP_KEY_ID=" + p.Key.ID,
 			"DOORWARD_BOOTSTRAP_KEY_SECRET=" + p.Key.Secret,

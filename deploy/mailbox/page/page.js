@@ -89,7 +89,7 @@
     clearTimeout(timer);
     timer = setTimeout(watch, interval);
   }
-  if (!("older" in page)) {
+  if (!("part" in page)) {
     timer = setTimeout(watch, interval);
     document.addEventListener("visibilitychange", watch);
   }

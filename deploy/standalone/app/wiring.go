@@ -43,7 +43,7 @@ func (s *standalone) wire(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("notification: %w", err)
 	}
-	sites, err := idsite.Open(ctx, p, idsite.FromEnv(s.source), idsite.Peers{Directory: directories.API, Application: applications.API, OAuth: tokens.API})
+	sites, err := idsite.Open(ctx, p, idsite.FromEnv(s.source), idsite.Peers{Directory: directories.API, Application: applications.API, OAuth: tokens.API, MFA: factors.API})
 	if err != nil {
 		return fmt.Errorf("idsite: %w", err)
 	}

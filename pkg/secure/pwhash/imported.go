@@ -56,7 +56,9 @@ func parseImported(text string) (form, error) {
 }
 
 // iterated are the hash functions of $service2$ by their names.
-var iterated = map[string]func() hash.Hash{"MD5": md5.New, "SHA-1": sha1.New, "SHA-256": sha256.New, "SHA-384": sha512.New384, "SHA-512": sha512.New}
+var iterated = map[string]func() hash.Hash{
+	"MD5": md5.New, "SHA-1": sha1.New, "SHA-256": sha256.New, "SHA-384": sha512.New384, "SHA-512": sha512.New,
+}
 
 // parseIterated reads ALGORITHM$ITERATIONS$SALT$HASH. The salt stands before
 // the password, in the first iteration only.

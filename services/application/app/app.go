@@ -56,7 +56,7 @@ type Peers struct {
 
 // App is the wired service.
 type App struct {
-	API  applicationapi.API
+	API  *application.Service
 	HTTP *fiber.App
 }
 

@@ -101,7 +101,7 @@ func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
 				return
 			}
 			refusal := c.refused(t, 400, scenario.code, "POST", shop+"/loginAttempts", scenario.body)
-			if bland := refusal["message"] == "The user name or password is wrong."; bland != scenario.bland {
+			if bland := refusal["message"] == "Invalid username or password."; bland != scenario.bland {
 				t.Errorf("the message is %q", refusal["message"])
 			}
 		})

@@ -48,7 +48,7 @@ func FromEnv(source *env.Source) (cfg Config) {
 
 // App is the wired service.
 type App struct {
-	API  directoryapi.API
+	API  *directory.Service
 	HTTP *fiber.App
 }
 

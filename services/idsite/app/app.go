@@ -13,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/pg"
@@ -30,6 +31,8 @@ type Config struct {
 	Service  service.Config
 	Database secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
+
 	Suffix     string        `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages, <tenant key>.id.<suffix>"`
 	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID" help:"id of the API key of the first tenant, which is made at the start; letters and digits"`
 	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET" help:"secret of that key, at least 32 characters; make one with: openssl rand -hex 24"`
@@ -43,6 +46,7 @@ type Addresses struct {
 	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"addresses of the directory service's replicas, http://host:port, comma separated"`
 	Application []string `env:"DOORWARD_APPLICATION_URL" help:"addresses of the application service's replicas"`
 	OAuth       []string `env:"DOORWARD_OAUTH_URL" help:"addresses of the oauth service's replicas"`
+	MFA         []string `env:"DOORWARD_MFA_URL" help:"addresses of the mfa service's replicas"`
 }
 
 // FromEnv reads the configuration.
@@ -71,6 +75,10 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	ring, err := secure.ParseKeyring(cfg.MasterKey)
+	if err != nil {
+		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
+	}
 	db, err := pg.Open(ctx, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
@@ -79,9 +87,12 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Check("idsite database", db.Ping)
 	p.Go("idsite statistics", db.Analyze)
 
-	svc := idsite.New(store.New(db), peers, common.Now, idsite.Config{Title: common.Title(), Suffix: cfg.Suffix})
+	svc := idsite.New(store.New(db), peers, ring, common.Now, idsite.Config{Base: common.Base, Title: common.Title(), Suffix: cfg.Suffix})
+	p.Go("idsite purger", svc.Purger(idsite.PurgeEvery))
 	app := rest.New(rest.Config{Service: "idsite", Base: common.Base, Signer: common.Signer})
-	idsiterest.Mount(app, svc, common.Base)
+	if err := idsiterest.Mount(app, svc, common.Base); err != nil {
+		return nil, err
+	}
 	return &App{HTTP: app, Bootstrapped: bootstrap(p, svc, cfg)}, nil
 }
 
@@ -148,8 +159,13 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	factors, err := common.Peer("mfa", cfg.Peers.MFA)
+	if err != nil {
+		return err
+	}
 	app, err := Open(ctx, p, cfg, Peers{
 		Directory: directoryapi.Client{Peer: directory}, Application: applicationapi.Client{Peer: application}, OAuth: oauthapi.Client{Peer: oauth},
+		MFA: mfaapi.Client{Peer: factors},
 	})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/app"
 	"github.com/doorward/doorward/services/idsite/peertest"
 )
@@ -27,7 +28,7 @@ func open(t *testing.T, d *peertest.Deployment, variables ...string) (*run.Proce
 	t.Helper()
 	source := env.New(append([]string{
 		"DATABASE_URL=" + pgtest.New(t, nil), "DOORWARD_BASE_URL=https://localhost:8443/v1", "DOORWARD_INTERNAL_SECRET=" + secret,
-		"DOORWARD_OPS_LISTEN=127.0.0.1:0", "DOORWARD_LOG_LEVEL=error",
+		"DOORWARD_OPS_LISTEN=127.0.0.1:0", "DOORWARD_LOG_LEVEL=error", "DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal(),
 	}, variables...))
 	var cfg run.Config
 	source.Load(&cfg)

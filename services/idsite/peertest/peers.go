@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
@@ -42,7 +43,7 @@ func New() *Deployment {
 
 // Peers gives the ways to the services.
 func (d *Deployment) Peers() idsite.Peers {
-	return idsite.Peers{Directory: directory{d: d}, Application: application{d: d}, OAuth: oauth{d: d}}
+	return idsite.Peers{Directory: directory{d: d}, Application: application{d: d}, OAuth: oauth{d: d}, MFA: mfa{}}
 }
 
 // Fail lets calls fail after they had their effect: their number counts from 1.
@@ -98,6 +99,7 @@ func (d *Deployment) called(ctx context.Context, tenant id.ID) error {
 
 type directory struct {
 	directoryapi.API
+	directoryapi.Hosted
 	d *Deployment
 }
 
@@ -130,6 +132,7 @@ func (directory) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Te
 
 type application struct {
 	applicationapi.API
+	applicationapi.Hosted
 	d *Deployment
 }
 
@@ -145,8 +148,14 @@ func (p application) SignUp(ctx context.Context, in applicationapi.SignUp) (appl
 	return applicationapi.SignedUp{}, p.d.called(ctx, in.Tenant)
 }
 
+type mfa struct {
+	mfaapi.API
+	mfaapi.Hosted
+}
+
 type oauth struct {
 	oauthapi.API
+	oauthapi.Hosted
 	d *Deployment
 }
 

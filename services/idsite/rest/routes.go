@@ -1,32 +1,55 @@
 // Package rest is the HTTP face of the idsite service: routes.go lists its
-// endpoints, site.go has the settings' handlers and view, page.go what the
-// links of mails lead to.
+// endpoints, site.go has the settings, sso.go the redirecting endpoints,
+// browser.go what hosted pages call, screens.go the pages themselves, page.go what
+// the links of mails lead to.
 package rest
 
 import (
+	"strings"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/idsite"
+	"github.com/doorward/doorward/services/idsite/screens"
+	"github.com/doorward/doorward/services/idsite/store"
 )
 
 type handlers struct {
-	svc     *idsite.Service
-	base    href.Base
-	product string // the name that pages show
+	svc      *idsite.Service
+	base     href.Base
+	product  string // the name that pages show
+	redirect string // header that tells a page where to send its browser
+	screens  *screens.Screens
 }
 
 // Mount adds the service's endpoints to its app.
-func Mount(app *fiber.App, svc *idsite.Service, base href.Base) {
-	h := &handlers{svc, base, svc.Product()}
+func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
+	built, err := screens.New()
+	if err != nil {
+		return err
+	}
+	h := &handlers{svc: svc, base: base, product: svc.Product(), redirect: svc.Product() + redirectHeader, screens: built}
 	v1 := app.Group("/v1")
 
-	v1.Get("/tenants/:id/idSites", h.sites)
-	v1.Get("/tenants/:id/idsites", h.sites) // some clients spell it so
-	v1.Get("/idSites/:id", h.site)
+	sites := rest.List(store.Sites, svc.ListSites, h.view)
+	v1.Get("/tenants/:id/idSites", sites)
+	v1.Get("/tenants/:id/idsites", func(c *fiber.Ctx) error { // another spelling of the same collection
+		c.Request().URI().SetPath(strings.TrimSuffix(c.Path(), "idsites") + "idSites")
+		return sites(c)
+	})
+	v1.Get("/idSites/:id", rest.Get(svc.Site, h.view))
+	v1.Post("/idSites/:id", rest.Update(svc.UpdateSite, h.view))
+
+	app.Get("/sso", h.sso)
+	app.Get("/sso/logout", h.ssoLogout)
+	h.mountBrowser(app)
+	app.Get("/site/*", h.hosted)
 
 	app.Get("/emailVerificationTokens", h.verification)
 	app.Post("/emailVerificationTokens", h.verify)
 	app.Get("/passwordReset", h.reset)
 	app.Post("/passwordReset", h.setPassword)
+	return nil
 }

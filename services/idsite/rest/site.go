@@ -1,54 +1,27 @@
 package rest
 
 import (
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-func (h *handlers) sites(c *fiber.Ctx) error {
-	named, err := rest.ID(c, "id")
-	if err != nil {
-		return err
-	}
-	query, err := rest.Query(c, store.Sites)
-	if err != nil {
-		return err
-	}
-	page, err := h.svc.ListSites(c.UserContext(), rest.Caller(c).Tenant, named, query)
-	if err != nil {
-		return err
-	}
-	return rest.Page(c, h.base.To("tenants", named, "idSites"), page, h.view)
-}
-
-func (h *handlers) site(c *fiber.Ctx) error {
-	at, err := rest.ID(c, "id")
-	if err != nil {
-		return err
-	}
-	site, err := h.svc.Site(c.UserContext(), rest.Caller(c).Tenant, at)
-	if err != nil {
-		return err
-	}
-	return rest.OK(c, h.view(site))
-}
-
-// view is the representation of a site (resolutions, section 16.1).
+// view is the representation of a site (docs/interface/id-site.md#settings).
 type view struct {
-	Href                    string    `json:"href"`
-	CreatedAt               rest.Time `json:"createdAt"`
-	ModifiedAt              rest.Time `json:"modifiedAt"`
+	rest.Head
 	DomainName              string    `json:"domainName"`
 	TLSPublicCert           *string   `json:"tlsPublicCert"`
-	TLSPrivateKey           *string   `json:"tlsPrivateKey"` // never shown
+	TLSPrivateKey           *string   `json:"tlsPrivateKey"`
+	TLSStatus               string    `json:"tlsStatus"`
 	GitRepoURL              *string   `json:"gitRepoUrl"`
 	GitBranch               *string   `json:"gitBranch"`
+	GitStatus               string    `json:"gitStatus"`
+	GitMessage              *string   `json:"gitMessage"`
 	AuthorizedOriginURIs    []string  `json:"authorizedOriginUris"`
 	AuthorizedRedirectURIs  []string  `json:"authorizedRedirectUris"`
 	LogoURL                 *string   `json:"logoUrl"`
+	AccentColor             *string   `json:"accentColor"`
 	SessionTTI              string    `json:"sessionTti"`
 	SessionTTL              string    `json:"sessionTtl"`
 	SessionCookiePersistent bool      `json:"sessionCookiePersistent"`
@@ -56,10 +29,16 @@ type view struct {
 }
 
 func (h *handlers) view(s store.Site) view {
+	key := s.TLSPrivateKey
+	if s.TLSPrivateKeySealed != nil {
+		sealed := idsite.SealedKey
+		key = &sealed
+	}
 	return view{
-		Href: h.base.To("idSites", s.ID), CreatedAt: rest.Time(s.CreatedAt), ModifiedAt: rest.Time(s.ModifiedAt),
-		DomainName: s.DomainName, TLSPublicCert: s.TLSPublicCert, GitRepoURL: s.GitRepoURL, GitBranch: s.GitBranch,
-		AuthorizedOriginURIs: s.AuthorizedOriginURIs, AuthorizedRedirectURIs: s.AuthorizedRedirectURIs, LogoURL: s.LogoURL,
+		Head:       rest.Head{Href: h.base.To("idSites", s.ID), CreatedAt: rest.Time(s.CreatedAt), ModifiedAt: rest.Time(s.ModifiedAt)},
+		DomainName: s.DomainName, TLSPublicCert: s.TLSPublicCert, TLSPrivateKey: key, TLSStatus: h.svc.TLSStatus(s),
+		GitRepoURL: s.GitRepoURL, GitBranch: s.GitBranch, GitStatus: s.GitStatus, GitMessage: s.GitMessage,
+		AuthorizedOriginURIs: s.AuthorizedOriginURIs, AuthorizedRedirectURIs: s.AuthorizedRedirectURIs, LogoURL: s.LogoURL, AccentColor: s.AccentColor,
 		SessionTTI: s.SessionTTI, SessionTTL: s.SessionTTL, SessionCookiePersistent: s.SessionCookiePersistent,
 		Tenant: h.base.Link("tenants", s.TenantID),
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/peertest"
 	idsiterest "github.com/doorward/doorward/services/idsite/rest"
@@ -45,9 +46,15 @@ func newClient(t *testing.T) client {
 	now := func() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
 	signer := caller.NewSigner("0123456789abcdef0123456789abcdef", now)
 	peers := peertest.New()
-	svc := idsite.New(store.New(pgtest.Open(t, store.Config)), peers.Peers(), now, idsite.Config{Title: "Service", Suffix: "localhost"})
+	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	svc := idsite.New(store.New(pgtest.Open(t, store.Config)), peers.Peers(), ring, now, idsite.Config{Base: base, Title: "Service", Suffix: "localhost"})
 	app := rest.New(rest.Config{Service: "idsite", Base: base, Signer: signer})
-	idsiterest.Mount(app, svc, base)
+	if err := idsiterest.Mount(app, svc, base); err != nil {
+		t.Fatal(err)
+	}
 	return client{app, signer, svc, peers}
 }
 
@@ -58,7 +65,7 @@ func (c client) tenant(t *testing.T, key string) (tenant, site id.ID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := c.svc.ListSites(t.Context(), made.ID, made.ID, list.First())
+	page, err := c.svc.ListSites(t.Context(), id.Ref{Tenant: made.ID, ID: made.ID}, list.First())
 	if err != nil || len(page.Items) != 1 {
 		t.Fatalf("the sites are %+v, %v", page, err)
 	}

@@ -9,26 +9,46 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Site holds the settings of a tenant's hosted login pages.
+// The states of the repository of custom pages.
+const (
+	GitNone    = "NONE"
+	GitPending = "PENDING"
+	GitOK      = "OK"
+	GitFailed  = "FAILED"
+)
+
+// Site holds the settings of a tenant's hosted login pages
+// (docs/interface/id-site.md#settings).
 type Site struct {
 	TenantID                id.ID
 	ID                      id.ID
-	DomainName              string
+	DefaultDomain           string  // <tenant key>.id.<suffix>
+	DomainName              string  // DefaultDomain, or the tenant's own
 	TLSPublicCert           *string `db:"tls_public_cert"`
+	TLSPrivateKey           *string `db:"tls_private_key"` // what is no private key is kept as it was sent
+	TLSPrivateKeySealed     []byte  `db:"tls_private_key_sealed"`
 	GitRepoURL              *string `db:"git_repo_url"`
 	GitBranch               *string
+	GitStatus               string
+	GitMessage              *string
+	GitFetchedAt            *time.Time
 	AuthorizedOriginURIs    []string `db:"authorized_origin_uris"`
 	AuthorizedRedirectURIs  []string `db:"authorized_redirect_uris"`
 	LogoURL                 *string  `db:"logo_url"`
-	SessionTTI              string   `db:"session_tti"` // ISO-8601 duration
-	SessionTTL              string   `db:"session_ttl"` // ISO-8601 duration
+	AccentColor             *string  // #rrggbb
+	SessionTTI              string   `db:"session_tti"` // ISO 8601 duration
+	SessionTTL              string   `db:"session_ttl"` // ISO 8601 duration
 	SessionCookiePersistent bool
 	CreatedAt               time.Time
 	ModifiedAt              time.Time
 }
 
-const siteColumns = `tenant_id, id, domain_name, tls_public_cert, git_repo_url, git_branch, authorized_origin_uris, authorized_redirect_uris,
-	logo_url, session_tti, session_ttl, session_cookie_persistent, created_at, modified_at`
+// HasCustomDomain reports whether the tenant uses a domain of its own.
+func (s Site) HasCustomDomain() bool { return s.DomainName != s.DefaultDomain }
+
+const siteColumns = `tenant_id, id, coalesce(default_domain, domain_name) AS default_domain, domain_name, tls_public_cert, tls_private_key,
+	tls_private_key_sealed, git_repo_url, git_branch, git_status, git_message, git_fetched_at, authorized_origin_uris, authorized_redirect_uris,
+	logo_url, accent_color, session_tti, session_ttl, session_cookie_persistent, created_at, modified_at`
 
 // Sites are searched and sorted by these attributes.
 var Sites = list.Spec{
@@ -37,20 +57,58 @@ var Sites = list.Spec{
 	"modifiedAt": {Column: "modified_at", Kind: list.Time},
 }
 
-// Site gives a site, or apierr.NotFound.
+// Site returns a site, or apierr.NotFound.
 func (s *Store) Site(ctx context.Context, tenant, site id.ID) (Site, error) {
 	return pg.One[Site](ctx, s.db, `SELECT `+siteColumns+` FROM id_sites WHERE tenant_id = $1 AND id = $2`, tenant, site)
 }
 
-// ListSites gives a page of the tenant's sites, of which there is one.
+// TenantSite returns the site of a tenant, or apierr.NotFound.
+func (s *Store) TenantSite(ctx context.Context, tenant id.ID) (Site, error) {
+	return pg.One[Site](ctx, s.db, `SELECT `+siteColumns+` FROM id_sites WHERE tenant_id = $1`, tenant)
+}
+
+// DomainTenant returns the tenant that a domain of hosted pages belongs to, or
+// apierr.NotFound.
+func (s *Store) DomainTenant(ctx context.Context, domain string) (id.ID, error) {
+	return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM id_site_domains WHERE domain = $1`, domain)
+}
+
+// ListSites returns a page of the tenant's sites, of which there is one.
 func (s *Store) ListSites(ctx context.Context, tenant id.ID, query list.Query) (list.Page[Site], error) {
 	return list.Select[Site](ctx, s.db, Sites, query, siteColumns, `FROM id_sites WHERE tenant_id = $1`, "id", tenant)
 }
 
-// EnsureSite adds the site of a tenant that has none.
+// EnsureSite adds the site of a tenant that has none, with its default domain.
 func (tx *Tx) EnsureSite(ctx context.Context, site Site) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO id_sites (tenant_id, id, domain_name, authorized_origin_uris, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+	_, err := pg.Exec(ctx, tx, `INSERT INTO id_sites (tenant_id, id, default_domain, domain_name, authorized_origin_uris, created_at, modified_at)
+		VALUES ($1, $2, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
 		site.TenantID, site.ID, site.DomainName, site.AuthorizedOriginURIs, site.CreatedAt, site.ModifiedAt)
+	return err
+}
+
+// LockSite reads a site that the transaction will change.
+func (tx *Tx) LockSite(ctx context.Context, tenant, site id.ID) (Site, error) {
+	return pg.One[Site](ctx, tx, `SELECT `+siteColumns+` FROM id_sites WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, site)
+}
+
+// UpdateSite writes what a client can change.
+func (tx *Tx) UpdateSite(ctx context.Context, s Site) error {
+	return pg.MustChange(ctx, tx, `UPDATE id_sites SET default_domain = $3, domain_name = $4, tls_public_cert = $5, tls_private_key = $6,
+		tls_private_key_sealed = $7, git_repo_url = $8, git_branch = $9, git_status = $10, git_message = $11, authorized_origin_uris = $12,
+		authorized_redirect_uris = $13, logo_url = $14, accent_color = $15, session_tti = $16, session_ttl = $17,
+		session_cookie_persistent = $18, modified_at = $19 WHERE tenant_id = $1 AND id = $2`,
+		s.TenantID, s.ID, s.DefaultDomain, s.DomainName, s.TLSPublicCert, s.TLSPrivateKey, s.TLSPrivateKeySealed, s.GitRepoURL, s.GitBranch,
+		s.GitStatus, s.GitMessage, s.AuthorizedOriginURIs, s.AuthorizedRedirectURIs, s.LogoURL, s.AccentColor, s.SessionTTI, s.SessionTTL,
+		s.SessionCookiePersistent, s.ModifiedAt)
+}
+
+// SetCustomDomain keeps a domain for a tenant in place of the one that it had; an
+// empty one keeps the default alone. A domain that another tenant has is
+// apierr.Exists.
+func (tx *Tx) SetCustomDomain(ctx context.Context, tenant id.ID, domain string) error {
+	if _, err := pg.Exec(ctx, tx, `DELETE FROM id_site_domains WHERE tenant_id = $1 AND NOT is_default`, tenant); err != nil || domain == "" {
+		return err
+	}
+	_, err := pg.Exec(ctx, tx, `INSERT INTO id_site_domains (domain, tenant_id, is_default) VALUES ($1, $2, false)`, domain, tenant)
 	return err
 }

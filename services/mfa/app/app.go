@@ -49,7 +49,7 @@ type Peers struct {
 
 // App is the wired service.
 type App struct {
-	API  mfaapi.API
+	API  *mfa.Service
 	HTTP *fiber.App
 }
 

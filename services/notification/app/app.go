@@ -102,6 +102,7 @@ func (c Config) leave(common service.Common) (cfg notification.Config, err error
 	if cfg.From, err = c.Sender.Open(common); err != nil {
 		return cfg, err
 	}
+	cfg.FromNamed = c.Sender.Name != ""
 	if c.Timeout <= 0 {
 		return cfg, fmt.Errorf("DOORWARD_MAIL_TIMEOUT must be longer than nothing")
 	}

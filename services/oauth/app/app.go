@@ -48,7 +48,7 @@ type Peers = oauth.Peers
 
 // App is the wired service.
 type App struct {
-	API  oauthapi.API
+	API  *oauth.Service
 	HTTP *fiber.App
 }
 

@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -88,6 +89,11 @@ func TestKeys(t *testing.T) {
 			}
 		}
 		refused(t, 400, 2105, d.Do(t, d.Site, "GET", collection+"?name=laptop", nil))
+		for id, want := range map[string]float64{key["id"].(string): 1, d.Key: 0, "NOBODY": 0} {
+			if page := decode(t, d.Do(t, d.Site, "GET", collection+"?id="+id, nil)); page["size"] != want {
+				t.Errorf("the id %s finds %v", id, page)
+			}
+		}
 		refused(t, 404, 404, d.Do(t, d.Site, "GET", "/accounts/"+d.Application.String()+"/apiKeys", nil))
 		golden(t, "keys", d, d.Do(t, d.Site, "GET", collection+"?limit=1", nil).Body, names)
 	})
@@ -210,6 +216,14 @@ func TestPolicies(t *testing.T) {
 	}
 	if again := decode(t, d.Do(t, d.Site, "GET", path, nil)); again["accessTokenTtl"] != "PT30M" {
 		t.Errorf("a refused change is kept: %v", again)
+	}
+	refused(t, 400, 2000, d.Do(t, d.Site, "POST", path, `{"revokeTokensOnPasswordChange":null}`))
+	refused(t, 400, 2004, d.Do(t, d.Site, "POST", path, `{"revokeTokensOnPasswordChange":7}`))
+	for _, on := range []bool{false, true} {
+		body := fmt.Sprintf(`{"revokeTokensOnPasswordChange":%t}`, on)
+		if got := decode(t, want(t, 200, d.Do(t, d.Site, "POST", path, body))); got["revokeTokensOnPasswordChange"] != on {
+			t.Errorf("%s gives %v", body, got)
+		}
 	}
 	for _, body := range []string{`{"accessTokenTtl":"P10Y"}`, `{"accessTokenTtl":"P3653D"}`, `{"refreshTokenTtl":"PT0M"}`, `{"accessTokenTtl":"PT1S"}`, `{}`} {
 		want(t, 200, d.Do(t, d.Site, "POST", path, body))

@@ -68,6 +68,7 @@ type policyView struct {
 	ModifiedAt         rest.Time `json:"modifiedAt"`
 	AccessTokenTTL     string    `json:"accessTokenTtl"`
 	RefreshTokenTTL    string    `json:"refreshTokenTtl"`
+	RevokeTokens       bool      `json:"revokeTokensOnPasswordChange"`
 	TokenEndpoint      href.Link `json:"tokenEndpoint"`
 	RevocationEndpoint href.Link `json:"revocationEndpoint"`
 	Application        href.Link `json:"application"`
@@ -77,7 +78,7 @@ type policyView struct {
 func (h *handlers) policyView(p store.Policy) policyView {
 	return policyView{
 		Href: h.base.To("oAuthPolicies", p.ApplicationID), CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt),
-		AccessTokenTTL: p.AccessTokenTTL, RefreshTokenTTL: p.RefreshTokenTTL,
+		AccessTokenTTL: p.AccessTokenTTL, RefreshTokenTTL: p.RefreshTokenTTL, RevokeTokens: p.RevokeTokensOnPasswordChange,
 		TokenEndpoint:      h.base.Link("applications", p.ApplicationID, "oauth", "token"),
 		RevocationEndpoint: h.base.Link("applications", p.ApplicationID, "oauth", "revoke"),
 		Application:        h.base.Link("applications", p.ApplicationID), Tenant: h.base.Link("tenants", p.TenantID),

@@ -12,14 +12,14 @@ import (
 
 const keyColumns = `k.tenant_id, k.id, k.account_id, k.status, k.name, k.description, k.secret_sealed, k.created_at, k.modified_at`
 
-// Keys of an account are sorted by these attributes, and cannot be searched.
+// Keys of an account are searched and sorted by these attributes.
 var Keys = list.Spec{
-	"id":     {Column: "k.id", NoFind: true},
+	"id":     {Column: "k.id"},
 	"name":   {Column: "k.name", NoFind: true},
 	"status": {Column: "k.status", NoFind: true},
 }
 
-// KeyByID is what the keys of an application are asked by.
+// KeyByID is the search of the keys of an application.
 var KeyByID = list.Spec{"id": {Column: "k.id"}}
 
 // Key is an API key with its sealed secret.

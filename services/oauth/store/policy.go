@@ -17,13 +17,17 @@ type Policy struct {
 	RefreshTokenTTL string // zero in any form: no refresh tokens
 	CreatedAt       time.Time
 	ModifiedAt      time.Time
+
+	// RevokeTokensOnPasswordChange says whether a password that an administrator
+	// sets ends the tokens of its account.
+	RevokeTokensOnPasswordChange bool
 }
 
 // Ref is the name of the application.
 func (p Policy) Ref() id.Ref { return id.Ref{Tenant: p.TenantID, ID: p.ApplicationID} }
 
 const (
-	policyColumns = `tenant_id, application_id, access_token_ttl, refresh_token_ttl, created_at, modified_at`
+	policyColumns = `tenant_id, application_id, access_token_ttl, refresh_token_ttl, created_at, modified_at, revoke_tokens_on_password_change`
 	policyQuery   = `SELECT ` + policyColumns + ` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`
 )
 
@@ -48,8 +52,8 @@ func (s *Store) ForgetPolicies() { s.policies.Forget() }
 // LockPolicy reads a policy that the transaction will change. Where there is
 // none it begins as p.
 func (tx *Tx) LockPolicy(ctx context.Context, p Policy) (Policy, error) {
-	if _, err := pg.Exec(ctx, tx, `INSERT INTO oauth_policies (`+policyColumns+`) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-		p.TenantID, p.ApplicationID, p.AccessTokenTTL, p.RefreshTokenTTL, p.CreatedAt, p.ModifiedAt); err != nil {
+	if _, err := pg.Exec(ctx, tx, `INSERT INTO oauth_policies (`+policyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+		p.TenantID, p.ApplicationID, p.AccessTokenTTL, p.RefreshTokenTTL, p.CreatedAt, p.ModifiedAt, p.RevokeTokensOnPasswordChange); err != nil {
 		return p, err
 	}
 	return pg.One[Policy](ctx, tx, `SELECT `+policyColumns+` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2 FOR UPDATE`, p.TenantID, p.ApplicationID)
@@ -57,8 +61,9 @@ func (tx *Tx) LockPolicy(ctx context.Context, p Policy) (Policy, error) {
 
 // UpdatePolicy writes what a client can change.
 func (tx *Tx) UpdatePolicy(ctx context.Context, p Policy) error {
-	return pg.MustChange(ctx, tx, `UPDATE oauth_policies SET access_token_ttl = $3, refresh_token_ttl = $4, modified_at = $5
-		WHERE tenant_id = $1 AND application_id = $2`, p.TenantID, p.ApplicationID, p.AccessTokenTTL, p.RefreshTokenTTL, p.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE oauth_policies SET access_token_ttl = $3, refresh_token_ttl = $4, modified_at = $5, revoke_tokens_on_password_change = $6
+		WHERE tenant_id = $1 AND application_id = $2`,
+		p.TenantID, p.ApplicationID, p.AccessTokenTTL, p.RefreshTokenTTL, p.ModifiedAt, p.RevokeTokensOnPasswordChange)
 }
 
 // DeletePolicy removes the policy of an application, if it has one of its own.

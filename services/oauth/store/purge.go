@@ -19,6 +19,7 @@ var Expired = []Expiring{
 	{Access.table(), "id"},
 	{"spent_assertions", "jti_digest"},
 	{"digest_nonces", "key_id, nonce"},
+	{"password_changes", "account_id"},
 }
 
 // Purged is what a purge has done: how many rows went, and when the last of them

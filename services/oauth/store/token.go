@@ -116,23 +116,28 @@ func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, appl
 }
 
 // InsertTokens adds an access token and, unless that is zero, the refresh token
-// that it came with.
-func (tx *Tx) InsertTokens(ctx context.Context, access, refresh Token) error {
+// that it came with, of a login that began at a time. It returns apierr.NotFound if
+// the account's password was changed since.
+func (tx *Tx) InsertTokens(ctx context.Context, access, refresh Token, began time.Time) error {
+	began = began.Truncate(time.Millisecond) // as in the ids
 	if refresh.ID.IsZero() {
-		_, err := pg.Exec(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, access.OrganizationID)
-		return err
+		return pg.MustChange(ctx, tx, `INSERT INTO access_tokens
+			(tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
+			SELECT $1, $2, $3, $4, $5, $6, $7, $8
+			WHERE NOT EXISTS (SELECT FROM password_changes WHERE tenant_id = $1 AND account_id = $4 AND changed_at >= $9)`,
+			access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt,
+			access.OrganizationID, began)
 	}
-	_, err := pg.Exec(ctx, tx, `WITH refresh AS (
+	return pg.MustChange(ctx, tx, `WITH login AS (
+			SELECT WHERE NOT EXISTS (SELECT FROM password_changes WHERE tenant_id = $1 AND account_id = $4 AND changed_at >= $11)
+		), refresh AS (
 			INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
-			VALUES ($1, $8, $3, $4, $5, $6, $9, $10)
+			SELECT $1, $8, $3, $4, $5, $6, $9, $10 FROM login
 		)
 		INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, refresh_id, organization_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10)`,
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $10 FROM login`,
 		access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, refresh.ID, refresh.ExpiresAt,
-		access.OrganizationID)
-	return err
+		access.OrganizationID, began)
 }
 
 // InsertRefreshed adds an access token of a refresh token, or returns

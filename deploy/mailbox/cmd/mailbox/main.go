@@ -17,8 +17,8 @@ import (
 	"github.com/doorward/doorward/deploy/mailbox"
 )
 
-// patience is how long a stop waits for mails and answers on their way.
-const patience = 10 * time.Second
+// shutdownTimeout bounds how long a stop waits for requests in progress.
+const shutdownTimeout = 10 * time.Second
 
 func main() {
 	source := own(os.Environ())
@@ -61,7 +61,7 @@ func run(ctx context.Context, s settings) (err error) {
 	}
 	defer func() {
 		// The caller's context has ended by now.
-		closing, cancel := context.WithTimeout(context.Background(), patience)
+		closing, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 		defer cancel()
 		err = errors.Join(err, box.Close(closing), web.Shutdown(closing))
 	}()

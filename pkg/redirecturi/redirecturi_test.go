@@ -1,4 +1,4 @@
-package application
+package redirecturi
 
 import (
 	"errors"
@@ -34,12 +34,12 @@ func TestCallbackURIs(t *testing.T) {
 		"mailto:jo@example.test", "urn:example:cb", "myapp:cb", "1app:/cb", "https://" + strings.Repeat("abc.", 70) + "test/",
 	}
 	for _, uri := range good {
-		if list, err := callbackURIs(field.Some([]string{uri})); err != nil || !slices.Equal(list, []string{uri}) {
+		if list, err := Callbacks(field.Some([]string{uri}), "uris"); err != nil || !slices.Equal(list, []string{uri}) {
 			t.Errorf("%q gave %q, %v", uri, list, err)
 		}
 	}
 	for _, uri := range bad {
-		if _, err := callbackURIs(field.Some([]string{good[0], uri})); !errors.Is(err, apierr.Format) {
+		if _, err := Callbacks(field.Some([]string{good[0], uri}), "uris"); !errors.Is(err, apierr.Format) {
 			t.Errorf("%q gave %v", uri, err)
 		}
 	}
@@ -51,12 +51,12 @@ func TestOriginURIs(t *testing.T) {
 	bad := []string{"", "*", "null", "https://app.example.test/", "https://app.example.test/cb", "https://app.example.test?", "https://app.example.test?x=1", "https://app.example.test#",
 		"https://user@app.example.test", "app.example.test", "//app.example.test", "https://*", "https://*.*.test", "ionic://*.localhost", "file://", "file:///", "data:", "https://app.example.test:0", "com.example.app:/"}
 	for _, uri := range good {
-		if _, err := originURIs(field.Some([]string{uri})); err != nil {
+		if _, err := Origins(field.Some([]string{uri}), "uris"); err != nil {
 			t.Errorf("%q gave %v", uri, err)
 		}
 	}
 	for _, uri := range bad {
-		if _, err := originURIs(field.Some([]string{uri})); !errors.Is(err, apierr.Format) {
+		if _, err := Origins(field.Some([]string{uri}), "uris"); !errors.Is(err, apierr.Format) {
 			t.Errorf("%q gave %v", uri, err)
 		}
 	}
@@ -67,16 +67,16 @@ func TestAListOfURIsIsBounded(t *testing.T) {
 	entry := "https://app.example.test/" + strings.Repeat("x", 475) // 500 characters
 	fits := slices.Repeat([]string{entry}, 8)
 	fits[7] = fits[7][:493] // 4000 with the commas
-	if _, err := callbackURIs(field.Some(fits)); err != nil {
+	if _, err := Callbacks(field.Some(fits), "uris"); err != nil {
 		t.Errorf("4000 characters gave %v", err)
 	}
 	fits[7] += "x"
-	if _, err := callbackURIs(field.Some(fits)); !errors.Is(err, apierr.TooLong) {
+	if _, err := Callbacks(field.Some(fits), "uris"); !errors.Is(err, apierr.TooLong) {
 		t.Errorf("4001 characters gave %v", err)
 	}
 	t.Run("and may be emptied", func(t *testing.T) {
 		for _, in := range []field.List{field.Some([]string{}), {Present: true, Null: true}} {
-			if list, err := callbackURIs(in); err != nil || list == nil || len(list) != 0 {
+			if list, err := Callbacks(in, "uris"); err != nil || list == nil || len(list) != 0 {
 				t.Errorf("%v gave %v, %v", in, list, err)
 			}
 		}
@@ -89,7 +89,7 @@ func FuzzCallbackURI(f *testing.F) {
 		f.Add(uri)
 	}
 	f.Fuzz(func(t *testing.T, uri string) {
-		_, err := callbackURIs(field.Some([]string{uri}))
+		_, err := Callbacks(field.Some([]string{uri}), "uris")
 		if err != nil {
 			if !errors.Is(err, apierr.Format) && !errors.Is(err, apierr.TooLong) {
 				t.Fatalf("%q gave %v", uri, err)
@@ -106,7 +106,7 @@ func FuzzCallbackURI(f *testing.F) {
 		if rest := strings.TrimPrefix(u.Host, "*."); strings.Contains(uri, "*") && (rest == u.Host || !isWeb(u) || strings.Contains(rest, "*")) {
 			t.Fatalf("%q was accepted with its wildcard", uri)
 		}
-		if _, err := originURIs(field.Some([]string{u.Scheme + "://" + u.Host})); u.Host != "" && err != nil {
+		if _, err := Origins(field.Some([]string{u.Scheme + "://" + u.Host}), "uris"); u.Host != "" && err != nil {
 			t.Fatalf("the origin of %q gave %v", uri, err)
 		}
 	})
@@ -141,12 +141,12 @@ func TestListedCallbacks(t *testing.T) {
 		{"com.example.app:/oauth", []string{"com.example.app:/oauth", "com.example.app:/oauth?x=1"}, []string{"com.example.app:/", "com.example.app:oauth", "com.example.app://evil/oauth"}},
 	} {
 		for _, uri := range c.is {
-			if !isListed(uri, c.listed) {
+			if !IsListed(uri, []string{c.listed}) {
 				t.Errorf("%q is refused by %s", uri, c.listed)
 			}
 		}
 		for _, uri := range c.isNo {
-			if isListed(uri, c.listed) {
+			if IsListed(uri, []string{c.listed}) {
 				t.Errorf("%q is taken for %s", uri, c.listed)
 			}
 		}
@@ -163,7 +163,7 @@ func FuzzListedCallback(f *testing.F) {
 	f.Fuzz(func(t *testing.T, uri string) {
 		u, err := url.Parse(uri)
 		for _, listed := range []string{"https://*.shop.example.test/cb", "https://app.localhost/cb"} {
-			if !isListed(uri, listed) {
+			if !IsListed(uri, []string{listed}) {
 				continue
 			}
 			if err != nil || u.Scheme != "https" || u.User != nil || u.EscapedPath() != "/cb" || u.Fragment != "" || u.Port() != "" && u.Port() != "443" {

@@ -3,14 +3,18 @@ package oauth_test
 import (
 	"errors"
 	"testing"
+	"time"
 
+	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/store"
 )
 
 // rows gives the number of rows of every table of the service, in turn: keys,
@@ -110,4 +114,85 @@ func TestAnEventWaitsForTheDatabase(t *testing.T) {
 	if !errors.Is(err, apierr.Unavailable) {
 		t.Errorf("got %v, want %v: the consumer tries that again for ever", err, apierr.Unavailable)
 	}
+}
+
+// changePassword hands the change of the account's password to the service.
+func changePassword(t testing.TB, d *oauthtest.Deployment, by events.PasswordChange) {
+	t.Helper()
+	event := events.PasswordChanged{Tenant: d.Tenant, Account: d.Account, By: by}
+	envelope := events.Envelope{ID: id.New(d.Clock.Now()), Tenant: d.Tenant, Subject: d.Account, At: d.Clock.Now()}
+	for range 2 {
+		if err := d.Service.PasswordChanged(t.Context(), envelope, event); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestANewPasswordEndsTheTokensOfTheFormerOne(t *testing.T) {
+	t.Parallel()
+	d := oauthtest.Open(t)
+	keep := d.Site
+	keep.Application = d.NewApplication(d.Tenant, d.Directory)
+	if _, err := d.Service.UpdatePolicy(t.Context(), d.Tenant, keep.Application, oauth.PolicyChange{RevokeTokensOnPasswordChange: field.Of[bool]{Present: true}}); err != nil {
+		t.Fatal(err)
+	}
+	foreign := d.NewSite(t)
+	for by, endsAll := range map[events.PasswordChange]bool{events.PasswordByReset: true, events.PasswordByAdministrator: false} {
+		t.Run(string(by), func(t *testing.T) {
+			former, kept, others := d.LogIn(t, d.Site), d.LogIn(t, keep), d.LogIn(t, foreign)
+			d.Clock.Move(time.Second)
+			refreshed, err := d.Service.Token(t.Context(), refreshWith(d.Site, former.Refresh))
+			if err != nil {
+				t.Fatal(err)
+			}
+			changePassword(t, d, by)
+			for _, token := range []secure.Secret{former.Access, refreshed.Access, former.Refresh} {
+				validate(t, d, d.Site, token, apierr.TokenRevoked)
+			}
+			if endsAll {
+				validate(t, d, keep, kept.Access, apierr.TokenRevoked)
+				validate(t, d, keep, kept.Refresh, apierr.TokenRevoked)
+			} else {
+				validate(t, d, keep, kept.Access, nil)
+			}
+			validate(t, d, foreign, others.Access, nil)
+			d.Clock.Move(time.Millisecond)
+			later := d.LogIn(t, d.Site)
+			t.Run("a login with the new one that the event reaches late keeps its tokens", func(t *testing.T) {
+				d.Clock.Move(-time.Millisecond)
+				changePassword(t, d, by)
+				d.Clock.Move(time.Millisecond)
+				validate(t, d, d.Site, later.Access, nil)
+			})
+		})
+	}
+}
+
+// A login that has checked the former password while it is changed gets no token.
+func TestALoginThatThePasswordChangeOvertakesIssuesNothing(t *testing.T) {
+	t.Parallel()
+	d := oauthtest.Open(t)
+	began := d.Clock.Now()
+	d.Applications.Break("Login", fault.After, func() error {
+		d.Clock.Move(5 * time.Second) // it hangs
+		changePassword(t, d, events.PasswordByReset)
+		return nil
+	})
+	before := [2]int{count(t, d, store.Access), count(t, d, store.Refresh)}
+	_, err := d.Service.Token(t.Context(), d.Request("grant_type", "password", "username", oauthtest.Login, "password", oauthtest.Password.Reveal()))
+	if !errors.Is(err, apierr.WrongPassword) || !d.Clock.Now().After(began) {
+		t.Errorf("the login gives %v", err)
+	}
+	d.Applications.Break("Login", fault.After, nil)
+	if after := [2]int{count(t, d, store.Access), count(t, d, store.Refresh)}; after != before {
+		t.Errorf("%v tokens, want %v", after, before)
+	}
+	d.Clock.Move(time.Millisecond)
+	d.LogIn(t, d.Site)
+	t.Run("what was stored of the change is purged", func(t *testing.T) {
+		d.Clock.Move(3 * time.Minute)
+		if n, err := d.Service.Purge(t.Context()); err != nil || n != 1 {
+			t.Errorf("purged %d rows, %v", n, err)
+		}
+	})
 }

@@ -1,0 +1,85 @@
+package pkg_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// citation is a page and a heading of the docs, as a comment cites it.
+var citation = regexp.MustCompile(`docs/([a-z/-]+\.md)(?:#([a-z0-9-]+))?`)
+
+// Every citation of a page of docs in the source leads to the page, and to the
+// heading where it names one.
+func TestEveryCitationLeadsToItsHeading(t *testing.T) {
+	headings, cited := map[string]map[string]bool{}, 0
+	walk(t, func(path, text string) {
+		for _, found := range citation.FindAllStringSubmatch(text, -1) {
+			page, heading := found[1], found[2]
+			if headings[page] == nil {
+				headings[page] = anchors(t, page)
+			}
+			cited++
+			if len(headings[page]) == 0 {
+				t.Errorf("%s cites docs/%s, which is not there", path, page)
+			} else if heading != "" && !headings[page][heading] {
+				t.Errorf("%s cites docs/%s#%s; the page has no such heading", path, page, heading)
+			}
+		}
+	}, ".go", ".sql")
+	if cited < 20 {
+		t.Errorf("only %d citations were found", cited)
+	}
+}
+
+// root is the folder of the project.
+const root = ".."
+
+func walk(t *testing.T, visit func(path, text string), extensions ...string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if name := entry.Name(); name == ".git" || name == "testdata" || name == "node_modules" {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		for _, extension := range extensions {
+			if filepath.Ext(path) == extension {
+				text, err := os.ReadFile(path)
+				if err != nil {
+					return err
+				}
+				visit(strings.TrimPrefix(path, root+"/"), string(text))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var heading = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
+
+// anchors returns the anchors of a page's headings, as GitHub makes them.
+func anchors(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	text, err := os.ReadFile(filepath.Join(root, "docs", page))
+	if err != nil {
+		return found
+	}
+	dropped := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	for _, match := range heading.FindAllStringSubmatch(string(text), -1) {
+		anchor := dropped.ReplaceAllString(strings.ToLower(match[1]), "")
+		found[strings.ReplaceAll(anchor, " ", "-")] = true
+	}
+	return found
+}

@@ -1,0 +1,124 @@
+package pkg_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/doorward/doorward/"
+
+// The libraries that belong to one layer each.
+var (
+	web    = []string{"github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}
+	sql    = []string{"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgxpool", "github.com/pressly/goose/v3", "database/sql"}
+	broker = []string{"github.com/segmentio/kafka-go", "github.com/redis/go-redis/v9"}
+)
+
+// imports are the packages of the services and the gateway, with what each imports
+// itself and, in Deps, through others.
+func imports(t *testing.T) map[string]listed {
+	t.Helper()
+	command := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", module+"services/...", module+"gateway/...", module+"pkg/...")
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	found := map[string]listed{}
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return found
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		found[p.ImportPath] = p
+	}
+}
+
+type listed struct {
+	ImportPath    string
+	Imports, Deps []string
+}
+
+// The layers of a service are cmd, app, rest, the rules and store, of which each
+// imports those behind it alone.
+func TestEachLayerImportsWhatIsItsOwn(t *testing.T) {
+	seen := map[string]int{}
+	for path, p := range imports(t) {
+		layer, forbidden := layerOf(path)
+		seen[layer]++
+		for _, imported := range p.Imports {
+			if forbidden(imported) {
+				t.Errorf("%s (%s) imports %s", path, layer, imported)
+			}
+		}
+	}
+	for layer, least := range map[string]int{"rules": 6, "store": 6, "rest": 6, "contracts": 4, "gateway": 1} {
+		if seen[layer] < least {
+			t.Errorf("%d packages of the layer %s were looked at; there are at least %d", seen[layer], layer, least)
+		}
+	}
+}
+
+// layerOf returns the layer of a package, and which imports it may not have.
+func layerOf(path string) (layer string, forbidden func(string) bool) {
+	is := func(libraries ...[]string) func(string) bool {
+		all := slices.Concat(libraries...)
+		return func(imported string) bool { return slices.Contains(all, imported) }
+	}
+	service, inService := strings.CutPrefix(path, module+"services/")
+	switch {
+	case inService && !strings.Contains(service, "/"):
+		rules := is(web, sql, broker)
+		return "rules", func(imported string) bool {
+			return rules(imported) || imported == module+"pkg/rest" || isOther(service, imported)
+		}
+	case inService && strings.HasSuffix(service, "/store"):
+		of, store := strings.TrimSuffix(service, "/store"), is(web, broker)
+		return "store", func(imported string) bool {
+			return store(imported) || imported == module+"pkg/rest" || imported == module+"services/"+of || isOther(of, imported)
+		}
+	case inService && strings.HasSuffix(service, "/rest"):
+		of, rest := strings.TrimSuffix(service, "/rest"), is(sql, broker)
+		return "rest", func(imported string) bool { return rest(imported) || isOther(of, imported) }
+	case strings.HasPrefix(path, module+"pkg/api/") && strings.HasSuffix(path, "api"):
+		contracts := is(sql, broker)
+		return "contracts", func(imported string) bool {
+			return contracts(imported) || imported == module+"pkg/rest" || imported == module+"pkg/pg"
+		}
+	case strings.HasPrefix(path, module+"gateway"):
+		gateway := is(sql)
+		return "gateway", func(imported string) bool {
+			return gateway(imported) || imported == module+"pkg/pg" || imported == module+"pkg/list" || imported == module+"pkg/customdata" ||
+				strings.HasPrefix(imported, module+"services/")
+		}
+	}
+	return "other", func(string) bool { return false }
+}
+
+// isOther reports whether a package belongs to another service.
+func isOther(service, imported string) bool {
+	return strings.HasPrefix(imported, module+"services/") && !strings.HasPrefix(imported+"/", module+"services/"+service+"/")
+}
+
+// The least packages reach no server and no database, so that everything else can
+// use them.
+func TestTheLeastPackagesReachNoServerAndNoDatabase(t *testing.T) {
+	all := imports(t)
+	for _, name := range []string{"apierr", "caller", "field", "href", "id", "macro", "mappingrule", "saml", "secure", "words"} {
+		p, ok := all[module+"pkg/"+name]
+		if !ok {
+			t.Errorf("there is no pkg/%s", name)
+		}
+		for _, library := range slices.Concat(web, sql[:3], broker) {
+			if slices.Contains(p.Deps, library) {
+				t.Errorf("pkg/%s reaches %s", name, library)
+			}
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package idsite
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+// assertionLife is how long an assertion may be exchanged.
+const assertionLife = time.Minute
+
+// The values of the claim status.
+const (
+	authenticated = "AUTHENTICATED"
+	registered    = "REGISTERED"
+	loggedOut     = "LOGOUT"
+)
+
+// outcome is what an assertion says of a login or a logout
+// (docs/interface/id-site.md#assertions).
+type outcome struct {
+	status  string
+	account id.ID // zero: a logout without a session
+	isNew   bool
+}
+
+// returnTo is where the browser goes with an assertion: the callback with
+// jwtResponse as its last parameter.
+func (s *Service) returnTo(ctx context.Context, f store.Flow, site store.Site, jti string, o outcome) (string, error) {
+	now := s.now()
+	claims := secure.Claims{
+		"iss": "https://" + site.DomainName, "sub": nil, "aud": f.KeyID, "iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
+		"jti": jti, "irt": f.RequestID, "isNewSub": o.isNew, "status": o.status, "cb_uri": f.CallbackURI,
+	}
+	if !o.account.IsZero() {
+		claims["sub"] = s.cfg.Base.To("accounts", o.account)
+	}
+	if f.State != nil {
+		claims["state"] = *f.State
+	}
+	if f.FactorPassed {
+		claims["amr"] = []string{"pwd", "mfa"} // RFC 8176
+	}
+	if f.NameKey != "" && o.status != loggedOut {
+		stores, err := s.organization(ctx, whereOf(f))
+		if err != nil {
+			return "", err
+		}
+		if !stores.Organization.IsZero() {
+			claims["org"] = s.cfg.Base.To("organizations", stores.Organization)
+		}
+	}
+	return s.signReturn(ctx, f, claims)
+}
+
+// failTo is where the browser goes with an error assertion: it has err in the
+// place of status and sub, the application as issuer, and no audience.
+func (s *Service) failTo(ctx context.Context, f store.Flow, cause error) (string, error) {
+	refusal := apierr.From(cause)
+	if refusal.Status >= 500 {
+		return "", cause
+	}
+	reason := refusal.Reason
+	if reason == "" {
+		reason = refusal.Message
+	}
+	now := s.now()
+	claims := secure.Claims{
+		"iss": s.cfg.Base.To("applications", f.ApplicationID), "iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
+		"jti": id.New(now).String(), "irt": f.RequestID,
+		"err": map[string]any{
+			"status": refusal.Status, "code": refusal.Code, "message": refusal.Message, "developerMessage": reason,
+			"moreInfo": s.cfg.Base.Host() + "/errors/" + strconv.Itoa(refusal.Code),
+		},
+	}
+	if f.State != nil {
+		claims["state"] = *f.State
+	}
+	return s.signReturn(ctx, f, claims)
+}
+
+func (s *Service) signReturn(ctx context.Context, f store.Flow, claims secure.Claims) (string, error) {
+	text, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	signed, err := s.peers.OAuth.SignAssertion(ctx, oauthapi.SignAssertion{Tenant: f.TenantID, KeyID: f.KeyID, Claims: text})
+	if err != nil {
+		return "", err
+	}
+	return withResponse(f.CallbackURI, signed.Token), nil
+}
+
+// withResponse appends the assertion to a callback, whose own query stays.
+func withResponse(callback string, assertion secure.Secret) string {
+	separator := "?"
+	if strings.Contains(callback, "?") {
+		separator = "&"
+	}
+	return callback + separator + "jwtResponse=" + url.QueryEscape(assertion.Reveal())
+}

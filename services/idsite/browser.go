@@ -1,0 +1,386 @@
+package idsite
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/redirecturi"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+// Page is a hosted page that calls the service with a session token
+// (docs/interface/id-site.md#calls). Its methods are what a page may do, for the
+// application of its flow and, after the first step, for that account. What is
+// not the page's to see is apierr.Forbidden.
+type Page struct {
+	svc  *Service
+	flow store.Flow
+	site store.Site
+}
+
+// OpenPage returns the page of a session token. Where the session is over it
+// returns apierr.SessionTimedOut, and where the flow is known the address to
+// return to with that error.
+func (s *Service) OpenPage(ctx context.Context, token secure.Secret) (*Page, string, error) {
+	flow, site, err := s.openSession(ctx, token)
+	if err == nil {
+		return &Page{s, flow, site}, "", nil
+	}
+	if flow.ID.IsZero() || !errors.Is(err, apierr.SessionTimedOut) {
+		return nil, "", err
+	}
+	back, failed := s.failTo(ctx, flow, err)
+	if failed != nil {
+		return nil, "", failed
+	}
+	return nil, back, err
+}
+
+// Token is the next token of the session.
+func (p *Page) Token(ctx context.Context) (secure.Secret, error) {
+	return p.svc.sessionToken(ctx, p.flow, p.site)
+}
+
+// AllowsOrigin reports whether pages of an origin may read the answers: the
+// site's own, subdomains of a domain of the tenant's own for organizations, and
+// those of the settings.
+func (p *Page) AllowsOrigin(origin string) bool {
+	return origin == p.svc.originOf(p.site.DomainName) || redirecturi.IsListedOrigin(origin, p.site.AuthorizedOriginURIs)
+}
+
+func (p *Page) wantApplication(application id.ID) error {
+	if application != p.flow.ApplicationID {
+		return errForbidden
+	}
+	return nil
+}
+
+var errForbidden = apierr.Forbidden.Because("a hosted login may call nothing but its own application and, after the password, its own account")
+
+// isStore reports whether the path names the account store of the flow.
+func (p *Page) isStore(kind string, at id.ID) bool {
+	ref, ok := p.svc.cfg.Base.Parse(p.flow.AccountStore)
+	return ok && ref.Kind == kind && ref.ID == at
+}
+
+// Model is what a page shows of an application.
+type Model struct {
+	Href                string
+	Name                string
+	Application, Tenant id.ID
+	Accounts            string // where accounts are created
+	Directories         []directoryapi.LoginDirectory
+	Rules               *directoryapi.RegistrationRules // nil: nobody can register
+	LogoURL             *string
+	AccentColor         *string
+}
+
+// Model returns what to show of the application of the flow, or of its account
+// store.
+func (p *Page) Model(ctx context.Context, kind string, at id.ID) (Model, error) {
+	f := p.flow
+	if kind == "applications" && at != f.ApplicationID || kind != "applications" && !p.isStore(kind, at) {
+		return Model{}, errForbidden
+	}
+	app, err := p.svc.peers.Application.Application(ctx, id.Ref{Tenant: f.TenantID, ID: f.ApplicationID})
+	if err != nil {
+		return Model{}, err
+	}
+	stores, err := p.svc.organization(ctx, whereOf(f))
+	if err != nil {
+		return Model{}, err
+	}
+	list, err := p.svc.peers.Directory.LoginDirectories(ctx, directoryapi.LoginDirectories{Tenant: f.TenantID, Directories: stores.Directories})
+	if err != nil {
+		return Model{}, err
+	}
+	self := p.svc.cfg.Base.To(kind, at)
+	m := Model{
+		Href: self, Name: app.Name, Application: app.ID, Tenant: f.TenantID, Accounts: self + "/accounts",
+		LogoURL: p.site.LogoURL, AccentColor: p.site.AccentColor,
+	}
+	for _, d := range list.Items {
+		if d.Status == directoryapi.Enabled && (directoryapi.IsSocial(d.ProviderID) || d.ProviderID == "saml" || strings.HasPrefix(d.ProviderType, "oauth")) {
+			m.Directories = append(m.Directories, d)
+		}
+	}
+	if stores.Default.IsZero() {
+		return m, nil
+	}
+	rules, err := p.svc.peers.Directory.RegistrationRules(ctx, id.Ref{Tenant: f.TenantID, ID: stores.Default})
+	if err == nil && !rules.Mirror {
+		m.Rules = &rules
+	}
+	if errors.Is(err, apierr.NotFound) {
+		err = nil
+	}
+	return m, err
+}
+
+// Answer is what a call of a page leads to: on to the next step, or back to the
+// application.
+type Answer struct {
+	Redirect string // empty: the login goes on
+	Account  id.ID  // that passed the first step
+	Created  *directoryapi.Account
+	Pending  bool // the email address must be confirmed first
+}
+
+// LogIn checks a password: value is the Base64 of <login>:<password>.
+func (p *Page) LogIn(ctx context.Context, application id.ID, value string, at directoryapi.StoreName) (Answer, error) {
+	if err := p.wantApplication(application); err != nil {
+		return Answer{}, err
+	}
+	decoded, err := base64.StdEncoding.DecodeString(value)
+	if err != nil {
+		decoded, err = base64.RawURLEncoding.DecodeString(strings.TrimRight(value, "="))
+	}
+	login, password, found := strings.Cut(string(decoded), ":")
+	if err != nil || !found || !utf8.Valid(decoded) || strings.ContainsRune(login, 0) {
+		return Answer{}, apierr.Format.Because("value must be the Base64 form of <login>:<password>")
+	}
+	where := p.where(at)
+	logged, err := p.svc.peers.Application.Login(ctx, applicationapi.Login{
+		Tenant: where.Tenant, Application: where.Application, Login: login, Password: secure.Secret(password),
+		AccountStore: where.AccountStore, NameKey: where.NameKey,
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	p.flow.NameKey = where.NameKey
+	return p.passed(ctx, logged.Account.ID, authenticated, false)
+}
+
+// where is the store that a body names, else that of the request.
+func (p *Page) where(at directoryapi.StoreName) applicationapi.Where {
+	where := whereOf(p.flow)
+	if at != (directoryapi.StoreName{}) {
+		where.NameKey, where.AccountStore = strings.ToLower(at.NameKey), href.Link{Href: at.Href}
+	}
+	return where
+}
+
+// passed goes on after the first step: to the second where one is demanded, else
+// back to the application.
+func (p *Page) passed(ctx context.Context, account id.ID, status string, isNew bool) (Answer, error) {
+	if len(p.flow.FactorTypes) > 0 {
+		return Answer{Account: account}, p.svc.passFirstStep(ctx, &p.flow, account, isNew)
+	}
+	p.flow.AccountID = account
+	redirect, err := p.svc.finish(ctx, p.flow, p.site, status, isNew)
+	return Answer{Redirect: redirect, Account: account}, err
+}
+
+// Register creates an account in the application, or in the account store of the
+// flow. Where new addresses must be confirmed, the answer is the same for an email
+// that is taken, and its owner gets a mail.
+func (p *Page) Register(ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName) (Answer, error) {
+	if kind == "applications" && at != p.flow.ApplicationID || kind != "applications" && !p.isStore(kind, at) {
+		return Answer{}, errForbidden
+	}
+	where := p.where(named)
+	account, err := p.svc.peers.Application.Register(ctx, applicationapi.Register{Where: where, Account: in})
+	if errors.Is(err, apierr.Exists) {
+		return p.svc.taken(ctx, where, in.Email.Or(""), err)
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	if account.Status != directoryapi.Enabled {
+		return Answer{Pending: true}, nil
+	}
+	p.flow.NameKey = where.NameKey
+	answer, err := p.passed(ctx, account.ID, registered, true)
+	answer.Created = &account
+	return answer, err
+}
+
+// taken answers a registration with a taken email. Where addresses are confirmed
+// by mail, it looks like any other, and the owner is reminded of the account.
+func (s *Service) taken(ctx context.Context, where applicationapi.Where, email string, refusal error) (Answer, error) {
+	stores, err := s.peers.Application.LoginStores(ctx, where)
+	if err != nil || stores.Default.IsZero() {
+		return Answer{}, errors.Join(refusal, err)
+	}
+	rules, err := s.peers.Directory.RegistrationRules(ctx, id.Ref{Tenant: where.Tenant, ID: stores.Default})
+	if err != nil {
+		return Answer{}, err
+	}
+	if !rules.VerificationEmail {
+		return Answer{}, refusal
+	}
+	if _, err := s.peers.Application.RequestReset(ctx, applicationapi.LoginName{Where: where, Login: email}); apierr.From(err) != nil && apierr.From(err).Status >= 500 {
+		return Answer{}, err
+	}
+	return Answer{Pending: true}, nil
+}
+
+// quietly is how long a call takes at least whose answer must not tell whether an
+// account exists.
+const quietly = 50 * time.Millisecond
+
+// RequestReset sends a password reset mail. Its answer and its time are the same
+// whether the account exists.
+func (p *Page) RequestReset(ctx context.Context, application id.ID, login string, at directoryapi.StoreName) error {
+	if err := p.wantApplication(application); err != nil {
+		return err
+	}
+	return evenly(ctx, func() error {
+		_, err := p.svc.peers.Application.RequestReset(ctx, applicationapi.LoginName{Where: p.where(at), Login: login})
+		return err
+	})
+}
+
+// evenly hides from the caller whether fn found an account, in its answer and in
+// its time.
+func evenly(ctx context.Context, fn func() error) error {
+	timer := time.NewTimer(quietly)
+	defer timer.Stop()
+	err := fn()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	if refusal := apierr.From(err); refusal != nil && (refusal.Status >= 500 || errors.Is(err, apierr.TooMany)) {
+		return err
+	}
+	return nil
+}
+
+// CheckReset returns an error unless a reset token can be used.
+func (p *Page) CheckReset(ctx context.Context, application id.ID, token secure.Secret) error {
+	if err := p.wantApplication(application); err != nil {
+		return err
+	}
+	_, err := p.svc.peers.Application.CheckReset(ctx, applicationapi.ResetToken{Tenant: p.flow.TenantID, Application: application, Token: token})
+	return err
+}
+
+// ResetPassword sets a new password by a reset token.
+func (p *Page) ResetPassword(ctx context.Context, application id.ID, token, password secure.Secret) error {
+	if err := p.wantApplication(application); err != nil {
+		return err
+	}
+	_, err := p.svc.peers.Application.ResetPassword(ctx, applicationapi.ResetPassword{
+		ResetToken: applicationapi.ResetToken{Tenant: p.flow.TenantID, Application: application, Token: token}, Password: password,
+	})
+	return err
+}
+
+// VerifyEmail uses an email verification token of the tenant.
+func (p *Page) VerifyEmail(ctx context.Context, token secure.Secret) (directoryapi.Account, error) {
+	return p.svc.peers.Directory.VerifyEmail(ctx, directoryapi.VerifyEmail{Tenant: p.flow.TenantID, Token: token})
+}
+
+func (p *Page) wantAccount(account id.ID) error {
+	if p.flow.AccountID.IsZero() || account != p.flow.AccountID {
+		return errForbidden
+	}
+	return nil
+}
+
+// Factors returns the factors of the account that passed the first step.
+func (p *Page) Factors(ctx context.Context, account id.ID) ([]mfaapi.AccountFactor, error) {
+	if err := p.wantAccount(account); err != nil {
+		return nil, err
+	}
+	factors, err := p.svc.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: p.flow.TenantID, ID: account})
+	return factors.Items, err
+}
+
+// EnrollFactor creates a factor. An account that has one which can pass the second
+// step must use it: the password alone must not add another.
+func (p *Page) EnrollFactor(ctx context.Context, account id.ID, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
+	if err := p.wantAccount(account); err != nil {
+		return mfaapi.EnrolledFactor{}, err
+	}
+	usable, err := p.svc.usableFactors(ctx, p.flow)
+	if err != nil {
+		return mfaapi.EnrolledFactor{}, err
+	}
+	if len(usable) > 0 {
+		return mfaapi.EnrolledFactor{}, apierr.Forbidden.Because("the account has a factor; this login must use it")
+	}
+	if !p.flow.Allows(strings.ToLower(in.Type)) {
+		return mfaapi.EnrolledFactor{}, apierr.Unsupported.Because("type must be one of %s", strings.Join(p.flow.FactorTypes, ", "))
+	}
+	in.Tenant, in.Account = p.flow.TenantID, account
+	return p.svc.peers.MFA.EnrollFactor(ctx, in)
+}
+
+// Challenge creates a challenge of a factor of the account, or answers it at once
+// with a code.
+func (p *Page) Challenge(ctx context.Context, factor id.ID, code string) (mfaapi.Challenged, Answer, error) {
+	if err := p.wantFactor(ctx, factor); err != nil {
+		return mfaapi.Challenged{}, Answer{}, err
+	}
+	challenged, err := p.svc.peers.MFA.ChallengeFactor(ctx, mfaapi.ChallengeFactor{
+		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Factor: factor, Code: code,
+	})
+	if err != nil {
+		return challenged, Answer{}, err
+	}
+	return p.answered(ctx, challenged)
+}
+
+// AnswerChallenge compares a code with a challenge of the account.
+func (p *Page) AnswerChallenge(ctx context.Context, challenge id.ID, code string) (mfaapi.Challenged, Answer, error) {
+	if p.flow.AccountID.IsZero() {
+		return mfaapi.Challenged{}, Answer{}, errForbidden
+	}
+	challenged, err := p.svc.peers.MFA.AnswerFactor(ctx, mfaapi.AnswerFactor{
+		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Challenge: challenge, Code: code,
+	})
+	if errors.Is(err, apierr.NotFound) {
+		err = errForbidden
+	}
+	if err != nil {
+		return challenged, Answer{}, err
+	}
+	if err := p.wantFactor(ctx, challenged.Factor); err != nil {
+		return challenged, Answer{}, err
+	}
+	return p.answered(ctx, challenged)
+}
+
+// wantFactor refuses a factor that is not the account's, or of a type that the
+// request does not allow.
+func (p *Page) wantFactor(ctx context.Context, factor id.ID) error {
+	if p.flow.AccountID.IsZero() {
+		return errForbidden
+	}
+	factors, err := p.svc.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: p.flow.TenantID, ID: p.flow.AccountID})
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(factors.Items, func(f mfaapi.AccountFactor) bool { return f.ID == factor && p.flow.Allows(f.Type) }) {
+		return errForbidden
+	}
+	return nil
+}
+
+// answered ends the login with the right code.
+func (p *Page) answered(ctx context.Context, c mfaapi.Challenged) (mfaapi.Challenged, Answer, error) {
+	if c.Status != "SUCCESS" {
+		return c, Answer{Account: p.flow.AccountID}, nil
+	}
+	account, err := p.svc.peers.Directory.Account(ctx, id.Ref{Tenant: p.flow.TenantID, ID: p.flow.AccountID})
+	if err != nil || account.Status != directoryapi.Enabled {
+		return c, Answer{}, errors.Join(err, errSessionOver)
+	}
+	p.flow.FactorPassed = true
+	redirect, err := p.svc.finish(ctx, p.flow, p.site, authenticated, p.flow.IsNew)
+	return c, Answer{Redirect: redirect, Account: p.flow.AccountID}, err
+}

@@ -1,0 +1,216 @@
+package idsite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/redirecturi"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+const (
+	// requestLife bounds the age of a request, whatever its exp says.
+	requestLife = 10 * time.Minute
+	// skew is how much the clocks of a client and of the service may differ.
+	skew = time.Minute
+	// maxClaim bounds a text of a request, in bytes.
+	maxClaim = 4096
+)
+
+// request is a signed request for a hosted login or logout
+// (docs/interface/id-site.md#requests). Its signature and its callback are good.
+type request struct {
+	tenant      id.ID
+	key         string // id of the API key that signed it
+	application applicationapi.Application
+	site        store.Site
+	callback    string
+	claims      map[string]json.RawMessage
+}
+
+// readRequest verifies a request as far as the callback: an error of it has
+// nowhere to be sent to.
+func (s *Service) readRequest(ctx context.Context, text secure.Secret) (request, error) {
+	var r request
+	if text == "" {
+		return r, apierr.BadRequest.Because("the query parameter jwtRequest is required")
+	}
+	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: text})
+	if errors.Is(err, apierr.TokenSignature) {
+		return r, apierr.BadRequest.Because("jwtRequest is not a JWT that an enabled API key of an administrator signed with HS256")
+	}
+	if err != nil {
+		return r, err
+	}
+	r.tenant, r.key = verified.Tenant, verified.KeyID
+	var header map[string]any
+	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(verified.Claims, &r.claims) != nil {
+		return r, apierr.BadRequest.Because("jwtRequest cannot be read")
+	}
+	if stt, given := header["stt"]; given && stt != "request" {
+		return r, apierr.BadRequest.Because("jwtRequest is a token of another kind: its header has stt")
+	}
+	if issuer := r.text("iss"); issuer != r.key {
+		return r, apierr.BadRequest.Because("iss must be the id of the API key that signed jwtRequest")
+	}
+	ref, ok := s.cfg.Base.Parse(r.text("sub"))
+	if !ok || ref.Kind != "applications" {
+		return r, apierr.BadRequest.Because("sub must be the href of an application")
+	}
+	r.application, err = s.peers.Application.Application(ctx, id.Ref{Tenant: r.tenant, ID: ref.ID})
+	if errors.Is(err, apierr.NotFound) {
+		return r, apierr.BadRequest.Because("sub must be the href of an application of the tenant")
+	}
+	if err != nil {
+		return r, err
+	}
+	if r.site, err = s.store.TenantSite(ctx, r.tenant); err != nil {
+		return r, err
+	}
+	r.callback = r.text("cb_uri")
+	if r.callback == "" {
+		return r, apierr.BadRequest.Because("cb_uri is required")
+	}
+	allowed := slices.Concat(r.application.AuthorizedCallbackURIs, r.site.AuthorizedRedirectURIs)
+	if !redirecturi.IsListed(r.callback, allowed) {
+		return r, apierr.BadRequest.Because(
+			"cb_uri %q is listed neither in authorizedCallbackUris of the application nor in authorizedRedirectUris of the ID site", r.callback)
+	}
+	return r, nil
+}
+
+// text returns a claim that is text, otherwise "".
+func (r request) text(name string) string {
+	var text string
+	_ = json.Unmarshal(r.claims[name], &text) // another type is as good as none
+	return text
+}
+
+func (r request) flag(name string) bool {
+	var flag bool
+	if json.Unmarshal(r.claims[name], &flag) == nil {
+		return flag
+	}
+	return strings.EqualFold(r.text(name), "true")
+}
+
+// state is what the client wants back, or nil where it sent none.
+func (r request) state() *string {
+	var state *string
+	_ = json.Unmarshal(r.claims["state"], &state)
+	return state
+}
+
+// check refuses a request whose callback is good: the error goes there.
+func (r request) check(now time.Time) error {
+	for _, name := range []string{"iss", "sub", "cb_uri", "jti", "iat", "onk", "ash", "sp_token", "require_mfa", "exp"} {
+		if raw, given := r.claims[name]; given && (string(bytes.TrimSpace(raw)) == "null" || string(raw) == `""`) {
+			return apierr.ClaimEmpty.Because("the claim %s must not be null or empty", name)
+		}
+	}
+	if jti := r.text("jti"); jti == "" || len(jti) > maxClaim {
+		return apierr.ClaimEmpty.Because("the claim jti must be text that is used once")
+	}
+	issuedAt, ok := r.time("iat")
+	if !ok {
+		return apierr.ClaimEmpty.Because("the claim iat must be the time in Unix seconds")
+	}
+	expiresAt, hasExpiry := r.time("exp")
+	switch {
+	case issuedAt.After(now.Add(skew)):
+		return apierr.TokenFromFuture.Because("the request was issued in the future")
+	case now.After(issuedAt.Add(requestLife + skew)):
+		return apierr.TokenExpired.Because("the request is older than %s", requestLife)
+	case r.claims["exp"] != nil && !hasExpiry:
+		return apierr.ClaimEmpty.Because("the claim exp must be a time in Unix seconds")
+	case hasExpiry && now.After(expiresAt.Add(skew)):
+		return apierr.TokenExpired.Because("the request has expired")
+	case r.application.Status != directoryapi.Enabled:
+		return apierr.TokenApplicationDisabled.Because("the application is disabled")
+	}
+	return nil
+}
+
+// time reads a claim in Unix seconds, which may have a fraction.
+func (r request) time(name string) (time.Time, bool) {
+	var seconds float64
+	if json.Unmarshal(r.claims[name], &seconds) != nil || seconds < 0 || seconds > 1e11 {
+		return time.Time{}, false
+	}
+	whole, fraction := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(fraction*1e9)), true
+}
+
+// factorTypes reads require_mfa. A value that names no known type demands any:
+// a demand must not be lost by a typing error.
+func (r request) factorTypes() []string {
+	raw := r.claims["require_mfa"]
+	if raw == nil {
+		return []string{}
+	}
+	var names []string
+	if json.Unmarshal(raw, &names) != nil {
+		names = []string{r.text("require_mfa")}
+	}
+	types := []string{}
+	for _, name := range names {
+		name = strings.ToLower(name)
+		if (name == mfaapi.SMS || name == mfaapi.Authenticator) && !slices.Contains(types, name) {
+			types = append(types, name)
+		}
+	}
+	if len(types) == 0 && len(names) > 0 {
+		types = []string{mfaapi.SMS, mfaapi.Authenticator}
+	}
+	return types
+}
+
+// path is the route of the page that the request asks for, with a slash at its
+// beginning and without the mark of a fragment.
+func (r request) path() string {
+	path := strings.TrimPrefix(strings.TrimPrefix(r.text("path"), "/"), "#")
+	path = "/" + strings.TrimLeft(path, "/")
+	escaped := (&url.URL{Path: path}).EscapedPath()
+	return strings.ReplaceAll(escaped, "//", "/")
+}
+
+// where is the account store that the request names.
+func (r request) where() applicationapi.Where {
+	where := applicationapi.Where{Tenant: r.tenant, Application: r.application.ID, NameKey: strings.ToLower(r.text("onk"))}
+	if where.NameKey == "" {
+		where.AccountStore.Href = r.text("ash")
+	}
+	return where
+}
+
+// organization refuses an organization that the request names and that is not
+// there for its application.
+func (s *Service) organization(ctx context.Context, where applicationapi.Where) (applicationapi.LoginStores, error) {
+	stores, err := s.peers.Application.LoginStores(ctx, where)
+	if where.NameKey == "" {
+		return stores, err
+	}
+	switch {
+	case errors.Is(err, apierr.Reference):
+		err = apierr.NameKeyUnknown.Because("there is no organization with the nameKey %q", where.NameKey)
+	case errors.Is(err, apierr.OrganizationDisabled):
+		err = apierr.NameKeyDisabled.Because("the organization %q is disabled", where.NameKey)
+	case errors.Is(err, apierr.NotMapped):
+		err = apierr.NameKeyNotMapped.Because("the organization %q is not mapped to the application", where.NameKey)
+	}
+	return stores, err
+}

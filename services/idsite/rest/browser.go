@@ -1,0 +1,459 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite"
+)
+
+// redirectHeader tells a page where to send its browser, after the alias.
+const redirectHeader = "-SSO-Redirect-Location"
+
+type pageKey struct{}
+
+// mountBrowser adds what pages call with a session token. The gateway sends
+// management paths here, below /session, where their Authorization is Bearer.
+func (h *handlers) mountBrowser(app *fiber.App) {
+	session := app.Group("/session", h.cors, h.openPage)
+	v1 := session.Group("/v1")
+	v1.Get("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id", h.model)
+	v1.Post("/applications/:id/loginAttempts", h.browserLogin)
+	v1.Post("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id/accounts", h.browserRegister)
+	v1.Post("/applications/:id/passwordResetTokens", h.browserForgot)
+	v1.Get("/applications/:id/passwordResetTokens/:token", h.browserCheckReset)
+	v1.Post("/applications/:id/passwordResetTokens/:token", h.browserReset)
+	v1.Post("/accounts/emailVerificationTokens/:token", h.browserVerify)
+	v1.Get("/accounts/:id/factors", h.browserFactors)
+	v1.Post("/accounts/:id/factors", h.browserEnroll)
+	v1.Post("/factors/:id/challenges", h.browserChallenge)
+	v1.Post("/challenges/:id", h.browserAnswer)
+	session.Use(func(*fiber.Ctx) error {
+		return apierr.Forbidden.Because("a hosted login may not call this address")
+	})
+}
+
+// cors answers preflight requests. They carry no token, so that the origin is
+// checked with the request itself, which alone returns something.
+func (h *handlers) cors(c *fiber.Ctx) error {
+	if c.Method() != fiber.MethodOptions {
+		return c.Next()
+	}
+	if origin := c.Get(fiber.HeaderOrigin); origin != "" {
+		h.allowOrigin(c, origin)
+		c.Set(fiber.HeaderAccessControlAllowMethods, "GET, POST, OPTIONS")
+		c.Set(fiber.HeaderAccessControlAllowHeaders, "Accept, Authorization, Content-Type")
+		c.Set(fiber.HeaderAccessControlMaxAge, "600")
+	}
+	return c.SendStatus(http.StatusNoContent)
+}
+
+func (h *handlers) allowOrigin(c *fiber.Ctx, origin string) {
+	c.Set(fiber.HeaderAccessControlAllowOrigin, origin)
+	c.Set(fiber.HeaderAccessControlAllowCredentials, "true")
+	c.Set(fiber.HeaderAccessControlExposeHeaders, "Authorization, "+h.redirect)
+	c.Append(fiber.HeaderVary, fiber.HeaderOrigin)
+}
+
+// openPage verifies the session token. Every answer, an error too, has the next
+// token in the header Authorization, or where the browser is to go.
+func (h *handlers) openPage(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	token, _ := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
+	page, back, err := h.svc.OpenPage(c.UserContext(), secure.Secret(token))
+	if err != nil {
+		if back != "" {
+			c.Set(h.redirect, back)
+			if origin := c.Get(fiber.HeaderOrigin); origin != "" {
+				h.allowOrigin(c, origin)
+			}
+		}
+		return err
+	}
+	if origin := c.Get(fiber.HeaderOrigin); origin != "" {
+		if !page.AllowsOrigin(origin) {
+			return apierr.Forbidden.Because("the origin %q is neither that of the ID site nor in its authorizedOriginUris", origin)
+		}
+		h.allowOrigin(c, origin)
+	}
+	c.Locals(pageKey{}, page)
+	err = c.Next()
+	if len(c.Response().Header.Peek(h.redirect)) > 0 || errors.Is(err, apierr.SessionTimedOut) || c.Response().StatusCode() == http.StatusAccepted && err == nil {
+		return err
+	}
+	next, failed := page.Token(c.UserContext())
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	c.Set(fiber.HeaderAuthorization, "Bearer "+next.Reveal())
+	return err
+}
+
+func page(c *fiber.Ctx) *idsite.Page { return c.Locals(pageKey{}).(*idsite.Page) }
+
+type modelView struct {
+	Href                string    `json:"href"`
+	Name                string    `json:"name"`
+	LoginAttempts       href.Link `json:"loginAttempts"`
+	Accounts            href.Link `json:"accounts"`
+	PasswordResetTokens href.Link `json:"passwordResetTokens"`
+	Tenant              href.Link `json:"tenant"`
+	IDSiteModel         siteModel `json:"idSiteModel"`
+}
+
+type siteModel struct {
+	Href           string         `json:"href"`
+	LogoURL        *string        `json:"logoUrl"`
+	AccentColor    *string        `json:"accentColor"`
+	Providers      []providerView `json:"providers"`
+	PasswordPolicy *policyView    `json:"passwordPolicy"` // null: nobody can register
+}
+
+type providerView struct {
+	ProviderID   string    `json:"providerId"`
+	ClientID     *string   `json:"clientId"`
+	AccountStore storeView `json:"accountStore"`
+}
+
+type storeView struct {
+	Href string `json:"href"`
+	Name string `json:"name"`
+}
+
+type policyView struct {
+	MinLength          int  `json:"minLength"`
+	MaxLength          int  `json:"maxLength"`
+	RequireLowerCase   bool `json:"requireLowerCase"`
+	RequireUpperCase   bool `json:"requireUpperCase"`
+	RequireNumeric     bool `json:"requireNumeric"`
+	RequireSymbol      bool `json:"requireSymbol"`
+	RequireDiacritical bool `json:"requireDiacritical"`
+	RequireGivenName   bool `json:"requireGivenName"`
+	RequireSurname     bool `json:"requireSurname"`
+}
+
+func (h *handlers) model(c *fiber.Ctx) error {
+	at, err := rest.ID(c, "id")
+	if err != nil {
+		return err
+	}
+	m, err := page(c).Model(c.UserContext(), c.Params("kind"), at)
+	if err != nil {
+		return err
+	}
+	v := modelView{
+		Href: m.Href, Name: m.Name, LoginAttempts: h.base.Link("applications", m.Application, "loginAttempts"), Accounts: href.Link{Href: m.Accounts},
+		PasswordResetTokens: h.base.Link("applications", m.Application, "passwordResetTokens"), Tenant: h.base.Link("tenants", m.Tenant),
+		IDSiteModel: siteModel{Href: m.Href + "/idSiteModel", LogoURL: m.LogoURL, AccentColor: m.AccentColor, Providers: []providerView{}},
+	}
+	for _, d := range m.Directories {
+		v.IDSiteModel.Providers = append(v.IDSiteModel.Providers, providerView{d.ProviderID, d.ClientID, storeView{h.base.To("directories", d.ID), d.Name}})
+	}
+	if r := m.Rules; r != nil {
+		v.IDSiteModel.PasswordPolicy = &policyView{
+			MinLength: r.MinLength, MaxLength: r.MaxLength, RequireLowerCase: r.MinLowerCase > 0, RequireUpperCase: r.MinUpperCase > 0,
+			RequireNumeric: r.MinNumeric > 0, RequireSymbol: r.MinSymbol > 0, RequireDiacritical: r.MinDiacritic > 0,
+			RequireGivenName: r.GivenNameRequired, RequireSurname: r.SurnameRequired,
+		}
+	}
+	return c.JSON(v)
+}
+
+// departed sends the browser back to the application, and reports whether it did.
+func (h *handlers) departed(c *fiber.Ctx, a idsite.Answer) bool {
+	if a.Redirect == "" {
+		return false
+	}
+	c.Set(h.redirect, a.Redirect)
+	return true
+}
+
+// read reads a JSON body whatever its content type: some pages send none. An
+// empty body, and true, are an empty object.
+func read(c *fiber.Ctx, in any) error {
+	body := strings.TrimSpace(string(c.Body()))
+	if body == "" || body == "true" {
+		body = "{}"
+	}
+	return field.Decode([]byte(body), in, struct{}{})
+}
+
+type loginBody struct {
+	Type         field.Text                       `json:"type"`
+	Value        field.Of[secure.Secret]          `json:"value"`
+	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
+	ProviderData field.Of[json.RawMessage]        `json:"providerData"`
+}
+
+func (h *handlers) browserLogin(c *fiber.Ctx) error {
+	at, err := rest.ID(c, "id")
+	if err != nil {
+		return err
+	}
+	var in loginBody
+	if err := read(c, &in); err != nil {
+		return err
+	}
+	if in.ProviderData.Given() {
+		return apierr.ProviderRefused.Because("this deployment cannot ask social providers yet")
+	}
+	if _, err := field.Enum(in.Type, "type", "basic", "basic"); err != nil {
+		return err
+	}
+	where, err := directoryapi.ReadStoreName(in.AccountStore, "accountStore")
+	if err != nil {
+		return err
+	}
+	answer, err := page(c).LogIn(c.UserContext(), at, in.Value.Or("").Reveal(), where)
+	if err != nil {
+		return err
+	}
+	if h.departed(c, answer) {
+		return c.SendStatus(http.StatusNoContent)
+	}
+	return c.JSON(fiber.Map{"account": h.base.Link("accounts", answer.Account)})
+}
+
+type registerBody struct {
+	directoryapi.NewAccount
+	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
+	ProviderData field.Of[json.RawMessage]        `json:"providerData"`
+}
+
+func (h *handlers) browserRegister(c *fiber.Ctx) error {
+	at, err := rest.ID(c, "id")
+	if err != nil {
+		return err
+	}
+	var in registerBody
+	if err := read(c, &in); err != nil {
+		return err
+	}
+	if in.ProviderData.Given() {
+		return apierr.ProviderRefused.Because("this deployment cannot ask social providers yet")
+	}
+	where, err := directoryapi.ReadStoreName(in.AccountStore, "accountStore")
+	if err != nil {
+		return err
+	}
+	answer, err := page(c).Register(c.UserContext(), c.Params("kind"), at, in.NewAccount, where)
+	if err != nil {
+		return err
+	}
+	switch {
+	case answer.Pending:
+		c.Status(http.StatusAccepted)
+		return nil
+	case h.departed(c, answer):
+		return c.SendStatus(http.StatusNoContent)
+	}
+	c.Status(http.StatusCreated)
+	return c.JSON(fiber.Map{"href": h.base.To("accounts", answer.Account), "email": answer.Created.Email, "username": answer.Created.Username, "status": answer.Created.Status})
+}
+
+type forgotBody struct {
+	Email        field.Text                       `json:"email"`
+	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
+}
+
+func (h *handlers) browserForgot(c *fiber.Ctx) error {
+	at, err := rest.ID(c, "id")
+	if err != nil {
+		return err
+	}
+	var in forgotBody
+	if err := read(c, &in); err != nil {
+		return err
+	}
+	login, err := field.Required(in.Email, "email", 255)
+	if err != nil {
+		return err
+	}
+	where, err := directoryapi.ReadStoreName(in.AccountStore, "accountStore")
+	if err != nil {
+		return err
+	}
+	if err := page(c).RequestReset(c.UserContext(), at, login, where); err != nil {
+		return err
+	}
+	return c.JSON(struct{}{})
+}
+
+func (h *handlers) browserCheckReset(c *fiber.Ctx) error {
+	at, err := rest.ID(c, "id")
+	if err != nil {
+		return err
+	}
+	token := c.Params("token")
+	if err := page(c).CheckReset(c.UserContext(), at, secure.Secret(token)); err != nil {
+		return err
+	}
+	return c.JSON(href.Link{Href: h.base.To("applications", at, "passwordResetTokens", token)})
+}
+
+type passwordBody struct {
+	Password field.Text `json:"password"`
+}
+
+func (h *handlers) browserReset(c *fiber.Ctx) error {
+	at, err := rest.ID(c, "id")
+	if err != nil {
+		return err
+	}
+	var in passwordBody
+	if err := read(c, &in); err != nil {
+		return err
+	}
+	token := c.Params("token")
+	if err := page(c).ResetPassword(c.UserContext(), at, secure.Secret(token), secure.Secret(in.Password.Or(""))); err != nil {
+		return err
+	}
+	return c.JSON(href.Link{Href: h.base.To("applications", at, "passwordResetTokens", token)})
+}
+
+func (h *handlers) browserVerify(c *fiber.Ctx) error {
+	account, err := page(c).VerifyEmail(c.UserContext(), secure.Secret(c.Params("token")))
+	if err != nil {
+		return err
+	}
+	return c.JSON(h.base.Link("accounts", account.ID))
+}
+
+type factorView struct {
+	Href               string     `json:"href"`
+	Type               string     `json:"type"`
+	Status             string     `json:"status"`
+	VerificationStatus string     `json:"verificationStatus"`
+	Account            href.Link  `json:"account"`
+	Challenges         href.Link  `json:"challenges"`
+	Phone              *phoneView `json:"phone,omitempty"`
+	AccountName        *string    `json:"accountName,omitempty"`
+	Issuer             *string    `json:"issuer,omitempty"`
+	Secret             string     `json:"secret,omitempty"`
+	KeyURI             string     `json:"keyUri,omitempty"`
+	Base64QRImage      string     `json:"base64QRImage,omitempty"`
+}
+
+type phoneView struct {
+	Href   string `json:"href"`
+	Number string `json:"number"`
+}
+
+func (h *handlers) factorView(account id.ID, f mfaapi.AccountFactor) factorView {
+	v := factorView{
+		Href: h.base.To("factors", f.ID), Type: f.Type, Status: f.Status, VerificationStatus: f.VerificationStatus,
+		Account: h.base.Link("accounts", account), Challenges: h.base.Link("factors", f.ID, "challenges"), AccountName: f.AccountName, Issuer: f.Issuer,
+	}
+	if f.Type == mfaapi.SMS {
+		v.Type = strings.ToUpper(f.Type)
+		v.Phone = &phoneView{h.base.To("phones", f.PhoneID), f.Number}
+	}
+	return v
+}
+
+func (h *handlers) browserFactors(c *fiber.Ctx) error {
+	at, err := rest.ID(c, "id")
+	if err != nil {
+		return err
+	}
+	factors, err := page(c).Factors(c.UserContext(), at)
+	if err != nil {
+		return err
+	}
+	items := []factorView{}
+	for _, f := range factors {
+		items = append(items, h.factorView(at, f))
+	}
+	return c.JSON(fiber.Map{"href": h.base.To("accounts", at, "factors"), "offset": 0, "limit": 100, "size": len(items), "items": items})
+}
+
+type factorBody struct {
+	Type        field.Text          `json:"type"`
+	Phone       field.Of[phoneBody] `json:"phone"`
+	AccountName field.Text          `json:"accountName"`
+	Issuer      field.Text          `json:"issuer"`
+}
+
+type phoneBody struct {
+	Number string `json:"number"`
+}
+
+func (h *handlers) browserEnroll(c *fiber.Ctx) error {
+	at, err := rest.ID(c, "id")
+	if err != nil {
+		return err
+	}
+	var in factorBody
+	if err := read(c, &in); err != nil {
+		return err
+	}
+	asked := mfaapi.EnrollFactor{Type: in.Type.Or(""), Number: in.Phone.Value.Number}
+	for name, to := range map[*field.Text]**string{&in.AccountName: &asked.AccountName, &in.Issuer: &asked.Issuer} {
+		if name.Given() {
+			*to = &name.Value
+		}
+	}
+	made, err := page(c).EnrollFactor(c.UserContext(), at, asked)
+	if err != nil {
+		return err
+	}
+	v := h.factorView(at, made.Factor)
+	v.Secret, v.KeyURI, v.Base64QRImage = made.Secret.Reveal(), made.KeyURI.Reveal(), made.QRImage.Reveal()
+	c.Status(http.StatusCreated)
+	return c.JSON(v)
+}
+
+type codeBody struct {
+	Code    field.Text `json:"code"`
+	Message field.Text `json:"message"`
+}
+
+func (h *handlers) browserChallenge(c *fiber.Ctx) error {
+	at, err := rest.ID(c, "id")
+	if err != nil {
+		return err
+	}
+	var in codeBody
+	if err := read(c, &in); err != nil {
+		return err
+	}
+	challenged, answer, err := page(c).Challenge(c.UserContext(), at, in.Code.Or(""))
+	return h.challenged(c, http.StatusCreated, challenged, answer, err)
+}
+
+func (h *handlers) browserAnswer(c *fiber.Ctx) error {
+	at, err := rest.ID(c, "id")
+	if err != nil {
+		return err
+	}
+	var in codeBody
+	if err := read(c, &in); err != nil {
+		return err
+	}
+	challenged, answer, err := page(c).AnswerChallenge(c.UserContext(), at, in.Code.Or(""))
+	return h.challenged(c, http.StatusOK, challenged, answer, err)
+}
+
+func (h *handlers) challenged(c *fiber.Ctx, status int, challenged mfaapi.Challenged, answer idsite.Answer, err error) error {
+	if err != nil {
+		return err
+	}
+	h.departed(c, answer)
+	c.Status(status)
+	return c.JSON(fiber.Map{
+		"href": h.base.To("challenges", challenged.ID), "status": challenged.Status,
+		"factor": h.base.Link("factors", challenged.Factor), "account": h.base.Link("accounts", challenged.Account),
+	})
+}

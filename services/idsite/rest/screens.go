@@ -1,0 +1,85 @@
+package rest
+
+import (
+	"errors"
+	"mime"
+	"net/http"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/services/idsite/screens"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+// HostHeader tells which host a browser asked for, where the gateway sends it to
+// the hosted pages.
+const HostHeader = "X-Doorward-Host"
+
+// hosted serves the pages at the domain of a site: its custom files, else the
+// built-in screens.
+func (h *handlers) hosted(c *fiber.Ctx) error {
+	site, err := h.svc.SiteOfHost(c.UserContext(), c.Get(HostHeader))
+	if err != nil {
+		return err
+	}
+	api := h.base.Host()
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	c.Set(fiber.HeaderXFrameOptions, "DENY")
+	c.Set("Cross-Origin-Opener-Policy", "same-origin")
+	path := strings.TrimPrefix(c.Path(), "/site")
+	if site.GitRepoURL != nil {
+		if served, err := h.customPage(c, site, path); served || err != nil {
+			return err
+		}
+	}
+	c.Set(fiber.HeaderContentSecurityPolicy, screens.Policy(api))
+	if name, static := strings.CutPrefix(path, "/static/"); static {
+		content, kind, found := h.screens.File(name)
+		if !found {
+			return apierr.NotFound
+		}
+		c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
+		c.Set(fiber.HeaderContentType, kind)
+		return c.Send(content)
+	}
+	body, err := h.screens.Index(api, screens.Language(c.Get(fiber.HeaderAcceptLanguage)))
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set(fiber.HeaderVary, fiber.HeaderAcceptLanguage)
+	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	return c.Status(http.StatusOK).Send(body)
+}
+
+// customPage answers with a file of the site's repository, where there is one. A
+// directory is its index.html.
+func (h *handlers) customPage(c *fiber.Ctx, site store.Site, path string) (served bool, err error) {
+	name := strings.TrimPrefix(path, "/")
+	if name == "" || strings.HasSuffix(name, "/") {
+		name += "index.html"
+	}
+	file, err := h.svc.SiteFile(c.UserContext(), site.TenantID, name)
+	if errors.Is(err, apierr.NotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	kind := mime.TypeByExtension(filepath.Ext(name))
+	if kind == "" {
+		kind = fiber.MIMEOctetStream
+	}
+	c.Set(fiber.HeaderContentType, kind)
+	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
+	c.Set(fiber.HeaderETag, file.ETag())
+	if c.Get(fiber.HeaderIfNoneMatch) == file.ETag() {
+		c.Status(http.StatusNotModified)
+		return true, nil
+	}
+	return true, c.Send(file.Content)
+}

@@ -1,0 +1,79 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite"
+	"github.com/doorward/doorward/services/idsite/pages"
+)
+
+// The cookies of the redirecting endpoints. Both are sent there alone.
+const (
+	sessionCookie = "sso"
+	browserCookie = "sso.rq"
+	browserLife   = 30 * time.Minute
+)
+
+// sso begins a hosted login, or with jwtResponse makes the session of one that has
+// ended.
+func (h *handlers) sso(c *fiber.Ctx) error {
+	if c.Query("jwtResponse") != "" {
+		return h.depart(c, "jwtResponse", h.svc.Land)
+	}
+	return h.depart(c, "jwtRequest", h.svc.Begin)
+}
+
+func (h *handlers) ssoLogout(c *fiber.Ctx) error { return h.depart(c, "jwtRequest", h.svc.Logout) }
+
+// depart sends the browser where a rule says. A token that leads nowhere is a
+// page, or JSON for a client that does not ask for a page.
+func (h *handlers) depart(c *fiber.Ctx, parameter string, rule func(context.Context, idsite.Visit) (idsite.Departure, error)) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	to, err := rule(c.UserContext(), idsite.Visit{
+		Token: secure.Secret(c.Query(parameter)), Browser: secure.Secret(c.Cookies(browserCookie)), Session: secure.Secret(c.Cookies(sessionCookie)),
+	})
+	if err != nil {
+		return h.refusedHosted(c, err)
+	}
+	if to.Browser != "" {
+		c.Cookie(ssoCookie(browserCookie, to.Browser.Reveal(), browserLife))
+	}
+	switch {
+	case to.EndSession:
+		expired := ssoCookie(sessionCookie, "", 0)
+		expired.Expires = time.Unix(1, 0)
+		c.Cookie(expired)
+	case to.Session != "":
+		c.Cookie(ssoCookie(sessionCookie, to.Session.Reveal(), to.SessionLife))
+	}
+	c.Set(fiber.HeaderLocation, to.Location)
+	c.Status(http.StatusFound)
+	return nil
+}
+
+func ssoCookie(name, value string, life time.Duration) *fiber.Cookie {
+	return &fiber.Cookie{
+		Name: name, Value: value, Path: "/sso", MaxAge: int(life / time.Second), HTTPOnly: true, Secure: true, SameSite: fiber.CookieSameSiteNoneMode,
+	}
+}
+
+// refusedHosted answers a browser with a page and a program with JSON.
+func (h *handlers) refusedHosted(c *fiber.Ctx, err error) error {
+	refusal := apierr.From(err)
+	if refusal.Status >= http.StatusInternalServerError || errors.Is(err, apierr.TooMany) || !strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
+		return err
+	}
+	return h.page(c, refusal.Status, pages.Page{
+		Title: "This sign-in link does not work",
+		Text:  "Please go back to the application that sent you here and try again. For its developer: " + refusal.Reason + ".",
+	})
+}

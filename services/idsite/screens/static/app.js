@@ -1,0 +1,108 @@
+// The built-in pages of the hosted login. A route of the address is a screen; a
+// screen is a function that returns its elements and calls the service through
+// session.js.
+import { h } from './dom.js';
+import { api, begin, call, claims, leave } from './session.js';
+import { t } from './text.js';
+import { login } from './screens/login.js';
+import { register } from './screens/register.js';
+import { forgot, reset, unverified, verify } from './screens/recovery.js';
+import { mfaSetup, mfaVerify } from './screens/mfa.js';
+
+const routes = [
+  [/^\/register$/, register],
+  [/^\/forgot(?:\/(retry))?$/, forgot],
+  [/^\/reset$/, reset],
+  [/^\/verify$/, verify],
+  [/^\/unverified$/, unverified],
+  [/^\/mfa\/setup(?:\/([\w-]+))?$/, mfaSetup],
+  [/^\/mfa\/verify(?:\/(\w+))?$/, mfaVerify],
+];
+
+const main = document.getElementById('app');
+let model; // of the application: what it offers
+let shown = 0;
+
+async function show() {
+  const turn = ++shown;
+  const path = location.hash.replace(/^#/, '').split('?')[0] || '/';
+  let screen = login, parts = [];
+  for (const [pattern, each] of routes) {
+    const match = pattern.exec(path);
+    if (match) [screen, parts] = [each, match.slice(1)];
+  }
+  try {
+    model ??= loadModel();
+    const application = await model;
+    const page = { application, model: application.idSiteModel, claims: claims(), go };
+    const content = await screen(page, ...parts);
+    if (turn === shown) render(application, content);
+  } catch (failure) {
+    if (turn === shown) showFailure(failure);
+  }
+}
+
+function loadModel() {
+  const { ash, asnk, app_href: href } = claims();
+  const loaded = call('GET', `${asnk && ash ? ash : href}?expand=idSiteModel`).then(({ body }) => body);
+  loaded.catch(() => { model = undefined; });
+  return loaded;
+}
+
+// go shows another screen, as a link would.
+function go(path) {
+  if (location.hash === `#${path}`) show();
+  else location.hash = path;
+}
+
+function render(application, content) {
+  const { logoUrl, accentColor } = application.idSiteModel;
+  if (accentColor) accent(accentColor);
+  const logo = logoUrl ? h('img', { class: 'logo', src: logoUrl, alt: application.name, referrerpolicy: 'no-referrer' }) : h('p', { class: 'brand' }, application.name);
+  main.replaceChildren(h('header', {}, logo), ...content);
+  main.removeAttribute('aria-busy');
+  const heading = main.querySelector('h1');
+  document.title = `${heading?.textContent ?? ''} · ${application.name}`;
+  const first = main.querySelector('input:not([readonly])') ?? heading;
+  if (first === heading) heading?.setAttribute('tabindex', '-1');
+  first?.focus({ preventScroll: true });
+}
+
+// accent sets the colour of buttons, and the text on them to what can be read.
+function accent(colour) {
+  const parts = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(colour);
+  if (!parts) return;
+  const [r, g, b] = parts.slice(1).map((hex) => {
+    const value = parseInt(hex, 16) / 255;
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  });
+  const luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  document.documentElement.style.setProperty('--accent', colour);
+  document.documentElement.style.setProperty('--on-accent', luminance > 0.179 ? '#000000' : '#ffffff');
+}
+
+function showFailure(failure) {
+  const over = failure.over === true;
+  const back = failure.back;
+  main.replaceChildren(
+    h('h1', { tabindex: '-1' }, t(over ? 'overTitle' : 'errorTitle')),
+    h('p', {}, t(over ? 'overText' : failure.status === 0 ? 'offline' : 'errorText')),
+    back ? h('button', { class: 'primary', onclick: () => leave(back) }, t('back')) : null,
+    over ? '' : h('button', { class: 'primary', onclick: show }, t('again')));
+  main.removeAttribute('aria-busy');
+  document.title = t(over ? 'overTitle' : 'errorTitle');
+  main.querySelector('h1').focus();
+}
+
+addEventListener('hashchange', () => {
+  if (begin()) show();
+});
+addEventListener('unhandledrejection', (event) => {
+  if (event.reason?.over) {
+    event.preventDefault();
+    showFailure(event.reason);
+  }
+});
+
+if (begin()) show();
+else showFailure({ over: true, back: null, api });

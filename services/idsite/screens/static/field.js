@@ -1,0 +1,104 @@
+import { h, newID } from './dom.js';
+import { t } from './text.js';
+
+// field is a labelled input. Its node goes into a form; its error is announced.
+export function field({ name, label, type = 'text', autocomplete, required = true, value = '', inputmode, hint, maxlength, pattern }) {
+  const id = newID();
+  const input = h('input', {
+    id, name, type, autocomplete, required, value, inputmode, maxlength, pattern,
+    autocapitalize: 'none', spellcheck: 'false', 'aria-describedby': `${id}-error${hint ? ` ${id}-hint` : ''}`,
+  });
+  const error = h('p', { id: `${id}-error`, class: 'field-error', 'aria-live': 'polite' });
+  const node = h('div', { class: 'field' },
+    h('label', { for: id }, label, required ? null : h('span', { class: 'optional' }, ` ${t('optional')}`)),
+    input, hint ? h('p', { id: `${id}-hint`, class: 'hint' }, hint) : null, error);
+  const show = (message) => {
+    error.textContent = message;
+    if (message) input.setAttribute('aria-invalid', 'true');
+    else input.removeAttribute('aria-invalid');
+  };
+  input.addEventListener('input', () => show(''));
+  return { node, input, show, get value() { return input.value; } };
+}
+
+// check shows what is missing in fields and moves the focus to the first such
+// field. It returns whether all are good.
+export function check(fields) {
+  let first = null;
+  for (const each of fields) {
+    const problem = problemOf(each.input);
+    each.show(problem);
+    if (problem && !first) first = each;
+  }
+  first?.input.focus();
+  return first === null;
+}
+
+function problemOf(input) {
+  if (input.validity.valueMissing || (input.required && input.value.trim() === '')) return t('required');
+  if (input.validity.typeMismatch || input.validity.patternMismatch) return t(input.type === 'email' ? 'invalidEmail' : 'invalid');
+  return '';
+}
+
+const classes = [
+  ['requireLowerCase', /\p{Ll}/u, 'needLower'],
+  ['requireUpperCase', /\p{Lu}/u, 'needUpper'],
+  ['requireNumeric', /\p{Nd}/u, 'needDigit'],
+  ['requireSymbol', /[^\p{L}\p{N}\s]/u, 'needSymbol'],
+  ['requireDiacritical', /[^\x00-\x7f]/u, 'needDiacritic'],
+];
+
+// password is a field with a button that shows what is typed and, for a new
+// password, a list of what is still missing.
+export function password({ name = 'password', label = t('password'), isNew = false, policy = null }) {
+  const made = field({ name, label, type: 'password', autocomplete: isNew ? 'new-password' : 'current-password' });
+  const toggle = h('button', { type: 'button', class: 'toggle', 'aria-pressed': 'false', 'aria-controls': made.input.id, onclick: () => {
+    const shown = made.input.type === 'password';
+    made.input.type = shown ? 'text' : 'password';
+    toggle.setAttribute('aria-pressed', String(shown));
+    toggle.textContent = t(shown ? 'hide' : 'show');
+  } }, t('show'));
+  const both = h('div', { class: 'with-toggle' });
+  made.input.replaceWith(both);
+  both.append(made.input, toggle);
+  if (!isNew || !policy) return made;
+
+  const rules = [[() => [...made.input.value].length >= policy.minLength, t('needLength', { n: policy.minLength })]];
+  for (const [member, has, key] of classes) if (policy[member]) rules.push([() => has.test(made.input.value), t(key)]);
+  const items = rules.map(([, text]) => h('li', {}, text));
+  const update = () => rules.forEach(([met], i) => items[i].classList.toggle('met', met()));
+  made.input.addEventListener('input', update);
+  update();
+  const list = h('ul', { class: 'rules', id: `${made.input.id}-rules` }, items);
+  made.input.setAttribute('aria-describedby', `${made.input.getAttribute('aria-describedby')} ${list.id}`);
+  made.node.append(list);
+  return made;
+}
+
+// code is a field for a code of a second factor.
+export const code = () => field({ name: 'code', label: t('code'), autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: '8', pattern: '[0-9 ]*' });
+
+// form joins fields and a button. submit is called with checked fields; while it
+// runs the button is disabled, and what it throws is shown.
+export function form({ fields, button, submit, extra = null }) {
+  const alert = h('p', { class: 'alert', role: 'alert' });
+  const go = h('button', { type: 'submit', class: 'primary' }, button);
+  const node = h('form', { novalidate: true, onsubmit: async (event) => {
+    event.preventDefault();
+    if (go.disabled || !check(fields)) return;
+    go.disabled = true;
+    node.setAttribute('aria-busy', 'true');
+    alert.textContent = '';
+    try {
+      await submit();
+    } catch (failure) {
+      if (failure.over) throw failure;
+      alert.textContent = failure.status === 0 ? t('offline') : failure.status === 429 ? t('tooMany') : failure.message || t('failed');
+      fields.find((each) => each.input.type === 'password' || each.input.name === 'code')?.input.select();
+    } finally {
+      go.disabled = false;
+      node.removeAttribute('aria-busy');
+    }
+  } }, alert, fields.map((each) => each.node), go, extra);
+  return node;
+}

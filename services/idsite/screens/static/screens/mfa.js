@@ -1,0 +1,138 @@
+import { h } from '../dom.js';
+import { code, field, form } from '../field.js';
+import { call, claims as currentClaims } from '../session.js';
+import { t } from '../text.js';
+
+const allowed = () => (currentClaims().require_mfa ?? []).map((type) => type.toLowerCase());
+const accountKey = 'account';
+
+const typeOf = (factor) => factor.type.toLowerCase();
+const isUsable = (factor) => factor.status === 'ENABLED' && factor.verificationStatus === 'VERIFIED';
+
+// afterPassword goes on to the second step of a login.
+export async function afterPassword(account, go) {
+  sessionStorage.setItem(accountKey, account);
+  const usable = await usableFactors(account);
+  go(usable.length === 0 ? '/mfa/setup' : '/mfa/verify');
+}
+
+async function factorsOf(account) {
+  const { body } = await call('GET', `${account}/factors`);
+  return body.items;
+}
+
+async function usableFactors(account) {
+  const types = allowed();
+  return (await factorsOf(account)).filter((factor) => isUsable(factor) && (types.length === 0 || types.includes(typeOf(factor))));
+}
+
+const accountOf = ({ application }) => {
+  const id = Object.keys(currentClaims().scope?.account ?? {})[0];
+  return id ? `${application.href.split('/applications/')[0].split('/directories/')[0]}/accounts/${id}` : sessionStorage.getItem(accountKey);
+};
+
+// mfaSetup enrolls a factor of a type that is allowed.
+export function mfaSetup(page, chosen) {
+  const types = allowed();
+  const account = accountOf(page);
+  if (!account) {
+    page.go('/');
+    return [h('h1', {}, t('mfaSetupTitle'))];
+  }
+  const type = types.length === 1 ? types[0] : chosen;
+  if (type === 'sms') return setupPhone(account, types);
+  if (type === 'google-authenticator') return setupAuthenticator(page, account, types);
+  return [
+    h('h1', {}, t('mfaSetupTitle')), h('p', {}, t('mfaSetupText')),
+    h('div', { class: 'choices' }, (types.length ? types : ['sms', 'google-authenticator']).map((each) => h('a', { class: 'choice', href: `#/mfa/setup/${each}` },
+      h('strong', {}, t(`${each}Name`)), h('span', {}, t(`${each}Text`))))),
+  ];
+}
+
+const otherWay = (types) => (types.length > 1 ? h('p', { class: 'switch' }, h('a', { href: '#/mfa/setup' }, t('otherWay'))) : null);
+
+function setupPhone(account, types) {
+  const number = field({ name: 'tel', label: t('phone'), type: 'tel', autocomplete: 'tel', inputmode: 'tel', hint: t('phoneHint') });
+  const body = h('div', {}, h('p', {}, t('phoneText')), form({
+    fields: [number], button: t('sendCode'),
+    submit: async () => {
+      const { body: factor } = await call('POST', `${account}/factors`, { type: 'sms', phone: { number: number.value } });
+      body.replaceChildren(...await challenge({ ...factor, phone: { number: number.value } }));
+      body.querySelector('input')?.focus();
+    },
+  }), otherWay(types) ?? '');
+  return [h('h1', {}, t('phoneTitle')), body];
+}
+
+async function setupAuthenticator({ application }, account, types) {
+  const { body: factor } = await call('POST', `${account}/factors`, { type: 'google-authenticator', issuer: application.name.replaceAll(':', ' ') });
+  return [
+    h('h1', {}, t('authenticatorTitle')), h('p', {}, t('authenticatorText')),
+    h('img', { class: 'qr', width: '200', height: '200', alt: t('qrAlt'), src: `data:image/png;base64,${factor.base64QRImage}` }),
+    h('details', {}, h('summary', {}, t('cannotScan')), h('p', {}, t('typeKey')), h('p', { class: 'key', dir: 'ltr' }, factor.secret.replace(/(.{4})(?=.)/g, '$1 '))),
+    codeForm((value) => call('POST', factor.challenges.href, { code: value })),
+    otherWay(types),
+  ].filter(Boolean);
+}
+
+// mfaVerify asks for the code of a factor: of the only one, or of the one that is
+// chosen.
+export async function mfaVerify(page, chosen) {
+  const account = accountOf(page);
+  if (!account) {
+    page.go('/');
+    return [h('h1', {}, t('mfaTitle'))];
+  }
+  const usable = await usableFactors(account);
+  if (usable.length === 0) {
+    page.go('/mfa/setup');
+    return [h('h1', {}, t('mfaTitle'))];
+  }
+  const factor = usable.length === 1 ? usable[0] : usable.find(({ href }) => href.endsWith(`/${chosen}`));
+  if (!factor) {
+    return [
+      h('h1', {}, t('mfaTitle')), h('p', {}, t('mfaChoose')),
+      h('div', { class: 'choices' }, usable.map((each) => h('a', { class: 'choice', href: `#/mfa/verify/${each.href.split('/').pop()}` },
+        h('strong', {}, t(`${typeOf(each)}Name`)), h('span', { dir: 'ltr' }, each.phone?.number?.replace(/.(?=.{4})/g, '•') ?? each.issuer ?? each.accountName ?? '')))),
+    ];
+  }
+  const other = usable.length > 1 ? h('p', { class: 'switch' }, h('a', { href: '#/mfa/verify' }, t('otherWay'))) : null;
+  const content = typeOf(factor) === 'sms' ? await challenge(factor) : [
+    h('p', {}, t('authenticatorCode')), codeForm((value) => call('POST', factor.challenges.href, { code: value })),
+  ];
+  return [h('h1', {}, t('mfaTitle')), ...content, other].filter(Boolean);
+}
+
+// challenge sends a text message and asks for its code; another message is
+// another challenge.
+async function challenge(factor) {
+  let at = (await call('POST', factor.challenges.href, {})).body.href;
+  const status = h('p', { role: 'status' }, t('codeSent', { number: factor.phone?.number?.replace(/.(?=.{4})/g, '•') ?? '' }));
+  const again = h('button', { type: 'button', class: 'link', onclick: async () => {
+    again.disabled = true;
+    try {
+      at = (await call('POST', factor.challenges.href, {})).body.href;
+      status.textContent = t('codeSentAgain');
+    } catch (failure) {
+      if (failure.over) throw failure;
+      status.textContent = failure.status === 429 ? t('tooMany') : failure.message || t('failed');
+    } finally {
+      setTimeout(() => { again.disabled = false; }, 10_000);
+    }
+  } }, t('sendAgain'));
+  return [status, codeForm((value) => call('POST', at, { code: value })), h('p', { class: 'switch' }, again)];
+}
+
+function codeForm(send) {
+  const entered = code();
+  return form({
+    fields: [entered], button: t('confirm'),
+    submit: async () => {
+      const { body } = await send(entered.value.replaceAll(' ', ''));
+      if (body.status !== 'SUCCESS') {
+        entered.show(t('wrongCode'));
+        entered.input.select();
+      }
+    },
+  });
+}

@@ -1,0 +1,99 @@
+// The session of a hosted login: every call carries a token, every answer brings
+// the next one. The last answer brings the address to return to instead
+// (docs/interface/id-site.md#browser-transport).
+
+const storageKey = 'session';
+export const api = document.querySelector('meta[name=api]').content;
+
+// Failure is an answer that is no success. A status of 0 means that there was no
+// answer; over means that the session has ended.
+export class Failure extends Error {
+  constructor(status, body, over, back) {
+    super(body?.message ?? '');
+    this.status = status;
+    this.code = body?.code ?? 0;
+    this.developerMessage = body?.developerMessage ?? '';
+    this.over = over;
+    this.back = back; // where to return to, or null
+  }
+}
+
+let token = null;
+
+// begin reads the token from the address, where it stands once, or from this
+// tab's storage after a reload.
+export function begin() {
+  const sent = /[?&]jwt=([^&]+)/.exec(location.hash)?.[1];
+  if (sent) {
+    keep(decodeURIComponent(sent));
+    history.replaceState(null, '', location.pathname + location.hash.replace(/[?&]jwt=[^&]*/, ''));
+  } else {
+    token = sessionStorage.getItem(storageKey);
+  }
+  return token !== null;
+}
+
+function keep(next) {
+  token = next;
+  if (next === null) sessionStorage.removeItem(storageKey);
+  else sessionStorage.setItem(storageKey, next);
+}
+
+// claims of the current token. They tell the page what to show; the server
+// decides what is allowed.
+export function claims() {
+  try {
+    const payload = token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/');
+    return JSON.parse(atob(payload));
+  } catch {
+    return {};
+  }
+}
+
+// call sends a request and returns {status, body}. Where the answer ends the
+// login it leaves the page, and its promise never settles.
+export async function call(method, address, body) {
+  if (token === null) throw new Failure(401, null, true, null);
+  const headers = { Accept: 'application/json', Authorization: `Bearer ${token}` };
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  let answer;
+  try {
+    answer = await fetch(address, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), credentials: 'include' });
+  } catch {
+    throw new Failure(0, null, false, null);
+  }
+  const redirect = redirectOf(answer);
+  const next = answer.headers.get('Authorization')?.replace(/^Bearer /, '') ?? null;
+  const text = await answer.text();
+  const read = text === '' ? null : parse(text);
+  if (answer.status === 401) {
+    keep(null);
+    throw new Failure(401, read, true, redirect);
+  }
+  if (redirect !== null) return leave(redirect);
+  if (next !== null) keep(next);
+  if (!answer.ok) throw new Failure(answer.status, read, false, null);
+  return { status: answer.status, body: read };
+}
+
+function redirectOf(answer) {
+  for (const [name, value] of answer.headers) if (name.endsWith('sso-redirect-location')) return value;
+  return null;
+}
+
+// leave ends the login: with an assertion over the service, which keeps the
+// session of the browser, otherwise straight to the address.
+export function leave(address) {
+  keep(null);
+  const assertion = /[?&]jwtResponse=([^&#]+)/.exec(address)?.[1];
+  location.replace(assertion ? `${api}/sso/?jwtResponse=${assertion}` : address);
+  return new Promise(() => {});
+}
+
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,208 @@
+package idsite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+// sessionPurpose is what the keys of a tenant's session tokens are derived for.
+func sessionPurpose(tenant id.ID) string { return "idsite.session/" + tenant.String() }
+
+// scope says what a page may call; pages decide by it what to show. What is
+// allowed follows from the flow.
+type scope struct {
+	Application map[string][]any  `json:"application"`
+	Account     map[string][]any  `json:"account,omitempty"` // once the first step is passed
+	Factor      map[string][]text `json:"factor,omitempty"`
+}
+
+// sessionClaims are the claims of a session token: those that pages read
+// (docs/interface/id-site.md#browser-transport), and the flow.
+type sessionClaims struct {
+	Issuer      text    `json:"iss"`
+	Subject     text    `json:"sub"`
+	Application text    `json:"app_href"`
+	Callback    text    `json:"cb_uri"`
+	RequestID   text    `json:"irt"`
+	NameKey     *text   `json:"onk"`
+	StoreKey    *text   `json:"asnk,omitempty"`
+	Store       *text   `json:"ash,omitempty"`
+	ShowOrg     bool    `json:"sof"`
+	FactorTypes []text  `json:"require_mfa,omitempty"`
+	Token       text    `json:"sp_token,omitempty"`
+	Scope       scope   `json:"scope"`
+	Flow        text    `json:"flow"`
+	ID          text    `json:"jti"`
+	IssuedAt    float64 `json:"iat"`
+	ExpiresAt   float64 `json:"exp"`
+}
+
+// text is a text that is written in JSON so that its Base64 form has neither - nor
+// _: pages decode tokens with plain Base64. Those two stand for six bits that only
+// ?, >, ~, DEL and bytes above 127 can make.
+type text string
+
+// MarshalJSON escapes the characters.
+func (t text) MarshalJSON() ([]byte, error) {
+	plain, err := json.Marshal(string(t)) // which escapes > already
+	if err != nil {
+		return nil, err
+	}
+	var out strings.Builder
+	for _, r := range string(plain) {
+		switch {
+		case r == '?' || r == '~' || r == 0x7f || r > 0x7f && r <= 0xffff:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return []byte(out.String()), nil
+}
+
+// sessionToken makes the next token of a flow. It is good for the idle limit of
+// the site.
+func (s *Service) sessionToken(ctx context.Context, f store.Flow, site store.Site) (secure.Secret, error) {
+	idle, err := lifetime(site.SessionTTI)
+	if err != nil {
+		return "", err
+	}
+	now := s.now()
+	expires := now.Add(idle)
+	if expires.After(f.ExpiresAt) {
+		expires = f.ExpiresAt
+	}
+	application := s.cfg.Base.To("applications", f.ApplicationID)
+	claims := sessionClaims{
+		Issuer: text("https://" + site.DomainName), Subject: text(application), Application: text(application), Callback: text(f.CallbackURI),
+		RequestID: text(f.RequestID), ShowOrg: f.ShowOrganization, Token: text(f.Token), Flow: text(f.ID.String()),
+		ID: text(id.New(now).String()), IssuedAt: float64(now.Unix()), ExpiresAt: float64(expires.Unix()),
+	}
+	if f.NameKey != "" {
+		key := text(f.NameKey)
+		claims.NameKey = &key
+	}
+	if f.AccountStore != "" {
+		at := text(f.AccountStore)
+		claims.Store, claims.StoreKey = &at, &at
+	}
+	for _, kind := range f.FactorTypes {
+		claims.FactorTypes = append(claims.FactorTypes, text(kind))
+	}
+	if claims.Scope, err = s.scopeOf(ctx, f); err != nil {
+		return "", err
+	}
+	return s.signSession(f.TenantID, claims)
+}
+
+func (s *Service) scopeOf(ctx context.Context, f store.Flow) (scope, error) {
+	reset := any("create")
+	if f.Token != "" {
+		reset = map[string][]string{f.Token: {"read", "update"}}
+	}
+	out := scope{Application: map[string][]any{f.ApplicationID.String(): {
+		"read", map[string][]string{"loginAttempt": {"create"}}, map[string][]string{"account": {"create"}}, map[string][]any{"passwordResetToken": {reset}},
+	}}}
+	if f.AccountID.IsZero() {
+		return out, nil
+	}
+	out.Account = map[string][]any{f.AccountID.String(): {"read", map[string][]string{"factor": {"create", "read"}}}}
+	factors, err := s.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: f.TenantID, ID: f.AccountID})
+	for _, factor := range factors.Items {
+		if out.Factor == nil {
+			out.Factor = map[string][]text{}
+		}
+		out.Factor[factor.ID.String()] = []text{"read", "challenge"}
+	}
+	return out, err
+}
+
+func (s *Service) signSession(tenant id.ID, claims sessionClaims) (secure.Secret, error) {
+	body, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return "", err
+	}
+	all := secure.Claims{}
+	for name, value := range members {
+		all[name] = value
+	}
+	keyID, key := s.ring.Derive(sessionPurpose(tenant))
+	token, err := secure.SignJWT(map[string]any{"typ": "JWT", "kid": keyID, "tid": tenant.String()}, all, key)
+	return secure.Secret(token), err
+}
+
+// openSession returns the flow of a session token with its site. A token that is
+// not one, or whose flow has ended, is apierr.SessionTimedOut; where the flow is
+// known, it is returned with the error.
+func (s *Service) openSession(ctx context.Context, token secure.Secret) (store.Flow, store.Site, error) {
+	var tenant id.ID
+	_, claims, err := secure.ParseJWT(token.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
+		name, _ := header["tid"].(string)
+		var err error
+		if tenant, err = id.Parse(name); err != nil {
+			return "", err
+		}
+		keyID, _ := header["kid"].(string)
+		return s.ring.Derived(keyID, sessionPurpose(tenant))
+	})
+	if err != nil {
+		return store.Flow{}, store.Site{}, errSessionOver
+	}
+	name, _ := claims["flow"].(string)
+	flowID, err := id.Parse(name)
+	if err != nil {
+		return store.Flow{}, store.Site{}, errSessionOver
+	}
+	flow, err := s.store.Flow(ctx, tenant, flowID)
+	if errors.Is(err, apierr.NotFound) {
+		return store.Flow{}, store.Site{}, errSessionOver
+	}
+	if err != nil {
+		return store.Flow{}, store.Site{}, err
+	}
+	site, err := s.store.TenantSite(ctx, tenant)
+	if err != nil {
+		return store.Flow{}, store.Site{}, err
+	}
+	expires, err := claims.GetExpirationTime()
+	now := s.now()
+	if err != nil || expires == nil || !now.Before(expires.Time) || !now.Before(flow.ExpiresAt) || flow.FinishedAt != nil {
+		return flow, site, errSessionOver
+	}
+	if scoped, _ := claims["scope"].(map[string]any); !flow.AccountID.IsZero() && scoped["account"] == nil {
+		// The token is older than the first step: it is good for what comes before
+		// that, as a page that went back asks for it.
+		flow.AccountID, flow.IsNew = id.ID{}, false
+	}
+	return flow, site, nil
+}
+
+// usableFactors are the factors of the account of a flow that can pass its second
+// step.
+func (s *Service) usableFactors(ctx context.Context, f store.Flow) ([]mfaapi.AccountFactor, error) {
+	factors, err := s.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: f.TenantID, ID: f.AccountID})
+	var usable []mfaapi.AccountFactor
+	for _, factor := range factors.Items {
+		if factor.Usable && f.Allows(factor.Type) {
+			usable = append(usable, factor)
+		}
+	}
+	return usable, err
+}

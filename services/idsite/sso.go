@@ -1,0 +1,373 @@
+package idsite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+// browserLength and sessionLength are the lengths of the cookies' random texts.
+const (
+	browserLength = 32
+	sessionLength = 43
+)
+
+// Visit is a browser at one of the redirecting endpoints.
+type Visit struct {
+	Token   secure.Secret // jwtRequest or jwtResponse
+	Browser secure.Secret // cookie that binds a login to the browser that began it
+	Session secure.Secret // cookie of the single sign-on session
+}
+
+// Departure is where a browser is sent, with its new cookies.
+type Departure struct {
+	Location string
+	Browser  secure.Secret // empty: the cookie stays as it is
+	Session  secure.Secret // empty: the cookie stays as it is
+	// SessionLife is the Max-Age of Session; zero: until the browser is closed.
+	SessionLife time.Duration
+	EndSession  bool
+}
+
+// Begin answers GET /sso: it sends the browser to the hosted pages, or straight
+// back where it has a session. An error has no place to be sent to and is a page.
+func (s *Service) Begin(ctx context.Context, v Visit) (Departure, error) {
+	r, err := s.readRequest(ctx, v.Token)
+	if err != nil {
+		return Departure{}, err
+	}
+	browser := v.Browser
+	if len(browser) != browserLength {
+		browser = secure.Token(browserLength)
+	}
+	flow, err := s.newFlow(r, browser)
+	if err != nil {
+		return Departure{}, err
+	}
+	location, err := s.begin(ctx, r, &flow, v)
+	if err != nil {
+		if location, err = s.failTo(ctx, flow, err); err != nil {
+			return Departure{}, err
+		}
+	}
+	return Departure{Location: location, Browser: browser}, nil
+}
+
+func (s *Service) newFlow(r request, browser secure.Secret) (store.Flow, error) {
+	ttl, err := lifetime(r.site.SessionTTL)
+	if err != nil {
+		return store.Flow{}, err
+	}
+	now, where := s.now(), r.where()
+	return store.Flow{
+		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.text("jti"),
+		CallbackURI: r.callback, State: r.state(), NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
+		ShowOrganization: r.flag("sof"), Token: r.text("sp_token"), FactorTypes: r.factorTypes(), Browser: secure.Digest(browser),
+		CreatedAt: now, ExpiresAt: now.Add(max(ttl, keepEnded)),
+	}, nil
+}
+
+func (s *Service) begin(ctx context.Context, r request, f *store.Flow, v Visit) (string, error) {
+	if err := r.check(s.now()); err != nil {
+		return "", err
+	}
+	if _, err := s.organization(ctx, whereOf(*f)); err != nil {
+		return "", err
+	}
+	if err := s.insertFlow(ctx, *f); err != nil {
+		return "", err
+	}
+	path := r.path()
+	if path == "/" {
+		session, account, err := s.liveSession(ctx, *f, v.Session)
+		if err != nil && !errors.Is(err, apierr.NotFound) {
+			return "", err
+		}
+		if err == nil && (len(f.FactorTypes) == 0 || session.FactorPassed) {
+			f.AccountID, f.FactorPassed = account, session.FactorPassed
+			return s.finish(ctx, *f, r.site, authenticated, false)
+		}
+		if err == nil { // the first step is passed, a second one is demanded
+			if err := s.passFirstStep(ctx, f, account, false); err != nil {
+				return "", err
+			}
+		}
+	}
+	token, err := s.sessionToken(ctx, *f, r.site)
+	if err != nil {
+		return "", err
+	}
+	return s.pageOrigin(r, *f) + "/#" + path + "?jwt=" + token.Reveal(), nil
+}
+
+func (s *Service) insertFlow(ctx context.Context, f store.Flow) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertFlow(ctx, f) })
+	if errors.Is(err, apierr.Exists) {
+		err = apierr.TokenReplayed.Because("the jti of the request was used already")
+	}
+	return err
+}
+
+// pageOrigin is the origin of the hosted pages. With usd the organization has a
+// subdomain of the tenant's own domain.
+func (s *Service) pageOrigin(r request, f store.Flow) string {
+	host := r.site.DomainName
+	if r.flag("usd") && f.NameKey != "" && r.site.HasCustomDomain() {
+		host = f.NameKey + "." + host
+	}
+	return s.originOf(host)
+}
+
+// originOf adds the port of the deployment's address to a host of hosted pages.
+func (s *Service) originOf(host string) string {
+	if base, err := url.Parse(s.cfg.Base.Host()); err == nil && base.Port() != "" && base.Port() != "443" {
+		host += ":" + base.Port()
+	}
+	return "https://" + host
+}
+
+// liveSession returns the session of the cookie and the account that it admits to
+// the application of a flow. A session ends with a new password, and admits only
+// an account that may log in now; otherwise apierr.NotFound.
+func (s *Service) liveSession(ctx context.Context, f store.Flow, cookie secure.Secret) (store.Session, id.ID, error) {
+	if cookie == "" {
+		return store.Session{}, id.ID{}, apierr.NotFound
+	}
+	session, err := s.store.Session(ctx, f.TenantID, secure.Digest(cookie), s.now())
+	if err != nil {
+		return session, id.ID{}, err
+	}
+	account, err := s.peers.Directory.Account(ctx, id.Ref{Tenant: f.TenantID, ID: session.AccountID})
+	if err == nil && (account.Status != directoryapi.Enabled || !sameTime(account.PasswordModifiedAt, session.PasswordModifiedAt)) {
+		err = apierr.NotFound
+	}
+	if errors.Is(err, apierr.NotFound) {
+		return session, id.ID{}, errors.Join(err, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }))
+	}
+	if err != nil {
+		return session, id.ID{}, err
+	}
+	where := whereOf(f)
+	admitted, err := s.peers.Application.Admit(ctx, applicationapi.Admit{
+		Tenant: f.TenantID, Application: f.ApplicationID, Account: account.ID, AccountStore: where.AccountStore, NameKey: where.NameKey,
+	})
+	if refusal := apierr.From(err); err != nil && refusal.Status < 500 {
+		return session, id.ID{}, apierr.NotFound // another account may log in here
+	}
+	if err != nil {
+		return session, id.ID{}, err
+	}
+	site, err := s.store.TenantSite(ctx, f.TenantID)
+	if err != nil {
+		return session, id.ID{}, err
+	}
+	idle, err := lifetime(site.SessionTTI)
+	if err != nil {
+		return session, id.ID{}, err
+	}
+	return session, admitted.Account.ID, s.store.Tx(ctx, func(tx *store.Tx) error {
+		return tx.UseSession(ctx, f.TenantID, session.ID, s.now().Add(idle))
+	})
+}
+
+func sameTime(a, b *time.Time) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Equal(*b)
+}
+
+func whereOf(f store.Flow) applicationapi.Where {
+	where := applicationapi.Where{Tenant: f.TenantID, Application: f.ApplicationID, NameKey: f.NameKey}
+	where.AccountStore.Href = f.AccountStore
+	return where
+}
+
+// passFirstStep notes the account that has proved itself. The flow must still be
+// open: apierr.SessionTimedOut otherwise.
+func (s *Service) passFirstStep(ctx context.Context, f *store.Flow, account id.ID, isNew bool) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.PassFirstStep(ctx, *f, account, isNew, s.now()) })
+	if errors.Is(err, apierr.NotFound) {
+		return errSessionOver
+	}
+	f.AccountID, f.IsNew = account, isNew
+	return err
+}
+
+var errSessionOver = apierr.SessionTimedOut.Because("the hosted login has ended or has timed out")
+
+// finish ends a flow with an assertion and returns where the browser goes. Of
+// parallel calls one succeeds.
+func (s *Service) finish(ctx context.Context, f store.Flow, site store.Site, status string, isNew bool) (string, error) {
+	now := s.now()
+	jti := id.New(now).String()
+	f.AssertionID = &jti
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.FinishFlow(ctx, f, now) })
+	if errors.Is(err, apierr.NotFound) {
+		return "", errSessionOver
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.returnTo(ctx, f, site, jti, outcome{status: status, account: f.AccountID, isNew: isNew})
+}
+
+// Land answers GET /sso/?jwtResponse=: a session is made for the browser that
+// began the login, and the browser goes on to the callback with the same
+// assertion.
+func (s *Service) Land(ctx context.Context, v Visit) (Departure, error) {
+	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: v.Token})
+	if errors.Is(err, apierr.TokenSignature) {
+		return Departure{}, apierr.BadRequest.Because("jwtResponse is not an assertion of this service")
+	}
+	if err != nil {
+		return Departure{}, err
+	}
+	var header struct {
+		STT string `json:"stt"`
+	}
+	var claims struct {
+		ID       string  `json:"jti"`
+		Issuer   string  `json:"iss"`
+		Callback string  `json:"cb_uri"`
+		Expires  float64 `json:"exp"`
+	}
+	site, err := s.store.TenantSite(ctx, verified.Tenant)
+	if err != nil {
+		return Departure{}, err
+	}
+	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(verified.Claims, &claims) != nil ||
+		header.STT != "assertion" || claims.Callback == "" || claims.Issuer != "https://"+site.DomainName || s.now().Unix() > int64(claims.Expires) {
+		return Departure{}, apierr.BadRequest.Because("jwtResponse is not an assertion of this service, or has expired")
+	}
+	out := Departure{Location: withResponse(claims.Callback, v.Token)}
+	session, err := s.newSession(ctx, verified.Tenant, claims.ID, site, v)
+	switch {
+	case errors.Is(err, apierr.NotFound): // another browser began, or it has its session
+	case err != nil:
+		slog.WarnContext(ctx, "single sign-on session not created", "error", err.Error())
+	default:
+		out.Session = session
+		if site.SessionCookiePersistent {
+			out.SessionLife, err = lifetime(site.SessionTTL)
+		}
+	}
+	return out, err
+}
+
+// newSession makes the session of an assertion, once, under an id that nobody has
+// seen before, and ends the one that the browser had.
+func (s *Service) newSession(ctx context.Context, tenant id.ID, assertion string, site store.Site, v Visit) (secure.Secret, error) {
+	if len(v.Browser) != browserLength {
+		return "", apierr.NotFound
+	}
+	idle, err := lifetime(site.SessionTTI)
+	if err != nil {
+		return "", err
+	}
+	ttl, err := lifetime(site.SessionTTL)
+	if err != nil {
+		return "", err
+	}
+	now, cookie := s.now(), secure.Token(sessionLength)
+	var flow store.Flow
+	if err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
+		flow, err = tx.TakeAssertion(ctx, tenant, assertion, secure.Digest(v.Browser), now.Add(-assertionLife))
+		return err
+	}); err != nil {
+		return "", err
+	}
+	account, err := s.peers.Directory.Account(ctx, id.Ref{Tenant: tenant, ID: flow.AccountID})
+	if err != nil {
+		return "", err
+	}
+	return cookie, s.store.Tx(ctx, func(tx *store.Tx) error {
+		if v.Session != "" {
+			if err := tx.DeleteSession(ctx, tenant, secure.Digest(v.Session)); err != nil {
+				return err
+			}
+		}
+		return tx.InsertSession(ctx, store.Session{
+			TenantID: tenant, ID: secure.Digest(cookie), AccountID: flow.AccountID, FactorPassed: flow.FactorPassed,
+			PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle), ExpiresAt: now.Add(ttl),
+		})
+	})
+}
+
+// Logout answers GET /sso/logout: it ends the session of the browser and sends it
+// back.
+func (s *Service) Logout(ctx context.Context, v Visit) (Departure, error) {
+	r, err := s.readRequest(ctx, v.Token)
+	if err != nil {
+		return Departure{}, err
+	}
+	flow, err := s.newFlow(r, secure.Token(browserLength))
+	if err != nil {
+		return Departure{}, err
+	}
+	now := s.now()
+	flow.FinishedAt = &now
+	out := Departure{EndSession: true}
+	out.Location, err = s.logout(ctx, r, flow, v.Session)
+	if err != nil {
+		out.EndSession = false
+		out.Location, err = s.failTo(ctx, flow, err)
+	}
+	return out, err
+}
+
+func (s *Service) logout(ctx context.Context, r request, f store.Flow, cookie secure.Secret) (string, error) {
+	if err := r.check(s.now()); err != nil && !errors.Is(err, apierr.TokenApplicationDisabled) {
+		return "", err
+	}
+	if err := s.insertFlow(ctx, f); err != nil {
+		return "", err
+	}
+	ended := outcome{status: loggedOut}
+	if cookie != "" {
+		session, err := s.store.Session(ctx, f.TenantID, secure.Digest(cookie), s.now())
+		if err != nil && !errors.Is(err, apierr.NotFound) {
+			return "", err
+		}
+		if err == nil {
+			ended.account = session.AccountID
+			if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }); err != nil {
+				return "", err
+			}
+		}
+	}
+	f.NameKey = ""
+	return s.returnTo(ctx, f, r.site, id.New(s.now()).String(), ended)
+}
+
+// SiteOfHost returns the site that is shown at a host: that of the domain itself,
+// or of the domain that the host is one label below of. Otherwise it returns
+// apierr.NotFound.
+func (s *Service) SiteOfHost(ctx context.Context, host string) (store.Site, error) {
+	host, _, _ = strings.Cut(strings.ToLower(host), ":")
+	_, parent, _ := strings.Cut(host, ".")
+	for _, domain := range slices.Compact([]string{host, parent}) {
+		tenant, err := s.store.DomainTenant(ctx, domain)
+		if errors.Is(err, apierr.NotFound) {
+			continue
+		}
+		if err != nil {
+			return store.Site{}, err
+		}
+		return s.store.TenantSite(ctx, tenant)
+	}
+	return store.Site{}, apierr.NotFound
+}

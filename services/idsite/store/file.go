@@ -1,0 +1,69 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// File is a static file of custom pages.
+type File struct {
+	TenantID  id.ID
+	Path      string // without a slash at its beginning
+	Content   []byte
+	FetchedAt time.Time
+}
+
+// ETag is the entity tag of the content.
+func (f File) ETag() string {
+	sum := sha256.Sum256(f.Content)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+}
+
+// File returns a file of a tenant's custom pages, or apierr.NotFound.
+func (s *Store) File(ctx context.Context, tenant id.ID, path string) (File, error) {
+	return pg.One[File](ctx, s.db, `SELECT tenant_id, path, content, fetched_at FROM site_files WHERE tenant_id = $1 AND path = $2`, tenant, path)
+}
+
+// DueRepositories returns the sites whose repository was not fetched since a
+// time, or has changed, at most limit.
+func (s *Store) DueRepositories(ctx context.Context, before time.Time, limit int) ([]Site, error) {
+	return pg.All[Site](ctx, s.db, `SELECT `+siteColumns+` FROM id_sites WHERE git_repo_url IS NOT NULL
+		AND (git_status = 'PENDING' OR git_fetched_at IS NULL OR git_fetched_at < $1) ORDER BY git_fetched_at NULLS FIRST LIMIT $2`, before, limit)
+}
+
+// ClaimRepository marks a repository as fetched at a time, so that other replicas
+// leave it alone, and reports whether it was this call that did.
+func (tx *Tx) ClaimRepository(ctx context.Context, site Site, now time.Time) (bool, error) {
+	n, err := pg.Exec(ctx, tx, `UPDATE id_sites SET git_fetched_at = $3
+		WHERE tenant_id = $1 AND id = $2 AND git_fetched_at IS NOT DISTINCT FROM $4`, site.TenantID, site.ID, now, site.GitFetchedAt)
+	return n == 1, err
+}
+
+// ReplaceFiles puts the files of a repository in the place of those that were
+// there.
+func (tx *Tx) ReplaceFiles(ctx context.Context, tenant id.ID, files []File) error {
+	if _, err := pg.Exec(ctx, tx, `DELETE FROM site_files WHERE tenant_id = $1`, tenant); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if _, err := pg.Exec(ctx, tx, `INSERT INTO site_files (tenant_id, path, content, fetched_at) VALUES ($1, $2, $3, $4)`,
+			tenant, f.Path, f.Content, f.FetchedAt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetGitStatus notes how a fetch of the repository went, unless the settings have
+// changed meanwhile.
+func (tx *Tx) SetGitStatus(ctx context.Context, site Site, status string, message *string) error {
+	_, err := pg.Exec(ctx, tx, `UPDATE id_sites SET git_status = $3, git_message = $4
+		WHERE tenant_id = $1 AND id = $2 AND git_repo_url = $5 AND git_branch = $6`,
+		site.TenantID, site.ID, status, message, site.GitRepoURL, site.GitBranch)
+	return err
+}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// Flow is a login at the hosted pages, from the request that began it to its
+// assertion. What the browser may do next follows from this row and not from what
+// the browser sends.
+type Flow struct {
+	TenantID         id.ID
+	ID               id.ID
+	ApplicationID    id.ID
+	KeyID            string // API key that signed the request
+	RequestID        string // jti of the request
+	CallbackURI      string `db:"callback_uri"`
+	State            *string
+	NameKey          string // of the organization that the request names
+	AccountStore     string // href that the request names
+	ShowOrganization bool
+	Token            string   // of a mailed link
+	FactorTypes      []string // one of which must be passed
+	Browser          []byte   // SHA-256 of the cookie of the browser that began
+	AccountID        id.ID    // that passed the first step
+	IsNew            bool
+	FinishedAt       *time.Time
+	AssertionID      *string // until a session is made of it
+	FactorPassed     bool
+	CreatedAt        time.Time
+	ExpiresAt        time.Time
+}
+
+const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback_uri, state, name_key, account_store, show_organization, token,
+	factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, created_at, expires_at`
+
+// InsertFlow adds a flow. A request that has begun one already is apierr.Exists.
+func (tx *Tx) InsertFlow(ctx context.Context, f Flow) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO login_flows (`+flowColumns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+		f.TenantID, f.ID, f.ApplicationID, f.KeyID, f.RequestID, f.CallbackURI, f.State, f.NameKey, f.AccountStore, f.ShowOrganization, f.Token,
+		f.FactorTypes, f.Browser, f.AccountID, f.IsNew, f.FinishedAt, f.AssertionID, f.FactorPassed, f.CreatedAt, f.ExpiresAt)
+	return err
+}
+
+// Flow returns a flow, or apierr.NotFound.
+func (s *Store) Flow(ctx context.Context, tenant, flow id.ID) (Flow, error) {
+	return pg.One[Flow](ctx, s.db, `SELECT `+flowColumns+` FROM login_flows WHERE tenant_id = $1 AND id = $2`, tenant, flow)
+}
+
+// PassFirstStep notes the account that passed the first step of a flow. It
+// returns apierr.NotFound for a flow that is finished or expired.
+func (tx *Tx) PassFirstStep(ctx context.Context, f Flow, account id.ID, isNew bool, now time.Time) error {
+	return pg.MustChange(ctx, tx, `UPDATE login_flows SET account_id = $3, is_new = $4
+		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $5`, f.TenantID, f.ID, account, isNew, now)
+}
+
+// FinishFlow ends a flow, once: of parallel calls one succeeds, the others return
+// apierr.NotFound.
+func (tx *Tx) FinishFlow(ctx context.Context, f Flow, now time.Time) error {
+	return pg.MustChange(ctx, tx, `UPDATE login_flows SET finished_at = $3, assertion_id = $4, account_id = $5, factor_passed = $6
+		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $3`,
+		f.TenantID, f.ID, now, f.AssertionID, f.AccountID, f.FactorPassed)
+}
+
+// TakeAssertion returns the flow that ended with an assertion, once, for the
+// browser that began it; afterwards, and for another browser, apierr.NotFound.
+func (tx *Tx) TakeAssertion(ctx context.Context, tenant id.ID, assertion string, browser []byte, since time.Time) (Flow, error) {
+	return pg.One[Flow](ctx, tx, `UPDATE login_flows SET assertion_id = NULL
+		WHERE tenant_id = $1 AND assertion_id = $2 AND browser = $3 AND finished_at > $4 RETURNING `+flowColumns, tenant, assertion, browser, since)
+}
+
+// DeleteExpiredFlows removes flows that ended before a time, at most limit.
+func (tx *Tx) DeleteExpiredFlows(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return pg.Exec(ctx, tx, `DELETE FROM login_flows WHERE (tenant_id, id) IN (
+		SELECT tenant_id, id FROM login_flows WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
+}
+
+// Allows reports whether a factor of a type can pass the second step of the flow.
+func (f Flow) Allows(kind string) bool {
+	return len(f.FactorTypes) == 0 || slices.Contains(f.FactorTypes, kind)
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// Session is a single sign-on session of a browser.
+type Session struct {
+	TenantID           id.ID
+	ID                 []byte // SHA-256 of what the cookie holds
+	AccountID          id.ID
+	FactorPassed       bool
+	PasswordModifiedAt *time.Time // of the account, when the session began
+	CreatedAt          time.Time
+	IdleAt             time.Time // when it ends unless it is used
+	ExpiresAt          time.Time // when it ends in any case
+}
+
+const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, created_at, idle_at, expires_at`
+
+// Session returns a session that has not ended, or apierr.NotFound.
+func (s *Store) Session(ctx context.Context, tenant id.ID, session []byte, now time.Time) (Session, error) {
+	return pg.One[Session](ctx, s.db, `SELECT `+sessionColumns+` FROM sso_sessions
+		WHERE tenant_id = $1 AND id = $2 AND idle_at > $3 AND expires_at > $3`, tenant, session, now)
+}
+
+// InsertSession adds a session.
+func (tx *Tx) InsertSession(ctx context.Context, s Session) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO sso_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		s.TenantID, s.ID, s.AccountID, s.FactorPassed, s.PasswordModifiedAt, s.CreatedAt, s.IdleAt, s.ExpiresAt)
+	return err
+}
+
+// UseSession moves the idle limit of a session.
+func (tx *Tx) UseSession(ctx context.Context, tenant id.ID, session []byte, idleAt time.Time) error {
+	_, err := pg.Exec(ctx, tx, `UPDATE sso_sessions SET idle_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, session, idleAt)
+	return err
+}
+
+// DeleteSession ends a session, if it is there.
+func (tx *Tx) DeleteSession(ctx context.Context, tenant id.ID, session []byte) error {
+	_, err := pg.Exec(ctx, tx, `DELETE FROM sso_sessions WHERE tenant_id = $1 AND id = $2`, tenant, session)
+	return err
+}
+
+// DeleteExpiredSessions removes sessions that ended before a time, at most limit.
+func (tx *Tx) DeleteExpiredSessions(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return pg.Exec(ctx, tx, `DELETE FROM sso_sessions WHERE (tenant_id, id) IN (
+		SELECT tenant_id, id FROM sso_sessions WHERE least(idle_at, expires_at) < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
+}

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// PasswordChange is the latest change of an account's password.
+type PasswordChange struct {
+	TenantID  id.ID
+	AccountID id.ID
+	ChangedAt time.Time
+	ExpiresAt time.Time // no login that began before the change is still running
+}
+
+// RecordPasswordChange stores a change, unless a later one is stored. InsertTokens
+// then refuses logins that began before it.
+func (tx *Tx) RecordPasswordChange(ctx context.Context, c PasswordChange) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO password_changes AS p (tenant_id, account_id, changed_at, expires_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (tenant_id, account_id) DO UPDATE SET changed_at = excluded.changed_at, expires_at = excluded.expires_at
+		WHERE p.changed_at < excluded.changed_at`, c.TenantID, c.AccountID, c.ChangedAt, c.ExpiresAt)
+	return err
+}
+
+// DeleteTokensBefore deletes the tokens of an account that were issued by logins up
+// to a password change, and what refreshes made of them; unless all, only those of
+// applications whose policy says so.
+func (tx *Tx) DeleteTokensBefore(ctx context.Context, c PasswordChange, all bool) error {
+	first := firstID(c.ChangedAt.Add(time.Millisecond))
+	const revoked = ` AND ($4 OR application_id NOT IN (SELECT application_id FROM oauth_policies WHERE tenant_id = $1 AND NOT revoke_tokens_on_password_change))`
+	if _, err := pg.Exec(ctx, tx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND account_id = $2 AND id < $3`+revoked,
+		c.TenantID, c.AccountID, first, all); err != nil {
+		return err
+	}
+	_, err := pg.Exec(ctx, tx, `DELETE FROM access_tokens WHERE tenant_id = $1 AND account_id = $2 AND (id < $3 OR refresh_id < $3)`+revoked,
+		c.TenantID, c.AccountID, first, all)
+	return err
+}
+
+// firstID returns the least id of a millisecond (RFC 9562, section 5.7). The id of a
+// token has the time at which its login began.
+func firstID(at time.Time) (v id.ID) {
+	binary.BigEndian.PutUint64(v[:8], uint64(at.UnixMilli())<<16)
+	return v
+}
