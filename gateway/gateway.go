@@ -107,9 +107,9 @@ func New(cfg Config) (*Gateway, error) {
 		cfg: cfg, refused: refused,
 		Limits:        newLimits(cfg),
 		pool:          sync.Pool{New: func() any { return new(exchange) }},
-		requestHeader: cfg.Common.Title() + "-Request-Id",
-		userHeader:    cfg.Common.Title() + "-User-Address",
-		challenge:     `Basic realm="` + cfg.Common.Alias + `", SAuthc1`,
+		requestHeader: cfg.Common.Alias.Title() + "-Request-Id",
+		userHeader:    cfg.Common.Alias.Title() + "-User-Address",
+		challenge:     `Basic realm="` + string(cfg.Common.Alias) + `", SAuthc1`,
 		hsts:          hsts(cfg.Common.Base),
 		dates:         dateHeaders(cfg.Common.Alias),
 	}

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -98,7 +96,7 @@ func (o Owners) reduce(ctx context.Context, owner id.Ref, smaller func(Document)
 // change runs fn in a transaction during which the owner stays, and returns the
 // time of the owner's creation.
 func (o Owners) change(ctx context.Context, owner id.Ref, fn func(pg.Querier) error) (created time.Time, err error) {
-	err = o.DB.InTx(ctx, func(tx pgx.Tx) (err error) {
+	err = o.DB.InTx(ctx, func(tx *pg.Tx) (err error) {
 		created, err = pg.Value[time.Time](ctx, tx,
 			`SELECT created_at FROM `+o.Table+` WHERE tenant_id = $1 AND `+o.ID+` = $2 FOR KEY SHARE`, owner.Tenant, owner.ID)
 		if err != nil {

@@ -10,8 +10,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/customdata"
@@ -227,7 +225,7 @@ func TestParallelMergesKeepEveryKey(t *testing.T) {
 func TestAMergeWaitsForTheRemovalOfItsOwner(t *testing.T) {
 	b := open(t)
 	merged := make(chan error)
-	err := b.DB.InTx(t.Context(), func(tx pgx.Tx) error {
+	err := b.DB.InTx(t.Context(), func(tx *pg.Tx) error {
 		if _, err := pg.Exec(t.Context(), tx, `DELETE FROM owners WHERE tenant_id = $1 AND id = $2`, b.owner.Tenant, b.owner.ID); err != nil {
 			return err
 		}
@@ -307,7 +305,7 @@ func TestWhatFollowsAChangeIsCommittedWithIt(t *testing.T) {
 func TestMergeInTheTransactionOfTheOwner(t *testing.T) {
 	b := open(t)
 	for _, c := range []struct{ in, want string }{{`{}`, `{}`}, {`{"a":1}`, `{"a":1}`}, {``, `{"a":1}`}, {`{"b":2}`, `{"a":1,"b":2}`}} {
-		err := b.DB.InTx(t.Context(), func(tx pgx.Tx) error {
+		err := b.DB.InTx(t.Context(), func(tx *pg.Tx) error {
 			got, err := customdata.Merge(t.Context(), tx, b.owner.Tenant, b.owner.ID, customdata.Document(c.in), b.clock.Now())
 			if string(got) != c.want {
 				t.Errorf("merged %q to %q; want %q", c.in, got, c.want)

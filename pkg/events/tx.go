@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -36,7 +34,7 @@ func NewOutbox(db *pg.DB, service string, now func() time.Time) *Outbox {
 
 // Tx is a transaction that can emit events.
 type Tx struct {
-	pgx.Tx
+	*pg.Tx
 	outbox  *Outbox
 	emitted bool
 }
@@ -44,7 +42,7 @@ type Tx struct {
 // InTx runs fn in a transaction, commits, and wakes the relay when fn emitted.
 func (o *Outbox) InTx(ctx context.Context, fn func(*Tx) error) error {
 	var tx *Tx
-	err := o.db.InTx(ctx, func(inner pgx.Tx) error {
+	err := o.db.InTx(ctx, func(inner *pg.Tx) error {
 		tx = &Tx{Tx: inner, outbox: o}
 		return fn(tx)
 	})
@@ -60,7 +58,7 @@ func (o *Outbox) InTx(ctx context.Context, fn func(*Tx) error) error {
 	return nil
 }
 
-// Emit puts an event into the outbox.
+// Emit puts an event into the outbox, with the next query or the commit.
 func (t *Tx) Emit(ctx context.Context, event Event) error {
 	e, err := wrap(ctx, event, t.outbox.now())
 	if err != nil {
@@ -70,10 +68,10 @@ func (t *Tx) Emit(ctx context.Context, event Event) error {
 	if err != nil {
 		return fmt.Errorf("write the event %T: %w", event, err)
 	}
-	_, err = pg.Exec(ctx, t, `INSERT INTO outbox (tenant_id, id, topic, key, envelope) VALUES ($1, $2, $3, $4, $5)`,
+	t.Queue(`INSERT INTO outbox (tenant_id, id, topic, key, envelope) VALUES ($1, $2, $3, $4, $5)`,
 		e.Tenant, e.ID, t.outbox.topic, e.Subject, body)
 	t.emitted = true
-	return err
+	return nil
 }
 
 // Seen records that the event's effect is part of this transaction. It is true

@@ -2,160 +2,70 @@ package pg
 
 import (
 	"context"
-	"log/slog"
-	"sync"
+	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/id"
 )
 
 const (
-	// cacheSilence is after how long without a word the database is asked
-	// whether it is still there, and cachePatience how long it may take to say
-	// so. Together they bound how long a cache goes on with what was changed
-	// elsewhere, when the connection that should tell it hangs. Otherwise it is
-	// told within milliseconds.
-	cacheSilence  = time.Second
-	cachePatience = time.Second
-	// cacheRows bounds the memory: resources and rows, a few hundred bytes each.
-	cacheRows = 50_000
+	cacheRows   = 50_000 // a few hundred bytes each
+	cacheMaxAge = time.Minute
 )
 
-// Cache keeps what a loader reads until one of its tables changes. It is for rows
-// that are read with every request and hardly ever change.
-//
-// Triggers notify the channel of every change, whoever makes it, and all replicas
-// listen to it (LISTEN and NOTIFY of PostgreSQL). The process that changes
-// something calls Forget, and sees its change at once. A cache that does not listen
-// keeps nothing.
-type Cache[Row Part] struct {
-	loader  *Loader[Row]
-	channel string
-
-	mu      sync.Mutex
-	listens bool
-	changes uint64 // how often everything was forgotten
-	rows    map[id.Ref][]Row
-	size    int
+// Cache holds the rows of resources that are read with every request and hardly
+// ever change. PostgreSQL tells of each change (listen.go): triggers notify the
+// channel, which is the name of the cache, with the tenant and the id that changed.
+// The process that makes a change calls Forget, and sees it at once. While nothing
+// listens, the cache holds nothing.
+type Cache[Row any] struct {
+	*cache.Cache[id.Ref, []Row]
+	db    *DB
+	query string
 }
 
-// NewCache makes a cache, which keeps nothing until Listen runs.
-func NewCache[Row Part](loader *Loader[Row], channel string) *Cache[Row] {
-	return &Cache[Row]{loader: loader, channel: channel, rows: map[id.Ref][]Row{}}
+// NewCache makes a cache, which holds nothing until Listen of the database runs.
+// The query reads the rows of one resource: $1 is its tenant, $2 its id. dependsOn
+// returns what else a row was read from, zero for nothing; it may be nil.
+func NewCache[Row any](db *DB, name, query string, dependsOn func(Row) id.Ref) *Cache[Row] {
+	cfg := cache.Config[id.Ref, []Row]{
+		Name: name, Size: cacheRows, MaxAge: cacheMaxAge, Now: time.Now, Disabled: true, Weight: func(rows []Row) int { return 1 + len(rows) },
+	}
+	if dependsOn != nil {
+		cfg.DependsOn = func(rows []Row) []id.Ref {
+			var refs []id.Ref
+			for _, row := range rows {
+				if ref := dependsOn(row); !ref.ID.IsZero() {
+					refs = append(refs, ref)
+				}
+			}
+			return refs
+		}
+	}
+	c := &Cache[Row]{cache.New(cfg), db, query}
+	db.channels = append(db.channels, channel{name, c.Enable, c.invalidate})
+	return c
 }
 
-// One gives the single row of a resource. No row is apierr.NotFound.
-func (c *Cache[Row]) One(ctx context.Context, ref id.Ref) (row Row, err error) {
-	return single(c.All(ctx, ref))
-}
-
-// All gives the rows of a resource, which all who asked for it share.
+// All returns the rows of a resource, which its callers share.
 func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
-	rows, ok, changes := c.get(ref)
-	if ok {
-		return rows, nil
-	}
-	rows, err := c.loader.All(ctx, ref)
-	if err == nil {
-		c.put(ref, rows, changes)
-	}
-	return rows, err
+	rows, err := c.Get(ctx, ref, func(ctx context.Context) ([]Row, error) {
+		return All[Row](ctx, c.db, c.query, ref.Tenant, ref.ID)
+	})
+	return rows, Error(err)
 }
 
-func (c *Cache[Row]) get(ref id.Ref) (rows []Row, ok bool, changes uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	rows, ok = c.rows[ref]
-	return rows, ok, c.changes
-}
-
-// put keeps rows that were read after so many changes, unless there was another
-// since. A full cache begins anew.
-func (c *Cache[Row]) put(ref id.Ref, rows []Row, changes uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.listens || changes != c.changes {
+// invalidate forgets what a notification names: "<tenant> <id>". Any other, as
+// one of too many changes, empties the cache.
+func (c *Cache[Row]) invalidate(payload string) {
+	tenant, resource, _ := strings.Cut(payload, " ")
+	var of, to pgtype.UUID
+	if of.Scan(tenant) != nil || to.Scan(resource) != nil {
+		c.Clear()
 		return
 	}
-	if c.size += 1 + len(rows); c.size > cacheRows {
-		clear(c.rows)
-		c.size = 1 + len(rows)
-	}
-	c.rows[ref] = rows
-}
-
-// Forget drops everything, also what is being read now.
-func (c *Cache[Row]) Forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.forget()
-}
-
-func (c *Cache[Row]) forget() {
-	clear(c.rows)
-	c.size = 0
-	c.changes++
-}
-
-func (c *Cache[Row]) listen(listens bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.listens = listens
-	c.forget()
-}
-
-// Listen lets the cache keep rows, until ctx ends. Without a connection nothing is
-// kept; it is made again.
-func (c *Cache[Row]) Listen(ctx context.Context) error {
-	for {
-		err := c.follow(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		slog.WarnContext(ctx, "rows are read for each request until the database can tell of changes", "channel", c.channel, "error", err.Error())
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(time.Second):
-		}
-	}
-}
-
-// follow listens until the connection fails, which belongs to no pool meanwhile.
-func (c *Cache[Row]) follow(ctx context.Context) error {
-	pooled, err := c.loader.db.Acquire(ctx)
-	if err != nil {
-		return Error(err)
-	}
-	conn := pooled.Hijack()
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	if _, err := conn.Exec(ctx, `LISTEN `+pgx.Identifier{c.channel}.Sanitize()); err != nil {
-		return Error(err)
-	}
-	c.listen(true)
-	defer c.listen(false)
-	for {
-		told, err := c.wait(ctx, conn)
-		if err != nil {
-			return Error(err)
-		}
-		if told {
-			c.Forget()
-		}
-	}
-}
-
-// wait reports whether the database told of a change, or fails when it is gone.
-func (c *Cache[Row]) wait(ctx context.Context, conn *pgx.Conn) (told bool, err error) {
-	silence, cancel := context.WithTimeout(ctx, cacheSilence)
-	defer cancel()
-	_, err = conn.WaitForNotification(silence)
-	if err == nil || ctx.Err() != nil || silence.Err() == nil {
-		return err == nil, err
-	}
-	answer, cancel := context.WithTimeout(ctx, cachePatience)
-	defer cancel()
-	return false, conn.Ping(answer)
+	c.Forget(id.Ref{Tenant: of.Bytes, ID: to.Bytes})
 }

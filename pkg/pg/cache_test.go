@@ -1,47 +1,103 @@
 package pg_test
 
 import (
-	"errors"
+	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/worktest"
 )
 
-// cached is a cache of notes that listens until the test ends.
-func cached(t *testing.T, db *pg.DB) *pg.Cache[note] {
+// readNote reads a note once nobody holds the advisory lock.
+const readNote = `WITH lock AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(1))
+	SELECT n.tenant_id, n.id, n.text FROM notes n, lock WHERE n.tenant_id = $1 AND n.id = $2`
+
+// insertNotes adds notes of one tenant, whose texts are their numbers.
+func insertNotes(t *testing.T, db *pg.DB, count int) (refs []id.Ref) {
 	t.Helper()
-	if _, err := pg.Exec(t.Context(), db, `CREATE FUNCTION notify_notes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NOTIFY "notes"; RETURN NULL; END $$`); err != nil {
-		t.Fatal(err)
+	tenant := id.New(time.Now())
+	for n := range count {
+		ref := id.Ref{Tenant: tenant, ID: id.New(time.Now())}
+		if _, err := pg.Exec(t.Context(), db, `INSERT INTO notes (tenant_id, id, text) VALUES ($1, $2, $3)`, tenant, ref.ID, strconv.Itoa(n)); err != nil {
+			t.Fatal(err)
+		}
+		refs = append(refs, ref)
 	}
-	if _, err := pg.Exec(t.Context(), db, `CREATE TRIGGER notes AFTER INSERT OR UPDATE OR DELETE ON notes EXECUTE FUNCTION notify_notes()`); err != nil {
-		t.Fatal(err)
-	}
-	cache := pg.NewCache(pg.NewLoader[note](db, readNote), "notes")
-	worktest.Start(t, cache.Listen)
-	return cache
+	return refs
 }
 
-// text is what the cache gives of a note.
-func text(t *testing.T, cache *pg.Cache[note], ref id.Ref) string {
+// lockReads keeps readNote waiting until release.
+func lockReads(t *testing.T, db *pg.DB) (release func()) {
 	t.Helper()
-	got, err := cache.One(t.Context(), ref)
+	conn, err := db.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got.Text
+	t.Cleanup(conn.Release)
+	if _, err := conn.Exec(t.Context(), `SELECT pg_advisory_lock(1)`); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), `SELECT pg_advisory_unlock(1)`); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
-// settle returns when the cache keeps a note.
-func settle(t *testing.T, cache *pg.Cache[note], ref id.Ref) {
+// awaitReads returns when a number of reads wait for the lock.
+func awaitReads(t *testing.T, db *pg.DB, count int) {
 	t.Helper()
-	for !pg.Kept(cache, ref) {
-		text(t, cache, ref)
+	worktest.Await(t, "the reads to wait", func() bool {
+		n, err := pg.Value[int](t.Context(), db, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n == count
+	})
+}
+
+// newNoteCache makes a cache of notes. Each change of a note notifies of it.
+func newNoteCache(t *testing.T, db *pg.DB) *pg.Cache[note] {
+	t.Helper()
+	for _, statement := range []string{
+		`CREATE FUNCTION notify_notes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			PERFORM pg_notify('notes', new.tenant_id || ' ' || new.id); RETURN NULL; END $$`,
+		`CREATE TRIGGER notes AFTER INSERT OR UPDATE ON notes FOR EACH ROW EXECUTE FUNCTION notify_notes()`,
+	} {
+		if _, err := pg.Exec(t.Context(), db, statement); err != nil {
+			t.Fatal(err)
+		}
 	}
+	return pg.NewCache[note](db, "notes", readNote, nil)
+}
+
+// text is what the cache returns of a note.
+func text(t *testing.T, cache *pg.Cache[note], ref id.Ref) string {
+	t.Helper()
+	got, err := cache.All(t.Context(), ref)
+	if err != nil || len(got) != 1 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	return got[0].Text
+}
+
+func isHeld(cache *pg.Cache[note], ref id.Ref) bool {
+	_, held := cache.Peek(ref)
+	return held
+}
+
+// awaitHeld returns when the cache holds a note.
+func awaitHeld(t *testing.T, cache *pg.Cache[note], ref id.Ref) {
+	t.Helper()
+	worktest.Await(t, "the cache to hold the note", func() bool {
+		_ = text(t, cache, ref)
+		return isHeld(cache, ref)
+	})
 }
 
 func change(t *testing.T, db *pg.DB, ref id.Ref, to string) {
@@ -52,102 +108,158 @@ func change(t *testing.T, db *pg.DB, ref id.Ref, to string) {
 }
 
 func TestACacheIsToldOfWhatOthersChange(t *testing.T) {
+	t.Parallel()
 	db, _ := open(t)
-	ref := fill(t, db, 1)[0]
-	cache := cached(t, db)
-	settle(t, cache, ref)
+	refs := insertNotes(t, db, 2)
+	cache := newNoteCache(t, db)
+	worktest.Start(t, db.Listen)
+	awaitHeld(t, cache, refs[0])
+	awaitHeld(t, cache, refs[1])
 	for n := range 20 {
 		to := string(rune('a' + n))
-		change(t, db, ref, to)
-		for text(t, cache, ref) != to { // the test's own deadline ends it
+		change(t, db, refs[0], to)
+		worktest.Await(t, "the change to show", func() bool { return text(t, cache, refs[0]) == to })
+		if !isHeld(cache, refs[1]) {
+			t.Fatal("the change of a note removed another")
 		}
+	}
+}
+
+// A tenant whose resources do not change is served from memory while another
+// tenant writes fifty times a second.
+func TestWritesOfATenantLeaveTheCacheOfOthers(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	of, other := insertNotes(t, db, 10), insertNotes(t, db, 10)
+	cache := newNoteCache(t, db)
+	worktest.Start(t, db.Listen)
+	for _, ref := range of {
+		awaitHeld(t, cache, ref)
+	}
+	ticker := time.NewTicker(time.Second / 50)
+	defer ticker.Stop()
+	for n := range 100 {
+		change(t, db, other[n%len(other)], fmt.Sprint("text ", n))
+		for _, ref := range of {
+			if !isHeld(cache, ref) {
+				t.Fatalf("after %d writes of another tenant the cache does not hold %v", n+1, ref)
+			}
+		}
+		<-ticker.C
 	}
 }
 
 func TestACacheKeepsThatThereIsNothing(t *testing.T) {
+	t.Parallel()
 	db, _ := open(t)
-	ref := fill(t, db, 1)[0]
-	cache := cached(t, db)
-	settle(t, cache, ref)
-	absent := id.Ref{Tenant: ref.Tenant, ID: id.New(time.Now())}
-	if _, err := cache.One(t.Context(), absent); !errors.Is(err, apierr.NotFound) {
-		t.Fatal(err)
-	}
-	defer held(t, db)()
-	if _, err := cache.One(t.Context(), absent); !errors.Is(err, apierr.NotFound) {
-		t.Errorf("asked again it gives %v", err)
-	}
+	tenant := insertNotes(t, db, 1)[0].Tenant
+	cache := newNoteCache(t, db)
+	worktest.Start(t, db.Listen)
+	absent := id.Ref{Tenant: tenant, ID: id.New(time.Now())}
+	worktest.Await(t, "the cache to hold that there is nothing", func() bool {
+		rows, err := cache.All(t.Context(), absent)
+		if err != nil || len(rows) != 0 {
+			t.Fatalf("%v, %v", rows, err)
+		}
+		return isHeld(cache, absent)
+	})
 }
 
-func TestWhoForgetsSeesTheirOwnChangeAtOnce(t *testing.T) {
+func TestTheProcessThatChangesSeesItAtOnce(t *testing.T) {
+	t.Parallel()
 	db, _ := open(t)
-	ref := fill(t, db, 1)[0]
-	cache := cached(t, db)
-	settle(t, cache, ref)
+	ref := insertNotes(t, db, 1)[0]
+	cache := newNoteCache(t, db)
+	worktest.Start(t, db.Listen)
+	awaitHeld(t, cache, ref)
 	for n := range 50 {
 		to := string(rune('a' + n))
 		change(t, db, ref, to)
-		cache.Forget()
+		cache.Forget(ref)
 		if got := text(t, cache, ref); got != to {
-			t.Fatalf("after %q the cache gives %q", to, got)
+			t.Fatalf("after %q the cache returns %q", to, got)
 		}
 	}
 }
 
-func TestWhatWasReadBeforeAChangeIsNotKept(t *testing.T) {
+func TestARowThatWasReadBeforeAChangeIsNotKept(t *testing.T) {
+	t.Parallel()
 	db, _ := open(t)
-	ref := fill(t, db, 1)[0]
-	cache := cached(t, db)
-	settle(t, cache, ref)
-	cache.Forget()
-	release := held(t, db)
+	ref := insertNotes(t, db, 1)[0]
+	cache := newNoteCache(t, db)
+	worktest.Start(t, db.Listen)
+	awaitHeld(t, cache, ref)
+	cache.Forget(ref)
+	release := lockReads(t, db)
 	old := make(chan string)
 	go func() {
-		got, _ := cache.One(t.Context(), ref)
-		old <- got.Text
+		got, _ := cache.All(t.Context(), ref)
+		old <- got[0].Text
 	}()
-	waiting(t, db, 1)
+	awaitReads(t, db, 1)
 	change(t, db, ref, "new") // the query sees the table as it was when it began
-	cache.Forget()
+	cache.Forget(ref)
+	changed := make(chan string)
+	go func() { // shares no load that began before the change
+		got, _ := cache.All(t.Context(), ref)
+		changed <- got[0].Text
+	}()
+	awaitReads(t, db, 2)
 	release()
 	if got := <-old; got != "0" {
-		t.Fatalf("the query that began before gives %q", got)
+		t.Fatalf("the read that began before returns %q", got)
+	}
+	if got := <-changed; got != "new" {
+		t.Errorf("the read that began after returns %q", got)
 	}
 	if got := text(t, cache, ref); got != "new" {
-		t.Errorf("afterwards the cache gives %q", got)
+		t.Errorf("afterwards the cache returns %q", got)
 	}
 }
 
-func TestADeafCacheKeepsNothing(t *testing.T) {
+func TestACacheThatDoesNotListenKeepsNothing(t *testing.T) {
+	t.Parallel()
 	db, _ := open(t)
-	ref := fill(t, db, 1)[0]
-	silent := pg.NewCache(pg.NewLoader[note](db, readNote), "notes") // nobody calls Listen
+	ref := insertNotes(t, db, 1)[0]
+	cache := newNoteCache(t, db)
 	for _, to := range []string{"a", "b", "c"} {
 		change(t, db, ref, to)
-		if got := text(t, silent, ref); got != to {
-			t.Fatalf("after %q it gives %q", to, got)
+		if got := text(t, cache, ref); got != to {
+			t.Fatalf("after %q it returns %q", to, got)
 		}
+	}
+}
+
+func TestANotificationOfNoKeyEmptiesTheCache(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	refs := insertNotes(t, db, 3)
+	cache := newNoteCache(t, db)
+	worktest.Start(t, db.Listen)
+	for _, payload := range []string{"", "everything", refs[0].Tenant.String()} {
+		for _, ref := range refs {
+			awaitHeld(t, cache, ref)
+		}
+		if _, err := pg.Exec(t.Context(), db, `SELECT pg_notify('notes', $1)`, payload); err != nil {
+			t.Fatal(err)
+		}
+		worktest.Await(t, "the cache to be empty", func() bool { return !isHeld(cache, refs[0]) && !isHeld(cache, refs[1]) && !isHeld(cache, refs[2]) })
 	}
 }
 
 func TestACacheListensAgainAfterItsConnectionWasLost(t *testing.T) {
+	t.Parallel()
 	db, url := open(t)
-	ref := fill(t, db, 1)[0]
-	cache := cached(t, db)
+	ref := insertNotes(t, db, 1)[0]
+	cache := newNoteCache(t, db)
+	worktest.Start(t, db.Listen)
 	for _, to := range []string{"a", "b"} {
-		settle(t, cache, ref)
+		awaitHeld(t, cache, ref)
 		pgtest.CutConnections(t, url)
-		for _, err := pg.Value[int](t.Context(), db, `SELECT 1`); err != nil; { // the pool drops those that were cut
-			_, err = pg.Value[int](t.Context(), db, `SELECT 1`)
-		}
-		change(t, db, ref, to) // nobody can be told yet, unless the cache has a connection again
-		for pg.Kept(cache, ref) {
-			if got := text(t, cache, ref); got == to {
-				break
-			}
-		}
+		change(t, db, ref, to) // nothing can be told yet, unless the cache has a connection again
+		worktest.Await(t, "the cache to notice", func() bool { return !isHeld(cache, ref) || text(t, cache, ref) == to })
 		if got := text(t, cache, ref); got != to {
-			t.Fatalf("after the connection was lost and %q was written, the cache gives %q", to, got)
+			t.Fatalf("after the connection was lost and %q was written, the cache returns %q", to, got)
 		}
 	}
 }

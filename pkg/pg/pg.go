@@ -34,7 +34,7 @@ type Config struct {
 // DB is a pool of connections that see one service's schema.
 type DB struct {
 	*pgxpool.Pool
-	url secure.Secret
+	channels []channel // of the caches
 }
 
 // Open migrates the service's schema and connects to it.
@@ -51,6 +51,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		pool.MaxConns = 8
 	}
 	pool.MaxConnIdleTime = time.Minute
+	pool.ShouldPing = mayBeClosed
 	params := pool.ConnConfig.RuntimeParams
 	params["search_path"] = cfg.Schema
 	params["application_name"] = "doorward-" + cfg.Schema
@@ -67,7 +68,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", Error(err))
 	}
-	return &DB{Pool: db, url: cfg.URL}, nil
+	return &DB{Pool: db}, nil
 }
 
 // PlanEach is the first argument of a query that PostgreSQL plans for the values
@@ -145,12 +146,16 @@ type Batch = pgx.Batch
 // ExecBatch runs the statements of a batch in one round trip. The first that
 // fails ends it.
 func ExecBatch(ctx context.Context, q Batcher, batch *Batch) error {
-	return Error(q.SendBatch(ctx, batch).Close())
+	return Error(q.sendBatch(ctx, batch))
 }
 
-// Batcher is a pool or a transaction that takes batches.
+// Batcher is a pool or a transaction.
 type Batcher interface {
-	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+	sendBatch(ctx context.Context, batch *Batch) error
+}
+
+func (db *DB) sendBatch(ctx context.Context, batch *Batch) error {
+	return db.SendBatch(ctx, batch).Close()
 }
 
 // QueueAll adds a query to a batch, whose rows ExecBatch reads into the structs
@@ -160,48 +165,6 @@ func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
 		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
 		return err
 	})
-}
-
-// InTx runs fn in a transaction and commits what it did unless it fails. A
-// transaction that the database gave up in favour of another is run again.
-func (db *DB) InTx(ctx context.Context, fn func(pgx.Tx) error) error {
-	for attempt := 0; ; attempt++ {
-		tx, err := db.begin(ctx)
-		if err != nil {
-			return Error(err)
-		}
-		err = inTx(ctx, tx, fn)
-		var failure *pgconn.PgError
-		if attempt < 3 && errors.As(err, &failure) && (failure.Code == "40001" || failure.Code == "40P01") {
-			continue
-		}
-		return Error(err)
-	}
-}
-
-// begin opens a transaction. A pooled connection may have broken since it was
-// last used, as all do when the database restarts; then nothing has happened
-// yet, and the next connection is tried, at last a new one.
-func (db *DB) begin(ctx context.Context) (pgx.Tx, error) {
-	for attempt := int32(0); ; attempt++ {
-		tx, err := db.Begin(ctx)
-		if err == nil || ctx.Err() != nil || attempt > db.Config().MaxConns || !errors.Is(Error(err), apierr.Unavailable) {
-			return tx, err
-		}
-		var fresh *pgconn.ConnectError
-		if errors.As(err, &fresh) {
-			return nil, err // the database itself is away
-		}
-	}
-}
-
-func inTx(ctx context.Context, tx pgx.Tx, fn func(pgx.Tx) error) error {
-	// After a commit this does nothing; after a panic it frees the connection.
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	if err := fn(tx); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
 }
 
 // Ping is the readiness check.

@@ -9,8 +9,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -170,7 +168,7 @@ func TestATransactionThatLostIsRunAgain(t *testing.T) {
 	var group sync.WaitGroup
 	for range writers {
 		group.Go(func() {
-			err := db.InTx(ctx, func(tx pgx.Tx) error {
+			err := db.InTx(ctx, func(tx *pg.Tx) error {
 				if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`); err != nil {
 					return err
 				}

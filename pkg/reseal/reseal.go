@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
@@ -63,7 +61,7 @@ func (c Column[K]) reseal(ctx context.Context, db *pg.DB, ring *secure.Keyring) 
 		Key      K
 		Value    []byte
 	}
-	err = db.InTx(ctx, func(tx pgx.Tx) error {
+	err = db.InTx(ctx, func(tx *pg.Tx) error {
 		rows, err := pg.All[row](ctx, tx, `SELECT tenant_id, `+c.Key+` AS key, `+c.Column+` AS value FROM `+c.Table+`
 			WHERE `+c.Column+` IS NOT NULL AND substring(`+c.Column+` FOR length($1::bytea)) <> $1::bytea LIMIT $2 FOR UPDATE`, ring.Mark(), batch)
 		if err != nil {

@@ -23,7 +23,7 @@ func (s Sender) Open(common Common) (mail.Address, error) {
 		return mail.Address{}, fmt.Errorf("DOORWARD_MAIL_FROM must be an email address such as no-reply@example.com; %q is none", address)
 	}
 	if from.Name = s.Name; from.Name == "" {
-		from.Name = common.Title()
+		from.Name = common.Alias.Title()
 	}
 	return *from, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rpc"
@@ -26,7 +27,7 @@ type Config struct {
 // Common is what a process makes of its Config.
 type Common struct {
 	Base   href.Base
-	Alias  string // lower case
+	Alias  alias.Alias
 	Signer *caller.Signer
 	Now    func() time.Time
 }
@@ -40,13 +41,13 @@ func (c Config) Open() (Common, error) {
 	if len(c.InternalSecret) < 32 {
 		return Common{}, errors.New("DOORWARD_INTERNAL_SECRET must have at least 32 characters; make one with: openssl rand -hex 32")
 	}
-	alias := strings.ToLower(c.Alias)
-	if alias == "" || strings.Trim(alias, "abcdefghijklmnopqrstuvwxyz") != "" {
-		return Common{}, errors.New("DOORWARD_ALIAS must be a word of the letters a to z")
+	word, err := alias.Parse(c.Alias)
+	if err != nil {
+		return Common{}, err
 	}
 	now := func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 	return Common{
-		Base: href.Base(strings.TrimSuffix(c.BaseURL, "/")), Alias: alias,
+		Base: href.Base(strings.TrimSuffix(c.BaseURL, "/")), Alias: word,
 		Signer: caller.NewSigner(c.InternalSecret, now), Now: now,
 	}, nil
 }
@@ -60,6 +61,3 @@ func (c Common) Peer(name string, addresses []string) (rpc.Peer, error) {
 	}
 	return rpc.Peer{Upstream: upstream, Signer: c.Signer}, nil
 }
-
-// Title is the alias as a name: "Service".
-func (c Common) Title() string { return strings.ToUpper(c.Alias[:1]) + c.Alias[1:] }

@@ -1,10 +1,12 @@
-// Package worktest runs the workers of a service in its tests.
+// Package worktest runs the workers of a service in its tests, and waits for what
+// they do.
 package worktest
 
 import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Start runs a worker until the test ends, or until stop, which returns when the
@@ -22,4 +24,23 @@ func Start(t testing.TB, work func(context.Context) error) (stop func()) {
 	})
 	t.Cleanup(stop)
 	return stop
+}
+
+// awaitLimit is far more than anything takes that a test waits for.
+const awaitLimit = time.Minute
+
+// Await returns when a condition holds, and fails the test when it does not in a
+// minute. The condition is asked again and again, in the goroutine of the test.
+func Await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	limit, tick := time.NewTimer(awaitLimit), time.NewTicker(5*time.Millisecond)
+	defer limit.Stop()
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 )
 
-// ListAccounts gives a page of the accounts in all the stores of an
-// application, each once, or apierr.NotFound for the application.
+// ListAccounts returns a page of the accounts in all the stores of an application,
+// each once, or apierr.NotFound for the application.
 func (s *Service) ListAccounts(ctx context.Context, application id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
 	owner, err := s.Application(ctx, application)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Service) ListAccounts(ctx context.Context, application id.Ref, query li
 	return s.directories.ListAccounts(ctx, directoryapi.ListAccounts{Tenant: application.Tenant, Stores: reach.Stores(), Query: query})
 }
 
-// ListOrganizationAccounts gives a page of the accounts in all the stores of an
+// ListOrganizationAccounts returns a page of the accounts in all the stores of an
 // organization, each once, or apierr.NotFound for the organization.
 func (s *Service) ListOrganizationAccounts(ctx context.Context, organization id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
 	owner, err := s.Organization(ctx, organization)

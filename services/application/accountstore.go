@@ -45,7 +45,7 @@ func (a accountStore) group() id.ID {
 	return id.ID{}
 }
 
-// accountStore finds what a mapping leads to, or gives apierr.NotFound.
+// accountStore finds what a mapping leads to, or returns apierr.NotFound.
 func (s *Service) accountStore(ctx context.Context, tenant id.ID, at directoryapi.Store) (accountStore, error) {
 	found := accountStore{Store: at}
 	directory := at.ID
@@ -69,8 +69,8 @@ func (s *Service) accountStore(ctx context.Context, tenant id.ID, at directoryap
 	return found, err
 }
 
-// defaultStoreOf gives where the accounts or groups that are made through an
-// owner go. One that is an organization leads on to that of the organization.
+// defaultStoreOf returns where the accounts or groups that are made through an owner
+// go. One that is an organization leads on to that of the organization.
 func (s *Service) defaultStoreOf(ctx context.Context, of id.Ref, want defaultStore) (accountStore, error) {
 	m, err := s.store.DefaultMapping(ctx, of, want.flag)
 	if errors.Is(err, apierr.NotFound) {

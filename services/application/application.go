@@ -18,7 +18,8 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// Limits of an application's text (resolutions, section 3.1), in characters.
+// Limits of an application's text (docs/interface/limits.md#field-limits), in
+// characters.
 const (
 	maxName        = 255
 	maxDescription = 4000
@@ -41,27 +42,27 @@ func (in NewApplication) isForCustomData() bool {
 	return reflect.DeepEqual(in, NewApplication{})
 }
 
-// Application gives an application, or apierr.NotFound.
+// Application returns an application, or apierr.NotFound.
 func (s *Service) Application(ctx context.Context, in id.Ref) (applicationapi.Application, error) {
 	a, err := s.store.Application(ctx, in.Tenant, in.ID)
 	return s.labelled(ctx, a, err)
 }
 
-// ApplicationOfWebConfig gives the application that has the web config of that
-// id, or apierr.NotFound.
+// ApplicationOfWebConfig returns the application that has the web config of that id,
+// or apierr.NotFound.
 func (s *Service) ApplicationOfWebConfig(ctx context.Context, config id.Ref) (applicationapi.Application, error) {
 	a, err := s.store.ApplicationOfWebConfig(ctx, config.Tenant, config.ID)
 	return s.labelled(ctx, a, err)
 }
 
-// ApplicationData gives the values of keys of an application's customData, or
+// ApplicationData returns the values of keys of an application's customData, or
 // apierr.NotFound.
 func (s *Service) ApplicationData(ctx context.Context, in applicationapi.DataOf) (applicationapi.Data, error) {
 	data, err := s.CustomData(store.ApplicationKind).Read(ctx, in.Ref)
 	return applicationapi.Data{Values: data.Document.Printed(in.Keys)}, err
 }
 
-// ListApplications gives a page of the applications of a tenant. A caller's own
+// ListApplications returns a page of the applications of a tenant. A caller's own
 // tenant is the only one that exists to it: any other is apierr.NotFound.
 func (s *Service) ListApplications(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
 	owner, err := s.directories.Tenant(ctx, tenant)
@@ -71,8 +72,8 @@ func (s *Service) ListApplications(ctx context.Context, tenant id.Ref, query lis
 	return s.store.ListApplications(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// ListDirectoryApplications gives a page of the applications that a directory
-// is mapped to, or apierr.NotFound for the directory.
+// ListDirectoryApplications returns a page of the applications that a directory is
+// mapped to, or apierr.NotFound for the directory.
 func (s *Service) ListDirectoryApplications(ctx context.Context, directory id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
 	owner, err := s.directories.Directory(ctx, directory)
 	if err != nil {
@@ -81,7 +82,7 @@ func (s *Service) ListDirectoryApplications(ctx context.Context, directory id.Re
 	return s.store.ListStoreApplications(ctx, directory.Tenant, directory.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// ListGroupApplications gives a page of the applications that a group is mapped
+// ListGroupApplications returns a page of the applications that a group is mapped
 // to, or apierr.NotFound for the group.
 func (s *Service) ListGroupApplications(ctx context.Context, group id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
 	owner, err := s.directories.Group(ctx, group)
@@ -91,7 +92,7 @@ func (s *Service) ListGroupApplications(ctx context.Context, group id.Ref, query
 	return s.store.ListStoreApplications(ctx, group.Tenant, group.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// ListAccountApplications gives a page of the applications that reach an account
+// ListAccountApplications returns a page of the applications that reach an account
 // through its directory, a group or an organization, or apierr.NotFound for the
 // account.
 func (s *Service) ListAccountApplications(ctx context.Context, account id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
@@ -110,9 +111,9 @@ func (s *Service) ListAccountApplications(ctx context.Context, account id.Ref, q
 	return s.store.ListReachingApplications(ctx, account.Tenant, stores, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// CreateApplication makes an application from a client's body. It begins with
-// the directory that first asks for, or without an account store, and lets in the
-// pages of its own Client API unless the body says who is let in.
+// CreateApplication makes an application from a client's body. It begins with the
+// directory that first asks for, or without an account store, and lets in the pages
+// of its own Client API unless the body lists other origins.
 func (s *Service) CreateApplication(ctx context.Context, tenant id.ID, in NewApplication, first FirstDirectory) (applicationapi.Application, error) {
 	a := s.newApplication(tenant, id.New(s.now()), "")
 	a.CreatedBy = caller.From(ctx).Key
@@ -174,7 +175,7 @@ func (s *Service) newApplication(tenant, application id.ID, name string) applica
 	}
 }
 
-// nameTaken tells of a name that the tenant has.
+// nameTaken explains a clash of a name that the tenant has.
 func nameTaken(a applicationapi.Application, err error) error {
 	if !errors.Is(err, apierr.Exists) {
 		return err

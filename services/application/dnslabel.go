@@ -24,7 +24,7 @@ const maxHostLabel = 63
 var hostLabelPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`)
 
 // hostLabel reads a member that is or may be a label of a host name
-// (resolutions, section 3.2), and gives it in lower case.
+// (docs/interface/organizations.md#name-keys), and returns it in lower case.
 func hostLabel(in field.Text, name string) (string, error) {
 	label, err := field.Required(in, name, maxHostLabel)
 	if err != nil {
@@ -41,7 +41,7 @@ func hostLabel(in field.Text, name string) (string, error) {
 // there are pairs.
 const pairs = 4
 
-// takeLabel gives an application that has no label one that is free.
+// takeLabel returns an application that has no label one that is free.
 func takeLabel(ctx context.Context, tx *store.Tx, a *applicationapi.Application) error {
 	for try := range 2 * pairs {
 		label := words.Pair("doorward/dns label/" + a.ID.String() + "/" + strconv.Itoa(try))
@@ -84,9 +84,9 @@ func (s *Service) labelled(ctx context.Context, a applicationapi.Application, er
 	return a, err
 }
 
-// SetDNSLabel names the Client API of an application anew. Where the origin of
-// the former name was let in, that of the new one takes its place: the former
-// name is free for any tenant from then on.
+// SetDNSLabel renames the Client API of an application. Where the origin of the
+// former name was let in, that of the new one takes its place: the former name is
+// free for any tenant from then on.
 func (s *Service) SetDNSLabel(ctx context.Context, in applicationapi.SetDNSLabel) (applicationapi.Application, error) {
 	at := id.Ref{Tenant: in.Tenant, ID: in.Application}
 	a, err := s.Application(ctx, at)

@@ -20,7 +20,7 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// labels gives the number of labels that are taken.
+// labels returns the number of labels that are taken.
 func labels(t *testing.T, d *applicationtest.Deployment) int {
 	t.Helper()
 	n, err := pg.Value[int](t.Context(), d.DB, `SELECT count(*) FROM dns_label_routes`)
@@ -30,7 +30,7 @@ func labels(t *testing.T, d *applicationtest.Deployment) int {
 	return n
 }
 
-// read gives an application as it is now.
+// read returns an application as it is now.
 func read(t *testing.T, d *applicationtest.Deployment, tenant, at id.ID) applicationapi.Application {
 	t.Helper()
 	a, err := d.Service.Application(t.Context(), id.Ref{Tenant: tenant, ID: at})

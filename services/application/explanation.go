@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// Explanation is what a login attempt would do, for who holds an API key.
+// Explanation is what a login attempt would do. It is for holders of an API key.
 type Explanation struct {
 	Login  string
 	Stores []ConsultedStore // in the order of login
@@ -52,20 +52,19 @@ type ExplainedLinking struct {
 	Policy  store.LinkingPolicy
 	Default directoryapi.Store    // account store; none when its id is zero
 	Outcome string                // a directoryapi.LinkOutcome, or one of the two below
-	Account *directoryapi.Account // who would log in; a copy that would be made has no id
-	Refusal *apierr.Error         // of who would log in
+	Account *directoryapi.Account // that would log in; a copy that would be made has no id
+	Refusal *apierr.Error         // of the account that would log in
 	Reason  string
 }
 
-// What links do where nobody would log in.
+// The outcomes of links where no account would log in.
 const (
 	linksNotReached = "NOT_REACHED" // the attempt is refused before
 	linksRefused    = "REFUSED"     // they lead to an account that may not log in
 )
 
-// Explain tells what a login attempt would do. It reads the body as Attempt does
-// and refuses it with the same errors, but compares no password and changes
-// nothing.
+// Explain explains what a login attempt would do. It reads the body as Attempt does
+// and refuses it with the same errors, but compares no password and changes nothing.
 func (s *Service) Explain(ctx context.Context, application directoryapi.Ref, in LoginAttempt) (Explanation, error) {
 	a, err := in.read()
 	if err != nil {
@@ -77,7 +76,7 @@ func (s *Service) Explain(ctx context.Context, application directoryapi.Ref, in 
 	}
 	e := Explanation{Login: a.login}
 	if reach.Status != directoryapi.Enabled {
-		err = apierr.NoSuchAccount.Because("the application is disabled, which the attempt itself does not tell")
+		err = apierr.NoSuchAccount.Because("the application is disabled; the attempt itself answers as for an unknown login")
 	} else if reach, err = s.narrowed(ctx, application, reach, a.where); err == nil {
 		err = s.explainPassword(ctx, &e, application, reach)
 	}
@@ -102,9 +101,9 @@ func is(err error, one []*apierr.Error) bool {
 	return slices.ContainsFunc(one, func(refusal *apierr.Error) bool { return errors.Is(err, refusal) })
 }
 
-// explainPassword tells which store decides, and what the account there is
-// refused for after the password. It returns apierr.NoSuchAccount when none has
-// the login.
+// explainPassword explains which store decides, and what the account there is
+// refused for after the password. It returns apierr.NoSuchAccount when none has the
+// login.
 func (s *Service) explainPassword(ctx context.Context, e *Explanation, application directoryapi.Ref, reach store.Reach) error {
 	found, err := s.directories.ExplainLogin(ctx, directoryapi.ExplainLogin{Tenant: application.Tenant, Stores: reach.Stores(), Login: e.Login})
 	if err != nil {
@@ -125,7 +124,7 @@ func (s *Service) explainPassword(ctx context.Context, e *Explanation, applicati
 	return err
 }
 
-// consulted gives the account stores in the order of login, with what becomes of
+// consulted returns the account stores in the order of login, with what becomes of
 // the login in each.
 func consulted(reach store.Reach, found directoryapi.ExplainedLogin) []ConsultedStore {
 	named := map[directoryapi.Store]directoryapi.NamedStore{}
@@ -154,7 +153,7 @@ func consulted(reach store.Reach, found directoryapi.ExplainedLogin) []Consulted
 	return stores
 }
 
-// explainLinking tells what account links would do after the right password.
+// explainLinking explains what account links would do after the right password.
 func (s *Service) explainLinking(ctx context.Context, e *Explanation, application directoryapi.Ref, reach store.Reach) (err error) {
 	l := &e.Linking
 	owner := application.ID

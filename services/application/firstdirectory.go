@@ -36,11 +36,11 @@ type beginning struct {
 	readBack func() error          // apierr.NotFound unless it was inserted
 }
 
-// begin adds an application or an organization, with its first directory where
-// one is wanted, and gives the mapping of that. When a step fails nothing is
-// left of either. Only a process that dies after the directory was made and
-// before its owner was leaves something: an empty directory that is mapped to
-// nothing, which the tenant sees and can delete.
+// begin adds an application or an organization, with its first directory where one
+// is wanted, and returns the mapping of that. When a step fails nothing is left of
+// either. Only a process that dies after the directory was made and before its owner
+// was leaves something: an empty directory that is mapped to nothing, which the
+// tenant sees and can delete.
 func (s *Service) begin(ctx context.Context, b beginning, first FirstDirectory) (mapping id.ID, err error) {
 	if !first.Wanted {
 		return mapping, s.tx(ctx, b.insert)
@@ -159,7 +159,7 @@ func (s *Service) discard(ctx context.Context, directory directoryapi.Ref) {
 	}
 }
 
-// DirectoryName checks the name that createDirectory gives.
+// DirectoryName checks the name that createDirectory returns.
 func DirectoryName(name string) (string, error) {
 	return field.Required(field.Some(name), "createDirectory", maxName)
 }

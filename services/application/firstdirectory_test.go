@@ -65,8 +65,8 @@ func TestADirectoryIsNamedAfterItsApplication(t *testing.T) {
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	known := d.Directories.Names(tenant)
-	// create makes an application, deletes it, and gives the name of the
-	// directory that it leaves.
+	// create makes an application, deletes it, and returns the name of the directory
+	// that it leaves.
 	create := func(t *testing.T, name string) string {
 		t.Helper()
 		a, err := d.Service.CreateApplication(t.Context(), tenant, named(name), createDirectory(""))
@@ -290,7 +290,7 @@ func TestASignUpThatFailedIsCompletedByTheNext(t *testing.T) {
 	}
 }
 
-// once gives the error of the first call and then none.
+// once returns the error of the first call and then none.
 func once(cause func() error) func() error {
 	var first sync.Once
 	return func() (err error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 )
 
-// ListGroups gives a page of the groups of an application: those of its
+// ListGroups returns a page of the groups of an application: those of its
 // directories, and the groups that are its stores.
 func (s *Service) ListGroups(ctx context.Context, application id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
 	owner, err := s.Application(ctx, application)
@@ -25,7 +25,7 @@ func (s *Service) ListGroups(ctx context.Context, application id.Ref, query list
 	return s.directories.ListGroups(ctx, directoryapi.ListGroups{Tenant: application.Tenant, Stores: reach.Stores(), Query: query})
 }
 
-// ListOrganizationGroups gives a page of the groups of an organization, as
+// ListOrganizationGroups returns a page of the groups of an organization, as
 // ListGroups does for an application.
 func (s *Service) ListOrganizationGroups(ctx context.Context, organization id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
 	owner, err := s.Organization(ctx, organization)

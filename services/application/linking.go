@@ -9,10 +9,10 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// linked gives who logs in when an account has proved itself (resolutions,
-// section 6.3): under the policy of the organization that the login names,
-// otherwise of the application. The directory service holds the links, finds and
-// makes them.
+// linked returns the account that logs in when one is authenticated
+// (docs/interface/account-linking.md#outcome-at-login): under the policy of the
+// organization that the login names, otherwise of the application. The directory
+// service holds the links, finds and makes them.
 func (s *Service) linked(ctx context.Context, reach store.Reach, in directoryapi.Authenticated) (applicationapi.LoggedIn, error) {
 	logged := applicationapi.LoggedIn{Account: in.Account, Organization: reach.Named}
 	if asItself(reach.Linking, in) != "" {
@@ -23,8 +23,8 @@ func (s *Service) linked(ctx context.Context, reach store.Reach, in directoryapi
 	return logged, err
 }
 
-// asItself gives why an account logs in as itself whatever it is linked
-// to; empty when its links have to be looked for.
+// asItself returns why an account logs in as itself whatever it is linked to; empty
+// when its links have to be looked for.
 func asItself(linking store.Linking, in directoryapi.Authenticated) string {
 	isDirectory := linking.Default.Kind == directoryapi.Directories
 	switch {
@@ -38,9 +38,9 @@ func asItself(linking store.Linking, in directoryapi.Authenticated) string {
 	return ""
 }
 
-// linkedAccount asks who logs in for an account. A default store that only
-// disabled organizations lead to gets nobody new, and whom a link leads to in it
-// is refused.
+// linkedAccount asks which account logs in for another. A default store that only
+// disabled organizations lead to gets no new accounts, and an account that a link
+// leads to in it is refused.
 func (s *Service) linkedAccount(ctx context.Context, linking store.Linking, account directoryapi.Account, dryRun bool) (directoryapi.LinkedAccount, error) {
 	to, err := s.directories.LinkedAccount(ctx, directoryapi.LinkAccount{
 		Tenant: account.TenantID, Account: account.ID, Store: linking.Default, DryRun: dryRun,

@@ -11,14 +11,14 @@ import (
 )
 
 // LinkingPolicyChange is the body that updates an account linking policy
-// (resolutions, section 6.2).
+// (docs/interface/account-linking.md#policy).
 type LinkingPolicyChange struct {
 	Status                field.Text `json:"status"`
 	AutomaticProvisioning field.Text `json:"automaticProvisioning"`
 	MatchingProperty      field.Text `json:"matchingProperty"`
 }
 
-// LinkingPolicy gives the policy of an application or an organization, or
+// LinkingPolicy returns the policy of an application or an organization, or
 // apierr.NotFound.
 func (s *Service) LinkingPolicy(ctx context.Context, at id.Ref) (store.LinkingPolicy, error) {
 	return s.store.LinkingPolicy(ctx, at.Tenant, at.ID)

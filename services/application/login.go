@@ -146,8 +146,8 @@ func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicati
 	return s.linked(ctx, reach, directoryapi.Authenticated{Account: account})
 }
 
-// wantOpen refuses an account that is reached through disabled organizations
-// alone. That shows only to who knows its password.
+// wantOpen refuses an account that is reached through disabled organizations alone.
+// Only a request with its password sees that.
 func (s *Service) wantOpen(ctx context.Context, open []directoryapi.Store, in directoryapi.Authenticated) error {
 	if slices.Contains(open, in.Store) {
 		return nil
@@ -162,7 +162,7 @@ func (s *Service) wantOpen(ctx context.Context, open []directoryapi.Store, in di
 	return apierr.OrganizationDisabled.Because("the organization through which the account is reached is disabled")
 }
 
-// searched gives where a login is looked for: in the stores of the application,
+// searched returns where a login is looked for: in the stores of the application,
 // organizations unfolded into theirs, in their order, or in the one that where
 // names.
 func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName) (store.Reach, error) {
@@ -173,9 +173,9 @@ func (s *Service) searched(ctx context.Context, application directoryapi.Ref, wh
 	return s.open(ctx, application, reach, where)
 }
 
-// open gives the part of an application's reach in which a login is looked for.
-// A disabled application reaches nothing: its answer, and the work for it, are
-// those of a login that nobody has.
+// open returns the part of an application's reach in which a login is looked for. A
+// disabled application reaches nothing: its answer, and the work for it, are those
+// of an unknown login.
 func (s *Service) open(ctx context.Context, application directoryapi.Ref, reach store.Reach, where directoryapi.StoreName) (store.Reach, error) {
 	if reach.Status != directoryapi.Enabled {
 		return store.Reach{}, nil
@@ -183,7 +183,7 @@ func (s *Service) open(ctx context.Context, application directoryapi.Ref, reach 
 	return s.narrowed(ctx, application, reach, where)
 }
 
-// narrowed gives the part of an application's reach that a login names. One
+// narrowed returns the part of an application's reach that a login names. One
 // without stores is apierr.NoStores.
 func (s *Service) narrowed(ctx context.Context, application directoryapi.Ref, reach store.Reach, where directoryapi.StoreName) (store.Reach, error) {
 	switch {
@@ -250,7 +250,7 @@ func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, reach
 	return narrow, apierr.NotMapped.Because("the organization with the nameKey %q is not mapped to the application", named)
 }
 
-// wantOrganization gives the reach of an organization that a login names. It
+// wantOrganization returns the reach of an organization that a login names. It
 // refuses that of one that is disabled or has no stores.
 func wantOrganization(reach store.Reach) (store.Reach, error) {
 	reach = reach.Organization()

@@ -35,7 +35,7 @@ type MappingChange struct {
 	IsDefaultGroupStore   field.Bool `json:"isDefaultGroupStore"`
 }
 
-// Mapping gives a function that reads a mapping of an owner of that kind; an
+// Mapping returns a function that reads a mapping of an owner of that kind; an
 // unknown one is apierr.NotFound.
 func (s *Service) Mapping(kind store.OwnerKind) func(context.Context, id.Ref) (store.Mapping, error) {
 	return func(ctx context.Context, in id.Ref) (store.Mapping, error) {
@@ -43,7 +43,7 @@ func (s *Service) Mapping(kind store.OwnerKind) func(context.Context, id.Ref) (s
 	}
 }
 
-// ApplicationMappings gives a page of an application's mappings, or
+// ApplicationMappings returns a page of an application's mappings, or
 // apierr.NotFound for the application.
 func (s *Service) ApplicationMappings(ctx context.Context, application id.Ref, query list.Query) (list.Page[store.Mapping], error) {
 	owner, err := s.Application(ctx, application)
@@ -53,7 +53,7 @@ func (s *Service) ApplicationMappings(ctx context.Context, application id.Ref, q
 	return s.store.OwnerMappings(ctx, application, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// OrganizationMappings gives a page of an organization's mappings, or
+// OrganizationMappings returns a page of an organization's mappings, or
 // apierr.NotFound for the organization.
 func (s *Service) OrganizationMappings(ctx context.Context, organization id.Ref, query list.Query) (list.Page[store.Mapping], error) {
 	owner, err := s.Organization(ctx, organization)
@@ -63,7 +63,7 @@ func (s *Service) OrganizationMappings(ctx context.Context, organization id.Ref,
 	return s.store.OwnerMappings(ctx, organization, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// DirectoryMappings gives a function that lists the mappings of a directory to
+// DirectoryMappings returns a function that lists the mappings of a directory to
 // owners of that kind; an unknown directory is apierr.NotFound.
 func (s *Service) DirectoryMappings(kind store.OwnerKind) func(context.Context, id.Ref, list.Query) (list.Page[store.Mapping], error) {
 	return func(ctx context.Context, directory id.Ref, query list.Query) (list.Page[store.Mapping], error) {
@@ -75,7 +75,7 @@ func (s *Service) DirectoryMappings(kind store.OwnerKind) func(context.Context, 
 	}
 }
 
-// GroupMappings gives a page of the mappings of a group to applications, or
+// GroupMappings returns a page of the mappings of a group to applications, or
 // apierr.NotFound for the group.
 func (s *Service) GroupMappings(ctx context.Context, group id.Ref, query list.Query) (list.Page[store.Mapping], error) {
 	owner, err := s.directories.Group(ctx, group)
@@ -85,9 +85,10 @@ func (s *Service) GroupMappings(ctx context.Context, group id.Ref, query list.Qu
 	return s.store.StoreMappings(ctx, store.ApplicationKind, group, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// CreateMapping maps an account store to an application (resolutions, section
-// 15). A reference that leads to no application or account store of the tenant
-// is apierr.Reference, a store that the application has already AlreadyMapped.
+// CreateMapping maps an account store to an application
+// (docs/interface/applications.md#account-store-mappings). A reference that leads to
+// no application or account store of the tenant is apierr.Reference, a store that
+// the application has already AlreadyMapped.
 func (s *Service) CreateMapping(ctx context.Context, tenant id.ID, in NewMapping) (store.Mapping, error) {
 	return s.createMapping(ctx, tenant, applications, in.Application, in.AccountStore, in.MappingChange)
 }
@@ -143,7 +144,7 @@ func (s *Service) createMapping(ctx context.Context, tenant id.ID, to owner, lin
 		return m, err
 	}
 	// A directory or group that was deleted since it was asked after has left no
-	// other trace here than this question: its event may be digested already.
+	// other trace here than this question: its event may be handled already.
 	if err := s.wantStore(ctx, to, &m, in); errors.Is(err, apierr.Reference) {
 		return m, errors.Join(err, s.tx(ctx, func(tx *store.Tx) error { return dropStore(ctx, tx, tenant, m.StoreID) }))
 	}
@@ -225,9 +226,9 @@ func move(ctx context.Context, tx *store.Tx, m store.Mapping, to field.Int, coun
 	return m, nil
 }
 
-// UpdateMapping gives a function that moves a mapping of an owner of that kind
-// or changes its flags. A flag that it gains is taken from the owner's other
-// mappings; one that it loses goes to none.
+// UpdateMapping returns a function that moves a mapping of an owner of that kind or
+// changes its flags. A flag that it gains is taken from the owner's other mappings;
+// one that it loses goes to none.
 func (s *Service) UpdateMapping(kind store.OwnerKind) func(context.Context, id.Ref, MappingChange) (store.Mapping, error) {
 	return func(ctx context.Context, at id.Ref, in MappingChange) (m store.Mapping, err error) {
 		found, err := s.store.Mapping(ctx, at.Tenant, kind, at.ID)
@@ -268,8 +269,8 @@ func (s *Service) change(ctx context.Context, tx *store.Tx, m store.Mapping, in 
 	return m, tx.UpdateMapping(ctx, m)
 }
 
-// DeleteMapping gives a function that removes a mapping of an owner of that
-// kind; those behind it close up, and a flag that it had goes to none.
+// DeleteMapping returns a function that removes a mapping of an owner of that kind;
+// those behind it close up, and a flag that it had goes to none.
 func (s *Service) DeleteMapping(kind store.OwnerKind) func(context.Context, id.Ref) error {
 	return func(ctx context.Context, at id.Ref) error {
 		found, err := s.store.Mapping(ctx, at.Tenant, kind, at.ID)

@@ -20,7 +20,7 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// inOrder gives an owner's mappings in the order of login, and wants it to be
+// inOrder returns an owner's mappings in the order of login, and wants it to be
 // without gaps.
 func inOrder(t *testing.T, read func(context.Context, id.Ref, list.Query) (list.Page[store.Mapping], error), tenant, of id.ID) []store.Mapping {
 	t.Helper()

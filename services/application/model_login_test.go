@@ -91,7 +91,7 @@ type way struct {
 	home      id.ID // default account store
 }
 
-// through gives the way of a login that names no store, or names an organization
+// through returns the way of a login that names no store, or names an organization
 // of the application.
 func (w *world) through(o *modelOwner, organization id.ID) (at way) {
 	if named := w.owners[organization]; named != nil {
@@ -114,7 +114,7 @@ func (w *world) through(o *modelOwner, organization id.ID) (at way) {
 	return at
 }
 
-// login gives whom the model lets in.
+// login returns whom the model lets in.
 func (w *world) login(application, organization id.ID, login string) (id.ID, error) {
 	o := w.owners[application]
 	at := w.through(o, organization)

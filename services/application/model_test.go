@@ -109,7 +109,7 @@ func (w *world) addDirectory(name string) {
 	}
 }
 
-// pick gives one of the keys.
+// pick returns one of the keys.
 func pick[V any](w *world, of map[id.ID]V) id.ID {
 	keys := slices.SortedFunc(maps.Keys(of), compareIDs)
 	return keys[w.dice.IntN(len(keys))]

@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// maxOrganizationDescription is in characters (resolutions, section 3.1). A name
-// has the limit of an application's.
+// maxOrganizationDescription is in characters
+// (docs/interface/limits.md#field-limits). A name has the limit of an application's.
 const maxOrganizationDescription = 1000
 
 // NewOrganization is the body that creates or updates an organization.
@@ -34,13 +34,13 @@ func (in NewOrganization) isForCustomData() bool {
 	return reflect.DeepEqual(in, NewOrganization{})
 }
 
-// Organization gives an organization, or apierr.NotFound.
+// Organization returns an organization, or apierr.NotFound.
 func (s *Service) Organization(ctx context.Context, in id.Ref) (store.Organization, error) {
 	return s.store.Organization(ctx, in.Tenant, in.ID)
 }
 
-// ListOrganizations gives a page of the organizations of a tenant. A caller's
-// own tenant is the only one that exists to it: any other is apierr.NotFound.
+// ListOrganizations returns a page of the organizations of a tenant. A caller's own
+// tenant is the only one that exists to it: any other is apierr.NotFound.
 func (s *Service) ListOrganizations(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Organization], error) {
 	owner, err := s.directories.Tenant(ctx, tenant)
 	if err != nil {
@@ -49,8 +49,8 @@ func (s *Service) ListOrganizations(ctx context.Context, tenant id.Ref, query li
 	return s.store.ListOrganizations(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// ListDirectoryOrganizations gives a page of the organizations that a directory
-// is mapped to, or apierr.NotFound for the directory.
+// ListDirectoryOrganizations returns a page of the organizations that a directory is
+// mapped to, or apierr.NotFound for the directory.
 func (s *Service) ListDirectoryOrganizations(ctx context.Context, directory id.Ref, query list.Query) (list.Page[store.Organization], error) {
 	owner, err := s.directories.Directory(ctx, directory)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Service) CreateOrganization(ctx context.Context, tenant id.ID, in NewOr
 	return o, organizationTaken(o, err)
 }
 
-// organizationTaken tells of a name or a key that the tenant has.
+// organizationTaken explains a clash of a name or a key that the tenant has.
 func organizationTaken(o store.Organization, err error) error {
 	if !errors.Is(err, apierr.Exists) {
 		return err

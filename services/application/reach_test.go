@@ -106,8 +106,9 @@ func TestAChangeOfReachShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	db, count := counted(t, d)
 	replicas := make([]*application.Service, 2)
 	for i := range replicas {
-		data := store.New(db, d.Clock.Now)
-		worktest.Start(t, data.KeepReaches)
+		replica := &pg.DB{Pool: db.Pool}
+		data := store.New(replica, d.Clock.Now)
+		worktest.Start(t, replica.Listen)
 		replicas[i] = application.New(data, member{API: d.Directories, of: directory}, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
 	}
 	here, elsewhere := replicas[0], replicas[1]

@@ -32,8 +32,9 @@ type NewPassword struct {
 }
 
 // AskVerification lets another verification mail go to the account of a login
-// (resolutions, section 2.4). It returns apierr.NoSuchResource for an unknown
-// login and VerificationDisabled where the directory's workflow is off.
+// (docs/interface/accounts.md#email-verification). It returns apierr.NoSuchResource
+// for an unknown login and VerificationDisabled where the directory's workflow is
+// off.
 func (s *Service) AskVerification(ctx context.Context, application directoryapi.Ref, in NewVerification) error {
 	login, err := field.Required(in.Login, "login", maxLogin)
 	if err != nil {
@@ -49,8 +50,9 @@ func (s *Service) AskVerification(ctx context.Context, application directoryapi.
 	return err
 }
 
-// AskReset makes a password reset for the account of a login (resolutions,
-// section 2.5). It returns apierr.NoSuchResource for an unknown login.
+// AskReset makes a password reset for the account of a login
+// (docs/interface/accounts.md#password-reset). It returns apierr.NoSuchResource for
+// an unknown login.
 func (s *Service) AskReset(ctx context.Context, application directoryapi.Ref, in NewReset) (directoryapi.PasswordReset, error) {
 	login, err := field.Required(in.Email, "email", maxLogin)
 	if err != nil {
@@ -65,9 +67,9 @@ func (s *Service) AskReset(ctx context.Context, application directoryapi.Ref, in
 	})
 }
 
-// asked gives the stores in which a workflow looks for a login. An application or
-// an organization without stores, or behind what is disabled, has no account of
-// that login.
+// asked returns the stores in which a workflow looks for a login. An application or
+// an organization without stores, or behind what is disabled, has no account of that
+// login.
 func (s *Service) asked(ctx context.Context, application directoryapi.Ref, in field.Of[directoryapi.StoreName]) ([]directoryapi.Store, error) {
 	where, err := directoryapi.ReadStoreName(in, "accountStore")
 	if err != nil {
@@ -83,7 +85,7 @@ func (s *Service) asked(ctx context.Context, application directoryapi.Ref, in fi
 	return reach.Open(), err
 }
 
-// Reset gives the password reset of a token, or apierr.NotFound. A token is its
+// Reset returns the password reset of a token, or apierr.NotFound. A token is its
 // tenant's: every enabled application takes it.
 func (s *Service) Reset(ctx context.Context, application directoryapi.Ref, token secure.Secret) (directoryapi.PasswordReset, error) {
 	if err := s.wantEnabled(ctx, application); err != nil {
@@ -113,8 +115,8 @@ func (s *Service) SpendReset(ctx context.Context, application directoryapi.Ref, 
 	return spent, nil
 }
 
-// wantEnabled gives apierr.NotFound unless the tenant has the application and it
-// is enabled: through a disabled one nobody gets in.
+// wantEnabled returns apierr.NotFound unless the tenant has the application and it
+// is enabled: a disabled one admits no account.
 func (s *Service) wantEnabled(ctx context.Context, application directoryapi.Ref) error {
 	a, err := s.store.Application(ctx, application.Tenant, application.ID)
 	if err == nil && a.Status != directoryapi.Enabled {

@@ -26,17 +26,17 @@ type IdentityProviderChange struct {
 	Status field.Text `json:"status"`
 }
 
-// SAMLPolicy gives the application whose SAML policy has that id, or
+// SAMLPolicy returns the application whose SAML policy has that id, or
 // apierr.NotFound. The policy and the application's own SAML service provider are
-// nothing but links (resolutions, section 4.10): what they say is the
-// application's.
+// nothing but links (docs/interface/applications.md#saml-policy): what they say is
+// the application's.
 func (s *Service) SAMLPolicy(ctx context.Context, at id.Ref) (applicationapi.Application, error) {
 	a, err := s.store.ApplicationOfSAMLPolicy(ctx, at.Tenant, at.ID)
 	return s.labelled(ctx, a, err)
 }
 
-// SAMLIdentityProvider gives an identity provider, or apierr.NotFound. One that
-// nobody has asked for yet gets its key pair.
+// SAMLIdentityProvider returns an identity provider, or apierr.NotFound. One that
+// was not asked for yet gets its key pair.
 func (s *Service) SAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
 	a, err := s.SAMLPolicy(ctx, at)
 	if err != nil {
@@ -114,15 +114,15 @@ func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in 
 	return p, err
 }
 
-// SAMLCertificate gives the certificate of an identity provider in PEM, or
+// SAMLCertificate returns the certificate of an identity provider in PEM, or
 // apierr.NotFound.
 func (s *Service) SAMLCertificate(ctx context.Context, at id.Ref) (string, error) {
 	p, err := s.SAMLIdentityProvider(ctx, at)
 	return p.Certificate, err
 }
 
-// SAMLRules gives the rules of what the assertions of an identity provider tell,
-// or apierr.NotFound.
+// SAMLRules returns the rules for the assertions of an identity provider, or
+// apierr.NotFound.
 func (s *Service) SAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, error) {
 	if _, err := s.SAMLIdentityProvider(ctx, at); err != nil {
 		return mappingrule.Rules{}, err

@@ -17,7 +17,8 @@ import (
 const maxRelayState = 4000
 
 // NewSAMLRegistration is the body that registers a service provider with the
-// identity provider of the path (resolutions, section 4.11).
+// identity provider of the path
+// (docs/interface/applications.md#saml-identity-provider).
 type NewSAMLRegistration struct {
 	ServiceProvider  field.Link `json:"serviceProvider"`
 	IdentityProvider field.Link `json:"identityProvider"`
@@ -42,12 +43,12 @@ func (in RegistrationChange) apply(r *store.SAMLRegistration) (err error) {
 	return err
 }
 
-// SAMLRegistration gives a registration, or apierr.NotFound.
+// SAMLRegistration returns a registration, or apierr.NotFound.
 func (s *Service) SAMLRegistration(ctx context.Context, at id.Ref) (store.SAMLRegistration, error) {
 	return s.store.SAMLRegistration(ctx, at)
 }
 
-// ListSAMLRegistrations gives a page of the registrations with an identity
+// ListSAMLRegistrations returns a page of the registrations with an identity
 // provider, or apierr.NotFound for that.
 func (s *Service) ListSAMLRegistrations(ctx context.Context, provider id.Ref, query list.Query) (list.Page[store.SAMLRegistration], error) {
 	owner, err := s.SAMLIdentityProvider(ctx, provider)
@@ -57,7 +58,7 @@ func (s *Service) ListSAMLRegistrations(ctx context.Context, provider id.Ref, qu
 	return s.store.ListSAMLRegistrations(ctx, provider, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// ListServedSAMLServiceProviders gives a page of the service providers that are
+// ListServedSAMLServiceProviders returns a page of the service providers that are
 // registered with an identity provider, or apierr.NotFound for that.
 func (s *Service) ListServedSAMLServiceProviders(ctx context.Context, provider id.Ref, query list.Query) (list.Page[store.SAMLServiceProvider], error) {
 	owner, err := s.SAMLIdentityProvider(ctx, provider)

@@ -15,18 +15,19 @@ import (
 // relayStateType is the header stt of a default relay state.
 const relayStateType = "assertion"
 
-// NewRelayState is the body that asks for a default relay state. What it leaves
-// out is decided when somebody logs in with the relay state.
+// NewRelayState is the body that asks for a default relay state. What it leaves out
+// is decided at a login with the relay state.
 type NewRelayState struct {
 	CallbackURI  field.Text                       `json:"callbackUri"`
 	Organization field.Of[directoryapi.StoreName] `json:"organization"`
 	State        field.Text                       `json:"state"`
 }
 
-// NewDefaultRelayState makes the relay state that an identity provider sends
-// along when it begins a login to an application by itself (resolutions, section
-// 4.10). It is good for ever and any number of times. The tenant of its header
-// leads to the key that signed it, its claim spUid to the application.
+// NewDefaultRelayState makes the relay state that an identity provider sends along
+// when it begins a login to an application by itself
+// (docs/interface/applications.md#saml-policy). It is good for ever and any number
+// of times. The tenant of its header leads to the key that signed it, its claim
+// spUid to the application.
 func (s *Service) NewDefaultRelayState(ctx context.Context, serviceProvider id.Ref, in NewRelayState) (secure.Secret, error) {
 	a, err := s.SAMLPolicy(ctx, serviceProvider)
 	if err != nil {
@@ -75,7 +76,7 @@ func (s *Service) namedOrganization(ctx context.Context, tenant id.ID, in field.
 	return o, err
 }
 
-// organizationNamed gives the organization of an href or a key, or
+// organizationNamed returns the organization of an href or a key, or
 // apierr.NotFound.
 func (s *Service) organizationNamed(ctx context.Context, tenant id.ID, where directoryapi.StoreName) (store.Organization, error) {
 	if where.Href == "" {
@@ -92,7 +93,7 @@ func (s *Service) organizationNamed(ctx context.Context, tenant id.ID, where dir
 	return s.store.Organization(ctx, tenant, ref.ID)
 }
 
-// relayKey gives the key that signs the default relay states of a tenant. It is
+// relayKey returns the key that signs the default relay states of a tenant. It is
 // made when it is first asked for.
 func (s *Service) relayKey(ctx context.Context, tenant id.ID) (secure.Secret, error) {
 	sealed, err := s.store.SAMLRelayKey(ctx, tenant)

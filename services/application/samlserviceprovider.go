@@ -23,8 +23,8 @@ const (
 )
 
 // NewSAMLServiceProvider is the body that creates or updates a registered SAML
-// service provider (resolutions, section 4.11). Some clients spell the last
-// letters of the address in capitals.
+// service provider (docs/interface/applications.md#saml-identity-provider). Some
+// clients spell the last letters of the address in capitals.
 type NewSAMLServiceProvider struct {
 	Name                        field.Text `json:"name"`
 	Description                 field.Text `json:"description"`
@@ -35,12 +35,12 @@ type NewSAMLServiceProvider struct {
 	EncodedX509Certificate      field.Text `json:"encodedX509Certificate"`
 }
 
-// SAMLServiceProvider gives a registered service provider, or apierr.NotFound.
+// SAMLServiceProvider returns a registered service provider, or apierr.NotFound.
 func (s *Service) SAMLServiceProvider(ctx context.Context, at id.Ref) (store.SAMLServiceProvider, error) {
 	return s.store.SAMLServiceProvider(ctx, at.Tenant, at.ID)
 }
 
-// ListSAMLServiceProviders gives a page of those of a tenant. A caller's own
+// ListSAMLServiceProviders returns a page of those of a tenant. A caller's own
 // tenant is the only one that exists to it: any other is apierr.NotFound.
 func (s *Service) ListSAMLServiceProviders(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.SAMLServiceProvider], error) {
 	owner, err := s.directories.Tenant(ctx, tenant)

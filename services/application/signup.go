@@ -14,12 +14,13 @@ import (
 // firstApplication is the name of the application that a tenant begins with.
 const firstApplication = "My Application"
 
-// SignUp makes the first applications of a tenant (resolutions, section 11.2):
-// the console, whose users are the administrators, and My Application with a
-// directory. Both are committed together, so that the console, which nobody can
-// delete, tells whether it was done: My Application does not come back once a
-// client deleted it, and is the zero value then. A repeated call finds what the
-// first made, also a directory that it made before it died.
+// SignUp makes the first applications of a tenant
+// (docs/interface/authentication.md#sign-up): the console, whose users are the
+// administrators, and My Application with a directory. Both are committed together,
+// so that the console, which cannot be deleted, shows whether it was done: My
+// Application does not come back once a client deleted it, and is the zero value
+// then. A repeated call finds what the first made, also a directory that it made
+// before it died.
 func (s *Service) SignUp(ctx context.Context, in applicationapi.SignUp) (applicationapi.SignedUp, error) {
 	done, err := s.signedUp(ctx, in)
 	if !errors.Is(err, apierr.NotFound) {

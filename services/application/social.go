@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// SocialDirectory gives the directory through which the accounts of a social
+// SocialDirectory returns the directory through which the accounts of a social
 // provider log in: the first in the order of login.
 func (s *Service) SocialDirectory(ctx context.Context, in applicationapi.SocialDirectory) (directoryapi.Ref, error) {
 	where := directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}
@@ -33,8 +33,8 @@ func (s *Service) SocialDirectory(ctx context.Context, in applicationapi.SocialD
 	return directoryapi.Ref{Tenant: in.Tenant, ID: reach.Places[at].StoreID}, nil
 }
 
-// newSocialAccount asks the directory of a social provider for the account of who
-// logged in there.
+// newSocialAccount asks the directory of a social provider for the account of the
+// user who logged in there.
 func (s *Service) newSocialAccount(ctx context.Context, application directoryapi.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
 	at, err := s.SocialDirectory(ctx, applicationapi.SocialDirectory{
 		Tenant: application.Tenant, Application: application.ID, Provider: in.Social.Provider,

@@ -12,11 +12,11 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// Standing tells whether an account may act through the application now. That
-// the application is disabled comes second: after the account's own state and
-// before that of its store (resolutions, section 12.6).
+// Standing reports whether an account may act through the application now. That the
+// application is disabled comes second: after the account's own state and before
+// that of its store (docs/interface/errors.md#failed-validation).
 func (s *Service) Standing(ctx context.Context, in applicationapi.Standing) (directoryapi.Account, error) {
-	reach, err := s.store.KeptReach(ctx, in.Tenant, in.Application)
+	reach, err := s.store.CachedReach(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
@@ -52,7 +52,7 @@ func (s *Service) standing(ctx context.Context, in applicationapi.Standing, reac
 }
 
 // Administrator returns an account that administers its tenant
-// (docs/interface/authentication.md#what-a-key-may-do). It reads the stores anew,
+// (docs/interface/authentication.md#what-a-key-may-do). It does not use the cache,
 // so that a change of the built-in application's mappings shows at once.
 func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	reach, err := s.store.BuiltinReach(ctx, in.Tenant)
@@ -62,7 +62,7 @@ func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (direc
 	return s.standing(ctx, applicationapi.Standing{Tenant: in.Tenant, Account: in.ID}, reach)
 }
 
-// Reaches tells whether an account store of the application holds an account.
+// Reaches reports whether an account store of the application holds an account.
 func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (applicationapi.Reached, error) {
 	reach, err := s.store.Reach(ctx, in.Tenant, in.Application)
 	if err != nil {

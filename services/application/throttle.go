@@ -140,7 +140,7 @@ var afterPassword = []error{
 	apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.GroupDisabled, apierr.DirectoryDisabled, apierr.OrganizationDisabled,
 }
 
-// record counts the outcome of an attempt and returns what the client is told.
+// record counts the outcome of an attempt and returns the error for the client.
 // Where parallel attempts have reached a limit meanwhile, that is TooMany, for the
 // right password too: parallel attempts learn no more than one after the other.
 // Errors that reveal nothing about the password are returned as they are.
@@ -154,10 +154,10 @@ func (s *Service) record(ctx context.Context, a attempt, outcome error) error {
 	return outcome
 }
 
-// recordFailure counts a failure before the client is told of it.
+// recordFailure counts a failure before the client is answered.
 func (s *Service) recordFailure(ctx context.Context, a attempt, outcome error) error {
 	result, until := "", time.Time{}
-	err := s.store.LoginTx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		result, until = "", s.now()
 		counters, err := s.addFailure(ctx, tx, a)
 		for _, c := range counters {
@@ -237,7 +237,7 @@ func (s *Service) recordPassword(ctx context.Context, a attempt, outcome error) 
 // failures of those logins there.
 func (s *Service) trust(ctx context.Context, attempts ...attempt) error {
 	now := s.now()
-	return s.store.LoginTx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		for _, a := range attempts {
 			if err := tx.AddSuccess(ctx, a.tenant, a.pair, now, now.Add(s.cfg.TrustFor)); err != nil {
 				return err

@@ -204,7 +204,7 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 
 // An address is known anew by every login that succeeds there after it was
 // forgotten, also where that is sooner than notes of a success are renewed.
-func TestAnAddressIsKnownAnew(t *testing.T) {
+func TestAnAddressIsTrustedAgain(t *testing.T) {
 	t.Parallel()
 	x := openDoor(t)
 	brief := limits
@@ -222,7 +222,7 @@ func TestAnAddressIsKnownAnew(t *testing.T) {
 
 // A login renews the note of the last one, so that an address stays known for as
 // long as it is used.
-func TestAnAddressStaysKnownWhileItIsUsed(t *testing.T) {
+func TestAnAddressStaysTrustedWhileItIsUsed(t *testing.T) {
 	t.Parallel()
 	x := openDoor(t)
 	for range 2 {
@@ -246,7 +246,7 @@ func TestAProcessWhoseClockIsBehindDoesNotRefuseASuccess(t *testing.T) {
 }
 
 // What fails at a known address is none of the attack's tries from elsewhere.
-func TestFailuresAtAKnownAddressDoNotCloseTheOthers(t *testing.T) {
+func TestFailuresAtATrustedAddressDoNotCountElsewhere(t *testing.T) {
 	t.Parallel()
 	x := openDoor(t)
 	for range limits.Account.Failures/(limits.Pair.Failures-1) + 1 {
@@ -325,8 +325,8 @@ func TestABusyServerIsNotStoppedByTypingErrors(t *testing.T) {
 	})
 }
 
-// Only a wrong password and an unknown login are guesses.
-func TestWhatIsNoGuessIsNotCounted(t *testing.T) {
+// Only a wrong password and an unknown login are attempts.
+func TestWhatIsNoWrongPasswordIsNotCounted(t *testing.T) {
 	t.Parallel()
 	x := openDoor(t)
 	closed := x.Directory(t, x.tenant, "Closed")
@@ -393,13 +393,13 @@ func TestAnotherTenantCountsForItself(t *testing.T) {
 	other.want(nil, home, jo, right)
 	// Nobody who reads the table sees that both have a user of that name.
 	if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(DISTINCT login) FROM login_counters WHERE login <> ''`); err != nil || n != 2 {
-		t.Errorf("two tenants store a login as %d digests, %v", n, err)
+		t.Errorf("two tenants store a login as %d hashes, %v", n, err)
 	}
 }
 
 // Whoever has reset the password gets in, by user name and by email, on a device
 // that nobody knows and during an attack.
-func TestAPasswordResetMakesTheAddressKnown(t *testing.T) {
+func TestAPasswordResetMakesTheAddressTrusted(t *testing.T) {
 	t.Parallel()
 	x := openDoor(t)
 	body := directoryapi.NewAccount{Username: field.Some("ann"), Email: field.Some("ann@example.test"), Password: field.Some(applicationtest.Password)}

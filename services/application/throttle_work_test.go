@@ -19,9 +19,9 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// A hundred guesses at once, half of them at another process, learn no more than one
+// A hundred attempts at once, half of them at another process, learn no more than one
 // after the other.
-func TestParallelGuessesShareOneLimit(t *testing.T) {
+func TestParallelAttemptsShareOneLimit(t *testing.T) {
 	t.Parallel()
 	x := openDoor(t)
 	db, _ := counted(t, x.Deployment)
@@ -42,19 +42,19 @@ func TestParallelGuessesShareOneLimit(t *testing.T) {
 				group.Go(func() { results[i] = doors[i%2].try(c.from(i), c.login(i), wrong) })
 			}
 			group.Wait()
-			told, refused := 0, 0
+			answered, refused := 0, 0
 			for _, err := range results {
 				switch {
 				case errors.Is(err, apierr.WrongPassword), errors.Is(err, apierr.NoSuchAccount):
-					told++
+					answered++
 				case errors.Is(err, apierr.TooMany):
 					refused++
 				default:
 					t.Error(err)
 				}
 			}
-			if told != c.most || told+refused != len(results) {
-				t.Errorf("%d were told that they are wrong, %d were refused; want %d told", told, refused, c.most)
+			if answered != c.most || answered+refused != len(results) {
+				t.Errorf("%d were answered, %d were refused; want %d answered", answered, refused, c.most)
 			}
 			for _, at := range doors {
 				at.in(t).want(apierr.TooMany, c.from(0), c.login(0), right)
@@ -185,7 +185,7 @@ func TestNothingIsStoredInClear(t *testing.T) {
 	x.service = svc
 	x.fail(3, elsewhere(1), jo)
 	if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(DISTINCT login) FROM login_counters WHERE login <> ''`); err != nil || n != 2 {
-		t.Errorf("under two keys a login is stored as %d digests, %v", n, err)
+		t.Errorf("under two keys a login is stored as %d hashes, %v", n, err)
 	}
 }
 

@@ -128,10 +128,6 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 		return directoryapi.Account{}, err
 	}
 	event, verification := s.register(&a, in, to.CreationPolicy)
-	if event == nil && in.Group.IsZero() && in.Account.CustomData.Value.IsEmpty() {
-		err = s.store.InsertAccountAlone(ctx, a, hash)
-		return s.created(ctx, a, err)
-	}
 	err = s.tx(ctx, func(tx *store.Tx) error {
 		if err := tx.InsertAccount(ctx, a, hash, verification); err != nil {
 			return err

@@ -46,7 +46,7 @@ func (s *Service) importedPassword(in field.Text) (stored string, err error) {
 	if err := given(in); err != nil {
 		return "", err
 	}
-	if stored, err = pwhash.ParseImported(in.Value, s.cfg.Alias); err != nil {
+	if stored, err = pwhash.ParseImported(in.Value, s.Alias()); err != nil {
 		return "", apierr.Format.Because("the password is not a hash that can be imported: %s", err)
 	}
 	return stored, nil

@@ -92,7 +92,7 @@ func (s *Service) providerType(in NewProvider) (providerID, providerType string,
 func (s *Service) neutral(providerID string) string {
 	providerID = strings.TrimSpace(providerID)
 	lower := strings.ToLower(providerID)
-	if lower == s.Alias() {
+	if lower == string(s.Alias()) {
 		return directoryapi.Native
 	}
 	if _, named := providerTypes[lower]; named {

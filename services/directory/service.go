@@ -9,6 +9,7 @@ import (
 	"net/mail"
 	"time"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/secure"
@@ -29,7 +30,7 @@ type Service struct {
 type Config struct {
 	VerificationTTL time.Duration // how long an email verification token is good
 	Sender          mail.Address  // who mails come from, unless a template names another
-	Alias           string        // word that names the product on the wire, in lower case; empty means "service"
+	Alias           alias.Alias   // empty means alias.Neutral
 }
 
 // New makes the service.
@@ -40,7 +41,7 @@ func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base
 var _ directoryapi.API = (*Service)(nil)
 
 // Alias is the word that names the product on the wire.
-func (s *Service) Alias() string { return cmp.Or(s.cfg.Alias, "service") }
+func (s *Service) Alias() alias.Alias { return cmp.Or(s.cfg.Alias, alias.Neutral) }
 
 // tx is a transaction of the store.
 func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }

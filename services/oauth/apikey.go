@@ -201,7 +201,7 @@ func (s *Service) UpdateKey(ctx context.Context, tenant id.ID, key string, in Ke
 		k.ModifiedAt = s.now()
 		return tx.UpdateKey(ctx, k)
 	})
-	s.forget(tenant, key)
+	s.forgetKey(tenant, key)
 	return s.unsealed(k, err)
 }
 
@@ -212,6 +212,6 @@ func (s *Service) DeleteKey(ctx context.Context, tenant id.ID, key string) error
 		return apierr.NotFound
 	}
 	err := s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteKey(ctx, tenant, key) })
-	s.forget(tenant, key)
+	s.forgetKey(tenant, key)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
@@ -67,7 +68,11 @@ func FuzzParseDuration(f *testing.F) {
 }
 
 func TestNeutral(t *testing.T) {
-	for _, c := range []struct{ grantType, alias, want string }{
+	for _, c := range []struct {
+		grantType string
+		alias     alias.Alias
+		want      string
+	}{
 		{"password", "service", "password"},
 		{"service_token", "service", "service_token"},
 		{"acme_token", "acme", "service_token"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
@@ -93,21 +94,18 @@ func (s *Service) grant(ctx context.Context, in TokenRequest) (Issued, error) {
 // neutral returns the neutral name of a grant type, in which the deployment's
 // alias may stand for the word service (docs/interface/conventions.md#the-alias).
 // Names without that word, such as those of RFC 6749, have no alias.
-func neutral(grantType, alias string) string {
+func neutral(grantType string, word alias.Alias) string {
 	if _, standard := grants[grantType]; standard {
 		return grantType
 	}
-	if rest, ok := strings.CutPrefix(grantType, alias+"_"); ok {
-		return "service_" + rest
-	}
-	return grantType
+	return word.Neutral(grantType, "service_")
 }
 
 // aliased is the inverse of neutral: the name as the clients of the deployment
 // know it.
-func aliased(grantType, alias string) string {
-	if rest, ok := strings.CutPrefix(grantType, "service_"); ok {
-		return alias + "_" + rest
+func aliased(grantType string, word alias.Alias) string {
+	if strings.HasPrefix(grantType, "service_") {
+		return word.Spell(grantType)
 	}
 	return grantType
 }

@@ -81,7 +81,7 @@ func (s *Service) UpdatePolicy(ctx context.Context, tenant, application id.ID, i
 		p.ModifiedAt = s.now()
 		return tx.UpdatePolicy(ctx, p)
 	})
-	s.store.ForgetPolicies()
+	s.store.ForgetPolicy(tenant, application)
 	return p, err
 }
 
@@ -110,7 +110,7 @@ func lifetime(in field.Text, name string, mayBeZero bool) (string, error) {
 // lifetimes returns how long the tokens of an application live, in whole seconds
 // because those are what a JWT tells. A refresh lifetime of zero means none.
 func (s *Service) lifetimes(ctx context.Context, tenant, application id.ID) (access, refresh time.Duration, err error) {
-	p, err := s.store.KeptPolicy(ctx, tenant, application)
+	p, err := s.store.CachedPolicy(ctx, tenant, application)
 	if errors.Is(err, apierr.NotFound) {
 		p, err = store.Policy{AccessTokenTTL: defaultAccessTTL, RefreshTokenTTL: defaultRefreshTTL}, nil
 	}

@@ -10,11 +10,13 @@ import (
 	"errors"
 	"time"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
@@ -31,9 +33,9 @@ type Service struct {
 	dummy store.Key // stands in for a key that does not exist, so that the work is the same
 
 	derivations    derivations
-	keys           *cache[keyName, store.Key] // that sign tokens
-	signers        *cache[string, store.Key]  // that sign requests, by id; the dummy where there is none
-	administrators *cache[string, struct{}]   // ids of keys whose account administers its tenant
+	keys           *cache.Cache[keyName, store.Key] // that sign tokens
+	signers        *cache.Cache[string, store.Key]  // that sign requests, by id; the dummy where there is none
+	administrators *cache.Cache[string, struct{}]   // ids of keys whose account administers its tenant
 }
 
 // Peers are the services that this one asks.
@@ -46,15 +48,16 @@ type Peers struct {
 // Config is how the deployment is known to its clients.
 type Config struct {
 	Base   href.Base // in the claims of tokens
-	Alias  string    // word that stands for "service" in grant types
-	Suffix string    // domain of the applications' Client APIs
+	Alias  alias.Alias
+	Suffix string // domain of the applications' Client APIs
 }
 
 // New makes the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
 	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg,
-		keys: newCache[keyName, store.Key](now), signers: newCache[string, store.Key](now), administrators: newCache[string, struct{}](now),
-		derivations: newDerivations()}
+		keys: newKeyCache[keyName, store.Key]("keys", now), signers: newKeyCache[string, store.Key]("signers", now),
+		administrators: newKeyCache[string, struct{}]("administrators", now),
+		derivations:    newDerivations()}
 	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), keyPurpose(""))
 	return svc
 }

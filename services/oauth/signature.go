@@ -79,42 +79,32 @@ func (s *Service) ManagementKey(ctx context.Context, in oauthapi.ManagementKey) 
 	return k.Key, nil
 }
 
-// signer returns the key with this id as it was at most keyLifetime ago, and the
+// signer returns the key with this id as it was at most keyMaxAge ago, and the
 // dummy for one that does not exist.
 func (s *Service) signer(ctx context.Context, name string) (store.Key, error) {
 	if !isKeyID(name) {
 		return s.unsealed(s.dummy, nil)
 	}
-	if k, ok := s.signers.get(name); ok {
-		return k, nil
-	}
-	read := s.signers.read()
-	k, err := s.store.FindKey(ctx, name)
-	if errors.Is(err, apierr.NotFound) {
-		k, err = s.dummy, nil
-	}
-	if k, err = s.unsealed(k, err); err == nil {
-		s.signers.put(name, k, read)
-	}
-	return k, err
+	return s.signers.Get(ctx, name, func(ctx context.Context) (store.Key, error) {
+		k, err := s.store.FindKey(ctx, name)
+		if errors.Is(err, apierr.NotFound) {
+			k, err = s.dummy, nil
+		}
+		return s.unsealed(k, err)
+	})
 }
 
 // stillAdministers refuses a key whose account does not administer its tenant,
-// as of at most keyLifetime ago.
+// as of at most keyMaxAge ago.
 func (s *Service) stillAdministers(ctx context.Context, k store.Key) error {
-	if _, ok := s.administrators.get(k.ID); ok {
-		return nil
-	}
-	read := s.administrators.read()
-	administers, err := s.administers(ctx, k)
-	if err != nil {
-		return err
-	}
-	if !administers {
-		return errBadKey
-	}
-	s.administrators.put(k.ID, struct{}{}, read)
-	return nil
+	_, err := s.administrators.Get(ctx, k.ID, func(ctx context.Context) (struct{}, error) {
+		administers, err := s.administers(ctx, k)
+		if err == nil && !administers {
+			err = errBadKey
+		}
+		return struct{}{}, err
+	})
+	return err
 }
 
 // signature returns the signature of a request under a secret.

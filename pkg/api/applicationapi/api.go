@@ -14,37 +14,36 @@ import (
 
 // API is what peers ask of the application service.
 type API interface {
-	// SignUp makes the first applications of a tenant: the built-in console,
-	// mapped to the administrators directory, and My Application with its
-	// directory. A repeated call gives what the first made.
+	// SignUp makes the first applications of a tenant: the built-in console, mapped
+	// to the administrators directory, and My Application with its directory. A
+	// repeated call returns what the first made.
 	SignUp(context.Context, SignUp) (SignedUp, error)
 
-	// Application gives an application, or apierr.NotFound.
+	// Application returns an application, or apierr.NotFound.
 	Application(context.Context, directoryapi.Ref) (Application, error)
 
-	// ApplicationOfWebConfig gives the application that has the web config of
-	// that id, or apierr.NotFound.
+	// ApplicationOfWebConfig returns the application that has the web config of that
+	// id, or apierr.NotFound.
 	ApplicationOfWebConfig(context.Context, directoryapi.Ref) (Application, error)
 
-	// SetDNSLabel names the Client API of an application anew. It returns
-	// apierr.NotFound for the application, Format or TooLong for what is no
-	// label of a host name, Exists for one that any application of the
-	// deployment has, and BadRequest for the console.
+	// SetDNSLabel renames the Client API of an application. It returns
+	// apierr.NotFound for the application, Format or TooLong for what is no label of
+	// a host name, Exists for one that any application of the deployment has, and
+	// BadRequest for the console.
 	SetDNSLabel(context.Context, SetDNSLabel) (Application, error)
 
-	// ApplicationData gives the values of keys of an application's customData, as
+	// ApplicationData returns the values of keys of an application's customData, as
 	// they stand in a text, or apierr.NotFound.
 	ApplicationData(context.Context, DataOf) (Data, error)
 
-	// Login checks a password against the application's account stores in
-	// their order, organizations unfolded into theirs. It returns
-	// apierr.NotFound for the application, the errors of directoryapi's
-	// Authenticate, OrganizationDisabled, NoStores, OrgNoStores, NotMapped,
-	// Reference, NoSuchAccount for a disabled application, and TooMany with the
-	// time to wait where too many logins have failed: of the login, or at the
-	// address of the Caller. The account that it gives may be one that the
-	// account of the login is linked to, and the error that of such a one
-	// (resolutions, section 6.3).
+	// Login checks a password against the application's account stores in their
+	// order, organizations unfolded into theirs. It returns apierr.NotFound for the
+	// application, the errors of directoryapi's Authenticate, OrganizationDisabled,
+	// NoStores, OrgNoStores, NotMapped, Reference, NoSuchAccount for a disabled
+	// application, and TooMany with the time to wait where too many logins have
+	// failed: of the login, or at the address of the Caller. The account that it
+	// returns may be one that the account of the login is linked to, and the error
+	// that of such a one (docs/interface/account-linking.md#outcome-at-login).
 	Login(context.Context, Login) (LoggedIn, error)
 
 	// Admit lets an account in that has proved itself otherwise than by its
@@ -56,9 +55,9 @@ type API interface {
 	// OrganizationDisabled.
 	Admit(context.Context, Admit) (LoggedIn, error)
 
-	// Standing tells whether an account may act through the application now.
-	// In the order of the interface (resolutions, section 12.6) it returns
-	// apierr.TokenAccountDisabled, TokenApplicationDisabled,
+	// Standing reports whether an account may act through the application now. In
+	// the order of the interface (docs/interface/errors.md#failed-validation) it
+	// returns apierr.TokenAccountDisabled, TokenApplicationDisabled,
 	// TokenStoreDisabled or TokenAccountUnreachable; apierr.NotFound for an
 	// application that does not exist. The last two are also for an account whose
 	// login named an organization that is disabled now, or no longer mapped.
@@ -71,13 +70,13 @@ type API interface {
 	// built-in application.
 	Administrator(context.Context, directoryapi.Ref) (directoryapi.Account, error)
 
-	// Reaches tells whether an account store of the application holds an account,
-	// whatever the status of either, of what lies between them and of the
-	// account. It returns apierr.NotFound for the application; an account that
-	// does not exist is in no store.
+	// Reaches reports whether an account store of the application holds an account,
+	// whatever the status of either, of what lies between them and of the account.
+	// It returns apierr.NotFound for the application; an account that does not exist
+	// is in no store.
 	Reaches(context.Context, Reaches) (Reached, error)
 
-	// SocialDirectory gives the directory through which the accounts of a social
+	// SocialDirectory returns the directory through which the accounts of a social
 	// provider log in to an application. It returns apierr.NotFound for the
 	// application, apierr.DirectoryTypeUnavailable when it has none of that
 	// provider, OrgDirectoryTypeUnmapped when the organization that is named has
@@ -177,7 +176,7 @@ type Admit struct {
 	NameKey      string    `json:"nameKey,omitempty"`
 }
 
-// LoggedIn is who a login let in.
+// LoggedIn is the account that logged in.
 type LoggedIn struct {
 	Account directoryapi.Account `json:"account"`
 	// Organization is the one that the login named, if any.

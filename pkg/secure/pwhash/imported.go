@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/doorward/doorward/pkg/alias"
 )
 
 // The limits of an imported hash. Each login attempt costs its work and keeps a
@@ -35,10 +37,8 @@ const neutralPrefix = "$service2$"
 // returns the form to store, or an error that says why it is no such hash or costs
 // too much. Imported hashes are compared with the bytes of a password as they are
 // sent: no exporter is known to have normalised them.
-func ParseImported(text, alias string) (stored string, err error) {
-	if rest, ok := strings.CutPrefix(text, "$"+alias+"2$"); ok {
-		text = neutralPrefix + rest
-	}
+func ParseImported(text string, word alias.Alias) (stored string, err error) {
+	text = word.Neutral(text, neutralPrefix)
 	_, err = parseImported(text)
 	return text, err
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward/pkg/alias"
 )
 
 // The vectors of $service2$ are those of docs/interface/accounts.md#password-hashes,
@@ -61,7 +63,10 @@ func TestAnImportedHashVerifiesAsItsExporterDid(t *testing.T) {
 
 func TestTheAliasStandsInThePrefix(t *testing.T) {
 	const tail = "2$MD5$1$$6/yL/4bXIDITOJh+cuAmQw=="
-	for _, c := range []struct{ word, alias string }{{"acme", "acme"}, {"service", "acme"}, {"service", "service"}} {
+	for _, c := range []struct {
+		word  string
+		alias alias.Alias
+	}{{"acme", "acme"}, {"service", "acme"}, {"service", "service"}} {
 		if stored, err := ParseImported("$"+c.word+tail, c.alias); err != nil || stored != "$service"+tail {
 			t.Errorf("ParseImported($%s2$…, %s) = %s, %v", c.word, c.alias, stored, err)
 		}

@@ -95,7 +95,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Go("application memory", data.Outbox().Forget)
 	p.Go("application resealer", reseal.Worker(db, ring, application.Sealed...))
 	p.Go("application purge", svc.Purger)
-	p.Go("application reaches", data.KeepReaches)
+	p.Go("application cache invalidation", db.Listen)
 	p.Go("application consumer", data.Outbox().Consume(cfg.Events, []string{"directory"}, events.On(svc.DirectoryDeleted), events.On(svc.GroupDeleted)))
 
 	app := rest.New(rest.Config{Service: "application", Base: common.Base, Signer: common.Signer})

@@ -108,7 +108,7 @@ func begin(t *testing.T, environment *env.Source) *run.Process {
 	return p
 }
 
-// free gives an address that nobody listens on.
+// free returns an address that nobody listens on.
 func free(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -119,7 +119,7 @@ func free(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// directoryService serves the directory's contract and gives its address.
+// directoryService serves the directory's contract and returns its address.
 func (p *process) directoryService() string {
 	p.Helper()
 	server := rest.New(rest.Config{Service: "directory", Base: applicationtest.Base, Signer: p.signer})
@@ -188,7 +188,7 @@ func (p *process) send(method, path string, body map[string]any) (status int, an
 	return response.StatusCode, answer
 }
 
-// eventually waits until ok gives true.
+// eventually waits until ok returns true.
 func (p *process) eventually(what string, ok func() bool) {
 	p.Helper()
 	deadline := time.NewTimer(30 * time.Second)

@@ -1,6 +1,6 @@
-// Package applicationtest runs the application service for its tests: on a
-// database of the test's own, beside a directory service in memory, under a
-// clock that stands still until it is told to move.
+// Package applicationtest runs the application service for its tests: on a database
+// of the test's own, beside a directory service in memory, under a clock that stands
+// still until the test moves it.
 package applicationtest
 
 import (
@@ -62,13 +62,13 @@ func Open(t testing.TB) *Deployment {
 		t.Fatal(err)
 	}
 	data := store.New(d.DB, d.Clock.Now)
-	worktest.Start(t, data.KeepReaches)
+	worktest.Start(t, d.DB.Listen)
 	d.Service = application.New(data, d.Directories, d.Ring, Base, d.Clock.Now, Config)
 	return d
 }
 
-// Tenant signs a tenant up with the directory service and gives its id and that
-// of its administrators directory.
+// Tenant signs a tenant up with the directory service and returns its id and that of
+// its administrators directory.
 func (d *Deployment) Tenant(t testing.TB) (tenant, administrators id.ID) {
 	t.Helper()
 	in := directoryapi.SignUp{

@@ -13,8 +13,8 @@ import (
 )
 
 // accountAttributes are those that accounts are searched and sorted by
-// (resolutions, sections 7.2 and 7.5). The directory service, which holds the accounts,
-// knows their columns.
+// (docs/interface/search.md#searchable-attributes). The directory service, which
+// holds the accounts, knows their columns.
 var accountAttributes = list.Spec{
 	"username":           {},
 	"email":              {},

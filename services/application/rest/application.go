@@ -6,8 +6,8 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// applicationView is the representation of an application (resolutions,
-// section 2.1).
+// applicationView is the representation of an application
+// (docs/interface/applications.md#fields).
 type applicationView struct {
 	rest.Head
 	Name                       string     `json:"name"`

@@ -34,7 +34,7 @@ type client struct {
 	administrators id.ID
 }
 
-// open starts a service and gives the client of a new tenant.
+// open starts a service and returns the client of a new tenant.
 func open(t *testing.T) *client {
 	t.Helper()
 	d := applicationtest.Open(t)
@@ -88,7 +88,7 @@ func (c *client) send(t *testing.T, method, path string, body any) answer {
 	return answer{a, a.Status, a.Header, a.Body}
 }
 
-// want sends a request that is answered with that status, and gives the answer.
+// want sends a request that is answered with that status, and returns the answer.
 func (c *client) want(t *testing.T, status int, method, path string, body any) answer {
 	t.Helper()
 	a := c.send(t, method, path, body)
@@ -142,13 +142,13 @@ func (c *client) application(t *testing.T, name string) string {
 	return text(c.create(t, "/applications", object{"name": name})["href"])
 }
 
-// directory makes a directory and gives its href.
+// directory makes a directory and returns its href.
 func (c *client) directory(t *testing.T, name string) string {
 	t.Helper()
 	return applicationtest.Base.To("directories", c.Directory(t, c.tenant, name))
 }
 
-// group makes a group of a directory and gives its href.
+// group makes a group of a directory and returns its href.
 func (c *client) group(t *testing.T, directory, name string) string {
 	t.Helper()
 	return applicationtest.Base.To("groups", c.Group(t, c.tenant, idOf(t, directory), name))
@@ -198,7 +198,7 @@ func (c *client) mapping(t *testing.T, application, store string, more object) s
 
 func link(href string) object { return object{"href": href} }
 
-// linked gives the href of a link in an answer.
+// linked returns the href of a link in an answer.
 func linked(t *testing.T, o object, name string) string {
 	t.Helper()
 	l, ok := o[name].(map[string]any)
@@ -213,7 +213,7 @@ func text(v any) string {
 	return s
 }
 
-// items gives one member of the items of a collection.
+// items returns one member of the items of a collection.
 func items(t *testing.T, page object, member string) (values []string) {
 	t.Helper()
 	list, ok := page["items"].([]any)
@@ -226,7 +226,7 @@ func items(t *testing.T, page object, member string) (values []string) {
 	return values
 }
 
-// idOf gives the id at the end of an href.
+// idOf returns the id at the end of an href.
 func idOf(t *testing.T, href string) id.ID {
 	t.Helper()
 	v, err := id.Parse(href[strings.LastIndexByte(href, '/')+1:])

@@ -51,7 +51,7 @@ type linkingView struct {
 	Matching     *string      `json:"matchingProperty"`
 	Default      *href.Link   `json:"defaultAccountStore"`
 	Outcome      string       `json:"outcome"`
-	Account      *href.Link   `json:"account"` // null: nobody, or a copy that is not made yet
+	Account      *href.Link   `json:"account"` // null: no account, or a copy that does not exist yet
 	Refusal      *refusalView `json:"refusal"`
 	Reason       string       `json:"reason"`
 }

@@ -52,7 +52,7 @@ func (e *entry) set(t *testing.T, policy string, isOn, provision, byEmail bool) 
 	e.update(t, policy, object{"status": status[isOn], "automaticProvisioning": status[provision], "matchingProperty": property[byEmail]})
 }
 
-// login gives the href of who logs in, in the store of that name.
+// login returns the href of who logs in, in the store of that name.
 func (e *entry) login(t *testing.T, email string, store object) string {
 	t.Helper()
 	a := e.want(t, 200, "POST", e.shop+"/loginAttempts", e.attempt(email, store))
@@ -76,8 +76,8 @@ func (e *entry) link(t *testing.T, one, other string) {
 	e.Directories.Link(t, e.ref(t, one), e.ref(t, other))
 }
 
-// The table of resolutions, section 6.3, row by row, under a policy that is on and
-// under one that is off.
+// The table of docs/interface/account-linking.md#outcome-at-login row by row, under
+// a policy that is on and under one that is off.
 func TestOutcomesAtLogin(t *testing.T) {
 	t.Parallel()
 	e := newEntry(t, open(t))

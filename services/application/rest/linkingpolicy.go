@@ -7,7 +7,8 @@ import (
 )
 
 // linkingPolicyView is the representation of an account linking policy
-// (resolutions, section 6.2). It links to the one of the two that it belongs to.
+// (docs/interface/account-linking.md#policy). It links to the one of the two that it
+// belongs to.
 type linkingPolicyView struct {
 	rest.Head
 	Status                string     `json:"status"`

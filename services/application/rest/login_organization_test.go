@@ -9,7 +9,8 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// The rows of resolutions, section 2.7, that speak of organizations and groups.
+// The rows of docs/interface/applications.md#login-attempts that speak of
+// organizations and groups.
 func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
 	t.Parallel()
 	c := open(t)

@@ -14,7 +14,7 @@ func value(login, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte(login + ":" + password))
 }
 
-// The table of resolutions, section 2.7.
+// The table of docs/interface/applications.md#login-attempts.
 func TestLoginAttempts(t *testing.T) {
 	t.Parallel()
 	c := open(t)

@@ -244,7 +244,7 @@ func TestCustomDataOfAnOrganization(t *testing.T) {
 	}
 }
 
-// The row of resolutions, section 0.4.
+// The row of docs/interface/conventions.md#cascades.
 func TestWhatGoesWithAnOrganization(t *testing.T) {
 	t.Parallel()
 	c := open(t)
@@ -284,7 +284,7 @@ func TestWhatGoesWithAnOrganization(t *testing.T) {
 	}
 }
 
-// count gives the number of rows of a table.
+// count returns the number of rows of a table.
 func (c *client) count(t *testing.T, table string) (n int) {
 	t.Helper()
 	if err := c.DB.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {

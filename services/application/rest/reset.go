@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/services/application"
 )
 
-// resetView is the representation of a password reset token (resolutions,
-// section 2.5).
+// resetView is the representation of a password reset token
+// (docs/interface/accounts.md#password-reset).
 type resetView struct {
 	Href    string    `json:"href"`
 	Email   string    `json:"email"`
@@ -44,7 +44,7 @@ func askVerification(svc *application.Service) fiber.Handler {
 	}
 }
 
-// askReset answers 200, not 201 (resolutions, section 2.5).
+// askReset answers 200, not 201 (docs/interface/accounts.md#password-reset).
 func askReset(svc *application.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)

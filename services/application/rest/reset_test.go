@@ -223,7 +223,7 @@ func TestVerificationEmails(t *testing.T) {
 	})
 }
 
-// token gives the verification token of an account.
+// token returns the verification token of an account.
 func (r resets) token(t *testing.T, account string) string {
 	t.Helper()
 	a, err := r.Directories.Account(t.Context(), directoryapi.Ref{Tenant: r.tenant, ID: idOf(t, account)})

@@ -6,6 +6,7 @@ package rest
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/application"
@@ -15,12 +16,12 @@ import (
 // views renders resources: one method per noun, in the noun's file.
 type views struct {
 	base  href.Base
-	alias string // that names the product on the wire
+	alias alias.Alias
 }
 
 // Mount adds the service's endpoints to its app.
-func Mount(app *fiber.App, svc *application.Service, base href.Base, alias string) {
-	v := views{base, alias}
+func Mount(app *fiber.App, svc *application.Service, base href.Base, word alias.Alias) {
+	v := views{base, word}
 	v1 := app.Group("/v1")
 
 	v1.Get("/tenants/:id/applications", rest.List(store.Applications, svc.ListApplications, v.application))

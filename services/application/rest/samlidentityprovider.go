@@ -8,9 +8,9 @@ import (
 	"github.com/doorward/doorward/services/application"
 )
 
-// identityProviderView is the representation of an application as a SAML
-// identity provider (resolutions, section 4.11). Its certificate, its metadata
-// and its rules have its id.
+// identityProviderView is the representation of an application as a SAML identity
+// provider (docs/interface/applications.md#saml-identity-provider). Its certificate,
+// its metadata and its rules have its id.
 type identityProviderView struct {
 	rest.Head
 	Status                           string     `json:"status"`
@@ -46,7 +46,7 @@ func (v views) identityProvider(p application.SAMLIdentityProvider) identityProv
 func (v views) identityMetadata(p application.SAMLIdentityProvider) identityMetadataView {
 	return identityMetadataView{
 		Head:     v.identityHead("samlIdentityProviderMetadatas", p),
-		EntityID: "urn:" + v.alias + ":application:" + p.ApplicationID.String() + ":provider:idp", SSOLoginEndpoint: loginEndpoint(p),
+		EntityID: v.alias.Spell("urn:service:application:") + p.ApplicationID.String() + ":provider:idp", SSOLoginEndpoint: loginEndpoint(p),
 		X509SigningCert: v.base.Link("x509certificates", p.ID),
 	}
 }

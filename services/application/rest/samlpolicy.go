@@ -10,8 +10,8 @@ import (
 )
 
 // samlPolicyView is the representation of an application's SAML policy
-// (resolutions, section 4.10). The policy, the service provider and the identity
-// provider of an application have one id.
+// (docs/interface/applications.md#saml-policy). The policy, the service provider and
+// the identity provider of an application have one id.
 type samlPolicyView struct {
 	rest.Head
 	ServiceProvider  href.Link `json:"serviceProvider"`
@@ -26,7 +26,7 @@ type ownServiceProviderView struct {
 	DefaultRelayStates    href.Link `json:"defaultRelayStates"`
 }
 
-// relayStateView is the answer to who asks for a default relay state.
+// relayStateView is the answer to a request for a default relay state.
 type relayStateView struct {
 	DefaultRelayState string `json:"defaultRelayState"`
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// saml gives what the SAML policy of an application leads to.
+// saml returns what the SAML policy of an application leads to.
 func (c *client) saml(t *testing.T, application string) (policy, serviceProvider, identityProvider string) {
 	t.Helper()
 	policy = linked(t, c.get(t, application), "samlPolicy")

@@ -6,8 +6,8 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// registrationView is the representation of a service provider's registration
-// with an identity provider (resolutions, section 4.11).
+// registrationView is the representation of a service provider's registration with
+// an identity provider (docs/interface/applications.md#saml-identity-provider).
 type registrationView struct {
 	rest.Head
 	Status            string    `json:"status"`

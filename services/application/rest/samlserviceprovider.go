@@ -6,8 +6,8 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// serviceProviderView is the representation of a registered SAML service
-// provider (resolutions, section 4.11).
+// serviceProviderView is the representation of a registered SAML service provider
+// (docs/interface/applications.md#saml-identity-provider).
 type serviceProviderView struct {
 	rest.Head
 	Name                        *string   `json:"name"`

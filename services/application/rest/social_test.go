@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A social login leads to the directory of its provider, wherever new accounts
-// go (resolutions, section 5.2).
+// A social login leads to the directory of its provider, wherever new accounts go
+// (docs/interface/applications.md#accounts-by-provider).
 func TestAccountsOfSocialLogins(t *testing.T) {
 	t.Parallel()
 	c := open(t)

@@ -10,7 +10,7 @@ import (
 // What follows keeps the labels of the deployment, each of which leads to one
 // application. The row of the application says the same, and is written with it.
 
-// TakeDNSLabel keeps a label for an application that has none, and tells whether
+// TakeDNSLabel keeps a label for an application that has none, and reports whether
 // it was free. It waits for a transaction that is taking or leaving it.
 func (tx *Tx) TakeDNSLabel(ctx context.Context, a applicationapi.Application, label string) (bool, error) {
 	n, err := pg.Exec(ctx, tx, `INSERT INTO dns_label_routes (label, tenant_id, application_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, label, a.TenantID, a.ID)

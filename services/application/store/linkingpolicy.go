@@ -27,12 +27,12 @@ const (
 	linkingPolicyQuery   = `SELECT ` + linkingPolicyColumns + ` FROM account_linking_policies WHERE tenant_id = $1 AND id = $2`
 )
 
-// LinkingPolicy gives a policy, or apierr.NotFound.
+// LinkingPolicy returns a policy, or apierr.NotFound.
 func (s *Store) LinkingPolicy(ctx context.Context, tenant, policy id.ID) (LinkingPolicy, error) {
 	return pg.One[LinkingPolicy](ctx, s.db, linkingPolicyQuery, tenant, policy)
 }
 
-// LinkingPolicyOf gives the policy of an application or an organization.
+// LinkingPolicyOf returns the policy of an application or an organization.
 func (s *Store) LinkingPolicyOf(ctx context.Context, tenant, owner id.ID) (LinkingPolicy, error) {
 	return pg.One[LinkingPolicy](ctx, s.db, `SELECT `+linkingPolicyColumns+` FROM account_linking_policies WHERE tenant_id = $1 AND owner_id = $2`, tenant, owner)
 }
@@ -51,6 +51,7 @@ func (tx *Tx) insertLinkingPolicy(ctx context.Context, kind OwnerKind, owner id.
 
 // UpdateLinkingPolicy writes what a client can change.
 func (tx *Tx) UpdateLinkingPolicy(ctx context.Context, p LinkingPolicy) error {
+	tx.changes(p.TenantID, p.OwnerID)
 	return pg.MustChange(ctx, tx, `UPDATE account_linking_policies SET status = $3, automatic_provisioning = $4, matching_property = $5, modified_at = $6
 		WHERE tenant_id = $1 AND id = $2`, p.TenantID, p.ID, p.Status, p.AutomaticProvisioning, p.MatchingProperty, p.ModifiedAt)
 }

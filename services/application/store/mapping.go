@@ -57,13 +57,13 @@ var Mappings = list.Spec{
 	"modifiedAt":            {Column: "m.modified_at", Kind: list.Time},
 }
 
-// Mapping gives a mapping of an owner of that kind, or apierr.NotFound.
+// Mapping returns a mapping of an owner of that kind, or apierr.NotFound.
 func (s *Store) Mapping(ctx context.Context, tenant id.ID, kind OwnerKind, mapping id.ID) (Mapping, error) {
 	return pg.One[Mapping](ctx, s.db, `SELECT `+mappingColumns+` FROM account_store_mappings m
 		WHERE m.tenant_id = $1 AND m.owner_kind = $2 AND m.id = $3`, tenant, kind, mapping)
 }
 
-// DefaultMapping gives the mapping of an owner that has the flag, or
+// DefaultMapping returns the mapping of an owner that has the flag, or
 // apierr.NotFound.
 func (s *Store) DefaultMapping(ctx context.Context, owner id.Ref, flag Default) (Mapping, error) {
 	return pg.One[Mapping](ctx, s.db, `SELECT `+mappingColumns+` FROM account_store_mappings m
@@ -79,13 +79,13 @@ func inLoginOrder(query list.Query) list.Query {
 	return query
 }
 
-// OwnerMappings gives a page of an owner's mappings.
+// OwnerMappings returns a page of an owner's mappings.
 func (s *Store) OwnerMappings(ctx context.Context, owner id.Ref, query list.Query) (list.Page[Mapping], error) {
 	return list.Select[Mapping](ctx, s.db, Mappings, inLoginOrder(query), mappingColumns,
 		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_id = $2`, "m.id", owner.Tenant, owner.ID)
 }
 
-// StoreMappings gives a page of the mappings of a store to owners of that kind.
+// StoreMappings returns a page of the mappings of a store to owners of that kind.
 func (s *Store) StoreMappings(ctx context.Context, kind OwnerKind, store id.Ref, query list.Query) (list.Page[Mapping], error) {
 	return list.Select[Mapping](ctx, s.db, Mappings, inLoginOrder(query), mappingColumns,
 		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_kind = $2 AND m.store_id = $3`, "m.id", store.Tenant, kind, store.ID)
@@ -93,17 +93,17 @@ func (s *Store) StoreMappings(ctx context.Context, kind OwnerKind, store id.Ref,
 
 // What follows wants the lock on the mapping's owner.
 
-// Mapping reads a mapping as it is under the lock, or gives apierr.NotFound.
+// Mapping reads a mapping as it is under the lock, or returns apierr.NotFound.
 func (tx *Tx) Mapping(ctx context.Context, tenant, mapping id.ID) (Mapping, error) {
 	return pg.One[Mapping](ctx, tx, `SELECT `+mappingColumns+` FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.id = $2`, tenant, mapping)
 }
 
-// CountMappings gives the number of an owner's mappings.
+// CountMappings returns the number of an owner's mappings.
 func (tx *Tx) CountMappings(ctx context.Context, owner id.Ref) (int, error) {
 	return pg.Value[int](ctx, tx, `SELECT count(*) FROM account_store_mappings WHERE tenant_id = $1 AND owner_id = $2`, owner.Tenant, owner.ID)
 }
 
-// SocialMapping tells whether an owner has another store of a social provider.
+// SocialMapping reports whether an owner has another store of a social provider.
 func (tx *Tx) SocialMapping(ctx context.Context, m Mapping) (bool, error) {
 	return pg.Value[bool](ctx, tx, `SELECT EXISTS (SELECT FROM account_store_mappings
 		WHERE tenant_id = $1 AND owner_id = $2 AND social_provider = $3 AND store_id <> $4)`, m.TenantID, m.OwnerID, m.SocialProvider, m.StoreID)
@@ -112,6 +112,7 @@ func (tx *Tx) SocialMapping(ctx context.Context, m Mapping) (bool, error) {
 // InsertMapping adds a mapping at its place, which must be free. A store that
 // is mapped to the owner already is apierr.Exists.
 func (tx *Tx) InsertMapping(ctx context.Context, m Mapping) error {
+	tx.changes(m.TenantID, m.OwnerID)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO account_store_mappings (tenant_id, id, owner_kind, owner_id, store_kind, store_id, directory_id, social_provider, list_index,
 		is_default_account_store, is_default_group_store, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		m.TenantID, m.ID, m.OwnerKind, m.OwnerID, m.StoreKind, m.StoreID, m.DirectoryID, m.SocialProvider, m.ListIndex, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.CreatedAt, m.ModifiedAt)
@@ -120,6 +121,7 @@ func (tx *Tx) InsertMapping(ctx context.Context, m Mapping) error {
 
 // UpdateMapping writes a mapping's flags. Its place is changed by MoveMapping.
 func (tx *Tx) UpdateMapping(ctx context.Context, m Mapping) error {
+	tx.changes(m.TenantID, m.OwnerID)
 	return pg.MustChange(ctx, tx, `UPDATE account_store_mappings SET is_default_account_store = $3, is_default_group_store = $4, modified_at = $5
 		WHERE tenant_id = $1 AND id = $2`, m.TenantID, m.ID, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.ModifiedAt)
 }
@@ -127,6 +129,7 @@ func (tx *Tx) UpdateMapping(ctx context.Context, m Mapping) error {
 // MoveMapping puts a mapping, which is at its ListIndex, to another place; those
 // between the two close up.
 func (tx *Tx) MoveMapping(ctx context.Context, m Mapping, to int) error {
+	tx.changes(m.TenantID, m.OwnerID)
 	return pg.MustChange(ctx, tx, `UPDATE account_store_mappings
 		SET list_index = CASE WHEN id = $3 THEN $5::int WHEN $4::int < $5::int THEN list_index - 1 ELSE list_index + 1 END
 		WHERE tenant_id = $1 AND owner_id = $2 AND list_index BETWEEN least($4::int, $5::int) AND greatest($4::int, $5::int)`,
@@ -136,6 +139,7 @@ func (tx *Tx) MoveMapping(ctx context.Context, m Mapping, to int) error {
 // ClearDefaults takes the flags that a mapping sets from its owner's
 // other mappings.
 func (tx *Tx) ClearDefaults(ctx context.Context, m Mapping) error {
+	tx.changes(m.TenantID, m.OwnerID)
 	_, err := pg.Exec(ctx, tx, `UPDATE account_store_mappings SET is_default_account_store = is_default_account_store AND NOT $4,
 		is_default_group_store = is_default_group_store AND NOT $5, modified_at = $6
 		WHERE tenant_id = $1 AND owner_id = $2 AND id <> $3 AND (is_default_account_store AND $4 OR is_default_group_store AND $5)`,
@@ -145,6 +149,7 @@ func (tx *Tx) ClearDefaults(ctx context.Context, m Mapping) error {
 
 // DeleteMapping removes a mapping; those behind it close up.
 func (tx *Tx) DeleteMapping(ctx context.Context, m Mapping) error {
+	tx.changes(m.TenantID, m.OwnerID)
 	if err := pg.MustChange(ctx, tx, `DELETE FROM account_store_mappings WHERE tenant_id = $1 AND id = $2`, m.TenantID, m.ID); err != nil {
 		return err
 	}
@@ -156,6 +161,7 @@ func (tx *Tx) DeleteMapping(ctx context.Context, m Mapping) error {
 // DropStore removes the mappings of a store to owners; those behind them close
 // up. A directory stands for its groups too.
 func (tx *Tx) DropStore(ctx context.Context, tenant, store id.ID, owners ...id.ID) error {
+	tx.changes(tenant, owners...)
 	_, err := pg.Exec(ctx, tx, `WITH gone AS (
 			DELETE FROM account_store_mappings WHERE tenant_id = $1 AND (store_id = $2 OR directory_id = $2) AND owner_id = ANY ($3)
 			RETURNING id, owner_id, list_index)

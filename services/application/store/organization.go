@@ -46,38 +46,38 @@ var Organizations = list.Spec{
 	"modifiedAt":  {Column: "o.modified_at", Kind: list.Time},
 }
 
-// Organization gives an organization, or apierr.NotFound.
+// Organization returns an organization, or apierr.NotFound.
 func (s *Store) Organization(ctx context.Context, tenant, organization id.ID) (Organization, error) {
 	return pg.One[Organization](ctx, s.db, `SELECT `+organizationColumns+` FROM organizations o WHERE o.tenant_id = $1 AND o.id = $2`, tenant, organization)
 }
 
-// OrganizationOfKey gives the organization of a key in lower case, or
+// OrganizationOfKey returns the organization of a key in lower case, or
 // apierr.NotFound.
 func (s *Store) OrganizationOfKey(ctx context.Context, tenant id.ID, key string) (Organization, error) {
 	return pg.One[Organization](ctx, s.db, `SELECT `+organizationColumns+` FROM organizations o WHERE o.tenant_id = $1 AND o.name_key = $2`, tenant, key)
 }
 
-// ListOrganizations gives a page of the tenant's organizations.
+// ListOrganizations returns a page of the tenant's organizations.
 func (s *Store) ListOrganizations(ctx context.Context, tenant id.ID, query list.Query) (list.Page[Organization], error) {
 	return list.Select[Organization](ctx, s.db, Organizations, query, organizationColumns,
 		`FROM organizations o WHERE o.tenant_id = $1`, "o.id", tenant)
 }
 
-// ListStoreOrganizations gives a page of the organizations that a store is
-// mapped to.
+// ListStoreOrganizations returns a page of the organizations that a store is mapped
+// to.
 func (s *Store) ListStoreOrganizations(ctx context.Context, tenant, store id.ID, query list.Query) (list.Page[Organization], error) {
 	return list.Select[Organization](ctx, s.db, Organizations, query, organizationColumns,
 		`FROM organizations o WHERE o.tenant_id = $1 AND o.id IN (
 			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "o.id", tenant, store)
 }
 
-// NameKeyTaken tells whether the tenant has an organization of that key.
+// NameKeyTaken reports whether the tenant has an organization of that key.
 func (s *Store) NameKeyTaken(ctx context.Context, tenant id.ID, key string) (bool, error) {
 	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM organizations WHERE tenant_id = $1 AND name_key = $2)`, tenant, key)
 }
 
-// OrganizationTaken tells whether the tenant has an organization of that name
-// or that key.
+// OrganizationTaken reports whether the tenant has an organization of that name or
+// that key.
 func (s *Store) OrganizationTaken(ctx context.Context, o Organization) (bool, error) {
 	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM organizations WHERE tenant_id = $1 AND (name_folded = $2 OR name_key = $3))`,
 		o.TenantID, field.Fold(o.Name), o.NameKey)
@@ -100,6 +100,7 @@ func (tx *Tx) HoldOrganization(ctx context.Context, tenant, organization id.ID) 
 // InsertOrganization adds an organization with its customData and its linking
 // policy. A name or a key that is taken is apierr.Exists.
 func (tx *Tx) InsertOrganization(ctx context.Context, o Organization, data customdata.Document) error {
+	tx.changes(o.TenantID, o.ID)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO organizations (tenant_id, id, name, name_folded, name_key, description, description_folded, status,
 		account_linking_policy_id, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		o.TenantID, o.ID, o.Name, field.Fold(o.Name), o.NameKey, o.Description, field.FoldOptional(o.Description), o.Status,
@@ -112,6 +113,7 @@ func (tx *Tx) InsertOrganization(ctx context.Context, o Organization, data custo
 
 // UpdateOrganization writes what a client can change.
 func (tx *Tx) UpdateOrganization(ctx context.Context, o Organization) error {
+	tx.changes(o.TenantID, o.ID)
 	return pg.MustChange(ctx, tx, `UPDATE organizations SET name = $3, name_folded = $4, name_key = $5, description = $6, description_folded = $7,
 		status = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
 		o.TenantID, o.ID, o.Name, field.Fold(o.Name), o.NameKey, o.Description, field.FoldOptional(o.Description), o.Status, o.ModifiedAt)

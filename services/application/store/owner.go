@@ -26,10 +26,10 @@ func (tx *Tx) LockOwner(ctx context.Context, kind OwnerKind, owner id.Ref) error
 	return err
 }
 
-// LockStoreOwners gives the owners that a store is mapped to, and keeps their
-// mappings as they are until the transaction ends. A directory stands for its
-// groups too. Organizations are locked before applications, as by every
-// transaction that locks both.
+// LockStoreOwners returns the owners that a store is mapped to, and keeps their
+// mappings as they are until the transaction ends. A directory stands for its groups
+// too. Organizations are locked before applications, as by every transaction that
+// locks both.
 func (tx *Tx) LockStoreOwners(ctx context.Context, tenant, store id.ID) ([]id.ID, error) {
 	var owners []id.ID
 	for _, kind := range []OwnerKind{OrganizationKind, ApplicationKind} {
@@ -46,6 +46,7 @@ func (tx *Tx) LockStoreOwners(ctx context.Context, tenant, store id.ID) ([]id.ID
 
 // insertBelongings adds what every owner begins with.
 func (tx *Tx) insertBelongings(ctx context.Context, kind OwnerKind, owner id.Ref, policy id.ID, data customdata.Document, now time.Time) error {
+	tx.changes(owner.Tenant, owner.ID)
 	if err := tx.insertLinkingPolicy(ctx, kind, owner, policy, now); err != nil {
 		return err
 	}
@@ -55,6 +56,7 @@ func (tx *Tx) insertBelongings(ctx context.Context, kind OwnerKind, owner id.Ref
 // deleteOwner removes an owner with its mappings, its linking policy and its
 // customData. It wants the lock on the owner.
 func (tx *Tx) deleteOwner(ctx context.Context, kind OwnerKind, owner id.Ref) error {
+	tx.changes(owner.Tenant, owner.ID)
 	if err := pg.MustChange(ctx, tx, `DELETE FROM `+string(kind)+` WHERE tenant_id = $1 AND id = $2`, owner.Tenant, owner.ID); err != nil {
 		return err
 	}

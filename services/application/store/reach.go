@@ -122,8 +122,8 @@ type reached struct {
 	Place
 }
 
-// Ref is the name of the application.
-func (r reached) Ref() id.Ref { return id.Ref{Tenant: r.TenantID, ID: r.ApplicationID} }
+// organization is the organization whose change changes the place.
+func (r reached) organization() id.Ref { return id.Ref{Tenant: r.TenantID, ID: r.OrganizationID} }
 
 const reachColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	coalesce(CASE WHEN o.id IS NULL THEN m.store_kind ELSE n.store_kind END, '') AS store_kind,
@@ -151,7 +151,7 @@ const (
 // accounts are and how they are linked; apierr.NotFound when there is no such
 // application.
 func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, error) {
-	rows, err := s.reaches.All(ctx, id.Ref{Tenant: tenant, ID: application})
+	rows, err := pg.All[reached](ctx, s.db, reachQuery, tenant, application)
 	if err != nil {
 		return Reach{}, err
 	}
@@ -167,18 +167,15 @@ func (s *Store) BuiltinReach(ctx context.Context, tenant id.ID) (Reach, error) {
 	return newReach(rows)
 }
 
-// KeptReach is Reach as it was when it last changed: at once where this process
-// changed it, and a moment later where another did.
-func (s *Store) KeptReach(ctx context.Context, tenant, application id.ID) (Reach, error) {
-	rows, err := s.kept.All(ctx, id.Ref{Tenant: tenant, ID: application})
+// CachedReach is Reach from the cache: what this process changes shows at once,
+// what another changes a moment later.
+func (s *Store) CachedReach(ctx context.Context, tenant, application id.ID) (Reach, error) {
+	rows, err := s.reaches.All(ctx, id.Ref{Tenant: tenant, ID: application})
 	if err != nil {
 		return Reach{}, err
 	}
 	return newReach(rows)
 }
-
-// KeepReaches lets KeptReach do without the database, until ctx ends.
-func (s *Store) KeepReaches(ctx context.Context) error { return s.kept.Listen(ctx) }
 
 // ReachAndCounters is Reach, and in the same round trip LoginCounters.
 func (s *Store) ReachAndCounters(ctx context.Context, tenant, application id.ID, of CounterKey) (Reach, []Counter, error) {

@@ -30,14 +30,13 @@ const (
 		FROM saml_identity_providers WHERE tenant_id = $1 AND id = $2`
 )
 
-// SAMLIdentityProvider gives an identity provider, or apierr.NotFound for one
-// that nobody has asked for.
+// SAMLIdentityProvider returns an identity provider, or apierr.NotFound for one that
+// was not asked for.
 func (s *Store) SAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
 	return pg.One[SAMLIdentityProvider](ctx, s.db, identityProviderQuery, at.Tenant, at.ID)
 }
 
-// SAMLRules gives the rules of what the assertions of an identity provider
-// tell.
+// SAMLRules returns the rules for the assertions of an identity provider.
 func (s *Store) SAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, error) {
 	return pg.One[mappingrule.Rules](ctx, s.db, samlRulesQuery, at.Tenant, at.ID)
 }

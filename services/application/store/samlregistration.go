@@ -36,19 +36,19 @@ var SAMLRegistrations = list.Spec{
 	"modifiedAt":        {Column: "r.modified_at", Kind: list.Time},
 }
 
-// SAMLRegistration gives a registration, or apierr.NotFound.
+// SAMLRegistration returns a registration, or apierr.NotFound.
 func (s *Store) SAMLRegistration(ctx context.Context, at id.Ref) (SAMLRegistration, error) {
 	return pg.One[SAMLRegistration](ctx, s.db, registrationQuery, at.Tenant, at.ID)
 }
 
-// ListSAMLRegistrations gives a page of the registrations with an identity
+// ListSAMLRegistrations returns a page of the registrations with an identity
 // provider.
 func (s *Store) ListSAMLRegistrations(ctx context.Context, provider id.Ref, query list.Query) (list.Page[SAMLRegistration], error) {
 	return list.Select[SAMLRegistration](ctx, s.db, SAMLRegistrations, query, registrationColumns,
 		`FROM saml_registrations r WHERE r.tenant_id = $1 AND r.identity_provider_id = $2`, "r.id", provider.Tenant, provider.ID)
 }
 
-// ListServedSAMLServiceProviders gives a page of the service providers that are
+// ListServedSAMLServiceProviders returns a page of the service providers that are
 // registered with an identity provider.
 func (s *Store) ListServedSAMLServiceProviders(ctx context.Context, provider id.Ref, query list.Query) (list.Page[SAMLServiceProvider], error) {
 	return list.Select[SAMLServiceProvider](ctx, s.db, SAMLServiceProviders, query, serviceProviderColumns,

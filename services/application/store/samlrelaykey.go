@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// SAMLRelayKey gives the sealed key that signs a tenant's default relay states,
-// or apierr.NotFound before the first.
+// SAMLRelayKey returns the sealed key that signs a tenant's default relay states, or
+// apierr.NotFound before the first.
 func (s *Store) SAMLRelayKey(ctx context.Context, tenant id.ID) ([]byte, error) {
 	return pg.Value[[]byte](ctx, s.db, `SELECT key_sealed FROM saml_relay_keys WHERE tenant_id = $1`, tenant)
 }

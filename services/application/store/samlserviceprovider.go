@@ -47,13 +47,13 @@ var SAMLServiceProviders = list.Spec{
 	"modifiedAt":                  {Column: "p.modified_at", Kind: list.Time},
 }
 
-// SAMLServiceProvider gives a service provider, or apierr.NotFound.
+// SAMLServiceProvider returns a service provider, or apierr.NotFound.
 func (s *Store) SAMLServiceProvider(ctx context.Context, tenant, provider id.ID) (SAMLServiceProvider, error) {
 	return pg.One[SAMLServiceProvider](ctx, s.db, `SELECT `+serviceProviderColumns+` FROM saml_service_providers p
 		WHERE p.tenant_id = $1 AND p.id = $2`, tenant, provider)
 }
 
-// ListSAMLServiceProviders gives a page of the tenant's service providers.
+// ListSAMLServiceProviders returns a page of the tenant's service providers.
 func (s *Store) ListSAMLServiceProviders(ctx context.Context, tenant id.ID, query list.Query) (list.Page[SAMLServiceProvider], error) {
 	return list.Select[SAMLServiceProvider](ctx, s.db, SAMLServiceProviders, query, serviceProviderColumns,
 		`FROM saml_service_providers p WHERE p.tenant_id = $1`, "p.id", tenant)

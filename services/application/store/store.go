@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -29,29 +30,46 @@ func Config(url secure.Secret) pg.Config {
 type Store struct {
 	db      *pg.DB
 	outbox  *events.Outbox
-	reaches *pg.Loader[reached]
-	kept    *pg.Cache[reached]
+	reaches *pg.Cache[reached]
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	reaches := pg.NewLoader[reached](db, reachQuery)
-	return &Store{db: db, outbox: events.NewOutbox(db, "application", now), reaches: reaches, kept: pg.NewCache(reaches, "application.reach")}
+	return &Store{
+		db: db, outbox: events.NewOutbox(db, "application", now),
+		reaches: pg.NewCache(db, "application.reach", reachQuery, reached.organization),
+	}
 }
 
 // Outbox is what the relay empties.
 func (s *Store) Outbox() *events.Outbox { return s.outbox }
 
 // Tx writes. Its Emit commits an event together with the rows.
-type Tx struct{ *events.Tx }
-
-// Tx runs fn in a transaction. What it changes, KeptReach tells at once.
-func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	defer s.kept.Forget()
-	return s.LoginTx(ctx, fn)
+type Tx struct {
+	*events.Tx
+	changed []id.Ref // what a Reach is read from
 }
 
-// LoginTx is Tx for what a login writes, which changes no Reach.
-func (s *Store) LoginTx(ctx context.Context, fn func(*Tx) error) error {
-	return s.outbox.InTx(ctx, func(tx *events.Tx) error { return fn(&Tx{tx}) })
+// Tx runs fn in a transaction. CachedReach returns what it changed at once.
+func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
+	var tx *Tx
+	defer func() {
+		if tx != nil {
+			for _, ref := range tx.changed {
+				s.reaches.Forget(ref)
+			}
+		}
+	}()
+	return s.outbox.InTx(ctx, func(inner *events.Tx) error {
+		tx = &Tx{Tx: inner}
+		return fn(tx)
+	})
+}
+
+// changes notes that a Reach is different after the transaction: that of an
+// application, or those through an organization.
+func (tx *Tx) changes(tenant id.ID, owners ...id.ID) {
+	for _, owner := range owners {
+		tx.changed = append(tx.changed, id.Ref{Tenant: tenant, ID: owner})
+	}
 }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/mappingrule"
@@ -40,10 +41,8 @@ func (v views) provider(p store.Provider) providerView {
 // directories is the alias, unless the alias is the neutral word (resolutions,
 // section 0.2).
 func (v views) named(providerID string) string {
-	if providerID == directoryapi.Native && v.alias != neutralAlias {
-		return v.alias
+	if providerID == directoryapi.Native && v.alias != alias.Neutral {
+		return string(v.alias)
 	}
 	return providerID
 }
-
-const neutralAlias = "service"

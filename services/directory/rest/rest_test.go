@@ -8,6 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/clocktest"
@@ -45,7 +46,7 @@ func newBench(t *testing.T) *bench {
 }
 
 // newBenchOf is newBench of a deployment with an alias of its own.
-func newBenchOf(t *testing.T, alias string) *bench {
+func newBenchOf(t *testing.T, word alias.Alias) *bench {
 	t.Helper()
 	b := &bench{T: t, db: pgtest.Open(t, store.Config), clock: &clocktest.Clock{}}
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
@@ -54,7 +55,7 @@ func newBenchOf(t *testing.T, alias string) *bench {
 	}
 	passwords := secure.NewPasswords(pwhash.Cost{Memory: 64, Time: 1, Threads: 1}, 2, 1000)
 	b.svc = directory.New(store.New(b.db, b.clock.Now), passwords, ring, base, b.clock.Now, directory.Config{
-		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: alias,
+		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: word,
 	})
 	signer := caller.NewSigner("a secret that is long enough for this", time.Now)
 	app := rest.New(rest.Config{Service: "directory", Base: base, Signer: signer})

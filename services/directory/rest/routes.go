@@ -6,6 +6,7 @@ package rest
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/mappingrule"
@@ -17,7 +18,7 @@ import (
 // views renders resources: one method per noun, in the noun's file.
 type views struct {
 	base  href.Base
-	alias string // that names the product on the wire
+	alias alias.Alias
 }
 
 // Mount adds the service's endpoints to its app.

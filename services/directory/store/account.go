@@ -63,14 +63,6 @@ type Held struct {
 	DirectoryStatus string
 }
 
-// Ref is the name of the account.
-func (h Held) Ref() id.Ref { return id.Ref{Tenant: h.TenantID, ID: h.ID} }
-
-func accountLoader(db *pg.DB) *pg.Loader[Held] {
-	return pg.NewLoader[Held](db, `SELECT `+accountColumns+`, d.status AS directory_status FROM `+liveAccounts+`
-		WHERE a.tenant_id = $1 AND a.id = $2`)
-}
-
 // Account gives an account, or apierr.NotFound.
 func (s *Store) Account(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
 	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
@@ -85,7 +77,8 @@ func (s *Store) Owner(ctx context.Context, tenant id.ID) (directoryapi.Account, 
 
 // Held gives an account with what holds it, or apierr.NotFound.
 func (s *Store) Held(ctx context.Context, tenant, account id.ID) (Held, error) {
-	return s.accounts.One(ctx, id.Ref{Tenant: tenant, ID: account})
+	return pg.One[Held](ctx, s.db, `SELECT `+accountColumns+`, d.status AS directory_status FROM `+liveAccounts+`
+		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
 // ListAccounts gives a page of the accounts of directories and the members of
@@ -156,18 +149,8 @@ func (tx *Tx) HoldAccount(ctx context.Context, tenant, account id.ID) (directory
 //
 // It does not lock the directory, which all registrations of it would share: an
 // account that comes while the directory goes is one of those that it leaves.
-func (tx *Tx) InsertAccount(ctx context.Context, a directoryapi.Account, passwordHash string, v *Verification) error {
-	return insertAccount(ctx, tx, a, passwordHash, v)
-}
-
-// InsertAccountAlone is InsertAccount where nothing else belongs to the account: a
-// statement is a transaction of its own.
-func (s *Store) InsertAccountAlone(ctx context.Context, a directoryapi.Account, passwordHash string) error {
-	return insertAccount(ctx, s.db, a, passwordHash, nil)
-}
-
-func insertAccount(ctx context.Context, q pg.Querier, a directoryapi.Account, passwordHash string, v *Verification) error {
-	return pg.MustChange(ctx, q, `WITH directory AS (
+func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordHash string, v *Verification) error {
+	tx.QueueChange(`WITH directory AS (
 			SELECT FROM directories WHERE tenant_id = $1 AND id = $3
 		), counted AS (
 			INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) SELECT $1, $3, $15, `+shard+`, 1 FROM directory
@@ -176,6 +159,7 @@ func insertAccount(ctx context.Context, q pg.Querier, a directoryapi.Account, pa
 		INSERT INTO accounts (`+accountRowColumns+`)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25
 		FROM directory`, accountRow(a, passwordHash, v)...)
+	return nil
 }
 
 // accountRowColumns are what is stored of an account, in the order of accountRow.

@@ -15,7 +15,7 @@ import (
 // Explain gives the plans of the statements by which ListAccounts reads a page
 // of one directory, where there is no way without an index but a detour.
 func (s *Store) Explain(ctx context.Context, tenant, directory id.ID, query list.Query) (plans string, err error) {
-	err = s.db.InTx(ctx, func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, func(tx *pg.Tx) error {
 		if _, err := pg.Exec(ctx, tx, `SET LOCAL enable_seqscan = off`); err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func (s *Store) Explain(ctx context.Context, tenant, directory id.ID, query list
 
 // explaining notes the plan of every query before it runs.
 type explaining struct {
-	pgx.Tx
+	*pg.Tx
 	plans []string
 }
 

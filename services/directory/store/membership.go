@@ -47,10 +47,10 @@ func (s *Store) GroupMemberships(ctx context.Context, tenant, group id.ID, query
 
 // InsertMembership puts an account into a group. One that is in it already is
 // apierr.Exists. Both must be of the membership's directory, and held.
-func (tx *Tx) InsertMembership(ctx context.Context, m Membership) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+func (tx *Tx) InsertMembership(_ context.Context, m Membership) error {
+	tx.Queue(`INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
 		m.TenantID, m.ID, m.DirectoryID, m.GroupID, m.AccountID, m.CreatedAt)
-	return err
+	return nil
 }
 
 // DeleteMembership takes an account out of a group.

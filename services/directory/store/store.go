@@ -31,15 +31,13 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads.
 type Store struct {
-	db         *pg.DB
-	outbox     *events.Outbox
-	accounts   *pg.Loader[Held]
-	registrars *pg.Loader[Registrar]
+	db     *pg.DB
+	outbox *events.Outbox
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: events.NewOutbox(db, "directory", now), accounts: accountLoader(db), registrars: registrarLoader(db)}
+	return &Store{db: db, outbox: events.NewOutbox(db, "directory", now)}
 }
 
 // Outbox is what the relay empties.

@@ -87,7 +87,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Check("idsite database", db.Ping)
 	p.Go("idsite statistics", db.Analyze)
 
-	svc := idsite.New(store.New(db), peers, ring, common.Now, idsite.Config{Base: common.Base, Title: common.Title(), Suffix: cfg.Suffix})
+	svc := idsite.New(store.New(db), peers, ring, common.Now, idsite.Config{Base: common.Base, Title: common.Alias.Title(), Suffix: cfg.Suffix})
 	p.Go("idsite purger", svc.Purger(idsite.PurgeEvery))
 	app := rest.New(rest.Config{Service: "idsite", Base: common.Base, Signer: common.Signer})
 	if err := idsiterest.Mount(app, svc, common.Base); err != nil {

@@ -46,6 +46,7 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 	app.Get("/sso/logout", h.ssoLogout)
 	h.mountBrowser(app)
 	app.Get("/site/*", h.hosted)
+	app.All("/client/:dnsLabel/*", h.clientAPI)
 
 	app.Get("/emailVerificationTokens", h.verification)
 	app.Post("/emailVerificationTokens", h.verify)

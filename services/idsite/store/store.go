@@ -7,8 +7,6 @@ import (
 	"embed"
 	"io/fs"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -31,9 +29,9 @@ type Store struct{ db *pg.DB }
 func New(db *pg.DB) *Store { return &Store{db} }
 
 // Tx writes.
-type Tx struct{ pgx.Tx }
+type Tx struct{ *pg.Tx }
 
 // Tx runs fn in a transaction.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	return s.db.InTx(ctx, func(tx pgx.Tx) error { return fn(&Tx{tx}) })
+	return s.db.InTx(ctx, func(tx *pg.Tx) error { return fn(&Tx{tx}) })
 }

@@ -78,7 +78,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	svc := oauth.New(data, peers, ring, common.Now, oauth.Config{Base: common.Base, Alias: common.Alias, Suffix: suffix})
 	p.Go("oauth memory", data.Outbox().Forget)
 	p.Go("oauth consumer", data.Outbox().Consume(cfg.Events, []string{"directory", "application"}, svc.Handlers()...))
-	p.Go("oauth policies", data.KeepPolicies)
+	p.Go("oauth cache invalidation", db.Listen)
 	p.Go("oauth resealer", reseal.Worker(db, ring, oauth.Sealed...))
 	p.Go("oauth purger", svc.Purger(oauth.PurgeEvery))
 

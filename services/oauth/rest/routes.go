@@ -7,6 +7,7 @@ package rest
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/oauth"
@@ -16,13 +17,13 @@ import (
 type handlers struct {
 	svc   *oauth.Service
 	base  href.Base
-	alias string
+	alias alias.Alias
 }
 
 // Mount adds the service's endpoints to its app. alias is the word that stands
 // for "service" in the answer of the token endpoint.
-func Mount(app *fiber.App, svc *oauth.Service, base href.Base, alias string) {
-	h := &handlers{svc, base, alias}
+func Mount(app *fiber.App, svc *oauth.Service, base href.Base, word alias.Alias) {
+	h := &handlers{svc, base, word}
 	v1 := app.Group("/v1")
 
 	v1.Post("/applications/:id/oauth/token", notStored, h.issue)

@@ -269,7 +269,7 @@ func TestGrantFailures(t *testing.T) {
 		{"an assertion for a disabled application", assertionForm(t, d.Site, nil), status(d.Application, directoryapi.Disabled), status(d.Application, directoryapi.Enabled), 400, 10015, "invalid_client"},
 		{"an assertion that was exchanged", spent, nil, nil, 400, 11005, "invalid_client"},
 
-		{"a provider that is not mapped", url.Values{"grant_type": {"service_social"}, "providerId": {"github"}, "accessToken": {"x"}}, nil, nil, 400, 2014, "invalid_request"},
+		{"a provider that is not mapped", url.Values{"grant_type": {"service_social"}, "providerId": {"github"}, "accessToken": {"x"}}, nil, nil, 400, 5201, "invalid_request"},
 		{"a provider that cannot be asked", url.Values{"grant_type": {"service_social"}, "providerId": {"google"}, "code": {"x"}}, nil, nil, 400, 7200, "invalid_client"},
 
 		{"a state of nobody", url.Values{"grant_type": {"service_factor_challenge"}, "state": {"x"}, "code": {"1"}}, nil, nil, 400, 2014, "invalid_grant"},

@@ -19,10 +19,10 @@ var collections = map[store.Kind]string{store.Access: "accessTokens", store.Refr
 // its names holds the alias of the deployment.
 func (h *handlers) issuedView(issued oauth.Issued) map[string]any {
 	view := map[string]any{
-		"access_token":                 issued.Access.Reveal(),
-		"token_type":                   "Bearer",
-		"expires_in":                   int64(issued.ExpiresIn / time.Second),
-		h.alias + "_access_token_href": h.base.To("accessTokens", issued.AccessTokenID),
+		"access_token": issued.Access.Reveal(),
+		"token_type":   "Bearer",
+		"expires_in":   int64(issued.ExpiresIn / time.Second),
+		h.alias.Spell("service_access_token_href"): h.base.To("accessTokens", issued.AccessTokenID),
 	}
 	if issued.Refresh != "" {
 		view["refresh_token"] = issued.Refresh.Reveal()

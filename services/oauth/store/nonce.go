@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/pg"
 )
 
 // Nonce is the nonce of a request that was signed with an API key.
@@ -16,11 +15,12 @@ type Nonce struct {
 	ExpiresAt time.Time // no other request may have it before
 }
 
-// UseNonce records a nonce, or returns apierr.NotFound if it was recorded already
+// UseNonce records a nonce. The transaction fails with apierr.NotFound if it was recorded already
 // and has not expired, or if its key is not enabled.
-func (tx *Tx) UseNonce(ctx context.Context, n Nonce, now time.Time) error {
-	return pg.MustChange(ctx, tx, `INSERT INTO digest_nonces AS n (tenant_id, key_id, nonce, expires_at)
+func (tx *Tx) UseNonce(_ context.Context, n Nonce, now time.Time) error {
+	tx.QueueChange(`INSERT INTO digest_nonces AS n (tenant_id, key_id, nonce, expires_at)
 		SELECT k.tenant_id, k.id, $3, $4 FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2 AND k.status = 'ENABLED'
 		ON CONFLICT (tenant_id, key_id, nonce) DO UPDATE SET expires_at = excluded.expires_at WHERE n.expires_at < $5`,
 		n.TenantID, n.KeyID, n.Nonce, n.ExpiresAt, now)
+	return nil
 }

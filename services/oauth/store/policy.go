@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -23,9 +24,6 @@ type Policy struct {
 	RevokeTokensOnPasswordChange bool
 }
 
-// Ref is the name of the application.
-func (p Policy) Ref() id.Ref { return id.Ref{Tenant: p.TenantID, ID: p.ApplicationID} }
-
 const (
 	policyColumns = `tenant_id, application_id, access_token_ttl, refresh_token_ttl, created_at, modified_at, revoke_tokens_on_password_change`
 	policyQuery   = `SELECT ` + policyColumns + ` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`
@@ -37,17 +35,23 @@ func (s *Store) Policy(ctx context.Context, tenant, application id.ID) (Policy, 
 	return pg.One[Policy](ctx, s.db, policyQuery, tenant, application)
 }
 
-// KeptPolicy is Policy as it was when it last changed: a moment later where
-// another process changed it.
-func (s *Store) KeptPolicy(ctx context.Context, tenant, application id.ID) (Policy, error) {
-	return s.policies.One(ctx, id.Ref{Tenant: tenant, ID: application})
+// CachedPolicy is Policy from the cache: what this process changes shows at once,
+// what another changes a moment later.
+func (s *Store) CachedPolicy(ctx context.Context, tenant, application id.ID) (Policy, error) {
+	rows, err := s.policies.All(ctx, id.Ref{Tenant: tenant, ID: application})
+	if err != nil {
+		return Policy{}, err
+	}
+	if len(rows) == 0 {
+		return Policy{}, apierr.NotFound
+	}
+	return rows[0], nil
 }
 
-// KeepPolicies lets KeptPolicy do without the database, until ctx ends.
-func (s *Store) KeepPolicies(ctx context.Context) error { return s.policies.Listen(ctx) }
-
-// ForgetPolicies makes KeptPolicy tell at once what this process has changed.
-func (s *Store) ForgetPolicies() { s.policies.Forget() }
+// ForgetPolicy makes CachedPolicy return what this process has changed.
+func (s *Store) ForgetPolicy(tenant, application id.ID) {
+	s.policies.Forget(id.Ref{Tenant: tenant, ID: application})
+}
 
 // LockPolicy reads a policy that the transaction will change. Where there is
 // none it begins as p.

@@ -1,7 +1,6 @@
 // Package store holds all SQL of the OAuth service, one file per noun. Store
-// reads, adds tokens, which emit nothing and need no transaction but their own,
-// and notes nonces in one statement; Tx writes. Every query names its tenant, but
-// for FindKey, which leads to it, and the purges, which look at age alone.
+// reads; Tx writes. Every query names its tenant, but for FindKey, which leads to
+// it, and the purges, which look at age alone.
 package store
 
 import (
@@ -31,7 +30,6 @@ type Store struct {
 	db     *pg.DB
 	outbox *events.Outbox
 
-	tokens   map[Kind]*pg.Loader[LiveToken]
 	policies *pg.Cache[Policy]
 }
 
@@ -39,7 +37,7 @@ type Store struct {
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		db: db, outbox: events.NewOutbox(db, "oauth", now),
-		tokens: tokenLoaders(db), policies: pg.NewCache(pg.NewLoader[Policy](db, policyQuery), "oauth.policies"),
+		policies: pg.NewCache[Policy](db, "oauth.policies", policyQuery, nil),
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg"
@@ -49,9 +48,6 @@ type Token struct {
 	OrganizationID id.ID
 }
 
-// Ref is the token's name.
-func (t Token) Ref() id.Ref { return id.Ref{Tenant: t.TenantID, ID: t.ID} }
-
 // LiveToken is a token with what its JWT is made of.
 type LiveToken struct {
 	Token
@@ -83,29 +79,15 @@ func (k Kind) shown() string {
 	return `FROM ` + k.table() + ` t JOIN api_keys k ON k.tenant_id = t.tenant_id AND k.id = t.key_id`
 }
 
-// tokenLoaders read the tokens of both kinds, with what their JWTs are made of.
-func tokenLoaders(db *pg.DB) map[Kind]*pg.Loader[LiveToken] {
-	loaders := map[Kind]*pg.Loader[LiveToken]{}
-	for _, kind := range Kinds {
-		loaders[kind] = pg.NewLoader[LiveToken](db, `SELECT `+kind.columns()+`, k.secret_sealed `+kind.shown()+`
-			WHERE t.tenant_id = $1 AND t.id = $2`)
-	}
-	return loaders
-}
-
-// Token gives a token whether or not it has expired, or apierr.NotFound.
+// Token returns a token whether or not it has expired, or apierr.NotFound.
 func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
-	t, err := s.tokens[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
-	return t.Token, err
+	return pg.One[Token](ctx, s.db, `SELECT `+kind.columns()+` `+kind.shown()+` WHERE t.tenant_id = $1 AND t.id = $2`, tenant, token)
 }
 
-// LiveToken gives a token that has not expired, or apierr.NotFound.
+// LiveToken returns a token that has not expired, or apierr.NotFound.
 func (s *Store) LiveToken(ctx context.Context, kind Kind, tenant, token id.ID, now time.Time) (LiveToken, error) {
-	t, err := s.tokens[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
-	if err == nil && !t.ExpiresAt.After(now) {
-		return LiveToken{}, apierr.NotFound
-	}
-	return t, err
+	return pg.One[LiveToken](ctx, s.db, `SELECT `+kind.columns()+`, k.secret_sealed `+kind.shown()+`
+		WHERE t.tenant_id = $1 AND t.id = $2 AND t.expires_at > $3`, tenant, token, now)
 }
 
 // ListTokens gives a page of an account's tokens that have not expired, of one
@@ -116,19 +98,20 @@ func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, appl
 }
 
 // InsertTokens adds an access token and, unless that is zero, the refresh token
-// that it came with, of a login that began at a time. It returns apierr.NotFound if
-// the account's password was changed since.
-func (tx *Tx) InsertTokens(ctx context.Context, access, refresh Token, began time.Time) error {
+// that it came with, of a login that began at a time. The transaction fails with
+// apierr.NotFound if the account's password was changed since.
+func (tx *Tx) InsertTokens(_ context.Context, access, refresh Token, began time.Time) error {
 	began = began.Truncate(time.Millisecond) // as in the ids
 	if refresh.ID.IsZero() {
-		return pg.MustChange(ctx, tx, `INSERT INTO access_tokens
+		tx.QueueChange(`INSERT INTO access_tokens
 			(tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
 			SELECT $1, $2, $3, $4, $5, $6, $7, $8
 			WHERE NOT EXISTS (SELECT FROM password_changes WHERE tenant_id = $1 AND account_id = $4 AND changed_at >= $9)`,
 			access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt,
 			access.OrganizationID, began)
+		return nil
 	}
-	return pg.MustChange(ctx, tx, `WITH login AS (
+	tx.QueueChange(`WITH login AS (
 			SELECT WHERE NOT EXISTS (SELECT FROM password_changes WHERE tenant_id = $1 AND account_id = $4 AND changed_at >= $11)
 		), refresh AS (
 			INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
@@ -138,17 +121,19 @@ func (tx *Tx) InsertTokens(ctx context.Context, access, refresh Token, began tim
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $10 FROM login`,
 		access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, refresh.ID, refresh.ExpiresAt,
 		access.OrganizationID, began)
+	return nil
 }
 
-// InsertRefreshed adds an access token of a refresh token, or returns
-// apierr.NotFound if that is gone. The refresh token is locked against its
-// deletion, not against other refreshes: a revocation that comes first leaves
-// nothing to refresh, and one that comes later finds this token to delete.
-func (tx *Tx) InsertRefreshed(ctx context.Context, t Token) error {
-	return pg.MustChange(ctx, tx, `INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at, organization_id)
+// InsertRefreshed adds an access token of a refresh token; without that
+// the transaction fails with apierr.NotFound. The refresh token is locked
+// against its deletion, not against other refreshes: a revocation that comes first
+// leaves nothing to refresh, and one that comes later finds this token to delete.
+func (tx *Tx) InsertRefreshed(_ context.Context, t Token) error {
+	tx.QueueChange(`INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at, organization_id)
 		SELECT r.tenant_id, $3, r.application_id, r.account_id, $4, r.id, $5, $6, r.organization_id
 		FROM refresh_tokens r WHERE r.tenant_id = $1 AND r.id = $2 FOR KEY SHARE`,
 		t.TenantID, t.RefreshID, t.ID, t.KeyID, t.IssuedAt, t.ExpiresAt)
+	return nil
 }
 
 // DeleteToken removes one token, or gives apierr.NotFound when it has expired

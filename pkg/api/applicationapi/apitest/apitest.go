@@ -38,9 +38,9 @@ type Subject struct {
 	NewApplication func(t *testing.T, tenant id.ID) id.ID
 	// Map makes a directory the last account store of an application.
 	Map func(t *testing.T, tenant, application, directory id.ID)
-	// Disable gives an application the status DISABLED.
+	// Disable returns an application the status DISABLED.
 	Disable func(*testing.T, directoryapi.Ref)
-	// DisableDirectory gives a directory the status DISABLED.
+	// DisableDirectory returns a directory the status DISABLED.
 	DisableDirectory func(*testing.T, directoryapi.Ref)
 	// FollowLinks maps a directory as the default account store of an
 	// application, and lets logins to it follow account links.
@@ -53,8 +53,8 @@ type Subject struct {
 	Delete func(*testing.T, directoryapi.Ref)
 }
 
-// Run holds what open gives to the contract, near and far. The subject need not
-// be empty: the suite makes tenants of its own.
+// Run holds what open returns to the contract, near and far. The subject need not be
+// empty: the suite makes tenants of its own.
 func Run(t *testing.T, open func(*testing.T) Subject) {
 	t.Run("near", func(t *testing.T) { promises(t, open(t)) })
 	t.Run("far", func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// find gives an account of the tenant, or nil.
+// find returns an account of the tenant, or nil.
 func (d *Service) find(tenant, v id.ID) *account {
 	for _, a := range d.accounts {
 		if a.TenantID == tenant && a.ID == v {
@@ -112,7 +112,7 @@ func readPassword(in field.Text) (secure.Secret, error) {
 	return secure.Secret(password), err
 }
 
-// Account gives an account.
+// Account returns an account.
 func (d *Service) Account(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	return call(d, "Account", func() (directoryapi.Account, error) {
 		a := d.find(in.Tenant, in.ID)
@@ -123,7 +123,7 @@ func (d *Service) Account(_ context.Context, in directoryapi.Ref) (directoryapi.
 	})
 }
 
-// ListAccounts gives a page of accounts.
+// ListAccounts returns a page of accounts.
 func (d *Service) ListAccounts(_ context.Context, in directoryapi.ListAccounts) (list.Page[directoryapi.Account], error) {
 	return call(d, "ListAccounts", func() (list.Page[directoryapi.Account], error) {
 		var held []directoryapi.Account
@@ -201,7 +201,7 @@ func (d *Service) candidate(tenant id.ID, stores []directoryapi.Store, login str
 	return d.decider(tenant, stores, login)
 }
 
-// decider gives the account of a login in the first store that has one, by its
+// decider returns the account of a login in the first store that has one, by its
 // user name before its email, and that store; nil when none has.
 func (d *Service) decider(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
 	return d.first(tenant, stores, login, func(*account) bool { return true })
@@ -232,7 +232,7 @@ func (d *Service) directoryOf(a *account) directoryapi.Directory {
 	return d.directories[directoryapi.Ref{Tenant: a.TenantID, ID: a.DirectoryID}]
 }
 
-// CheckAccess tells whether an account may act.
+// CheckAccess reports whether an account may act.
 func (d *Service) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
 	return call(d, "CheckAccess", func() (directoryapi.Account, error) {
 		a := d.find(in.Tenant, in.Account)
@@ -248,8 +248,8 @@ func (d *Service) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (d
 	})
 }
 
-// Mail gives the parts of a mail. The mails that a reset sends are on, those of
-// a registration off until EnableVerification.
+// Mail returns the parts of a mail. The mails that a reset sends are on, those of a
+// registration off until EnableVerification.
 func (d *Service) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
 	return call(d, "Mail", func() (directoryapi.Mail, error) {
 		a := d.find(in.Tenant, in.Account)
@@ -283,7 +283,7 @@ func (d *Service) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.T
 	})
 }
 
-// Owner gives the account of a tenant's owner.
+// Owner returns the account of a tenant's owner.
 func (d *Service) Owner(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	return call(d, "Owner", func() (directoryapi.Account, error) {
 		for _, a := range d.accounts {

@@ -54,7 +54,7 @@ func call[T any](d *Service, method string, do func() (T, error)) (T, error) {
 	return fault.Call(&d.Injector, &d.mu, method, do)
 }
 
-// Names gives the names of a tenant's directories, in no order.
+// Names returns the names of a tenant's directories, in no order.
 func (d *Service) Names(tenant id.ID) (names []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,13 +66,13 @@ func (d *Service) Names(tenant id.ID) (names []string) {
 	return names
 }
 
-// Disable gives a directory the status DISABLED.
+// Disable returns a directory the status DISABLED.
 func (d *Service) Disable(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
 	d.SetStatus(t, at, directoryapi.Directories, directoryapi.Disabled)
 }
 
-// SetStatus gives a directory or a group a status.
+// SetStatus returns a directory or a group a status.
 func (d *Service) SetStatus(t testing.TB, at directoryapi.Ref, kind, status string) {
 	t.Helper()
 	d.mu.Lock()
@@ -167,7 +167,7 @@ func (d *Service) CreateDirectory(_ context.Context, in directoryapi.CreateDirec
 	})
 }
 
-// Directory gives a directory.
+// Directory returns a directory.
 func (d *Service) Directory(_ context.Context, in directoryapi.Ref) (directoryapi.Directory, error) {
 	return call(d, "Directory", func() (directoryapi.Directory, error) { return d.directory(in) })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 )
 
-// group gives a group, or apierr.NotFound.
+// group returns a group, or apierr.NotFound.
 func (d *Service) group(in directoryapi.Ref) (directoryapi.Group, error) {
 	for _, g := range d.groups {
 		if g.TenantID == in.Tenant && g.ID == in.ID {
@@ -56,12 +56,12 @@ func (d *Service) CreateGroup(_ context.Context, in directoryapi.CreateGroup) (d
 	})
 }
 
-// Group gives a group.
+// Group returns a group.
 func (d *Service) Group(_ context.Context, in directoryapi.Ref) (directoryapi.Group, error) {
 	return call(d, "Group", func() (directoryapi.Group, error) { return d.group(in) })
 }
 
-// ListGroups gives a page of groups.
+// ListGroups returns a page of groups.
 func (d *Service) ListGroups(_ context.Context, in directoryapi.ListGroups) (list.Page[directoryapi.Group], error) {
 	return call(d, "ListGroups", func() (list.Page[directoryapi.Group], error) {
 		stores := map[directoryapi.Store]bool{}
@@ -87,7 +87,7 @@ func groupFacts(g directoryapi.Group) facts {
 	}
 }
 
-// DisableGroup gives a group the status DISABLED.
+// DisableGroup returns a group the status DISABLED.
 func (d *Service) DisableGroup(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
 	d.SetStatus(t, at, directoryapi.Groups, directoryapi.Disabled)
@@ -115,7 +115,7 @@ func (d *Service) Join(t testing.TB, account directoryapi.Ref, group id.ID) {
 	a.groups = append(a.groups, group)
 }
 
-// StoresOf gives the stores that hold an account.
+// StoresOf returns the stores that hold an account.
 func (d *Service) StoresOf(_ context.Context, in directoryapi.Ref) (directoryapi.StoresOf, error) {
 	return call(d, "StoresOf", func() (directoryapi.StoresOf, error) {
 		a := d.find(in.Tenant, in.ID)

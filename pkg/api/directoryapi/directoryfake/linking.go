@@ -14,7 +14,7 @@ import (
 // maxLinks is how many links an account can have.
 const maxLinks = 10
 
-// LinkedAccount gives who logs in.
+// LinkedAccount returns who logs in.
 func (d *Service) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) (directoryapi.LinkedAccount, error) {
 	return call(d, "LinkedAccount", func() (directoryapi.LinkedAccount, error) {
 		from := d.find(in.Tenant, in.Account)
@@ -46,7 +46,7 @@ func (d *Service) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) 
 	})
 }
 
-// home gives the directory that a store is or is in.
+// home returns the directory that a store is or is in.
 func (d *Service) home(tenant id.ID, store directoryapi.Store) (directoryapi.Directory, bool) {
 	at := directoryapi.Ref{Tenant: tenant, ID: store.ID}
 	if store.Kind == directoryapi.Groups {
@@ -60,7 +60,7 @@ func (d *Service) home(tenant id.ID, store directoryapi.Store) (directoryapi.Dir
 	return directory, ok
 }
 
-// linkedIn gives the account of a directory that another is linked to, or nil.
+// linkedIn returns the account of a directory that another is linked to, or nil.
 func (d *Service) linkedIn(from *account, directory id.ID) *account {
 	for _, other := range d.linksOf(from) {
 		if to := d.find(from.TenantID, other); to != nil && to.DirectoryID == directory {
@@ -70,7 +70,7 @@ func (d *Service) linkedIn(from *account, directory id.ID) *account {
 	return nil
 }
 
-// linksOf gives the other ends of the links of an account.
+// linksOf returns the other ends of the links of an account.
 func (d *Service) linksOf(of *account) (others []id.ID) {
 	for _, l := range d.links {
 		switch of.ID {
@@ -85,7 +85,7 @@ func (d *Service) linksOf(of *account) (others []id.ID) {
 
 func (d *Service) countLinks(of *account) int { return len(d.linksOf(of)) }
 
-// knownAs gives the accounts of a directory that bear the user name or the email
+// knownAs returns the accounts of a directory that bear the user name or the email
 // of another.
 func (d *Service) knownAs(from *account, directory id.ID) (known []*account) {
 	names := []string{field.Fold(from.Email), field.Fold(from.Username)}

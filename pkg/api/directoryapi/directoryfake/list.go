@@ -17,7 +17,7 @@ type facts struct {
 	times  map[string]time.Time
 }
 
-// page gives the part of the resources that a query asks for.
+// page returns the part of the resources that a query asks for.
 func page[T any](all []T, of func(T) facts, query list.Query) list.Page[T] {
 	found := []T{}
 	for _, item := range all {
@@ -32,7 +32,7 @@ func page[T any](all []T, of func(T) facts, query list.Query) list.Page[T] {
 	return page
 }
 
-// text gives a text that may be absent.
+// text returns a text that may be absent.
 func text(part *string) string {
 	if part == nil {
 		return ""

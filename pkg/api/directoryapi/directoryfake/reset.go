@@ -55,7 +55,7 @@ func (d *Service) RequestReset(_ context.Context, in directoryapi.RequestReset) 
 	})
 }
 
-// Reset gives the reset of a token.
+// Reset returns the reset of a token.
 func (d *Service) Reset(_ context.Context, in directoryapi.ResetToken) (directoryapi.PasswordReset, error) {
 	return call(d, "Reset", func() (directoryapi.PasswordReset, error) {
 		token, a, err := d.reset(in)

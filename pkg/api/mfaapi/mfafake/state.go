@@ -10,7 +10,7 @@ import (
 
 // What follows are the changes of state that the contract has no method for.
 
-// Enroll gives an account a factor that is verified.
+// Enroll returns an account a factor that is verified.
 func (s *Service) Enroll(account directoryapi.Ref, kind, hint string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

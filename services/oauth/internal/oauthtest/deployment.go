@@ -81,12 +81,13 @@ func Open(t testing.TB) *Deployment {
 	return d
 }
 
-// Replica gives another process of the service, which keeps policies.
+// Replica gives another process of the service, whose caches are enabled.
 func (d *Deployment) Replica(t testing.TB) *oauth.Service {
 	t.Helper()
 	replica := *d
-	replica.Store = store.New(d.DB, d.Clock.Now)
-	worktest.Start(t, replica.Store.KeepPolicies)
+	replica.DB = &pg.DB{Pool: d.DB.Pool}
+	replica.Store = store.New(replica.DB, d.Clock.Now)
+	worktest.Start(t, replica.DB.Listen)
 	return replica.Under(t, d.Master)
 }
 

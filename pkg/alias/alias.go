@@ -1,0 +1,42 @@
+// Package alias is the word that names the product on the wire
+// (docs/interface/conventions.md#the-alias). The code writes every such name with
+// the neutral word, "service"; Spell and Neutral go between the two spellings.
+package alias
+
+import (
+	"errors"
+	"strings"
+)
+
+// Alias is the word of a deployment, in lower case.
+type Alias string
+
+// Neutral is the alias of a deployment that sets none.
+const Neutral Alias = "service"
+
+// Parse reads the value of DOORWARD_ALIAS.
+func Parse(text string) (Alias, error) {
+	alias := strings.ToLower(text)
+	if alias == "" || strings.Trim(alias, "abcdefghijklmnopqrstuvwxyz") != "" {
+		return "", errors.New("DOORWARD_ALIAS must be a word of the letters a to z")
+	}
+	return Alias(alias), nil
+}
+
+// Spell returns a name that is written with the neutral word, such as
+// "x-service-date", with the alias.
+func (a Alias) Spell(name string) string {
+	return strings.Replace(name, string(Neutral), string(a), 1)
+}
+
+// Neutral returns a text that begins with the alias's spelling of a prefix, such
+// as "service_", with the neutral one. Other texts it returns as they are.
+func (a Alias) Neutral(text, prefix string) string {
+	if rest, ok := strings.CutPrefix(text, a.Spell(prefix)); ok {
+		return prefix + rest
+	}
+	return text
+}
+
+// Title is the alias as a name: "Service".
+func (a Alias) Title() string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }

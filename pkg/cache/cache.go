@@ -1,0 +1,241 @@
+// Package cache is the one way in which the product keeps in memory what another
+// place decides: bounded in size and age, invalidated by key.
+//
+// A value is served for at most MaxAge after its load began. Whoever changes what
+// a key stands for calls Forget: the next Get loads again, and a load that began
+// before the change is not kept. Package pg forgets what PostgreSQL tells of.
+package cache
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"golang.org/x/sync/singleflight"
+)
+
+// loadTimeout bounds a load, for which several callers may wait.
+const loadTimeout = 15 * time.Second
+
+// Config says what a cache holds.
+type Config[K comparable, V any] struct {
+	Name   string        // in metrics
+	Size   int           // bounds the weight of the values; the least recently used goes first
+	MaxAge time.Duration // from the start of a load
+	Now    func() time.Time
+
+	// DependsOn returns the further keys whose change makes a value stale. It may
+	// be nil.
+	DependsOn func(V) []K
+	// Weight returns how much of Size a value takes. It may be nil: each takes one.
+	Weight func(V) int
+	// Disabled caches keep nothing until Enable.
+	Disabled bool
+}
+
+// Cache holds values by key.
+type Cache[K comparable, V any] struct {
+	cfg    Config[K, V]
+	result [2]metric.MeasurementOption // miss, hit
+	counts metric.Int64Counter
+
+	mu         sync.Mutex
+	disabled   bool
+	entries    *lru.Cache[K, entry[V]]
+	weight     int
+	dependents map[K]map[K]struct{} // a key that others depend on, and those
+	loads      map[*load[K]]struct{}
+	flights    *singleflight.Group
+}
+
+type entry[V any] struct {
+	value V
+	until time.Time
+}
+
+// load is a load under way, with the keys that were forgotten meanwhile.
+type load[K comparable] struct {
+	forgotten map[K]struct{}
+	stale     bool // everything was
+}
+
+// New makes a cache.
+func New[K comparable, V any](cfg Config[K, V]) *Cache[K, V] {
+	c := &Cache[K, V]{
+		cfg: cfg, disabled: cfg.Disabled, dependents: map[K]map[K]struct{}{}, loads: map[*load[K]]struct{}{}, flights: new(singleflight.Group),
+	}
+	c.entries, _ = lru.NewWithEvict(cfg.Size, c.evicted) // fails only for a size below one
+	c.observe()
+	return c
+}
+
+// Get returns the value of a key, and loads it where the cache does not hold it.
+// Callers that ask at the same time share one load, whose context is that of the
+// first without its cancellation. An error is not kept.
+func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
+	value, ok, flights := c.lookup(key)
+	if ok {
+		c.counts.Add(ctx, 1, c.result[1])
+		return value, nil
+	}
+	c.counts.Add(ctx, 1, c.result[0])
+	flight := flights.DoChan(fmt.Sprintf("%#v", key), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
+		defer cancel()
+		l, until := c.begin()
+		value, err := read(ctx)
+		c.finish(l, key, entry[V]{value, until}, err)
+		return value, err
+	})
+	select {
+	case got := <-flight:
+		value, _ := got.Val.(V)
+		return value, got.Err
+	case <-ctx.Done():
+		var none V
+		return none, ctx.Err()
+	}
+}
+
+// Peek returns the value of a key where the cache holds it.
+func (c *Cache[K, V]) Peek(key K) (V, bool) {
+	value, ok, _ := c.lookup(key)
+	return value, ok
+}
+
+func (c *Cache[K, V]) lookup(key K) (V, bool, *singleflight.Group) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.entries.Get(key)
+	if ok && !c.cfg.Now().Before(found.until) {
+		c.entries.Remove(key)
+		ok = false
+	}
+	return found.value, ok, c.flights
+}
+
+func (c *Cache[K, V]) begin() (*load[K], time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := &load[K]{forgotten: map[K]struct{}{}}
+	c.loads[l] = struct{}{}
+	return l, c.cfg.Now().Add(c.cfg.MaxAge)
+}
+
+// finish keeps what was loaded, unless it or what it depends on was forgotten
+// since the load began.
+func (c *Cache[K, V]) finish(l *load[K], key K, found entry[V], err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.loads, l)
+	if err != nil || c.disabled || l.stale {
+		return
+	}
+	keys := c.keysOf(key, found.value)
+	for _, k := range keys {
+		if _, ok := l.forgotten[k]; ok {
+			return
+		}
+	}
+	c.entries.Remove(key) // with its dependencies
+	c.weight += c.weigh(found.value)
+	c.entries.Add(key, found)
+	for c.weight > c.cfg.Size {
+		c.entries.RemoveOldest()
+	}
+	if !c.entries.Contains(key) { // it is heavier than all that may be held
+		return
+	}
+	for _, k := range keys[1:] {
+		if c.dependents[k] == nil {
+			c.dependents[k] = map[K]struct{}{}
+		}
+		c.dependents[k][key] = struct{}{}
+	}
+}
+
+func (c *Cache[K, V]) weigh(value V) int {
+	if c.cfg.Weight == nil {
+		return 1
+	}
+	return c.cfg.Weight(value)
+}
+
+// keysOf returns the key of a value and those that it depends on.
+func (c *Cache[K, V]) keysOf(key K, value V) []K {
+	keys := []K{key}
+	if c.cfg.DependsOn != nil {
+		keys = append(keys, c.cfg.DependsOn(value)...)
+	}
+	return keys
+}
+
+// evicted is called with the lock held.
+func (c *Cache[K, V]) evicted(key K, old entry[V]) {
+	c.weight -= c.weigh(old.value)
+	for _, k := range c.keysOf(key, old.value)[1:] {
+		delete(c.dependents[k], key)
+		if len(c.dependents[k]) == 0 {
+			delete(c.dependents, k)
+		}
+	}
+}
+
+// Forget drops what is held under a key and what depends on it, also what is
+// being loaded.
+func (c *Cache[K, V]) Forget(key K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for l := range c.loads {
+		l.forgotten[key] = struct{}{}
+	}
+	if len(c.loads) > 0 {
+		c.flights = new(singleflight.Group) // a Get from now on shares no load that began before
+	}
+	c.entries.Remove(key)
+	for dependent := range c.dependents[key] {
+		c.entries.Remove(dependent)
+	}
+}
+
+// Clear drops everything, also what is being loaded.
+func (c *Cache[K, V]) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clear()
+}
+
+func (c *Cache[K, V]) clear() {
+	for l := range c.loads {
+		l.stale = true
+	}
+	c.flights = new(singleflight.Group)
+	c.entries.Purge()
+}
+
+// Enable lets the cache keep values, or keeps it from doing so. Either way it
+// begins empty.
+func (c *Cache[K, V]) Enable(enabled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.disabled = !enabled
+	c.clear()
+}
+
+func (c *Cache[K, V]) observe() {
+	meter, name := otel.Meter("cache"), attribute.String("cache", c.cfg.Name)
+	for i, result := range []string{"miss", "hit"} {
+		c.result[i] = metric.WithAttributeSet(attribute.NewSet(name, attribute.String("result", result)))
+	}
+	c.counts, _ = meter.Int64Counter("doorward_cache_requests_total", metric.WithDescription("look-ups in a cache by result, hit or miss"))
+	_, _ = meter.Int64ObservableGauge("doorward_cache_entries", metric.WithDescription("values that a cache holds"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(c.entries.Len()), metric.WithAttributes(name))
+			return nil
+		}))
+}

@@ -1,0 +1,92 @@
+package pg
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	// A connection that has been silent for listenSilence is asked whether it is
+	// there, and has listenTimeout to answer. Together they bound how long a cache
+	// serves what was changed elsewhere when the connection that should tell it
+	// hangs. Otherwise it is told within milliseconds.
+	listenSilence = time.Second
+	listenTimeout = time.Second
+	listenRetry   = time.Second
+)
+
+// channel is a channel of notifications, and what is done with them.
+type channel struct {
+	name   string
+	enable func(bool) // whether notifications arrive
+	notify func(payload string)
+}
+
+// Listen enables the caches of the database and invalidates what PostgreSQL tells
+// of (LISTEN and NOTIFY), until ctx ends. Without a connection they are disabled;
+// it is made again.
+func (db *DB) Listen(ctx context.Context) error {
+	for len(db.channels) > 0 {
+		err := db.listen(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		slog.WarnContext(ctx, "cache disabled: LISTEN failed", "error", err.Error())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(listenRetry):
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// listen returns when the connection fails, which belongs to no pool meanwhile.
+func (db *DB) listen(ctx context.Context) error {
+	pooled, err := db.Acquire(ctx)
+	if err != nil {
+		return Error(err)
+	}
+	conn := pooled.Hijack()
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	for _, c := range db.channels {
+		if _, err := conn.Exec(ctx, `LISTEN `+pgx.Identifier{c.name}.Sanitize()); err != nil {
+			return Error(err)
+		}
+	}
+	for _, c := range db.channels {
+		c.enable(true)
+		defer c.enable(false)
+	}
+	for {
+		silence, cancel := context.WithTimeout(ctx, listenSilence)
+		told, err := conn.WaitForNotification(silence)
+		cancel()
+		switch {
+		case err == nil:
+			db.notify(told)
+		case ctx.Err() != nil || silence.Err() == nil:
+			return Error(err)
+		default:
+			answer, cancel := context.WithTimeout(ctx, listenTimeout)
+			err := conn.Ping(answer)
+			cancel()
+			if err != nil {
+				return Error(err)
+			}
+		}
+	}
+}
+
+func (db *DB) notify(told *pgconn.Notification) {
+	for _, c := range db.channels {
+		if c.name == told.Channel {
+			c.notify(told.Payload)
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+// Tx is a transaction of InTx. It begins on the server with its first query.
+//
+// Statements whose outcome decides nothing are queued: they go to the server in
+// one round trip with the next query, or with the commit. A transaction that only
+// queues takes one round trip altogether, as a statement outside a transaction
+// does.
+type Tx struct {
+	db    *DB
+	conn  *pgxpool.Conn // nil before the transaction has begun
+	queue []statement
+}
+
+type statement struct {
+	sql        string
+	args       []any
+	mustChange bool
+}
+
+// InTx runs fn in a transaction, and commits unless fn fails. A transaction that
+// the server aborted because of another (a deadlock, a serialization failure) is
+// run again. The errors of queued statements are those of InTx.
+func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
+	for attempt := 0; ; attempt++ {
+		err := db.tryTx(ctx, fn)
+		var failure *pgconn.PgError
+		if attempt < 3 && errors.As(err, &failure) && (failure.Code == "40001" || failure.Code == "40P01") {
+			continue
+		}
+		return Error(err)
+	}
+}
+
+func (db *DB) tryTx(ctx context.Context, fn func(*Tx) error) error {
+	tx := &Tx{db: db}
+	defer tx.end(ctx)
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.commit(ctx)
+}
+
+// Queue adds a statement to those that are sent together.
+func (tx *Tx) Queue(sql string, args ...any) {
+	tx.queue = append(tx.queue, statement{sql: sql, args: args})
+}
+
+// QueueChange is Queue for a statement that has to change a row: none fails the
+// transaction with apierr.NotFound.
+func (tx *Tx) QueueChange(sql string, args ...any) {
+	tx.queue = append(tx.queue, statement{sql, args, true})
+}
+
+// Exec runs a statement, after those that are queued.
+func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
+	if tx.isCurrent() {
+		return tx.conn.Exec(ctx, sql, args...)
+	}
+	var batch Batch
+	batch.Queue(sql, args...).Exec(func(of pgconn.CommandTag) error {
+		tag = of
+		return nil
+	})
+	return tag, tx.sendBatch(ctx, &batch)
+}
+
+// Query runs a query, after the statements that are queued.
+func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if len(args) > 0 && !tx.isCurrent() {
+		if _, hasMode := args[0].(pgx.QueryExecMode); hasMode { // which no batch takes
+			if err := tx.sendBatch(ctx, &Batch{}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if tx.isCurrent() {
+		return tx.conn.Query(ctx, sql, args...)
+	}
+	batch, err := tx.flush(ctx)
+	if err != nil {
+		return nil, err
+	}
+	queued := batch.QueuedQueries
+	batch.Queue(sql, args...)
+	results := tx.conn.SendBatch(ctx, batch)
+	for _, statement := range queued {
+		if err := statement.Fn(results); err != nil {
+			_ = results.Close() // its error is this one
+			return nil, err
+		}
+	}
+	rows, err := results.Query()
+	if err != nil {
+		_ = results.Close()
+	}
+	return &lastRows{rows, results}, err
+}
+
+// CopyFrom loads rows into a table.
+func (tx *Tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
+	if err := tx.sendBatch(ctx, &Batch{}); err != nil {
+		return 0, err
+	}
+	return tx.conn.CopyFrom(ctx, table, columns, rows)
+}
+
+// isCurrent reports whether the transaction has begun and nothing is queued.
+func (tx *Tx) isCurrent() bool { return tx.conn != nil && len(tx.queue) == 0 }
+
+// sendBatch runs the queries of a batch after what is queued.
+func (tx *Tx) sendBatch(ctx context.Context, batch *Batch) error {
+	all, err := tx.flush(ctx)
+	if err != nil {
+		return err
+	}
+	all.QueuedQueries = append(all.QueuedQueries, batch.QueuedQueries...)
+	return tx.conn.SendBatch(ctx, all).Close()
+}
+
+// flush takes what is queued into a batch, which begins the transaction unless
+// it has begun.
+func (tx *Tx) flush(ctx context.Context) (*Batch, error) {
+	batch := &Batch{}
+	if tx.conn == nil {
+		conn, err := tx.db.Acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		tx.conn = conn
+		batch.Queue(`BEGIN`).Exec(func(pgconn.CommandTag) error { return nil })
+	}
+	for _, s := range tx.queue {
+		batch.Queue(s.sql, s.args...).Exec(s.check)
+	}
+	tx.queue = nil
+	return batch, nil
+}
+
+func (s statement) check(tag pgconn.CommandTag) error {
+	if s.mustChange && tag.RowsAffected() == 0 {
+		return apierr.NotFound
+	}
+	return nil
+}
+
+// commit sends what is queued, and commits. Where nothing was sent before, the
+// server runs the statements of the batch in a transaction of their own. A
+// statement that has to change a row is checked before the commit, unless it is
+// alone: then a row that it did not change is all that is committed.
+func (tx *Tx) commit(ctx context.Context) error {
+	if tx.conn == nil && len(tx.queue) == 1 {
+		only := tx.queue[0]
+		tag, err := tx.db.Exec(ctx, only.sql, only.args...)
+		if err != nil {
+			return err
+		}
+		return only.check(tag)
+	}
+	if slices.ContainsFunc(tx.queue, func(s statement) bool { return s.mustChange }) {
+		if err := tx.sendBatch(ctx, &Batch{}); err != nil {
+			return err
+		}
+	}
+	switch {
+	case tx.conn == nil && len(tx.queue) == 0:
+		return nil
+	case tx.conn == nil:
+		batch := &Batch{}
+		for _, s := range tx.queue {
+			batch.Queue(s.sql, s.args...)
+		}
+		return tx.db.sendBatch(ctx, batch)
+	}
+	tag, err := tx.Exec(ctx, `COMMIT`)
+	if err == nil && tag.String() != "COMMIT" {
+		err = pgx.ErrTxCommitRollback // a statement had failed
+	}
+	return err
+}
+
+// end gives the connection back, after a rollback where nothing was committed.
+func (tx *Tx) end(ctx context.Context) {
+	if tx.conn == nil {
+		return
+	}
+	if !tx.conn.Conn().IsClosed() && tx.conn.Conn().PgConn().TxStatus() != 'I' {
+		_, _ = tx.conn.Exec(context.WithoutCancel(ctx), `ROLLBACK`) // Release closes a connection on which it fails
+	}
+	tx.conn.Release()
+}
+
+// lastRows are the rows of the last query of a batch.
+type lastRows struct {
+	pgx.Rows
+	results pgx.BatchResults
+}
+
+// Next closes the batch after the last row, as that of rows of their own frees
+// the connection.
+func (r *lastRows) Next() bool {
+	more := r.Rows.Next()
+	if !more {
+		r.Close()
+	}
+	return more
+}
+
+func (r *lastRows) Close() {
+	r.Rows.Close()
+	_ = r.results.Close() // its error is that of the rows
+}

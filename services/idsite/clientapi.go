@@ -1,0 +1,289 @@
+package idsite
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/redirecturi"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// Client is the Client API of an application: what a browser or an app may do
+// without an API key (docs/interface/client-api.md). Its methods return
+// apierr.NotFound for what the web config has turned off.
+type Client struct {
+	svc         *Service
+	Application applicationapi.Application
+	Config      oauthapi.ClientConfig
+}
+
+// ClientOf returns the Client API of a DNS label, or apierr.NotFound where there is
+// none or it is turned off.
+func (s *Service) ClientOf(ctx context.Context, label string) (*Client, error) {
+	app, err := s.peers.Application.ApplicationByDNSLabel(ctx, applicationapi.DNSLabel{Label: label})
+	if err != nil {
+		return nil, err
+	}
+	config, err := s.peers.OAuth.ClientConfig(ctx, id.Ref{Tenant: app.TenantID, ID: app.ID})
+	if err != nil {
+		return nil, err
+	}
+	if !config.Enabled || app.Status != directoryapi.Enabled {
+		return nil, apierr.NotFound
+	}
+	return &Client{s, app, config}, nil
+}
+
+// AllowsOrigin reports whether pages of an origin may call the Client API and have
+// cookies of it.
+func (c *Client) AllowsOrigin(origin, self string) bool {
+	return origin == self || redirecturi.IsListedOrigin(origin, c.Application.AuthorizedOriginURIs)
+}
+
+// Place is the account store that a request to the Client API names.
+type Place struct{ AccountStore, NameKey string }
+
+func (c *Client) where(at Place) applicationapi.Where {
+	where := applicationapi.Where{Tenant: c.Application.TenantID, Application: c.Application.ID, NameKey: strings.ToLower(at.NameKey)}
+	if where.NameKey == "" {
+		where.AccountStore = href.Link{Href: at.AccountStore}
+	}
+	return where
+}
+
+// On reports whether a workflow is on: as the web config says, or where it says
+// nothing as the directory of new accounts sends the mail.
+func (c *Client) on(ctx context.Context, set *bool, mail func(directoryapi.RegistrationRules) bool) (bool, error) {
+	if set != nil {
+		return *set, nil
+	}
+	rules, err := c.rules(ctx, c.where(Place{}))
+	return rules != nil && mail(*rules), err
+}
+
+// rules returns what the default directory asks of a new account, or nil where
+// nobody can register.
+func (c *Client) rules(ctx context.Context, where applicationapi.Where) (*directoryapi.RegistrationRules, error) {
+	stores, err := c.svc.peers.Application.LoginStores(ctx, where)
+	if err != nil || stores.Default.IsZero() {
+		return nil, err
+	}
+	rules, err := c.svc.peers.Directory.RegistrationRules(ctx, id.Ref{Tenant: where.Tenant, ID: stores.Default})
+	if errors.Is(err, apierr.NotFound) || err == nil && rules.Mirror {
+		return nil, nil
+	}
+	return &rules, err
+}
+
+// ForgotOn, ChangeOn and VerifyOn tell whether the workflows are on.
+func (c *Client) ForgotOn(ctx context.Context) (bool, error) {
+	return c.on(ctx, c.Config.ForgotPassword, func(r directoryapi.RegistrationRules) bool { return r.ResetEmail })
+}
+
+// ChangeOn tells whether passwords can be changed with a mailed token.
+func (c *Client) ChangeOn(ctx context.Context) (bool, error) {
+	return c.on(ctx, c.Config.ChangePassword, func(r directoryapi.RegistrationRules) bool { return r.ResetEmail })
+}
+
+// VerifyOn tells whether email addresses are confirmed.
+func (c *Client) VerifyOn(ctx context.Context) (bool, error) {
+	return c.on(ctx, c.Config.VerifyEmail, func(r directoryapi.RegistrationRules) bool { return r.VerificationEmail })
+}
+
+// LoginModel is what a sign-in or registration form shows.
+type LoginModel struct {
+	Directories []directoryapi.LoginDirectory
+	Rules       *directoryapi.RegistrationRules // nil: nobody can register
+}
+
+// Model returns what a form shows, for an organization where at names one.
+func (c *Client) Model(ctx context.Context, at Place) (m LoginModel, err error) {
+	where := c.where(at)
+	stores, err := c.svc.peers.Application.LoginStores(ctx, where)
+	if err != nil {
+		return m, err
+	}
+	list, err := c.svc.peers.Directory.LoginDirectories(ctx, directoryapi.LoginDirectories{Tenant: where.Tenant, Directories: stores.Directories})
+	if err != nil {
+		return m, err
+	}
+	for _, d := range list.Items {
+		if d.Status == directoryapi.Enabled && (directoryapi.IsSocial(d.ProviderID) || d.ProviderID == "saml") {
+			m.Directories = append(m.Directories, d)
+		}
+	}
+	m.Rules, err = c.rules(ctx, where)
+	return m, err
+}
+
+// Register creates an account. Nobody is logged in by it.
+func (c *Client) Register(ctx context.Context, in directoryapi.NewAccount, at Place) (directoryapi.Account, error) {
+	return c.svc.peers.Application.Register(ctx, applicationapi.Register{Where: c.where(at), Account: in})
+}
+
+// LogIn checks a login and issues tokens for it. The form is that of the password
+// grant.
+func (c *Client) LogIn(ctx context.Context, login string, password secure.Secret, at Place) (directoryapi.Account, oauthapi.ClientTokens, error) {
+	form := map[string]secure.Secret{"grant_type": "password", "username": secure.Secret(login), "password": password}
+	if at.NameKey != "" {
+		form["organizationNameKey"] = secure.Secret(at.NameKey)
+	} else if at.AccountStore != "" {
+		form["accountStore"] = secure.Secret(at.AccountStore)
+	}
+	tokens, err := c.Token(ctx, form)
+	if err != nil {
+		return directoryapi.Account{}, tokens, err
+	}
+	valid, err := c.Validate(ctx, tokens.Access)
+	if err != nil {
+		return directoryapi.Account{}, tokens, err
+	}
+	account, err := c.svc.peers.Directory.Account(ctx, id.Ref{Tenant: c.Application.TenantID, ID: valid.Account})
+	return account, tokens, err
+}
+
+// Token answers the token endpoint.
+func (c *Client) Token(ctx context.Context, form map[string]secure.Secret) (oauthapi.ClientTokens, error) {
+	return c.svc.peers.OAuth.ClientToken(ctx, oauthapi.ClientForm{Tenant: c.Application.TenantID, Application: c.Application.ID, Form: form})
+}
+
+// Revoke ends a token and its pair.
+func (c *Client) Revoke(ctx context.Context, form map[string]secure.Secret) error {
+	_, err := c.svc.peers.OAuth.ClientRevoke(ctx, oauthapi.ClientForm{Tenant: c.Application.TenantID, Application: c.Application.ID, Form: form})
+	return err
+}
+
+// Validate checks an access token.
+func (c *Client) Validate(ctx context.Context, token secure.Secret) (oauthapi.ValidToken, error) {
+	return c.svc.peers.OAuth.ValidateToken(ctx, oauthapi.ValidateToken{Tenant: c.Application.TenantID, Application: c.Application.ID, Token: token})
+}
+
+// Me is an account with what the web config shows of it.
+type Me struct {
+	directoryapi.Profile
+	Keys         []oauthapi.Key
+	Applications []applicationapi.Application
+}
+
+// Me returns the account of a token that is valid.
+func (c *Client) Me(ctx context.Context, account id.ID) (me Me, err error) {
+	at := id.Ref{Tenant: c.Application.TenantID, ID: account}
+	shows := func(name string) bool { return slices.Contains(c.Config.MeExpand, name) }
+	me.Profile, err = c.svc.peers.Directory.Profile(ctx, directoryapi.ProfileRequest{
+		Ref: at, Directory: shows("directory"), OfTenant: shows("tenant"), Groups: shows("groups"), Memberships: shows("groupMemberships"),
+		CustomData: shows("customData"), ProviderData: shows("providerData"),
+	})
+	if err != nil {
+		return me, err
+	}
+	if shows("apiKeys") {
+		keys, err := c.svc.peers.OAuth.KeysOf(ctx, at)
+		if err != nil {
+			return me, err
+		}
+		me.Keys = keys.Items
+	}
+	if shows("applications") {
+		applications, err := c.svc.peers.Application.AccountApplications(ctx, at)
+		if err != nil {
+			return me, err
+		}
+		me.Applications = applications.Items
+	}
+	return me, nil
+}
+
+// Forgot sends a password reset mail. Its answer and its time are the same whether
+// the account exists.
+func (c *Client) Forgot(ctx context.Context, login string, at Place) error {
+	return evenly(ctx, func() error {
+		_, err := c.svc.peers.Application.RequestReset(ctx, applicationapi.LoginName{Where: c.where(at), Login: login})
+		return err
+	})
+}
+
+// SendVerification sends another verification mail, as Forgot does.
+func (c *Client) SendVerification(ctx context.Context, login string, at Place) error {
+	return evenly(ctx, func() error {
+		_, err := c.svc.peers.Application.RequestVerification(ctx, applicationapi.LoginName{Where: c.where(at), Login: login})
+		return err
+	})
+}
+
+// CheckReset returns apierr.NotFound unless a reset token can be used.
+func (c *Client) CheckReset(ctx context.Context, token secure.Secret) error {
+	_, err := c.svc.peers.Application.CheckReset(ctx, c.reset(token))
+	return err
+}
+
+// ChangePassword sets a new password with a reset token.
+func (c *Client) ChangePassword(ctx context.Context, token, password secure.Secret) error {
+	_, err := c.svc.peers.Application.ResetPassword(ctx, applicationapi.ResetPassword{ResetToken: c.reset(token), Password: password})
+	return err
+}
+
+func (c *Client) reset(token secure.Secret) applicationapi.ResetToken {
+	return applicationapi.ResetToken{Tenant: c.Application.TenantID, Application: c.Application.ID, Token: token}
+}
+
+// Verify uses an email verification token.
+func (c *Client) Verify(ctx context.Context, token secure.Secret) error {
+	_, err := c.svc.peers.Directory.VerifyEmail(ctx, directoryapi.VerifyEmail{Tenant: c.Application.TenantID, Token: token})
+	return err
+}
+
+// caller is the account of a request to /factors or /challenges: the state's, or
+// that of an access token where there is no state. Neither is apierr.BadRequest.
+func (c *Client) caller(ctx context.Context, state, token secure.Secret) (id.ID, error) {
+	if state != "" {
+		return id.ID{}, nil
+	}
+	valid, err := c.Validate(ctx, token)
+	if refusal := apierr.From(err); err != nil && refusal.Status < 500 {
+		return id.ID{}, apierr.BadRequest.Because("send the state of a login, or an access token as Authorization: Bearer")
+	}
+	return valid.Account, err
+}
+
+// EnrollFactor creates a factor of a login in progress or of a logged-in user.
+func (c *Client) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor, token secure.Secret) (mfaapi.EnrolledFactor, error) {
+	account, err := c.caller(ctx, in.State, token)
+	if err != nil {
+		return mfaapi.EnrolledFactor{}, err
+	}
+	in.Tenant, in.Application, in.Account = c.Application.TenantID, c.Application.ID, account
+	return c.svc.peers.MFA.EnrollFactor(ctx, in)
+}
+
+// ChallengeFactor creates a challenge, or answers it where there is a code.
+func (c *Client) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor, token secure.Secret) (mfaapi.Challenged, error) {
+	account, err := c.caller(ctx, in.State, token)
+	if err != nil {
+		return mfaapi.Challenged{}, err
+	}
+	in.Tenant, in.Application, in.Account = c.Application.TenantID, c.Application.ID, account
+	return c.svc.peers.MFA.ChallengeFactor(ctx, in)
+}
+
+// AuthorizeURI is where a browser begins a login at a directory's provider; empty
+// for SAML.
+func (c *Client) AuthorizeURI(client string, d directoryapi.LoginDirectory) *string {
+	if d.ProviderID == "saml" {
+		return nil
+	}
+	uri := client + "/authorize?response_type=" + c.svc.responseType() + "&account_store_href=" + url.QueryEscape(c.svc.cfg.Base.To("directories", d.ID))
+	return &uri
+}
+
+// responseType is the response type of /authorize in the spelling of the alias.
+func (s *Service) responseType() string { return strings.ToLower(s.cfg.Title) + "_token" }

@@ -1,0 +1,316 @@
+package rest
+
+import (
+	"encoding/json"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/services/idsite"
+)
+
+// maxForm bounds the body of a form.
+const maxForm = 64 << 10
+
+const (
+	accessCookie  = "access_token"
+	refreshCookie = "refresh_token"
+)
+
+// clientCall is one request to a Client API.
+type clientCall struct {
+	*handlers
+	*idsite.Client
+	self    string // address of this Client API
+	trusted bool   // cookies may be set: no Origin, or an allowed one
+}
+
+// endpoint is a route of the Client API. on tells whether the web config has it.
+type endpoint struct {
+	on      func(*fiber.Ctx, *clientCall) (bool, error)
+	methods map[string]clientHandler
+	oauth   bool // errors are those of RFC 6749
+}
+
+type clientHandler = func(*clientCall, *fiber.Ctx) error
+
+func enabled(read func(oauthapi.ClientConfig) bool) func(*fiber.Ctx, *clientCall) (bool, error) {
+	return func(_ *fiber.Ctx, c *clientCall) (bool, error) { return read(c.Config), nil }
+}
+
+var clientEndpoints = map[string]endpoint{
+	"login": {enabled(func(c oauthapi.ClientConfig) bool { return c.Login }),
+		map[string]clientHandler{"GET": (*clientCall).login, "POST": (*clientCall).logIn}, false},
+	"register": {enabled(func(c oauthapi.ClientConfig) bool { return c.Register }),
+		map[string]clientHandler{"GET": (*clientCall).registration, "POST": (*clientCall).register}, false},
+	"oauth/token": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
+		map[string]clientHandler{"POST": (*clientCall).token}, true},
+	"oauth/revoke": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
+		map[string]clientHandler{"POST": (*clientCall).revoke}, true},
+	"forgot": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.ForgotOn(f.UserContext()) },
+		map[string]clientHandler{"POST": (*clientCall).forgot}, false},
+	"change": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.ChangeOn(f.UserContext()) },
+		map[string]clientHandler{"GET": (*clientCall).checkReset, "POST": (*clientCall).change}, false},
+	"verify": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.VerifyOn(f.UserContext()) },
+		map[string]clientHandler{"GET": (*clientCall).verify, "POST": (*clientCall).sendVerification}, false},
+	"me": {enabled(func(c oauthapi.ClientConfig) bool { return c.Me }),
+		map[string]clientHandler{"GET": (*clientCall).me}, false},
+	"factors": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
+		map[string]clientHandler{"POST": (*clientCall).enrollFactor}, false},
+	"challenges": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
+		map[string]clientHandler{"POST": (*clientCall).challengeFactor}, false},
+	"logout": {enabled(func(oauthapi.ClientConfig) bool { return true }),
+		map[string]clientHandler{"POST": (*clientCall).logout}, false},
+}
+
+// clientAPI answers a request to the Client API of a label. Its errors have a body
+// of their own (docs/interface/client-api.md#errors).
+func (h *handlers) clientAPI(c *fiber.Ctx) error {
+	path := strings.Trim(c.Params("*"), "/")
+	route := clientEndpoints[path]
+	err := h.callClient(c, path, route)
+	if err == nil {
+		return nil
+	}
+	refusal := apierr.From(err)
+	if refusal.Status >= http.StatusInternalServerError {
+		return err // logged and answered as everywhere
+	}
+	if refusal.RetryAfter > 0 {
+		return err
+	}
+	if refusal.Allow != "" {
+		c.Set(fiber.HeaderAllow, refusal.Allow)
+	}
+	c.Status(refusal.Status)
+	if route.oauth && refusal.Status != http.StatusNotFound && refusal.Status != http.StatusMethodNotAllowed {
+		return oauthFailure(c, refusal)
+	}
+	return c.JSON(fiber.Map{"status": refusal.Status, "message": refusal.Message})
+}
+
+// oauthFailure answers with {"error","message"}, or with what a login demands.
+func oauthFailure(c *fiber.Ctx, refusal *apierr.Error) error {
+	code, _ := refusal.Fields["error"].(string)
+	if code == "" {
+		code = "invalid_request"
+	}
+	if code == "access_denied" {
+		return c.JSON(refusal.Fields)
+	}
+	if code == "invalid_client" {
+		c.Status(http.StatusUnauthorized)
+	} else {
+		c.Status(http.StatusBadRequest)
+	}
+	return c.JSON(fiber.Map{"error": code, "message": refusal.Message})
+}
+
+func (h *handlers) callClient(c *fiber.Ctx, path string, route endpoint) error {
+	client, err := h.svc.ClientOf(c.UserContext(), c.Params("dnsLabel"))
+	if err != nil {
+		return err
+	}
+	call := &clientCall{handlers: h, Client: client, self: c.Get(HostHeader)}
+	if call.self == "" {
+		call.self = h.base.Host() + "/client/" + client.Application.DNSLabel
+	} else {
+		call.self = "https://" + call.self
+	}
+	if preflight, err := call.cors(c); preflight || err != nil {
+		return err
+	}
+	if route.methods == nil {
+		return apierr.NotFound
+	}
+	on, err := route.on(c, call)
+	if err != nil {
+		return err
+	}
+	if !on {
+		return apierr.NotFound.Because("the web config of the application has turned this endpoint off")
+	}
+	method := c.Method()
+	if method == fiber.MethodHead {
+		method = fiber.MethodGet
+	}
+	handle := route.methods[method]
+	if handle == nil {
+		refusal := *apierr.MethodNotAllowed.Because("%s is not offered here", c.Method())
+		refusal.Allow = "POST"
+		if route.methods[fiber.MethodGet] != nil {
+			refusal.Allow = "GET, POST"
+		}
+		return &refusal
+	}
+	c.Set(fiber.HeaderCacheControl, "no-store, no-cache")
+	c.Set(fiber.HeaderPragma, "no-cache")
+	return handle(call, c)
+}
+
+// cors answers a preflight, and lets pages of allowed origins read the answer.
+func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
+	origin := f.Get(fiber.HeaderOrigin)
+	preflight = f.Method() == fiber.MethodOptions
+	c.trusted = origin == ""
+	if origin == "" {
+		if preflight {
+			return true, f.SendStatus(http.StatusNoContent)
+		}
+		return false, nil
+	}
+	f.Append(fiber.HeaderVary, fiber.HeaderOrigin)
+	own, _ := url.Parse(c.self)
+	if !c.AllowsOrigin(origin, own.Scheme+"://"+own.Host) {
+		if preflight {
+			return true, apierr.Forbidden.Because("the origin %q is not in authorizedOriginUris of the application", origin)
+		}
+		return false, nil
+	}
+	c.trusted = true
+	f.Set(fiber.HeaderAccessControlAllowOrigin, origin)
+	f.Set(fiber.HeaderAccessControlAllowCredentials, "true")
+	if preflight {
+		f.Set(fiber.HeaderAccessControlAllowMethods, "GET, POST, OPTIONS")
+		f.Set(fiber.HeaderAccessControlAllowHeaders, "Content-Type, Accept, Authorization, X-Requested-With, "+c.agentHeader())
+		f.Set(fiber.HeaderAccessControlMaxAge, "1800")
+		return true, f.SendStatus(http.StatusNoContent)
+	}
+	return false, nil
+}
+
+func (h *handlers) agentHeader() string { return "X-" + h.product + "-Agent" }
+
+// input is a body of JSON or a form.
+type input map[string]json.RawMessage
+
+// readInput reads the body of a request. An empty text counts as absent.
+func readInput(f *fiber.Ctx) (input, error) {
+	kind, params, err := mime.ParseMediaType(f.Get(fiber.HeaderContentType))
+	if charset := strings.ToLower(params["charset"]); err == nil && charset != "" && charset != "utf-8" && charset != "iso-8859-1" && charset != "us-ascii" {
+		return nil, apierr.Encoding.Because("the charset %q is not supported; send UTF-8", charset)
+	}
+	in := input{}
+	if kind == fiber.MIMEApplicationForm {
+		values, err := url.ParseQuery(string(f.Body()))
+		if err != nil || len(f.Body()) > maxForm {
+			return nil, apierr.Format.Because("the body is not a form of name=value pairs joined by &")
+		}
+		for name := range values {
+			text, err := json.Marshal(values.Get(name))
+			if err != nil {
+				return nil, err
+			}
+			in[name] = text
+		}
+	} else if len(strings.TrimSpace(string(f.Body()))) > 0 {
+		if err := json.Unmarshal(f.Body(), &in); err != nil || in == nil {
+			return nil, apierr.Format.Because("the body must be a JSON object or a form")
+		}
+	}
+	for name, value := range in {
+		if text := strings.TrimSpace(string(value)); text == `""` || text == "null" {
+			delete(in, name)
+		}
+	}
+	return in, nil
+}
+
+// text returns a member that is text, otherwise "".
+func (in input) text(name string) string {
+	var text string
+	_ = json.Unmarshal(in[name], &text) // another type is as good as none
+	return text
+}
+
+// place is the account store that a body names: accountStore as an href or an
+// object, or organizationNameKey.
+func (in input) place() idsite.Place {
+	at := idsite.Place{AccountStore: in.text("accountStore"), NameKey: in.text("organizationNameKey")}
+	var named directoryapi.StoreName
+	if at.AccountStore == "" && json.Unmarshal(in["accountStore"], &named) == nil {
+		at.AccountStore = named.Href
+		if at.NameKey == "" {
+			at.NameKey = named.NameKey
+		}
+	}
+	return at
+}
+
+type formField struct {
+	Name        string `json:"name"`
+	Label       string `json:"label"`
+	Placeholder string `json:"placeholder"`
+	Required    bool   `json:"required"`
+	Type        string `json:"type"`
+}
+
+type formView struct {
+	Fields []formField `json:"fields"`
+}
+
+type loginModelView struct {
+	Form          formView           `json:"form"`
+	AccountStores []accountStoreView `json:"accountStores"`
+}
+
+type registrationModelView struct {
+	loginModelView
+	PasswordPolicy *strengthView `json:"passwordPolicy"`
+}
+
+type accountStoreView struct {
+	Href         string             `json:"href"`
+	Name         string             `json:"name"`
+	AuthorizeURI *string            `json:"authorizeUri"`
+	Provider     map[string]*string `json:"provider"`
+}
+
+type strengthView struct {
+	MinLength    int `json:"minLength"`
+	MaxLength    int `json:"maxLength"`
+	MinLowerCase int `json:"minLowerCase"`
+	MinUpperCase int `json:"minUpperCase"`
+	MinNumeric   int `json:"minNumeric"`
+	MinSymbol    int `json:"minSymbol"`
+	MinDiacritic int `json:"minDiacritic"`
+}
+
+func (c *clientCall) stores(directories []directoryapi.LoginDirectory) []accountStoreView {
+	views := []accountStoreView{}
+	for _, d := range directories {
+		at := c.base.To("directories", d.ID)
+		provider := at + "/provider"
+		v := accountStoreView{Href: at, Name: d.Name, AuthorizeURI: c.AuthorizeURI(c.self, d), Provider: map[string]*string{"href": &provider, "providerId": &d.ProviderID}}
+		if d.ProviderID != "saml" {
+			scope := strings.Join(d.Scope, " ")
+			v.Provider["clientId"], v.Provider["scope"] = d.ClientID, &scope
+		}
+		if field.Fold(d.ProviderID) == "google" {
+			v.Provider["hd"], v.Provider["display"], v.Provider["accessType"] = d.HD, d.Display, d.AccessType
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+func (c *clientCall) model(f *fiber.Ctx) (idsite.LoginModel, error) {
+	return c.Model(f.UserContext(), idsite.Place{NameKey: f.Query("organizationNameKey")})
+}
+
+func (c *clientCall) login(f *fiber.Ctx) error {
+	m, err := c.model(f)
+	if err != nil {
+		return err
+	}
+	return f.JSON(loginModelView{formView{[]formField{
+		{"login", "Username or Email", "Username or Email", true, "text"}, {"password", "Password", "Password", true, "password"},
+	}}, c.stores(m.Directories)})
+}
