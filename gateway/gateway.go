@@ -41,15 +41,13 @@ type Config struct {
 	Proxied bool
 	// TrustedHops is how many proxies in front add to X-Forwarded-For.
 	TrustedHops int
+	// ClientSuffix is the domain under which applications have their Client APIs,
+	// <label>.<suffix>.
+	ClientSuffix string
 	// Tenant limits the requests with a tenant's keys; Users those among them that
 	// let its end users in, and apart from them those to the Client API of one of
 	// its applications; Address the requests of one address without a key.
 	Tenant, Users, Address Budget
-
-	// ClientAPISuffix is the domain under which each application has its Client
-	// API, IDSiteSuffix that under which each tenant has its hosted pages, as
-	// <tenant key>.id.<suffix>. Without them all hosts are the base URL's.
-	ClientAPISuffix, IDSiteSuffix string
 }
 
 // Gateway is the HTTP application in front of the services.
@@ -82,10 +80,10 @@ type exchange struct {
 	admission  *admission      // of a large body, else nil
 	route      *route          // nil for a path that is not in the table
 	managed    bool            // below /v1
+	host       string          // that a browser asked for, where the idsite service is to know
 	target     []byte          // path and query as they are forwarded, the path in its normal spelling
 	path       int             // length of the path in target
 	query      []byte          // as sent
-	host       string          // of a hosted page, else empty
 	method     string          // what the request means, after HEAD and _method
 	address    netip.Addr      // of the client
 	caller     caller.Caller

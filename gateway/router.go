@@ -245,8 +245,7 @@ func (g *Gateway) locate(x *exchange) error {
 	x.path = len(x.target)
 	x.managed = underV1(x.target)
 	if ok {
-		x.route = g.router.match(x.target)
-		g.routeByHost(x)
+		x.route = g.hostedRoute(x, g.router.match(x.target))
 	}
 	rest.SetRoute(x.Ctx, label(x.route))
 	x.method = string(x.Request().Header.Method())

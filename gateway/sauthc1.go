@@ -61,15 +61,9 @@ func notVisible(r rune) bool { return r <= ' ' || r >= 0x7f }
 
 // dateHeaders are the names, in lower case, of the header with the time of a
 // signed request: with the deployment's own word and with the neutral one
-<<<<<<< HEAD
 // (docs/interface/conventions.md#the-alias).
-func dateHeaders(alias string) []string {
-	return []string{"x-" + strings.ToLower(alias) + "-date", "x-service-date"}
-=======
-// (resolutions, section 0.2).
 func dateHeaders(word alias.Alias) []string {
 	return []string{word.Spell("x-service-date"), "x-service-date"}
->>>>>>> main
 }
 
 // question asks whether the request was signed as d says. It reports false for

@@ -145,14 +145,15 @@ func TestHostedPagesNeedNoKeyAndReachTheirOwnerAsTheyAre(t *testing.T) {
 }
 
 func TestHostsAndTokensChooseTheRoute(t *testing.T) {
-	s := open(t, func(cfg *Config, _ *site) { cfg.ClientAPISuffix, cfg.IDSiteSuffix = "apps.example.com", "example.com" })
+	s := open(t, func(cfg *Config, _ *site) { cfg.ClientSuffix = "apps.example.com" })
 	bearer := "Authorization: Bearer a.b.c\r\n"
 	for _, c := range []struct{ method, host, path, more, target, told string }{
-		{"GET", "calm-otter.apps.example.com", "/login?a=b", "", "/client/calm-otter/login?a=b", ""},
-		{"POST", "Calm-Otter.Apps.Example.Com:8443", "//oauth//token/", "", "/client/calm-otter/oauth/token", ""},
-		{"OPTIONS", "calm-otter.apps.example.com", "/forgot", "", "/client/calm-otter/forgot", ""},
-		{"GET", "calm-otter.apps.example.com", "/v1/accounts/1", "", "/client/calm-otter/v1/accounts/1", ""},
+		{"GET", "calm-otter.apps.example.com", "/login?a=b", "", "/client/calm-otter/login?a=b", "calm-otter.apps.example.com"},
+		{"POST", "Calm-Otter.Apps.Example.Com:8443", "//oauth//token/", "", "/client/calm-otter/oauth/token", "calm-otter.apps.example.com:8443"},
+		{"OPTIONS", "calm-otter.apps.example.com", "/forgot", "", "/client/calm-otter/forgot", "calm-otter.apps.example.com"},
+		{"GET", "calm-otter.apps.example.com", "/v1/accounts/1", "", "/client/calm-otter/v1/accounts/1", "calm-otter.apps.example.com"},
 		{"GET", "calm-otter.id.example.com", "/", "", "/site/", "calm-otter.id.example.com"},
+		{"GET", "login.shop.example", "/", "", "/site/", "login.shop.example"},
 		{"GET", "shop.calm-otter.id.example.com:8443", "/static/app.js?v=1", "", "/site/static/app.js?v=1", "shop.calm-otter.id.example.com"},
 		{"GET", "id.example.com", "/v1/applications/1?expand=idSiteModel", bearer, "/session/v1/applications/1?expand=idSiteModel", ""},
 		{"POST", "id.example.com", "//v1/applications/1/loginAttempts", bearer, "/session/v1/applications/1/loginAttempts", ""},
@@ -165,7 +166,7 @@ func TestHostsAndTokensChooseTheRoute(t *testing.T) {
 	}
 	for _, c := range []struct{ method, host, path, more string }{
 		{"GET", "calm-otter.apps.example.com", "/", ""}, {"GET", "id.example.com", "/site/", ""}, {"GET", "id.example.com", "/session/v1/applications/1", ""},
-		{"GET", "id.example.com", "/v1/nothing", bearer}, {"GET", "apps.example.com", "/login", ""}, {"OPTIONS", "id.example.com", "/v1/challenges/1", ""},
+		{"GET", "id.example.com", "/v1/nothing", bearer}, {"GET", "id.example.com", "/login", ""}, {"GET", "127.0.0.1:8443", "/login", ""}, {"OPTIONS", "id.example.com", "/v1/challenges/1", ""},
 	} {
 		if a := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", c.method, c.path, c.host, c.more); a.status != 401 && a.status != 404 {
 			t.Errorf("%s %s%s got %d: %s", c.method, c.host, c.path, a.status, a.body)

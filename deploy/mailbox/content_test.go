@@ -106,7 +106,7 @@ func FuzzReadContent(f *testing.F) {
 		}
 		env := envelope{Kind: KindEmail}
 		env.describe(raw)
-		newLetter("1", &env, raw)
+		newOpenMessage("1", &env, raw)
 	})
 }
 

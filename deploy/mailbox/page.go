@@ -63,7 +63,7 @@ type page struct {
 	Part    bool         // the list is that of a search, or does not start at the newest message
 	Older   template.URL // the query of the page with older messages, or empty
 	Query   template.URL // the query of this page of the list, or empty
-	Open    *letter
+	Open    *openMessage
 	Chosen  bool   // Open was asked for by its address
 	SMTP    string // where to send mail, or empty
 	Host    string
@@ -80,8 +80,8 @@ type row struct {
 // Recipients is To for reading.
 func (m Message) Recipients() string { return strings.Join(m.To, ", ") }
 
-// letter is the message on the right.
-type letter struct {
+// openMessage is the message on the right.
+type openMessage struct {
 	Message
 	Author   string // the From field, or the envelope's sender when there is none
 	Segments []segment
@@ -157,7 +157,7 @@ func (h *handler) compose(before, to string, chosen *entry) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Open = newLetter(chosen.id, env, raw)
+	p.Open = newOpenMessage(chosen.id, env, raw)
 	return p, nil
 }
 
@@ -181,8 +181,8 @@ func (env *envelope) isTo(text string) bool {
 	return slices.ContainsFunc(env.To, func(to string) bool { return strings.Contains(strings.ToLower(to), strings.ToLower(text)) })
 }
 
-func newLetter(id string, env *envelope, raw []byte) *letter {
-	l := &letter{Message: env.message(id, raw), Author: env.From}
+func newOpenMessage(id string, env *envelope, raw []byte) *openMessage {
+	l := &openMessage{Message: env.message(id, raw), Author: env.From}
 	if env.Kind == KindEmail {
 		l.Source, l.RawCut = beginning(l.Raw)
 		if from := readContent(raw).from; from != "" {

@@ -65,7 +65,8 @@ type session struct {
 
 var (
 	errAddressTooLong = &smtp.SMTPError{Code: 501, EnhancedCode: smtp.EnhancedCode{5, 1, 3}, Message: "Address too long"}
-	errNotKept        = &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "The message could not be kept, try again later"}
+	errNotKept        = &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0},
+		Message: "The message could not be kept, try again later"}
 )
 
 func (s *session) Mail(from string, _ *smtp.MailOptions) error {

@@ -38,10 +38,8 @@ type Config struct {
 	AddressConcurrency int `env:"DOORWARD_ADDRESS_CONCURRENCY" default:"20" min:"1" help:"requests without a key of one client address in flight, and its wrong keys within a second; more are refused with 429"`
 	AddressRate        int `env:"DOORWARD_ADDRESS_RATE" default:"1000" min:"0" help:"requests without a key of one client address in a second; 0 for any number"`
 
-	ClientAPI    service.ClientAPI
-	IDSiteSuffix string `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages, <tenant key>.id.<suffix>"`
-
-	Services Services
+	ClientAPI service.ClientAPI
+	Services  Services
 }
 
 // Services are the addresses of the services, for a gateway in a process of
@@ -81,9 +79,6 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	if err != nil {
 		return nil, err
 	}
-	if err := service.CheckDomain("DOORWARD_IDSITE_SUFFIX", cfg.IDSiteSuffix); err != nil {
-		return nil, err
-	}
 	app := &App{}
 	if app.certificate, err = cfg.certificate(); err != nil {
 		return nil, err
@@ -94,8 +89,8 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	}
 	p.OnClose("gateway redis", func(context.Context) error { return redis.Close() })
 	app.gateway, err = gateway.New(gateway.Config{
-		Common: common, Upstreams: up, Keys: keys,
-		Proxied: app.certificate == nil, TrustedHops: cfg.TrustedHops, ClientAPISuffix: suffix, IDSiteSuffix: cfg.IDSiteSuffix,
+		Common: common, Upstreams: up, Keys: keys, ClientSuffix: suffix,
+		Proxied: app.certificate == nil, TrustedHops: cfg.TrustedHops,
 		Tenant:  gateway.Budget{InFlight: cfg.TenantConcurrency, PerSecond: cfg.TenantRate},
 		Users:   gateway.Budget{InFlight: cfg.UserConcurrency, PerSecond: cfg.UserRate},
 		Address: gateway.Budget{InFlight: cfg.AddressConcurrency, PerSecond: cfg.AddressRate},

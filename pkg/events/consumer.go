@@ -108,7 +108,8 @@ func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 		if !errors.Is(err, apierr.Unavailable) && failures >= attempts {
 			return c.deadLetter(ctx, message, "failed", err)
 		}
-		slog.WarnContext(e.context(ctx), "event handler failed, retrying", "event", e.Type, "id", e.ID.String(), "failures", failures, "error", err.Error())
+		slog.WarnContext(e.context(ctx), "event handler failed, retrying", "event", e.Type, "id", e.ID.String(),
+			"failures", failures, "error", err.Error())
 		if err := wait(ctx, backoff(failures-1)); err != nil {
 			return err
 		}
@@ -139,7 +140,8 @@ func (c *consumer) deadLetter(ctx context.Context, message kafka.Message, reason
 	topic := deadLetters(message.Topic)
 	err := c.writer.WriteMessages(ctx, kafka.Message{
 		Topic: topic, Key: message.Key, Value: message.Value,
-		Headers: append(message.Headers, kafka.Header{Key: "group", Value: []byte(c.group)}, kafka.Header{Key: "error", Value: []byte(cause.Error())}),
+		Headers: append(message.Headers,
+			kafka.Header{Key: "group", Value: []byte(c.group)}, kafka.Header{Key: "error", Value: []byte(cause.Error())}),
 	})
 	if err != nil {
 		return fmt.Errorf("write a dead letter: %w", err)

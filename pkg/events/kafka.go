@@ -31,7 +31,8 @@ func deadLetters(topic string) string { return topic + ".dead" }
 // close ends its connections.
 func newClient(cfg Config, topics []string) (client *kafka.Client, close func()) {
 	transport := &kafka.Transport{MetadataTTL: 3 * time.Second, MetadataTopics: topics}
-	return &kafka.Client{Addr: kafka.TCP(cfg.Brokers...), Timeout: fetchWait + requestTimeout, Transport: transport}, transport.CloseIdleConnections
+	client = &kafka.Client{Addr: kafka.TCP(cfg.Brokers...), Timeout: fetchWait + requestTimeout, Transport: transport}
+	return client, transport.CloseIdleConnections
 }
 
 // createTopics makes the topics that do not exist. Replication is the broker's

@@ -14,12 +14,14 @@ func (c *consumer) instruments() error {
 	c.consumed, err = meter.Int64Counter("doorward_events_consumed_total", metric.WithDescription("events that were handled"))
 	c.dead, err2 = meter.Int64Counter("doorward_events_dead_total",
 		metric.WithDescription("messages that became dead letters, by reason: signature, malformed or failed"))
-	c.lag, err3 = meter.Int64Gauge("doorward_events_lag", metric.WithDescription("events of a partition that this process has still to handle"))
+	c.lag, err3 = meter.Int64Gauge("doorward_events_lag",
+		metric.WithDescription("events of a partition that this process has still to handle"))
 	return errors.Join(err, err2, err3)
 }
 
 // instruments makes the instrument of a relay.
 func (r *relay) instruments() (err error) {
-	r.sent, err = otel.Meter(r.outbox.topic).Int64Counter("doorward_events_relayed_total", metric.WithDescription("events that the broker acknowledged"))
+	r.sent, err = otel.Meter(r.outbox.topic).Int64Counter("doorward_events_relayed_total",
+		metric.WithDescription("events that the broker acknowledged"))
 	return err
 }

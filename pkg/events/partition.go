@@ -75,7 +75,8 @@ func (p *partition) fetch(ctx context.Context) (messages []kafka.Message, err er
 		err = answer.Error
 	}
 	if errors.Is(err, kafka.OffsetOutOfRange) && p.next != kafka.FirstOffset {
-		slog.WarnContext(ctx, "offset out of range, reading the partition from its first event", "topic", p.topic, "partition", p.number, "offset", p.next)
+		slog.WarnContext(ctx, "offset out of range, reading the partition from its first event",
+			"topic", p.topic, "partition", p.number, "offset", p.next)
 		p.next = kafka.FirstOffset
 		return nil, nil
 	}
@@ -84,7 +85,9 @@ func (p *partition) fetch(ctx context.Context) (messages []kafka.Message, err er
 		if record, err = answer.Records.ReadRecord(); err != nil {
 			break
 		}
-		message := kafka.Message{Topic: p.topic, Partition: p.number, Offset: record.Offset, HighWaterMark: answer.HighWatermark, Headers: record.Headers}
+		message := kafka.Message{
+			Topic: p.topic, Partition: p.number, Offset: record.Offset, HighWaterMark: answer.HighWatermark, Headers: record.Headers,
+		}
 		if message.Key, err = kafka.ReadAll(record.Key); err != nil {
 			break
 		}

@@ -33,7 +33,8 @@ func (o *Outbox) Forget(ctx context.Context) error {
 
 func (o *Outbox) purge(ctx context.Context) error {
 	for {
-		n, err := pg.Exec(ctx, o.db, `DELETE FROM seen_events USING (SELECT tenant_id, event_id FROM seen_events WHERE seen_at < $1 LIMIT $2) AS old
+		n, err := pg.Exec(ctx, o.db, `DELETE FROM seen_events
+			USING (SELECT tenant_id, event_id FROM seen_events WHERE seen_at < $1 LIMIT $2) AS old
 			WHERE seen_events.tenant_id = old.tenant_id AND seen_events.event_id = old.event_id`, o.now().Add(-seenRetention), purgeBatch)
 		if err != nil || n < purgeBatch {
 			return err

@@ -173,7 +173,9 @@ func (r *relay) batch(ctx context.Context, conn *pgxpool.Conn) (int, error) {
 	messages := make([]kafka.Message, len(entries))
 	tenants, ids := make([]id.ID, len(entries)), make([]id.ID, len(entries))
 	for i, e := range entries {
-		messages[i] = kafka.Message{Topic: e.Topic, Key: []byte(e.Key.String()), Value: e.Envelope, Headers: []kafka.Header{r.signer.header(e.Topic, e.Envelope)}}
+		messages[i] = kafka.Message{
+			Topic: e.Topic, Key: []byte(e.Key.String()), Value: e.Envelope, Headers: []kafka.Header{r.signer.header(e.Topic, e.Envelope)},
+		}
 		tenants[i], ids[i] = e.TenantID, e.ID
 	}
 	end := traced(ctx, entries)

@@ -1,4 +1,4 @@
-// Package macro reads the macros of mail templates (resolutions, section 18.3):
+// Package macro reads the macros of mail templates (docs/interface/mail.md#macros):
 // ${account.email} and its quiet form $!{account.email}. One grammar serves the
 // check of a template that is saved and the mail that is made of it. There is
 // no logic: a macro names a value, and nothing else.
@@ -44,7 +44,7 @@ func Expand(template string, values map[string]string, escape func(string) strin
 	}
 }
 
-// Names gives the names that the macros of a template use, in their order. It
+// Names returns the names that the macros of a template use, in their order. It
 // is an error when "${" or "$!{" begins no macro: it is not closed, or what it
 // holds is no name, which is a letter and then letters, digits and ". _ -".
 func Names(template string) (names []string, err error) {
@@ -67,7 +67,7 @@ func Names(template string) (names []string, err error) {
 	}
 }
 
-// Keys gives what follows a prefix in the names of a template's macros, in their
+// Keys returns what follows a prefix in the names of a template's macros, in their
 // order and each once: the keys of customData for "account.customData.".
 func Keys(template, prefix string) (keys []string) {
 	for {

@@ -39,7 +39,7 @@ func ParseGuard(networks []string) (Guard, error) {
 	return g, nil
 }
 
-// Dialer gives a dialer that connects to nothing else. It looks at each address
+// Dialer returns a dialer that connects to nothing else. It looks at each address
 // at the moment of the connection, after the name was resolved, so that a name
 // that leads elsewhere the second time is of no use.
 func (g Guard) Dialer() *net.Dialer {

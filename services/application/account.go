@@ -27,7 +27,9 @@ func (s *Service) ListAccounts(ctx context.Context, application id.Ref, query li
 
 // ListOrganizationAccounts returns a page of the accounts in all the stores of an
 // organization, each once, or apierr.NotFound for the organization.
-func (s *Service) ListOrganizationAccounts(ctx context.Context, organization id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+func (s *Service) ListOrganizationAccounts(
+	ctx context.Context, organization id.Ref, query list.Query,
+) (list.Page[directoryapi.Account], error) {
 	owner, err := s.Organization(ctx, organization)
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
@@ -62,17 +64,23 @@ func (s *Service) NewAccount(ctx context.Context, application id.Ref, in directo
 // OrgAccountStoreDisabled when it is disabled, and the errors of a body. A social
 // login is for applications, which it may name the organization to:
 // apierr.UnusedProperty.
-func (s *Service) NewOrganizationAccount(ctx context.Context, organization id.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+func (s *Service) NewOrganizationAccount(
+	ctx context.Context, organization id.Ref, in directoryapi.CreateAccount,
+) (directoryapi.Account, error) {
 	if _, err := s.Organization(ctx, organization); err != nil {
 		return directoryapi.Account{}, err
 	}
 	if in.Social != nil {
-		return directoryapi.Account{}, apierr.UnusedProperty.Because("providerData is for the accounts of an application or a directory; its accountStore names the organization")
+		return directoryapi.Account{}, apierr.UnusedProperty.Because(
+			"providerData is for the accounts of an application or a directory; its accountStore names the organization",
+		)
 	}
 	return s.newAccount(ctx, organization, organizations.accounts, in)
 }
 
-func (s *Service) newAccount(ctx context.Context, through id.Ref, want defaultStore, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+func (s *Service) newAccount(
+	ctx context.Context, through id.Ref, want defaultStore, in directoryapi.CreateAccount,
+) (directoryapi.Account, error) {
 	at, err := s.defaultStoreOf(ctx, through, want)
 	if err != nil {
 		return directoryapi.Account{}, err

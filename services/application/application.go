@@ -74,7 +74,9 @@ func (s *Service) ListApplications(ctx context.Context, tenant id.Ref, query lis
 
 // ListDirectoryApplications returns a page of the applications that a directory is
 // mapped to, or apierr.NotFound for the directory.
-func (s *Service) ListDirectoryApplications(ctx context.Context, directory id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
+func (s *Service) ListDirectoryApplications(
+	ctx context.Context, directory id.Ref, query list.Query,
+) (list.Page[applicationapi.Application], error) {
 	owner, err := s.directories.Directory(ctx, directory)
 	if err != nil {
 		return list.Page[applicationapi.Application]{}, err
@@ -84,7 +86,9 @@ func (s *Service) ListDirectoryApplications(ctx context.Context, directory id.Re
 
 // ListGroupApplications returns a page of the applications that a group is mapped
 // to, or apierr.NotFound for the group.
-func (s *Service) ListGroupApplications(ctx context.Context, group id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
+func (s *Service) ListGroupApplications(
+	ctx context.Context, group id.Ref, query list.Query,
+) (list.Page[applicationapi.Application], error) {
 	owner, err := s.directories.Group(ctx, group)
 	if err != nil {
 		return list.Page[applicationapi.Application]{}, err
@@ -95,7 +99,9 @@ func (s *Service) ListGroupApplications(ctx context.Context, group id.Ref, query
 // ListAccountApplications returns a page of the applications that reach an account
 // through its directory, a group or an organization, or apierr.NotFound for the
 // account.
-func (s *Service) ListAccountApplications(ctx context.Context, account id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
+func (s *Service) ListAccountApplications(
+	ctx context.Context, account id.Ref, query list.Query,
+) (list.Page[applicationapi.Application], error) {
 	owner, err := s.directories.Account(ctx, account)
 	if err != nil {
 		return list.Page[applicationapi.Application]{}, err
@@ -114,7 +120,9 @@ func (s *Service) ListAccountApplications(ctx context.Context, account id.Ref, q
 // CreateApplication makes an application from a client's body. It begins with the
 // directory that first asks for, or without an account store, and lets in the pages
 // of its own Client API unless the body lists other origins.
-func (s *Service) CreateApplication(ctx context.Context, tenant id.ID, in NewApplication, first FirstDirectory) (applicationapi.Application, error) {
+func (s *Service) CreateApplication(
+	ctx context.Context, tenant id.ID, in NewApplication, first FirstDirectory,
+) (applicationapi.Application, error) {
 	a := s.newApplication(tenant, id.New(s.now()), "")
 	a.CreatedBy = caller.From(ctx).Key
 	if err := apply(&a, in, true); err != nil {

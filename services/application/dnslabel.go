@@ -31,7 +31,9 @@ func hostLabel(in field.Text, name string) (string, error) {
 		return "", err
 	}
 	if !hostLabelPattern.MatchString(label) {
-		return "", apierr.Format.Because("%s may have letters from a to z, digits and hyphens, but no hyphen at either end; it is %q", name, label)
+		return "", apierr.Format.Because(
+			"%s may have letters from a to z, digits and hyphens, but no hyphen at either end; it is %q", name, label,
+		)
 	}
 	return strings.ToLower(label), nil
 }

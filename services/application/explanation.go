@@ -92,9 +92,13 @@ func (s *Service) Explain(ctx context.Context, application directoryapi.Ref, in 
 // refusalsBefore are those of a login whose body is right, before its password is
 // compared. refusalsBehind are those of the account that links lead it to.
 var (
-	refusalsBefore = []*apierr.Error{apierr.NoSuchAccount, apierr.NoStores, apierr.OrgNoStores, apierr.NotMapped, apierr.OrganizationDisabled}
-	refusalsBehind = []*apierr.Error{apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.GroupDisabled, apierr.DirectoryDisabled,
-		apierr.OrganizationDisabled, apierr.NoSuchAccount}
+	refusalsBefore = []*apierr.Error{
+		apierr.NoSuchAccount, apierr.NoStores, apierr.OrgNoStores, apierr.NotMapped, apierr.OrganizationDisabled,
+	}
+	refusalsBehind = []*apierr.Error{
+		apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.GroupDisabled, apierr.DirectoryDisabled,
+		apierr.OrganizationDisabled, apierr.NoSuchAccount,
+	}
 )
 
 func is(err error, one []*apierr.Error) bool {
@@ -105,7 +109,9 @@ func is(err error, one []*apierr.Error) bool {
 // refused for after the password. It returns apierr.NoSuchAccount when none has the
 // login.
 func (s *Service) explainPassword(ctx context.Context, e *Explanation, application directoryapi.Ref, reach store.Reach) error {
-	found, err := s.directories.ExplainLogin(ctx, directoryapi.ExplainLogin{Tenant: application.Tenant, Stores: reach.Stores(), Login: e.Login})
+	found, err := s.directories.ExplainLogin(
+		ctx, directoryapi.ExplainLogin{Tenant: application.Tenant, Stores: reach.Stores(), Login: e.Login},
+	)
 	if err != nil {
 		return err
 	}

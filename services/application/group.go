@@ -27,7 +27,9 @@ func (s *Service) ListGroups(ctx context.Context, application id.Ref, query list
 
 // ListOrganizationGroups returns a page of the groups of an organization, as
 // ListGroups does for an application.
-func (s *Service) ListOrganizationGroups(ctx context.Context, organization id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
+func (s *Service) ListOrganizationGroups(
+	ctx context.Context, organization id.Ref, query list.Query,
+) (list.Page[directoryapi.Group], error) {
 	owner, err := s.Organization(ctx, organization)
 	if err != nil {
 		return list.Page[directoryapi.Group]{}, err
@@ -66,7 +68,9 @@ func (s *Service) newGroup(ctx context.Context, through id.Ref, want defaultStor
 	if err != nil {
 		return directoryapi.Group{}, err
 	}
-	g, err := s.directories.CreateGroup(ctx, directoryapi.CreateGroup{Tenant: through.Tenant, ID: id.New(s.now()), Directory: at.directory.ID, Group: in})
+	g, err := s.directories.CreateGroup(
+		ctx, directoryapi.CreateGroup{Tenant: through.Tenant, ID: id.New(s.now()), Directory: at.directory.ID, Group: in},
+	)
 	if errors.Is(err, apierr.NotFound) {
 		err = want.gone()
 	}

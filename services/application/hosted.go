@@ -88,7 +88,9 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 
 // RequestVerification sends another verification mail.
 func (s *Service) RequestVerification(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
-	return directoryapi.Empty{}, s.AskVerification(ctx, refOf(in.Where), NewVerification{Login: field.Some(in.Login), AccountStore: optional(storeName(in.Where))})
+	return directoryapi.Empty{}, s.AskVerification(
+		ctx, refOf(in.Where), NewVerification{Login: field.Some(in.Login), AccountStore: optional(storeName(in.Where))},
+	)
 }
 
 // RequestReset sends a password reset mail.
@@ -104,7 +106,9 @@ func (s *Service) CheckReset(ctx context.Context, in applicationapi.ResetToken) 
 
 // ResetPassword sets a new password, once.
 func (s *Service) ResetPassword(ctx context.Context, in applicationapi.ResetPassword) (directoryapi.PasswordReset, error) {
-	return s.SpendReset(ctx, id.Ref{Tenant: in.Tenant, ID: in.Application}, in.Token, NewPassword{Password: field.Some(in.Password.Reveal())})
+	return s.SpendReset(
+		ctx, id.Ref{Tenant: in.Tenant, ID: in.Application}, in.Token, NewPassword{Password: field.Some(in.Password.Reveal())},
+	)
 }
 
 // AccountApplications returns the applications that reach an account.

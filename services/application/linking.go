@@ -41,7 +41,9 @@ func asItself(linking store.Linking, in directoryapi.Authenticated) string {
 // linkedAccount asks which account logs in for another. A default store that only
 // disabled organizations lead to gets no new accounts, and an account that a link
 // leads to in it is refused.
-func (s *Service) linkedAccount(ctx context.Context, linking store.Linking, account directoryapi.Account, dryRun bool) (directoryapi.LinkedAccount, error) {
+func (s *Service) linkedAccount(
+	ctx context.Context, linking store.Linking, account directoryapi.Account, dryRun bool,
+) (directoryapi.LinkedAccount, error) {
 	to, err := s.directories.LinkedAccount(ctx, directoryapi.LinkAccount{
 		Tenant: account.TenantID, Account: account.ID, Store: linking.Default, DryRun: dryRun,
 		ByEmail: linking.ByEmail && !linking.Closed, Provision: linking.Provision && !linking.Closed,

@@ -35,7 +35,10 @@ func (s *Service) UpdateLinkingPolicy(ctx context.Context, at id.Ref, in Linking
 		if p.Status, err = field.Enum(in.Status, "status", p.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
 			return err
 		}
-		if p.AutomaticProvisioning, err = field.Enum(in.AutomaticProvisioning, "automaticProvisioning", p.AutomaticProvisioning, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+		p.AutomaticProvisioning, err = field.Enum(
+			in.AutomaticProvisioning, "automaticProvisioning", p.AutomaticProvisioning, directoryapi.Enabled, directoryapi.Disabled,
+		)
+		if err != nil {
 			return err
 		}
 		if in.MatchingProperty.Present {

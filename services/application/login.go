@@ -176,7 +176,9 @@ func (s *Service) searched(ctx context.Context, application directoryapi.Ref, wh
 // open returns the part of an application's reach in which a login is looked for. A
 // disabled application reaches nothing: its answer, and the work for it, are those
 // of an unknown login.
-func (s *Service) open(ctx context.Context, application directoryapi.Ref, reach store.Reach, where directoryapi.StoreName) (store.Reach, error) {
+func (s *Service) open(
+	ctx context.Context, application directoryapi.Ref, reach store.Reach, where directoryapi.StoreName,
+) (store.Reach, error) {
 	if reach.Status != directoryapi.Enabled {
 		return store.Reach{}, nil
 	}
@@ -185,7 +187,9 @@ func (s *Service) open(ctx context.Context, application directoryapi.Ref, reach 
 
 // narrowed returns the part of an application's reach that a login names. One
 // without stores is apierr.NoStores.
-func (s *Service) narrowed(ctx context.Context, application directoryapi.Ref, reach store.Reach, where directoryapi.StoreName) (store.Reach, error) {
+func (s *Service) narrowed(
+	ctx context.Context, application directoryapi.Ref, reach store.Reach, where directoryapi.StoreName,
+) (store.Reach, error) {
 	switch {
 	case where.Href != "":
 		return s.at(ctx, application, reach, where.Href)

@@ -100,7 +100,9 @@ func (s *Service) CreateOrganizationMapping(ctx context.Context, tenant id.ID, i
 	return s.createMapping(ctx, tenant, organizations, in.Organization, in.AccountStore, in.MappingChange)
 }
 
-func (s *Service) createMapping(ctx context.Context, tenant id.ID, to owner, link, what field.Link, in MappingChange) (store.Mapping, error) {
+func (s *Service) createMapping(
+	ctx context.Context, tenant id.ID, to owner, link, what field.Link, in MappingChange,
+) (store.Mapping, error) {
 	now := s.now()
 	m := store.Mapping{TenantID: tenant, ID: id.New(now), OwnerKind: to.kind, CreatedAt: now, ModifiedAt: now}
 	if err := cmp.Or(wantLink(link, to.noun), wantLink(what, "accountStore")); err != nil {

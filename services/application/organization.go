@@ -51,7 +51,9 @@ func (s *Service) ListOrganizations(ctx context.Context, tenant id.Ref, query li
 
 // ListDirectoryOrganizations returns a page of the organizations that a directory is
 // mapped to, or apierr.NotFound for the directory.
-func (s *Service) ListDirectoryOrganizations(ctx context.Context, directory id.Ref, query list.Query) (list.Page[store.Organization], error) {
+func (s *Service) ListDirectoryOrganizations(
+	ctx context.Context, directory id.Ref, query list.Query,
+) (list.Page[store.Organization], error) {
 	owner, err := s.directories.Directory(ctx, directory)
 	if err != nil {
 		return list.Page[store.Organization]{}, err
@@ -61,7 +63,9 @@ func (s *Service) ListDirectoryOrganizations(ctx context.Context, directory id.R
 
 // CreateOrganization makes an organization from a client's body. It begins with
 // the directory that first asks for, or without an account store.
-func (s *Service) CreateOrganization(ctx context.Context, tenant id.ID, in NewOrganization, first FirstDirectory) (store.Organization, error) {
+func (s *Service) CreateOrganization(
+	ctx context.Context, tenant id.ID, in NewOrganization, first FirstDirectory,
+) (store.Organization, error) {
 	now := s.now()
 	o := store.Organization{
 		TenantID: tenant, ID: id.New(now), Status: directoryapi.Enabled, AccountLinkingPolicyID: id.New(now), CreatedAt: now, ModifiedAt: now,

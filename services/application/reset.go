@@ -70,7 +70,9 @@ func (s *Service) AskReset(ctx context.Context, application directoryapi.Ref, in
 // asked returns the stores in which a workflow looks for a login. An application or
 // an organization without stores, or behind what is disabled, has no account of that
 // login.
-func (s *Service) asked(ctx context.Context, application directoryapi.Ref, in field.Of[directoryapi.StoreName]) ([]directoryapi.Store, error) {
+func (s *Service) asked(
+	ctx context.Context, application directoryapi.Ref, in field.Of[directoryapi.StoreName],
+) ([]directoryapi.Store, error) {
 	where, err := directoryapi.ReadStoreName(in, "accountStore")
 	if err != nil {
 		return nil, err
@@ -98,7 +100,9 @@ func (s *Service) Reset(ctx context.Context, application directoryapi.Ref, token
 // it comes from is known for the account's logins from then on: its owner gets
 // in, whatever has failed before. It returns apierr.NotFound as Reset does, and
 // the errors of a new password.
-func (s *Service) SpendReset(ctx context.Context, application directoryapi.Ref, token secure.Secret, in NewPassword) (directoryapi.PasswordReset, error) {
+func (s *Service) SpendReset(
+	ctx context.Context, application directoryapi.Ref, token secure.Secret, in NewPassword,
+) (directoryapi.PasswordReset, error) {
 	if err := s.wantEnabled(ctx, application); err != nil {
 		return directoryapi.PasswordReset{}, err
 	}
@@ -108,7 +112,11 @@ func (s *Service) SpendReset(ctx context.Context, application directoryapi.Ref, 
 	if err != nil {
 		return spent, err
 	}
-	username, email := s.newAttempt(ctx, application.Tenant, spent.Account.Username), s.newAttempt(ctx, application.Tenant, spent.Account.Email)
+	username, email := s.newAttempt(
+		ctx, application.Tenant, spent.Account.Username,
+	), s.newAttempt(
+		ctx, application.Tenant, spent.Account.Email,
+	)
 	if err := s.trust(ctx, username, email); err != nil {
 		slog.WarnContext(ctx, "the address of a password reset is not trusted for the account", "error", err.Error())
 	}

@@ -66,7 +66,8 @@ func (s *Service) beginIdentityProvider(ctx context.Context, a applicationapi.Ap
 	case s.keyPairs <- struct{}{}:
 		defer func() { <-s.keyPairs }()
 	case <-ctx.Done():
-		return store.SAMLIdentityProvider{}, apierr.Unavailable.Because("too many key pairs are being made at this moment; repeat the request later").After(time.Second)
+		return store.SAMLIdentityProvider{}, apierr.Unavailable.Because("too many key pairs are being made at this moment; repeat the request later").
+			After(time.Second)
 	}
 	at := id.Ref{Tenant: a.TenantID, ID: a.SAMLPolicyID}
 	if p, err := s.store.SAMLIdentityProvider(ctx, at); !errors.Is(err, apierr.NotFound) {

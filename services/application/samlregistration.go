@@ -50,7 +50,9 @@ func (s *Service) SAMLRegistration(ctx context.Context, at id.Ref) (store.SAMLRe
 
 // ListSAMLRegistrations returns a page of the registrations with an identity
 // provider, or apierr.NotFound for that.
-func (s *Service) ListSAMLRegistrations(ctx context.Context, provider id.Ref, query list.Query) (list.Page[store.SAMLRegistration], error) {
+func (s *Service) ListSAMLRegistrations(
+	ctx context.Context, provider id.Ref, query list.Query,
+) (list.Page[store.SAMLRegistration], error) {
 	owner, err := s.SAMLIdentityProvider(ctx, provider)
 	if err != nil {
 		return list.Page[store.SAMLRegistration]{}, err
@@ -60,7 +62,9 @@ func (s *Service) ListSAMLRegistrations(ctx context.Context, provider id.Ref, qu
 
 // ListServedSAMLServiceProviders returns a page of the service providers that are
 // registered with an identity provider, or apierr.NotFound for that.
-func (s *Service) ListServedSAMLServiceProviders(ctx context.Context, provider id.Ref, query list.Query) (list.Page[store.SAMLServiceProvider], error) {
+func (s *Service) ListServedSAMLServiceProviders(
+	ctx context.Context, provider id.Ref, query list.Query,
+) (list.Page[store.SAMLServiceProvider], error) {
 	owner, err := s.SAMLIdentityProvider(ctx, provider)
 	if err != nil {
 		return list.Page[store.SAMLServiceProvider]{}, err

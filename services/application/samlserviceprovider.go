@@ -42,7 +42,9 @@ func (s *Service) SAMLServiceProvider(ctx context.Context, at id.Ref) (store.SAM
 
 // ListSAMLServiceProviders returns a page of those of a tenant. A caller's own
 // tenant is the only one that exists to it: any other is apierr.NotFound.
-func (s *Service) ListSAMLServiceProviders(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.SAMLServiceProvider], error) {
+func (s *Service) ListSAMLServiceProviders(
+	ctx context.Context, tenant id.Ref, query list.Query,
+) (list.Page[store.SAMLServiceProvider], error) {
 	owner, err := s.directories.Tenant(ctx, tenant)
 	if err != nil {
 		return list.Page[store.SAMLServiceProvider]{}, err
@@ -52,7 +54,9 @@ func (s *Service) ListSAMLServiceProviders(ctx context.Context, tenant id.Ref, q
 
 // CreateSAMLServiceProvider makes one from a client's body. An entity id that
 // the tenant has is apierr.SAMLEntityTaken.
-func (s *Service) CreateSAMLServiceProvider(ctx context.Context, tenant id.ID, in NewSAMLServiceProvider) (store.SAMLServiceProvider, error) {
+func (s *Service) CreateSAMLServiceProvider(
+	ctx context.Context, tenant id.ID, in NewSAMLServiceProvider,
+) (store.SAMLServiceProvider, error) {
 	now := s.now()
 	p := store.SAMLServiceProvider{TenantID: tenant, ID: id.New(now), NameIDFormat: store.EmailNameID, CreatedAt: now, ModifiedAt: now}
 	if err := applyServiceProvider(&p, in, true); err != nil {
@@ -63,7 +67,9 @@ func (s *Service) CreateSAMLServiceProvider(ctx context.Context, tenant id.ID, i
 }
 
 // UpdateSAMLServiceProvider changes what the body names.
-func (s *Service) UpdateSAMLServiceProvider(ctx context.Context, at id.Ref, in NewSAMLServiceProvider) (store.SAMLServiceProvider, error) {
+func (s *Service) UpdateSAMLServiceProvider(
+	ctx context.Context, at id.Ref, in NewSAMLServiceProvider,
+) (store.SAMLServiceProvider, error) {
 	var p store.SAMLServiceProvider
 	err := s.tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockSAMLServiceProvider(ctx, at.Tenant, at.ID); err != nil {
@@ -144,7 +150,9 @@ func nameIDFormat(in field.Text) (string, error) {
 	case "TRANSIENT":
 		return store.TransientNameID, nil
 	}
-	return "", apierr.Invalid.Because("nameIdFormat must be %s, %s or %s", store.EmailNameID, store.PersistentNameID, store.TransientNameID)
+	return "", apierr.Invalid.Because(
+		"nameIdFormat must be %s, %s or %s", store.EmailNameID, store.PersistentNameID, store.TransientNameID,
+	)
 }
 
 // certificate reads a certificate in PEM, or nil for null.

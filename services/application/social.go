@@ -26,16 +26,22 @@ func (s *Service) SocialDirectory(ctx context.Context, in applicationapi.SocialD
 	at := slices.IndexFunc(reach.Places, func(p store.Place) bool { return provider != "" && p.SocialProvider == provider })
 	if at < 0 {
 		if !reach.Named.IsZero() {
-			return directoryapi.Ref{}, apierr.OrgDirectoryTypeUnmapped.Because("no directory of the provider %q is mapped to the organization", in.Provider)
+			return directoryapi.Ref{}, apierr.OrgDirectoryTypeUnmapped.Because(
+				"no directory of the provider %q is mapped to the organization", in.Provider,
+			)
 		}
-		return directoryapi.Ref{}, apierr.DirectoryTypeUnavailable.Because("no directory of the provider %q is mapped to the application", in.Provider)
+		return directoryapi.Ref{}, apierr.DirectoryTypeUnavailable.Because(
+			"no directory of the provider %q is mapped to the application", in.Provider,
+		)
 	}
 	return directoryapi.Ref{Tenant: in.Tenant, ID: reach.Places[at].StoreID}, nil
 }
 
 // newSocialAccount asks the directory of a social provider for the account of the
 // user who logged in there.
-func (s *Service) newSocialAccount(ctx context.Context, application directoryapi.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+func (s *Service) newSocialAccount(
+	ctx context.Context, application directoryapi.Ref, in directoryapi.CreateAccount,
+) (directoryapi.Account, error) {
 	at, err := s.SocialDirectory(ctx, applicationapi.SocialDirectory{
 		Tenant: application.Tenant, Application: application.ID, Provider: in.Social.Provider,
 		AccountStore: href.Link{Href: in.Social.AccountStore}, NameKey: in.Social.NameKey,

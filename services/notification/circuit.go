@@ -144,8 +144,8 @@ func (s *Service) recordFailure(ctx context.Context, v store.SMTPServer, failure
 	}
 	if opened {
 		s.instruments.circuitsOpened.Add(ctx, 1)
-		slog.WarnContext(ctx, "circuit breaker of a tenant's mail server opened: its mails go through the deployment's", "tenant", v.TenantID.String(),
-			"smtpServer", v.ID.String(), "error", failure.Error())
+		slog.WarnContext(ctx, "circuit breaker of a tenant's mail server opened: its mails go through the deployment's",
+			"tenant", v.TenantID.String(), "smtpServer", v.ID.String(), "error", failure.Error())
 		s.mails.wakeWorker()
 	}
 }
@@ -155,12 +155,10 @@ func (s *Service) recordFailure(ctx context.Context, v store.SMTPServer, failure
 // goes through the deployment's server.
 const circuitAlert directoryapi.Workflow = "smtpAlert"
 
-const alertText = `Hello,
-
-your mail server %s, port %d, failed %d times in a row. Until it works again your mails go through the server of this service. It is tried again by itself, less often from time to time; a change of its settings makes it be tried at once.
-
-Please look whether it is running, accepts its username and password, and allows the senders of your email templates.
-`
+const alertText = "Hello,\n\n" +
+	"your mail server %s, port %d, failed %d times in a row. Until it works again your mails go through the server of this service. " +
+	"It is tried again by itself, less often from time to time; a change of its settings makes it be tried at once.\n\n" +
+	"Please look whether it is running, accepts its username and password, and allows the senders of your email templates.\n"
 
 // alert gathers the content of that mail, unless the circuit breaker is closed by
 // now or the server was deleted.
@@ -187,8 +185,7 @@ func (s *Service) alert(ctx context.Context, d store.Delivery) (mailContent, err
 	return l, nil
 }
 
-// errServerInUse gives a mail back whose server has as many workers as it may
-// have.
+// errServerInUse postpones a mail whose server has as many workers as it may have.
 var errServerInUse = errors.New("its server is in use by another worker")
 
 // inFlight keeps the workers of this process from waiting for the servers of

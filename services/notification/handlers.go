@@ -31,7 +31,8 @@ func (s *Service) registered(ctx context.Context, e events.Envelope, event event
 	if len(event.Token) > 0 {
 		workflow = directoryapi.Verification
 	}
-	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}, workflow)
+	d := store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}
+	return s.enqueueMails(ctx, e, d, workflow)
 }
 
 // verified adds the mails that follow the verification of an address. They name
@@ -41,17 +42,20 @@ func (s *Service) verified(ctx context.Context, e events.Envelope, event events.
 	if err != nil {
 		return err
 	}
-	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: application}, directoryapi.VerificationSuccess, directoryapi.Welcome)
+	d := store.Delivery{AccountID: event.Account, ApplicationID: application}
+	return s.enqueueMails(ctx, e, d, directoryapi.VerificationSuccess, directoryapi.Welcome)
 }
 
 // verificationRequested adds another mail that verifies the address.
 func (s *Service) verificationRequested(ctx context.Context, e events.Envelope, event events.VerificationRequested) error {
-	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}, directoryapi.Verification)
+	d := store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}
+	return s.enqueueMails(ctx, e, d, directoryapi.Verification)
 }
 
 // resetRequested adds the mail with the link to a new password.
 func (s *Service) resetRequested(ctx context.Context, e events.Envelope, event events.PasswordResetRequested) error {
-	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}, directoryapi.Reset)
+	d := store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}
+	return s.enqueueMails(ctx, e, d, directoryapi.Reset)
 }
 
 // reset adds the mail that confirms the new password.

@@ -23,8 +23,8 @@ func (s *Service) linkBase(template directoryapi.EmailTemplate) string {
 // pair is the token as a query has it.
 func pair(token secure.Secret) string { return "sptoken=" + url.QueryEscape(token.Reveal()) }
 
-// link adds the token to a URL: to its query, before its fragment (resolutions,
-// section 18.2).
+// link adds the token to a URL: to its query, before its fragment
+// (docs/interface/mail.md#links).
 func link(base string, token secure.Secret) string {
 	address, fragment, found := strings.Cut(base, "#")
 	separator := "?"

@@ -114,7 +114,7 @@ func recipient(email string) (*mail.Address, error) {
 	return &mail.Address{Address: onTheWire(email)}, nil
 }
 
-// onTheWire gives an address in the form that every mail server reads: its host
+// onTheWire returns an address in the form that every mail server reads: its host
 // name is in ASCII.
 func onTheWire(address string) string {
 	at := strings.LastIndexByte(address, '@')

@@ -21,8 +21,10 @@ type instruments struct {
 
 func newInstruments() instruments {
 	return instruments{
-		mails:          counter("doorward_notification_mails_total", "tries to send a mail, by workflow and result: sent, unwanted, postponed or failed"),
-		texts:          counter("doorward_notification_texts_total", "tries to send a text message, by result: sent, lost, unwanted, postponed, failed or broken"),
+		mails: counter("doorward_notification_mails_total",
+			"tries to send a mail, by workflow and result: sent, unwanted, postponed or failed"),
+		texts: counter("doorward_notification_texts_total",
+			"tries to send a text message, by result: sent, lost, unwanted, postponed, failed or broken"),
 		circuitsOpened: counter("doorward_notification_smtp_circuits_opened_total", "mail servers of tenants whose circuit breaker opened"),
 	}
 }
@@ -32,8 +34,8 @@ func newInstruments() instruments {
 func (s *Service) observe() {
 	gauge("doorward_notification_deliveries_waiting", "deliveries that are not done",
 		func(ctx context.Context) (int64, error) { return s.store.Waiting(ctx, maxWaiting) })
-	gauge("doorward_notification_smtp_circuit_open", "mail servers of tenants whose circuit breaker is open: their mails go through the deployment's",
-		s.store.OpenCircuits)
+	gauge("doorward_notification_smtp_circuit_open",
+		"mail servers of tenants whose circuit breaker is open: their mails go through the deployment's", s.store.OpenCircuits)
 }
 
 func counter(name, description string) metric.Int64Counter {

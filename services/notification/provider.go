@@ -35,7 +35,8 @@ var errProvider = errors.New("not of the form https://host[:port] (http:// for t
 // one may be spoken to without TLS; others must be on this machine for that.
 func ParseProviderAddress(text string, trusted bool) (string, error) {
 	address, err := url.Parse(text)
-	if err != nil || address.Hostname() == "" || address.User != nil || address.RawQuery != "" || address.Fragment != "" || strings.Trim(address.Path, "/") != "" {
+	if err != nil || address.Hostname() == "" || address.User != nil || address.RawQuery != "" || address.Fragment != "" ||
+		strings.Trim(address.Path, "/") != "" {
 		return "", errProvider
 	}
 	ip := net.ParseIP(address.Hostname())

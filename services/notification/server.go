@@ -29,7 +29,8 @@ const (
 )
 
 // errServer does not repeat the address: it holds a password.
-var errServer = errors.New("not of the form smtp://[user:password@]host:port or smtps://[user:password@]host:port (percent-encode reserved characters of the password)")
+var errServer = errors.New("not of the form smtp://[user:password@]host:port or smtps://[user:password@]host:port " +
+	"(percent-encode reserved characters of the password)")
 
 // ParseServer reads smtp://[user:password@]host:port, or smtps://.
 func ParseServer(address secure.Secret) (Server, error) {

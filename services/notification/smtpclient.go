@@ -62,7 +62,8 @@ func (c *limitedConn) Read(p []byte) (int, error) {
 // newSMTPClient makes a client of a server that is reached through the dialer.
 // The timeout bounds each step.
 func newSMTPClient(server Server, dialer *net.Dialer, timeout time.Duration) (*smtpClient, error) {
-	client, err := gomail.NewClient(server.Host, gomail.WithPort(server.Port), gomail.WithTimeout(timeout), gomail.WithoutNoop(), gomail.WithoutRset())
+	client, err := gomail.NewClient(server.Host, gomail.WithPort(server.Port), gomail.WithTimeout(timeout),
+		gomail.WithoutNoop(), gomail.WithoutRset())
 	if err != nil {
 		return nil, fmt.Errorf("make an SMTP client: %w", err)
 	}

@@ -23,7 +23,7 @@ var (
 )
 
 // Dial opens the session: a connection, its encryption, and the login. Its error
-// is one of the three above, which a client of the API is told apart by 13000,
+// is one of the three above, for which the API has 13000,
 // 13002 and 13001 (docs/interface/mail.md#smtp-servers); go-mail's own dial does
 // not say which step failed, nor does it bound what is read.
 func (c *smtpClient) Dial(ctx context.Context) error {

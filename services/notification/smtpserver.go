@@ -20,7 +20,7 @@ import (
 	"github.com/doorward/doorward/services/notification/store"
 )
 
-// Limits of an SMTP server, in characters (resolutions, section 3.1).
+// Limits of an SMTP server, in characters (docs/interface/limits.md#field-limits).
 const (
 	maxName        = 255
 	maxDescription = 1000
@@ -28,8 +28,8 @@ const (
 	maxPort        = 65535
 )
 
-// trial bounds the check of a server's connection data (resolutions, section
-// 20).
+// checkTimeout bounds the check of a server's connection data
+// (docs/interface/mail.md#smtp-servers).
 const checkTimeout = 10 * time.Second
 
 // Sealed are the columns of values that are sealed under the master key.
@@ -51,12 +51,12 @@ type SMTPServerText struct {
 	Status           field.Text `json:"status"`
 }
 
-// SMTPServer gives a server, or apierr.NotFound.
+// SMTPServer returns a server, or apierr.NotFound.
 func (s *Service) SMTPServer(ctx context.Context, at id.Ref) (store.SMTPServer, error) {
 	return s.store.SMTPServer(ctx, at.Tenant, at.ID)
 }
 
-// SMTPServers gives a page of the servers of a tenant, of which there is at most
+// SMTPServers returns a page of the servers of a tenant, of which there is at most
 // one. A caller's own tenant is the only one that exists to it: any other is
 // apierr.NotFound.
 func (s *Service) SMTPServers(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.SMTPServer], error) {
@@ -121,7 +121,7 @@ func (s *Service) UpdateSMTPServer(ctx context.Context, at id.Ref, in SMTPServer
 }
 
 // tryChange tries the connection data that a body makes of a server's, unless it
-// stays what it is, and gives it.
+// stays what it is, and returns it.
 func (s *Service) tryChange(ctx context.Context, v store.SMTPServer, in SMTPServerText) (Server, error) {
 	before, err := s.serverOf(v)
 	if err != nil {
@@ -249,7 +249,7 @@ func readHost(in field.Text) (string, error) {
 	return host, nil
 }
 
-// asciiHost gives a host name in the form that the network knows (RFC 5890). A
+// asciiHost returns a host name in the form that the network knows (RFC 5890). A
 // name that has none stays as it is.
 func asciiHost(host string) string {
 	if name, err := idna.Lookup.ToASCII(host); err == nil {
@@ -258,7 +258,7 @@ func asciiHost(host string) string {
 	return host
 }
 
-// reached gives how a tenant's server is spoken to.
+// serverOf returns the connection data of a tenant's server.
 func (s *Service) serverOf(v store.SMTPServer) (Server, error) {
 	password, err := s.ring.Open(v.PasswordSealed, smtpPasswordPurpose(v.ID))
 	if err != nil {
@@ -271,7 +271,7 @@ func (s *Service) serverOf(v store.SMTPServer) (Server, error) {
 	return to, nil
 }
 
-// tryServer connects to a server and logs in, within the bounds of trial. It
+// tryServer connects to a server and logs in, within checkTimeout. It
 // returns apierr.SMTPUnreachable, SMTPProtocol or SMTPCredentials, with reasons
 // that tell nothing of the network that this service runs in.
 func (s *Service) tryServer(ctx context.Context, server Server) error {
@@ -289,9 +289,13 @@ func (s *Service) tryServer(ctx context.Context, server Server) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, errLogin):
-		return apierr.SMTPCredentials.Because("%s:%d did not accept the username and the password, or offers no login by PLAIN, LOGIN, CRAM-MD5 or SCRAM-SHA-256", server.Host, server.Port)
+		return apierr.SMTPCredentials.Because("%s:%d did not accept the username and the password, "+
+			"or offers no login by PLAIN, LOGIN, CRAM-MD5 or SCRAM-SHA-256", server.Host, server.Port)
 	case errors.Is(err, errProtocol):
-		return apierr.SMTPProtocol.Because("no encrypted connection to %s:%d could be made: securityProtocol is to be tls where the server offers STARTTLS, ssl where it speaks TLS from the first byte, and its certificate must be valid for the host; without encryption no password is sent", server.Host, server.Port)
+		return apierr.SMTPProtocol.Because("no encrypted connection to %s:%d could be made: securityProtocol is to be tls where the "+
+			"server offers STARTTLS, ssl where it speaks TLS from the first byte, and its certificate must be valid for the host; "+
+			"without encryption no password is sent", server.Host, server.Port)
 	}
-	return apierr.SMTPUnreachable.Because("no mail server answered at %s:%d within %s; its address must be a public one", server.Host, server.Port, checkTimeout)
+	return apierr.SMTPUnreachable.Because("no mail server answered at %s:%d within %s; its address must be a public one",
+		server.Host, server.Port, checkTimeout)
 }

@@ -63,7 +63,7 @@ type channel struct {
 	backoff   func(failures int) time.Duration                       // returns the delay after the n-th failure of a delivery
 	label     func(store.Delivery) string                            // returns the workflow of a delivery, for logs and metrics
 	tries     metric.Int64Counter                                    // counts tries by workflow and result
-	final     func(error) (state, result string)                     // names the final state that an outcome leads to; empty for a failure that is retried
+	final     func(error) (state, result string)                     // returns the final state of an outcome; empty for a failure that is retried
 	onFinish  func(context.Context, *store.Tx, store.Delivery) error // runs in the transaction that finishes a delivery; may be nil
 }
 
@@ -267,8 +267,8 @@ func (s *Service) record(ctx context.Context, c *channel, d store.Delivery, outc
 		}
 	}
 	// Never an address or a number, never a token or a code.
-	slog.Log(ctx, level(result, outcome), c.name+" "+result, "delivery", d.ID.String(), "workflow", c.label(d), "account", d.AccountID.String(),
-		"failures", d.Failures, "error", d.LastError)
+	slog.Log(ctx, level(result, outcome), c.name+" "+result, "delivery", d.ID.String(), "workflow", c.label(d),
+		"account", d.AccountID.String(), "failures", d.Failures, "error", d.LastError)
 	return result
 }
 

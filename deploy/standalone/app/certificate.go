@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -39,6 +40,13 @@ func (s *standalone) certify(baseURL string) error {
 	if host := address.Hostname(); host != "localhost" {
 		hosts = append(hosts, host)
 	}
+	// Browsers open the hosted pages and the Client APIs under names of their own.
+	var domains struct {
+		IDSite    string `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost"`
+		ClientAPI string `env:"DOORWARD_CLIENT_API_SUFFIX" default:"apps.localhost"`
+	}
+	s.source.Load(&domains)
+	hosts = append(hosts, "*.id."+domains.IDSite, "*."+domains.ClientAPI)
 	authority, authorityKey, err := s.pair("ca", func(c *x509.Certificate) bool { return time.Until(c.NotAfter) > renewal })
 	if err != nil {
 		return err
@@ -59,7 +67,7 @@ func (s *standalone) certify(baseURL string) error {
 			return false
 		}
 		for _, host := range hosts {
-			if c.VerifyHostname(host) != nil {
+			if c.VerifyHostname(strings.Replace(host, "*", "any", 1)) != nil {
 				return false
 			}
 		}
@@ -70,7 +78,7 @@ func (s *standalone) certify(baseURL string) error {
 	}
 	if server == nil {
 		template := &x509.Certificate{
-			Subject:   pkix.Name{CommonName: hosts[len(hosts)-1]},
+			Subject:   pkix.Name{CommonName: address.Hostname()},
 			NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(0, 0, serverDays),
 			KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
 		}

@@ -45,6 +45,7 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 	app.Get("/sso", h.sso)
 	app.Get("/sso/logout", h.ssoLogout)
 	h.mountBrowser(app)
+	app.Get("/site", h.hosted)
 	app.Get("/site/*", h.hosted)
 	app.All("/client/:dnsLabel/*", h.clientAPI)
 

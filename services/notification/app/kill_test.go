@@ -18,9 +18,12 @@ const killMails = "NOTIFICATION_KILL_MAILS"
 // until the last mail has come. A kill may repeat those mails that were in the
 // hands of the senders, and no others.
 //
-// How many those are depends on chance and on how long the note of a mail waits
-// for a processor. Where it is measured they are fewer than one in a thousand,
-// and more mails are sent while there were too many for their number.
+// The killed process stays a member of the consumer group for its session timeout;
+// the next one removes it (pkg/events/group.go).
+//
+// How many copies there are depends on chance and on how long the record of a mail
+// waits for a processor. Where it is measured they are fewer than one in a
+// thousand, and more mails are sent while there were too many for their number.
 func TestAServiceThatIsKilledEverySecondLosesNoMail(t *testing.T) {
 	const senders = 4
 	mails, rounds := 1000, 1
@@ -78,7 +81,7 @@ func (w *world) different() int {
 // more.
 func (w *world) awaitDifferent(want int) {
 	w.t.Helper()
-	const patience = 45 * time.Second
+	const noProgress = 45 * time.Second
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for most, progress := -1, time.Now(); ; <-tick.C {
@@ -89,7 +92,7 @@ func (w *world) awaitDifferent(want int) {
 		if n > most {
 			most, progress = n, time.Now()
 		}
-		if time.Since(progress) > patience {
+		if time.Since(progress) > noProgress {
 			w.t.Fatalf("%d of %d mails have come, and no more are coming", n, want)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// patience bounds the wait for mail.
-const patience = 30 * time.Second
+// awaitTimeout bounds the wait for mail.
+const awaitTimeout = 30 * time.Second
 
 // Behaviour is how a server differs from one that takes everything. A nil
 // function agrees.
@@ -51,7 +51,7 @@ type Server struct {
 	mu          sync.Mutex
 	behaviour   Behaviour
 	taken       []Message
-	more        chan struct{} // closed and made anew when taken grows
+	more        chan struct{} // closed and made again when taken grows
 	connections int           // ever made
 	open        int           // of them
 }
@@ -122,7 +122,7 @@ func (s *Server) Open() int {
 	return s.open
 }
 
-// Taken gives the messages that the server has got so far, those included whose
+// Taken returns the messages that the server has got so far, those included whose
 // client never heard of it.
 func (s *Server) Taken() []Message {
 	s.mu.Lock()
@@ -130,10 +130,10 @@ func (s *Server) Taken() []Message {
 	return slices.Clone(s.taken)
 }
 
-// Await waits until the server has got n messages, and gives them.
+// Await waits until the server has got n messages, and returns them.
 func (s *Server) Await(t testing.TB, n int) []Message {
 	t.Helper()
-	limit := time.After(patience)
+	limit := time.After(awaitTimeout)
 	for {
 		s.mu.Lock()
 		taken, more := slices.Clone(s.taken), s.more

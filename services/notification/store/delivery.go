@@ -76,8 +76,8 @@ func (s *Store) VerificationApplication(ctx context.Context, tenant, account id.
 // InsertDelivery adds a delivery that is due at once. A second one of the same
 // event and workflow changes nothing.
 func (tx *Tx) InsertDelivery(ctx context.Context, d Delivery) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO deliveries (tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id, number, message,
-		token_sealed, expires_at, request_id, trace, state, next_try_at, created_at)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO deliveries (tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id,
+		number, message, token_sealed, expires_at, request_id, trace, state, next_try_at, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, CASE $4 WHEN 'MAIL' THEN 'WAITING' ELSE 'UNSENT' END, $15, $15)
 		ON CONFLICT (tenant_id, event_id, workflow) DO NOTHING`,
 		d.TenantID, d.ID, d.EventID, d.Kind, d.Workflow, d.AccountID, d.ApplicationID, d.ChallengeID, d.Number, d.Message,
@@ -99,7 +99,8 @@ func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, try id.ID, now, un
 	return pg.One[Delivery](ctx, tx, `UPDATE deliveries SET leased_until = $2, leased_by = $3 WHERE (tenant_id, id) = (
 			SELECT tenant_id, id FROM deliveries WHERE kind = $4 AND finished_at IS NULL AND next_try_at <= $1
 			AND (leased_until IS NULL OR leased_until <= $1) AND tenant_id <> ALL ($5)
-			AND NOT ($6 AND EXISTS (SELECT FROM smtp_servers s WHERE s.tenant_id = deliveries.tenant_id AND s.status = 'ENABLED' AND s.left_at IS NULL))
+			AND NOT ($6 AND EXISTS (SELECT FROM smtp_servers s
+				WHERE s.tenant_id = deliveries.tenant_id AND s.status = 'ENABLED' AND s.left_at IS NULL))
 			ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED)
 		RETURNING `+deliveryColumns, now, until, try, kind, skip.Tenants, skip.Custom)
 }
@@ -115,7 +116,8 @@ func (tx *Tx) RenewLease(ctx context.Context, d Delivery, until time.Time) error
 // RecordAttempt records that the delivery is about to be sent. It is
 // apierr.NotFound once the lease is another worker's.
 func (tx *Tx) RecordAttempt(ctx context.Context, d Delivery, now time.Time) error {
-	return pg.MustChange(ctx, tx, `UPDATE deliveries SET attempted_at = $4 WHERE tenant_id = $1 AND id = $2 AND leased_by = $3 AND finished_at IS NULL`,
+	return pg.MustChange(ctx, tx, `UPDATE deliveries SET attempted_at = $4
+		WHERE tenant_id = $1 AND id = $2 AND leased_by = $3 AND finished_at IS NULL`,
 		d.TenantID, d.ID, d.LeasedBy, now)
 }
 
@@ -123,8 +125,9 @@ func (tx *Tx) RecordAttempt(ctx context.Context, d Delivery, now time.Time) erro
 // sent with, and reports whether it had none before. It does so whichever worker
 // has the lease: what was sent must not be sent again.
 func (tx *Tx) FinishDelivery(ctx context.Context, d Delivery, now time.Time) (bool, error) {
-	n, err := pg.Exec(ctx, tx, `UPDATE deliveries SET state = $3, last_error = $4, finished_at = $5, token_sealed = NULL, number = '', message = '',
-		leased_until = NULL, leased_by = NULL WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL`, d.TenantID, d.ID, d.State, d.LastError, now)
+	n, err := pg.Exec(ctx, tx, `UPDATE deliveries SET state = $3, last_error = $4, finished_at = $5,
+		token_sealed = NULL, number = '', message = '', leased_until = NULL, leased_by = NULL
+		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL`, d.TenantID, d.ID, d.State, d.LastError, now)
 	return n > 0, err
 }
 
@@ -140,8 +143,8 @@ func (tx *Tx) PostponeDelivery(ctx context.Context, d Delivery, next time.Time) 
 // LockText reads a text that the transaction will change; apierr.NotFound for
 // one that is not there.
 func (tx *Tx) LockText(ctx context.Context, tenant, delivery id.ID) (Delivery, error) {
-	return pg.One[Delivery](ctx, tx, `SELECT `+deliveryColumns+` FROM deliveries WHERE tenant_id = $1 AND id = $2 AND kind = 'TEXT' FOR UPDATE`,
-		tenant, delivery)
+	return pg.One[Delivery](ctx, tx, `SELECT `+deliveryColumns+` FROM deliveries
+		WHERE tenant_id = $1 AND id = $2 AND kind = 'TEXT' FOR UPDATE`, tenant, delivery)
 }
 
 // UpdateState writes the state of a text that is done.

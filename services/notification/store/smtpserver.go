@@ -42,7 +42,8 @@ type Circuit struct {
 }
 
 const (
-	smtpServerTexts   = `tenant_id, id, name, description, username, password_sealed, host, port, security_protocol, status, created_at, modified_at`
+	smtpServerTexts = `tenant_id, id, name, description, username, password_sealed, host, port, security_protocol, status,
+		created_at, modified_at`
 	smtpServerColumns = smtpServerTexts + `, failures, left_at AS opened_at, probe_at, probes`
 )
 
@@ -77,20 +78,22 @@ func (s *Store) HasSMTPServer(ctx context.Context, tenant id.ID) (bool, error) {
 
 // LockSMTPServer reads a server that the transaction will change.
 func (tx *Tx) LockSMTPServer(ctx context.Context, tenant, server id.ID) (SMTPServer, error) {
-	return pg.One[SMTPServer](ctx, tx, `SELECT `+smtpServerColumns+` FROM smtp_servers WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, server)
+	return pg.One[SMTPServer](ctx, tx, `SELECT `+smtpServerColumns+` FROM smtp_servers
+		WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, server)
 }
 
 // InsertSMTPServer adds a server. A tenant that has one is apierr.Exists.
 func (tx *Tx) InsertSMTPServer(ctx context.Context, v SMTPServer) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO smtp_servers (`+smtpServerTexts+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		v.TenantID, v.ID, v.Name, v.Description, v.Username, v.PasswordSealed, v.Host, v.Port, v.SecurityProtocol, v.Status, v.CreatedAt, v.ModifiedAt)
+		v.TenantID, v.ID, v.Name, v.Description, v.Username, v.PasswordSealed, v.Host, v.Port, v.SecurityProtocol,
+		v.Status, v.CreatedAt, v.ModifiedAt)
 	return err
 }
 
 // UpdateSMTPServer writes what a client can change, and the health that follows.
 func (tx *Tx) UpdateSMTPServer(ctx context.Context, v SMTPServer) error {
-	return pg.MustChange(ctx, tx, `UPDATE smtp_servers SET name = $3, description = $4, username = $5, password_sealed = $6, host = $7, port = $8,
-		security_protocol = $9, status = $10, modified_at = $11, failures = $12, left_at = $13, probe_at = $14, probes = $15
+	return pg.MustChange(ctx, tx, `UPDATE smtp_servers SET name = $3, description = $4, username = $5, password_sealed = $6,
+		host = $7, port = $8, security_protocol = $9, status = $10, modified_at = $11, failures = $12, left_at = $13, probe_at = $14, probes = $15
 		WHERE tenant_id = $1 AND id = $2`,
 		v.TenantID, v.ID, v.Name, v.Description, v.Username, v.PasswordSealed, v.Host, v.Port, v.SecurityProtocol, v.Status, v.ModifiedAt,
 		v.Failures, v.OpenedAt, v.ProbeAt, v.Probes)
@@ -117,7 +120,8 @@ func (s *Store) OpenCircuits(ctx context.Context) (int64, error) {
 // when the server was changed since it was read.
 func (tx *Tx) CountFailure(ctx context.Context, v SMTPServer, threshold int, now, probe time.Time) (opened bool, err error) {
 	n, err := pg.Values[bool](ctx, tx, `UPDATE smtp_servers SET failures = failures + 1,
-			left_at = CASE WHEN failures + 1 >= $4 THEN $5::timestamptz END, probe_at = CASE WHEN failures + 1 >= $4 THEN $6::timestamptz END, probes = 0
+			left_at = CASE WHEN failures + 1 >= $4 THEN $5::timestamptz END,
+			probe_at = CASE WHEN failures + 1 >= $4 THEN $6::timestamptz END, probes = 0
 		WHERE tenant_id = $1 AND id = $2 AND modified_at = $3 AND left_at IS NULL RETURNING left_at IS NOT NULL`,
 		v.TenantID, v.ID, v.ModifiedAt, threshold, now, probe)
 	return len(n) > 0 && n[0], err
@@ -133,7 +137,7 @@ func (tx *Tx) ClaimProbe(ctx context.Context, v SMTPServer, now, next time.Time)
 
 // CloseCircuit records that a server accepted a mail.
 func (tx *Tx) CloseCircuit(ctx context.Context, v SMTPServer) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE smtp_servers SET failures = 0, left_at = NULL, probe_at = NULL, probes = 0 WHERE tenant_id = $1 AND id = $2`,
-		v.TenantID, v.ID)
+	_, err := pg.Exec(ctx, tx, `UPDATE smtp_servers SET failures = 0, left_at = NULL, probe_at = NULL, probes = 0
+		WHERE tenant_id = $1 AND id = $2`, v.TenantID, v.ID)
 	return err
 }

@@ -86,7 +86,7 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprint(w, body)
 }
 
-// Sign gives the signature of a receipt. The fields are given in the order of
+// Sign returns the signature of a receipt. The fields are given in the order of
 // their names, each name with its value.
 func Sign(token, address string, fields ...string) string {
 	mac := hmac.New(sha1.New, []byte(token))

@@ -84,12 +84,16 @@ func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicati
 }
 
 // linked follows the links of an account that has proved itself.
-func (s *Service) linked(ctx context.Context, a *application, in directoryapi.Authenticated, organization id.ID) (applicationapi.LoggedIn, error) {
+func (s *Service) linked(
+	ctx context.Context, a *application, in directoryapi.Authenticated, organization id.ID,
+) (applicationapi.LoggedIn, error) {
 	out := applicationapi.LoggedIn{Account: in.Account, Organization: organization}
 	if !a.followsLinks || in.Store == a.defaultStore || in.Account.DirectoryID == a.defaultStore.ID {
 		return out, nil
 	}
-	to, err := s.directories.LinkedAccount(ctx, directoryapi.LinkAccount{Tenant: a.TenantID, Account: in.Account.ID, Store: a.defaultStore})
+	to, err := s.directories.LinkedAccount(
+		ctx, directoryapi.LinkAccount{Tenant: a.TenantID, Account: in.Account.ID, Store: a.defaultStore},
+	)
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
@@ -208,7 +212,9 @@ func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (direc
 	return call(s, "Administrator", func() (directoryapi.Account, error) {
 		for _, a := range s.applications {
 			if a.TenantID == in.Tenant && a.Builtin {
-				return s.directories.CheckAccess(ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.ID, Stores: s.unfold(a, a.stores)})
+				return s.directories.CheckAccess(
+					ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.ID, Stores: s.unfold(a, a.stores)},
+				)
 			}
 		}
 		return directoryapi.Account{}, apierr.NotFound

@@ -100,7 +100,9 @@ func (d *Service) read(in directoryapi.CreateAccount) (a account, err error) {
 	if a.password, err = readPassword(in.Account.Password); err != nil {
 		return a, err
 	}
-	a.Status, err = field.Enum(in.Account.Status, "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified)
+	a.Status, err = field.Enum(
+		in.Account.Status, "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified,
+	)
 	return a, err
 }
 
@@ -241,7 +243,8 @@ func (d *Service) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (d
 			return directoryapi.Account{}, apierr.TokenAccountDisabled
 		case !holds(in.Stores, a):
 			return directoryapi.Account{}, apierr.TokenAccountUnreachable
-		case d.directoryOf(a).Status != directoryapi.Enabled, !holds(slices.DeleteFunc(slices.Clone(in.Stores), func(s directoryapi.Store) bool { return !d.isOpen(s) }), a):
+		case d.directoryOf(a).Status != directoryapi.Enabled,
+			!holds(slices.DeleteFunc(slices.Clone(in.Stores), func(s directoryapi.Store) bool { return !d.isOpen(s) }), a):
 			return directoryapi.Account{}, apierr.TokenStoreDisabled
 		}
 		return a.Account, nil

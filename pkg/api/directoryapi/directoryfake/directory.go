@@ -141,7 +141,10 @@ func (d *Service) SignUp(_ context.Context, in directoryapi.SignUp) (directoryap
 			}})
 		}
 		owner := d.find(in.Tenant, in.Owner)
-		return directoryapi.SignedUp{Tenant: d.tenants[in.Tenant], Directory: d.directories[directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory}], Owner: owner.Account}, nil
+		return directoryapi.SignedUp{
+			Tenant: d.tenants[in.Tenant], Directory: d.directories[directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory}],
+			Owner: owner.Account,
+		}, nil
 	})
 }
 

@@ -110,7 +110,9 @@ func (d *Service) leads(to *account, store directoryapi.Store, outcome directory
 }
 
 // match links an account to that of the same email.
-func (d *Service) match(in directoryapi.LinkAccount, from, to *account, itself directoryapi.LinkedAccount) (directoryapi.LinkedAccount, error) {
+func (d *Service) match(
+	in directoryapi.LinkAccount, from, to *account, itself directoryapi.LinkedAccount,
+) (directoryapi.LinkedAccount, error) {
 	out, err := d.leads(to, in.Store, directoryapi.Matched)
 	if err == nil && (d.countLinks(to) >= maxLinks || d.linkedIn(to, from.DirectoryID) != nil) {
 		return itself, nil

@@ -13,8 +13,8 @@ export function register({ application, model, claims, go }) {
     return [h('h1', {}, t('registerTitle'))];
   }
   const organization = organizationField(claims);
-  const given = field({ name: 'givenName', label: t('givenName'), autocomplete: 'given-name' });
-  const surname = field({ name: 'surname', label: t('surname'), autocomplete: 'family-name' });
+  const given = field({ name: 'givenName', label: t('givenName'), autocomplete: 'given-name', required: model.passwordPolicy.requireGivenName });
+  const surname = field({ name: 'surname', label: t('surname'), autocomplete: 'family-name', required: model.passwordPolicy.requireSurname });
   const email = field({ name: 'email', label: t('email'), type: 'email', autocomplete: 'username', inputmode: 'email' });
   const secret = password({ isNew: true, policy: model.passwordPolicy });
   return [
@@ -22,7 +22,7 @@ export function register({ application, model, claims, go }) {
     form({
       fields: [organization, given, surname, email, secret].filter(Boolean), button: t('register'),
       submit: async () => {
-        const body = { givenName: given.value.trim(), surname: surname.value.trim(), email: email.value.trim(), password: secret.value };
+        const body = { givenName: given.value.trim() || null, surname: surname.value.trim() || null, email: email.value.trim(), password: secret.value };
         const target = organization || claims.onk ? { ...body, ...accountStore(claims, organization) } : body;
         const answer = await call('POST', application.accounts.href, target);
         if (answer.status === 202) go('/unverified');

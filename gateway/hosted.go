@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	"bytes"
+	"net"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+)
+
+// hostHeader tells the idsite service which host a browser asked for. What a
+// client sends under this name is dropped.
+const hostHeader = "X-Doorward-Host"
+
+// The routes that are chosen by more than the path. No client can spell them:
+// doubled slashes count as one.
+const (
+	sessionRoute = "//session/*" // management paths with a session token of a hosted page
+	siteRoute    = "//site/*"    // hosted pages, by the host
+)
+
+// hostedRoute finds the route of a request whose host or credential decides where
+// it goes, and rewrites its target: a session of a hosted page, the Client API of
+// an application, the hosted pages of a tenant. r is the route by the path alone.
+func (g *Gateway) hostedRoute(x *exchange, r *route) *route {
+	header := &x.Request().Header
+	host := hostname(header.Host())
+	if label, below := strings.CutSuffix(host, "."+g.cfg.ClientSuffix); below && g.cfg.ClientSuffix != "" && label != "" && !strings.Contains(label, ".") {
+		x.host = strings.ToLower(string(header.Host()))
+		rewrite(x, "/client/"+label)
+		return g.router.match(x.target)
+	}
+	if x.managed {
+		if r == nil || r.access != byKey || !isSession(header) {
+			return r
+		}
+		rewrite(x, "/session")
+		return g.router.unspelled[sessionRoute]
+	}
+	// A tenant's own domain is any other name. Only its pages are there: the paths
+	// of the table are the same at every host.
+	if g.otherName(host) && (r == nil || r.pattern == "/") {
+		x.host = host
+		rewrite(x, "/site")
+		return g.router.unspelled[siteRoute]
+	}
+	return r
+}
+
+// hostname is a host in lower case, without its port.
+func hostname(host []byte) string {
+	name := strings.ToLower(string(host))
+	if without, _, err := net.SplitHostPort(name); err == nil {
+		name = without
+	}
+	return strings.Trim(name, "[].")
+}
+
+// otherName reports whether a host is a name other than that of the base URL.
+func (g *Gateway) otherName(host string) bool {
+	return host != g.cfg.Common.Base.Hostname() && host != "localhost" && net.ParseIP(host) == nil
+}
+
+// rewrite puts a path in front of the target. What is routed so needs no key.
+func rewrite(x *exchange, prefix string) {
+	x.target = append([]byte(prefix), x.target...)
+	x.path, x.managed = len(x.target), false
+}
+
+// isSession reports whether a request is that of a hosted page: with a session
+// token, or the preflight of one (Fetch standard, section 4.8).
+func isSession(header *fasthttp.RequestHeader) bool {
+	if bytes.HasPrefix(header.Peek(fiber.HeaderAuthorization), []byte("Bearer ")) {
+		return true
+	}
+	return string(header.Method()) == fiber.MethodOptions && len(header.Peek(fiber.HeaderAccessControlRequestMethod)) > 0
+}
