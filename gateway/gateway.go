@@ -15,6 +15,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/openapi"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/service"
@@ -55,12 +56,13 @@ type Gateway struct {
 	HTTP   *fiber.App
 	Limits *Limits
 
-	cfg     Config
-	router  *router
-	keys    *keys
-	refused *refusals
-	steps   []step
-	pool    sync.Pool
+	cfg       Config
+	router    *router
+	keys      *keys
+	refused   *refusals
+	steps     []step
+	reference func() (map[string]referenceFile, error) // written at the first use
+	pool      sync.Pool
 
 	userHeader    string   // header in which a client names the end user's address
 	requestHeader string   // header of a request's id
@@ -115,6 +117,9 @@ func New(cfg Config) (*Gateway, error) {
 	g.router = newRouter(map[string]*rpc.Upstream{
 		"directory": up.Directory, "application": up.Application, "oauth": up.OAuth, "mfa": up.MFA,
 		"notification": up.Notification, "idsite": up.IDSite, "mailbox": up.Mailbox,
+	})
+	g.reference = sync.OnceValues(func() (map[string]referenceFile, error) {
+		return makeReference(openapi.Deployment{Base: cfg.Common.Base, Alias: string(cfg.Common.Alias)})
 	})
 	g.keys = newKeys(cfg.Keys, g.Limits)
 	g.steps = []step{

@@ -66,7 +66,7 @@ type setting func(*Config, *site)
 func open(t testing.TB, settings ...setting) *site {
 	t.Helper()
 	s := &site{keys: newKeyBook(), services: map[string]*fakeService{}}
-	cfg := Config{Common: common, Keys: s.keys, Tenant: Budget{InFlight: 100}, Users: Budget{InFlight: 100}, Address: Budget{InFlight: 20}, Upstreams: Upstreams{
+	cfg := Config{Common: common, Keys: s.keys, ClientSuffix: "apps.localhost", Tenant: Budget{InFlight: 100}, Users: Budget{InFlight: 100}, Address: Budget{InFlight: 20}, Upstreams: Upstreams{
 		Directory: s.service(t, "directory"), Application: s.service(t, "application"), OAuth: s.service(t, "oauth"),
 		MFA: s.service(t, "mfa"), Notification: s.service(t, "notification"), IDSite: s.service(t, "idsite"),
 	}}
@@ -313,6 +313,7 @@ func (s *site) try(t testing.TB, c call) (answer, error) {
 	for name, values := range c.header {
 		request.Header[name] = values
 	}
+	request.Host = c.header.Get("Host")
 	if _, set := c.header["Authorization"]; !set {
 		request.SetBasicAuth(keyID, keySecret)
 	}

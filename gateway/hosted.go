@@ -71,7 +71,7 @@ func rewrite(x *exchange, prefix string) {
 // isSession reports whether a request is that of a hosted page: with a session
 // token, or the preflight of one (Fetch standard, section 4.8).
 func isSession(header *fasthttp.RequestHeader) bool {
-	if bytes.HasPrefix(header.Peek(fiber.HeaderAuthorization), []byte("Bearer ")) {
+	if sent := header.PeekAll(fiber.HeaderAuthorization); len(sent) == 1 && bytes.HasPrefix(sent[0], []byte("Bearer ")) {
 		return true
 	}
 	return string(header.Method()) == fiber.MethodOptions && len(header.Peek(fiber.HeaderAccessControlRequestMethod)) > 0

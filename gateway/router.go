@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -68,6 +69,7 @@ var table = sync.OnceValue(func() []route {
 		}
 	}
 	pages := ownPages()
+	maps.Copy(pages, referencePages())
 	var routes []route
 	for line := range lines(surface) {
 		if len(line) != 5 {

@@ -138,6 +138,10 @@ GP- key     /v1/idSites/:id                                          idsite     
 G-- public  /                                                        gateway       -
 G-- public  /errors                                                  gateway       -
 G-- public  /errors/:code                                            gateway       -
+G-- public  /openapi.json                                            gateway       -
+G-- public  /openapi.yaml                                            gateway       -
+G-- public  /docs                                                    gateway       -
+G-- public  /docs/:file                                              gateway       -
 -P- public  /sms/receipts/:tenant/:delivery                          notification  -
 G-- hosted  /sso                                                     idsite        -
 G-- hosted  /sso/logout                                              idsite        -

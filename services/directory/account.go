@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// Account gives an account, or apierr.NotFound.
+// Account returns an account, or apierr.NotFound.
 func (s *Service) Account(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	a, err := s.store.Account(ctx, in.Tenant, in.ID)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) allUnsealed(page list.Page[directoryapi.Account], err error) (
 	return page, err
 }
 
-// ListAccounts gives a page of the accounts of the stores, each once. A group
+// ListAccounts returns a page of the accounts of the stores, each once. A group
 // whose directory is a store too adds nothing to it.
 func (s *Service) ListAccounts(ctx context.Context, in directoryapi.ListAccounts) (list.Page[directoryapi.Account], error) {
 	directories, groups := split(in.Stores)
@@ -68,7 +68,7 @@ func split(stores []directoryapi.Store) (directories, groups []id.ID) {
 	return directories, groups
 }
 
-// TenantAccounts gives a page of all the accounts of a tenant.
+// TenantAccounts returns a page of all the accounts of a tenant.
 func (s *Service) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
 	owner, err := s.Tenant(ctx, tenant)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Service) TenantAccounts(ctx context.Context, tenant id.Ref, query list.
 	return s.allUnsealed(s.store.TenantAccounts(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt)))
 }
 
-// DirectoryAccounts gives a page of the accounts of a directory.
+// DirectoryAccounts returns a page of the accounts of a directory.
 func (s *Service) DirectoryAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
 	owner, err := s.Directory(ctx, in)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Service) DirectoryAccounts(ctx context.Context, in id.Ref, query list.Q
 	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, []id.ID{in.ID}, nil, query.Of(owner.CreatedAt, owner.ModifiedAt)))
 }
 
-// GroupAccounts gives a page of the members of a group.
+// GroupAccounts returns a page of the members of a group.
 func (s *Service) GroupAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
 	owner, err := s.Group(ctx, in)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Service) NewAccount(ctx context.Context, in directoryapi.CreateAccount)
 }
 
 // CreateAccount makes an account in a directory, and a member of a group where
-// one is named, and lets its mails go out (resolutions, sections 3.3 and 3.4).
+// one is named, and lets its mails go out (docs/interface/accounts.md#status).
 func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
 	if in.Social != nil {
 		return directoryapi.Account{}, s.refuseSocial(ctx, in)
@@ -133,7 +133,8 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 			return err
 		}
 		if !in.Group.IsZero() {
-			if err := tx.InsertMembership(ctx, store.Membership{TenantID: a.TenantID, ID: id.New(now), DirectoryID: a.DirectoryID, GroupID: in.Group, AccountID: a.ID, CreatedAt: now}); err != nil {
+			if err := tx.InsertMembership(ctx, store.Membership{TenantID: a.TenantID, ID: id.New(now), DirectoryID: a.DirectoryID,
+				GroupID: in.Group, AccountID: a.ID, CreatedAt: now}); err != nil {
 				return err
 			}
 		}
@@ -152,7 +153,7 @@ func beforeCreation(now time.Time) *time.Time {
 	return &processed
 }
 
-// created gives the account that was to be made. A user name or email that is
+// created returns the account that was to be made. A user name or email that is
 // there already may be that of this very account: then the call was repeated.
 func (s *Service) created(ctx context.Context, a directoryapi.Account, err error) (directoryapi.Account, error) {
 	if errors.Is(err, apierr.Exists) {

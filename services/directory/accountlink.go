@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// maxLinks is how many links an account can have (resolutions, section 6.1).
+// maxLinks is how many links an account can have (docs/interface/account-linking.md#links).
 const maxLinks = 10
 
 // NewAccountLink is the body that links two accounts.
@@ -23,12 +23,12 @@ type NewAccountLink struct {
 	RightAccount field.Link `json:"rightAccount"`
 }
 
-// AccountLink gives a link, or apierr.NotFound.
+// AccountLink returns a link, or apierr.NotFound.
 func (s *Service) AccountLink(ctx context.Context, in id.Ref) (store.AccountLink, error) {
 	return s.store.AccountLink(ctx, in.Tenant, in.ID)
 }
 
-// AccountLinks gives a page of the links that have the account at one end.
+// AccountLinks returns a page of the links that have the account at one end.
 func (s *Service) AccountLinks(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.AccountLink], error) {
 	owner, err := s.store.Account(ctx, account.Tenant, account.ID)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Service) AccountLinks(ctx context.Context, account id.Ref, query list.Q
 	return s.store.AccountLinks(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// LinkedAccounts gives a page of the accounts at the other ends of an account's
+// LinkedAccounts returns a page of the accounts at the other ends of an account's
 // links.
 func (s *Service) LinkedAccounts(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
 	owner, err := s.store.Account(ctx, account.Tenant, account.ID)
@@ -47,8 +47,8 @@ func (s *Service) LinkedAccounts(ctx context.Context, account id.Ref, query list
 	return s.allUnsealed(s.store.LinkedAccounts(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt)))
 }
 
-// NewAccountLink links two accounts of different directories (resolutions,
-// section 6.1). Both are locked, so that of parallel links that exclude each
+// NewAccountLink links two accounts of different directories
+// (docs/interface/account-linking.md#links). Both are locked, so that of parallel links that exclude each
 // other one is made.
 func (s *Service) NewAccountLink(ctx context.Context, tenant id.ID, in NewAccountLink) (store.AccountLink, error) {
 	now := s.now()
@@ -90,7 +90,7 @@ func (s *Service) linkEnd(in field.Link, name string) (id.ID, error) {
 }
 
 // lockEnds locks the accounts of a new link in the order of their ids, so that
-// two links never wait for each other, and gives the directory of each.
+// two links never wait for each other, and returns the directory of each.
 func (s *Service) lockEnds(ctx context.Context, tx *store.Tx, tenant id.ID, ends ...id.ID) (map[id.ID]id.ID, error) {
 	slices.SortFunc(ends, func(a, b id.ID) int { return bytes.Compare(a[:], b[:]) })
 	directories := map[id.ID]id.ID{}

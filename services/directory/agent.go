@@ -14,7 +14,7 @@ import (
 )
 
 // agentSilence is how long an agent may be silent before it counts as offline
-// (resolutions, section 4.3).
+// (docs/interface/connectors.md#agents).
 const agentSilence = 2 * time.Minute
 
 // Limits of an agent's configuration, for which the interface names none.
@@ -110,7 +110,7 @@ func (s *Service) newAgent(p store.Provider, in field.Of[NewAgent]) (*store.Agen
 }
 
 // configure writes the members of a configuration into an agent and checks them
-// (resolutions, section 4.2). A new agent needs all its parts.
+// (docs/interface/directories.md#ldap-and-active-directory). A new agent needs all its parts.
 func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isNew bool) error {
 	in, to := config.Value, &a.Config
 	accounts, groups := in.AccountConfig.Value, in.GroupConfig.Value
@@ -193,7 +193,7 @@ func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isN
 	return configureReferrals(a, in, isNew)
 }
 
-// configureConnection reads what has a default. Null gives the default again.
+// configureConnection reads what has a default. Null means the default again.
 func configureConnection(to *store.AgentConfig, in NewAgentConfig, isNew bool) (err error) {
 	if in.SSLRequired.Present {
 		to.SSLRequired = in.SSLRequired.Or(false)
@@ -257,12 +257,12 @@ func agentPasswordPurpose(agent id.ID) string { return "directory.agent/" + agen
 // lively is the time since which an agent must have called to count as online.
 func (s *Service) lively() time.Time { return s.now().Add(-agentSilence) }
 
-// Agent gives an agent, or apierr.NotFound.
+// Agent returns an agent, or apierr.NotFound.
 func (s *Service) Agent(ctx context.Context, at id.Ref) (store.Agent, error) {
 	return s.store.Agent(ctx, at.Tenant, at.ID, s.lively())
 }
 
-// TenantAgents gives a page of the agents of a tenant.
+// TenantAgents returns a page of the agents of a tenant.
 func (s *Service) TenantAgents(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Agent], error) {
 	owner, err := s.Tenant(ctx, tenant)
 	if err != nil {

@@ -25,7 +25,7 @@ type PolicyChange struct {
 	EmailDomainBlacklist           field.List `json:"emailDomainBlacklist"`
 }
 
-// CreationPolicy gives the account creation policy of a directory.
+// CreationPolicy returns the account creation policy of a directory.
 func (s *Service) CreationPolicy(ctx context.Context, directory id.Ref) (store.CreationPolicy, error) {
 	return s.store.CreationPolicy(ctx, directory.Tenant, directory.ID)
 }
@@ -57,7 +57,8 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 			in   field.List
 			name string
 			to   *[]string
-		}{{in.EmailDomainWhitelist, "emailDomainWhitelist", &p.EmailDomainWhitelist}, {in.EmailDomainBlacklist, "emailDomainBlacklist", &p.EmailDomainBlacklist}} {
+		}{{in.EmailDomainWhitelist, "emailDomainWhitelist", &p.EmailDomainWhitelist}, {in.EmailDomainBlacklist, "emailDomainBlacklist",
+			&p.EmailDomainBlacklist}} {
 			if domains.in.Present {
 				if *domains.to, err = domainList(domains.name, domains.in.Or([]string{})); err != nil {
 					return err
@@ -122,7 +123,7 @@ func checkDomain(p store.CreationPolicy, email string) error {
 	return nil
 }
 
-// inScript gives a domain name, or a pattern, with its labels in their own
+// inScript returns a domain name, or a pattern, with its labels in their own
 // script. Those that cannot be read stay as they are.
 func inScript(domain string) string {
 	labels := strings.Split(domain, ".")

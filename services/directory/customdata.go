@@ -2,8 +2,7 @@ package directory
 
 import "github.com/doorward/doorward/pkg/customdata"
 
-// TenantData is the customData of tenants, a resource of its own (resolutions,
-// section 1).
+// TenantData is the customData of tenants, a resource of its own (docs/interface/custom-data.md#owners).
 func (s *Service) TenantData() customdata.Owners { return s.store.TenantData(s.now) }
 
 // DirectoryData is the customData of directories.

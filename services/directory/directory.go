@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// Limits of a directory's text (resolutions, section 3.1), in characters.
+// Limits of a directory's text (docs/interface/limits.md#field-limits), in characters.
 const (
 	maxName        = 255
 	maxDescription = 1000
@@ -45,17 +45,17 @@ func (in NewDirectory) apply(d *directoryapi.Directory, isNew bool) (err error) 
 }
 
 // isCustomDataAlone reports whether a body names custom data and nothing else,
-// which does not change the directory (resolutions, section 1.3).
+// which does not change the directory (docs/interface/custom-data.md#endpoints).
 func (in NewDirectory) isCustomDataAlone() bool {
 	return in.CustomData.Present && !in.Name.Present && !in.Description.Present && !in.Status.Present
 }
 
-// Directory gives a directory, or apierr.NotFound.
+// Directory returns a directory, or apierr.NotFound.
 func (s *Service) Directory(ctx context.Context, in directoryapi.Ref) (directoryapi.Directory, error) {
 	return s.store.Directory(ctx, in.Tenant, in.ID)
 }
 
-// TenantDirectories gives a page of the directories of a tenant.
+// TenantDirectories returns a page of the directories of a tenant.
 func (s *Service) TenantDirectories(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Directory], error) {
 	owner, err := s.Tenant(ctx, tenant)
 	if err != nil {
@@ -90,7 +90,8 @@ func (s *Service) CreateDirectory(ctx context.Context, in directoryapi.CreateDir
 }
 
 // createDirectory adds a directory. A cloud directory has no mirror.
-func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory, m *mirror, data customdata.Document) (directoryapi.Directory, error) {
+func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory, m *mirror,
+	data customdata.Document) (directoryapi.Directory, error) {
 	d.CreatedAt = s.now()
 	if m != nil {
 		d.ProviderID = m.provider.ProviderID
@@ -132,7 +133,7 @@ func (s *Service) insertDirectory(ctx context.Context, tx *store.Tx, d directory
 }
 
 // requireCloud refuses a mirror, whose policies and templates are read-only
-// (resolutions, section 4.1): apierr.MirroredProperty.
+// (docs/interface/directories.md#creation): apierr.MirroredProperty.
 func (s *Service) requireCloud(ctx context.Context, tenant, directory id.ID) error {
 	d, err := s.store.Directory(ctx, tenant, directory)
 	if err == nil && d.Mirror() {

@@ -184,7 +184,7 @@ func TestAnUnknownLoginCostsTheSameWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	costly := open(t, w.db, pwhash.Cost{Memory: 8 * 1024, Time: 1, Threads: 1})
-	if err := w.login(t, costly, "jo", password); err != nil { // hashed anew under the cost of this test
+	if err := w.login(t, costly, "jo", password); err != nil { // hashed again under the cost of this test
 		t.Fatal(err)
 	}
 	timed := func(login string, want *apierr.Error) time.Duration {
@@ -204,7 +204,7 @@ func TestAnUnknownLoginCostsTheSameWork(t *testing.T) {
 	}
 }
 
-// outbox gives the types of the events that wait, in order.
+// outbox returns the types of the events that wait, in order.
 func (w world) outbox(t *testing.T) []string {
 	t.Helper()
 	rows, err := pg.All[struct{ Type string }](t.Context(), w.db, `SELECT convert_from(envelope, 'UTF8')::json->>'type' AS type FROM outbox ORDER BY seq`)

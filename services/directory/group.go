@@ -13,12 +13,12 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// Group gives a group, or apierr.NotFound.
+// Group returns a group, or apierr.NotFound.
 func (s *Service) Group(ctx context.Context, in directoryapi.Ref) (directoryapi.Group, error) {
 	return s.store.Group(ctx, in.Tenant, in.ID)
 }
 
-// TenantGroups gives a page of all the groups of a tenant.
+// TenantGroups returns a page of all the groups of a tenant.
 func (s *Service) TenantGroups(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
 	owner, err := s.Tenant(ctx, tenant)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Service) TenantGroups(ctx context.Context, tenant id.Ref, query list.Qu
 	return s.store.TenantGroups(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// DirectoryGroups gives a page of the groups of a directory.
+// DirectoryGroups returns a page of the groups of a directory.
 func (s *Service) DirectoryGroups(ctx context.Context, directory id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
 	owner, err := s.Directory(ctx, directory)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Service) DirectoryGroups(ctx context.Context, directory id.Ref, query l
 	return s.store.StoreGroups(ctx, directory.Tenant, []id.ID{directory.ID}, nil, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// AccountGroups gives a page of the groups that an account is a member of.
+// AccountGroups returns a page of the groups that an account is a member of.
 func (s *Service) AccountGroups(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
 	owner, err := s.store.Account(ctx, account.Tenant, account.ID)
 	if err != nil {
@@ -45,14 +45,14 @@ func (s *Service) AccountGroups(ctx context.Context, account id.Ref, query list.
 	return s.store.AccountGroups(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// ListGroups gives a page of the groups of the stores, each once: those of a
+// ListGroups returns a page of the groups of the stores, each once: those of a
 // directory, and a group that is a store itself.
 func (s *Service) ListGroups(ctx context.Context, in directoryapi.ListGroups) (list.Page[directoryapi.Group], error) {
 	directories, groups := split(in.Stores)
 	return s.store.StoreGroups(ctx, in.Tenant, directories, groups, in.Query)
 }
 
-// StoresOf gives the directory of an account and then its groups, or
+// StoresOf returns the directory of an account and then its groups, or
 // apierr.NotFound for the account.
 func (s *Service) StoresOf(ctx context.Context, account directoryapi.Ref) (directoryapi.StoresOf, error) {
 	stores, err := s.store.StoresOf(ctx, account.Tenant, account.ID)
@@ -67,11 +67,12 @@ func (s *Service) NewGroup(ctx context.Context, directory id.Ref, in directoryap
 	return s.CreateGroup(ctx, directoryapi.CreateGroup{Tenant: directory.Tenant, ID: id.New(s.now()), Directory: directory.ID, Group: in})
 }
 
-// CreateGroup makes a group in a cloud directory. A repeated call gives what
+// CreateGroup makes a group in a cloud directory. A repeated call returns what
 // the first made.
 func (s *Service) CreateGroup(ctx context.Context, in directoryapi.CreateGroup) (directoryapi.Group, error) {
 	now := s.now()
-	g := directoryapi.Group{TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled, CreatedAt: now, ModifiedAt: now}
+	g := directoryapi.Group{TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled, CreatedAt: now,
+		ModifiedAt: now}
 	err := s.tx(ctx, func(tx *store.Tx) error {
 		d, err := tx.HoldDirectory(ctx, in.Tenant, in.Directory)
 		if err != nil {

@@ -29,7 +29,8 @@ func (s *Service) LoginDirectories(ctx context.Context, in directoryapi.LoginDir
 		}
 		out.Items = append(out.Items, directoryapi.LoginDirectory{
 			ID: d.ID, Name: d.Name, Status: d.Status, ProviderID: d.ProviderID, ProviderType: p.ProviderType,
-			ClientID: p.Settings.ClientID, Scope: p.Settings.Scope, HD: p.Settings.HD, Display: p.Settings.Display, AccessType: p.Settings.AccessType,
+			ClientID: p.Settings.ClientID, Scope: p.Settings.Scope, HD: p.Settings.HD, Display: p.Settings.Display,
+			AccessType: p.Settings.AccessType,
 		})
 	}
 	return out, nil

@@ -12,19 +12,19 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// linkTries bounds how often a login begins anew because others changed at the
+// linkTries bounds how often a login starts again because others changed at the
 // same time what it had read.
 const linkTries = 4
 
-// errOvertaken says that what was decided before the locks does not hold any
+// errConcurrentChange says that what was decided before the locks does not hold any
 // more.
-var errOvertaken = errors.New("another login was faster")
+var errConcurrentChange = errors.New("directory: another login made the link")
 
-// linkPlan is who logs in for an account that has proved itself, and what has to
+// linkPlan is the account that logs in for one that has proved itself, and what has to
 // be made for that.
 type linkPlan struct {
 	arrival store.Arrival
-	account directoryapi.Account // who logs in; a copy that is to be made has no id yet
+	account directoryapi.Account // that logs in; a copy that is to be made has no id yet
 	outcome directoryapi.LinkOutcome
 	reason  string
 }
@@ -46,7 +46,7 @@ func (p linkPlan) leadsTo(account directoryapi.Account, outcome directoryapi.Lin
 	return p
 }
 
-// LinkedAccount gives who logs in (resolutions, section 6.3).
+// LinkedAccount returns the account that logs in (docs/interface/account-linking.md#outcome-at-login).
 func (s *Service) LinkedAccount(ctx context.Context, in directoryapi.LinkAccount) (directoryapi.LinkedAccount, error) {
 	p, err := s.linked(ctx, in)
 	if errors.Is(err, apierr.NotFound) {
@@ -61,7 +61,7 @@ func (s *Service) LinkedAccount(ctx context.Context, in directoryapi.LinkAccount
 
 // linked decides without a lock, as most logins follow a link that is there, and
 // what is to be made once more under the locks. When others are faster, it
-// begins anew and finds what they have made.
+// starts again and finds what they have made.
 func (s *Service) linked(ctx context.Context, in directoryapi.LinkAccount) (linkPlan, error) {
 	for try := 1; ; try++ {
 		arrival, err := s.store.Arrival(ctx, in.Tenant, in.Account, in.Store)
@@ -80,9 +80,9 @@ func (s *Service) linked(ctx context.Context, in directoryapi.LinkAccount) (link
 			return s.withoutExcluded(p, reaches), err
 		}
 		made, err := s.link(ctx, in, p)
-		overtaken := errors.Is(err, errOvertaken) || errors.Is(err, apierr.Exists) || errors.Is(err, apierr.NotFound)
+		changed := errors.Is(err, errConcurrentChange) || errors.Is(err, apierr.Exists) || errors.Is(err, apierr.NotFound)
 		switch {
-		case !overtaken:
+		case !changed:
 			return made, err
 		case try == linkTries:
 			return p.unlinked("others changed the accounts at the same time; the next login tries again"), nil
@@ -90,7 +90,7 @@ func (s *Service) linked(ctx context.Context, in directoryapi.LinkAccount) (link
 	}
 }
 
-// planLink decides who logs in. It refuses with that account's own refusal where
+// planLink decides which account logs in. It refuses with that account's own refusal where
 // it may not (7101, 7102, 7105, 7106).
 func planLink(in directoryapi.LinkAccount, a store.Arrival) (linkPlan, error) {
 	p := decideLink(in, a)
@@ -116,7 +116,7 @@ func (s *Service) withoutExcluded(p linkPlan, reaches []store.Reach) linkPlan {
 	return p
 }
 
-// decideLink is the table of resolutions, section 6.3. In a disabled store
+// decideLink is the table of docs/interface/account-linking.md#outcome-at-login. In a disabled store
 // nothing new is made: only a link that is there leads to it.
 func decideLink(in directoryapi.LinkAccount, a store.Arrival) linkPlan {
 	p := linkPlan{arrival: a}
@@ -126,7 +126,8 @@ func decideLink(in directoryapi.LinkAccount, a store.Arrival) linkPlan {
 	case a.Inside:
 		return p.unlinked("the account is in the default account store")
 	case a.HomeID == a.DirectoryID:
-		return p.unlinked("the account is in the directory of the default account store, beside its group; accounts of one directory are not linked")
+		return p.unlinked("the account is in the directory of the default account store, beside its group; " +
+			"accounts of one directory are not linked")
 	}
 	if i := slices.IndexFunc(a.Counterparts, func(c store.Counterpart) bool { return c.Linked }); i >= 0 {
 		if c := a.Counterparts[i]; c.Inside {
@@ -138,13 +139,18 @@ func decideLink(in directoryapi.LinkAccount, a store.Arrival) linkPlan {
 	case a.HomeStatus != directoryapi.Enabled || a.StoreStatus != directoryapi.Enabled:
 		return p.unlinked("the default account store is disabled")
 	case in.ByEmail:
-		if i := slices.IndexFunc(a.Counterparts, func(c store.Counterpart) bool { return c.Inside && a.SameEmail(c) && bothVerified(a, c) }); i >= 0 {
-			return p.leadsTo(a.Counterparts[i].Account, directoryapi.Matched, "the default account store has an account of the same email, and both are verified")
+		if i := slices.IndexFunc(a.Counterparts, func(c store.Counterpart) bool {
+			return c.Inside && a.SameEmail(c) && bothVerified(a,
+				c)
+		}); i >= 0 {
+			return p.leadsTo(a.Counterparts[i].Account, directoryapi.Matched,
+				"the default account store has an account of the same email, and both are verified")
 		}
 	}
 	switch {
 	case len(a.Counterparts) > 0:
-		return p.unlinked("the directory of the default account store has an account of that email or user name, which the account is not linked to (a match needs that both have verified their email)")
+		return p.unlinked("the directory of the default account store has an account of that email or user name, " +
+			"which the account is not linked to (a match needs that both have verified their email)")
 	case !in.Provision:
 		return p.unlinked("the account is linked to none of the default account store, and none is to be made")
 	case a.HomeProvider != directoryapi.Native:
@@ -153,7 +159,7 @@ func decideLink(in directoryapi.LinkAccount, a store.Arrival) linkPlan {
 	return p.leadsTo(copyOf(a), directoryapi.Provisioned, "a copy of the account is made in the default account store")
 }
 
-// bothVerified reports whether both have proved their email. One who has not may
+// bothVerified reports whether both have proved their email. An account that has not may
 // have taken the address of another.
 func bothVerified(a store.Arrival, c store.Counterpart) bool {
 	return a.EmailVerificationStatus == directoryapi.Verified && c.EmailVerificationStatus == directoryapi.Verified
@@ -229,7 +235,7 @@ func (s *Service) confirm(ctx context.Context, tx *store.Tx, in directoryapi.Lin
 		return p, err
 	}
 	if p.outcome != before.outcome || p.account.ID != before.account.ID {
-		return p, errOvertaken
+		return p, errConcurrentChange
 	}
 	reaches, err := tx.Reaches(ctx, in.Tenant, in.Account, p.account.ID)
 	if err != nil {

@@ -28,7 +28,7 @@ func (w world) home(t *testing.T, name string) directoryapi.Store {
 }
 
 // links lets the account log in where a store is the default, after a dry run
-// that has to tell the same, and gives the outcome.
+// that has to tell the same, and returns the outcome.
 func (w world) links(t *testing.T, home directoryapi.Store) directoryapi.LinkOutcome {
 	t.Helper()
 	in := directoryapi.LinkAccount{Tenant: w.tenant, Account: w.account.ID, Store: home, ByEmail: true, Provision: true, DryRun: true}

@@ -12,12 +12,12 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// errNoAccount refuses a login that nobody has.
+// errNoAccount refuses an unknown login.
 var errNoAccount = apierr.NoSuchAccount.Because("no account of that user name or email is in the account stores")
 
 // Authenticate checks a password. The first of the stores that holds an account
 // of that login with a password decides. One hash is computed whether or not an account was
-// found, and the state of an account shows only to who knows its password.
+// found, and the state of an account shows only with the right password.
 func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	found, err := s.store.FindLogin(ctx, in.Tenant, in.Stores, in.Login)
 	absent := errors.Is(err, apierr.NotFound)
@@ -93,7 +93,8 @@ func (s *Service) CheckAccess(ctx context.Context, in directoryapi.CheckAccess) 
 	case !reached:
 		return found.Account, apierr.TokenAccountUnreachable.Because("the account is in no account store of the application")
 	case !open || found.DirectoryStatus != directoryapi.Enabled:
-		return found.Account, apierr.TokenStoreDisabled.Because("the directory of the account, or each group through which it is reached, is disabled")
+		return found.Account, apierr.TokenStoreDisabled.Because(
+			"the directory of the account, or each group through which it is reached, is disabled")
 	}
 	return s.unsealed(found.Account)
 }

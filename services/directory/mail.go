@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/macro"
 )
 
-// Mail gives what a mail of a workflow to an account is made of, or
+// Mail returns what a mail of a workflow to an account is made of, or
 // apierr.NotFound when the account is gone, the workflow is off, or the
 // directory is a mirror, which has no workflows.
 func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
@@ -41,7 +41,8 @@ func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryap
 		mail.ResetTokenTTL = policy.ResetTokenTTL
 	}
 	bodies := mail.Template.TextBody + mail.Template.HTMLBody
-	if mail.AccountData, err = printed(ctx, s.AccountData(), id.Ref{Tenant: in.Tenant, ID: in.Account}, bodies, "account.customData."); err != nil {
+	if mail.AccountData, err = printed(ctx, s.AccountData(), id.Ref{Tenant: in.Tenant, ID: in.Account}, bodies,
+		"account.customData."); err != nil {
 		return mail, err
 	}
 	mail.DirectoryData, err = printed(ctx, s.DirectoryData(), at, bodies, "account.directory.customData.")
@@ -67,7 +68,7 @@ func (s *Service) workflowOn(ctx context.Context, tenant, directory id.ID, workf
 	return status[workflow] == directoryapi.Enabled, nil
 }
 
-// printed gives the values of those keys of an owner's customData that macros of
+// printed returns the values of those keys of an owner's customData that macros of
 // a text name. A document of which none is named is not read.
 func printed(ctx context.Context, data customdata.Owners, owner id.Ref, text, prefix string) (map[string]string, error) {
 	keys := macro.Keys(text, prefix)

@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/services/directory"
 )
 
-// emitted gives the types of the events that wait for the relay, and forgets
+// emitted returns the types of the events that wait for the relay, and forgets
 // them.
 func (w world) emitted(t *testing.T) []string {
 	t.Helper()
@@ -38,7 +38,7 @@ func (w world) merge(t *testing.T, data customdata.Owners, owner id.ID, text str
 	}
 }
 
-// reword gives the template of a workflow another text.
+// reword returns the template of a workflow another text.
 func (w world) reword(t *testing.T, workflow directoryapi.Workflow, text string) {
 	t.Helper()
 	template, err := pg.Value[id.ID](t.Context(), w.db, `SELECT id FROM email_templates WHERE directory_id = $1 AND workflow = $2`, w.directory, string(workflow))

@@ -16,7 +16,7 @@ func newMappingRules(p store.Provider, kind mappingrule.Kind, in mappingrule.Cha
 	return &rules, rules.Apply(in)
 }
 
-// MappingRules gives the rules of a kind by their id, or apierr.NotFound.
+// MappingRules returns the rules of a kind by their id, or apierr.NotFound.
 func (s *Service) MappingRules(kind mappingrule.Kind) func(context.Context, id.Ref) (mappingrule.Rules, error) {
 	return func(ctx context.Context, at id.Ref) (mappingrule.Rules, error) {
 		return s.store.MappingRules(ctx, kind, at.Tenant, at.ID)
@@ -34,7 +34,8 @@ func (s *Service) UpdateMappingRules(kind mappingrule.Kind) func(context.Context
 	}
 }
 
-func (s *Service) updateRules(ctx context.Context, tx *store.Tx, kind mappingrule.Kind, at id.Ref, in mappingrule.Change) (mappingrule.Rules, error) {
+func (s *Service) updateRules(ctx context.Context, tx *store.Tx, kind mappingrule.Kind, at id.Ref,
+	in mappingrule.Change) (mappingrule.Rules, error) {
 	rules, err := tx.LockMappingRules(ctx, kind, at.Tenant, at.ID)
 	if err != nil {
 		return rules, err

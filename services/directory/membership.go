@@ -18,12 +18,12 @@ type NewMembership struct {
 	Group   field.Link `json:"group"`
 }
 
-// Membership gives a membership, or apierr.NotFound.
+// Membership returns a membership, or apierr.NotFound.
 func (s *Service) Membership(ctx context.Context, in id.Ref) (store.Membership, error) {
 	return s.store.Membership(ctx, in.Tenant, in.ID)
 }
 
-// AccountMemberships gives a page of the memberships of an account.
+// AccountMemberships returns a page of the memberships of an account.
 func (s *Service) AccountMemberships(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.Membership], error) {
 	owner, err := s.store.Account(ctx, account.Tenant, account.ID)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Service) AccountMemberships(ctx context.Context, account id.Ref, query 
 	return s.store.AccountMemberships(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// GroupMemberships gives a page of the memberships of a group.
+// GroupMemberships returns a page of the memberships of a group.
 func (s *Service) GroupMemberships(ctx context.Context, group id.Ref, query list.Query) (list.Page[store.Membership], error) {
 	owner, err := s.store.Group(ctx, group.Tenant, group.ID)
 	if err != nil {

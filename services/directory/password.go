@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -28,9 +29,9 @@ const maxPassword = 255
 // preventReuse later finds them; where it is 0, none is kept.
 const formerPasswords = 24
 
-// firstPassword gives the stored form of the password that an account is made
+// firstPassword returns the stored form of the password that an account is made
 // with: a hash in the modular crypt format is stored as it is, without regard
-// to the policy (resolutions, section 9); any other password is checked as
+// to the policy (docs/interface/accounts.md#password-hashes); any other password is checked as
 // changePassword does, except that nothing was used before.
 func (s *Service) firstPassword(ctx context.Context, in directoryapi.CreateAccount) (hash string, err error) {
 	if in.HashedPassword {
@@ -62,7 +63,8 @@ func (s *Service) importedPassword(in field.Text) (stored string, err error) {
 // forbidden, another change that came in between undoes the transaction, and the
 // password is compared with that one too: of two changes at once to the same
 // password one is reuse.
-func (s *Service) changePassword(ctx context.Context, account directoryapi.Account, in field.Text, set func(*store.Tx, store.NewPassword) error) error {
+func (s *Service) changePassword(ctx context.Context, account directoryapi.Account, in field.Text,
+	set func(*store.Tx, store.NewPassword) error) error {
 	policy, err := s.checkPassword(ctx, account.TenantID, account.DirectoryID, in)
 	if err != nil {
 		return err
@@ -93,10 +95,11 @@ func (s *Service) changePassword(ctx context.Context, account directoryapi.Accou
 }
 
 // checkReuse refuses a password that is one of the last entries of the
-// account's history, of which the present password is the first. It gives the
+// account's history, of which the present password is the first. It returns the
 // hashes of these entries, in that order; those that were compared before are
 // passed over.
-func (s *Service) checkReuse(ctx context.Context, account directoryapi.Account, entries int, compared []string, password string) ([]string, error) {
+func (s *Service) checkReuse(ctx context.Context, account directoryapi.Account, entries int, compared []string,
+	password string) ([]string, error) {
 	if entries == 0 {
 		return nil, nil
 	}
@@ -115,7 +118,7 @@ func (s *Service) checkReuse(ctx context.Context, account directoryapi.Account, 
 	return hashes, nil
 }
 
-// checkPassword refuses a password that is missing or too weak, and gives the
+// checkPassword refuses a password that is missing or too weak, and returns the
 // policy that it kept.
 func (s *Service) checkPassword(ctx context.Context, tenant, directory id.ID, in field.Text) (store.PasswordPolicy, error) {
 	if err := given(in); err != nil {
@@ -135,44 +138,67 @@ func given(password field.Text) error {
 	return nil
 }
 
-// checkStrength refuses a password that the policy finds too weak: too short
-// is 2007, too long 2008, a missing class of characters 400 (resolutions,
-// section 12.3). Characters are counted in Unicode's normal form C, as they are
-// hashed: a password is as long whatever keyboard it was typed on.
+// checkStrength refuses a password that the policy finds too weak, and says all
+// that it lacks: too short is 2007, else too long 2008, else a missing class of
+// characters 400 (docs/interface/accounts.md#password-policy). Characters are
+// counted in Unicode's normal form C, as they are hashed: a password is as long
+// whatever keyboard it was typed on.
 func checkStrength(p store.PasswordPolicy, password string) error {
 	if strings.ContainsRune(password, 0) {
 		return apierr.Format.Because("password must not contain the character NUL")
 	}
 	most := min(p.MaxLength, maxPassword)
-	length := utf8.RuneCountInString(password)
-	if len(password) <= secure.MaxPassword { // else it is too long in every form, and not worth the work
-		length = utf8.RuneCountInString(norm.NFC.String(password))
+	if len(password) > secure.MaxPassword { // it is too long in every form, and not worth the work
+		return tooLong(utf8.RuneCountInString(password), most, nil)
 	}
-	switch {
-	case length < p.MinLength:
-		return apierr.TooShort.Because("password has %d characters; at least %d are required", length, p.MinLength).
-			Saying("The password must have at least %d characters.", p.MinLength)
-	case length > most:
-		return apierr.TooLong.Because("password has %d characters; at most %d are allowed", length, most).
-			Saying("The password must have at most %d characters.", most)
-	}
-	found := count(password)
+	length, found := utf8.RuneCountInString(norm.NFC.String(password)), count(password)
+	var missing []string
 	for _, class := range []struct {
 		name        string
 		least, have int
 	}{
-		{"lower-case", p.MinLowerCase, found.lower},
-		{"upper-case", p.MinUpperCase, found.upper},
-		{"numeric", p.MinNumeric, found.numeric},
+		{"lower-case letter", p.MinLowerCase, found.lower},
+		{"upper-case letter", p.MinUpperCase, found.upper},
+		{"number", p.MinNumeric, found.numeric},
 		{"symbol", p.MinSymbol, found.symbol},
-		{"diacritic", p.MinDiacritic, found.diacritic},
+		{"letter with a diacritic", p.MinDiacritic, found.diacritic},
 	} {
 		if class.have < class.least {
-			return apierr.BadRequest.Because("password requires at least %d %s characters; it has %d", class.least, class.name, class.have).
-				Saying("The password requires at least %d %s characters.", class.least, class.name)
+			missing = append(missing, plural(class.least, class.name))
 		}
 	}
+	switch {
+	case length < p.MinLength:
+		return apierr.TooShort.Because("password has %s and needs at least %s",
+			plural(length, "character"), strings.Join(append([]string{plural(p.MinLength, "character")}, missing...), ", ")).
+			Saying("Account password minimum length not satisfied.")
+	case length > most:
+		return tooLong(length, most, missing)
+	case len(missing) > 0:
+		return apierr.BadRequest.Because("password needs at least %s", strings.Join(missing, ", ")).
+			Saying("The password needs at least %s.", strings.Join(missing, ", "))
+	}
 	return nil
+}
+
+func tooLong(length, most int, missing []string) error {
+	reason := fmt.Sprintf("password has %s; at most %d are allowed", plural(length, "character"), most)
+	if len(missing) > 0 {
+		reason += "; it needs at least " + strings.Join(missing, ", ")
+	}
+	return apierr.TooLong.Because("%s", reason).Saying("The password must have at most %s.", plural(most, "character"))
+}
+
+// plural is a number with its noun: "1 letter", "2 letters with a diacritic".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	first, rest, _ := strings.Cut(noun, " ")
+	if first == "letter" && rest != "" {
+		return fmt.Sprintf("%d letters %s", n, rest)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 type classes struct{ lower, upper, numeric, symbol, diacritic int }

@@ -10,7 +10,7 @@ import (
 )
 
 // maxResetTokenTTL is the longest life of a password reset token, in hours
-// (resolutions, section 14).
+// (docs/interface/accounts.md#password-reset).
 const maxResetTokenTTL = 168
 
 // PasswordPolicyChange is the body that updates a password policy.
@@ -20,7 +20,7 @@ type PasswordPolicyChange struct {
 	ResetSuccessEmailStatus field.Text `json:"resetSuccessEmailStatus"`
 }
 
-// PasswordPolicy gives the password policy of a directory, or apierr.NotFound.
+// PasswordPolicy returns the password policy of a directory, or apierr.NotFound.
 func (s *Service) PasswordPolicy(ctx context.Context, directory id.Ref) (store.PasswordPolicy, error) {
 	return s.store.PasswordPolicy(ctx, directory.Tenant, directory.ID)
 }
@@ -32,16 +32,19 @@ func (s *Service) UpdatePasswordPolicy(ctx context.Context, directory id.Ref, in
 		if p.ResetTokenTTL, err = field.Whole(in.ResetTokenTTL, "resetTokenTtl", p.ResetTokenTTL, 1, maxResetTokenTTL); err != nil {
 			return err
 		}
-		if p.ResetEmailStatus, err = field.Enum(in.ResetEmailStatus, "resetEmailStatus", p.ResetEmailStatus, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+		if p.ResetEmailStatus, err = field.Enum(in.ResetEmailStatus, "resetEmailStatus", p.ResetEmailStatus, directoryapi.Enabled,
+			directoryapi.Disabled); err != nil {
 			return err
 		}
-		p.ResetSuccessEmailStatus, err = field.Enum(in.ResetSuccessEmailStatus, "resetSuccessEmailStatus", p.ResetSuccessEmailStatus, directoryapi.Enabled, directoryapi.Disabled)
+		p.ResetSuccessEmailStatus, err = field.Enum(in.ResetSuccessEmailStatus, "resetSuccessEmailStatus", p.ResetSuccessEmailStatus,
+			directoryapi.Enabled, directoryapi.Disabled)
 		return err
 	})
 }
 
-// changePasswordPolicy lets change work on the policy while nobody else does.
-func (s *Service) changePasswordPolicy(ctx context.Context, directory id.Ref, change func(*store.PasswordPolicy) error) (store.PasswordPolicy, error) {
+// changePasswordPolicy lets change work on the policy under its lock.
+func (s *Service) changePasswordPolicy(ctx context.Context, directory id.Ref,
+	change func(*store.PasswordPolicy) error) (store.PasswordPolicy, error) {
 	var p store.PasswordPolicy
 	if err := s.requireCloud(ctx, directory.Tenant, directory.ID); err != nil {
 		return p, err

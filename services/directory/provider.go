@@ -108,7 +108,7 @@ func notOfType(name string) error {
 }
 
 // setScope asks for scopes in addition to those of the type, without which an
-// account has no email (section 4.4).
+// account has no email (docs/interface/directories.md#social).
 func setScope(p *store.Provider, always, more []string) error {
 	if len(more) > maxScopes {
 		return apierr.TooLong.Because("scope has %d entries; at most %d are allowed", len(more), maxScopes)
@@ -133,7 +133,7 @@ func clientSecretPurpose(directory id.ID) string {
 	return "directory.provider/" + directory.String()
 }
 
-// Provider gives the provider of a directory, or apierr.NotFound.
+// Provider returns the provider of a directory, or apierr.NotFound.
 func (s *Service) Provider(ctx context.Context, directory id.Ref) (store.Provider, error) {
 	p, err := s.store.Provider(ctx, directory.Tenant, directory.ID)
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// ProviderData gives what the provider of its directory said of an account,
-// the provider's tokens among its facts, or apierr.NotFound (resolutions,
-// section 5.1).
+// ProviderData returns what the provider of its directory said of an account,
+// the provider's tokens among its facts, or apierr.NotFound (docs/interface/directories.md#provider-data).
 func (s *Service) ProviderData(ctx context.Context, account id.Ref) (store.ProviderData, error) {
 	d, err := s.store.ProviderData(ctx, account.Tenant, account.ID)
 	if err != nil || d.TokensSealed == nil {

@@ -22,7 +22,7 @@ type providerText struct {
 	in       field.Text
 	to       **string
 	most     int                                      // characters
-	check    func(name, value string) (string, error) // gives the normal form; nil: any text
+	check    func(name, value string) (string, error) // returns the normal form; nil: any text
 	fallback string                                   // where the member is absent or null; empty: none
 }
 
@@ -46,7 +46,8 @@ func (in NewProvider) texts(to *store.ProviderSettings, secret **string) []provi
 			check: enumOf("bearer", "access_token", "oauth_token"), fallback: "bearer"},
 		{name: "ssoLoginUrl", in: in.SSOLoginURL, to: &to.SSOLoginURL, most: maxURL, check: field.URL("https", "http")},
 		{name: "ssoLogoutUrl", in: in.SSOLogoutURL, to: &to.SSOLogoutURL, most: maxURL, check: field.URL("https", "http")},
-		{name: "encodedX509SigningCert", in: in.EncodedX509SigningCert, to: &to.EncodedX509SigningCert, most: maxCertificate, check: field.Certificate},
+		{name: "encodedX509SigningCert", in: in.EncodedX509SigningCert, to: &to.EncodedX509SigningCert, most: maxCertificate,
+			check: field.Certificate},
 		{name: "entityId", in: in.EntityID, to: &to.EntityID, most: maxURL},
 		{name: "requestSignatureAlgorithm", in: in.RequestSignatureAlgorithm, to: &to.RequestSignatureAlgorithm, most: maxName,
 			check: enumOf("RSA-SHA256", "RSA-SHA1"), fallback: "RSA-SHA256"},

@@ -28,8 +28,8 @@ const (
 	mustHave
 )
 
-// providerTypes are the types that the interface names (resolutions, sections
-// 4.2, 4.4 and 4.6). Their names cannot be the providerId of another.
+// providerTypes are the types that the interface names
+// (docs/interface/directories.md#ldap-and-active-directory, 4.4 and 4.6). Their names cannot be the providerId of another.
 var providerTypes = map[string]providerType{
 	directoryapi.Native: {},
 	ldap:                {members: map[string]need{"agent": mustHave}},
@@ -55,7 +55,7 @@ var socialMembers = map[string]need{
 	"clientId": mustHave, "clientSecret": mustHave, "redirectUri": mayHave, "scope": mayHave, "userInfoMappingRules": mayHave,
 }
 
-// genericOAuth is the type of every other providerId (section 4.5).
+// genericOAuth is the type of every other providerId (docs/interface/directories.md#generic-oauth-20).
 var genericOAuth = providerType{members: map[string]need{
 	"clientId": mustHave, "clientSecret": mustHave, "authorizationEndpoint": mustHave, "tokenEndpoint": mustHave, "resourceEndpoint": mustHave,
 	"idField": mayHave, "accessTokenType": mayHave, "scope": mayHave, "userInfoMappingRules": mayHave,
@@ -78,7 +78,8 @@ func (s *Service) providerType(in NewProvider) (providerID, providerType string,
 	providerID = s.neutral(sent)
 	if _, named := providerTypes[providerID]; named {
 		if in.ProviderType.Given() && s.neutral(in.ProviderType.Value) != providerID {
-			return "", "", apierr.Invalid.Because("providerType of the provider %q cannot be %q; a generic OAuth provider needs a providerId of its own", sent, in.ProviderType.Value)
+			return "", "", apierr.Invalid.Because(
+				"providerType of the provider %q cannot be %q; a generic OAuth provider needs a providerId of its own", sent, in.ProviderType.Value)
 		}
 		return providerID, providerID, nil
 	}
@@ -86,9 +87,9 @@ func (s *Service) providerType(in NewProvider) (providerID, providerType string,
 	return providerID, providerType, err
 }
 
-// neutral gives the name under which a providerId is kept: the types that the
+// neutral returns the name under which a providerId is kept: the types that the
 // interface names are written in any letter case, and cloud directories also
-// with the deployment's alias (resolutions, section 0.2).
+// with the deployment's alias (docs/interface/conventions.md#the-alias).
 func (s *Service) neutral(providerID string) string {
 	providerID = strings.TrimSpace(providerID)
 	lower := strings.ToLower(providerID)

@@ -14,14 +14,14 @@ import (
 const (
 	// purgeEvery is the pause between two purges.
 	purgeEvery = time.Minute
-	// settling is how long after the deletion of a directory no account of it can
+	// removalGrace is how long after the deletion of a directory no account of it can
 	// come any more: longer than a request may take.
-	settling = time.Minute
+	removalGrace = time.Minute
 	// batch bounds what one transaction deletes.
 	batch = 1000
 )
 
-// Purge is the worker that deletes what nobody sees any more: expired password
+// Purge is the worker that deletes what is hidden already: expired password
 // resets, and what deleted directories have left.
 func (s *Service) Purge(ctx context.Context) error {
 	return purge.Every(purgeEvery, "what is gone was not purged", s.purge)(ctx)
@@ -37,7 +37,7 @@ func (s *Service) purge(ctx context.Context) error {
 // its groups, each in a transaction of their own, so that it waits for nobody
 // who waits for it.
 func (s *Service) removeNext(ctx context.Context, tx *store.Tx) (int64, error) {
-	settled := s.now().Add(-settling)
+	settled := s.now().Add(-removalGrace)
 	r, err := tx.NextRemoval(ctx, settled)
 	if errors.Is(err, apierr.NotFound) {
 		return 0, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// registrar gives what decides about a new account. It returns
+// registrar returns what decides about a new account. It returns
 // apierr.NotFound for the directory or the group, apierr.MirrorReadOnly for a
 // mirror, and apierr.AccountStoreDisabled for a disabled store that a default
 // led to; one that is named may be filled while it is disabled.
@@ -40,7 +40,8 @@ func (s *Service) registrar(ctx context.Context, in directoryapi.CreateAccount) 
 // register decides what the registration workflow does to a new account: the
 // event that lets its mail go out, nil when no mail is wanted, and the proof of
 // its email, nil when none is asked for.
-func (s *Service) register(a *directoryapi.Account, in directoryapi.CreateAccount, policy store.CreationPolicy) (*events.AccountRegistered, *store.Verification) {
+func (s *Service) register(a *directoryapi.Account, in directoryapi.CreateAccount,
+	policy store.CreationPolicy) (*events.AccountRegistered, *store.Verification) {
 	if !in.Workflow || a.Status == directoryapi.Disabled || a.Status == directoryapi.Locked {
 		return nil, nil
 	}

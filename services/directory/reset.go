@@ -22,7 +22,7 @@ var errNoReset = apierr.NotFound.Because("the password reset token is unknown, u
 
 // RequestReset makes a reset token for the account of a login, in the first store
 // that holds one; accounts of mirror directories have no password here and do
-// not match (resolutions, section 2.5). The mail goes out where the directory
+// not match (docs/interface/accounts.md#password-reset). The mail goes out where the directory
 // has it on. It returns errNoLogin.
 func (s *Service) RequestReset(ctx context.Context, in directoryapi.RequestReset) (directoryapi.PasswordReset, error) {
 	key, err := s.resetKey(ctx, in.Tenant)
@@ -67,7 +67,7 @@ func (s *Service) RequestReset(ctx context.Context, in directoryapi.RequestReset
 	return directoryapi.PasswordReset{Token: token, Account: found.Account}, err
 }
 
-// signReset gives the token of a reset: a JWT that tells its tenant and its end,
+// signReset returns the token of a reset: a JWT that tells its tenant and its end,
 // and nothing of the account.
 func signReset(reset store.Reset, jti, key secure.Secret) (secure.Secret, error) {
 	token, err := secure.SignJWT(map[string]any{"tid": reset.TenantID.String(), "stt": resetType},
@@ -75,7 +75,7 @@ func signReset(reset store.Reset, jti, key secure.Secret) (secure.Secret, error)
 	return secure.Secret(token), err
 }
 
-// resetKey gives the key that signs the reset tokens of a tenant. It is made
+// resetKey returns the key that signs the reset tokens of a tenant. It is made
 // when it is first asked for.
 func (s *Service) resetKey(ctx context.Context, tenant id.ID) (secure.Secret, error) {
 	sealed, err := s.store.ResetKey(ctx, tenant)
@@ -133,7 +133,7 @@ func (s *Service) openReset(ctx context.Context, in directoryapi.ResetToken) (op
 	return open, err
 }
 
-// Reset gives the reset that a token stands for, or apierr.NotFound.
+// Reset returns the reset that a token stands for, or apierr.NotFound.
 func (s *Service) Reset(ctx context.Context, in directoryapi.ResetToken) (directoryapi.PasswordReset, error) {
 	open, err := s.openReset(ctx, in)
 	return open.PasswordReset, err
@@ -150,7 +150,7 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 		return open.PasswordReset, err
 	}
 	in.Tenant = open.Account.TenantID
-	told, err := s.workflowOn(ctx, in.Tenant, open.Account.DirectoryID, directoryapi.ResetSuccess)
+	mailed, err := s.workflowOn(ctx, in.Tenant, open.Account.DirectoryID, directoryapi.ResetSuccess)
 	if err != nil {
 		return open.PasswordReset, err
 	}
@@ -166,7 +166,7 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 			return err
 		}
 		err = tx.Emit(ctx, events.PasswordChanged{Tenant: in.Tenant, Account: open.Account.ID, By: events.PasswordByReset})
-		if err != nil || !told {
+		if err != nil || !mailed {
 			return err
 		}
 		return tx.Emit(ctx, events.PasswordReset{

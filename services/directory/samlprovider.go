@@ -27,13 +27,13 @@ func samlKeyPurpose(serviceProvider id.ID) string {
 	return "directory.saml/" + serviceProvider.String()
 }
 
-// SAMLServiceProvider gives what the metadata of a SAML directory tells, or
+// SAMLServiceProvider returns what the metadata of a SAML directory tells, or
 // apierr.NotFound.
 func (s *Service) SAMLServiceProvider(ctx context.Context, metadata id.Ref) (store.SAMLServiceProvider, error) {
 	return s.store.SAMLServiceProvider(ctx, metadata.Tenant, metadata.ID)
 }
 
-// Certificate gives a certificate in PEM, or apierr.NotFound.
+// Certificate returns a certificate in PEM, or apierr.NotFound.
 func (s *Service) Certificate(ctx context.Context, at id.Ref) (string, error) {
 	return s.store.Certificate(ctx, at.Tenant, at.ID)
 }

@@ -18,12 +18,12 @@ type FieldChange struct {
 	Required field.Bool `json:"required"`
 }
 
-// Schema gives an account schema, or apierr.NotFound.
+// Schema returns an account schema, or apierr.NotFound.
 func (s *Service) Schema(ctx context.Context, at id.Ref) (store.Schema, error) {
 	return s.store.Schema(ctx, at.Tenant, at.ID)
 }
 
-// SchemaFields gives a page of the fields of a schema.
+// SchemaFields returns a page of the fields of a schema.
 func (s *Service) SchemaFields(ctx context.Context, schema id.Ref, query list.Query) (list.Page[store.Field], error) {
 	owner, err := s.Schema(ctx, schema)
 	if err != nil {
@@ -32,13 +32,13 @@ func (s *Service) SchemaFields(ctx context.Context, schema id.Ref, query list.Qu
 	return s.store.ListFields(ctx, schema.Tenant, schema.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// Field gives a field of a schema, or apierr.NotFound.
+// Field returns a field of a schema, or apierr.NotFound.
 func (s *Service) Field(ctx context.Context, at id.Ref) (store.Field, error) {
 	return s.store.Field(ctx, at.Tenant, at.ID)
 }
 
 // UpdateField changes what the body names. Accounts that exist stay as they are
-// (resolutions, section 19.1).
+// (docs/interface/directories.md#account-schema).
 func (s *Service) UpdateField(ctx context.Context, at id.Ref, in FieldChange) (store.Field, error) {
 	var f store.Field
 	err := s.tx(ctx, func(tx *store.Tx) (err error) {

@@ -53,13 +53,14 @@ func (s *Service) UpdateStrength(ctx context.Context, directory id.Ref, in Stren
 }
 
 // checkContradiction refuses a strength whose lower bounds exceed maxLength
-// (resolutions, section 3.1).
+// (docs/interface/limits.md#field-limits).
 func checkContradiction(p store.PasswordPolicy) error {
 	if p.MinLength > p.MaxLength {
 		return apierr.StrengthContradicts.Because("minLength would be %d and maxLength %d", p.MinLength, p.MaxLength)
 	}
 	if sum := p.MinLowerCase + p.MinUpperCase + p.MinNumeric + p.MinSymbol + p.MinDiacritic; sum > p.MaxLength {
-		return apierr.StrengthContradicts.Because("the minimums of the character classes would add up to %d and maxLength be %d", sum, p.MaxLength)
+		return apierr.StrengthContradicts.Because("the minimums of the character classes would add up to %d and maxLength be %d", sum,
+			p.MaxLength)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// Limits of a template, in characters (resolutions, section 3.1, but for the
+// Limits of a template, in characters (docs/interface/limits.md#field-limits, but for the
 // URL, which only has to fit into a request).
 const (
 	maxTemplateText = 255
@@ -51,15 +51,16 @@ type templateModel struct {
 	LinkBaseURL field.Text `json:"linkBaseUrl"`
 }
 
-// Template gives an email template, or apierr.NotFound.
+// Template returns an email template, or apierr.NotFound.
 func (s *Service) Template(ctx context.Context, at id.Ref) (directoryapi.EmailTemplate, error) {
 	t, err := s.store.TemplateByID(ctx, at.Tenant, at.ID)
 	return s.complete(t), err
 }
 
-// Templates gives what reads the collection of a workflow's templates in a
+// Templates returns what reads the collection of a workflow's templates in a
 // directory. It has one template.
-func (s *Service) Templates(workflow directoryapi.Workflow) func(context.Context, id.Ref, list.Query) (list.Page[directoryapi.EmailTemplate], error) {
+func (s *Service) Templates(workflow directoryapi.Workflow) func(context.Context, id.Ref,
+	list.Query) (list.Page[directoryapi.EmailTemplate], error) {
 	return func(ctx context.Context, directory id.Ref, query list.Query) (list.Page[directoryapi.EmailTemplate], error) {
 		owner, err := s.Directory(ctx, directory)
 		if err != nil {
@@ -177,7 +178,8 @@ func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange
 		}
 	}
 	if in.FromEmailAddress.Present {
-		if t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, field.Email); err != nil {
+		if t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address,
+			field.Email); err != nil {
 			return err
 		}
 	}
@@ -195,7 +197,8 @@ func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange
 	case t.Workflow.Page() != "" && in.DefaultModel.Null:
 		return nil
 	case t.Workflow.Page() != "" && !model.LinkBaseURL.Present:
-		return apierr.Required.Because("defaultModel.linkBaseUrl is required in a template whose mail has a link; null stands for the deployment's own page")
+		return apierr.Required.Because(
+			"defaultModel.linkBaseUrl is required in a template whose mail has a link; null stands for the deployment's own page")
 	case t.Workflow.Page() != "":
 		t.LinkBaseURL, err = own(model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL, s.ownPage(*t), checkLink)
 		return err
@@ -240,7 +243,8 @@ func checkLink(name, text string) error {
 			return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune("\"<>\\`", r)
 		})
 	if refused {
-		return apierr.Format.Because("%s is not an absolute URL that can stand in a mail, such as https://example.com/verify or myapp://verify", name)
+		return apierr.Format.Because(
+			"%s is not an absolute URL that can stand in a mail, such as https://example.com/verify or myapp://verify", name)
 	}
 	return nil
 }
@@ -249,7 +253,7 @@ func checkLink(name, text string) error {
 var linkMacros = []string{"url", "sptoken", "sptokenNameValuePair"}
 
 // checkMacros refuses a template whose macros are malformed, and one whose mail
-// must have a link and would go out without (resolutions, section 18.3).
+// must have a link and would go out without (docs/interface/mail.md#macros).
 func checkMacros(t directoryapi.EmailTemplate) error {
 	for _, body := range []struct {
 		name, text string
@@ -264,7 +268,8 @@ func checkMacros(t directoryapi.EmailTemplate) error {
 		}
 		hasLink := slices.ContainsFunc(names, func(name string) bool { return slices.Contains(linkMacros, name) })
 		if body.sent && t.Workflow.Page() != "" && !hasLink {
-			return apierr.TemplateWithoutLink.Because("%s, which is sent as %s, has none of the macros $!{url}, $!{sptoken} and $!{sptokenNameValuePair}", body.name, t.MimeType)
+			return apierr.TemplateWithoutLink.Because(
+				"%s, which is sent as %s, has none of the macros $!{url}, $!{sptoken} and $!{sptokenNameValuePair}", body.name, t.MimeType)
 		}
 	}
 	return nil
@@ -276,18 +281,22 @@ type templateText struct {
 	name, description, subject, text string
 }
 
-// The names and subjects are those of resolutions, section 18.1. An account may
+// The names and subjects are those of docs/interface/mail.md#templates. An account may
 // have no name: the greeting ends where the name would stand.
 var templateTexts = []templateText{
 	{directoryapi.Verification, "Default Verification Email Template", "Asks a new user to confirm the email address.", "Verify your account",
-		"Hello $!{account.givenName}\n\nPlease confirm that this email address is yours by opening this link:\n\n$!{url}\n\nIf you did not register, there is nothing to do.\n"},
-	{directoryapi.VerificationSuccess, "Default Verification Success Email Template", "Tells a user that the email address was confirmed.", "Your account has been confirmed",
+		"Hello $!{account.givenName}\n\nPlease confirm that this email address is yours by opening this link:\n\n$!{url}\n\nIf you " +
+			"did not register, there is nothing to do.\n"},
+	{directoryapi.VerificationSuccess, "Default Verification Success Email Template",
+		"Tells a user that the email address was confirmed.", "Your account has been confirmed",
 		"Hello $!{account.givenName}\n\nThank you: your email address is confirmed and your account is ready.\n"},
 	{directoryapi.Welcome, "Default Welcome Email Template", "Greets a new user.", "Your registration was successful",
 		"Hello $!{account.givenName}\n\nWelcome! Your account is ready. Your user name is $!{account.username}.\n"},
 	{directoryapi.Reset, "Default Password Reset Email Template", "Lets a user choose a new password.", "Reset your Password",
-		"Hello $!{account.givenName}\n\nYou can choose a new password by opening this link:\n\n$!{url}\n\nThe link works for $!{passwordPolicy.resetTokenLifetime}. If you did not ask for it, there is nothing to do.\n"},
-	{directoryapi.ResetSuccess, "Default Password Reset Success Email Template", "Tells a user that the password was changed.", "Your password has been changed",
+		"Hello $!{account.givenName}\n\nYou can choose a new password by opening this link:\n\n$!{url}\n\n" +
+			"The link works for $!{passwordPolicy.resetTokenLifetime}. If you did not ask for it, there is nothing to do.\n"},
+	{directoryapi.ResetSuccess, "Default Password Reset Success Email Template", "Tells a user that the password was changed.",
+		"Your password has been changed",
 		"Hello $!{account.givenName}\n\nYour password was changed. If that was not you, please tell us at once.\n"},
 }
 

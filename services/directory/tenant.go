@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// Tenant gives the tenant of that id. A caller's own is the only one that
+// Tenant returns the tenant of that id. A caller's own is the only one that
 // exists to it: any other is apierr.NotFound.
 func (s *Service) Tenant(ctx context.Context, in id.Ref) (directoryapi.Tenant, error) {
 	if in.Tenant != in.ID {
@@ -55,8 +55,8 @@ func (s *Service) UpdateTenant(ctx context.Context, at id.Ref, in TenantChange) 
 }
 
 // SignUp makes a tenant with its administrators directory and its owner's
-// account, all or nothing (resolutions, section 11.2). The owner's email is not
-// verified by it. A repeated call gives what the first made.
+// account, all or nothing (docs/interface/authentication.md#sign-up). The owner's email is not
+// verified by it. A repeated call returns what the first made.
 func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directoryapi.SignedUp, error) {
 	done, err := s.signedUp(ctx, in)
 	if !errors.Is(err, apierr.NotFound) {
@@ -95,7 +95,7 @@ func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directory
 	return done, again
 }
 
-// Owner gives the account of a tenant's owner, or apierr.NotFound.
+// Owner returns the account of a tenant's owner, or apierr.NotFound.
 func (s *Service) Owner(ctx context.Context, in id.Ref) (directoryapi.Account, error) {
 	if in.Tenant != in.ID {
 		return directoryapi.Account{}, apierr.NotFound

@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// VerifyEmail spends an email verification token (resolutions, section 2.4).
+// VerifyEmail spends an email verification token (docs/interface/accounts.md#email-verification).
 // Of any number of parallel tries one succeeds; an unknown, spent or expired
 // token is apierr.NotFound.
 func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
@@ -35,12 +35,12 @@ func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) 
 	return a, err
 }
 
-// errNoLogin refuses a workflow for a login that nobody has.
+// errNoLogin refuses a workflow for an unknown login.
 var errNoLogin = apierr.NoSuchResource.Because("no account of that user name or email is in the account stores")
 
 // RequestVerification replaces the verification token of the account of a login and
-// lets its mail go out; an email that is verified already gets none (resolutions,
-// section 2.4). It returns errNoLogin and apierr.VerificationDisabled.
+// lets its mail go out; an email that is verified already gets none
+// (docs/interface/accounts.md#email-verification). It returns errNoLogin and apierr.VerificationDisabled.
 func (s *Service) RequestVerification(ctx context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
 	found, err := s.store.FindAddressee(ctx, in.Tenant, in.Stores, in.Login)
 	if errors.Is(err, apierr.NotFound) {
@@ -81,5 +81,6 @@ func (s *Service) RequestVerification(ctx context.Context, in directoryapi.Reque
 func (s *Service) newVerification(account id.ID) (secure.Secret, *store.Verification) {
 	token := secure.Token(22)
 	expires := s.now().Add(s.cfg.VerificationTTL)
-	return token, &store.Verification{Digest: secure.Digest(token), Sealed: s.ring.Seal(token, events.MailTokenPurpose(account)), ExpiresAt: &expires}
+	return token, &store.Verification{Digest: secure.Digest(token), Sealed: s.ring.Seal(token, events.MailTokenPurpose(account)),
+		ExpiresAt: &expires}
 }

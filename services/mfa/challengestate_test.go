@@ -35,14 +35,16 @@ func TestChallengeTransitions(t *testing.T) {
 }
 
 func TestNewsOfADelivery(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"sms","phone":{"number":"8883915282"}}`).Want(201).Href()
 	for name, c := range map[string]struct {
 		news []mfa.Delivery
 		want string
 	}{
-		"it arrives":                       {[]mfa.Delivery{mfa.HandedOver, mfa.Delivered}, store.WaitingForValidation},
-		"news come twice":                  {[]mfa.Delivery{mfa.HandedOver, mfa.HandedOver, mfa.Delivered, mfa.Delivered}, store.WaitingForValidation},
+		"it arrives": {[]mfa.Delivery{mfa.HandedOver, mfa.Delivered}, store.WaitingForValidation},
+		"news come twice": {[]mfa.Delivery{mfa.HandedOver, mfa.HandedOver, mfa.Delivered, mfa.Delivered},
+			store.WaitingForValidation},
 		"it does not arrive":               {[]mfa.Delivery{mfa.HandedOver, mfa.Refused}, store.Undelivered},
 		"it arrives after all":             {[]mfa.Delivery{mfa.HandedOver, mfa.Refused, mfa.Delivered}, store.Undelivered},
 		"the gateway was never told of it": {[]mfa.Delivery{mfa.Delivered, mfa.Refused}, store.Created},

@@ -29,12 +29,14 @@ func subject(d *mfatest.Deployment) apitest.Subject {
 		},
 		Phone: func(t *testing.T, tenant, account id.ID, number string) {
 			factor := enrolFactor(t, d, id.Ref{Tenant: tenant, ID: account}, mfa.NewFactor{
-				Type: field.Some("SMS"), Phone: field.Of[mfa.FactorPhone]{Present: true, Value: mfa.FactorPhone{PhoneText: mfa.PhoneText{Number: field.Some(number)}}}, Asked: true,
+				Type: field.Some("SMS"), Phone: field.Of[mfa.FactorPhone]{Present: true,
+					Value: mfa.FactorPhone{PhoneText: mfa.PhoneText{Number: field.Some(number)}}}, Asked: true,
 			})
 			answer(t, d, tenant, factor.ChallengeID, d.Code(mfatest.Base.To("challenges", factor.ChallengeID)))
 		},
 		Authenticator: func(t *testing.T, tenant, account id.ID, issuer string) func() string {
-			factor := enrolFactor(t, d, id.Ref{Tenant: tenant, ID: account}, mfa.NewFactor{Type: field.Some("google-authenticator"), FactorText: mfa.FactorText{Issuer: field.Some(issuer)}, Asked: true})
+			factor := enrolFactor(t, d, id.Ref{Tenant: tenant, ID: account},
+				mfa.NewFactor{Type: field.Some("google-authenticator"), FactorText: mfa.FactorText{Issuer: field.Some(issuer)}, Asked: true})
 			shown := func() string {
 				d.Move(30 * time.Second)
 				code, err := totp.GenerateCode(factor.Secret.Reveal(), d.Now())

@@ -31,6 +31,7 @@ func rows(d *mfatest.Deployment) (n [4]int) {
 }
 
 func TestADeletedAccountLosesAllItHas(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	al := d.Account(d.Tenant, "al")
 	enrol(t, d, d.Jo)
@@ -53,6 +54,7 @@ func TestADeletedAccountLosesAllItHas(t *testing.T) {
 }
 
 func TestADeletedDirectoryLosesAllItsAccountsHave(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	al := d.Account(d.Tenant, "al")
 	enrol(t, d, d.Jo)
@@ -69,10 +71,12 @@ func TestADeletedDirectoryLosesAllItsAccountsHave(t *testing.T) {
 }
 
 func TestAnEventOfAnotherTenantRemovesNothing(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	enrol(t, d, d.Jo)
 	other := id.New(d.Now())
-	err := d.Service.AccountDeleted(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: other}, events.AccountDeleted{Tenant: other, Account: d.Jo.ID})
+	err := d.Service.AccountDeleted(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: other},
+		events.AccountDeleted{Tenant: other, Account: d.Jo.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +88,10 @@ func TestAnEventOfAnotherTenantRemovesNothing(t *testing.T) {
 // A request that found its account before it went may make something after the
 // event has been acted on.
 func TestWhatIsMadeWhileAnAccountGoesGoesToo(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
-	err := d.Service.AccountDeleted(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant}, events.AccountDeleted{Tenant: d.Tenant, Account: d.Jo.ID})
+	err := d.Service.AccountDeleted(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant},
+		events.AccountDeleted{Tenant: d.Tenant, Account: d.Jo.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +113,7 @@ func TestWhatIsMadeWhileAnAccountGoesGoesToo(t *testing.T) {
 }
 
 func TestThePurgeKeepsWhatIsNeeded(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"sms","phone":{"number":"8883915282"}}`).Want(201).Href()
 	first := d.Post(factor+"/challenges", "").Want(201).Href()
@@ -132,6 +139,7 @@ func TestThePurgeKeepsWhatIsNeeded(t *testing.T) {
 }
 
 func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := d.Ref(d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"google-authenticator"}`).Want(201).Href())
 	next := secure.NewMasterKey("k2")

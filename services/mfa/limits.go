@@ -52,7 +52,8 @@ func (s *Service) mayTry(ctx context.Context, tx *store.Tx, f store.Factor) erro
 			return err
 		}
 		if count.Count >= of.limit {
-			return apierr.ChallengeFailures.Because("%d codes were wrong; the next is accepted after %s", count.Count, count.EndsAt.UTC().Format(time.RFC3339)).
+			return apierr.ChallengeFailures.Because("%d codes were wrong; the next is accepted after %s", count.Count,
+				count.EndsAt.UTC().Format(time.RFC3339)).
 				Saying("Too many wrong codes. Please try again later.").After(count.EndsAt.Sub(now))
 		}
 	}

@@ -24,7 +24,8 @@ func TestNumbersAreNormalised(t *testing.T) {
 var e164 = regexp.MustCompile(`^\+[1-9]\d{3,14}$`)
 
 func FuzzNumber(f *testing.F) {
-	for _, text := range []string{"888 391 5282", "+447400123456", "tel:+1-888-391-5282;ext=3", "1-800-FLOWERS", "+", "++1", "\u202a+18883915282"} {
+	for _, text := range []string{"888 391 5282", "+447400123456", "tel:+1-888-391-5282;ext=3", "1-800-FLOWERS", "+", "++1",
+		"\u202a+18883915282"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -31,7 +31,8 @@ func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded
 	for i, name := range in.Types {
 		types[i] = typesOf[name]
 		if types[i] == "" {
-			return mfaapi.Demanded{}, apierr.Invalid.Because("%q is not a type of factor; there are %s and %s", name, mfaapi.SMS, mfaapi.Authenticator)
+			return mfaapi.Demanded{}, apierr.Invalid.Because("%q is not a type of factor; there are %s and %s", name, mfaapi.SMS,
+				mfaapi.Authenticator)
 		}
 	}
 	if _, err := s.directory.Account(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}); err != nil {

@@ -74,6 +74,7 @@ func TestALoginAsksForWhatIsEnabledAndVerified(t *testing.T) {
 }
 
 func TestALimitOfMessagesAnswersALogin(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	withPhone(d, d.Jo, "+18883915282")
 	application := id.New(d.Now())
@@ -97,6 +98,7 @@ func TestALimitOfMessagesAnswersALogin(t *testing.T) {
 }
 
 func TestAnotherLoginGivesNoNewTries(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	withPhone(d, d.Jo, "+18883915282")
 	application := id.New(d.Now())
@@ -129,6 +131,7 @@ func TestAnotherLoginGivesNoNewTries(t *testing.T) {
 }
 
 func TestAStateIsSignedForItsTenantAndPurpose(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	withPhone(d, d.Jo, "+18883915282")
 	application := id.New(d.Now())
@@ -171,6 +174,7 @@ func TestAStateIsSignedForItsTenantAndPurpose(t *testing.T) {
 }
 
 func TestACodeDoesNotOutliveItsFactor(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor, _ := withPhone(d, d.Jo, "+18883915282")
 	application := id.New(d.Now())
@@ -190,6 +194,7 @@ func TestACodeDoesNotOutliveItsFactor(t *testing.T) {
 }
 
 func TestWhatBecameOfATextReachesItsChallenge(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"sms","phone":{"number":"8883915282"}}`).Want(201).Href()
 	tell := func(challenge id.ID, news events.TextStatus) {

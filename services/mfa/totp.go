@@ -119,7 +119,8 @@ func draw(text string) ([]byte, error) {
 func acceptedStep(secret secure.Secret, code string, now time.Time, last int64) (accepted int64, err error) {
 	current := now.Unix() / stepSeconds
 	for step := current - skew; step <= current+skew; step++ {
-		right, err := hotp.GenerateCodeCustom(secret.Reveal(), uint64(step), hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
+		right, err := hotp.GenerateCodeCustom(secret.Reveal(), uint64(step),
+			hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
 		if err != nil {
 			return 0, fmt.Errorf("compute a one-time password: %w", err)
 		}

@@ -62,7 +62,8 @@ func decode(t testing.TB, picture []byte) string {
 func TestQRCodesAreReadBack(t *testing.T) {
 	for _, text := range []string{
 		"otpauth://totp/jo?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ",
-		"otpauth://totp/" + strings.Repeat("Shop%20", 36) + ":" + strings.Repeat("jo", 127) + "?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=" + strings.Repeat("Shop%20", 36),
+		"otpauth://totp/" + strings.Repeat("Shop%20", 36) + ":" + strings.Repeat("jo",
+			127) + "?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=" + strings.Repeat("Shop%20", 36),
 	} {
 		picture, err := mfa.Draw(text)
 		if err != nil {

@@ -14,7 +14,8 @@ import (
 // It repairs a tenant whose administrators have no usable key. The account is that
 // of the tenant's owner, which cannot be disabled (directoryapi.API, Owner). The
 // key that it returns has its secret; a running service accepts it at once.
-func AdministratorKey(ctx context.Context, data *store.Store, ring *secure.Keyring, now time.Time, tenant, account id.ID) (store.Key, error) {
+func AdministratorKey(ctx context.Context, data *store.Store, ring *secure.Keyring, now time.Time, tenant, account id.ID) (store.Key,
+	error) {
 	k := newKey(ring, now, oauthapi.EnsureKey{Tenant: tenant, Account: account, ID: secure.KeyID(), Secret: secure.Token(secretLength)})
 	name := "administrator key of the operator"
 	k.Name = &name

@@ -29,7 +29,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// far gives the contract over HTTP.
+// far returns the contract over HTTP.
 func far(t *testing.T, d *oauthtest.Deployment) oauthapi.API {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

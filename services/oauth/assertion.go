@@ -42,12 +42,13 @@ func (s *Service) assertion(ctx context.Context, in TokenRequest, text secure.Se
 		return assertion{}, err
 	}
 	if !jwt.isAssertion() {
-		return assertion{}, apierr.TokenSignature.Because("the token is not an assertion: its header says that it is something else, or kid and aud name two keys")
+		return assertion{}, apierr.TokenSignature.Because("the token must be an assertion, by its header, and kid and aud must name one key")
 	}
 	if err := s.wantAdministrator(ctx, jwt.key); err != nil {
 		return assertion{}, err
 	}
-	if iss, _ := jwt.claims["iss"].(string); iss != s.cfg.Base.To("applications", in.Application) && !(jwt.header["stt"] == "assertion" && isHostedLogin(iss)) {
+	if iss, _ := jwt.claims["iss"].(string); iss != s.cfg.Base.To("applications", in.Application) &&
+		!(jwt.header["stt"] == "assertion" && isHostedLogin(iss)) {
 		return assertion{}, apierr.TokenOtherApplication.Because("the issuer of the assertion is neither the application nor a hosted login")
 	}
 	a := assertion{second: secondStepOf(jwt.claims)}

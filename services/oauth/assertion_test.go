@@ -19,7 +19,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
 
-// selfMade gives the header and the claims of an assertion as the SDKs for
+// selfMade returns the header and the claims of an assertion as the SDKs for
 // servers make it: with no stt, and with a fraction in iat.
 func selfMade(d *oauthtest.Deployment, s oauthtest.Site) (header, claims object) {
 	now := float64(d.Clock.Now().Unix())
@@ -49,6 +49,7 @@ func exchanged(t *testing.T, d *oauthtest.Deployment, s oauthtest.Site, assertio
 }
 
 func TestAnAssertionIsExchanged(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	second, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Administrator, oauth.KeyText{})
 	if err != nil {
@@ -90,6 +91,7 @@ func TestAnAssertionIsExchanged(t *testing.T) {
 
 // The refusals of docs/interface/oauth.md#assertions, and attacks on the form of one.
 func TestAnAssertionIsRefused(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	foreign := d.NewSite(t)
 	login := d.LogIn(t, d.Site)
@@ -171,7 +173,8 @@ func TestAnAssertionIsRefused(t *testing.T) {
 		{"an exp that is text", set("exp", "9999999999"), "", apierr.TokenSignature},
 		{"a jti that is a number", set("jti", 7), "", apierr.TokenSignature},
 		{"a jti that is empty", set("jti", ""), "", apierr.TokenSignature},
-		{"no jti, of the service's own", func(header, claims object) { header["stt"] = "assertion"; delete(claims, "jti") }, "", apierr.TokenSignature},
+		{"no jti, of the service's own", func(header, claims object) { header["stt"] = "assertion"; delete(claims, "jti") }, "",
+			apierr.TokenSignature},
 
 		{"no issuer", set("iss", nil), "", apierr.TokenOtherApplication},
 		{"another application's", set("iss", oauthtest.Base.To("applications", other)), "", apierr.TokenOtherApplication},
@@ -198,9 +201,13 @@ func TestAnAssertionIsRefused(t *testing.T) {
 		{"of no account", set("sub", oauthtest.Base.To("directories", d.Directory)), "", apierr.TokenAccountDisabled},
 		{"of an account that never was", set("sub", account(d.Application)), "", apierr.TokenAccountDisabled},
 		{"of an account of another tenant", set("sub", account(foreign.Account)), "", apierr.TokenAccountDisabled},
-		{"of an account of another deployment", set("sub", "https://evil.example/v1/accounts/"+d.Account.String()), "", apierr.TokenAccountDisabled},
+		{"of an account of another deployment", set("sub", "https://evil.example/v1/accounts/"+d.Account.String()), "",
+			apierr.TokenAccountDisabled},
 		{"of a disabled account", set("sub", account(idle)), "", apierr.TokenAccountDisabled},
-		{"of an account that has yet to be verified", func(_, claims object) { claims["sub"], claims["status"] = account(fresh), "REGISTERED" }, "", apierr.TokenAccountDisabled},
+		{"of an account that has yet to be verified", func(_, claims object) {
+			claims["sub"], claims["status"] = account(fresh),
+				"REGISTERED"
+		}, "", apierr.TokenAccountDisabled},
 		{"of an account that the application does not reach", set("sub", account(stranger)), "", apierr.TokenAccountUnreachable},
 		{"of an organization that never was", set("org", oauthtest.Base.To("organizations", d.Account)), "", apierr.Reference},
 		{"of an organization that is a directory", set("org", oauthtest.Base.To("directories", d.Directory)), "", apierr.Reference},
@@ -215,7 +222,8 @@ func TestAnAssertionIsRefused(t *testing.T) {
 		{"a request to the hosted login that says it is one of the application", func(header, claims object) {
 			clear(claims)
 			delete(header, "kid")
-			claims["iat"], claims["iss"], claims["sub"], claims["jti"] = now, oauthtest.Base.To("applications", d.Application), account(d.Account), "a-jti"
+			claims["iat"], claims["iss"], claims["sub"], claims["jti"] = now, oauthtest.Base.To("applications", d.Application),
+				account(d.Account), "a-jti"
 		}, "", apierr.NotAuthenticated},
 		{"the claims of an access token", func(_, claims object) {
 			clear(claims)
@@ -241,7 +249,8 @@ func TestAnAssertionIsRefused(t *testing.T) {
 	}
 	for _, issuer := range []string{
 		"http://id.localhost", "https://", "https://id.localhost/", "https://id.localhost/x", "https://id.localhost?x", "https://id.localhost#x",
-		"https://jo@id.localhost", "https://:443", "HTTPS://id.localhost", "https:id.localhost", " https://id.localhost", "https://id.localhost\\x",
+		"https://jo@id.localhost", "https://:443", "HTTPS://id.localhost", "https:id.localhost", " https://id.localhost",
+		"https://id.localhost\\x",
 		oauthtest.Base.To("applications", other),
 	} {
 		t.Run("the hosted login "+issuer, func(t *testing.T) {
@@ -306,6 +315,7 @@ func spent(t *testing.T, d *oauthtest.Deployment) int {
 }
 
 func TestTheEndsOfAnAssertion(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	for name, c := range map[string]struct {
 		exp  any           // seconds from iat; nil: none
@@ -337,6 +347,7 @@ func TestTheEndsOfAnAssertion(t *testing.T) {
 }
 
 func TestAnAssertionIsExchangedOnce(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	token := func(change ...func(header, claims object)) secure.Secret {
 		header, claims := selfMade(d, d.Site)
@@ -386,7 +397,8 @@ func TestAnAssertionIsExchangedOnce(t *testing.T) {
 	t.Run("its jti in another assertion is used too", func(t *testing.T) {
 		same := func(_, claims object) { claims["jti"] = "one" }
 		exchanged(t, d, d.Site, token(same))
-		if _, err := exchange(t.Context(), d.Service, d.Site, token(same, func(_, claims object) { claims["iat"] = claims["iat"].(float64) - 1 })); !errors.Is(err, apierr.TokenReplayed) {
+		if _, err := exchange(t.Context(), d.Service, d.Site, token(same,
+			func(_, claims object) { claims["iat"] = claims["iat"].(float64) - 1 })); !errors.Is(err, apierr.TokenReplayed) {
 			t.Error(err)
 		}
 		t.Run("but not in another tenant", func(t *testing.T) {

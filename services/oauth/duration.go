@@ -2,8 +2,8 @@ package oauth
 
 import (
 	"math"
+	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
@@ -11,80 +11,37 @@ import (
 
 const day = 24 * time.Hour
 
-// designators are the parts of an ISO 8601 duration in their order. A year has
-// 365 days and a month 30 (resolutions, section 8.3).
-var designators = []struct {
-	letter byte
-	clock  bool // after the T
-	unit   time.Duration
-}{
-	{'Y', false, 365 * day}, {'M', false, 30 * day}, {'W', false, 7 * day}, {'D', false, day},
-	{'H', true, time.Hour}, {'M', true, time.Minute}, {'S', true, time.Second},
-}
+// isoDuration is an ISO 8601 duration whose parts are units, in their order. The
+// library sosodev/duration reads parts in any order, fractions of all of them, and
+// numbers as floats, which lose the last seconds of long lifetimes.
+var isoDuration = regexp.MustCompile(`^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?` +
+	`(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:[.,](\d{1,9}))?S)?)?$`)
+
+// units are the lengths of the groups of isoDuration, zero for that of the clock
+// part. A year has 365 days and a month 30 (docs/interface/oauth.md#token-contents).
+var units = []time.Duration{365 * day, 30 * day, 7 * day, day, 0, time.Hour, time.Minute, time.Second, time.Nanosecond}
 
 // parseDuration reads an ISO 8601 duration such as PT1H, P60D or P1DT12H. Only
-// seconds may have a fraction, of at most nine digits. What is longer than a
-// time.Duration can hold (292 years) is that longest one. Other text is
-// apierr.Format.
+// seconds may have a fraction. A duration longer than time.Duration can hold (292
+// years) is read as the longest one. Other text is apierr.Format.
 func parseDuration(text string) (time.Duration, error) {
-	malformed := apierr.Format.Because("%q is not an ISO 8601 duration such as PT1H or P60D", text)
-	rest, ok := strings.CutPrefix(text, "P")
-	if !ok {
-		return 0, malformed
+	groups := isoDuration.FindStringSubmatch(text)
+	if groups == nil || text[len(text)-1] == 'P' || text[len(text)-1] == 'T' {
+		return 0, apierr.Format.Because("%q is not an ISO 8601 duration such as PT1H or P60D", text)
 	}
 	var total time.Duration
-	next, clock := 0, false // the first designator that may come, and whether the T has
-	for first := true; rest != "" || first; first = false {
-		if strings.HasPrefix(rest, "T") && !clock {
-			clock, rest = true, rest[1:]
+	for i, number := range groups[1:] {
+		if number == "" || units[i] == 0 {
+			continue
 		}
-		whole := digits(rest)
-		fraction := ""
-		rest = rest[len(whole):]
-		if rest != "" && (rest[0] == '.' || rest[0] == ',') {
-			fraction = digits(rest[1:])
-			rest = rest[1+len(fraction):]
-			if fraction == "" || len(fraction) > 9 || !strings.HasPrefix(rest, "S") {
-				return 0, malformed
-			}
+		if units[i] == time.Nanosecond {
+			number = (number + "000000000")[:9]
 		}
-		if whole == "" || rest == "" {
-			return 0, malformed
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || n > (math.MaxInt64-int64(total))/int64(units[i]) {
+			return math.MaxInt64, nil
 		}
-		for next < len(designators) && (designators[next].letter != rest[0] || designators[next].clock != clock) {
-			next++
-		}
-		if next == len(designators) {
-			return 0, malformed
-		}
-		total = sum(total, times(whole, designators[next].unit))
-		if fraction != "" {
-			total = sum(total, times((fraction + "000000000")[:9], time.Nanosecond))
-		}
-		next++
-		rest = rest[1:]
+		total += time.Duration(n) * units[i]
 	}
 	return total, nil
-}
-
-// digits gives the decimal digits at the beginning of text.
-func digits(text string) string {
-	return text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
-}
-
-// times multiplies, up to the longest duration.
-func times(number string, unit time.Duration) time.Duration {
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n > math.MaxInt64/int64(unit) {
-		return math.MaxInt64
-	}
-	return time.Duration(n) * unit
-}
-
-// sum adds, up to the longest duration.
-func sum(a, b time.Duration) time.Duration {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }

@@ -38,8 +38,10 @@ func TestParseDuration(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "P", "PT", "T1H", "1H", "P1", "PT1", "P1H", "PT1D", "P1S", "P1DT", "PTT1S", "PT1ST1S", "P1D1D", "PT1S1M", "P1D1Y", "-PT1H", "P-1D", "PT-1S",
-		"PT1.S", "PT.5S", "PT1.5M", "P1.5D", "PT1.0000000001S", "PT1.5.5S", "pt1h", "PT1h", "PT1ſ", "PT1H ", " PT1H", "PT１H", "PT1H\x00", "P1DT1", "3600",
+		"", "P", "PT", "T1H", "1H", "P1", "PT1", "P1H", "PT1D", "P1S", "P1DT", "PTT1S", "PT1ST1S", "P1D1D", "PT1S1M", "P1D1Y", "-PT1H", "P-1D",
+		"PT-1S",
+		"PT1.S", "PT.5S", "PT1.5M", "P1.5D", "PT1.0000000001S", "PT1.5.5S", "pt1h", "PT1h", "PT1ſ", "PT1H ", " PT1H", "PT１H", "PT1H\x00",
+		"P1DT1", "3600",
 	} {
 		if got, err := parseDuration(text); !errors.Is(err, apierr.Format) {
 			t.Errorf("%q is %v, %v; want %v", text, got, err, apierr.Format)

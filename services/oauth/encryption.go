@@ -19,48 +19,49 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// MaxIterations is how much work a client can ask for to derive a key.
+// MaxIterations is the limit of iterations for a key derivation.
 const MaxIterations = 65536
 
 const (
-	// derivationsAtOnce bounds the iterations that a process works on at once:
-	// two of the longest derivations.
-	derivationsAtOnce = 2 * MaxIterations
-	// derivationPatience is how long a derivation waits for its turn.
-	derivationPatience = time.Second
+	// maxConcurrentIterations limits the derivations that run concurrently in a
+	// process: two of the longest.
+	maxConcurrentIterations = 2 * MaxIterations
+	// derivationTimeout is how long a derivation waits to be admitted.
+	derivationTimeout = time.Second
 )
 
-// Encryption is how a client wants the secrets of API keys to be encrypted
-// (resolutions, section 19.2).
+// Encryption is how a client asks for the secrets of API keys to be encrypted
+// (docs/interface/authentication.md#encrypted-secrets).
 type Encryption struct {
 	Salt       []byte
 	Bits       int // of the key: 128, 192 or 256
 	Iterations int // 1 to MaxIterations
 }
 
-// derivations bounds the work on keys that clients ask for.
-type derivations struct{ places *semaphore.Weighted }
+// derivations limits the key derivations that run concurrently.
+type derivations struct{ iterations *semaphore.Weighted }
 
-func newDerivations() derivations { return derivations{semaphore.NewWeighted(derivationsAtOnce)} }
+func newDerivations() derivations {
+	return derivations{semaphore.NewWeighted(maxConcurrentIterations)}
+}
 
 // key derives a key from a password (RFC 8018, section 5.2).
 func (d derivations) key(ctx context.Context, password secure.Secret, e Encryption) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, derivationPatience)
+	ctx, cancel := context.WithTimeout(ctx, derivationTimeout)
 	defer cancel()
-	if d.places.Acquire(ctx, int64(e.Iterations)) != nil {
-		return nil, apierr.Unavailable.Because("too many keys are being derived at this moment; repeat the request later").After(time.Second)
+	if d.iterations.Acquire(ctx, int64(e.Iterations)) != nil {
+		return nil, apierr.Unavailable.Because("too many keys are being derived; repeat the request later").After(time.Second)
 	}
-	defer d.places.Release(int64(e.Iterations))
+	defer d.iterations.Release(int64(e.Iterations))
 	return pbkdf2.Key(sha1.New, password.Reveal(), e.Salt, e.Iterations, e.Bits/8)
 }
 
-// Encrypter gives what encrypts the secrets of one answer, under the secret of
-// the API key that authenticated the request. The key is derived here, once for
-// all of them.
+// Encrypter returns a function that encrypts the secrets of one answer, under the
+// secret of the API key that authenticated the request. The key is derived once.
 func (s *Service) Encrypter(ctx context.Context, tenant id.ID, caller string, e Encryption) (func(secure.Secret) secure.Secret, error) {
 	k, err := s.signingKey(ctx, tenant, caller)
 	if errors.Is(err, apierr.NotFound) {
-		return nil, errBadKey // it was deleted after the gateway had accepted it
+		return nil, errBadKey // it was deleted after the gateway accepted it
 	}
 	if err != nil {
 		return nil, err
@@ -80,8 +81,8 @@ func (s *Service) Encrypter(ctx context.Context, tenant id.ID, caller string, e 
 	}, nil
 }
 
-// encrypt gives the Base64 of an initialisation vector and of what AES-CBC makes
-// of a text that is padded by PKCS #7.
+// encrypt returns the Base64 of an initialisation vector and the ciphertext of
+// AES-CBC with PKCS #7 padding.
 func encrypt(block cipher.Block, iv []byte, plain secure.Secret) secure.Secret {
 	padding := aes.BlockSize - len(plain)%aes.BlockSize
 	text := append([]byte(plain.Reveal()), bytes.Repeat([]byte{byte(padding)}, padding)...)

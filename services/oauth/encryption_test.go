@@ -24,6 +24,7 @@ func bytesFrom(first byte) []byte {
 
 // The vectors of docs/interface/authentication.md#encrypted-secrets.
 func TestWorkedEncryption(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	for bits, want := range map[int]struct{ key, text string }{
 		128: {"90de6052c534a374acc7008688db23f2", "EBESExQVFhcYGRobHB0eH7ydrf7nfzSybCyTHGxNmHp0GRldicpQJuIZs9+nZDq8"},
@@ -47,8 +48,10 @@ func TestWorkedEncryption(t *testing.T) {
 }
 
 func TestSecretsAreEncryptedUnderTheCallersSecret(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
-	_, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId", Secret: "MyKeySecret"})
+	_, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId",
+		Secret: "MyKeySecret"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +98,7 @@ func TestSecretsAreEncryptedUnderTheCallersSecret(t *testing.T) {
 // The keys that clients ask to derive take at most two of the longest
 // derivations' work at once; who waits for longer than a second is sent away.
 func TestDerivationsAreBounded(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	long := oauth.Encryption{Salt: bytesFrom(0), Bits: 256, Iterations: oauth.MaxIterations}
 	release := d.Service.OccupyDerivations(t.Context())

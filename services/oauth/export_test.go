@@ -28,21 +28,20 @@ func (s *Service) ApplicationDeleted(ctx context.Context, e events.Envelope, eve
 	return s.applicationDeleted(ctx, e, event)
 }
 
-// WebConfigOf gives what the grants see of an application's web config.
+// WebConfigOf returns what the grants see of an application's web config.
 func (s *Service) WebConfigOf(ctx context.Context, tenant, application id.ID) (store.WebConfig, error) {
 	return s.webConfig(ctx, tenant, application)
 }
 
-// DeriveKey gives a key that a client asked to derive.
+// DeriveKey returns a key that a client asked to derive.
 func (s *Service) DeriveKey(ctx context.Context, password secure.Secret, e Encryption) ([]byte, error) {
 	return s.derivations.key(ctx, password, e)
 }
 
-// OccupyDerivations takes all the work that derivations may make, until it is
-// given back.
+// OccupyDerivations admits no derivation until release is called.
 func (s *Service) OccupyDerivations(ctx context.Context) (release func()) {
-	_ = s.derivations.places.Acquire(ctx, derivationsAtOnce)
-	return func() { s.derivations.places.Release(derivationsAtOnce) }
+	_ = s.derivations.iterations.Acquire(ctx, maxConcurrentIterations)
+	return func() { s.derivations.iterations.Release(maxConcurrentIterations) }
 }
 
 // EncryptUnder encrypts a text under a key, with a given initialisation vector.

@@ -20,6 +20,7 @@ import (
 
 // Attacks on the signature and on the way to its key.
 func TestForgedTokens(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	other := d.NewSite(t)
 	issued := d.LogIn(t, d.Site)
@@ -90,9 +91,10 @@ func TestForgedTokens(t *testing.T) {
 		t.Run(name, func(t *testing.T) { validate(t, d, d.Site, token, apierr.TokenSignature) })
 	}
 	for name, token := range map[string]secure.Secret{
-		"no iss":                    forge(t, header, with(claims, "iss", nil), d.Secret),
-		"iss of another deployment": forge(t, header, with(claims, "iss", "https://evil.example/v1/applications/"+d.Application.String()), d.Secret),
-		"iss in part":               forge(t, header, with(claims, "iss", claims["iss"].(string)+"/"), d.Secret),
+		"no iss": forge(t, header, with(claims, "iss", nil), d.Secret),
+		"iss of another deployment": forge(t, header, with(claims, "iss", "https://evil.example/v1/applications/"+d.Application.String()),
+			d.Secret),
+		"iss in part": forge(t, header, with(claims, "iss", claims["iss"].(string)+"/"), d.Secret),
 	} {
 		t.Run(name, func(t *testing.T) { validate(t, d, d.Site, token, apierr.TokenOtherApplication) })
 	}
@@ -109,7 +111,8 @@ func TestForgedTokens(t *testing.T) {
 			if token == issued.Refresh || token == "" {
 				continue
 			}
-			err := d.Service.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: d.Application, Form: oauthtest.Form("token", token.Reveal())})
+			err := d.Service.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: d.Application,
+				Form: oauthtest.Form("token", token.Reveal())})
 			if err != nil && !errors.Is(err, apierr.TokenTypeUnknown) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -137,7 +140,8 @@ func FuzzValidate(f *testing.F) {
 	header, claims := open(f, issued.Access)
 	for _, seed := range []secure.Secret{
 		"", "abc", "..", issued.Access, issued.Refresh,
-		forge(f, with(header, "kid", 1), claims, d.Secret), forge(f, header, object{}, d.Secret), forge(f, header, with(claims, "exp", 1e300), d.Secret),
+		forge(f, with(header, "kid", 1), claims, d.Secret), forge(f, header, object{}, d.Secret),
+		forge(f, header, with(claims, "exp", 1e300), d.Secret),
 	} {
 		f.Add(seed.Reveal(), []byte(`{"kid":"`+d.Key+`","alg":"HS256","stt":"access"}`), []byte(`{"jti":"x"}`))
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 )
 
-// factorGrant completes a login by the code of its second step (resolutions,
-// section 8.6). The account may have been disabled since the first.
+// factorGrant completes a login by the code of its second step
+// (docs/interface/oauth.md#second-factors). The account may have been disabled since
+// the first.
 func (s *Service) factorGrant(ctx context.Context, in TokenRequest) (Issued, error) {
 	code, err := in.Form.required("code")
 	if err != nil {

@@ -36,14 +36,14 @@ func (s *Service) passwordGrant(ctx context.Context, in TokenRequest) (Issued, e
 	return s.logIn(ctx, in, holder{logged.Account.ID, logged.Organization}, secondStep{})
 }
 
-// accountStore is where a login is looked for, if the form restricts it.
+// accountStore is the store that the form restricts a login to, if any.
 type accountStore struct {
 	href    href.Link
 	nameKey string // of an organization
 }
 
-// accountStore reads the fields that restrict a login. Those that say more than
-// one thing are refused: it must not reach beyond any of them.
+// accountStore reads the fields that restrict a login, which must not contradict
+// each other.
 func (f Form) accountStore() (accountStore, error) {
 	var named []secure.Secret
 	for _, name := range []string{"accountStore", "organizationNameKey", "nameKey"} {
@@ -52,7 +52,8 @@ func (f Form) accountStore() (accountStore, error) {
 		}
 	}
 	if len(named) > 1 {
-		return accountStore{}, refused(apierr.Invalid.Because("accountStore, organizationNameKey and nameKey name different account stores"), "invalid_request")
+		return accountStore{}, refused(apierr.Invalid.Because("accountStore, organizationNameKey and nameKey name different account stores"),
+			"invalid_request")
 	}
 	if f["accountStore"] != "" {
 		return accountStore{href: href.Link{Href: f["accountStore"].Reveal()}}, nil

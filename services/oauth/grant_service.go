@@ -7,10 +7,9 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 )
 
-// serviceGrant gives tokens for an assertion. One that is refused is not spent;
-// one that is accepted is spent before anything is made of it, the demand for a
-// second factor too: a failure after that costs its user another login, and
-// never gives a second pair of tokens.
+// serviceGrant returns tokens for an assertion. One that is accepted is recorded as
+// used before tokens or a demand for a second factor are made of it: after a failure
+// its user has to log in again, and it never yields two pairs of tokens.
 func (s *Service) serviceGrant(ctx context.Context, in TokenRequest) (Issued, error) {
 	text, err := in.Form.required("token")
 	if err != nil {

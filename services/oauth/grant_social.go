@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 )
 
-// socialGrant logs an account in by what a social provider gave to the client.
+// socialGrant logs an account in by the token or code of a social provider.
 func (s *Service) socialGrant(ctx context.Context, in TokenRequest) (Issued, error) {
 	text, err := in.Form.required("providerId")
 	if err != nil {
@@ -32,5 +32,6 @@ func (s *Service) socialGrant(ctx context.Context, in TokenRequest) (Issued, err
 	if err != nil {
 		return Issued{}, refused(err, "invalid_request")
 	}
-	return Issued{}, refused(apierr.ProviderRefused.Because("this deployment cannot ask social providers who logged in there"), "invalid_client")
+	return Issued{}, refused(apierr.ProviderRefused.Because("logins by social providers are not available in this deployment"),
+		"invalid_client")
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// count gives the number of live tokens of the site's account.
+// count returns the number of live tokens of the site's account.
 func count(t testing.TB, d *oauthtest.Deployment, kind store.Kind) int {
 	t.Helper()
 	page, err := d.Service.ListTokens(t.Context(), kind, d.Tenant, d.Account, list.First())
@@ -51,6 +51,7 @@ func refreshWith(s oauthtest.Site, token secure.Secret) oauth.TokenRequest {
 }
 
 func TestRefresh(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	first := d.LogIn(t, d.Site)
 	d.Clock.Move(10 * 24 * time.Hour)
@@ -97,6 +98,7 @@ func TestRefresh(t *testing.T) {
 }
 
 func TestParallelRefreshes(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	login := d.LogIn(t, d.Site)
 	tokens := make([]oauth.Issued, 50)
@@ -119,6 +121,7 @@ func TestParallelRefreshes(t *testing.T) {
 
 // A revocation in the midst of refreshes leaves no access token behind.
 func TestRevocationAmongRefreshes(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	for range 5 {
 		login := d.LogIn(t, d.Site)
@@ -144,6 +147,7 @@ func TestRevocationAmongRefreshes(t *testing.T) {
 }
 
 func TestRefreshFailsAtOnce(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	refresh := refreshWith(d.Site, d.LogIn(t, d.Site).Refresh)
 	for name, c := range map[string]struct {
@@ -186,10 +190,12 @@ func TestRefreshFailsAtOnce(t *testing.T) {
 }
 
 func TestRevoke(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	revoke := func(t *testing.T, pairs ...string) {
 		t.Helper()
-		if err := d.Service.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: d.Application, Form: oauthtest.Form(pairs...)}); err != nil {
+		if err := d.Service.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: d.Application,
+			Form: oauthtest.Form(pairs...)}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -258,7 +264,8 @@ func TestRevoke(t *testing.T) {
 	t.Run("what is no token of the application is left alone", func(t *testing.T) {
 		login := d.LogIn(t, d.Site)
 		other := d.NewApplication(d.Tenant, d.Directory)
-		if err := d.Service.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: other, Form: oauthtest.Form("token", login.Access.Reveal())}); err != nil {
+		if err := d.Service.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: other,
+			Form: oauthtest.Form("token", login.Access.Reveal())}); err != nil {
 			t.Error(err)
 		}
 		revoke(t, "token", "abc")
@@ -273,6 +280,7 @@ func TestRevoke(t *testing.T) {
 }
 
 func TestDeletingOneTokenSparesTheOther(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	login := d.LogIn(t, d.Site)
 	if err := d.Service.DeleteToken(t.Context(), store.Access, d.Tenant, login.AccessTokenID); err != nil {
@@ -295,6 +303,7 @@ func TestDeletingOneTokenSparesTheOther(t *testing.T) {
 }
 
 func TestPolicyDecidesLifetimes(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	set := func(access, refresh string) {
 		t.Helper()
@@ -348,6 +357,7 @@ func TestPolicyDecidesLifetimes(t *testing.T) {
 // A policy that one replica changed is that of the next token there, and soon that
 // of the other replica.
 func TestReplicasAreToldOfAPolicy(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	here, elsewhere := d.Replica(t), d.Replica(t)
 	seconds := func(s *oauth.Service) int {
@@ -377,6 +387,7 @@ func TestReplicasAreToldOfAPolicy(t *testing.T) {
 }
 
 func TestPolicyIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	errs := together(20, func(i int) error {
 		in := oauth.PolicyChange{AccessTokenTTL: field.Some("PT" + strconv.Itoa(i+1) + "M")}

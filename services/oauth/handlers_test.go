@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// rows gives the number of rows of every table of the service, in turn: keys,
+// rows returns the number of rows of every table of the service, in turn: keys,
 // routes, policies, web configs, refresh and access tokens.
 func rows(t testing.TB, d *oauthtest.Deployment) (n [6]int) {
 	t.Helper()
@@ -30,22 +30,25 @@ func rows(t testing.TB, d *oauthtest.Deployment) (n [6]int) {
 	return n
 }
 
-// populate gives a site tokens, a policy, a web config, and a key of its account.
+// populate returns a site tokens, a policy, a web config, and a key of its account.
 func populate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site) {
 	t.Helper()
 	d.LogIn(t, s)
 	if _, err := d.Service.CreateKey(t.Context(), s.Tenant, s.Account, oauth.KeyText{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Service.UpdatePolicy(t.Context(), s.Tenant, s.Application, oauth.PolicyChange{AccessTokenTTL: field.Some("PT1M")}); err != nil {
+	if _, err := d.Service.UpdatePolicy(t.Context(), s.Tenant, s.Application,
+		oauth.PolicyChange{AccessTokenTTL: field.Some("PT1M")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: s.Tenant, ID: d.WebConfigOf(s.Tenant, s.Application)}, oauth.WebConfigChange{}); err != nil {
+	if _, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: s.Tenant, ID: d.WebConfigOf(s.Tenant, s.Application)},
+		oauth.WebConfigChange{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestADeletedAccountLosesItsKeysAndTokens(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	populate(t, d, d.Site)
 	populate(t, d, d.NewSite(t))
@@ -71,6 +74,7 @@ func TestADeletedAccountLosesItsKeysAndTokens(t *testing.T) {
 }
 
 func TestTheAccountsOfADeletedDirectoryLoseTheirKeysAndTokens(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	populate(t, d, d.Site)
 	populate(t, d, d.NewSite(t))
@@ -87,6 +91,7 @@ func TestTheAccountsOfADeletedDirectoryLoseTheirKeysAndTokens(t *testing.T) {
 }
 
 func TestADeletedApplicationLosesItsTokensPolicyAndWebConfig(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	populate(t, d, d.Site)
 	populate(t, d, d.NewSite(t))
@@ -108,9 +113,11 @@ func TestADeletedApplicationLosesItsTokensPolicyAndWebConfig(t *testing.T) {
 }
 
 func TestAnEventWaitsForTheDatabase(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	d.DB.Close()
-	err := d.Service.AccountDeleted(t.Context(), events.Envelope{ID: id.New(d.Clock.Now()), Tenant: d.Tenant}, events.AccountDeleted{Tenant: d.Tenant, Account: d.Account})
+	err := d.Service.AccountDeleted(t.Context(), events.Envelope{ID: id.New(d.Clock.Now()), Tenant: d.Tenant},
+		events.AccountDeleted{Tenant: d.Tenant, Account: d.Account})
 	if !errors.Is(err, apierr.Unavailable) {
 		t.Errorf("got %v, want %v: the consumer tries that again for ever", err, apierr.Unavailable)
 	}
@@ -133,7 +140,8 @@ func TestANewPasswordEndsTheTokensOfTheFormerOne(t *testing.T) {
 	d := oauthtest.Open(t)
 	keep := d.Site
 	keep.Application = d.NewApplication(d.Tenant, d.Directory)
-	if _, err := d.Service.UpdatePolicy(t.Context(), d.Tenant, keep.Application, oauth.PolicyChange{RevokeTokensOnPasswordChange: field.Of[bool]{Present: true}}); err != nil {
+	if _, err := d.Service.UpdatePolicy(t.Context(), d.Tenant, keep.Application,
+		oauth.PolicyChange{RevokeTokensOnPasswordChange: field.Of[bool]{Present: true}}); err != nil {
 		t.Fatal(err)
 	}
 	foreign := d.NewSite(t)
@@ -179,7 +187,8 @@ func TestALoginThatThePasswordChangeOvertakesIssuesNothing(t *testing.T) {
 		return nil
 	})
 	before := [2]int{count(t, d, store.Access), count(t, d, store.Refresh)}
-	_, err := d.Service.Token(t.Context(), d.Request("grant_type", "password", "username", oauthtest.Login, "password", oauthtest.Password.Reveal()))
+	_, err := d.Service.Token(t.Context(), d.Request("grant_type", "password", "username", oauthtest.Login, "password",
+		oauthtest.Password.Reveal()))
 	if !errors.Is(err, apierr.WrongPassword) || !d.Clock.Now().After(began) {
 		t.Errorf("the login gives %v", err)
 	}

@@ -21,10 +21,12 @@ func organizationOf(d *oauthtest.Deployment) (organization id.ID, href string) {
 }
 
 func logInTo(d *oauthtest.Deployment, pairs ...string) oauth.TokenRequest {
-	return d.Request(append([]string{"grant_type", "password", "username", oauthtest.Login, "password", oauthtest.Password.Reveal()}, pairs...)...)
+	return d.Request(append([]string{"grant_type", "password", "username", oauthtest.Login, "password", oauthtest.Password.Reveal()},
+		pairs...)...)
 }
 
 func TestTokensNameTheOrganizationOfTheirLogin(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	_, href := organizationOf(d)
 	header, claims := selfMade(d, d.Site)
@@ -58,7 +60,8 @@ func TestTokensNameTheOrganizationOfTheirLogin(t *testing.T) {
 			validate(t, d, d.Site, next.Access, nil)
 			header, claims := open(t, next.Access)
 			validate(t, d, d.Site, forge(t, header, with(claims, "org", nil), d.Secret), apierr.TokenSignature)
-			validate(t, d, d.Site, forge(t, header, with(claims, "org", oauthtest.Base.To("organizations", d.Account)), d.Secret), apierr.TokenSignature)
+			validate(t, d, d.Site, forge(t, header, with(claims, "org", oauthtest.Base.To("organizations", d.Account)), d.Secret),
+				apierr.TokenSignature)
 		})
 	}
 	t.Run("and no other login does", func(t *testing.T) {
@@ -71,6 +74,7 @@ func TestTokensNameTheOrganizationOfTheirLogin(t *testing.T) {
 }
 
 func TestALoginThatNamesTwoAccountStoresIsRefused(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	_, href := organizationOf(d)
 	for _, pairs := range [][]string{

@@ -8,15 +8,14 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// PurgeEvery is the pause between two purges.
+// PurgeEvery is the interval of purges.
 const PurgeEvery = time.Minute
 
-// Purge deletes what has expired: tokens, and the traces of assertions and of
-// signed requests. It does so in bounded batches, and gives the number of rows.
-// Several replicas may do it at once: each takes rows that the others have not.
-// Nothing depends on it but the size of the tables.
+// Purge deletes what has expired, in batches, and returns the number of rows.
+// Replicas may do it concurrently: each takes rows that the others have not locked.
+// Only the size of the tables depends on it.
 func (s *Service) Purge(ctx context.Context) (total int64, err error) {
-	before := s.now().Add(-skew) // still good by the clock of another process, perhaps
+	before := s.now().Add(-skew) // by the clock of another process it may be valid still
 	for _, table := range store.Expired {
 		n, err := s.purge(ctx, table, before)
 		total += n
@@ -27,7 +26,7 @@ func (s *Service) Purge(ctx context.Context) (total int64, err error) {
 	return total, nil
 }
 
-// purge empties a table of what had expired before a time. Each batch is a
+// purge deletes the rows of a table that expired before a time. Each batch is a
 // transaction of its own, and begins where the one before it ended.
 func (s *Service) purge(ctx context.Context, table store.Expiring, before time.Time) (total int64, err error) {
 	done := store.Purged{Rows: batch}
@@ -41,9 +40,9 @@ func (s *Service) purge(ctx context.Context, table store.Expiring, before time.T
 	return total, err
 }
 
-// Purger makes the worker that purges at every pause.
+// Purger returns the worker that purges at an interval.
 func (s *Service) Purger(every time.Duration) func(context.Context) error {
-	return purge.Every(every, "what has expired was not purged", func(ctx context.Context) error {
+	return purge.Every(every, "purge failed, retrying", func(ctx context.Context) error {
 		_, err := s.Purge(ctx)
 		return err
 	})

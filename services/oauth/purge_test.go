@@ -15,6 +15,7 @@ import (
 )
 
 func TestPurge(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	d.LogIn(t, d.Site)
 	_, err := d.DB.Exec(t.Context(), `INSERT INTO access_tokens SELECT t.tenant_id, gen_random_uuid(), t.application_id, t.account_id, t.key_id, NULL, t.issued_at, t.expires_at
@@ -54,6 +55,7 @@ func TestPurge(t *testing.T) {
 
 // The worker purges again and again until it is told to end.
 func TestPurger(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	stop := worktest.Start(t, d.Service.Purger(time.Millisecond))
 	for range 2 {
@@ -69,7 +71,7 @@ func TestPurger(t *testing.T) {
 	stop()
 }
 
-// rowsRead gives how many access tokens the connection of a transaction has
+// rowsRead returns how many access tokens the connection of a transaction has
 // read.
 func rowsRead(ctx context.Context, tx *store.Tx) (int64, error) {
 	return pg.Value[int64](ctx, tx, `SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'access_tokens'::regclass`)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	next := secure.NewMasterKey("k2")
 	good := func(master secure.Secret) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// Revocation asks for the end of a token.
+// Revocation is the request to revoke a token.
 type Revocation struct {
 	Tenant      id.ID
 	Application id.ID
@@ -20,12 +20,12 @@ type Revocation struct {
 // hints are the values of token_type_hint (RFC 7009, section 2.1).
 var hints = map[string]store.Kind{"access_token": store.Access, "refresh_token": store.Refresh}
 
-// Revoke ends a token together with its pair: the refresh token and every
-// access token that came of it. A token that is unreadable, expired, unknown or
-// of another application is no error and changes nothing (resolutions, section
-// 8.5). It returns apierr.NotFound for the application and
-// apierr.TokenTypeUnknown for a JWT that does not say its type, where the form
-// has no hint either.
+// Revoke deletes a token together with its pair: the refresh token and every access
+// token of it. A token that is unreadable, expired, unknown or of another
+// application changes nothing and is no error
+// (docs/interface/oauth.md#revocation). It returns apierr.NotFound for the
+// application, and TokenTypeUnknown for a JWT without a type where the form has no
+// hint either.
 func (s *Service) Revoke(ctx context.Context, in Revocation) error {
 	if _, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}); err != nil {
 		return err
@@ -37,7 +37,8 @@ func (s *Service) Revoke(ctx context.Context, in Revocation) error {
 	hint := hints[in.Form["token_type_hint"].Reveal()]
 	p, err := s.read(ctx, in.Tenant, text, func(header map[string]any) error {
 		if header["stt"] == nil && hint == "" {
-			return refused(apierr.TokenTypeUnknown.Because("the token has no header stt and the request no token_type_hint"), "unsupported_token_type")
+			return refused(apierr.TokenTypeUnknown.Because("the token has no header stt and the request no token_type_hint"),
+				"unsupported_token_type")
 		}
 		return nil
 	})

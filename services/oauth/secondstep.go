@@ -10,16 +10,16 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// secondStep is what the first step of a login tells about a second.
+// secondStep is what the first step of a login states about the second.
 type secondStep struct {
-	passed   bool     // a second factor was shown already
-	demanded bool     // one is demanded, whatever the application does
-	types    []string // of factor that are allowed then; none: all
+	passed   bool     // a second factor was verified already
+	demanded bool     // one is required, also where the application requires none
+	types    []string // of factor that are allowed then; empty: all
 }
 
 // secondStepOf reads an assertion. Its claim require_mfa holds the types of
 // factor that the request to the hosted login allowed; its claim amr has the
-// member mfa when the user has shown one of them (RFC 8176, section 2).
+// member mfa when the user has passed one of them (RFC 8176, section 2).
 func secondStepOf(claims secure.Claims) (step secondStep) {
 	methods, _ := claims["amr"].([]any)
 	step.passed = slices.Contains(methods, any("mfa"))
@@ -35,8 +35,8 @@ func secondStepOf(claims secure.Claims) (step secondStep) {
 	return step
 }
 
-// logIn answers a login whose first step has succeeded: with tokens, or with the
-// demand for a second one (resolutions, section 8.6).
+// logIn completes a login whose first step has succeeded: with tokens, or with the
+// demand for a second step (docs/interface/oauth.md#second-factors).
 func (s *Service) logIn(ctx context.Context, in TokenRequest, who holder, step secondStep) (Issued, error) {
 	if err := s.demand(ctx, in, who, step); err != nil {
 		return Issued{}, err
@@ -44,7 +44,7 @@ func (s *Service) logIn(ctx context.Context, in TokenRequest, who holder, step s
 	return s.issue(ctx, in, who, true)
 }
 
-// demand refuses a login that needs a second step, and says what it is.
+// demand refuses a login that needs a second step.
 func (s *Service) demand(ctx context.Context, in TokenRequest, who holder, step secondStep) error {
 	if step.passed {
 		return nil
@@ -65,7 +65,7 @@ func (s *Service) demand(ctx context.Context, in TokenRequest, who holder, step 
 	return actionRequired(demanded)
 }
 
-// actionRequired says in an error body what the user is to do.
+// actionRequired is the error whose members state what the user has to do.
 func actionRequired(demanded mfaapi.Demanded) error {
 	err := apierr.BadRequest.Saying("Another step is needed to log in.").Because("the login needs a second factor").
 		With("error", "access_denied").With("error_description", "Action required").With("action", demanded.Action)

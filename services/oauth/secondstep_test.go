@@ -20,9 +20,10 @@ import (
 // of these types.
 func requireFactor(t *testing.T, d *oauthtest.Deployment, types ...string) {
 	t.Helper()
-	_, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)}, oauth.WebConfigChange{
-		MFA: field.Some(oauth.MFAChange{Required: field.Some(true), FactorTypes: field.Some(types)}),
-	})
+	_, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)},
+		oauth.WebConfigChange{
+			MFA: field.Some(oauth.MFAChange{Required: field.Some(true), FactorTypes: field.Some(types)}),
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +50,7 @@ func demanded(t *testing.T, d *oauthtest.Deployment, in oauth.TokenRequest, acti
 }
 
 func TestASecondFactorIsDemanded(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	requireFactor(t, d, mfaapi.SMS, mfaapi.Authenticator)
 	text := func(fields map[string]any, name string) string {
@@ -57,7 +59,8 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 	}
 	redeem := func(t *testing.T, state string) {
 		t.Helper()
-		issued, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_factor_challenge", "state", state, "code", d.Code(d.Tenant, d.Account)))
+		issued, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_factor_challenge", "state", state, "code",
+			d.Code(d.Tenant, d.Account)))
 		if err != nil || issued.Refresh == "" {
 			t.Fatalf("the second step gives %v, %v", issued, err)
 		}
@@ -65,7 +68,8 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 	}
 	t.Run("of who has none: to enroll one", func(t *testing.T) {
 		fields := demanded(t, d, logInTo(d), mfaapi.Enroll)
-		if len(fields) != 5 || text(fields, "state") == "" || !reflect.DeepEqual(fields["allowedFactorTypes"], []string{mfaapi.SMS, mfaapi.Authenticator}) {
+		if len(fields) != 5 || text(fields, "state") == "" || !reflect.DeepEqual(fields["allowedFactorTypes"],
+			[]string{mfaapi.SMS, mfaapi.Authenticator}) {
 			t.Errorf("the members are %v", fields)
 		}
 	})
@@ -102,7 +106,8 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		if last := demands[len(demands)-1]; last.Organization != organization {
 			t.Errorf("the demand is %+v", last)
 		}
-		issued, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_factor_challenge", "state", text(fields, "state"), "code", d.Code(d.Tenant, d.Account)))
+		issued, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_factor_challenge", "state", text(fields, "state"), "code",
+			d.Code(d.Tenant, d.Account)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,6 +198,7 @@ func TestAnAssertionDemandsASecondFactor(t *testing.T) {
 }
 
 func TestTheGrantOfAFactor(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	grant := func(pairs ...string) (oauth.Issued, error) {
 		return d.Service.Token(t.Context(), d.Request(append([]string{"grant_type", "service_factor_challenge"}, pairs...)...))
@@ -222,12 +228,15 @@ func TestTheGrantOfAFactor(t *testing.T) {
 	t.Run("refuses what is no second step", func(t *testing.T) {
 		foreign := d.NewSite(t)
 		refusal(t, apierr.Reference, "invalid_grant", "state", "x", "code", d.Code(d.Tenant, d.Account))
-		refusal(t, apierr.Reference, "invalid_grant", "challenge", oauthtest.Base.To("challenges", d.Account), "code", d.Code(d.Tenant, d.Account))
-		refusal(t, apierr.Reference, "invalid_grant", "challenge", d.Challenge(foreign.Tenant, foreign.Account), "code", d.Code(d.Tenant, d.Account))
+		refusal(t, apierr.Reference, "invalid_grant", "challenge", oauthtest.Base.To("challenges", d.Account), "code",
+			d.Code(d.Tenant, d.Account))
+		refusal(t, apierr.Reference, "invalid_grant", "challenge", d.Challenge(foreign.Tenant, foreign.Account), "code",
+			d.Code(d.Tenant, d.Account))
 	})
 	t.Run("refuses an account that the application does not reach, whatever its challenge", func(t *testing.T) {
 		stranger := d.NewAccount(d.Tenant, d.NewDirectory(d.Tenant, false), "ann@example.test", oauthtest.Password)
-		refusal(t, apierr.TokenAccountUnreachable, "invalid_grant", "challenge", d.Challenge(d.Tenant, stranger), "code", d.Code(d.Tenant, stranger))
+		refusal(t, apierr.TokenAccountUnreachable, "invalid_grant", "challenge", d.Challenge(d.Tenant, stranger), "code",
+			d.Code(d.Tenant, stranger))
 	})
 	t.Run("refuses a wrong code, and too many", func(t *testing.T) {
 		one := challenge()
@@ -246,7 +255,8 @@ func TestTheGrantOfAFactor(t *testing.T) {
 	t.Run("takes a code once, of 50 tries", func(t *testing.T) {
 		one, done := challenge(), 0
 		for _, err := range together(50, func(int) error {
-			_, err := d.Service.Token(context.Background(), d.Request("grant_type", "service_factor_challenge", "challenge", one, "code", d.Code(d.Tenant, d.Account)))
+			_, err := d.Service.Token(context.Background(), d.Request("grant_type", "service_factor_challenge", "challenge", one, "code",
+				d.Code(d.Tenant, d.Account)))
 			return err
 		}) {
 			if err == nil {

@@ -38,21 +38,21 @@ type Service struct {
 	administrators *cache.Cache[string, struct{}]   // ids of keys whose account administers its tenant
 }
 
-// Peers are the services that this one asks.
+// Peers are the services that this one calls.
 type Peers struct {
 	Directory   directoryapi.API
 	Application applicationapi.API
 	MFA         mfaapi.API
 }
 
-// Config is how the deployment is known to its clients.
+// Config is what clients see of the deployment.
 type Config struct {
 	Base   href.Base // in the claims of tokens
 	Alias  alias.Alias
 	Suffix string // domain of the applications' Client APIs
 }
 
-// New makes the service.
+// New returns the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
 	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg,
 		keys: newKeyCache[keyName, store.Key]("keys", now), signers: newKeyCache[string, store.Key]("signers", now),
@@ -67,9 +67,8 @@ var _ oauthapi.API = (*Service)(nil)
 // tx is a transaction of the store.
 func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }
 
-// refusal gives the refusal of a request to an application: apierr.NotFound
-// when the tenant has no such application, else err. Only a request that fails
-// is worth the question; one that succeeds has had its answer.
+// refusal returns the error of a request to an application: apierr.NotFound where the
+// tenant has no such application, else err. A request that succeeded needs no check.
 func (s *Service) refusal(ctx context.Context, tenant, application id.ID, err error) error {
 	if err == nil || apierr.From(err).Status >= 500 {
 		return err

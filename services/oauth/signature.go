@@ -34,12 +34,13 @@ const (
 // wrong signature, and neither leaves a nonce behind.
 func (s *Service) VerifySignature(ctx context.Context, in oauthapi.VerifySignature) (oauthapi.Key, error) {
 	signed, err := time.Parse(timeLayout, in.Timestamp)
-	if err != nil || signed.Format(timeLayout) != in.Timestamp || in.Nonce == "" || len(in.Nonce) > maxNonce || strings.ContainsFunc(in.Nonce, notVisible) {
+	if err != nil || signed.Format(timeLayout) != in.Timestamp || in.Nonce == "" || len(in.Nonce) > maxNonce ||
+		strings.ContainsFunc(in.Nonce, notVisible) {
 		return oauthapi.Key{}, errBadKey
 	}
 	now := s.now()
 	if behind := now.Sub(signed); behind > maxBehind || behind < -maxAhead {
-		return oauthapi.Key{}, apierr.Unauthorized.Because("the request was signed at %s, and the time is %s; its clock may be %s slow and %s fast",
+		return oauthapi.Key{}, apierr.Unauthorized.Because("the request was signed at %s, and it is %s; a clock may be %s slow and %s fast",
 			in.Timestamp, now.UTC().Format(timeLayout), maxBehind, maxAhead)
 	}
 	k, err := s.signer(ctx, in.ID)
@@ -56,7 +57,7 @@ func (s *Service) VerifySignature(ctx context.Context, in oauthapi.VerifySignatu
 		return tx.UseNonce(ctx, store.Nonce{TenantID: k.TenantID, KeyID: k.ID, Nonce: in.Nonce, ExpiresAt: now.Add(nonceLifetime)}, now)
 	})
 	if errors.Is(err, apierr.NotFound) {
-		err = apierr.Unauthorized.Because("the nonce was used already, or the API key is disabled; sign every request with a new nonce, a retry too")
+		err = apierr.Unauthorized.Because("the nonce was used, or the API key is disabled; sign every request with a new nonce, a retry too")
 	}
 	if err != nil {
 		return oauthapi.Key{}, err

@@ -18,9 +18,11 @@ import (
 
 // The worked example of docs/interface/authentication.md#sauthc1.
 func TestTheWorkedVectorIsGood(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	d.Clock.Move(time.Date(2024, 2, 15, 8, 30, 0, 0, time.UTC).Sub(d.Clock.Now()))
-	if _, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId", Secret: "MyKeySecret"}); err != nil {
+	if _, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId",
+		Secret: "MyKeySecret"}); err != nil {
 		t.Fatal(err)
 	}
 	in := oauthapi.VerifySignature{
@@ -41,6 +43,7 @@ func signed(d *oauthtest.Deployment) oauthapi.VerifySignature {
 }
 
 func TestAReplicaKnowsTheNoncesOfAnother(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	other := d.Under(t, d.Master)
 	in := signed(d)
@@ -58,6 +61,7 @@ func TestAReplicaKnowsTheNoncesOfAnother(t *testing.T) {
 // What was read of a key and its account serves the requests of the next 100 ms,
 // and no more: so soon a change takes effect.
 func TestABusySignerAsksItsPeersTenTimesASecond(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	if _, err := d.Service.VerifySignature(t.Context(), signed(d)); err != nil {
 		t.Fatal(err)
@@ -103,6 +107,7 @@ func TestAKeyThatEndedElsewhereSignsNothing(t *testing.T) {
 }
 
 func TestNoncesArePurged(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	first := signed(d)
 	if _, err := d.Service.VerifySignature(t.Context(), first); err != nil {

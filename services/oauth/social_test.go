@@ -11,6 +11,7 @@ import (
 )
 
 func TestTheSocialGrant(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	organizationOf(d)
 	other := d.Site
@@ -28,26 +29,32 @@ func TestTheSocialGrant(t *testing.T) {
 			{nil, apierr.Required, "invalid_request"},
 			{[]string{"accessToken", "a", "code", "c"}, apierr.Required, "invalid_request"},
 			{[]string{"accessToken", "a", "accessTokenSecret", "s"}, apierr.ProviderRefused, "invalid_client"},
-			{[]string{"accessToken", "a", "accessTokenSecret", "s", "redirectUri", "https://app.localhost/cb"}, apierr.ProviderRefused, "invalid_client"},
-			{[]string{"accessToken", "a"}, pick(provider == "twitter", apierr.Required, apierr.ProviderRefused), pick(provider == "twitter", "invalid_request", "invalid_client")},
+			{[]string{"accessToken", "a", "accessTokenSecret", "s", "redirectUri", "https://app.localhost/cb"}, apierr.ProviderRefused,
+				"invalid_client"},
+			{[]string{"accessToken", "a"}, pick(provider == "twitter", apierr.Required, apierr.ProviderRefused),
+				pick(provider == "twitter", "invalid_request", "invalid_client")},
 			{[]string{"code", "c"}, pick(oneOfTwo, apierr.ProviderRefused, apierr.Required), pick(oneOfTwo, "invalid_client", "invalid_request")},
-			{[]string{"accessToken", "a", "accessTokenSecret", "s", "accountStore", oauthtest.Base.To("directories", d.Account)}, apierr.Reference, "invalid_request"},
+			{[]string{"accessToken", "a", "accessTokenSecret", "s", "accountStore", oauthtest.Base.To("directories", d.Account)},
+				apierr.Reference, "invalid_request"},
 			{[]string{"accessToken", "a", "accessTokenSecret", "s", "organizationNameKey", "nobody"}, apierr.Reference, "invalid_request"},
 			{[]string{"accessToken", "a", "accessTokenSecret", "s", "nameKey", "acme"}, apierr.NotMapped, "invalid_request"},
 		} {
-			issued, err := d.Service.Token(t.Context(), s.Request(append([]string{"grant_type", "service_social", "providerId", provider}, c.fields...)...))
+			issued, err := d.Service.Token(t.Context(), s.Request(append([]string{"grant_type", "service_social", "providerId", provider},
+				c.fields...)...))
 			if !errors.Is(err, c.want) || apierr.From(err).Fields["error"] != c.code || issued != (oauth.Issued{}) {
 				t.Errorf("%s with %v gives %v with %v, want %v", provider, c.fields, err, apierr.From(err).Fields, c.want)
 			}
 		}
-		_, err := d.Service.Token(t.Context(), other.Request("grant_type", "service_social", "providerId", provider, "accessToken", "a", "accessTokenSecret", "s"))
-		if !errors.Is(err, apierr.Reference) || apierr.From(err).Fields["error"] != "invalid_request" {
+		_, err := d.Service.Token(t.Context(), other.Request("grant_type", "service_social", "providerId", provider, "accessToken", "a",
+			"accessTokenSecret", "s"))
+		if !errors.Is(err, apierr.DirectoryTypeUnavailable) || apierr.From(err).Fields["error"] != "invalid_request" {
 			t.Errorf("%s, which is not mapped, gives %v", provider, err)
 		}
 	}
 	t.Run("a provider in any letters", func(t *testing.T) {
 		d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: d.Application}, "google", d.Directory)
-		if _, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_social", "providerId", "Google", "code", "c")); !errors.Is(err, apierr.ProviderRefused) {
+		if _, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_social", "providerId", "Google", "code",
+			"c")); !errors.Is(err, apierr.ProviderRefused) {
 			t.Error(err)
 		}
 	})

@@ -78,7 +78,8 @@ type signed struct {
 // verified verifies the signature of a JWT with the key of the caller's tenant
 // whose id name returns. The header and the claims that name gets are not verified
 // yet; an error of it refuses the JWT.
-func (s *Service) verified(ctx context.Context, tenant id.ID, text secure.Secret, name func(map[string]any, secure.Claims) (string, error)) (jwt signed, err error) {
+func (s *Service) verified(ctx context.Context, tenant id.ID, text secure.Secret,
+	name func(map[string]any, secure.Claims) (string, error)) (jwt signed, err error) {
 	var failure error // of the look-up, which is more precise than errUnreadable
 	jwt.header, jwt.claims, err = secure.ParseJWT(text.Reveal(), func(header map[string]any, claims secure.Claims) (secure.Secret, error) {
 		var key string
@@ -225,7 +226,8 @@ func (s *Service) signed(t store.LiveToken, err error) (store.LiveToken, error) 
 // ListTokens returns a page of an account's tokens that have not expired, with the
 // filter application.href those of one application. It returns apierr.NotFound for
 // the account and for the application.
-func (s *Service) ListTokens(ctx context.Context, kind store.Kind, tenant, account id.ID, query list.Query) (list.Page[store.LiveToken], error) {
+func (s *Service) ListTokens(ctx context.Context, kind store.Kind, tenant, account id.ID, query list.Query) (list.Page[store.LiveToken],
+	error) {
 	none := list.Page[store.LiveToken]{}
 	owner, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account})
 	if err != nil {

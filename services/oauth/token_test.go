@@ -82,6 +82,7 @@ func validate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site, token sec
 }
 
 func TestTokenContents(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	d.Clock.Move(789 * time.Millisecond)
 	issued := d.LogIn(t, d.Site)
@@ -105,7 +106,8 @@ func TestTokenContents(t *testing.T) {
 	}
 	_, access := open(t, issued.Access)
 	_, refresh := open(t, issued.Refresh)
-	if access["exp"] != now+3600 || refresh["exp"] != now+60*24*3600 || access["rti"] != refresh["jti"] || refresh["rti"] != nil || len(access) != 6 || len(refresh) != 5 {
+	if access["exp"] != now+3600 || refresh["exp"] != now+60*24*3600 || access["rti"] != refresh["jti"] || refresh["rti"] != nil ||
+		len(access) != 6 || len(refresh) != 5 {
 		t.Errorf("the claims are %v and %v", access, refresh)
 	}
 	if access["jti"] != issued.AccessTokenID.String() || issued.ExpiresIn != time.Hour {
@@ -116,8 +118,10 @@ func TestTokenContents(t *testing.T) {
 // The worked example of docs/interface/oauth.md#token-contents: its token
 // verifies with its secret, although this service orders the members otherwise.
 func TestWorkedToken(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
-	_, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId", Secret: "MyKeySecret"})
+	_, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Administrator, ID: "MyKeyId",
+		Secret: "MyKeySecret"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,18 +137,21 @@ func TestWorkedToken(t *testing.T) {
 }
 
 func TestMembersOfATokenMayComeInAnyOrder(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	_, claims := open(t, d.LogIn(t, d.Site).Access)
 	body, err := json.Marshal(claims)
 	if err != nil {
 		t.Fatal(err)
 	}
-	validate(t, d, d.Site, secure.Secret(compact([]byte(`{"stt":"access","kid":"`+d.Key+`","alg":"HS256"}`), body, []byte(d.Secret.Reveal()))), nil)
+	validate(t, d, d.Site, secure.Secret(compact([]byte(`{"stt":"access","kid":"`+d.Key+`","alg":"HS256"}`), body,
+		[]byte(d.Secret.Reveal()))), nil)
 }
 
 // The errors of docs/interface/errors.md#failed-validation in their order: each case breaks what comes after
 // it too, wherever one test can.
 func TestOrderOfValidation(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	other := d.NewApplication(d.Tenant, d.Directory)
 	fresh := func() (secure.Secret, object, object) {
@@ -245,6 +252,7 @@ func TestOrderOfValidation(t *testing.T) {
 }
 
 func TestTokensOfAKeyThatMayNotBeUsed(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Administrator, oauth.KeyText{})
 	if err != nil {
@@ -287,10 +295,12 @@ func TestTokensOfAKeyThatMayNotBeUsed(t *testing.T) {
 
 // A key that another process disabled is refused within 100 ms.
 func TestCachedKeysDie(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	token := d.LogIn(t, d.Site).Access
 	validate(t, d, d.Site, token, nil)
-	if _, err := d.DB.Exec(t.Context(), `UPDATE api_keys SET status = 'DISABLED' WHERE tenant_id = $1 AND id = $2`, d.Tenant, d.Key); err != nil {
+	if _, err := d.DB.Exec(t.Context(), `UPDATE api_keys SET status = 'DISABLED' WHERE tenant_id = $1 AND id = $2`, d.Tenant,
+		d.Key); err != nil {
 		t.Fatal(err)
 	}
 	d.Clock.Move(99 * time.Millisecond)
@@ -302,6 +312,7 @@ func TestCachedKeysDie(t *testing.T) {
 // What one process ends, every other refuses at once, however many it answers at
 // that moment.
 func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	d.Store = store.New(d.DB, d.Clock.Now)
 	other := d.Under(t, d.Master)
@@ -338,6 +349,7 @@ func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
 
 // Of the two tokens of a login, none is there without the other.
 func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	first := d.LogIn(t, d.Site)
 	access, err := d.Store.Token(t.Context(), store.Access, d.Tenant, first.AccessTokenID)
@@ -368,6 +380,7 @@ func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
 }
 
 func TestValidationAsksOnePeerOnce(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	token := d.LogIn(t, d.Site).Access
 	before := d.Standings()

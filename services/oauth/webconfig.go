@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -15,15 +16,15 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// MeExpansions is what the endpoint me can show beside the account, in the order
-// of its representation.
+// MeExpansions are the expansions of the endpoint me, in the order of its
+// representation.
 var MeExpansions = []string{"apiKeys", "applications", "customData", "directory", "groupMemberships", "groups", "providerData", "tenant"}
 
 // factorTypes are the types of factor that a second step can ask for.
 var factorTypes = []string{mfaapi.SMS, mfaapi.Authenticator}
 
-// WebConfig is the web config of an application together with that, which names
-// the Client API.
+// WebConfig is the web config of an application, with the application, which has the
+// name of the Client API.
 type WebConfig struct {
 	store.WebConfig
 	Application applicationapi.Application
@@ -80,8 +81,8 @@ func (in *MFAChange) UnmarshalJSON(data []byte) error {
 	return field.Nested(data, (*members)(in), nil)
 }
 
-// WebConfig gives a web config, or apierr.NotFound. One that nobody has changed
-// is the default, as old as the application.
+// WebConfig returns a web config, or apierr.NotFound. Until it is changed it is the
+// default, as old as the application.
 func (s *Service) WebConfig(ctx context.Context, config id.Ref) (WebConfig, error) {
 	app, err := s.peers.Application.ApplicationOfWebConfig(ctx, config)
 	if err != nil {
@@ -97,9 +98,8 @@ func (s *Service) WebConfig(ctx context.Context, config id.Ref) (WebConfig, erro
 	return s.shown(ctx, app, c)
 }
 
-// webConfig gives the web config of an application for a grant, which asks
-// nobody: the default's times and key, which only the application service knows,
-// are not filled in.
+// webConfig returns the web config of an application without a call of the
+// application service: the default has no times and no key.
 func (s *Service) webConfig(ctx context.Context, tenant, application id.ID) (store.WebConfig, error) {
 	c, err := s.store.WebConfig(ctx, tenant, application)
 	if errors.Is(err, apierr.NotFound) {
@@ -108,9 +108,9 @@ func (s *Service) webConfig(ctx context.Context, tenant, application id.ID) (sto
 	return c, err
 }
 
-// defaultWebConfig has everything on but for the console, which has no Client
-// API (resolutions, section 2.3). Its tokens are signed with the key of who made
-// the application.
+// defaultWebConfig has everything enabled, but for the console, which has no Client
+// API (docs/interface/client-api.md#web-config). Its tokens are signed with the key
+// that created the application.
 func defaultWebConfig(app applicationapi.Application) store.WebConfig {
 	status := directoryapi.Enabled
 	if app.Builtin {
@@ -124,8 +124,7 @@ func defaultWebConfig(app applicationapi.Application) store.WebConfig {
 	}
 }
 
-// shown is a web config as clients see it: without a signing key that was
-// deleted.
+// shown returns a web config as clients see it: without a deleted signing key.
 func (s *Service) shown(ctx context.Context, app applicationapi.Application, c store.WebConfig) (WebConfig, error) {
 	if c.SigningKeyID != "" {
 		_, err := s.store.Key(ctx, c.TenantID, c.SigningKeyID)
@@ -139,9 +138,8 @@ func (s *Service) shown(ctx context.Context, app applicationapi.Application, c s
 	return WebConfig{WebConfig: c, Application: app, DomainName: app.DomainName(s.cfg.Suffix)}, nil
 }
 
-// UpdateWebConfig changes what the body names. The label is the application
-// service's to change, so that everything else is checked before: a refused body
-// changes nothing.
+// UpdateWebConfig changes what the body names. The application service changes the
+// label; everything else is checked before, so that a refused body changes nothing.
 func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConfigChange) (WebConfig, error) {
 	before, err := s.WebConfig(ctx, config)
 	if err != nil {
@@ -160,7 +158,8 @@ func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConf
 		return WebConfig{}, apierr.BadRequest.Because("the console application has no Client API that could be enabled")
 	}
 	if label := in.DNSLabel.Or(""); in.DNSLabel.Present && label != app.DNSLabel {
-		if app, err = s.peers.Application.SetDNSLabel(ctx, applicationapi.SetDNSLabel{Tenant: app.TenantID, Application: app.ID, Label: label}); err != nil {
+		if app, err = s.peers.Application.SetDNSLabel(ctx, applicationapi.SetDNSLabel{Tenant: app.TenantID, Application: app.ID,
+			Label: label}); err != nil {
 			return WebConfig{}, err
 		}
 	}
@@ -181,10 +180,10 @@ func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConf
 	return s.shown(ctx, app, c)
 }
 
-// chosenKey gives the id of the API key that a link names, empty for none. One
-// that may not sign is apierr.Reference, whether it exists or not: it must be an
-// enabled key of an administrator of the tenant. The one that the web config has
-// is no change, whatever became of it since: clients send back what they read.
+// chosenKey returns the id of the API key that a link names, empty for none. It
+// returns apierr.Reference for any but an enabled key of an administrator of the
+// tenant. The key that the web config has already is accepted: clients send back what
+// they read.
 func (s *Service) chosenKey(ctx context.Context, before WebConfig, link field.Link) (string, error) {
 	if !link.Given() {
 		return "", nil
@@ -233,7 +232,8 @@ func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
 		name string
 		in   field.Of[EndpointsChange]
 		on   **bool
-	}{{"verifyEmail", in.VerifyEmail, &c.VerifyEmail}, {"forgotPassword", in.ForgotPassword, &c.ForgotPassword}, {"changePassword", in.ChangePassword, &c.ChangePassword}} {
+	}{{"verifyEmail", in.VerifyEmail, &c.VerifyEmail}, {"forgotPassword", in.ForgotPassword, &c.ForgotPassword},
+		{"changePassword", in.ChangePassword, &c.ChangePassword}} {
 		if err := applyOptional(endpoints.on, endpoints.in, endpoints.name); err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func apply[Object, T any](value *T, of field.Of[Object], member field.Of[T], obj
 	return nil
 }
 
-// applyOptional is apply for what null leaves to the directory.
+// applyOptional is apply for a switch that follows the directory where it is null.
 func applyOptional(on **bool, in field.Of[EndpointsChange], object string) error {
 	switch enabled := in.Value.Enabled; {
 	case in.Null:
@@ -312,7 +312,7 @@ func (in WebConfigChange) applyMFA(mfa *store.MFA) error {
 		}
 	}
 	if len(types) == 0 {
-		return apierr.Required.Because("mfa.factorTypes needs at least one of %v", factorTypes)
+		return apierr.Required.Because("mfa.factorTypes needs at least one of %s", strings.Join(factorTypes, ", "))
 	}
 	mfa.FactorTypes = types
 	return nil

@@ -12,6 +12,7 @@ import (
 )
 
 func TestTheDemandForASecondFactor(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	demand := func(s oauthtest.Site) (bool, []string) {
 		t.Helper()
@@ -25,7 +26,8 @@ func TestTheDemandForASecondFactor(t *testing.T) {
 		t.Errorf("an application begins with %v, %v", required, types)
 	}
 	body := oauth.WebConfigChange{MFA: field.Some(oauth.MFAChange{Required: field.Some(true), FactorTypes: field.Some([]string{"sms"})})}
-	if _, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)}, body); err != nil {
+	if _, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)},
+		body); err != nil {
 		t.Fatal(err)
 	}
 	if required, types := demand(d.Site); !required || !slices.Equal(types, []string{"sms"}) {
@@ -39,6 +41,7 @@ func TestTheDemandForASecondFactor(t *testing.T) {
 // Each of the parallel changes finds the row that one of them made, and adds to
 // it.
 func TestAWebConfigIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	at := id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)}
 	var wg sync.WaitGroup

@@ -18,7 +18,7 @@ import (
 // API is what peers ask of the directory service.
 type API interface {
 	// SignUp makes a tenant with its administrators directory and its owner's
-	// account. A repeated call gives what the first made.
+	// account. A repeated call returns what the first made.
 	SignUp(context.Context, SignUp) (SignedUp, error)
 
 	// Tenant returns the tenant that is both members of the reference, or
@@ -29,7 +29,7 @@ type API interface {
 	// apierr.Exists when the name is taken in the tenant.
 	CreateDirectory(context.Context, CreateDirectory) (Directory, error)
 
-	// Directory gives a directory, or apierr.NotFound.
+	// Directory returns a directory, or apierr.NotFound.
 	Directory(context.Context, Ref) (Directory, error)
 
 	// DeleteDirectory removes a directory with all that it holds, or returns
@@ -43,10 +43,10 @@ type API interface {
 	// its provider, RedirectURIMissing and ProviderRefused.
 	CreateAccount(context.Context, CreateAccount) (Account, error)
 
-	// Account gives an account, or apierr.NotFound.
+	// Account returns an account, or apierr.NotFound.
 	Account(context.Context, Ref) (Account, error)
 
-	// ListAccounts gives a page of the accounts of all the stores, each once.
+	// ListAccounts returns a page of the accounts of all the stores, each once.
 	ListAccounts(context.Context, ListAccounts) (list.Page[Account], error)
 
 	// CreateGroup makes a group in a directory. It returns the validation
@@ -54,14 +54,14 @@ type API interface {
 	// apierr.NotFound for the directory.
 	CreateGroup(context.Context, CreateGroup) (Group, error)
 
-	// Group gives a group, or apierr.NotFound.
+	// Group returns a group, or apierr.NotFound.
 	Group(context.Context, Ref) (Group, error)
 
-	// ListGroups gives a page of the groups of all the stores, each once: those
+	// ListGroups returns a page of the groups of all the stores, each once: those
 	// of a directory, and a group that is a store itself.
 	ListGroups(context.Context, ListGroups) (list.Page[Group], error)
 
-	// StoresOf gives the stores that hold an account: its directory and its
+	// StoresOf returns the stores that hold an account: its directory and its
 	// groups. It returns apierr.NotFound for the account.
 	StoresOf(context.Context, Ref) (StoresOf, error)
 
@@ -73,10 +73,10 @@ type API interface {
 	// are being checked.
 	Authenticate(context.Context, Authenticate) (Authenticated, error)
 
-	// LinkedAccount gives who logs in when an account has proved itself outside
+	// LinkedAccount returns the account that logs in when an account has proved itself outside
 	// of the default account store: that account, or the one of the store that it
 	// is linked to, where there is one or the request lets it be made
-	// (resolutions, section 6.3). Of parallel calls one makes it, and all give it.
+	// (docs/interface/account-linking.md#outcome-at-login). Of parallel calls one makes it, and all return it.
 	// It returns apierr.NoSuchAccount for an account that is gone, and
 	// AccountDisabled, AccountUnverified, GroupDisabled or DirectoryDisabled
 	// when the one that would log in may not; a call that is refused makes
@@ -102,7 +102,7 @@ type API interface {
 	// apierr.NoSuchResource for an unknown login.
 	RequestReset(context.Context, RequestReset) (PasswordReset, error)
 
-	// Reset gives the reset that a token stands for, or apierr.NotFound for one
+	// Reset returns the reset that a token stands for, or apierr.NotFound for one
 	// that is unknown, spent or expired.
 	Reset(context.Context, ResetToken) (PasswordReset, error)
 
@@ -118,12 +118,12 @@ type API interface {
 	// and TokenAccountUnreachable when none does.
 	CheckAccess(context.Context, CheckAccess) (Account, error)
 
-	// Mail gives what a mail of a workflow to an account is made of. It returns
+	// Mail returns what a mail of a workflow to an account is made of. It returns
 	// apierr.NotFound when the account is gone, the workflow is off, or the
 	// directory is a mirror.
 	Mail(context.Context, MailOf) (Mail, error)
 
-	// Owner gives the account of the owner of a tenant, which is both members of
+	// Owner returns the account of the owner of a tenant, which is both members of
 	// the reference, or apierr.NotFound.
 	Owner(context.Context, Ref) (Account, error)
 }
@@ -198,10 +198,11 @@ type NewGroup struct {
 	Description field.Text        `json:"description,omitzero"`
 	Status      field.Text        `json:"status,omitzero"`
 	CustomData  customdata.Change `json:"customData,omitzero"`
+	NameKey     field.Text        `json:"nameKey,omitzero"` // sent by a client, and ignored (docs/interface/conventions.md#resources)
 }
 
 // IsCustomDataAlone reports whether a body names custom data and nothing else,
-// which does not change its owner (resolutions, section 1.3).
+// which does not change its owner (docs/interface/custom-data.md#endpoints).
 func (in NewGroup) IsCustomDataAlone() bool {
 	return in.CustomData.Present && in == NewGroup{CustomData: in.CustomData}
 }
@@ -298,7 +299,7 @@ type CreateAccount struct {
 	// whatever Account says.
 	Social *SocialLogin `json:"social,omitempty"`
 	// HashedPassword says that the password is a hash in the modular crypt
-	// format (resolutions, section 9).
+	// format (docs/interface/accounts.md#password-hashes).
 	HashedPassword bool `json:"hashedPassword,omitempty"`
 	// Workflow lets the directory's registration mails go out.
 	Workflow bool `json:"workflow"`
@@ -325,7 +326,7 @@ type Authenticated struct {
 	Store   Store   `json:"store"`
 }
 
-// LinkAccount asks who logs in.
+// LinkAccount asks which account logs in.
 type LinkAccount struct {
 	Tenant  id.ID `json:"tenant"`
 	Account id.ID `json:"account"` // that has proved itself
@@ -345,12 +346,12 @@ type LinkOutcome string
 // The outcomes.
 const (
 	Unlinked    LinkOutcome = "UNCHANGED"   // the account itself logs in
-	Followed    LinkOutcome = "FOLLOWED"    // a link leads to who logs in
+	Followed    LinkOutcome = "FOLLOWED"    // a link leads to the account that logs in
 	Matched     LinkOutcome = "LINKED"      // a link was made to the account of the same email
 	Provisioned LinkOutcome = "PROVISIONED" // a copy was made, and a link to it
 )
 
-// LinkedAccount is who logs in.
+// LinkedAccount is the account that logs in.
 type LinkedAccount struct {
 	Account Account     `json:"account"` // a copy that a dry run did not make has no id
 	Outcome LinkOutcome `json:"outcome"`
@@ -424,14 +425,14 @@ type RequestReset struct {
 
 // VerifyEmail proves that an email belongs to its account.
 type VerifyEmail struct {
-	Tenant id.ID         `json:"tenant,omitzero"` // zero: that of the token, for who comes with a mailed link alone
+	Tenant id.ID         `json:"tenant,omitzero"` // zero: that of the token, for a mailed link
 	Token  secure.Secret `json:"token"`
 }
 
 // ResetToken names a password reset.
 type ResetToken struct {
-	Tenant id.ID         `json:"tenant,omitzero"` // zero: the one that the token names, for who comes with a mailed link alone
-	Token  secure.Secret `json:"token"`           // a JWT, its dots percent-encoded or not (resolutions, section 2.5)
+	Tenant id.ID         `json:"tenant,omitzero"` // zero: the one that the token names, for a mailed link
+	Token  secure.Secret `json:"token"`           // a JWT, its dots percent-encoded or not (docs/interface/accounts.md#password-reset)
 }
 
 // ResetPassword sets a new password.
@@ -456,7 +457,7 @@ type CheckAccess struct {
 // Workflow is a kind of mail to an account.
 type Workflow string
 
-// The workflows (resolutions, section 18.1).
+// The workflows (docs/interface/mail.md#templates).
 const (
 	Verification        Workflow = "verification"
 	VerificationSuccess Workflow = "verificationSuccess"
@@ -467,7 +468,7 @@ const (
 
 // Page is the path of the deployment's own page that the link of the workflow's
 // mail leads to, unless its template names another. It is empty for a workflow
-// whose mail has no link (resolutions, section 18.2).
+// whose mail has no link (docs/interface/mail.md#links).
 func (w Workflow) Page() string {
 	switch w {
 	case Verification:

@@ -17,7 +17,7 @@ func IsSocial(providerID string) bool {
 }
 
 // SocialLogin is what a social provider gave to a client for who logged in there
-// (resolutions, section 5.2).
+// (docs/interface/applications.md#accounts-by-provider).
 type SocialLogin struct {
 	Provider          string        `json:"provider"` // folded
 	AccessToken       secure.Secret `json:"accessToken,omitempty"`

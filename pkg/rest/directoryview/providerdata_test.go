@@ -11,7 +11,8 @@ import (
 // Whatever stands in the place of a social login, it is one that proves
 // something, a link, or refused for what the client did.
 func FuzzProviderData(f *testing.F) {
-	for _, seed := range []string{`{"providerId":"google","code":"c"}`, `{"href":"x"}`, `{"providerId":"twitter","accessToken":"a","accessTokenSecret":"s"}`,
+	for _, seed := range []string{`{"providerId":"google","code":"c"}`, `{"href":"x"}`,
+		`{"providerId":"twitter","accessToken":"a","accessTokenSecret":"s"}`,
 		`{"providerId":"GitHub","accessToken":"a","accountStore":{"nameKey":"bank"}}`, `{}`, `[]`, `{"accountStore":null}`} {
 		f.Add(seed)
 	}

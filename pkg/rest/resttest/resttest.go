@@ -27,6 +27,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/openapi/openapitest"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -106,14 +107,11 @@ func (c *Client) Send(method, path, contentType, body string) Answer {
 		request.Header.Set(fiber.HeaderContentType, contentType)
 	}
 	request.Header.Set(caller.Header, c.signer.Sign(c.who))
-	response, err := c.app.Test(request, -1)
+	response, err := openapitest.Do(c.t, c.app, request)
 	if err != nil {
 		c.t.Fatalf("%s %s: %v", method, path, err)
 	}
 	content, err := io.ReadAll(response.Body)
-	if err := response.Body.Close(); err != nil {
-		c.t.Fatal(err)
-	}
 	if err != nil {
 		c.t.Fatalf("%s %s: %v", method, path, err)
 	}

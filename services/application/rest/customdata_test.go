@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/openapi/openapitest"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
@@ -98,7 +99,7 @@ func TestCustomDataThatIsRefused(t *testing.T) {
 		if kind != "" {
 			request.Header.Set("Content-Type", kind)
 		}
-		response, err := c.app.Test(request, -1)
+		response, err := openapitest.Do(t, c.app, request)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	passwords.ReserveProcessors()
 	p.OnClose("password hashes", passwords.Close)
 	data := store.New(db, common.Now)
-	svc := directory.New(data, passwords, ring, common.Base, common.Now, directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: common.Alias})
+	svc := directory.New(data, passwords, ring, common.Base, common.Now,
+		directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: common.Alias})
 	p.Go("directory relay", data.Outbox().Relay(cfg.Events))
 	p.Go("directory purge", svc.Purge)
 	p.Go("directory resealer", reseal.Worker(db, ring, directory.Sealed...))

@@ -37,7 +37,7 @@ func createAccount(svc *directory.Service, v views) fiber.Handler {
 }
 
 // updateAccount refuses a hash in the place of a password, which only a new
-// account can have (resolutions, section 9): it would become the password.
+// account can have (docs/interface/accounts.md#password-hashes): it would become the password.
 func updateAccount(svc *directory.Service, v views) fiber.Handler {
 	update := rest.Update(svc.UpdateAccount, v.account)
 	return func(c *fiber.Ctx) error {
@@ -51,7 +51,8 @@ func updateAccount(svc *directory.Service, v views) fiber.Handler {
 // verify spends a mailed token. The answer is the link of its account.
 func verify(svc *directory.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		a, err := svc.VerifyEmail(c.UserContext(), directoryapi.VerifyEmail{Tenant: rest.Caller(c).Tenant, Token: secure.Secret(c.Params("token"))})
+		a, err := svc.VerifyEmail(c.UserContext(), directoryapi.VerifyEmail{Tenant: rest.Caller(c).Tenant,
+			Token: secure.Secret(c.Params("token"))})
 		if err != nil {
 			return err
 		}

@@ -24,8 +24,8 @@ func (v views) accountLink(l store.AccountLink) accountLinkView {
 	}
 }
 
-// linkBody gives a missing or malformed body the code that account links have
-// for it (resolutions, section 6.1).
+// linkBody returns a missing or malformed body the code that account links have
+// for it (docs/interface/account-linking.md#links).
 func linkBody(next fiber.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if len(c.Body()) == 0 {

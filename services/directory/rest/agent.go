@@ -20,6 +20,7 @@ func (v views) agent(a store.Agent) agentView {
 	return agentView{
 		Head: rest.Head{Href: v.base.To("agents", a.ID), CreatedAt: rest.Time(a.CreatedAt), ModifiedAt: rest.Time(a.ModifiedAt)},
 		ID:   a.ID.String(), Status: a.Status, Config: a.Config,
-		Directory: v.base.Link("directories", a.DirectoryID), Download: v.base.Link("agents", a.ID, "download"), Tenant: v.base.Link("tenants", a.TenantID),
+		Directory: v.base.Link("directories", a.DirectoryID), Download: v.base.Link("agents", a.ID,
+			"download"), Tenant: v.base.Link("tenants", a.TenantID),
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// agent makes a directory with an agent and gives the agent's address.
+// agent makes a directory with an agent and returns the agent's address.
 func (b *bench) agent(name, provider string) string {
 	b.Helper()
 	return b.Get(b.mirror(name, provider) + "/provider").Want(200).Href("agent")

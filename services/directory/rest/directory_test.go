@@ -114,10 +114,10 @@ func TestADeletedDirectoryTakesAllWithIt(t *testing.T) {
 		}
 	}
 	account := estate["accounts"][strings.LastIndex(estate["accounts"], "/")+1:]
-	told, err := pg.Values[string](t.Context(), b.db, `SELECT convert_from(envelope, 'UTF8')::json->'data'->>'accounts' FROM outbox
+	mailed, err := pg.Values[string](t.Context(), b.db, `SELECT convert_from(envelope, 'UTF8')::json->'data'->>'accounts' FROM outbox
 		WHERE convert_from(envelope, 'UTF8')::json->>'type' = 'AccountsDeleted'`)
-	if err != nil || len(told) != 1 || !strings.Contains(told[0], `"`+account+`"`) {
-		t.Errorf("the others are told of the accounts %v, %v; want %s among them", told, err, account)
+	if err != nil || len(mailed) != 1 || !strings.Contains(mailed[0], `"`+account+`"`) {
+		t.Errorf("the others hear of the accounts %v, %v; want %s among them", mailed, err, account)
 	}
 	again := b.directory("Staff") // the name is free, and so are those inside
 	b.Post(again+"/accounts", jo).Want(201)

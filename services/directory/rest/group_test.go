@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest/resttest"
 )
 
-// group makes a group in a directory, later than all before it, and gives its
+// group makes a group in a directory, later than all before it, and returns its
 // address.
 func (b *bench) group(directory, name string) string {
 	b.Helper()
@@ -23,7 +23,7 @@ func (b *bench) group(directory, name string) string {
 	return b.Post(directory+"/groups", fmt.Sprintf(`{"name":%q}`, name)).Want(201).Href()
 }
 
-// member makes an account in a directory, later than all before it, and gives
+// member makes an account in a directory, later than all before it, and returns
 // its address.
 func (b *bench) member(directory, email string) string {
 	b.Helper()
@@ -60,7 +60,7 @@ func parallel(times int, send func(i int) resttest.Answer) map[int]int {
 	return count
 }
 
-// values gives a member of each item of a collection.
+// values returns a member of each item of a collection.
 func values(a resttest.Answer, name string) []string {
 	found := []string{}
 	items, _ := a.Object()["items"].([]any)
@@ -176,15 +176,16 @@ func TestGroupsAreSearchedAndSorted(t *testing.T) {
 		b.clock.Move(time.Duration(i) * time.Minute)
 		b.Post(staff+"/groups", body).Want(201)
 	}
+	b.Post(b.directory("Sent")+"/groups", `{"name":"Named","nameKey":"x"}`).Want(201) // which is ignored
 	b.group(b.directory("Guests"), "Others")
 	later := url.QueryEscape("[2026-11-20T20:26,]")
 	for query, want := range map[string][]string{
-		"":                              {"Writers", "editors", "Readers"},
+		"":                              {"editors", "Readers", "Writers"},
 		"name=EDITORS":                  {"editors"},
-		"name=*ers":                     {"Writers", "Readers"},
+		"name=*ers":                     {"Readers", "Writers"},
 		"name=*e*&status=disabled":      {"Readers"},
 		"description=*e_1*":             {"Writers"},
-		"description=*":                 {"Writers", "editors"},
+		"description=*":                 {"editors", "Writers"},
 		"q=read":                        {"editors", "Readers"},
 		"q=100%25":                      {"Writers"},
 		"createdAt=" + later:            {"editors", "Readers"},

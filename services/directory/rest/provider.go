@@ -23,10 +23,12 @@ type providerView struct {
 
 func (v views) provider(p store.Provider) providerView {
 	view := providerView{
-		Head:       rest.Head{Href: v.base.To("directories", p.DirectoryID, "provider"), CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt)},
+		Head: rest.Head{Href: v.base.To("directories", p.DirectoryID, "provider"), CreatedAt: rest.Time(p.CreatedAt),
+			ModifiedAt: rest.Time(p.ModifiedAt)},
 		ProviderID: v.named(p.ProviderID), ProviderType: v.named(p.ProviderType),
 		ProviderSettings: p.Settings, ClientSecret: p.ClientSecret.Reveal(),
-		Agent: v.base.OptionalLink("agents", p.AgentID), ServiceProviderMetadata: v.base.OptionalLink("samlServiceProviderMetadatas", p.MetadataID),
+		Agent: v.base.OptionalLink("agents", p.AgentID), ServiceProviderMetadata: v.base.OptionalLink("samlServiceProviderMetadatas",
+			p.MetadataID),
 	}
 	rules := v.base.OptionalLink(string(p.MappingRulesKind), p.MappingRulesID)
 	if p.MappingRulesKind == mappingrule.UserInfo {
@@ -37,9 +39,8 @@ func (v views) provider(p store.Provider) providerView {
 	return view
 }
 
-// named gives a providerId as clients of this deployment know it: that of cloud
-// directories is the alias, unless the alias is the neutral word (resolutions,
-// section 0.2).
+// named returns a providerId as clients of this deployment know it: that of cloud
+// directories is the alias, unless the alias is the neutral word (docs/interface/conventions.md#the-alias).
 func (v views) named(providerID string) string {
 	if providerID == directoryapi.Native && v.alias != alias.Neutral {
 		return string(v.alias)

@@ -123,7 +123,7 @@ func TestEveryErrorOfTheService(t *testing.T) {
 	}
 }
 
-// errorsNamed gives the errors of the catalogue that the packages behind the
+// errorsNamed returns the errors of the catalogue that the packages behind the
 // service name.
 func errorsNamed(t *testing.T) []string {
 	t.Helper()

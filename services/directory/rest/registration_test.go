@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest/resttest"
 )
 
-// verifying gives a directory whose registrations must be verified.
+// verifying returns a directory whose registrations must be verified.
 func (b *bench) verifying() string {
 	b.Helper()
 	staff := b.directory("Staff")

@@ -87,7 +87,7 @@ func (b *resetBench) texts(sql string) (texts []string) {
 	return texts
 }
 
-// events gives the types of the events that wait, in order.
+// events returns the types of the events that wait, in order.
 func (b *resetBench) events() []string {
 	b.Helper()
 	return b.texts(`SELECT convert_from(envelope, 'UTF8')::json->>'type' AS text FROM outbox ORDER BY seq`)
@@ -107,7 +107,7 @@ func parts(t *testing.T, token secure.Secret) (header, claims map[string]any) {
 	return header, claims
 }
 
-// Resolutions, section 2.5: {"tid", "stt", "alg"} and {"exp", "jti"}, nothing else.
+// docs/interface/accounts.md#password-reset: {"tid", "stt", "alg"} and {"exp", "jti"}, nothing else.
 func TestAResetTokenSaysOnlyItsTenantAndItsEnd(t *testing.T) {
 	t.Parallel()
 	b := newResetBench(t)

@@ -73,8 +73,10 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 
 	v1.Get("/accountCreationPolicies/:id", rest.Get(svc.CreationPolicy, v.creationPolicy))
 	v1.Post("/accountCreationPolicies/:id", rest.Update(svc.UpdateCreationPolicy, v.creationPolicy))
-	v1.Get("/accountCreationPolicies/:id/verificationEmailTemplates", rest.List(store.Templates, svc.Templates(directoryapi.Verification), v.template))
-	v1.Get("/accountCreationPolicies/:id/verificationSuccessEmailTemplates", rest.List(store.Templates, svc.Templates(directoryapi.VerificationSuccess), v.template))
+	v1.Get("/accountCreationPolicies/:id/verificationEmailTemplates",
+		rest.List(store.Templates, svc.Templates(directoryapi.Verification), v.template))
+	v1.Get("/accountCreationPolicies/:id/verificationSuccessEmailTemplates",
+		rest.List(store.Templates, svc.Templates(directoryapi.VerificationSuccess), v.template))
 	v1.Get("/accountCreationPolicies/:id/welcomeEmailTemplates", rest.List(store.Templates, svc.Templates(directoryapi.Welcome), v.template))
 
 	v1.Get("/passwordPolicies/:id", rest.Get(svc.PasswordPolicy, v.passwordPolicy))
@@ -82,7 +84,8 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Get("/passwordPolicies/:id/strength", rest.Get(svc.PasswordPolicy, v.strength))
 	v1.Post("/passwordPolicies/:id/strength", rest.Update(svc.UpdateStrength, v.strength))
 	v1.Get("/passwordPolicies/:id/resetEmailTemplates", rest.List(store.Templates, svc.Templates(directoryapi.Reset), v.template))
-	v1.Get("/passwordPolicies/:id/resetSuccessEmailTemplates", rest.List(store.Templates, svc.Templates(directoryapi.ResetSuccess), v.template))
+	v1.Get("/passwordPolicies/:id/resetSuccessEmailTemplates", rest.List(store.Templates, svc.Templates(directoryapi.ResetSuccess),
+		v.template))
 
 	v1.Get("/emailTemplates/:id", rest.Get(svc.Template, v.template))
 	v1.Post("/emailTemplates/:id", rest.Update(svc.UpdateTemplate, v.template))

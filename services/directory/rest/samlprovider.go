@@ -16,7 +16,10 @@ type samlMetadataView struct {
 
 func (v views) samlMetadata(p store.SAMLServiceProvider) samlMetadataView {
 	return samlMetadataView{
-		Head:                                 rest.Head{Href: v.base.To("samlServiceProviderMetadatas", p.ID), CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt)},
+		Head: rest.Head{
+			Href:      v.base.To("samlServiceProviderMetadatas", p.ID),
+			CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt),
+		},
 		EntityID:                             v.alias.Spell("urn:service:directory:") + p.DirectoryID.String() + ":provider:sp",
 		AssertionConsumerServicePostEndpoint: v.base.Link("directories", p.DirectoryID, "saml", "sso", "post"),
 		X509SigningCert:                      v.base.Link("x509certificates", p.CertificateID),

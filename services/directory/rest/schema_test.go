@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest/resttest"
 )
 
-// fields gives the addresses of a schema's fields by their names.
+// fields returns the addresses of a schema's fields by their names.
 func (b *bench) fields(schema string) map[string]string {
 	b.Helper()
 	hrefs := map[string]string{}

@@ -3,7 +3,7 @@ package rest_test
 import "testing"
 
 // What a social provider gave to a client is checked in full before the provider
-// would be asked (resolutions, section 5.2).
+// would be asked (docs/interface/applications.md#accounts-by-provider).
 func TestSocialLoginsAreChecked(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -22,7 +22,7 @@ func templates(directory string) map[string]string {
 	}
 }
 
-// template gives the address of the one template of a collection.
+// template returns the address of the one template of a collection.
 func (b *bench) template(collection string) string {
 	b.Helper()
 	items := b.Get(collection).Want(200).Object()["items"].([]any)

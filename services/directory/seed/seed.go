@@ -15,7 +15,7 @@ import (
 )
 
 // batch is how many accounts are copied at once, and many are so many that it
-// is faster to make the indexes anew than to add to them.
+// is faster to make the indexes again than to add to them.
 const (
 	batch = 5000
 	many  = 10_000

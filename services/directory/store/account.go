@@ -39,7 +39,7 @@ var Accounts = list.Spec{
 }
 
 // DirectoryAccounts are the attributes of accounts in directories, where they
-// are searched and sorted by custom data too (resolutions, section 7.4).
+// are searched and sorted by custom data too (docs/interface/search.md#custom-data).
 var DirectoryAccounts = func() list.Spec {
 	spec := list.Spec{"customData.*": {Kind: list.Custom, Custom: &list.CustomValues{
 		From: "account_values v WHERE v.tenant_id = $1 AND v.directory_id = part.id", Key: "account_id", Owner: "a.id",
@@ -63,27 +63,29 @@ type Held struct {
 	DirectoryStatus string
 }
 
-// Account gives an account, or apierr.NotFound.
+// Account returns an account, or apierr.NotFound.
 func (s *Store) Account(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
-	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
+	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE 
+		a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
-// Owner gives the account of the tenant's owner, which is in the administrators
+// Owner returns the account of the tenant's owner, which is in the administrators
 // directory, or apierr.NotFound.
 func (s *Store) Owner(ctx context.Context, tenant id.ID) (directoryapi.Account, error) {
 	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.owner
 		AND a.directory_id IN (SELECT id FROM directories WHERE tenant_id = $1 AND builtin)`, tenant)
 }
 
-// Held gives an account with what holds it, or apierr.NotFound.
+// Held returns an account with what holds it, or apierr.NotFound.
 func (s *Store) Held(ctx context.Context, tenant, account id.ID) (Held, error) {
 	return pg.One[Held](ctx, s.db, `SELECT `+accountColumns+`, d.status AS directory_status FROM `+liveAccounts+`
 		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
-// ListAccounts gives a page of the accounts of directories and the members of
+// ListAccounts returns a page of the accounts of directories and the members of
 // groups, each once. The groups are those of other directories.
-func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, groups []id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
+func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, groups []id.ID,
+	query list.Query) (list.Page[directoryapi.Account], error) {
 	return list.SelectParts[directoryapi.Account](ctx, s.db, accountsOf(tenant, directories, groups), query)
 }
 
@@ -93,7 +95,8 @@ func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, gro
 const apart = 8
 
 func accountsOf(tenant id.ID, directories, groups []id.ID) list.Parts {
-	accounts := list.Parts{Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id", Tenant: "a.tenant_id = $1", Args: []any{tenant}}
+	accounts := list.Parts{Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id",
+		Tenant: "a.tenant_id = $1", Args: []any{tenant}}
 	if len(directories) > apart {
 		accounts.Args = append(accounts.Args, directories)
 		accounts.Parts = append(accounts.Parts, list.Part{
@@ -114,13 +117,15 @@ func accountsOf(tenant id.ID, directories, groups []id.ID) list.Parts {
 	if len(groups) > 0 {
 		accounts.Args = append(accounts.Args, groups)
 		accounts.Parts = append(accounts.Parts, list.Part{
-			Where: "a.tenant_id = $1 AND a.id IN (SELECT m.account_id FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = ANY (" + accounts.Last() + "))",
+
+			Where: "a.tenant_id = $1 AND a.id IN (SELECT m.account_id FROM group_memberships m " +
+				"WHERE m.tenant_id = $1 AND m.group_id = ANY (" + accounts.Last() + "))",
 		})
 	}
 	return accounts
 }
 
-// TenantAccounts gives a page of all accounts of a tenant.
+// TenantAccounts returns a page of all accounts of a tenant.
 func (s *Store) TenantAccounts(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
 	return list.SelectParts[directoryapi.Account](ctx, s.db, list.Parts{
 		Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id", Tenant: "a.tenant_id = $1", Args: []any{tenant},
@@ -134,13 +139,15 @@ func (s *Store) TenantAccounts(ctx context.Context, tenant id.ID, query list.Que
 
 // LockAccount reads an account that the transaction will change.
 func (tx *Tx) LockAccount(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
-	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2 FOR UPDATE OF a`, tenant, account)
+	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2
+		FOR UPDATE OF a`, tenant, account)
 }
 
-// HoldAccount reads an account that nobody can delete before the transaction
+// HoldAccount reads an account that no other transaction deletes before the transaction
 // ends.
 func (tx *Tx) HoldAccount(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
-	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2 FOR KEY SHARE OF a`, tenant, account)
+	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2
+		FOR KEY SHARE OF a`, tenant, account)
 }
 
 // InsertAccount adds an account to a directory that is there, or returns
@@ -243,7 +250,7 @@ func (tx *Tx) SetVerification(ctx context.Context, tenant, account id.ID, v *Ver
 		WHERE tenant_id = $1 AND id = $2`, tenant, account, v.Digest, v.Sealed, v.ExpiresAt)
 }
 
-// VerificationTenant gives the tenant of an open verification, or
+// VerificationTenant returns the tenant of an open verification, or
 // apierr.NotFound: a mailed link names its token and nothing else.
 func (tx *Tx) VerificationTenant(ctx context.Context, digest []byte) (id.ID, error) {
 	found, err := pg.One[struct{ TenantID id.ID }](ctx, tx, `SELECT tenant_id FROM accounts WHERE verification_digest = $1`, digest)

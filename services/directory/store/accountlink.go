@@ -23,8 +23,10 @@ const accountLinkColumns = `l.tenant_id, l.id, l.left_account_id, l.right_accoun
 
 // liveLinks are the links whose accounts are in directories that are there.
 const liveLinks = `account_links l
-	JOIN accounts le ON le.tenant_id = l.tenant_id AND le.id = l.left_account_id JOIN directories ld ON ld.tenant_id = l.tenant_id AND ld.id = le.directory_id
-	JOIN accounts ri ON ri.tenant_id = l.tenant_id AND ri.id = l.right_account_id JOIN directories rd ON rd.tenant_id = l.tenant_id AND rd.id = ri.directory_id`
+	JOIN accounts le ON le.tenant_id = l.tenant_id AND le.id = l.left_account_id JOIN directories ld ON ld.tenant_id = l.tenant_id AND
+		ld.id = le.directory_id
+	JOIN accounts ri ON ri.tenant_id = l.tenant_id AND ri.id = l.right_account_id JOIN directories rd ON rd.tenant_id = l.tenant_id
+		AND rd.id = ri.directory_id`
 
 // AccountLinks are searched and sorted by these attributes.
 var AccountLinks = list.Spec{
@@ -32,21 +34,23 @@ var AccountLinks = list.Spec{
 	"modifiedAt": {Column: "l.created_at", Kind: list.Time},
 }
 
-// AccountLink gives a link, or apierr.NotFound.
+// AccountLink returns a link, or apierr.NotFound.
 func (s *Store) AccountLink(ctx context.Context, tenant, link id.ID) (AccountLink, error) {
-	return pg.One[AccountLink](ctx, s.db, `SELECT `+accountLinkColumns+` FROM `+liveLinks+` WHERE l.tenant_id = $1 AND l.id = $2`, tenant, link)
+	return pg.One[AccountLink](ctx, s.db, `SELECT `+accountLinkColumns+` FROM `+liveLinks+` WHERE l.tenant_id = $1 AND l.id = $2`,
+		tenant, link)
 }
 
-// AccountLinks gives a page of the links that have the account at one end.
+// AccountLinks returns a page of the links that have the account at one end.
 func (s *Store) AccountLinks(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[AccountLink], error) {
 	return list.Select[AccountLink](ctx, s.db, AccountLinks, query, accountLinkColumns,
 		`FROM `+liveLinks+` WHERE l.tenant_id = $1 AND (l.left_account_id = $2 OR l.right_account_id = $2)`, "l.id", tenant, account)
 }
 
-// LinkedAccounts gives a page of the accounts at the other ends of an account's
+// LinkedAccounts returns a page of the accounts at the other ends of an account's
 // links.
 func (s *Store) LinkedAccounts(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
-	return list.Select[directoryapi.Account](ctx, s.db, Accounts, query, accountColumns, `FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id IN (
+	return list.Select[directoryapi.Account](ctx, s.db, Accounts, query, accountColumns,
+		`FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id IN (
 		SELECT l.right_account_id FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = $2
 		UNION ALL SELECT l.left_account_id FROM account_links l WHERE l.tenant_id = $1 AND l.right_account_id = $2)`, "a.id", tenant, account)
 }
@@ -59,7 +63,7 @@ type Reach struct {
 	OtherDirectoryID id.ID
 }
 
-// Reaches gives all the links of the accounts, but for those that lead into a
+// Reaches returns all the links of the accounts, but for those that lead into a
 // directory that is gone. A link between two of them comes once for each.
 func (s *Store) Reaches(ctx context.Context, tenant id.ID, accounts ...id.ID) ([]Reach, error) {
 	return reaches(ctx, s.db, tenant, accounts)
@@ -82,7 +86,8 @@ func reaches(ctx context.Context, q pg.Querier, tenant id.ID, accounts []id.ID) 
 
 // InsertAccountLink links two accounts, which are locked.
 func (tx *Tx) InsertAccountLink(ctx context.Context, l AccountLink) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO account_links (tenant_id, id, left_account_id, right_account_id, created_at) VALUES ($1, $2, $3, $4, $5)`,
+	_, err := pg.Exec(ctx, tx, `INSERT INTO account_links (tenant_id, id, left_account_id, right_account_id, created_at) VALUES ($1,
+		$2, $3, $4, $5)`,
 		l.TenantID, l.ID, l.LeftAccountID, l.RightAccountID, l.CreatedAt)
 	return err
 }

@@ -87,13 +87,13 @@ const (
 		FROM agents a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id) agent WHERE tenant_id = $1`
 )
 
-// Agent gives an agent, or apierr.NotFound. One that has not called since
+// Agent returns an agent, or apierr.NotFound. One that has not called since
 // lively is offline.
 func (s *Store) Agent(ctx context.Context, tenant, agent id.ID, lively time.Time) (Agent, error) {
 	return pg.One[Agent](ctx, s.db, `SELECT `+agentColumns+fromAgents+` AND id = $3`, tenant, lively, agent)
 }
 
-// ListAgents gives a page of the tenant's agents. Those that have not called
+// ListAgents returns a page of the tenant's agents. Those that have not called
 // since lively are offline.
 func (s *Store) ListAgents(ctx context.Context, tenant id.ID, lively time.Time, query list.Query) (list.Page[Agent], error) {
 	return list.Select[Agent](ctx, s.db, Agents, query, agentColumns, fromAgents, "id", tenant, lively)

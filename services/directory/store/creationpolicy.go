@@ -31,7 +31,7 @@ const creationPolicy = `SELECT p.tenant_id, p.directory_id,
 	FROM account_creation_policies p JOIN directories d ON d.tenant_id = p.tenant_id AND d.id = p.directory_id
 	WHERE p.tenant_id = $1 AND p.directory_id = $2`
 
-// CreationPolicy gives the policy of a directory, or apierr.NotFound.
+// CreationPolicy returns the policy of a directory, or apierr.NotFound.
 func (s *Store) CreationPolicy(ctx context.Context, tenant, directory id.ID) (CreationPolicy, error) {
 	return pg.One[CreationPolicy](ctx, s.db, creationPolicy, tenant, directory)
 }
@@ -44,7 +44,8 @@ func (tx *Tx) LockCreationPolicy(ctx context.Context, tenant, directory id.ID) (
 // UpdateCreationPolicy writes what a client can change.
 func (tx *Tx) UpdateCreationPolicy(ctx context.Context, p CreationPolicy) error {
 	return pg.MustChange(ctx, tx, `UPDATE account_creation_policies SET verification_email_status = $3, verification_success_email_status = $4,
-		welcome_email_status = $5, email_domain_whitelist = $6, email_domain_blacklist = $7, modified_at = $8 WHERE tenant_id = $1 AND directory_id = $2`,
+		welcome_email_status = $5, email_domain_whitelist = $6, email_domain_blacklist = $7, modified_at = $8 WHERE tenant_id = $1 AND
+			directory_id = $2`,
 		p.TenantID, p.DirectoryID, p.VerificationEmailStatus, p.VerificationSuccessEmailStatus, p.WelcomeEmailStatus,
 		p.EmailDomainWhitelist, p.EmailDomainBlacklist, p.ModifiedAt)
 }

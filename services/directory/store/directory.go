@@ -22,12 +22,13 @@ var Directories = list.Spec{
 	"modifiedAt":  {Column: "modified_at", Kind: list.Time},
 }
 
-// Directory gives a directory, or apierr.NotFound.
+// Directory returns a directory, or apierr.NotFound.
 func (s *Store) Directory(ctx context.Context, tenant, directory id.ID) (directoryapi.Directory, error) {
-	return pg.One[directoryapi.Directory](ctx, s.db, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2`, tenant, directory)
+	return pg.One[directoryapi.Directory](ctx, s.db, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2`,
+		tenant, directory)
 }
 
-// ListDirectories gives a page of the tenant's directories.
+// ListDirectories returns a page of the tenant's directories.
 func (s *Store) ListDirectories(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Directory], error) {
 	return list.Select[directoryapi.Directory](ctx, s.db, Directories, query, directoryColumns,
 		`FROM directories WHERE tenant_id = $1`, "id", tenant)
@@ -35,27 +36,32 @@ func (s *Store) ListDirectories(ctx context.Context, tenant id.ID, query list.Qu
 
 // LockDirectory reads a directory that the transaction will change.
 func (tx *Tx) LockDirectory(ctx context.Context, tenant, directory id.ID) (directoryapi.Directory, error) {
-	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, directory)
+	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2 FOR
+		UPDATE`, tenant, directory)
 }
 
-// HoldDirectory reads a directory that nobody can delete before the transaction
+// HoldDirectory reads a directory that no other transaction deletes before the transaction
 // ends.
 func (tx *Tx) HoldDirectory(ctx context.Context, tenant, directory id.ID) (directoryapi.Directory, error) {
-	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE`, tenant, directory)
+	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2 FOR
+		KEY SHARE`, tenant, directory)
 }
 
 // InsertDirectory adds a directory. A name that is taken is apierr.Exists.
 func (tx *Tx) InsertDirectory(ctx context.Context, d directoryapi.Directory) error {
 	name, description := field.Fold(d.Name), field.FoldOptional(d.Description)
-	_, err := pg.Exec(ctx, tx, `INSERT INTO directories (tenant_id, id, name, name_folded, description, description_folded, search, status, builtin, provider_id, schema_id, created_at, modified_at)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO directories (tenant_id, id, name, name_folded, description, description_folded, search,
+		status, builtin, provider_id, schema_id, created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		d.TenantID, d.ID, d.Name, name, d.Description, description, name+"\n"+description, d.Status, d.Builtin, d.ProviderID, d.SchemaID, d.CreatedAt, d.ModifiedAt)
+		d.TenantID, d.ID, d.Name, name, d.Description, description, name+"\n"+description, d.Status, d.Builtin, d.ProviderID,
+		d.SchemaID, d.CreatedAt, d.ModifiedAt)
 	return err
 }
 
-// InsertSatellites gives a new directory what belongs to every one: its policies
+// InsertSatellites returns a new directory what belongs to every one: its policies
 // with their defaults, its templates, and the fields of its schema.
-func (tx *Tx) InsertSatellites(ctx context.Context, d directoryapi.Directory, templates []directoryapi.EmailTemplate, fields []Field) error {
+func (tx *Tx) InsertSatellites(ctx context.Context, d directoryapi.Directory, templates []directoryapi.EmailTemplate,
+	fields []Field) error {
 	var batch pg.Batch
 	insertCreationPolicy(&batch, d)
 	insertPasswordPolicy(&batch, d)
@@ -77,11 +83,12 @@ func (tx *Tx) UpdateDirectory(ctx context.Context, d directoryapi.Directory) err
 }
 
 // DeleteDirectory removes a directory with its policies, and leaves its accounts
-// and groups, which nobody sees any more, to RemoveLeft.
+// and groups, which are hidden, to RemoveLeft.
 func (tx *Tx) DeleteDirectory(ctx context.Context, tenant, directory id.ID, now time.Time) error {
 	if err := pg.MustChange(ctx, tx, `DELETE FROM directories WHERE tenant_id = $1 AND id = $2`, tenant, directory); err != nil {
 		return err
 	}
-	_, err := pg.Exec(ctx, tx, `INSERT INTO directory_removals (tenant_id, directory_id, created_at) VALUES ($1, $2, $3)`, tenant, directory, now)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO directory_removals (tenant_id, directory_id, created_at) VALUES ($1, $2, $3)`, tenant,
+		directory, now)
 	return err
 }

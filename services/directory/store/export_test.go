@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Explain gives the plans of the statements by which ListAccounts reads a page
+// Explain returns the plans of the statements by which ListAccounts reads a page
 // of one directory, where there is no way without an index but a detour.
 func (s *Store) Explain(ctx context.Context, tenant, directory id.ID, query list.Query) (plans string, err error) {
 	err = s.db.InTx(ctx, func(tx *pg.Tx) error {

@@ -25,19 +25,22 @@ var Groups = list.Spec{
 	"modifiedAt":  {Column: "g.modified_at", Kind: list.Time},
 }
 
-// Group gives a group, or apierr.NotFound.
+// Group returns a group, or apierr.NotFound.
 func (s *Store) Group(ctx context.Context, tenant, group id.ID) (directoryapi.Group, error) {
-	return pg.One[directoryapi.Group](ctx, s.db, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = $2`, tenant, group)
+	return pg.One[directoryapi.Group](ctx, s.db, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = $2`,
+		tenant, group)
 }
 
-// TenantGroups gives a page of the tenant's groups.
+// TenantGroups returns a page of the tenant's groups.
 func (s *Store) TenantGroups(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Group], error) {
-	return s.listGroups(ctx, query, []list.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1) AS part", Where: ofPart}}, tenant)
+	return s.listGroups(ctx, query, []list.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1) AS part",
+		Where: ofPart}}, tenant)
 }
 
-// StoreGroups gives a page of the groups of the directories together with the
+// StoreGroups returns a page of the groups of the directories together with the
 // groups that are named, each once.
-func (s *Store) StoreGroups(ctx context.Context, tenant id.ID, directories, groups []id.ID, query list.Query) (list.Page[directoryapi.Group], error) {
+func (s *Store) StoreGroups(ctx context.Context, tenant id.ID, directories, groups []id.ID,
+	query list.Query) (list.Page[directoryapi.Group], error) {
 	parts := []list.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1 AND d.id = ANY ($2)) AS part", Where: ofPart}}
 	args := []any{tenant, directories}
 	if len(groups) > 0 {
@@ -53,49 +56,63 @@ func (s *Store) StoreGroups(ctx context.Context, tenant id.ID, directories, grou
 // ofPart is the condition of a group in one of the directories of a list.
 const ofPart = "g.tenant_id = $1 AND g.directory_id = part.id"
 
+// byName is the order of groups where a query names none
+// (docs/interface/search.md#order).
+func byName(query list.Query) list.Query {
+	if len(query.Order) == 0 {
+		query.Order = []list.Order{{Attribute: "name"}}
+	}
+	return query
+}
+
 func (s *Store) listGroups(ctx context.Context, query list.Query, parts []list.Part, args ...any) (list.Page[directoryapi.Group], error) {
 	return list.SelectParts[directoryapi.Group](ctx, s.db, list.Parts{
 		Spec: Groups, Columns: groupColumns, Table: "groups g", Key: "g.id", Tenant: "g.tenant_id = $1", Parts: parts, Args: args,
-	}, query)
+	}, byName(query))
 }
 
-// AccountGroups gives a page of the groups that an account is a member of.
+// AccountGroups returns a page of the groups that an account is a member of.
 func (s *Store) AccountGroups(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[directoryapi.Group], error) {
-	return list.Select[directoryapi.Group](ctx, s.db, Groups, query, groupColumns,
+	return list.Select[directoryapi.Group](ctx, s.db, Groups, byName(query), groupColumns,
 		`FROM group_memberships m JOIN groups g ON g.tenant_id = m.tenant_id AND g.id = m.group_id
 		WHERE m.tenant_id = $1 AND m.account_id = $2`, "g.id", tenant, account)
 }
 
-// GroupsOutside gives those of the groups that are in none of the directories.
+// GroupsOutside returns those of the groups that are in none of the directories.
 func (s *Store) GroupsOutside(ctx context.Context, tenant id.ID, groups, directories []id.ID) ([]id.ID, error) {
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	return pg.Values[id.ID](ctx, s.db, `SELECT g.id FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = ANY ($2) AND g.directory_id <> ALL ($3)`, tenant, groups, directories)
+	return pg.Values[id.ID](ctx, s.db, `SELECT g.id FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = ANY ($2) AND g.directory_id
+		<> ALL ($3)`, tenant, groups, directories)
 }
 
-// StoresOf gives the directory and the groups of an account. An account that is
+// StoresOf returns the directory and the groups of an account. An account that is
 // not there has none.
 func (s *Store) StoresOf(ctx context.Context, tenant, account id.ID) ([]directoryapi.Store, error) {
-	return pg.All[directoryapi.Store](ctx, s.db, `SELECT 'directories' AS kind, a.directory_id AS id FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2
+	return pg.All[directoryapi.Store](ctx, s.db, `SELECT 'directories' AS kind, a.directory_id AS id FROM `+liveAccounts+` WHERE
+		a.tenant_id = $1 AND a.id = $2
 		UNION ALL SELECT 'groups', m.group_id FROM group_memberships m WHERE m.tenant_id = $1 AND m.account_id = $2
 		ORDER BY kind, id`, tenant, account)
 }
 
 // LockGroup reads a group that the transaction will change.
 func (tx *Tx) LockGroup(ctx context.Context, tenant, group id.ID) (directoryapi.Group, error) {
-	return pg.One[directoryapi.Group](ctx, tx, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = $2 FOR UPDATE OF g`, tenant, group)
+	return pg.One[directoryapi.Group](ctx, tx, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = $2 FOR
+		UPDATE OF g`, tenant, group)
 }
 
-// HoldGroup reads a group that nobody can delete before the transaction ends.
+// HoldGroup reads a group that no other transaction deletes before the transaction ends.
 func (tx *Tx) HoldGroup(ctx context.Context, tenant, group id.ID) (directoryapi.Group, error) {
-	return pg.One[directoryapi.Group](ctx, tx, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = $2 FOR KEY SHARE OF g`, tenant, group)
+	return pg.One[directoryapi.Group](ctx, tx, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = $2 FOR
+		KEY SHARE OF g`, tenant, group)
 }
 
 // InsertGroup adds a group. A name that the directory has is apierr.Exists.
 func (tx *Tx) InsertGroup(ctx context.Context, g directoryapi.Group) error {
 	name, description := field.Fold(g.Name), field.FoldOptional(g.Description)
-	_, err := pg.Exec(ctx, tx, `INSERT INTO groups (tenant_id, id, directory_id, name, name_folded, description, description_folded, search, status, created_at, modified_at)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO groups (tenant_id, id, directory_id, name, name_folded, description, description_folded,
+		search, status, created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		g.TenantID, g.ID, g.DirectoryID, g.Name, name, g.Description, description, name+"\n"+description, g.Status, g.CreatedAt, g.ModifiedAt)
 	return err

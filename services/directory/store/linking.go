@@ -33,7 +33,7 @@ type Counterpart struct {
 // SameEmail reports whether a counterpart has the email of the arrival.
 func (a Arrival) SameEmail(c Counterpart) bool { return field.Fold(a.Email) == field.Fold(c.Email) }
 
-// Arrival reads an account before a store, or gives apierr.NotFound for the
+// Arrival reads an account before a store, or returns apierr.NotFound for the
 // account.
 func (s *Store) Arrival(ctx context.Context, tenant, account id.ID, store directoryapi.Store) (Arrival, error) {
 	return arrival(ctx, s.db, tenant, account, store)

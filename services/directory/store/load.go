@@ -24,7 +24,7 @@ type Loaded struct {
 // Load adds the accounts of each batch to a directory, as InsertAccount would
 // one by one, in one transaction. They have no password, nobody is told of them,
 // and a user name or email that is taken fails the whole: it fills directories
-// for measurements. When rebuild is set the searches' indexes are made anew
+// for measurements. When rebuild is set the searches' indexes are made again
 // after it, which is faster for many accounts; until the end nobody else can use
 // the tables.
 func (s *Store) Load(ctx context.Context, tenant, directory id.ID, rebuild bool, batches iter.Seq[[]Loaded]) error {

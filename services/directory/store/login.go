@@ -28,7 +28,7 @@ type searched struct {
 	passwords bool // those that have a password, here or in their source, before the others
 }
 
-// FindLogin gives the account of a login whose password is to be compared: in the
+// FindLogin returns the account of a login whose password is to be compared: in the
 // first of the stores that has one, by its user name before its email;
 // apierr.NotFound when none has. Accounts without a password come after all
 // others: the copy that a login has made of an account (LinkedAccount) must not
@@ -88,7 +88,7 @@ func columns(stores []directoryapi.Store) (kinds []string, ids []id.ID) {
 	return kinds, ids
 }
 
-// NamedStores gives the names of those of the stores that are there, in one
+// NamedStores returns the names of those of the stores that are there, in one
 // query.
 func (s *Store) NamedStores(ctx context.Context, tenant id.ID, stores []directoryapi.Store) ([]directoryapi.NamedStore, error) {
 	kinds, ids := columns(stores)

@@ -8,9 +8,10 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-const mappingRulesQuery = `SELECT tenant_id, id, kind, items, created_at, modified_at FROM mapping_rules WHERE tenant_id = $1 AND id = $2 AND kind = $3`
+const mappingRulesQuery = `SELECT tenant_id, id, kind, items, created_at, modified_at FROM mapping_rules WHERE tenant_id = $1 AND
+	id = $2 AND kind = $3`
 
-// MappingRules gives the rules of that kind and id, or apierr.NotFound.
+// MappingRules returns the rules of that kind and id, or apierr.NotFound.
 func (s *Store) MappingRules(ctx context.Context, kind mappingrule.Kind, tenant, rules id.ID) (mappingrule.Rules, error) {
 	return pg.One[mappingrule.Rules](ctx, s.db, mappingRulesQuery, tenant, rules, kind)
 }
@@ -23,7 +24,8 @@ func (tx *Tx) LockMappingRules(ctx context.Context, kind mappingrule.Kind, tenan
 // InsertMappingRules adds the rules of a new directory, which has one set at
 // most.
 func (tx *Tx) InsertMappingRules(ctx context.Context, directory id.ID, r mappingrule.Rules) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO mapping_rules (tenant_id, id, directory_id, kind, items, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+	_, err := pg.Exec(ctx, tx, `INSERT INTO mapping_rules (tenant_id, id, directory_id, kind, items, created_at, modified_at) VALUES
+		($1, $2, $3, $4, $5, $6, $7)`,
 		r.TenantID, r.ID, directory, r.Kind, r.Items, r.CreatedAt, r.ModifiedAt)
 	return err
 }

@@ -27,19 +27,19 @@ var Memberships = list.Spec{
 	"modifiedAt": {Column: "m.created_at", Kind: list.Time},
 }
 
-// Membership gives a membership, or apierr.NotFound.
+// Membership returns a membership, or apierr.NotFound.
 func (s *Store) Membership(ctx context.Context, tenant, membership id.ID) (Membership, error) {
 	return pg.One[Membership](ctx, s.db, `SELECT `+membershipColumns+` FROM group_memberships m
 		JOIN directories d ON d.tenant_id = m.tenant_id AND d.id = m.directory_id WHERE m.tenant_id = $1 AND m.id = $2`, tenant, membership)
 }
 
-// AccountMemberships gives a page of the memberships of an account.
+// AccountMemberships returns a page of the memberships of an account.
 func (s *Store) AccountMemberships(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Membership], error) {
 	return list.Select[Membership](ctx, s.db, Memberships, query, membershipColumns,
 		`FROM group_memberships m WHERE m.tenant_id = $1 AND m.account_id = $2`, "m.id", tenant, account)
 }
 
-// GroupMemberships gives a page of the memberships of a group.
+// GroupMemberships returns a page of the memberships of a group.
 func (s *Store) GroupMemberships(ctx context.Context, tenant, group id.ID, query list.Query) (list.Page[Membership], error) {
 	return list.Select[Membership](ctx, s.db, Memberships, query, membershipColumns,
 		`FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $2`, "m.id", tenant, group)

@@ -19,7 +19,7 @@ type NewPassword struct {
 // a new password may take the place of.
 var ErrPasswordMoved = errors.New("store: the password was changed meanwhile")
 
-// PasswordHashes gives the newest password hashes of an account, its present
+// PasswordHashes returns the newest password hashes of an account, its present
 // one first, at most count.
 func (s *Store) PasswordHashes(ctx context.Context, tenant, account id.ID, count int) ([]string, error) {
 	entries, err := pg.All[struct{ PasswordHash string }](ctx, s.db, `SELECT password_hash FROM (
@@ -41,7 +41,8 @@ func (s *Store) PasswordHashes(ctx context.Context, tenant, account id.ID, count
 func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, password NewPassword) error {
 	for _, sql := range []string{
 		`INSERT INTO password_history (tenant_id, account_id, position, password_hash)
-			SELECT tenant_id, id, 1 + COALESCE((SELECT max(position) FROM password_history WHERE tenant_id = $1 AND account_id = $2), 0), password_hash
+			SELECT tenant_id, id, 1 + COALESCE((SELECT max(position) FROM password_history WHERE tenant_id = $1 AND account_id = $2), 0),
+				password_hash
 			FROM accounts WHERE tenant_id = $1 AND id = $2 AND password_hash <> '' AND $3 > 0`,
 		`DELETE FROM password_history WHERE tenant_id = $1 AND account_id = $2 AND position <=
 			(SELECT max(position) FROM password_history WHERE tenant_id = $1 AND account_id = $2) - $3`,
@@ -50,7 +51,8 @@ func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, password N
 			return err
 		}
 	}
-	changed, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $3 WHERE tenant_id = $1 AND id = $2 AND ($4 = 0 OR password_hash = $5)`,
+	changed, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $3 WHERE tenant_id = $1 AND id = $2 AND ($4 = 0 OR
+		password_hash = $5)`,
 		tenant, account, password.Hash, password.Former, password.Follows)
 	if err == nil && changed == 0 {
 		err = ErrPasswordMoved
@@ -61,6 +63,7 @@ func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, password N
 // ReplacePassword writes another hash of the same password, unless the password
 // or its hash was changed meanwhile.
 func (tx *Tx) ReplacePassword(ctx context.Context, tenant, account id.ID, old, hash string) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $4 WHERE tenant_id = $1 AND id = $2 AND password_hash = $3`, tenant, account, old, hash)
+	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $4 WHERE tenant_id = $1 AND id = $2 AND password_hash = $3`,
+		tenant, account, old, hash)
 	return err
 }

@@ -32,11 +32,12 @@ type PasswordPolicy struct {
 const passwordPolicy = `SELECT p.tenant_id, p.directory_id, p.reset_token_ttl,
 	CASE d.provider_id WHEN 'native' THEN p.reset_email_status ELSE 'DISABLED' END AS reset_email_status,
 	CASE d.provider_id WHEN 'native' THEN p.reset_success_email_status ELSE 'DISABLED' END AS reset_success_email_status,
-	p.min_length, p.max_length, p.min_lower_case, p.min_upper_case, p.min_numeric, p.min_symbol, p.min_diacritic, p.prevent_reuse, p.created_at, p.modified_at
+	p.min_length, p.max_length, p.min_lower_case, p.min_upper_case, p.min_numeric, p.min_symbol, p.min_diacritic,
+		p.prevent_reuse, p.created_at, p.modified_at
 	FROM password_policies p JOIN directories d ON d.tenant_id = p.tenant_id AND d.id = p.directory_id
 	WHERE p.tenant_id = $1 AND p.directory_id = $2`
 
-// PasswordPolicy gives the policy of a directory, or apierr.NotFound.
+// PasswordPolicy returns the policy of a directory, or apierr.NotFound.
 func (s *Store) PasswordPolicy(ctx context.Context, tenant, directory id.ID) (PasswordPolicy, error) {
 	return pg.One[PasswordPolicy](ctx, s.db, passwordPolicy, tenant, directory)
 }

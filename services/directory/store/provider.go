@@ -53,7 +53,8 @@ type ProviderSettings struct {
 
 // A cloud directory has a provider since it was created, which never changes.
 const selectProvider = `SELECT d.tenant_id, d.id AS directory_id, d.provider_id, coalesce(p.provider_type, d.provider_id) AS provider_type,
-	coalesce(p.settings, '{}') AS settings, p.client_secret_sealed, a.id AS agent_id, r.id AS mapping_rules_id, coalesce(r.kind, '') AS mapping_rules_kind, s.id AS metadata_id,
+	coalesce(p.settings, '{}') AS settings, p.client_secret_sealed, a.id AS agent_id, r.id AS mapping_rules_id,
+		coalesce(r.kind, '') AS mapping_rules_kind, s.id AS metadata_id,
 	coalesce(p.created_at, d.created_at) AS created_at, coalesce(p.modified_at, d.created_at) AS modified_at
 	FROM directories d
 	LEFT JOIN providers p ON p.tenant_id = d.tenant_id AND p.directory_id = d.id
@@ -62,7 +63,7 @@ const selectProvider = `SELECT d.tenant_id, d.id AS directory_id, d.provider_id,
 	LEFT JOIN saml_service_providers s ON s.tenant_id = d.tenant_id AND s.directory_id = d.id
 	WHERE d.tenant_id = $1 AND d.id = $2`
 
-// Provider gives the provider of a directory, or apierr.NotFound.
+// Provider returns the provider of a directory, or apierr.NotFound.
 func (s *Store) Provider(ctx context.Context, tenant, directory id.ID) (Provider, error) {
 	return pg.One[Provider](ctx, s.db, selectProvider, tenant, directory)
 }
@@ -75,7 +76,8 @@ func (tx *Tx) LockProvider(ctx context.Context, tenant, directory id.ID) (Provid
 
 // InsertProvider adds the provider of a new mirror directory.
 func (tx *Tx) InsertProvider(ctx context.Context, p Provider) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO providers (tenant_id, directory_id, provider_type, settings, client_secret_sealed, created_at, modified_at)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO providers (tenant_id, directory_id, provider_type, settings, client_secret_sealed,
+		created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		p.TenantID, p.DirectoryID, p.ProviderType, p.Settings, p.ClientSecretSealed, p.CreatedAt, p.ModifiedAt)
 	return err

@@ -19,7 +19,7 @@ type ProviderData struct {
 	ModifiedAt   time.Time
 }
 
-// ProviderData gives the provider data of an account, or apierr.NotFound. An
+// ProviderData returns the provider data of an account, or apierr.NotFound. An
 // account of which no provider spoke has none since it was created.
 func (s *Store) ProviderData(ctx context.Context, tenant, account id.ID) (ProviderData, error) {
 	return pg.One[ProviderData](ctx, s.db, `SELECT a.id AS account_id, d.provider_id, coalesce(p.facts, '{}') AS facts, p.tokens_sealed,

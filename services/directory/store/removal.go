@@ -15,7 +15,7 @@ type Removal struct {
 	CreatedAt   time.Time
 }
 
-// NextRemoval gives a directory of any tenant that has left something, or that was
+// NextRemoval returns a directory of any tenant that has left something, or that was
 // deleted before settled: no account of it can come any more. Replicas are given
 // different ones; it returns apierr.NotFound when there is none for now.
 func (tx *Tx) NextRemoval(ctx context.Context, settled time.Time) (Removal, error) {
@@ -27,7 +27,7 @@ func (tx *Tx) NextRemoval(ctx context.Context, settled time.Time) (Removal, erro
 }
 
 // RemoveAccounts deletes at most limit of the accounts that a deleted directory
-// has left, with all that hangs on them, and gives their ids.
+// has left, with all that hangs on them, and returns their ids.
 func (tx *Tx) RemoveAccounts(ctx context.Context, r Removal, limit int) ([]id.ID, error) {
 	return tx.removeLeft(ctx, "accounts", r, limit)
 }
@@ -38,9 +38,10 @@ func (tx *Tx) RemoveGroups(ctx context.Context, r Removal, limit int) ([]id.ID, 
 }
 
 // EndRemoval forgets a directory that has left nothing, if it was deleted before
-// settled, and gives the number of those that it forgot.
+// settled, and returns the number of those that it forgot.
 func (tx *Tx) EndRemoval(ctx context.Context, r Removal, settled time.Time) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM directory_removals WHERE tenant_id = $1 AND directory_id = $2 AND created_at < $3`, r.TenantID, r.DirectoryID, settled)
+	return pg.Exec(ctx, tx, `DELETE FROM directory_removals WHERE tenant_id = $1 AND directory_id = $2 AND created_at < $3`,
+		r.TenantID, r.DirectoryID, settled)
 }
 
 func (tx *Tx) removeLeft(ctx context.Context, table string, r Removal, limit int) ([]id.ID, error) {

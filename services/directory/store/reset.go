@@ -19,20 +19,20 @@ type Reset struct {
 	CreatedAt     time.Time
 }
 
-// ResetKey gives the sealed key of a tenant's reset tokens: nil when none was
+// ResetKey returns the sealed key of a tenant's reset tokens: nil when none was
 // made yet, or apierr.NotFound for the tenant.
 func (s *Store) ResetKey(ctx context.Context, tenant id.ID) ([]byte, error) {
 	return pg.Value[[]byte](ctx, s.db, `SELECT reset_key_sealed FROM tenants WHERE tenant_id = $1`, tenant)
 }
 
 // KeepResetKey writes the sealed key of a tenant's reset tokens unless there is
-// one, and gives the one that is there. Of parallel calls the first decides.
+// one, and returns the one that is there. Of parallel calls the first decides.
 func (tx *Tx) KeepResetKey(ctx context.Context, tenant id.ID, sealed []byte) ([]byte, error) {
 	return pg.Value[[]byte](ctx, tx, `UPDATE tenants SET reset_key_sealed = coalesce(reset_key_sealed, $2) WHERE tenant_id = $1
 		RETURNING reset_key_sealed`, tenant, sealed)
 }
 
-// ResetAccount gives the account of an open reset, or apierr.NotFound.
+// ResetAccount returns the account of an open reset, or apierr.NotFound.
 func (s *Store) ResetAccount(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {
 	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM password_resets r
 		JOIN accounts a ON a.tenant_id = r.tenant_id AND a.id = r.account_id
@@ -40,7 +40,7 @@ func (s *Store) ResetAccount(ctx context.Context, tenant id.ID, digest []byte, n
 		WHERE r.tenant_id = $1 AND r.digest = $2 AND r.expires_at > $3`, tenant, digest, now)
 }
 
-// InsertReset adds an open reset, or gives apierr.NotFound for an account that is
+// InsertReset adds an open reset, or returns apierr.NotFound for an account that is
 // gone.
 func (tx *Tx) InsertReset(ctx context.Context, r Reset) error {
 	return pg.MustChange(ctx, tx, `INSERT INTO password_resets (tenant_id, digest, account_id, application_id, expires_at, created_at)
@@ -48,7 +48,7 @@ func (tx *Tx) InsertReset(ctx context.Context, r Reset) error {
 		r.TenantID, r.AccountID, r.Digest, r.ApplicationID, r.ExpiresAt, r.CreatedAt)
 }
 
-// ConsumeReset removes an open reset and gives it. Of any number of tries one gets
+// ConsumeReset removes an open reset and returns it. Of any number of tries one gets
 // it, and the others are apierr.NotFound.
 func (tx *Tx) ConsumeReset(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (Reset, error) {
 	return pg.One[Reset](ctx, tx, `DELETE FROM password_resets WHERE tenant_id = $1 AND digest = $2 AND expires_at > $3
@@ -62,7 +62,7 @@ func (tx *Tx) DropResets(ctx context.Context, tenant, account id.ID) error {
 }
 
 // PurgeResets removes at most limit resets that expired before a time, the
-// oldest first, and gives their number. Rows that another replica purges at the
+// oldest first, and returns their number. Rows that another replica purges at the
 // same moment are left to it.
 func (tx *Tx) PurgeResets(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM password_resets WHERE (tenant_id, digest) IN

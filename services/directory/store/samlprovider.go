@@ -22,15 +22,17 @@ type SAMLServiceProvider struct {
 
 const samlServiceProviderColumns = `tenant_id, id, directory_id, certificate_id, certificate, private_key_sealed, created_at, modified_at`
 
-// SAMLServiceProvider gives the service provider of the metadata's id, or
+// SAMLServiceProvider returns the service provider of the metadata's id, or
 // apierr.NotFound.
 func (s *Store) SAMLServiceProvider(ctx context.Context, tenant, metadata id.ID) (SAMLServiceProvider, error) {
-	return pg.One[SAMLServiceProvider](ctx, s.db, `SELECT `+samlServiceProviderColumns+` FROM saml_service_providers WHERE tenant_id = $1 AND id = $2`, tenant, metadata)
+	return pg.One[SAMLServiceProvider](ctx, s.db, `SELECT `+samlServiceProviderColumns+` FROM saml_service_providers WHERE tenant_id =
+		$1 AND id = $2`, tenant, metadata)
 }
 
-// Certificate gives a certificate in PEM, or apierr.NotFound.
+// Certificate returns a certificate in PEM, or apierr.NotFound.
 func (s *Store) Certificate(ctx context.Context, tenant, certificate id.ID) (string, error) {
-	return pg.Value[string](ctx, s.db, `SELECT certificate FROM saml_service_providers WHERE tenant_id = $1 AND certificate_id = $2`, tenant, certificate)
+	return pg.Value[string](ctx, s.db, `SELECT certificate FROM saml_service_providers WHERE tenant_id = $1 AND certificate_id = $2`,
+		tenant, certificate)
 }
 
 // InsertSAMLServiceProvider adds the service provider of a new directory.

@@ -50,19 +50,20 @@ var Fields = list.Spec{
 	"modifiedAt": {Column: "f.modified_at", Kind: list.Time},
 }
 
-// Schema gives an account schema, or apierr.NotFound.
+// Schema returns an account schema, or apierr.NotFound.
 func (s *Store) Schema(ctx context.Context, tenant, schema id.ID) (Schema, error) {
 	return pg.One[Schema](ctx, s.db, `SELECT d.tenant_id, d.schema_id AS id, d.id AS directory_id, d.created_at,
 		(SELECT max(f.modified_at) FROM schema_fields f WHERE f.tenant_id = d.tenant_id AND f.directory_id = d.id) AS modified_at
 		FROM directories d WHERE d.tenant_id = $1 AND d.schema_id = $2`, tenant, schema)
 }
 
-// ListFields gives a page of the fields of a schema.
+// ListFields returns a page of the fields of a schema.
 func (s *Store) ListFields(ctx context.Context, tenant, schema id.ID, query list.Query) (list.Page[Field], error) {
-	return list.Select[Field](ctx, s.db, Fields, query, fieldColumns, fromFields+`WHERE d.tenant_id = $1 AND d.schema_id = $2`, "f.name", tenant, schema)
+	return list.Select[Field](ctx, s.db, Fields, query, fieldColumns, fromFields+`WHERE d.tenant_id = $1 AND d.schema_id = $2`,
+		"f.name", tenant, schema)
 }
 
-// Field gives a field, or apierr.NotFound.
+// Field returns a field, or apierr.NotFound.
 func (s *Store) Field(ctx context.Context, tenant, field id.ID) (Field, error) {
 	return pg.One[Field](ctx, s.db, `SELECT `+fieldColumns+fromFields+`WHERE f.tenant_id = $1 AND f.id = $2`, tenant, field)
 }
@@ -96,6 +97,7 @@ func (tx *Tx) UpdateField(ctx context.Context, f Field) error {
 }
 
 func insertField(batch *pg.Batch, f Field) {
-	batch.Queue(`INSERT INTO schema_fields (tenant_id, id, directory_id, name, required, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+	batch.Queue(`INSERT INTO schema_fields (tenant_id, id, directory_id, name, required, created_at, modified_at) VALUES ($1, $2, $3,
+		$4, $5, $6, $7)`,
 		f.TenantID, f.ID, f.DirectoryID, f.Name, f.Required, f.CreatedAt, f.ModifiedAt)
 }

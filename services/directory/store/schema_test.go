@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// before gives the migrations that are older than the named one.
+// before returns the migrations that are older than the named one.
 func before(t *testing.T, name string) fs.FS {
 	t.Helper()
 	older := fstest.MapFS{}

@@ -17,7 +17,7 @@ import (
 
 var now = time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
 
-// open gives a seeder, a store, and a tenant.
+// open returns a seeder, a store, and a tenant.
 func open(t *testing.T) (*seed.Seeder, *store.Store, *pg.DB, id.ID) {
 	t.Helper()
 	db := pgtest.Open(t, store.Config)

@@ -26,21 +26,22 @@ var Templates = list.Spec{
 	"modifiedAt":       {Column: "modified_at", Kind: list.Time},
 }
 
-// Template gives the template of a directory's workflow, or apierr.NotFound.
+// Template returns the template of a directory's workflow, or apierr.NotFound.
 func (s *Store) Template(ctx context.Context, tenant, directory id.ID, workflow directoryapi.Workflow) (directoryapi.EmailTemplate, error) {
 	return pg.One[directoryapi.EmailTemplate](ctx, s.db, `SELECT `+templateColumns+` FROM email_templates
 		WHERE tenant_id = $1 AND directory_id = $2 AND workflow = $3`, tenant, directory, workflow)
 }
 
-// TemplateByID gives a template, or apierr.NotFound.
+// TemplateByID returns a template, or apierr.NotFound.
 func (s *Store) TemplateByID(ctx context.Context, tenant, template id.ID) (directoryapi.EmailTemplate, error) {
 	return pg.One[directoryapi.EmailTemplate](ctx, s.db, `SELECT `+templateColumns+` FROM email_templates
 		WHERE tenant_id = $1 AND id = $2`, tenant, template)
 }
 
-// ListTemplates gives a page of the templates of a directory's workflow, of
+// ListTemplates returns a page of the templates of a directory's workflow, of
 // which there is one.
-func (s *Store) ListTemplates(ctx context.Context, tenant, directory id.ID, workflow directoryapi.Workflow, query list.Query) (list.Page[directoryapi.EmailTemplate], error) {
+func (s *Store) ListTemplates(ctx context.Context, tenant, directory id.ID, workflow directoryapi.Workflow,
+	query list.Query) (list.Page[directoryapi.EmailTemplate], error) {
 	return list.Select[directoryapi.EmailTemplate](ctx, s.db, Templates, query, templateColumns,
 		`FROM email_templates WHERE tenant_id = $1 AND directory_id = $2 AND workflow = $3`, "id", tenant, directory, workflow)
 }
@@ -53,7 +54,8 @@ func (tx *Tx) LockTemplate(ctx context.Context, tenant, template id.ID) (directo
 
 // UpdateTemplate writes what a client can change.
 func (tx *Tx) UpdateTemplate(ctx context.Context, t directoryapi.EmailTemplate) error {
-	return pg.MustChange(ctx, tx, `UPDATE email_templates SET name = $3, description = $4, from_name = $5, from_email_address = $6, subject = $7,
+	return pg.MustChange(ctx, tx, `UPDATE email_templates SET name = $3, description = $4, from_name = $5, from_email_address = $6,
+		subject = $7,
 		mime_type = $8, text_body = $9, html_body = $10, link_base_url = $11, modified_at = $12 WHERE tenant_id = $1 AND id = $2`,
 		t.TenantID, t.ID, t.Name, t.Description, t.FromName, t.FromEmailAddress, t.Subject,
 		t.MimeType, t.TextBody, t.HTMLBody, t.LinkBaseURL, t.ModifiedAt)

@@ -10,7 +10,7 @@ import (
 
 const tenantColumns = `tenant_id, key, name, created_at, modified_at`
 
-// Tenant gives a tenant, or apierr.NotFound.
+// Tenant returns a tenant, or apierr.NotFound.
 func (s *Store) Tenant(ctx context.Context, tenant id.ID) (directoryapi.Tenant, error) {
 	return pg.One[directoryapi.Tenant](ctx, s.db, `SELECT `+tenantColumns+` FROM tenants WHERE tenant_id = $1`, tenant)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/openapi/openapitest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/peertest"
 )
@@ -29,7 +30,7 @@ func (c client) visit(t *testing.T, method, path string, form url.Values, header
 		request.Header.Set(header[i], header[i+1])
 	}
 	request.Header.Set(caller.Header, c.signer.Sign(caller.Caller{}))
-	answer, err := c.app.Test(request)
+	answer, err := openapitest.Do(t, c.app, request)
 	if err != nil {
 		t.Fatal(err)
 	}

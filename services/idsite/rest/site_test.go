@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/openapi/openapitest"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
@@ -76,7 +77,7 @@ func (c client) do(t *testing.T, tenant id.ID, method, path string) (status int,
 	t.Helper()
 	request := httptest.NewRequest(method, path, nil)
 	request.Header.Set(caller.Header, c.signer.Sign(caller.Caller{Tenant: tenant}))
-	answer, err := c.app.Test(request)
+	answer, err := openapitest.Do(t, c.app, request)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,7 @@ func (a app) code() string {
 }
 
 func TestSMSChallenge(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := smsFactor(d)
 	made := d.Post(factor+"/challenges", "").Want(201).Golden("sms_challenge_created")
@@ -66,7 +67,8 @@ func TestSMSChallenge(t *testing.T) {
 		t.Errorf("the most recent challenge is %s, want %s", got, custom.Href())
 	}
 	sent := d.Sent()
-	if len(sent) != 2 || sent[0].Message != "Your verification code is ${code}" || sent[1].Message != "Shop: ${code}" || sent[1].Number != "+18883915282" {
+	if len(sent) != 2 || sent[0].Message != "Your verification code is ${code}" || sent[1].Message != "Shop: ${code}" ||
+		sent[1].Number != "+18883915282" {
 		t.Errorf("sent are %v", sent)
 	}
 	if !sent[1].ExpiresAt.Equal(d.Now().Add(300 * time.Second)) {
@@ -75,6 +77,7 @@ func TestSMSChallenge(t *testing.T) {
 }
 
 func TestOlderChallengesStayOpen(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := smsFactor(d)
 	older := d.Post(factor+"/challenges", `{}`).Want(201).Href()
@@ -88,11 +91,13 @@ func TestOlderChallengesStayOpen(t *testing.T) {
 }
 
 func TestChallengeRefusals(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := smsFactor(d)
 	for body, want := range map[string]int{
 		`{"message":"no placeholder"}`: 13103, `{"message":"$code"}`: 13103, `{"message":""}`: 2007, `{"message":1}`: 2004,
-		`{"message":"${code}` + strings.Repeat("x", 154) + `"}`: 2008, `{"code":"123456"}`: 2017, `{"code":"one"}`: 2002, `{"colour":"red"}`: 2015, `[]`: 2006,
+		`{"message":"${code}` + strings.Repeat("x", 154) + `"}`: 2008, `{"code":"123456"}`: 2017, `{"code":"one"}`: 2002,
+		`{"colour":"red"}`: 2015, `[]`: 2006,
 	} {
 		d.Post(factor+"/challenges", body).WantError(400, want)
 	}
@@ -119,6 +124,7 @@ func TestChallengeRefusals(t *testing.T) {
 }
 
 func TestAChallengeExpires(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := smsFactor(d)
 	failed := d.Post(factor+"/challenges", "").Want(201).Href()
@@ -153,6 +159,7 @@ func TestAChallengeExpires(t *testing.T) {
 }
 
 func TestAuthenticatorChallenge(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	a := newApp(d)
 	waiting := d.Post(a.href+"/challenges", "").Want(201).Golden("authenticator_challenge_created")
@@ -188,6 +195,7 @@ func TestAClockMayDifferByOneStep(t *testing.T) {
 }
 
 func TestACodeOfAnAuthenticatorIsAcceptedOnce(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	a := newApp(d)
 	before := a.code()
@@ -222,6 +230,7 @@ func TestACodeOfAnAuthenticatorIsAcceptedOnce(t *testing.T) {
 }
 
 func TestDisabledFactorsAndPhones(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := smsFactor(d)
 	challenge := d.Post(factor+"/challenges", "").Want(201).Href()
@@ -243,6 +252,7 @@ func TestDisabledFactorsAndPhones(t *testing.T) {
 }
 
 func TestAChallengeHasFiveTries(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	challenge := d.Post(smsFactor(d)+"/challenges", "").Want(201).Href()
 	wrong := code(mfatest.Wrong(d.Code(challenge)))
@@ -259,6 +269,7 @@ func TestAChallengeHasFiveTries(t *testing.T) {
 }
 
 func TestFiftyGuessesAtOnceAreFive(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	challenge := d.Post(smsFactor(d)+"/challenges", "").Want(201).Href()
 	wrong := code(mfatest.Wrong(d.Code(challenge)))
@@ -271,6 +282,7 @@ func TestFiftyGuessesAtOnceAreFive(t *testing.T) {
 // A new challenge gives no new tries: ten wrong codes an hour is what a factor
 // has, thirty a day what an account has.
 func TestTriesAreCountedAcrossChallenges(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	sms, a := smsFactor(d), newApp(d)
 	count := parallel(50, func(int) resttest.Answer { return d.Post(a.href+"/challenges", code(mfatest.Wrong(a.code()))) })
@@ -321,6 +333,7 @@ func TestTriesAreCountedAcrossChallenges(t *testing.T) {
 }
 
 func TestMessagesAreLimited(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := smsFactor(d)
 	count := parallel(50, func(int) resttest.Answer { return d.Post(factor+"/challenges", "") })
@@ -341,7 +354,8 @@ func TestMessagesAreLimited(t *testing.T) {
 		d.Post(al, `{"type":"SMS","phone":{"number":"+18883915282"}}`).WantError(429, 429)
 	})
 	send := func(number string) resttest.Answer {
-		return d.Post(mfatest.Of(d.Account(d.Tenant, "al"))+"/factors?challenge=true", fmt.Sprintf(`{"type":"SMS","phone":{"number":%q}}`, number))
+		return d.Post(mfatest.Of(d.Account(d.Tenant, "al"))+"/factors?challenge=true",
+			fmt.Sprintf(`{"type":"SMS","phone":{"number":%q}}`, number))
 	}
 	t.Run("the country is limited", func(t *testing.T) {
 		for i := range 5 {
@@ -363,6 +377,7 @@ func TestMessagesAreLimited(t *testing.T) {
 
 // A fault of ours is no wrong code: it ends the challenge and says so.
 func TestASealThatDoesNotOpenEndsTheChallenge(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	challenge := d.Post(smsFactor(d)+"/challenges", "").Want(201).Href()
 	if _, err := pg.Exec(t.Context(), d.DB, `UPDATE challenges SET code_key_sealed = '\x00'`); err != nil {

@@ -55,6 +55,7 @@ func scan(t testing.TB, a resttest.Answer) string {
 }
 
 func TestSMSFactor(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factors := mfatest.Of(d.Jo) + "/factors"
 	made := d.Post(factors, `{"type":"sms","phone":{"number":"888 391 5282"}}`).Want(201).Golden("sms_created")
@@ -76,6 +77,7 @@ func TestSMSFactor(t *testing.T) {
 }
 
 func TestAPhoneAndItsFactor(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factors := mfatest.Of(d.Jo) + "/factors"
 	phone := d.Post(mfatest.Of(d.Jo)+"/phones", `{"number":"+18883915282"}`).Want(201).Href()
@@ -123,6 +125,7 @@ func TestAPhoneAndItsFactor(t *testing.T) {
 }
 
 func TestAuthenticatorFactor(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factors := mfatest.Of(d.Jo) + "/factors"
 	masked(d.Post(factors, authenticator).Want(201)).Golden("authenticator_created")
@@ -165,6 +168,7 @@ func TestAuthenticatorFactor(t *testing.T) {
 }
 
 func TestFactorRefusals(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factors := mfatest.Of(d.Jo) + "/factors"
 	sms := func(more string) string { return `{"type":"SMS","phone":{"number":"+18883915282"}` + more + `}` }
@@ -238,6 +242,7 @@ func TestFactorRefusals(t *testing.T) {
 }
 
 func TestFactorsAreSearchedAndSorted(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factors := mfatest.Of(d.Jo) + "/factors"
 	for _, body := range []string{
@@ -270,6 +275,7 @@ func TestFactorsAreSearchedAndSorted(t *testing.T) {
 
 // Whoever reads the tables can neither make codes nor tell which were sent.
 func TestSecretsAreSealed(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	app := d.Post(mfatest.Of(d.Jo)+"/factors", authenticator).Want(201)
 	sms := d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201)
@@ -285,6 +291,7 @@ func TestSecretsAreSealed(t *testing.T) {
 
 // Clients post the whole of what they have read (resolutions, section 0.3).
 func TestWhatWasReadCanBeSentBack(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	sms := d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201)
 	app := d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"google-authenticator","issuer":"Shop"}`).Want(201)

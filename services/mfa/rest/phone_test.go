@@ -41,6 +41,7 @@ func values(a resttest.Answer, name string) []string {
 }
 
 func TestPhone(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	phones := mfatest.Of(d.Jo) + "/phones"
 	made := d.Post(phones, `{"number":"888 391 5282"}`).Want(201).Golden("phone_created")
@@ -56,6 +57,7 @@ func TestPhone(t *testing.T) {
 }
 
 func TestPhoneRefusals(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	phones := mfatest.Of(d.Jo) + "/phones"
 	first := d.Post(phones, `{"number":"+18883915282"}`).Want(201).Href()
@@ -105,6 +107,7 @@ func TestPhoneRefusals(t *testing.T) {
 }
 
 func TestTheNumberOfAVerifiedPhoneStays(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	phone := d.Post(mfatest.Of(d.Jo)+"/phones", `{"number":"+18883915282"}`).Want(201).Href()
 	d.Post(phone, `{"number":"+12675555555"}`).Want(200)
@@ -122,6 +125,7 @@ func TestTheNumberOfAVerifiedPhoneStays(t *testing.T) {
 
 // A code that went to one number does not prove another.
 func TestAChangedNumberNeedsAnotherProof(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201)
 	challenge := factor.Href("mostRecentChallenge")
@@ -137,6 +141,7 @@ func TestAChangedNumberNeedsAnotherProof(t *testing.T) {
 }
 
 func TestTheSameNumberAtTheSameTimeIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	count := parallel(50, func(int) resttest.Answer { return d.Post(mfatest.Of(d.Jo)+"/phones", `{"number":"+18883915282"}`) })
 	if count[201] != 1 || count[409] != 49 {
@@ -145,6 +150,7 @@ func TestTheSameNumberAtTheSameTimeIsMadeOnce(t *testing.T) {
 }
 
 func TestPhonesAreSearchedAndSorted(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	phones := mfatest.Of(d.Jo) + "/phones"
 	for _, body := range []string{
@@ -177,12 +183,14 @@ func TestPhonesAreSearchedAndSorted(t *testing.T) {
 			}
 		}
 	}
-	for query, code := range map[string]int{"colour=red": 2105, "status=lost": 2105, "limit=0": 2103, "orderBy=account": 2106, "createdAt=soon": 2103} {
+	for query, code := range map[string]int{"colour=red": 2105, "status=lost": 2105, "limit=0": 2103, "orderBy=account": 2106,
+		"createdAt=soon": 2103} {
 		d.Get(phones+"?"+query).WantError(400, code)
 	}
 }
 
 func TestAnotherTenantHasNoPartInSecondFactors(t *testing.T) {
+	t.Parallel()
 	d := mfatest.Open(t)
 	factor := d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201)
 	phone, challenge := factor.Href("phone"), factor.Href("mostRecentChallenge")

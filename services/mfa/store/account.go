@@ -46,7 +46,8 @@ func (tx *Tx) InsertRemoval(ctx context.Context, r Removal, now time.Time) error
 // Removals returns at most limit accounts and directories that were deleted before a
 // time.
 func (s *Store) Removals(ctx context.Context, before time.Time, limit int) ([]Removal, error) {
-	return pg.All[Removal](ctx, s.db, `SELECT tenant_id, owner_id FROM removals WHERE created_at < $1 ORDER BY created_at LIMIT $2`, before, limit)
+	return pg.All[Removal](ctx, s.db, `SELECT tenant_id, owner_id FROM removals WHERE created_at < $1 ORDER BY created_at LIMIT $2`, before,
+		limit)
 }
 
 // DeleteRemoval deletes the record of a deletion.

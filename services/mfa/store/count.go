@@ -19,7 +19,8 @@ type Count struct {
 // Count returns the counter of a subject at a time. A caller that decides by it must
 // have locked the account.
 func (tx *Tx) Count(ctx context.Context, tenant id.ID, subject string, now time.Time) (Count, error) {
-	c, err := pg.One[Count](ctx, tx, `SELECT count, ends_at FROM counts WHERE tenant_id = $1 AND subject = $2 AND ends_at > $3`, tenant, subject, now)
+	c, err := pg.One[Count](ctx, tx, `SELECT count, ends_at FROM counts WHERE tenant_id = $1 AND subject = $2 AND ends_at > $3`, tenant,
+		subject, now)
 	if errors.Is(err, apierr.NotFound) {
 		return Count{}, nil
 	}

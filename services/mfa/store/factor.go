@@ -42,7 +42,8 @@ type Factor struct {
 	Image  []byte        `db:"-"` // PNG
 }
 
-const factorColumns = `f.tenant_id, f.id, f.account_id, f.type, f.phone_id, f.account_name, f.issuer, f.secret_sealed, f.last_step, f.challenge_id,
+const factorColumns = `f.tenant_id, f.id, f.account_id, f.type, f.phone_id, f.account_name, f.issuer, f.secret_sealed, f.last_step,
+	f.challenge_id,
 	f.status, f.verification_status, f.created_at, f.modified_at`
 
 // Factors are searched and sorted by these attributes.
@@ -63,7 +64,8 @@ func (s *Store) Factor(ctx context.Context, tenant, factor id.ID) (Factor, error
 
 // AccountFactors returns a page of the factors of an account.
 func (s *Store) AccountFactors(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Factor], error) {
-	return list.Select[Factor](ctx, s.db, Factors, query, factorColumns, `FROM factors f WHERE f.tenant_id = $1 AND f.account_id = $2`, "f.id", tenant, account)
+	return list.Select[Factor](ctx, s.db, Factors, query, factorColumns, `FROM factors f WHERE f.tenant_id = $1 AND f.account_id = $2`,
+		"f.id", tenant, account)
 }
 
 // UsableFactor is a factor that a login can ask for, with the number of its
@@ -90,10 +92,12 @@ func (tx *Tx) LockFactor(ctx context.Context, tenant, factor id.ID) (Factor, err
 
 // InsertFactor adds a factor, or returns apierr.Exists for a phone that has one.
 func (tx *Tx) InsertFactor(ctx context.Context, f Factor) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO factors (tenant_id, id, account_id, type, phone_id, account_name, account_name_folded, issuer, issuer_folded,
+	_, err := pg.Exec(ctx, tx, `INSERT INTO factors (tenant_id, id, account_id, type, phone_id, account_name, account_name_folded, issuer,
+		issuer_folded,
 		secret_sealed, last_step, challenge_id, status, verification_status, created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		f.TenantID, f.ID, f.AccountID, f.Type, f.PhoneID, f.AccountName, field.FoldOptional(f.AccountName), f.Issuer, field.FoldOptional(f.Issuer),
+		f.TenantID, f.ID, f.AccountID, f.Type, f.PhoneID, f.AccountName, field.FoldOptional(f.AccountName), f.Issuer,
+		field.FoldOptional(f.Issuer),
 		f.SecretSealed, f.LastStep, f.ChallengeID, f.Status, f.VerificationStatus, f.CreatedAt, f.ModifiedAt)
 	return err
 }

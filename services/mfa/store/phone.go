@@ -24,7 +24,8 @@ type Phone struct {
 	ModifiedAt         time.Time
 }
 
-const phoneColumns = `p.tenant_id, p.id, p.account_id, p.number, p.name, p.description, p.status, p.verification_status, p.created_at, p.modified_at`
+const phoneColumns = `p.tenant_id, p.id, p.account_id, p.number, p.name, p.description, p.status, p.verification_status, p.created_at,
+	p.modified_at`
 
 // Phones are searched and sorted by these attributes.
 var Phones = list.Spec{
@@ -44,7 +45,8 @@ func (s *Store) Phone(ctx context.Context, tenant, phone id.ID) (Phone, error) {
 
 // AccountPhones returns a page of the phones of an account.
 func (s *Store) AccountPhones(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Phone], error) {
-	return list.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1 AND p.account_id = $2`, "p.id", tenant, account)
+	return list.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1 AND p.account_id = $2`, "p.id",
+		tenant, account)
 }
 
 // TenantPhones returns a page of all the phones of a tenant.
@@ -60,7 +62,8 @@ func (tx *Tx) LockPhone(ctx context.Context, tenant, phone id.ID) (Phone, error)
 // PhoneOfNumber returns the phone of an account that has a number, or
 // apierr.NotFound.
 func (tx *Tx) PhoneOfNumber(ctx context.Context, tenant, account id.ID, number string) (Phone, error) {
-	return pg.One[Phone](ctx, tx, `SELECT `+phoneColumns+` FROM phones p WHERE p.tenant_id = $1 AND p.account_id = $2 AND p.number = $3`, tenant, account, number)
+	return pg.One[Phone](ctx, tx, `SELECT `+phoneColumns+` FROM phones p WHERE p.tenant_id = $1 AND p.account_id = $2 AND p.number = $3`,
+		tenant, account, number)
 }
 
 // InsertPhone adds a phone. A number that the account has already is apierr.Exists.

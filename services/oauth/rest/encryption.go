@@ -96,7 +96,8 @@ func readEncryption(given map[string]string) (*oauth.Encryption, error) {
 	case !strings.EqualFold(given[encryptSecret], "true"):
 		return nil, apierr.ParameterInvalid.Because("%s must be true or false", encryptSecret)
 	case given[encryptionSalt] == "":
-		return nil, apierr.ParameterEmpty.Because("the query parameter %s is required: the URL-safe Base64 of %d bytes", encryptionSalt, saltLength)
+		return nil, apierr.ParameterEmpty.Because("the query parameter %s is required: the URL-safe Base64 of %d bytes", encryptionSalt,
+			saltLength)
 	}
 	salt, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(given[encryptionSalt], "="))
 	if err != nil || len(salt) != saltLength {

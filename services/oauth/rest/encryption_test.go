@@ -17,7 +17,7 @@ const (
 	encrypted = "encryptSecret=true&encryptionKeySalt=" + salt
 )
 
-// derived gives the key that the site's caller and the service agree on.
+// derived returns the key that the site's caller and the service agree on.
 func derived(t *testing.T, s oauthtest.Site, bits, iterations int) []byte {
 	t.Helper()
 	bytes := make([]byte, 16)
@@ -32,6 +32,7 @@ func derived(t *testing.T, s oauthtest.Site, bits, iterations int) []byte {
 }
 
 func TestSecretsAreEncryptedOnRequest(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	collection := "/accounts/" + d.Account.String() + "/apiKeys"
 	made := decode(t, want(t, 201, d.Do(t, d.Site, "POST", collection, nil)))
@@ -74,7 +75,8 @@ func TestSecretsAreEncryptedOnRequest(t *testing.T) {
 	t.Run("a new key", func(t *testing.T) {
 		body := decode(t, want(t, 201, d.Do(t, d.Site, "POST", collection+"?"+encrypted, nil)))
 		got := oauthtest.Decrypt(t, derived(t, d.Site, 128, 1024), body["secret"].(string))
-		if plain := decode(t, want(t, 200, d.Do(t, d.Site, "GET", "/apiKeys/"+body["id"].(string), nil))); plain["secret"] != got || len(got) != 43 {
+		if plain := decode(t, want(t, 200, d.Do(t, d.Site, "GET", "/apiKeys/"+body["id"].(string), nil))); plain["secret"] != got ||
+			len(got) != 43 {
 			t.Errorf("the secret is %q and %v", got, plain["secret"])
 		}
 	})
@@ -88,7 +90,8 @@ func TestSecretsAreEncryptedOnRequest(t *testing.T) {
 				t.Errorf("%s gives %q", query, got)
 			}
 		}
-		if body := decode(t, want(t, 200, d.Do(t, d.Site, "GET", "/apiKeys/"+key+"?encryptSecret=false&encryptionKeySalt=x", nil))); body["secret"] != secret {
+		if body := decode(t, want(t, 200, d.Do(t, d.Site, "GET", "/apiKeys/"+key+"?encryptSecret=false&encryptionKeySalt=x",
+			nil))); body["secret"] != secret {
 			t.Errorf("the secret is %v", body["secret"])
 		}
 	})
@@ -108,6 +111,7 @@ func TestSecretsAreEncryptedOnRequest(t *testing.T) {
 }
 
 func TestParametersOfEncryptionAreRefused(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	collection := "/accounts/" + d.Account.String() + "/apiKeys"
 	key := decode(t, want(t, 201, d.Do(t, d.Site, "POST", collection, nil)))["id"].(string)
@@ -137,7 +141,8 @@ func TestParametersOfEncryptionAreRefused(t *testing.T) {
 		encrypted + "&encryptionKeyIterations=99999999999999999999":       2103,
 	} {
 		t.Run(query, func(t *testing.T) {
-			for _, path := range []string{"/apiKeys/" + key + "?", collection + "?", "/applications/" + d.Application.String() + "/apiKeys?id=" + key + "&"} {
+			for _, path := range []string{"/apiKeys/" + key + "?", collection + "?",
+				"/applications/" + d.Application.String() + "/apiKeys?id=" + key + "&"} {
 				refused(t, 400, code, d.Do(t, d.Site, "GET", path+query, nil))
 			}
 		})
@@ -147,6 +152,7 @@ func TestParametersOfEncryptionAreRefused(t *testing.T) {
 // A page of a hundred keys derives the key once: deriving it for each would take
 // a hundred times as long as for a page of one.
 func TestTheKeyOfAPageIsDerivedOnce(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	collection := "/accounts/" + d.Account.String() + "/apiKeys"
 	for i := range 100 {

@@ -46,7 +46,8 @@ func TestParseForm(t *testing.T) {
 // FuzzParseForm holds the parser to: no panic, a refusal of the catalogue, and
 // the values that were sent.
 func FuzzParseForm(f *testing.F) {
-	for _, seed := range []string{"", "grant_type=password&username=jo&password=x", "a=1&a=2", "a=%00", "a=%ff", "&&==;", "%61=1&a=2", strings.Repeat("a&", 100)} {
+	for _, seed := range []string{"", "grant_type=password&username=jo&password=x", "a=1&a=2", "a=%00", "a=%ff", "&&==;", "%61=1&a=2",
+		strings.Repeat("a&", 100)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {

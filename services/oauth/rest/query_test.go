@@ -13,7 +13,8 @@ import (
 func FuzzParseEncryption(f *testing.F) {
 	for _, seed := range []string{
 		"", "encryptSecret=true", "encryptSecret=true&encryptionKeySalt=AAECAwQFBgcICQoLDA0ODw", "encryptSecret=false&x=y&&=",
-		"encryptSecret=true&encryptionKeySalt=AAECAwQFBgcICQoLDA0ODw&encryptionKeySize=256&encryptionKeyIterations=65537", "%65ncryptSecret=%74rue",
+		"encryptSecret=true&encryptionKeySalt=AAECAwQFBgcICQoLDA0ODw&encryptionKeySize=256&encryptionKeyIterations=65537",
+		"%65ncryptSecret=%74rue",
 	} {
 		f.Add(seed)
 	}
@@ -29,7 +30,8 @@ func FuzzParseEncryption(f *testing.F) {
 		if err == nil && asked.Get(encryptSecret) == "true" && encryption == nil {
 			t.Fatalf("%q is not encrypted", query)
 		}
-		if encryption != nil && (len(encryption.Salt) != saltLength || encryption.Bits > 256 || encryption.Iterations < 1 || encryption.Iterations > oauth.MaxIterations) {
+		if encryption != nil && (len(encryption.Salt) != saltLength || encryption.Bits > 256 || encryption.Iterations < 1 ||
+			encryption.Iterations > oauth.MaxIterations) {
 			t.Fatalf("%q asks for %+v", query, encryption)
 		}
 		if left, err := url.ParseQuery(others); err == nil && left.Has(encryptSecret) {

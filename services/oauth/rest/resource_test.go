@@ -13,6 +13,7 @@ import (
 )
 
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	collection := "/accounts/" + d.Account.String() + "/apiKeys"
 	answer := want(t, 201, d.Do(t, d.Site, "POST", collection, `{"name":"laptop","description":"of Jo","id":"MINE","secret":"mine","status":"DISABLED","tenant":{"href":"x"}}`))
@@ -78,7 +79,8 @@ func TestKeys(t *testing.T) {
 	t.Run("the collection of an account", func(t *testing.T) {
 		d.Clock.Move(time.Second)
 		want(t, 201, d.Do(t, d.Site, "POST", collection, `{"name":"a phone"}`))
-		for query, want := range map[string]string{"": "laptop,a phone", "?orderBy=name": "a phone,laptop", "?orderBy=status": "laptop,a phone", "?offset=1": "a phone", "?limit=1": "laptop"} {
+		for query, want := range map[string]string{"": "laptop,a phone", "?orderBy=name": "a phone,laptop",
+			"?orderBy=status": "laptop,a phone", "?offset=1": "a phone", "?limit=1": "laptop"} {
 			page := decode(t, d.Do(t, d.Site, "GET", collection+query, nil))
 			var names []string
 			for _, item := range page["items"].([]any) {
@@ -109,6 +111,7 @@ func TestKeys(t *testing.T) {
 }
 
 func TestKeysOfAnApplication(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := "/applications/" + d.Application.String() + "/apiKeys"
 	key := decode(t, want(t, 201, d.Do(t, d.Site, "POST", "/accounts/"+d.Account.String()+"/apiKeys", nil)))
@@ -121,7 +124,8 @@ func TestKeysOfAnApplication(t *testing.T) {
 		}
 	}
 	found(t, 1, query)
-	golden(t, "keys-of-application", d, d.Do(t, d.Site, "GET", query, nil).Body, map[string]string{key["id"].(string): "<new key>", key["secret"].(string): "<secret>"})
+	golden(t, "keys-of-application", d, d.Do(t, d.Site, "GET", query, nil).Body,
+		map[string]string{key["id"].(string): "<new key>", key["secret"].(string): "<secret>"})
 	t.Run("a key that is not there, or not reached", func(t *testing.T) {
 		found(t, 0, path+"?id=NOBODY")
 		found(t, 0, path+"?id=*")
@@ -179,6 +183,7 @@ func TestKeysOfAnApplication(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := "/oAuthPolicies/" + d.Application.String()
 	answer := want(t, 200, d.Do(t, d.Site, "GET", path, nil))
@@ -225,7 +230,8 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("%s gives %v", body, got)
 		}
 	}
-	for _, body := range []string{`{"accessTokenTtl":"P10Y"}`, `{"accessTokenTtl":"P3653D"}`, `{"refreshTokenTtl":"PT0M"}`, `{"accessTokenTtl":"PT1S"}`, `{}`} {
+	for _, body := range []string{`{"accessTokenTtl":"P10Y"}`, `{"accessTokenTtl":"P3653D"}`, `{"refreshTokenTtl":"PT0M"}`,
+		`{"accessTokenTtl":"PT1S"}`, `{}`} {
 		want(t, 200, d.Do(t, d.Site, "POST", path, body))
 	}
 	nobody := "/oAuthPolicies/" + d.Account.String()
@@ -237,6 +243,7 @@ func TestPolicies(t *testing.T) {
 // Every resource of one tenant is to another as if it were not there, whatever
 // is asked of it, and nothing of it changes.
 func TestIsolation(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	stranger := d.NewSite(t)
 	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
@@ -267,12 +274,14 @@ func TestIsolation(t *testing.T) {
 		{"POST", application + "/oauth/token", passwordForm()},
 		{"POST", application + "/oauth/token", refreshForm(login["refresh_token"].(string))},
 		{"POST", application + "/oauth/token", refreshForm(own["refresh_token"].(string))},
-		{"POST", application + "/oauth/token", url.Values{"grant_type": {"client_credentials"}, "client_id": {stranger.Key}, "client_secret": {stranger.Secret.Reveal()}}},
+		{"POST", application + "/oauth/token", url.Values{"grant_type": {"client_credentials"}, "client_id": {stranger.Key},
+			"client_secret": {stranger.Secret.Reveal()}}},
 		{"POST", application + "/oauth/token", url.Values{}},
 		{"POST", application + "/oauth/revoke", url.Values{"token": {access}}},
 		{"GET", "/oAuthPolicies/" + d.Application.String(), nil},
 		{"POST", "/oAuthPolicies/" + d.Application.String(), `{"accessTokenTtl":"PT1S"}`},
-		{"GET", "/accounts/" + stranger.Account.String() + "/accessTokens?application.href=" + oauthtest.Base.To("applications", d.Application), nil},
+		{"GET", "/accounts/" + stranger.Account.String() + "/accessTokens?application.href=" + oauthtest.Base.To("applications",
+			d.Application), nil},
 	} {
 		t.Run(request.method+" "+strings.TrimPrefix(request.path, string(oauthtest.Base)), func(t *testing.T) {
 			answer := d.Do(t, stranger, request.method, request.path, request.body)
@@ -306,8 +315,10 @@ func TestIsolation(t *testing.T) {
 
 // What is not built, or not said as the routes say it, is not there.
 func TestUnknownPaths(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
-	for _, path := range []string{"/applications/" + d.Application.String() + "/authTokens", "/apiKeys", "/accessTokens", "/oAuthPolicies", "/accessTokens/x", "/AccessTokens/" + d.Account.String()} {
+	for _, path := range []string{"/applications/" + d.Application.String() + "/authTokens", "/apiKeys", "/accessTokens", "/oAuthPolicies",
+		"/accessTokens/x", "/AccessTokens/" + d.Account.String()} {
 		refused(t, 404, 404, d.Do(t, d.Site, "GET", path, nil))
 	}
 	for _, token := range []secure.Secret{"a.b.c", "%2e%2e", "a%20b", "x%00y"} {

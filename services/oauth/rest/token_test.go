@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/openapi/openapitest"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
@@ -83,6 +84,7 @@ func refreshForm(token string) url.Values {
 }
 
 func TestTokenAnswers(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	answer := want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm()))
 	notStored(t, answer)
@@ -101,7 +103,8 @@ func TestTokenAnswers(t *testing.T) {
 	key := decode(t, want(t, 201, d.Do(t, d.Site, "POST", "/accounts/"+d.Account.String()+"/apiKeys", nil)))
 	for _, form := range []url.Values{
 		{"grant_type": {"client_credentials"}, "client_id": {key["id"].(string)}, "client_secret": {key["secret"].(string)}},
-		{"grant_type": {"client_credentials"}, "apiKeyId": {key["id"].(string)}, "apiKeySecret": {key["secret"].(string)}, "scope": {"everything"}},
+		{"grant_type": {"client_credentials"}, "apiKeyId": {key["id"].(string)}, "apiKeySecret": {key["secret"].(string)},
+			"scope": {"everything"}},
 	} {
 		answer = want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), form))
 		client := decode(t, answer)
@@ -113,12 +116,14 @@ func TestTokenAnswers(t *testing.T) {
 
 	t.Run("the resource of a token", func(t *testing.T) {
 		answer := want(t, 302, d.Do(t, d.Site, "GET", "/applications/"+d.Application.String()+"/authTokens/"+access+"?expand=account", nil))
-		if location := answer.Header.Get("Location"); location != string(oauthtest.Base)+"/accessTokens/"+jti+"?expand=account" || answer.Body != "" {
+		if location := answer.Header.Get("Location"); location != string(oauthtest.Base)+"/accessTokens/"+jti+"?expand=account" ||
+			answer.Body != "" {
 			t.Errorf("the redirect is %q with %q", location, answer.Body)
 		}
 		want(t, 302, d.Do(t, d.Site, "GET", "/applications/"+d.Application.String()+"/authTokens/"+strings.ReplaceAll(access, ".", "%2E"), nil))
 		answer = want(t, 302, d.Do(t, d.Site, "GET", "/applications/"+d.Application.String()+"/authTokens/"+refresh, nil))
-		if location := answer.Header.Get("Location"); !strings.HasPrefix(location, string(oauthtest.Base)+"/refreshTokens/") || decode(t, want(t, 200, d.Do(t, d.Site, "GET", location, nil)))["jwt"] != refresh {
+		if location := answer.Header.Get("Location"); !strings.HasPrefix(location, string(oauthtest.Base)+"/refreshTokens/") ||
+			decode(t, want(t, 200, d.Do(t, d.Site, "GET", location, nil)))["jwt"] != refresh {
 			t.Errorf("the redirect of a refresh token is %q", location)
 		}
 		answer = want(t, 200, d.Do(t, d.Site, "GET", "/accessTokens/"+jti, nil))
@@ -148,6 +153,7 @@ func TestTokenAnswers(t *testing.T) {
 	t.Run("the alias names the link", func(t *testing.T) {
 		d.HTTP = rest.New(rest.Config{Service: "oauth", Base: oauthtest.Base, Signer: d.Signer})
 		oauthrest.Mount(d.HTTP, d.Service, oauthtest.Base, "acme")
+		openapitest.Speaks(d.HTTP, "acme")
 		login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
 		if login["acme_access_token_href"] == nil || login["service_access_token_href"] != nil {
 			t.Errorf("the answer is %v", login)
@@ -171,8 +177,9 @@ func hostedForm(t *testing.T, s oauthtest.Site) url.Values {
 func signedForm(t *testing.T, s oauthtest.Site, header map[string]any, changed object) url.Values {
 	t.Helper()
 	claims := secure.Claims{
-		"iss": oauthtest.Base.To("applications", s.Application), "sub": oauthtest.Base.To("accounts", s.Account), "aud": s.Key, "status": "AUTHENTICATED",
-		"iat": clocktest.Start.Unix(), "exp": clocktest.Start.Unix() + 60, "jti": secure.Token(20).Reveal(),
+		"iss": oauthtest.Base.To("applications", s.Application), "sub": oauthtest.Base.To("accounts", s.Account), "aud": s.Key,
+		"status": "AUTHENTICATED",
+		"iat":    clocktest.Start.Unix(), "exp": clocktest.Start.Unix() + 60, "jti": secure.Token(20).Reveal(),
 	}
 	maps.Copy(claims, changed)
 	token, err := secure.SignJWT(header, claims, s.Secret)
@@ -192,6 +199,7 @@ func requireFactor(t *testing.T, d *oauthtest.Deployment, required bool) {
 
 // The failures of docs/interface/errors.md#oauth-failures.
 func TestGrantFailures(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := tokens(d.Site)
 	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", path, passwordForm())))
@@ -252,63 +260,88 @@ func TestGrantFailures(t *testing.T) {
 		{"a grant type in other letters", url.Values{"grant_type": {"PASSWORD"}}, nil, nil, 400, 2003, "invalid_request"},
 		{"no assertion", url.Values{"grant_type": {"service_token"}}, nil, nil, 400, 2000, "invalid_request"},
 		{"no provider", url.Values{"grant_type": {"service_social"}, "code": {"x"}}, nil, nil, 400, 2000, "invalid_request"},
-		{"no proof of a provider", url.Values{"grant_type": {"service_social"}, "providerId": {"google"}}, nil, nil, 400, 2000, "invalid_request"},
+		{"no proof of a provider", url.Values{"grant_type": {"service_social"}, "providerId": {"google"}}, nil, nil, 400, 2000,
+			"invalid_request"},
 		{"no code", url.Values{"grant_type": {"service_factor_challenge"}, "state": {"x"}}, nil, nil, 400, 2000, "invalid_request"},
 		{"no second step", url.Values{"grant_type": {"service_factor_challenge"}, "code": {"x"}}, nil, nil, 400, 2000, "invalid_request"},
 		{"two account stores", form("accountStore", "x", "nameKey", "y"), nil, nil, 400, 2002, "invalid_request"},
 
 		{"what is no assertion", url.Values{"grant_type": {"service_token"}, "token": {"x"}}, nil, nil, 400, 10017, "invalid_client"},
 		{"an assertion by a key of an end user", assertionForm(t, endUser, nil), nil, nil, 400, 10017, "invalid_client"},
-		{"an assertion of another application", assertionForm(t, d.Site, object{"iss": "https://elsewhere.example"}), nil, nil, 400, 10014, "invalid_client"},
+		{"an assertion of another application", assertionForm(t, d.Site, object{"iss": "https://elsewhere.example"}), nil, nil, 400, 10014,
+			"invalid_client"},
 		{"an assertion from the future", assertionForm(t, d.Site, object{"iat": now + 61}), nil, nil, 400, 10012, "invalid_client"},
 		{"an assertion that has expired", assertionForm(t, d.Site, object{"exp": now}), nil, nil, 400, 10011, "invalid_client"},
 		{"an assertion of a logout", assertionForm(t, d.Site, object{"status": "LOGOUT"}), nil, nil, 400, 12002, "invalid_client"},
-		{"an assertion for a disabled account", assertionForm(t, d.Site, nil), status(d.Account, directoryapi.Disabled), status(d.Account, directoryapi.Enabled), 400, 10010, "invalid_client"},
-		{"an assertion for who is not reached", assertionForm(t, d.Site, nil), func() { d.Map(d.Tenant, d.Application) }, func() { d.Map(d.Tenant, d.Application, d.Directory) }, 400, 10016, "invalid_client"},
-		{"an assertion for a disabled store", assertionForm(t, d.Site, nil), status(d.Directory, directoryapi.Disabled), status(d.Directory, directoryapi.Enabled), 400, 10018, "invalid_client"},
-		{"an assertion for a disabled application", assertionForm(t, d.Site, nil), status(d.Application, directoryapi.Disabled), status(d.Application, directoryapi.Enabled), 400, 10015, "invalid_client"},
+		{"an assertion for a disabled account", assertionForm(t, d.Site, nil), status(d.Account, directoryapi.Disabled),
+			status(d.Account, directoryapi.Enabled), 400, 10010, "invalid_client"},
+		{"an assertion for who is not reached", assertionForm(t, d.Site, nil), func() { d.Map(d.Tenant, d.Application) },
+			func() { d.Map(d.Tenant, d.Application, d.Directory) }, 400, 10016, "invalid_client"},
+		{"an assertion for a disabled store", assertionForm(t, d.Site, nil), status(d.Directory, directoryapi.Disabled),
+			status(d.Directory, directoryapi.Enabled), 400, 10018, "invalid_client"},
+		{"an assertion for a disabled application", assertionForm(t, d.Site, nil), status(d.Application, directoryapi.Disabled),
+			status(d.Application, directoryapi.Enabled), 400, 10015, "invalid_client"},
 		{"an assertion that was exchanged", spent, nil, nil, 400, 11005, "invalid_client"},
 
-		{"a provider that is not mapped", url.Values{"grant_type": {"service_social"}, "providerId": {"github"}, "accessToken": {"x"}}, nil, nil, 400, 5201, "invalid_request"},
-		{"a provider that cannot be asked", url.Values{"grant_type": {"service_social"}, "providerId": {"google"}, "code": {"x"}}, nil, nil, 400, 7200, "invalid_client"},
+		{"a provider that is not mapped", url.Values{"grant_type": {"service_social"}, "providerId": {"github"}, "accessToken": {"x"}}, nil,
+			nil, 400, 5201, "invalid_request"},
+		{"a provider that cannot be asked", url.Values{"grant_type": {"service_social"}, "providerId": {"google"}, "code": {"x"}}, nil, nil,
+			400, 7200, "invalid_client"},
 
-		{"a state of nobody", url.Values{"grant_type": {"service_factor_challenge"}, "state": {"x"}, "code": {"1"}}, nil, nil, 400, 2014, "invalid_grant"},
+		{"a state of nobody", url.Values{"grant_type": {"service_factor_challenge"}, "state": {"x"}, "code": {"1"}}, nil, nil, 400, 2014,
+			"invalid_grant"},
 		{"a wrong code", factorForm("000000"), nil, nil, 400, 13104, "invalid_grant"},
-		{"an expired code", factorForm(code), func() { d.Factors.End(apierr.CodeExpired) }, func() { d.Factors.End(nil) }, 400, 13108, "invalid_grant"},
-		{"a challenge that was answered", factorForm(code), func() { d.Factors.End(apierr.ChallengeFinished) }, func() { d.Factors.End(nil) }, 400, 13112, "invalid_grant"},
-		{"too many wrong codes", factorForm(code), func() { d.Factors.End(apierr.ChallengeFailures) }, func() { d.Factors.End(nil) }, 400, 13113, "invalid_grant"},
-		{"a second factor that is demanded", form(), func() { requireFactor(t, d, true) }, func() { requireFactor(t, d, false) }, 400, 400, "access_denied"},
+		{"an expired code", factorForm(code), func() { d.Factors.End(apierr.CodeExpired) }, func() { d.Factors.End(nil) }, 400, 13108,
+			"invalid_grant"},
+		{"a challenge that was answered", factorForm(code), func() { d.Factors.End(apierr.ChallengeFinished) }, func() { d.Factors.End(nil) },
+			400, 13112, "invalid_grant"},
+		{"too many wrong codes", factorForm(code), func() { d.Factors.End(apierr.ChallengeFailures) }, func() { d.Factors.End(nil) }, 400,
+			13113, "invalid_grant"},
+		{"a second factor that is demanded", form(), func() { requireFactor(t, d, true) }, func() { requireFactor(t, d, false) }, 400, 400,
+			"access_denied"},
 
 		{"a wrong password", form("password", "Wrong1234"), nil, nil, 400, 7100, "invalid_request"},
 		{"an unknown login", form("username", "nobody"), nil, nil, 400, 7104, "invalid_request"},
-		{"a disabled account", form(), status(d.Account, directoryapi.Disabled), status(d.Account, directoryapi.Enabled), 400, 7101, "invalid_request"},
-		{"an unverified account", form(), status(d.Account, directoryapi.Unverified), status(d.Account, directoryapi.Enabled), 400, 7102, "invalid_request"},
-		{"a disabled directory", form(), status(d.Directory, directoryapi.Disabled), status(d.Directory, directoryapi.Enabled), 400, 7106, "invalid_request"},
-		{"a disabled application", form(), status(d.Application, directoryapi.Disabled), status(d.Application, directoryapi.Enabled), 400, 7104, "invalid_request"},
-		{"an application without stores", form(), func() { d.Map(d.Tenant, d.Application) }, func() { d.Map(d.Tenant, d.Application, d.Directory) }, 400, 5105, "invalid_request"},
+		{"a disabled account", form(), status(d.Account, directoryapi.Disabled), status(d.Account, directoryapi.Enabled), 400, 7101,
+			"invalid_request"},
+		{"an unverified account", form(), status(d.Account, directoryapi.Unverified), status(d.Account, directoryapi.Enabled), 400, 7102,
+			"invalid_request"},
+		{"a disabled directory", form(), status(d.Directory, directoryapi.Disabled), status(d.Directory, directoryapi.Enabled), 400, 7106,
+			"invalid_request"},
+		{"a disabled application", form(), status(d.Application, directoryapi.Disabled), status(d.Application, directoryapi.Enabled), 400,
+			7104, "invalid_request"},
+		{"an application without stores", form(), func() { d.Map(d.Tenant, d.Application) },
+			func() { d.Map(d.Tenant, d.Application, d.Directory) }, 400, 5105, "invalid_request"},
 		{"a store that is not mapped", form("accountStore", oauthtest.Base.To("directories", other)), nil, nil, 400, 5114, "invalid_request"},
 		{"a store that is not there", form("accountStore", oauthtest.Base.To("directories", d.Account)), nil, nil, 400, 2014, "invalid_request"},
-		{"a store of another tenant", form("accountStore", oauthtest.Base.To("directories", foreign.Directory)), nil, nil, 400, 2014, "invalid_request"},
+		{"a store of another tenant", form("accountStore", oauthtest.Base.To("directories", foreign.Directory)), nil, nil, 400, 2014,
+			"invalid_request"},
 		{"a name key", form("nameKey", "acme"), nil, nil, 400, 2014, "invalid_request"},
 		{"a name key by its other name", form("organizationNameKey", "acme"), nil, nil, 400, 2014, "invalid_request"},
 
 		{"no refresh token at all", refreshForm("abc"), nil, nil, 400, 10017, "invalid_grant"},
 		{"an access token", refreshForm(login["access_token"].(string)), nil, nil, 400, 10017, "invalid_grant"},
 		{"a refresh token of another tenant", refreshForm(foreignLogin["refresh_token"].(string)), nil, nil, 400, 10017, "invalid_grant"},
-		{"a refresh for a disabled account", refreshForm(login["refresh_token"].(string)), status(d.Account, directoryapi.Disabled), status(d.Account, directoryapi.Enabled), 400, 10010, "invalid_grant"},
-		{"a refresh for a disabled application", refreshForm(login["refresh_token"].(string)), status(d.Application, directoryapi.Disabled), status(d.Application, directoryapi.Enabled), 400, 10015, "invalid_grant"},
+		{"a refresh for a disabled account", refreshForm(login["refresh_token"].(string)), status(d.Account, directoryapi.Disabled),
+			status(d.Account, directoryapi.Enabled), 400, 10010, "invalid_grant"},
+		{"a refresh for a disabled application", refreshForm(login["refresh_token"].(string)), status(d.Application, directoryapi.Disabled),
+			status(d.Application, directoryapi.Enabled), 400, 10015, "invalid_grant"},
 
 		{"an unknown client", clientForm("NOBODY", "x"), nil, nil, 400, 10019, "invalid_client"},
 		{"a client that is SQL", clientForm("' OR ''='", "x"), nil, nil, 400, 10019, "invalid_client"},
 		{"a client's wrong secret", clientForm(key["id"], "x"), nil, nil, 400, 10019, "invalid_client"},
 		{"a client of another tenant", clientForm(foreignKey["id"], foreignKey["secret"]), nil, nil, 400, 10019, "invalid_client"},
 		{"an administrator, who is not reached", clientForm(d.Key, d.Secret.Reveal()), nil, nil, 400, 10019, "invalid_client"},
-		{"a disabled client key", clientForm(key["id"], key["secret"]), keyStatus("disabled"), keyStatus("ENABLED"), 400, 10019, "invalid_client"},
-		{"a client whose account is disabled", clientForm(key["id"], key["secret"]), status(d.Account, directoryapi.Disabled), status(d.Account, directoryapi.Enabled), 400, 10019, "invalid_client"},
-		{"a client whose directory is disabled", clientForm(key["id"], key["secret"]), status(d.Directory, directoryapi.Disabled), status(d.Directory, directoryapi.Enabled), 400, 10019, "invalid_client"},
+		{"a disabled client key", clientForm(key["id"], key["secret"]), keyStatus("disabled"), keyStatus("ENABLED"), 400, 10019,
+			"invalid_client"},
+		{"a client whose account is disabled", clientForm(key["id"], key["secret"]), status(d.Account, directoryapi.Disabled),
+			status(d.Account, directoryapi.Enabled), 400, 10019, "invalid_client"},
+		{"a client whose directory is disabled", clientForm(key["id"], key["secret"]), status(d.Directory, directoryapi.Disabled),
+			status(d.Directory, directoryapi.Enabled), 400, 10019, "invalid_client"},
 
 		{"a peer that is away", form(), func() { d.Fail(apierr.Unavailable) }, func() { d.Fail(nil) }, 503, 503, nil},
-		{"a peer that is away from a client", clientForm(key["id"], key["secret"]), func() { d.Fail(apierr.Unavailable) }, func() { d.Fail(nil) }, 503, 503, nil},
+		{"a peer that is away from a client", clientForm(key["id"], key["secret"]), func() { d.Fail(apierr.Unavailable) },
+			func() { d.Fail(nil) }, 503, 503, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.do != nil {
@@ -324,14 +357,16 @@ func TestGrantFailures(t *testing.T) {
 	}
 	t.Run("a refresh token that was revoked", func(t *testing.T) {
 		want(t, 200, d.Do(t, d.Site, "POST", strings.Replace(path, "token", "revoke", 1), url.Values{"token": {login["refresh_token"].(string)}}))
-		if body := refused(t, 400, 10013, d.Do(t, d.Site, "POST", path, refreshForm(login["refresh_token"].(string)))); body["error"] != "invalid_grant" {
+		if body := refused(t, 400, 10013, d.Do(t, d.Site, "POST", path,
+			refreshForm(login["refresh_token"].(string)))); body["error"] != "invalid_grant" {
 			t.Errorf("error is %v", body["error"])
 		}
 	})
 	t.Run("a refresh token that has expired", func(t *testing.T) {
 		login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", path, passwordForm())))
 		d.Clock.Move(60 * 24 * time.Hour)
-		if body := refused(t, 400, 10011, d.Do(t, d.Site, "POST", path, refreshForm(login["refresh_token"].(string)))); body["error"] != "invalid_grant" {
+		if body := refused(t, 400, 10011, d.Do(t, d.Site, "POST", path,
+			refreshForm(login["refresh_token"].(string)))); body["error"] != "invalid_grant" {
 			t.Errorf("error is %v", body["error"])
 		}
 	})
@@ -422,6 +457,7 @@ func TestContentTypeOfTheTokenEndpoints(t *testing.T) {
 }
 
 func TestRevocationAnswers(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
 	access := login["access_token"].(string)
@@ -434,16 +470,19 @@ func TestRevocationAnswers(t *testing.T) {
 		}
 	}
 	refused(t, 404, 10013, d.Do(t, d.Site, "GET", "/applications/"+d.Application.String()+"/authTokens/"+access, nil))
-	if body := refused(t, 400, 2000, d.Do(t, d.Site, "POST", path, url.Values{"token_type_hint": {"access_token"}})); body["error"] != "invalid_request" {
+	if body := refused(t, 400, 2000, d.Do(t, d.Site, "POST", path,
+		url.Values{"token_type_hint": {"access_token"}})); body["error"] != "invalid_request" {
 		t.Errorf("error is %v", body["error"])
 	}
 	// {"alg":"HS256"}.{} with a signature of nobody
-	if body := refused(t, 400, 10024, d.Do(t, d.Site, "POST", path, url.Values{"token": {"eyJhbGciOiJIUzI1NiJ9.e30.AAAA"}})); body["error"] != "unsupported_token_type" {
+	if body := refused(t, 400, 10024, d.Do(t, d.Site, "POST", path,
+		url.Values{"token": {"eyJhbGciOiJIUzI1NiJ9.e30.AAAA"}})); body["error"] != "unsupported_token_type" {
 		t.Errorf("error is %v", body["error"])
 	}
 }
 
 func TestTokenCollections(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	second := d.Site
 	second.Application = d.NewApplication(d.Tenant, d.Directory)
@@ -527,6 +566,7 @@ func TestTokenCollections(t *testing.T) {
 }
 
 func TestDeletedTokensAreGone(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
 	access := login["service_access_token_href"].(string)
@@ -543,6 +583,7 @@ func TestDeletedTokensAreGone(t *testing.T) {
 // The failures of docs/interface/errors.md#failed-validation, over HTTP and with no redirect. Their order is
 // held by the rules' own tests.
 func TestValidationFailures(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	other := d.NewApplication(d.Tenant, d.Directory)
 	login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
@@ -560,14 +601,20 @@ func TestValidationFailures(t *testing.T) {
 		{"no JWT", d.Application, "abc", nil, nil, 400, 10017},
 		{"a bad signature", d.Application, access[:len(access)-4] + "AAAA", nil, nil, 400, 10017},
 		{"another application", other, access, nil, nil, 400, 10014},
-		{"from the future", d.Application, access, func() { d.Clock.Move(-time.Minute - time.Second) }, func() { d.Clock.Move(time.Minute + time.Second) }, 400, 10012},
+		{"from the future", d.Application, access, func() { d.Clock.Move(-time.Minute - time.Second) },
+			func() { d.Clock.Move(time.Minute + time.Second) }, 400, 10012},
 		{"expired", d.Application, access, func() { d.Clock.Move(time.Hour) }, func() { d.Clock.Move(-time.Hour) }, 400, 10011},
 		{"a disabled account", d.Application, access, set(d.Account, directoryapi.Disabled), set(d.Account, directoryapi.Enabled), 400, 10010},
-		{"a disabled application", d.Application, access, set(d.Application, directoryapi.Disabled), set(d.Application, directoryapi.Enabled), 400, 10015},
+		{"a disabled application", d.Application, access, set(d.Application, directoryapi.Disabled), set(d.Application, directoryapi.Enabled),
+			400, 10015},
 		{"a disabled store", d.Application, access, set(d.Directory, directoryapi.Disabled), set(d.Directory, directoryapi.Enabled), 400, 10018},
-		{"an account that is not reached", d.Application, access, func() { d.Map(d.Tenant, d.Application) }, func() { d.Map(d.Tenant, d.Application, d.Directory) }, 400, 10016},
+		{"an account that is not reached", d.Application, access, func() { d.Map(d.Tenant, d.Application) },
+			func() { d.Map(d.Tenant, d.Application, d.Directory) }, 400, 10016},
 		{"an application that never was", d.Account, access, nil, nil, 404, 404},
-		{"deleted", d.Application, access, func() { want(t, 204, d.Do(t, d.Site, "DELETE", login["service_access_token_href"].(string), nil)) }, func() {}, 404, 10013},
+		{"deleted", d.Application, access, func() {
+			want(t, 204, d.Do(t, d.Site, "DELETE", login["service_access_token_href"].(string),
+				nil))
+		}, func() {}, 404, 10013},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.do != nil {
@@ -586,6 +633,7 @@ func TestValidationFailures(t *testing.T) {
 // The alias of a deployment stands for "service" in the grants of its own, both
 // words are understood, and nobody renames those of RFC 6749.
 func TestTheAliasNamesGrants(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	ring, err := secure.ParseKeyring(d.Master)
 	if err != nil {
@@ -595,6 +643,7 @@ func TestTheAliasNamesGrants(t *testing.T) {
 		oauth.Config{Base: oauthtest.Base, Alias: "acme", Suffix: oauthtest.Suffix})
 	d.HTTP = rest.New(rest.Config{Service: "oauth", Base: oauthtest.Base, Signer: d.Signer})
 	oauthrest.Mount(d.HTTP, svc, oauthtest.Base, "acme")
+	openapitest.Speaks(d.HTTP, "acme")
 	for _, grant := range []string{"acme_token", "service_token", "id_site_token"} {
 		form := assertionForm(t, d.Site, nil)
 		form.Set("grant_type", grant)
@@ -603,10 +652,12 @@ func TestTheAliasNamesGrants(t *testing.T) {
 		}
 	}
 	body := refused(t, 400, 2003, d.Do(t, d.Site, "POST", tokens(d.Site), url.Values{"grant_type": {"unknown"}}))
-	if text := body["developerMessage"].(string); !strings.Contains(text, "acme_token") || strings.Contains(text, "service_") || !strings.Contains(text, "id_site_token") {
+	if text := body["developerMessage"].(string); !strings.Contains(text, "acme_token") || strings.Contains(text, "service_") ||
+		!strings.Contains(text, "id_site_token") {
 		t.Errorf("the message is %s", text)
 	}
-	for grant, code := range map[string]int{"acme_social": 2000, "acme_factor_challenge": 2000, "other_token": 2003, "acme": 2003, "acme_": 2003, "acme_password": 2003} {
+	for grant, code := range map[string]int{"acme_social": 2000, "acme_factor_challenge": 2000, "other_token": 2003, "acme": 2003,
+		"acme_": 2003, "acme_password": 2003} {
 		refused(t, 400, code, d.Do(t, d.Site, "POST", tokens(d.Site), url.Values{"grant_type": {grant}}))
 	}
 }

@@ -50,7 +50,8 @@ type expandedJWT struct {
 func (h *handlers) tokenView(t store.LiveToken) tokenView {
 	return tokenView{
 		Href: h.base.To(collections[t.Kind], t.ID), CreatedAt: rest.Time(t.IssuedAt), JWT: t.JWT.Reveal(), ExpandedJWT: expand(t.JWT.Reveal()),
-		Account: h.base.Link("accounts", t.AccountID), Application: h.base.Link("applications", t.ApplicationID), Tenant: h.base.Link("tenants", t.TenantID),
+		Account: h.base.Link("accounts", t.AccountID), Application: h.base.Link("applications", t.ApplicationID),
+		Tenant: h.base.Link("tenants", t.TenantID),
 	}
 }
 

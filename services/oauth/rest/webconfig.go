@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/services/oauth"
 )
 
-// webConfigView is the representation of a web config (resolutions, section
-// 2.3).
+// webConfigView is the representation of a web config
+// (docs/interface/client-api.md#web-config).
 type webConfigView struct {
 	rest.Head
 	DNSLabel       *string          `json:"dnsLabel"`
@@ -45,13 +45,15 @@ type webConfigMFAView struct {
 
 func (h *handlers) webConfigView(c oauth.WebConfig) webConfigView {
 	view := webConfigView{
-		Head:   rest.Head{Href: h.base.To("applicationWebConfigs", c.Application.WebConfigID), CreatedAt: rest.Time(c.CreatedAt), ModifiedAt: rest.Time(c.ModifiedAt)},
+		Head: rest.Head{Href: h.base.To("applicationWebConfigs", c.Application.WebConfigID), CreatedAt: rest.Time(c.CreatedAt),
+			ModifiedAt: rest.Time(c.ModifiedAt)},
 		Status: c.Status,
 		OAuth2: enabled[bool]{c.OAuth2}, Register: enabled[bool]{c.Register}, Login: enabled[bool]{c.Login},
-		VerifyEmail: enabled[*bool]{c.VerifyEmail}, ForgotPassword: enabled[*bool]{c.ForgotPassword}, ChangePassword: enabled[*bool]{c.ChangePassword},
-		Me:          webConfigMeView{enabled[bool]{c.Me}, map[string]bool{}},
-		MFA:         webConfigMFAView(c.MFA),
-		Application: h.base.Link("applications", c.ApplicationID), Tenant: h.base.Link("tenants", c.TenantID),
+		VerifyEmail: enabled[*bool]{c.VerifyEmail}, ForgotPassword: enabled[*bool]{c.ForgotPassword},
+		ChangePassword: enabled[*bool]{c.ChangePassword},
+		Me:             webConfigMeView{enabled[bool]{c.Me}, map[string]bool{}},
+		MFA:            webConfigMFAView(c.MFA),
+		Application:    h.base.Link("applications", c.ApplicationID), Tenant: h.base.Link("tenants", c.TenantID),
 	}
 	for _, name := range oauth.MeExpansions {
 		view.Me.Expand[name] = slices.Contains(c.MeExpand, name)

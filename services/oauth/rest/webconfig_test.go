@@ -22,6 +22,7 @@ func webConfig(d *oauthtest.Deployment, s oauthtest.Site) string {
 }
 
 func TestWebConfig(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := webConfig(d, d.Site)
 	names := map[string]string{
@@ -58,6 +59,7 @@ func TestWebConfig(t *testing.T) {
 // Each case changes a web config that nobody has changed. Where there is no
 // code, want is the member afterwards; the others stay as they were.
 func TestMembersOfAWebConfig(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := webConfig(d, d.Site)
 	endUser := decode(t, want(t, 201, d.Do(t, d.Site, "POST", "/accounts/"+d.Account.String()+"/apiKeys", nil)))["href"].(string)
@@ -69,7 +71,8 @@ func TestMembersOfAWebConfig(t *testing.T) {
 	taken := strings.ToLower(other.Application.String())
 	shown := func(on ...string) string {
 		all := map[string]bool{}
-		for _, name := range []string{"apiKeys", "applications", "customData", "directory", "groupMemberships", "groups", "providerData", "tenant"} {
+		for _, name := range []string{"apiKeys", "applications", "customData", "directory", "groupMemberships", "groups", "providerData",
+			"tenant"} {
 			all[name] = strings.Contains(strings.Join(on, " "), name)
 		}
 		text, err := json.Marshal(all)
@@ -103,7 +106,8 @@ func TestMembersOfAWebConfig(t *testing.T) {
 		{"me", `{"enabled":false}`, 0, `{"enabled":false,"expand":` + shown() + `}`},
 		{"me", `{"enabled":"false"}`, 0, `{"enabled":false,"expand":` + shown() + `}`},
 		{"me", `{"expand":{"tenant":true}}`, 0, `{"enabled":true,"expand":` + shown("tenant") + `}`},
-		{"me", `{"expand":{"tenant":"true","groups":false,"customData":true}}`, 0, `{"enabled":true,"expand":` + shown("tenant", "customData") + `}`},
+		{"me", `{"expand":{"tenant":"true","groups":false,"customData":true}}`, 0,
+			`{"enabled":true,"expand":` + shown("tenant", "customData") + `}`},
 		{"me", `{"expand":{}}`, 0, `{"enabled":true,"expand":` + shown() + `}`},
 		{"me", `{}`, 0, `{"enabled":true,"expand":` + shown() + `}`},
 		{"me", `null`, 2000, ""},
@@ -222,6 +226,7 @@ func TestMembersOfAWebConfig(t *testing.T) {
 }
 
 func TestTheSigningKeyOfAWebConfig(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := webConfig(d, d.Site)
 	signer := func() any { return decode(t, want(t, 200, d.Do(t, d.Site, "GET", path, nil)))["signingApiKey"] }
@@ -263,16 +268,19 @@ func TestTheSigningKeyOfAWebConfig(t *testing.T) {
 	})
 	t.Run("an application of the sign-up has none of its own", func(t *testing.T) {
 		other := d.NewSite(t)
-		if got := decode(t, want(t, 200, d.Do(t, other, "GET", "/applicationWebConfigs/"+d.WebConfigOf(other.Tenant, other.Application).String(), nil)))["signingApiKey"]; got != nil {
+		if got := decode(t, want(t, 200, d.Do(t, other, "GET", "/applicationWebConfigs/"+d.WebConfigOf(other.Tenant,
+			other.Application).String(), nil)))["signingApiKey"]; got != nil {
 			t.Errorf("the key is %v", got)
 		}
 	})
 }
 
 func TestTheWebConfigOfTheConsole(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path := webConfig(d, d.Site)
-	d.Applications.Change(id.Ref{Tenant: d.Tenant, ID: d.Application}, func(a *applicationapi.Application) { a.Builtin, a.DNSLabel = true, "" })
+	d.Applications.Change(id.Ref{Tenant: d.Tenant, ID: d.Application},
+		func(a *applicationapi.Application) { a.Builtin, a.DNSLabel = true, "" })
 	config := decode(t, want(t, 200, d.Do(t, d.Site, "GET", path, nil)))
 	if config["status"] != "DISABLED" || config["dnsLabel"] != nil || config["domainName"] != nil {
 		t.Errorf("it is %v", config)
@@ -290,6 +298,7 @@ func TestTheWebConfigOfTheConsole(t *testing.T) {
 }
 
 func TestAWebConfigIsItsTenants(t *testing.T) {
+	t.Parallel()
 	d := oauthtest.Open(t)
 	path, stranger := webConfig(d, d.Site), d.NewSite(t)
 	before := want(t, 200, d.Do(t, d.Site, "GET", path, nil)).Body

@@ -31,19 +31,19 @@ type Key struct {
 	Secret secure.Secret `db:"-"`
 }
 
-// FindKey gives a key of any tenant, or apierr.NotFound: it is how a request
+// FindKey returns a key of any tenant, or apierr.NotFound: it is how a request
 // finds the tenant that it belongs to.
 func (s *Store) FindKey(ctx context.Context, key string) (Key, error) {
 	return pg.One[Key](ctx, s.db, `SELECT `+keyColumns+` FROM api_key_routes r
 		JOIN api_keys k ON k.tenant_id = r.tenant_id AND k.id = r.id WHERE r.id = $1`, key)
 }
 
-// Key gives a key, or apierr.NotFound.
+// Key returns a key, or apierr.NotFound.
 func (s *Store) Key(ctx context.Context, tenant id.ID, key string) (Key, error) {
 	return pg.One[Key](ctx, s.db, `SELECT `+keyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2`, tenant, key)
 }
 
-// ListKeys gives a page of an account's keys.
+// ListKeys returns a page of an account's keys.
 func (s *Store) ListKeys(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Key], error) {
 	return list.Select[Key](ctx, s.db, Keys, query, keyColumns,
 		`FROM api_keys k WHERE k.tenant_id = $1 AND k.account_id = $2`, "k.created_at, k.id", tenant, account)
@@ -59,7 +59,8 @@ func (tx *Tx) InsertKey(ctx context.Context, k Key) error {
 	if _, err := pg.Exec(ctx, tx, `INSERT INTO api_key_routes (id, tenant_id) VALUES ($1, $2)`, k.ID, k.TenantID); err != nil {
 		return err
 	}
-	_, err := pg.Exec(ctx, tx, `INSERT INTO api_keys (tenant_id, id, account_id, status, name, description, secret_sealed, created_at, modified_at)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO api_keys (tenant_id, id, account_id, status, name, description, secret_sealed, created_at,
+		modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		k.TenantID, k.ID, k.AccountID, k.Status, k.Name, k.Description, k.SecretSealed, k.CreatedAt, k.ModifiedAt)
 	return err
@@ -67,7 +68,8 @@ func (tx *Tx) InsertKey(ctx context.Context, k Key) error {
 
 // UpdateKey writes what a client can change.
 func (tx *Tx) UpdateKey(ctx context.Context, k Key) error {
-	return pg.MustChange(ctx, tx, `UPDATE api_keys SET status = $3, name = $4, description = $5, modified_at = $6 WHERE tenant_id = $1 AND id = $2`,
+	return pg.MustChange(ctx, tx, `UPDATE api_keys SET status = $3, name = $4, description = $5, modified_at = $6 WHERE tenant_id = $1
+		AND id = $2`,
 		k.TenantID, k.ID, k.Status, k.Name, k.Description, k.ModifiedAt)
 }
 

@@ -31,7 +31,8 @@ func (tx *Tx) RecordPasswordChange(ctx context.Context, c PasswordChange) error 
 // applications whose policy says so.
 func (tx *Tx) DeleteTokensBefore(ctx context.Context, c PasswordChange, all bool) error {
 	first := firstID(c.ChangedAt.Add(time.Millisecond))
-	const revoked = ` AND ($4 OR application_id NOT IN (SELECT application_id FROM oauth_policies WHERE tenant_id = $1 AND NOT revoke_tokens_on_password_change))`
+	const revoked = ` AND ($4 OR application_id NOT IN (SELECT application_id FROM oauth_policies WHERE tenant_id = $1
+		AND NOT revoke_tokens_on_password_change))`
 	if _, err := pg.Exec(ctx, tx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND account_id = $2 AND id < $3`+revoked,
 		c.TenantID, c.AccountID, first, all); err != nil {
 		return err

@@ -29,7 +29,7 @@ const (
 	policyQuery   = `SELECT ` + policyColumns + ` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`
 )
 
-// Policy gives the policy of an application, or apierr.NotFound while it is the
+// Policy returns the policy of an application, or apierr.NotFound while it is the
 // default.
 func (s *Store) Policy(ctx context.Context, tenant, application id.ID) (Policy, error) {
 	return pg.One[Policy](ctx, s.db, policyQuery, tenant, application)
@@ -60,12 +60,14 @@ func (tx *Tx) LockPolicy(ctx context.Context, p Policy) (Policy, error) {
 		p.TenantID, p.ApplicationID, p.AccessTokenTTL, p.RefreshTokenTTL, p.CreatedAt, p.ModifiedAt, p.RevokeTokensOnPasswordChange); err != nil {
 		return p, err
 	}
-	return pg.One[Policy](ctx, tx, `SELECT `+policyColumns+` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2 FOR UPDATE`, p.TenantID, p.ApplicationID)
+	return pg.One[Policy](ctx, tx, `SELECT `+policyColumns+` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2 FOR UPDATE`,
+		p.TenantID, p.ApplicationID)
 }
 
 // UpdatePolicy writes what a client can change.
 func (tx *Tx) UpdatePolicy(ctx context.Context, p Policy) error {
-	return pg.MustChange(ctx, tx, `UPDATE oauth_policies SET access_token_ttl = $3, refresh_token_ttl = $4, modified_at = $5, revoke_tokens_on_password_change = $6
+	return pg.MustChange(ctx, tx, `UPDATE oauth_policies SET access_token_ttl = $3, refresh_token_ttl = $4, modified_at = $5,
+		revoke_tokens_on_password_change = $6
 		WHERE tenant_id = $1 AND application_id = $2`,
 		p.TenantID, p.ApplicationID, p.AccessTokenTTL, p.RefreshTokenTTL, p.ModifiedAt, p.RevokeTokensOnPasswordChange)
 }

@@ -37,7 +37,8 @@ type Purged struct {
 // Each row is looked up by its key: the planner would rather read the whole
 // table for every batch while that has less than some million rows.
 func (tx *Tx) Purge(ctx context.Context, of Expiring, from, before time.Time, limit int) (Purged, error) {
-	if _, err := pg.Exec(ctx, tx, `SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`); err != nil {
+	if _, err := pg.Exec(ctx, tx, `SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off',
+		true)`); err != nil {
 		return Purged{}, err
 	}
 	return pg.One[Purged](ctx, tx, `WITH gone AS (

@@ -17,7 +17,7 @@ import (
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations makes the service's tables.
+// Migrations returns the service's tables.
 func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Config says where the service's data is and how its tables are made.
@@ -33,7 +33,7 @@ type Store struct {
 	policies *pg.Cache[Policy]
 }
 
-// New makes the store of the service.
+// New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		db: db, outbox: events.NewOutbox(db, "oauth", now),

@@ -90,11 +90,13 @@ func (s *Store) LiveToken(ctx context.Context, kind Kind, tenant, token id.ID, n
 		WHERE t.tenant_id = $1 AND t.id = $2 AND t.expires_at > $3`, tenant, token, now)
 }
 
-// ListTokens gives a page of an account's tokens that have not expired, of one
+// ListTokens returns a page of an account's tokens that have not expired, of one
 // application unless that is zero.
-func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, application id.ID, now time.Time, query list.Query) (list.Page[LiveToken], error) {
+func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, application id.ID, now time.Time,
+	query list.Query) (list.Page[LiveToken], error) {
 	return list.Select[LiveToken](ctx, s.db, Tokens, query, kind.columns()+`, k.secret_sealed`,
-		kind.shown()+` WHERE t.tenant_id = $1 AND t.expires_at > $2 AND t.account_id = $3 AND ($4::uuid IS NULL OR t.application_id = $4)`, "t.id", tenant, now, account, application)
+		kind.shown()+` WHERE t.tenant_id = $1 AND t.expires_at > $2 AND t.account_id = $3 AND ($4::uuid IS NULL OR t.application_id = $4)`,
+		"t.id", tenant, now, account, application)
 }
 
 // InsertTokens adds an access token and, unless that is zero, the refresh token
@@ -119,7 +121,8 @@ func (tx *Tx) InsertTokens(_ context.Context, access, refresh Token, began time.
 		)
 		INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, refresh_id, organization_id)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $10 FROM login`,
-		access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, refresh.ID, refresh.ExpiresAt,
+		access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, refresh.ID,
+		refresh.ExpiresAt,
 		access.OrganizationID, began)
 	return nil
 }
@@ -129,7 +132,8 @@ func (tx *Tx) InsertTokens(_ context.Context, access, refresh Token, began time.
 // against its deletion, not against other refreshes: a revocation that comes first
 // leaves nothing to refresh, and one that comes later finds this token to delete.
 func (tx *Tx) InsertRefreshed(_ context.Context, t Token) error {
-	tx.QueueChange(`INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at, expires_at, organization_id)
+	tx.QueueChange(`INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at,
+		expires_at, organization_id)
 		SELECT r.tenant_id, $3, r.application_id, r.account_id, $4, r.id, $5, $6, r.organization_id
 		FROM refresh_tokens r WHERE r.tenant_id = $1 AND r.id = $2 FOR KEY SHARE`,
 		t.TenantID, t.RefreshID, t.ID, t.KeyID, t.IssuedAt, t.ExpiresAt)
@@ -147,14 +151,16 @@ func (tx *Tx) DeletePair(ctx context.Context, tenant, account, refresh id.ID) er
 	if _, err := pg.Exec(ctx, tx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND id = $2`, tenant, refresh); err != nil {
 		return err
 	}
-	_, err := pg.Exec(ctx, tx, `DELETE FROM access_tokens WHERE tenant_id = $1 AND account_id = $2 AND refresh_id = $3`, tenant, account, refresh)
+	_, err := pg.Exec(ctx, tx, `DELETE FROM access_tokens WHERE tenant_id = $1 AND account_id = $2 AND refresh_id = $3`, tenant, account,
+		refresh)
 	return err
 }
 
 // DeleteAccountTokens removes all tokens of accounts.
 func (tx *Tx) DeleteAccountTokens(ctx context.Context, tenant id.ID, accounts []id.ID) error {
 	for _, kind := range Kinds {
-		if _, err := pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND account_id = ANY ($2)`, tenant, accounts); err != nil {
+		if _, err := pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND account_id = ANY ($2)`, tenant,
+			accounts); err != nil {
 			return err
 		}
 	}

@@ -40,10 +40,11 @@ type MFA struct {
 const webConfigColumns = `tenant_id, application_id, status, oauth2, register, login, verify_email, forgot_password, change_password,
 	me, me_expand, mfa_required, mfa_factor_types, signing_key_id, created_at, modified_at`
 
-// WebConfig gives the web config of an application, or apierr.NotFound while it
+// WebConfig returns the web config of an application, or apierr.NotFound while it
 // is the default.
 func (s *Store) WebConfig(ctx context.Context, tenant, application id.ID) (WebConfig, error) {
-	return pg.One[WebConfig](ctx, s.db, `SELECT `+webConfigColumns+` FROM web_configs WHERE tenant_id = $1 AND application_id = $2`, tenant, application)
+	return pg.One[WebConfig](ctx, s.db, `SELECT `+webConfigColumns+` FROM web_configs WHERE tenant_id = $1 AND application_id = $2`, tenant,
+		application)
 }
 
 // LockWebConfig reads a web config that the transaction will change. Where there
@@ -55,12 +56,14 @@ func (tx *Tx) LockWebConfig(ctx context.Context, c WebConfig) (WebConfig, error)
 		c.Me, c.MeExpand, c.MFA.Required, c.MFA.FactorTypes, c.SigningKeyID, c.CreatedAt, c.ModifiedAt); err != nil {
 		return c, err
 	}
-	return pg.One[WebConfig](ctx, tx, `SELECT `+webConfigColumns+` FROM web_configs WHERE tenant_id = $1 AND application_id = $2 FOR UPDATE`, c.TenantID, c.ApplicationID)
+	return pg.One[WebConfig](ctx, tx, `SELECT `+webConfigColumns+` FROM web_configs WHERE tenant_id = $1 AND application_id = $2
+		FOR UPDATE`, c.TenantID, c.ApplicationID)
 }
 
 // UpdateWebConfig writes what a client can change.
 func (tx *Tx) UpdateWebConfig(ctx context.Context, c WebConfig) error {
-	return pg.MustChange(ctx, tx, `UPDATE web_configs SET status = $3, oauth2 = $4, register = $5, login = $6, verify_email = $7, forgot_password = $8,
+	return pg.MustChange(ctx, tx, `UPDATE web_configs SET status = $3, oauth2 = $4, register = $5, login = $6, verify_email = $7,
+		forgot_password = $8,
 		change_password = $9, me = $10, me_expand = $11, mfa_required = $12, mfa_factor_types = $13, signing_key_id = $14, modified_at = $15
 		WHERE tenant_id = $1 AND application_id = $2`,
 		c.TenantID, c.ApplicationID, c.Status, c.OAuth2, c.Register, c.Login, c.VerifyEmail, c.ForgotPassword,

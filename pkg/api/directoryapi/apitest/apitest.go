@@ -38,11 +38,11 @@ const Password = "Changeme1!"
 // contract has no method for.
 type Subject struct {
 	API directoryapi.API
-	// DisableDirectory gives a directory the status DISABLED.
+	// DisableDirectory returns a directory the status DISABLED.
 	DisableDirectory func(*testing.T, directoryapi.Ref)
 	// EnableVerification lets a directory ask new accounts to prove their email.
 	EnableVerification func(*testing.T, directoryapi.Ref)
-	// DisableGroup gives a group the status DISABLED.
+	// DisableGroup returns a group the status DISABLED.
 	DisableGroup func(*testing.T, directoryapi.Ref)
 	// MarkVerified lets the email of an account count as proved.
 	MarkVerified func(*testing.T, directoryapi.Ref)
@@ -79,7 +79,7 @@ func promises(t *testing.T, s Subject) {
 	t.Run("verifications", func(t *testing.T) { verifications(t, s) })
 }
 
-// Far serves a contract as a service does and gives the way to it: requests and
+// Far serves a contract as a service does and returns the way to it: requests and
 // answers in JSON, with signed callers.
 func Far(t *testing.T, name string, serve func(fiber.Router)) rpc.Peer {
 	t.Helper()

@@ -128,11 +128,11 @@ func groupLists(t *testing.T, s Subject) {
 		size  int
 		want  []string
 	}{
-		{"all the groups of the directories, in the order of their creation", both, list.First(), 3, []string{"Writers", "Readers", "editors"}},
+		{"all the groups of the directories, in the order of their names", both, list.First(), 3, []string{"editors", "Readers", "Writers"}},
 		{"a group that is a store", []directoryapi.Store{ofGroup(editors)}, list.First(), 1, []string{"editors"}},
 		{"each once, though named twice and beside its directory", append([]directoryapi.Store{ofGroup(writers), ofGroup(writers), ofDirectory(first)}, both...),
-			list.First(), 3, []string{"Writers", "Readers", "editors"}},
-		{"a directory and a group of another", []directoryapi.Store{ofDirectory(second), ofGroup(editors)}, list.First(), 2, []string{"Readers", "editors"}},
+			list.First(), 3, []string{"editors", "Readers", "Writers"}},
+		{"a directory and a group of another", []directoryapi.Store{ofDirectory(second), ofGroup(editors)}, list.First(), 2, []string{"editors", "Readers"}},
 		{"none of no store", nil, list.First(), 0, nil},
 		{"none of a store that is not there", []directoryapi.Store{ofDirectory(newID()), ofGroup(newID())}, list.First(), 0, nil},
 		{"none where the kind is another", []directoryapi.Store{ofGroup(first), ofDirectory(writers)}, list.First(), 0, nil},
@@ -147,8 +147,8 @@ func groupLists(t *testing.T, s Subject) {
 		}), 1, []string{"editors"}},
 		{"by status", both, query(func(q *list.Query) {
 			q.Filters = []list.Filter{{Attribute: "status", Text: directoryapi.Enabled}}
-		}), 2, []string{"Writers", "Readers"}},
-		{"by a text in any attribute", both, query(func(q *list.Query) { q.Q = "READ" }), 2, []string{"Readers", "editors"}},
+		}), 2, []string{"Readers", "Writers"}},
+		{"by a text in any attribute", both, query(func(q *list.Query) { q.Q = "READ" }), 2, []string{"editors", "Readers"}},
 		{"sorted by name the other way, in any case", both, query(func(q *list.Query) {
 			q.Order = []list.Order{{Attribute: "name", Descending: true}}
 		}), 3, []string{"Writers", "Readers", "editors"}},

@@ -82,7 +82,7 @@ func linkedAccounts(t *testing.T, s Subject) {
 	t.Run("tenants", func(t *testing.T) { foreignHomes(t, s) })
 }
 
-// outcomes is the table of resolutions, section 6.3, row by row, each tried dry,
+// outcomes is the table of docs/interface/account-linking.md#outcome-at-login, row by row, each tried dry,
 // for the first time, and once more.
 func outcomes(t *testing.T, s Subject) {
 	h := newHome(t, s)

@@ -47,9 +47,9 @@ func logins(t *testing.T, s Subject) {
 		{"no password", "jo@example.test", "", []id.ID{first}, id.ID{}, apierr.WrongPassword},
 		{"a password in another case", "jo@example.test", "cHANGEME1!", []id.ID{first}, id.ID{}, apierr.WrongPassword},
 		{"a disabled account", "idle@example.test", Password, []id.ID{first}, id.ID{}, apierr.AccountDisabled},
-		{"a disabled account shows only to who knows its password", "idle@example.test", "Wrong1234", []id.ID{first}, id.ID{}, apierr.WrongPassword},
+		{"a disabled account shows only with the right password", "idle@example.test", "Wrong1234", []id.ID{first}, id.ID{}, apierr.WrongPassword},
 		{"an unverified account", "new@example.test", Password, []id.ID{first}, id.ID{}, apierr.AccountUnverified},
-		{"an unverified account shows only to who knows its password", "new@example.test", "Wrong1234", []id.ID{first}, id.ID{}, apierr.WrongPassword},
+		{"an unverified account shows only with the right password", "new@example.test", "Wrong1234", []id.ID{first}, id.ID{}, apierr.WrongPassword},
 		{"a disabled directory", shut.Email, Password, []id.ID{closed}, id.ID{}, apierr.DirectoryDisabled},
 		{"a disabled directory shows only to who knows a password", shut.Email, "Wrong1234", []id.ID{closed}, id.ID{}, apierr.WrongPassword},
 	} {

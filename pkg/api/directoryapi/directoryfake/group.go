@@ -75,6 +75,9 @@ func (d *Service) ListGroups(_ context.Context, in directoryapi.ListGroups) (lis
 				held = append(held, g)
 			}
 		}
+		if len(in.Query.Order) == 0 {
+			in.Query.Order = []list.Order{{Attribute: "name"}}
+		}
 		return page(held, groupFacts, in.Query), nil
 	})
 }

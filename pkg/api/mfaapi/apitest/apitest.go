@@ -121,7 +121,8 @@ func (l login) refused(t *testing.T, state secure.Secret, code string, want erro
 
 func enroll(t *testing.T, l login) {
 	out := l.demand(t)
-	if out.Action != mfaapi.Enroll || out.State == "" || len(out.Factors) != 0 || !reflect.DeepEqual(out.AllowedFactorTypes, []string{mfaapi.SMS, mfaapi.Authenticator}) {
+	if out.Action != mfaapi.Enroll || out.State == "" || len(out.Factors) != 0 ||
+		!reflect.DeepEqual(out.AllowedFactorTypes, []string{mfaapi.SMS, mfaapi.Authenticator}) {
 		t.Errorf("the demand is %+v", out)
 	}
 	l.refused(t, out.State, "123456", apierr.Reference)
@@ -140,7 +141,8 @@ func enroll(t *testing.T, l login) {
 			t.Errorf("a stranger's demand gives %+v, %v", out, err)
 		}
 	}
-	if out, err := l.API.Demand(t.Context(), mfaapi.Demand{Tenant: l.tenant, Application: l.application, Account: l.account, Types: []string{"pigeon"}}); !errors.Is(err, apierr.Invalid) {
+	if out, err := l.API.Demand(t.Context(), mfaapi.Demand{Tenant: l.tenant, Application: l.application, Account: l.account,
+		Types: []string{"pigeon"}}); !errors.Is(err, apierr.Invalid) {
 		t.Errorf("a type that does not exist gives %+v, %v", out, err)
 	}
 }
@@ -180,7 +182,8 @@ func several(t *testing.T, l login) {
 	sent := l.Sent(t, l.tenant, l.account)
 	out := l.demand(t)
 	if out.Action != mfaapi.Select || out.State != "" || len(out.Factors) != 2 ||
-		out.Factors[0].Type != mfaapi.SMS || out.Factors[0].Hint != hinted || out.Factors[1].Type != mfaapi.Authenticator || out.Factors[1].Hint != "Shop" {
+		out.Factors[0].Type != mfaapi.SMS || out.Factors[0].Hint != hinted || out.Factors[1].Type != mfaapi.Authenticator ||
+		out.Factors[1].Hint != "Shop" {
 		t.Fatalf("the demand is %+v", out)
 	}
 	if l.Sent(t, l.tenant, l.account) != sent {

@@ -125,7 +125,8 @@ func forged(t *testing.T, s Surroundings) {
 			t.Error(err)
 		}
 	})
-	for name, nonce := range map[string]string{"a nonce with a slash": "a/b", "a nonce with a NUL": "a\x00b", "a nonce of a kilobyte": strings.Repeat("n", 1<<10), "no nonce": ""} {
+	for name, nonce := range map[string]string{"a nonce with a slash": "a/b", "a nonce with a NUL": "a\x00b",
+		"a nonce of a kilobyte": strings.Repeat("n", 1<<10), "no nonce": ""} {
 		t.Run(name+", well signed", func(t *testing.T) {
 			in := good
 			in.Nonce = nonce
@@ -148,7 +149,8 @@ func signers(t *testing.T, s Surroundings) {
 	refused := func() {
 		t.Helper()
 		unsigned(t, s, request(s, key))
-		if got, err := s.API.ManagementKey(t.Context(), oauthapi.ManagementKey{ID: key.ID}); !errors.Is(err, apierr.Unauthorized) || got != (oauthapi.Key{}) {
+		if got, err := s.API.ManagementKey(t.Context(), oauthapi.ManagementKey{ID: key.ID}); !errors.Is(err, apierr.Unauthorized) ||
+			got != (oauthapi.Key{}) {
 			t.Fatalf("ManagementKey gives %+v, %v; want %v", got, err, apierr.Unauthorized)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/openapi/openapitest"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/rest"
@@ -172,8 +173,9 @@ func (d *Deployment) Do(t testing.TB, s Site, method, path string, body any) Ans
 // Send is Do with a request of the test's own.
 func (d *Deployment) Send(t testing.TB, s Site, request *http.Request) Answer {
 	t.Helper()
-	request.Header.Set(caller.Header, d.Signer.Sign(caller.Caller{Tenant: s.Tenant, Key: s.Key, Account: s.Administrator, RequestID: "a-request"}))
-	response, err := d.HTTP.Test(request, -1)
+	request.Header.Set(caller.Header, d.Signer.Sign(caller.Caller{Tenant: s.Tenant, Key: s.Key, Account: s.Administrator,
+		RequestID: "a-request"}))
+	response, err := openapitest.Do(t, d.HTTP, request)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,340 @@
+// Package openapitest checks requests and their answers against the description
+// of the interface, so that the two cannot drift apart: pkg/rest/resttest does
+// so for the golden tests, deploy/e2e for the whole product.
+package openapitest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/doorward/doorward/pkg/openapi"
+)
+
+// Exchange is a request and its answer.
+type Exchange struct {
+	Method, URL  string
+	RequestBody  []byte
+	Status       int
+	AnswerHeader http.Header
+	AnswerBody   []byte
+}
+
+// Checker knows the document of one deployment.
+type Checker struct {
+	mu       sync.Mutex
+	document map[string]any
+	paths    [][]string // segments of the paths
+	compiler *jsonschema.Compiler
+}
+
+const location = "openapi.json"
+
+// New makes a checker. The address of the deployment does not matter to it.
+func New(alias string) (*Checker, error) {
+	d, err := openapi.New(openapi.Deployment{Base: "https://localhost:8443/v1", Alias: alias})
+	if err != nil {
+		return nil, err
+	}
+	text, err := d.JSON()
+	if err != nil {
+		return nil, err
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	c := &Checker{document: document.(map[string]any), compiler: jsonschema.NewCompiler()}
+	c.compiler.DefaultDraft(jsonschema.Draft2020)
+	c.compiler.AssertFormat()
+	for path := range c.document["paths"].(map[string]any) {
+		c.paths = append(c.paths, strings.Split(path, "/"))
+	}
+	return c, c.compiler.AddResource(location, document)
+}
+
+var checkers sync.Map // func() (*Checker, error), by alias
+
+// For returns the checker of deployments with an alias; "service" is that of
+// one that names none.
+func For(alias string) (*Checker, error) {
+	made, _ := checkers.LoadOrStore(alias, sync.OnceValues(func() (*Checker, error) { return New(alias) }))
+	return made.(func() (*Checker, error))()
+}
+
+// Check returns what is wrong with an exchange: a status, a member or a value
+// that the document does not describe.
+func (c *Checker) Check(x Exchange) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	target, err := url.Parse(x.URL)
+	if err != nil {
+		return err
+	}
+	method := x.Method
+	if override := target.Query().Get("_method"); override != "" && method == http.MethodPost {
+		method = strings.Replace(strings.ToUpper(override), http.MethodPut, http.MethodPost, 1)
+	}
+	if method == http.MethodHead {
+		method, x.AnswerBody = http.MethodGet, nil
+	}
+	path := c.find(target.Path)
+	operation := c.at("paths", path, strings.ToLower(method))
+	if operation == nil {
+		if x.Status == http.StatusNotFound || x.Status == http.StatusMethodNotAllowed || x.Status == http.StatusUnauthorized {
+			return nil
+		}
+		return fmt.Errorf("the operation is not described, and answers %d", x.Status)
+	}
+	pointer := []string{"paths", path, strings.ToLower(method)}
+	if x.Status/100 == 2 {
+		if err := c.request(x, pointer); err != nil {
+			return fmt.Errorf("the request is answered %d, but not as it is described: %w", x.Status, err)
+		}
+		if err := c.query(target, operation); err != nil {
+			return err
+		}
+	}
+	if err := c.answer(x, pointer); err != nil {
+		return fmt.Errorf("the answer %d is not as it is described: %w", x.Status, err)
+	}
+	return nil
+}
+
+// Describes reports whether the document has an operation, whatever the
+// parameters of its path are called (":id" or "{id}").
+func (c *Checker) Describes(method, path string) bool {
+	return c.at("paths", c.find(path), strings.ToLower(method)) != nil
+}
+
+// find returns the path of the document that a path of a URL is one of; one
+// without placeholders where there are two.
+func (c *Checker) find(path string) string {
+	wanted := strings.Split(strings.TrimSuffix(path, "/"), "/")
+	best, bestFixed := "", -1
+	for _, segments := range c.paths {
+		if len(segments) != len(wanted) {
+			continue
+		}
+		fixed := 0
+		for i, segment := range segments {
+			if segment == wanted[i] {
+				fixed++
+			} else if !strings.HasPrefix(segment, "{") {
+				fixed = -1
+				break
+			}
+		}
+		if fixed > bestFixed {
+			best, bestFixed = strings.Join(segments, "/"), fixed
+		}
+	}
+	return best
+}
+
+// at returns the object at a place of the document, nil for none.
+func (c *Checker) at(place ...string) map[string]any {
+	at := c.document
+	for _, name := range place {
+		next, _ := at[name].(map[string]any)
+		if target, ok := next["$ref"].(string); ok {
+			next = c.at(strings.Split(strings.TrimPrefix(target, "#/"), "/")...)
+		}
+		at = next
+	}
+	return at
+}
+
+func (c *Checker) schema(place ...string) (*jsonschema.Schema, error) {
+	var pointer strings.Builder
+	for _, name := range place {
+		pointer.WriteByte('/')
+		pointer.WriteString(url.PathEscape(strings.NewReplacer("~", "~0", "/", "~1").Replace(name)))
+	}
+	return c.compiler.Compile(location + "#" + pointer.String())
+}
+
+// request checks the body of a request that succeeded. What the interface takes
+// besides what is described passes: null, numbers and booleans as text, words in
+// any letter case, and the read-only members of the resource.
+func (c *Checker) request(x Exchange, operation []string) error {
+	place := slices.Concat(operation, []string{"requestBody", "content", "application/json", "schema"})
+	if len(bytes.TrimSpace(x.RequestBody)) == 0 || c.at(place...) == nil {
+		return nil
+	}
+	schema, err := c.schema(place...)
+	if err != nil {
+		return err
+	}
+	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(x.RequestBody))
+	if err != nil {
+		return err
+	}
+	err = schema.Validate(body)
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	answer := c.answerMembers(operation, x.Status)
+	if accepted(invalid, body, answer) {
+		return nil
+	}
+	return explain(err, x.RequestBody)
+}
+
+// answerMembers names the members of the answer, at its top level.
+func (c *Checker) answerMembers(operation []string, status int) map[string]any {
+	response := c.at(slices.Concat(operation, []string{"responses", strconv.Itoa(status), "content", "application/json", "schema"})...)
+	members, _ := response["properties"].(map[string]any)
+	return members
+}
+
+// accepted reports whether the interface takes what a schema refuses.
+func accepted(failure *jsonschema.ValidationError, body any, answer map[string]any) bool {
+	switch failure.ErrorKind.(type) {
+	case *kind.OneOf, *kind.AnyOf:
+		return slices.ContainsFunc(failure.Causes, func(cause *jsonschema.ValidationError) bool { return accepted(cause, body, answer) })
+	}
+	if len(failure.Causes) > 0 {
+		return !slices.ContainsFunc(failure.Causes, func(cause *jsonschema.ValidationError) bool { return !accepted(cause, body, answer) })
+	}
+	if inner, ok := at(body, failure.InstanceLocation).(map[string]any); ok && inner["href"] != nil && len(failure.InstanceLocation) > 0 {
+		return true // a link, or what it leads to, that is sent back
+	}
+	switch reason := failure.ErrorKind.(type) {
+	case *kind.Type:
+		return reason.Got == "null" || reason.Got == "string" && !slices.Contains(reason.Want, "object") && !slices.Contains(reason.Want, "array")
+	case *kind.Enum:
+		got, _ := reason.Got.(string)
+		return slices.ContainsFunc(reason.Want, func(v any) bool { want, ok := v.(string); return ok && strings.EqualFold(want, got) })
+	case *kind.AdditionalProperties:
+		return len(failure.InstanceLocation) == 0 && !slices.ContainsFunc(reason.Properties, func(name string) bool {
+			return answer[name] == nil && name != "httpStatus"
+		})
+	}
+	return false
+}
+
+// at returns a value inside a body.
+func at(body any, place []string) any {
+	for _, name := range place {
+		switch v := body.(type) {
+		case map[string]any:
+			body = v[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i >= len(v) {
+				return nil
+			}
+			body = v[i]
+		}
+	}
+	return body
+}
+
+// options are queries that belong to other operations and are ignored on a
+// list (docs/interface/search.md#filters).
+var options = []string{
+	"createDirectory", "registrationWorkflowEnabled", "passwordFormat", "challenge", "encryptSecret", "encryptionKeySize",
+	"encryptionKeyIterations", "encryptionKeySalt", "accountStore", "propertyId",
+}
+
+// query checks the names in the query of a list, where an unknown one is an
+// attribute to search by.
+func (c *Checker) query(target *url.URL, operation map[string]any) error {
+	known := map[string]bool{}
+	parameters, _ := operation["parameters"].([]any)
+	for _, parameter := range parameters {
+		p := parameter.(map[string]any)
+		if at, ok := p["$ref"].(string); ok {
+			p = c.at(strings.Split(strings.TrimPrefix(at, "#/"), "/")...)
+		}
+		known[p["name"].(string)] = true
+	}
+	if !known["offset"] {
+		return nil
+	}
+	for name := range target.Query() {
+		if !known[name] && !strings.HasPrefix(name, "customData.") && !slices.Contains(options, name) && name != "_method" {
+			return fmt.Errorf("the parameter %s is not described", name)
+		}
+	}
+	return nil
+}
+
+// answer checks status, headers and body.
+func (c *Checker) answer(x Exchange, operation []string) error {
+	place := slices.Concat(operation, []string{"responses", strconv.Itoa(x.Status)})
+	response := c.at(place...)
+	if response == nil {
+		return fmt.Errorf("no such status: %s", x.AnswerBody)
+	}
+	responses := c.at(slices.Concat(operation, []string{"responses"})...)
+	if shared, ok := responses[strconv.Itoa(x.Status)].(map[string]any)["$ref"].(string); ok {
+		place = strings.Split(strings.TrimPrefix(shared, "#/"), "/")
+	}
+	if headers, _ := response["headers"].(map[string]any); headers["Location"] != nil && x.AnswerHeader.Get("Location") == "" {
+		return errors.New("it has no Location")
+	}
+	content, _ := response["content"].(map[string]any)
+	if len(x.AnswerBody) == 0 {
+		if len(content) > 0 && x.Method != http.MethodHead {
+			return errors.New("it has no body")
+		}
+		return nil
+	}
+	kind, _, err := mime.ParseMediaType(x.AnswerHeader.Get("Content-Type"))
+	if err != nil {
+		return err
+	}
+	if content[kind] == nil {
+		return fmt.Errorf("it has the content type %s: %s", kind, x.AnswerBody)
+	}
+	if kind != "application/json" {
+		return nil
+	}
+	schema, err := c.schema(slices.Concat(place, []string{"content", kind, "schema"})...)
+	if err != nil {
+		return err
+	}
+	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(x.AnswerBody))
+	if err != nil {
+		return err
+	}
+	return explain(schema.Validate(body), x.AnswerBody)
+}
+
+// explain lists the members and values that a schema refuses, one a line.
+func explain(err error, body []byte) error {
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	var lines []string
+	var visit func(*jsonschema.ValidationError)
+	visit = func(failure *jsonschema.ValidationError) {
+		if len(failure.Causes) == 0 {
+			line := fmt.Sprintf("%s: %v", strings.Join(append([]string{"body"}, failure.InstanceLocation...), "."), failure.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+		for _, cause := range failure.Causes {
+			visit(cause)
+		}
+	}
+	visit(invalid)
+	return fmt.Errorf("describe it in pkg/openapi/source:\n\t%s\n\tin %s", strings.Join(lines, "\n\t"), body)
+}

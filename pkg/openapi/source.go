@@ -1,0 +1,89 @@
+package openapi
+
+import (
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+)
+
+// file is what a source file holds.
+type file struct {
+	Order       int    // of the topic in the document
+	Topic       string // tag of the operations
+	Description string
+	Document    object               // members of the document itself
+	Components  object               // parameters, headers, responses and security schemes, as they are
+	Resources   map[string]*resource // by the name of their schema
+	Schemas     object               // other schemas, by name
+	Operations  yaml.MapSlice        // "GET /v1/accounts/{accountId}": an entry
+}
+
+// resource describes a resource by its fields. A field is a JSON schema with
+// these members besides those of the standard:
+//
+//	nullable: true      null is a value too
+//	link: Account       it leads to an Account, and holds one where it is expanded
+//	links: Account      it leads to a collection of Accounts
+//	in: create          only a body that creates the resource has it
+//	in: update          only a body that changes it has it
+//	in: none            no body has it, as if it were readOnly (links are)
+//	out: false          it is never returned
+//	optional: true      it is returned only where it applies
+type resource struct {
+	Name        string `yaml:"-"`
+	Description string
+	Path        string   // the address of one, as examples show it
+	Head        []string // which of href, createdAt and modifiedAt it has; all unless named
+	Expand      []string // the links that can be expanded
+	Search      []string // the attributes that a list can be searched by
+	Sort        []string // further attributes that it can be sorted by
+	Required    []string // in a body that creates one
+	Fields      object
+	Open        bool // further members of any name
+}
+
+// entry describes an operation. One of Get, List, Create, Update and Delete
+// says what it does with a resource; the rest is what differs from the usual.
+type entry struct {
+	Get, List, Create, Update string
+	Delete                    bool
+
+	ID          string
+	Summary     string
+	Description string
+	Body        any    // schema of the body, or its name
+	Form        bool   // the body is a form
+	Optional    bool   // the body may be absent
+	Public      bool   // no API key
+	Login       bool   // logs an account in: it can fail for all reasons of a login
+	Expand      string // resource whose links can be expanded
+	Query       object // parameters of the query: a schema each, with description and example
+	Answers     object // by status: a schema, its name, or a text for an answer without a body
+	Errors      []int  // codes that the operation returns besides the usual
+	Example     any    // of the body
+	Examples    object // several, by name
+}
+
+func (b *builder) declare(f *file) error {
+	for name, r := range f.Resources {
+		if b.resources[name] != nil {
+			return fmt.Errorf("%s is described twice", name)
+		}
+		r.Name = name
+		if r.Head == nil {
+			r.Head = []string{"href", "createdAt", "modifiedAt"}
+		}
+		b.resources[name] = r
+	}
+	for _, member := range f.Schemas {
+		b.schemas[member.Key.(string)] = b.schema(member.Value)
+	}
+	for _, r := range f.Resources {
+		b.declareResource(r)
+	}
+	parameters, _ := get(f.Components, "parameters").(object)
+	for _, parameter := range parameters {
+		b.own[parameter.Key.(string)] = true
+	}
+	return nil
+}
