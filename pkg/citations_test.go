@@ -83,3 +83,26 @@ func anchors(t *testing.T, page string) map[string]bool {
 	}
 	return found
 }
+
+// file is a path of the project in the text of a page.
+var file = regexp.MustCompile("`((?:\\.ci|compose|deploy|docs|gateway|pkg|services)[A-Za-z0-9_./-]*\\.[a-z]+)`")
+
+// Every file that a page of docs names is there.
+func TestEveryFileOfThePagesExists(t *testing.T) {
+	named := 0
+	for _, page := range []string{"architecture.md", "flows.md", "howto.md"} {
+		text, err := os.ReadFile(filepath.Join(root, "docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range file.FindAllStringSubmatch(string(text), -1) {
+			named++
+			if _, err := os.Stat(filepath.Join(root, found[1])); err != nil {
+				t.Errorf("docs/%s names %s, which is not there", page, found[1])
+			}
+		}
+	}
+	if named < 40 {
+		t.Errorf("only %d files were found", named)
+	}
+}

@@ -10,25 +10,34 @@ import (
 
 const (
 	analyzeEvery = 3 * time.Second
-	// fewRows of a table need no statistics: any plan is good for them.
-	fewRows = 20
+	// analyzeAfter is how often the worker looks after the last write: PostgreSQL
+	// counts rows with a delay.
+	analyzeAfter = 3
+	// smallTable is a number of rows that need no statistics: any plan is good.
+	smallTable = 20
 )
 
 // Analyze is the worker that gathers statistics of the service's tables as they
-// grow, until ctx ends. PostgreSQL does so too, but looks around once a minute by
-// default: a plan that was made for a table which it believes to be empty reads the whole of
-// it, again and again, and the first minute of a deployment is that in which
-// somebody tries it or moves their accounts in.
+// grow, until ctx ends. PostgreSQL does so too, but by default only once a minute:
+// until then it plans as for empty tables, and reads them whole for each query. The
+// worker sleeps while the process writes nothing.
 func (db *DB) Analyze(ctx context.Context) error {
 	ctx = telemetry.Quiet(ctx)
 	ticker := time.NewTicker(analyzeEvery)
 	defer ticker.Stop()
-	for failing := false; ; {
-		err := db.analyzeGrown(ctx)
-		if err != nil && !failing && ctx.Err() == nil {
-			slog.WarnContext(ctx, "statistics wait until PostgreSQL gathers them", "error", err.Error())
+	failing, seen, looks := false, int64(-1), 0
+	for {
+		if written := db.writes.Load(); written != seen {
+			seen, looks = written, 0
 		}
-		failing = err != nil
+		if looks < analyzeAfter {
+			looks++
+			err := db.analyzeGrown(ctx)
+			if err != nil && !failing && ctx.Err() == nil {
+				slog.WarnContext(ctx, "ANALYZE failed, leaving statistics to autovacuum", "error", err.Error())
+			}
+			failing = err != nil
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -41,7 +50,7 @@ func (db *DB) Analyze(ctx context.Context) error {
 // when they were last gathered. A table of which they never were has -1 rows.
 func (db *DB) analyzeGrown(ctx context.Context) error {
 	tables, err := Values[string](ctx, db, `SELECT quote_ident(c.relname) FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
-		WHERE s.schemaname = current_schema() AND s.n_live_tup >= $1 AND s.n_live_tup >= 1.5 * c.reltuples`, fewRows)
+		WHERE s.schemaname = current_schema() AND s.n_live_tup >= $1 AND s.n_live_tup >= 1.5 * c.reltuples`, smallTable)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/exaring/otelpgx"
@@ -29,12 +30,15 @@ type Config struct {
 	MaxConns   int32         // size of the pool; 0 means 8
 	Migrations []fs.FS       // numbered SQL files of goose
 	Extensions []string      // of PostgreSQL's own, which the migrations need
+
+	Tracer pgx.QueryTracer // nil: spans, where they are recorded
 }
 
 // DB is a pool of connections that see one service's schema.
 type DB struct {
 	*pgxpool.Pool
-	channels []channel // of the caches
+	channels []channel    // of the caches
+	writes   atomic.Int64 // statements and transactions that may have written
 }
 
 // Open migrates the service's schema and connects to it.
@@ -61,7 +65,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if role != "" {
 		params["role"] = role
 	}
-	if telemetry.Recording() {
+	pool.ConnConfig.Tracer = cfg.Tracer
+	if cfg.Tracer == nil && telemetry.Recording() {
 		pool.ConnConfig.Tracer = otelpgx.NewTracer()
 	}
 	db, err := pgxpool.NewWithConfig(ctx, pool)
@@ -165,6 +170,12 @@ func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
 		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
 		return err
 	})
+}
+
+// Exec runs a statement outside a transaction.
+func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	db.writes.Add(1)
+	return db.Pool.Exec(ctx, sql, args...)
 }
 
 // Ping is the readiness check.

@@ -45,6 +45,7 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 }
 
 func (db *DB) tryTx(ctx context.Context, fn func(*Tx) error) error {
+	db.writes.Add(1)
 	tx := &Tx{db: db}
 	defer tx.end(ctx)
 	if err := fn(tx); err != nil {

@@ -83,11 +83,22 @@ func Open(t testing.TB, config func(url secure.Secret) pg.Config) *pg.DB {
 	})
 	made := config(secure.Secret(url))
 	made.Migrations = nil // its template has them
+	tenants := &tenantTracer{known: map[string]bool{}}
+	made.Tracer = tenants
 	db, err := pg.Open(t.Context(), made)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(db.Close)
+	t.Cleanup(func() {
+		db.Close()
+		tenants.report(t)
+	})
+	tables, err := pg.Values[string](t.Context(), db, `SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+		WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attname = 'tenant_id'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenants.watch(tables)
 	return db
 }
 

@@ -1,0 +1,129 @@
+package pgtest
+
+import (
+	"context"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// acrossTenants are what a statement of the product has that may touch tables of
+// tenants without naming one, each with its reason.
+var acrossTenants = []struct {
+	pattern *regexp.Regexp
+	reason  string
+}{
+	{regexp.MustCompile(`FROM api_key_routes r JOIN api_keys`), "a key leads to its tenant"},
+	{regexp.MustCompile(`\b\w+_at >= \$1 AND \w+_at < \$2|\b\w+_at <=? \$\d`), "a worker looks at the age of rows of all tenants"},
+	{regexp.MustCompile(`\boutbox\b`), "the relay sends the events of all tenants in their order"},
+	{regexp.MustCompile(`length\(\$1::bytea\)`), "the resealer looks at the seals of all tenants"},
+}
+
+var (
+	blanks = regexp.MustCompile(`\s+`)
+	// columns of a new row, a comparison, a comparison of tuples, a join by USING.
+	names = regexp.MustCompile(`(?i)INSERT INTO \w+( AS \w+)? \([^)]*\btenant_id\b` +
+		`|\btenant_id(::\w+)? ?(=|<>|IN\b|IS\b)|= ?\w*\.?tenant_id\b` +
+		`|\((\w+\.)?tenant_id\b[^()]*\) ?(=|<|>|IN\b)|USING \(tenant_id\b|ON CONFLICT \(tenant_id\b`)
+)
+
+// tenantTracer notes the statements of the product that touch a table with a
+// tenant_id and do not compare it. Statements that a test runs itself are free.
+type tenantTracer struct {
+	tables *regexp.Regexp // that have a tenant_id; nil for none
+
+	mu       sync.Mutex
+	known    map[string]bool
+	unscoped []string
+}
+
+// watch names the tables that have a tenant_id.
+func (t *tenantTracer) watch(tables []string) {
+	if len(tables) > 0 {
+		t.tables = regexp.MustCompile(`(?i)\b(FROM|JOIN|INTO|UPDATE|USING|TABLE|,) (ONLY )?(` + strings.Join(tables, "|") + `)\b`)
+	}
+}
+
+// scoped reports whether a statement may run.
+func (t *tenantTracer) scoped(sql string) bool {
+	if t.tables == nil {
+		return true
+	}
+	sql = blanks.ReplaceAllString(sql, " ")
+	if !t.tables.MatchString(sql) || names.MatchString(sql) {
+		return true
+	}
+	for _, allowed := range acrossTenants {
+		if allowed.pattern.MatchString(sql) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tenantTracer) check(sql string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known[sql] {
+		return
+	}
+	if t.scoped(sql) {
+		t.known[sql] = true
+	} else if !isOfTest() {
+		t.known[sql] = true
+		t.unscoped = append(t.unscoped, sql)
+	}
+}
+
+// isOfTest reports whether a test, or a package of tests, runs the statement.
+func isOfTest() bool {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		frame, more := frames.Next()
+		switch {
+		case strings.Contains(frame.File, "/pgx/v5"), strings.Contains(frame.File, "/pkg/pg/"), strings.Contains(frame.File, "doorward/pkg/pg/"):
+		default:
+			return strings.HasSuffix(frame.File, "_test.go") || strings.Contains(frame.File, "test/")
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// report fails the test for each statement that was noted.
+func (t *tenantTracer) report(tb testing.TB) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, sql := range t.unscoped {
+		tb.Errorf("a statement touches a table of tenants and does not compare tenant_id:\n%s", sql)
+	}
+}
+
+// TraceQueryStart checks a statement.
+func (t *tenantTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	t.check(data.SQL)
+	return ctx
+}
+
+// TraceQueryEnd does nothing.
+func (t *tenantTracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TraceBatchStart checks the statements of a batch.
+func (t *tenantTracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	for _, query := range data.Batch.QueuedQueries {
+		t.check(query.SQL)
+	}
+	return ctx
+}
+
+// TraceBatchQuery does nothing.
+func (t *tenantTracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd does nothing.
+func (t *tenantTracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
