@@ -202,7 +202,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	if answer.Body, err = io.ReadAll(response.Body); err != nil {
 		return answer, fmt.Errorf("%s: read the answer: %w", answer.Request, err)
 	}
-	return answer, nil
+	return answer, described(r, address, answer)
 }
 
 func encode(body any) (io.Reader, string, error) {
