@@ -169,7 +169,8 @@ install_as_root() {
 # elsewhere names the command for a machine without apt-get.
 elsewhere() {
 	if have dnf; then
-		echo "sudo dnf install $*" | sed 's/postgresql/postgresql-server postgresql-contrib/; s/slapd/openldap-servers/; s/java/java-21-openjdk-headless/'
+		echo "sudo dnf install $*" |
+			sed 's/postgresql/postgresql-server postgresql-contrib/; s/slapd/openldap-servers/; s/java/java-21-openjdk-headless/'
 	elif have pacman; then
 		echo "sudo pacman -S $*"
 	elif have zypper; then
