@@ -20,6 +20,7 @@ TOOL   = cd .ci/tools && GOWORK=off go tool -n
 # Time for which each fuzz function runs, arguments of the load generator, and
 # arguments of every go test: make test ARGS='-run Login'.
 FUZZTIME ?= 10s
+REQUESTS ?= 20000
 BENCH    ?=
 ARGS     ?=
 
@@ -62,6 +63,11 @@ fuzz: ## fuzz every parser of outside input for FUZZTIME (10s)
 	@$(SETUP) postgresql
 	@.ci/fuzz $(FUZZTIME)
 
+.PHONY: fuzz-api
+fuzz-api: ## send REQUESTS (20000) made up from the description of the interface to a standalone
+	@$(SETUP) postgresql
+	@.ci/fuzzapi $(REQUESTS)
+
 .PHONY: e2e
 e2e: ## try both shapes end to end, with a real Redis and a real Kafka
 	@$(SETUP) postgresql redis kafka
@@ -102,6 +108,10 @@ images: ## compose.yaml and the Dockerfile are sound, and each process knows its
 .PHONY: lint
 lint: ## golangci-lint, with each library in its one home
 	@$$($(TOOL) golangci-lint) run $(ARGS) $(call packages,$(MODULES))
+
+.PHONY: openapi
+openapi: ## spectral finds nothing in the description of the interface
+	@.ci/openapi
 
 .PHONY: tidy
 tidy: ## mend what format and modules find

@@ -14,14 +14,25 @@ import (
 // network from all others.
 func (g *Gateway) clientIP(x *exchange) error {
 	x.address = g.clientAddress(x.Ctx)
-	if x.route != nil && x.route.access == byNetwork && !private(x.address) {
+	if x.route != nil && x.route.access == byNetwork && !g.onPrivateNetwork(x) {
 		x.route = nil
 	}
 	return nil
 }
 
-// private reports whether an address is of this machine or of a private network.
-func private(address netip.Addr) bool { return address.IsLoopback() || address.IsPrivate() }
+// onPrivateNetwork reports whether the client is on this machine or on a private
+// network. A request that a proxy passed on says nothing of its client while no
+// hops are trusted.
+func (g *Gateway) onPrivateNetwork(x *exchange) bool {
+	if g.cfg.TrustedHops == 0 {
+		for _, name := range []string{"x-forwarded-for", "forwarded", "via"} {
+			if _, proxied := header(x.Request().Header.RawHeaders(), name); proxied {
+				return false
+			}
+		}
+	}
+	return x.address.IsLoopback() || x.address.IsPrivate()
+}
 
 // clientAddress counts the trusted proxies from the right of X-Forwarded-For:
 // each has added the address it was called from, and what stands further left

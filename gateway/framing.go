@@ -17,7 +17,8 @@ func (g *Gateway) checkFraming(x *exchange) error {
 	h := &x.Request().Header
 	if c, ok := x.Context().Conn().(*conn); !wellFramed(h) || ok && c.headers.folded {
 		x.Context().SetConnectionClose()
-		return apierr.BadRequest.Because("the headers are ambiguous: send one Host, one of Content-Length and Transfer-Encoding: chunked, no folded lines, no bare carriage return or line feed")
+		return apierr.BadRequest.Because("the headers are ambiguous: send one Host, one of Content-Length and Transfer-Encoding: chunked, " +
+			"no folded lines, no bare carriage return or line feed")
 	}
 	if encoding := h.Peek(fiber.HeaderContentEncoding); len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity")) {
 		return apierr.ContentType.Because("send the body without Content-Encoding")

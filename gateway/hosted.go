@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"net"
-	"net/netip"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -14,48 +13,59 @@ import (
 // client sends under this name is dropped.
 const hostHeader = "X-Doorward-Host"
 
-// Where requests of browsers go that are told apart by more than their path. The
-// lines of the table with these paths lead to the idsite service.
+// The routes that are chosen by more than the path. No client can spell them:
+// doubled slashes count as one.
 const (
-	sessionPath = "/session" // management paths with a session token of a hosted page
-	clientPath  = "/client/" // Client APIs, by the label in the host
-	sitePath    = "/site"    // hosted pages, by the host
+	sessionRoute = "//session/*" // management paths with a session token of a hosted page
+	siteRoute    = "//site/*"    // hosted pages, by the host
 )
 
-// hostedRoute finds the route of a request whose host or credential tells where it
-// goes, and rewrites its target: a session of a hosted page, the Client API of an
-// application, the hosted pages of a tenant. r is the route by the path alone.
+// hostedRoute finds the route of a request whose host or credential decides where
+// it goes, and rewrites its target: a session of a hosted page, the Client API of
+// an application, the hosted pages of a tenant. r is the route by the path alone.
 func (g *Gateway) hostedRoute(x *exchange, r *route) *route {
 	header := &x.Request().Header
+	host := hostname(header.Host())
+	if label, below := strings.CutSuffix(host, "."+g.cfg.ClientSuffix); below && g.cfg.ClientSuffix != "" && label != "" && !strings.Contains(label, ".") {
+		x.host = strings.ToLower(string(header.Host()))
+		rewrite(x, "/client/"+label)
+		return g.router.match(x.target)
+	}
 	if x.managed {
-		if !isSession(header) {
+		if r == nil || r.access != byKey || !isSession(header) {
 			return r
 		}
-		return g.rewrite(x, sessionPath)
+		rewrite(x, "/session")
+		return g.router.unspelled[sessionRoute]
 	}
-	host := strings.ToLower(string(header.Host()))
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if label, below := strings.CutSuffix(host, "."+g.cfg.ClientSuffix); below && !strings.Contains(label, ".") {
-		x.host = strings.ToLower(string(header.Host()))
-		return g.rewrite(x, clientPath+label)
-	}
-	// A tenant's own domain is any other host. Only its pages are there: the paths
+	// A tenant's own domain is any other name. Only its pages are there: the paths
 	// of the table are the same at every host.
-	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	if isName := err != nil; isName && host != g.cfg.Common.Base.Hostname() && (r == nil || bytes.Equal(x.target, []byte("/"))) {
+	if g.otherName(host) && (r == nil || r.pattern == "/") {
 		x.host = host
-		return g.rewrite(x, sitePath)
+		rewrite(x, "/site")
+		return g.router.unspelled[siteRoute]
 	}
 	return r
 }
 
-func (g *Gateway) rewrite(x *exchange, prefix string) *route {
+// hostname is a host in lower case, without its port.
+func hostname(host []byte) string {
+	name := strings.ToLower(string(host))
+	if without, _, err := net.SplitHostPort(name); err == nil {
+		name = without
+	}
+	return strings.Trim(name, "[].")
+}
+
+// otherName reports whether a host is a name other than that of the base URL.
+func (g *Gateway) otherName(host string) bool {
+	return host != g.cfg.Common.Base.Hostname() && host != "localhost" && net.ParseIP(host) == nil
+}
+
+// rewrite puts a path in front of the target. What is routed so needs no key.
+func rewrite(x *exchange, prefix string) {
 	x.target = append([]byte(prefix), x.target...)
-	x.path = len(x.target)
-	x.managed = false
-	return g.router.match(x.target)
+	x.path, x.managed = len(x.target), false
 }
 
 // isSession reports whether a request is that of a hosted page: with a session

@@ -3,10 +3,13 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 
 	"github.com/gofiber/fiber/v2"
@@ -15,6 +18,7 @@ import (
 // A key that is disabled or deleted is refused at once by the gateway that the
 // change went through, and within a second by every other without Redis.
 func TestAKeyThatEndsIsRefusedEverywhere(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]call{
 		"deleted":             {method: "DELETE", path: "/v1/apiKeys/" + keyID},
 		"deleted by override": {method: "POST", path: "/v1//apiKeys/" + keyID + "/?_method=DELETE"},
@@ -95,4 +99,93 @@ func TestAKeyThatIsEnabledAgainIsGoodAtOnce(t *testing.T) {
 	})
 	s.do(t, call{method: "POST", path: "/v1/apiKeys/" + keyID, body: `{"status":"ENABLED"}`, header: as("OTHER", "secret")}).want(204)
 	s.get(t, "/v1/accounts/1").want(200)
+}
+
+// A key that ends with its account, its directory or a mapping is refused at once
+// on every gateway. The bound is loose, for a busy machine.
+func TestAKeyThatEndsWithItsAccountIsRefusedEverywhere(t *testing.T) {
+	_, client := redis(t)
+	first := open(t)
+	second := open(t, func(cfg *Config, _ *site) { cfg.Keys = first.keys })
+	synchronise(t, first, client)
+	synchronise(t, second, client)
+	eventually(t, "the gateways hear each other", func() bool { return first.Limits.synced.Load() && second.Limits.synced.Load() })
+	first.keys.add("OTHER", "secret", tenant)
+	change := func(method, path string, ofKey bool) func(string) call {
+		return func(key string) call {
+			if ofKey {
+				path += key
+			}
+			return call{method: method, path: path, header: as("OTHER", "secret")}
+		}
+	}
+	for name, end := range map[string]func(key string) call{
+		"the key is deleted":          change("DELETE", "/v1/apiKeys/", true),
+		"the account is disabled":     change("POST", "/v1/accounts/"+account.String(), false),
+		"the account is deleted":      change("POST", "/v1/accounts/"+account.String()+"?_method=DELETE", false),
+		"the directory is disabled":   change("POST", "/v1/directories/1", false),
+		"the group is deleted":        change("DELETE", "/v1/groups/1", false),
+		"the membership is deleted":   change("DELETE", "/v1/groupMemberships/1", false),
+		"the mapping is deleted":      change("DELETE", "/v1/accountStoreMappings/1", false),
+		"the application is disabled": change("POST", "/v1/applications/1", false),
+	} {
+		t.Run(name, func(t *testing.T) {
+			key := strings.ReplaceAll(strings.ToUpper(name), " ", "")
+			first.keys.add(key, "secret", tenant)
+			works := func() bool {
+				a, err := second.try(t, call{method: "GET", path: "/v1/tenants/1", header: as(key, "secret")})
+				return err == nil && a.status == 200
+			}
+			for _, service := range first.services {
+				service.does(func(c *fiber.Ctx) error {
+					first.keys.remove(key)
+					return rest.NoContent(c)
+				})
+			}
+			eventually(t, "the key is cached", func() bool {
+				asked := first.keys.calls.Load()
+				return works() && first.keys.calls.Load() == asked
+			})
+			first.do(t, end(key)).want(204)
+			ended := time.Now()
+			eventually(t, "the other gateway refuses the key", func() bool { return !works() })
+			took := time.Since(ended)
+			t.Logf("the other gateway refused it after %s", took)
+			if took > keyTTL/2 {
+				t.Errorf("the other gateway went on for %s", took)
+			}
+		})
+	}
+}
+
+// A change ends nothing but what it names: reads, other accounts and other
+// tenants keep their cached answers.
+func TestAChangeForgetsNoOtherKey(t *testing.T) {
+	s := open(t)
+	s.keys.add("OTHER", "secret", id.New(time.Now()))
+	other := id.New(time.Now())
+	for range 20 {
+		s.get(t, "/v1/accounts/"+account.String()).want(200)
+		s.do(t, call{method: "POST", path: "/v1/accounts/" + other.String(), body: "{}"}).want(200)
+		s.do(t, call{method: "DELETE", path: "/v1/accountStoreMappings/1", header: as("OTHER", "secret")}).want(200)
+		s.post(t, "/v1/accounts/"+other.String()+"/customData", "{}").want(200)
+	}
+	who := caller.Caller{Key: keyID, Account: account, Tenant: tenant}
+	if !s.Gateway.keys.current(time.Now().Add(-time.Hour), change{key: who.Key}, change{id: who.Account}, change{id: who.Tenant}) {
+		t.Error("the key was forgotten")
+	}
+}
+
+func TestChangesAreReadAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	for _, c := range []change{{key: keyID}, {id: account}} {
+		if got, ok := parseChange(c.String()); !ok || got != c {
+			t.Errorf("%s is read as %v, %v", c, got, ok)
+		}
+	}
+	for _, text := range []string{"", "key", "key ", "id", "id x", "id " + id.ID{}.String(), "other " + keyID, keyID} {
+		if got, ok := parseChange(text); ok {
+			t.Errorf("%q is read as %v", text, got)
+		}
+	}
 }

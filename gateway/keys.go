@@ -106,7 +106,8 @@ func (k *keys) authenticate(ctx context.Context, cred credential, from subject) 
 // cached returns the answer of a moment ago, if there is one.
 func (k *keys) cached(cred credential) (who caller.Caller, ok bool, err error) {
 	name := utils.UnsafeString(cred.id) // no cache keeps what it is asked for
-	if known, ok := k.good.Get(name); ok && subtle.ConstantTimeCompare(known.hash[:], cred.hash[:]) == 1 && k.fresh(known.asked, known.caller) {
+	known, ok := k.good.Get(name)
+	if ok && subtle.ConstantTimeCompare(known.hash[:], cred.hash[:]) == 1 && k.fresh(known.asked, known.caller) {
 		return known.caller, true, nil
 	}
 	if asked, ok := k.bad.Get(cred.hash); ok && time.Since(asked) < keyTTL && k.current(asked, change{key: name}) {

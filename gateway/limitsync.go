@@ -27,6 +27,9 @@ const (
 	peerTTL = time.Second
 	// idleInterval is how often a gateway publishes that it counts nothing.
 	idleInterval = peerTTL / 2
+	// lostAfter is how long its own reports may be missing until a gateway takes
+	// the counters for out of step.
+	lostAfter = 2 * time.Second
 )
 
 // Sync keeps this gateway in step with the others through Redis until ctx ends:
@@ -43,13 +46,16 @@ func (g *Gateway) Sync(ctx context.Context, redis kv.Client) error {
 // Redis is away each gateway has its limits alone: one line of the log says when
 // that begins, one when it ends, and doorward_gateway_limits_shared is 0.
 func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
-	if err := l.gauge(); err != nil {
+	gauge, err := l.gauge()
+	if err != nil {
 		return err
 	}
+	defer func() { _ = gauge.Unregister() }()
 	var failure atomic.Pointer[error]
 	var publishing sync.WaitGroup
 	publishing.Go(func() { l.publish(ctx, redis, &failure) })
 	defer publishing.Wait()
+	defer l.synced.Store(false)
 
 	subscription := redis.Subscribe(ctx, usageChannel)
 	defer func() { _ = subscription.Close() }()
@@ -80,7 +86,7 @@ func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 		case <-tick.C:
 		}
 		l.remote.Store(sum(peers))
-		synced := time.Since(own) < peerTTL
+		synced := time.Since(own) < lostAfter
 		if !synced && !lost {
 			slog.Warn("synchronising the rate limits through Redis failed, retrying: each gateway applies them alone", "error", reason(&failure))
 		}
@@ -224,16 +230,19 @@ func parseReport(text []byte) (from [16]byte, counts map[subject]count, ok bool)
 	return from, counts, true
 }
 
-func (l *Limits) gauge() error {
-	_, err := otel.Meter("gateway").Int64ObservableGauge("doorward_gateway_limits_shared",
-		metric.WithDescription("1 while the rate limits are synchronised between the gateways, 0 while each applies them alone"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			value := int64(0)
-			if l.synced.Load() {
-				value = 1
-			}
-			o.Observe(value)
-			return nil
-		}))
-	return err
+func (l *Limits) gauge() (metric.Registration, error) {
+	meter := otel.Meter("gateway")
+	gauge, err := meter.Int64ObservableGauge("doorward_gateway_limits_shared",
+		metric.WithDescription("1 while the rate limits are synchronised between the gateways, 0 while each applies them alone"))
+	if err != nil {
+		return nil, err
+	}
+	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		value := int64(0)
+		if l.synced.Load() {
+			value = 1
+		}
+		o.ObserveInt64(gauge, value)
+		return nil
+	}, gauge)
 }

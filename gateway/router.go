@@ -77,7 +77,10 @@ var table = sync.OnceValue(func() []route {
 		}
 		kind, collection := strings.CutPrefix(line[4], "[")
 		resource, known := links[strings.TrimSuffix(kind, "]")]
-		r := route{access: accesses[line[1]], users: line[1] == "user", owners: strings.Split(line[3], "|"), collection: collection, expandable: resource}
+		r := route{
+			access: accesses[line[1]], users: line[1] == "user", owners: strings.Split(line[3], "|"),
+			collection: collection, expandable: resource,
+		}
 		if r.access == 0 || !known && !collection && kind != "-" {
 			panic("routes.go: unknown word in: " + strings.Join(line, " "))
 		}
@@ -133,7 +136,10 @@ func unfold(pattern string) []string {
 // are expanded by the routes of paths that no request has. It would also try the
 // hundred patterns below /v1 one after the other, which share their first three
 // bytes, the only ones that it indexes.
-type router struct{ root node }
+type router struct {
+	root      node
+	unspelled map[string]*route // of hosts.go, by pattern
+}
 
 type node struct {
 	literal   map[string]*node
@@ -144,7 +150,7 @@ type node struct {
 
 // newRouter takes the routes whose owners are deployed.
 func newRouter(upstreams map[string]*rpc.Upstream) *router {
-	r := &router{}
+	r := &router{unspelled: map[string]*route{}}
 	for _, line := range table() {
 		for _, owner := range line.owners {
 			if upstream := upstreams[owner]; upstream != nil {
@@ -159,6 +165,10 @@ func newRouter(upstreams map[string]*rpc.Upstream) *router {
 }
 
 func (r *router) add(line *route) {
+	if strings.HasPrefix(line.pattern, "//") {
+		r.unspelled[line.pattern] = line
+		return
+	}
 	at := &r.root
 	for segment := range strings.SplitSeq(strings.TrimSuffix(line.pattern[1:], "/"), "/") {
 		if segment == "" { // the path /

@@ -11,7 +11,8 @@ package gateway
 // either. Owner: the service that answers; of a|b the first that has what the
 // path names; gateway for its own pages (pages.go). Answer: the kind of the
 // resource, [kind] for a collection of them (a POST there answers one), - where
-// nothing in the answer can be expanded.
+// nothing in the answer can be expanded. A path with two slashes is chosen by the
+// host or by the token of a request (hosts.go).
 const surface = `
 G-- key     /v1/tenants/current                                      directory     tenant
 GP- key     /v1/tenants/:id                                          directory     tenant
@@ -134,6 +135,9 @@ G-- key     /v1/x509certificates/:id                                 directory|a
 GPD key     /v1/smtpServers/:id                                      notification  smtpServer
 GP- key     /v1/idSites/:id                                          idsite        -
 
+G-- public  /                                                        gateway       -
+G-- public  /errors                                                  gateway       -
+G-- public  /errors/:code                                            gateway       -
 G-- public  /openapi.json                                            gateway       -
 G-- public  /openapi.yaml                                            gateway       -
 G-- public  /docs                                                    gateway       -
@@ -145,9 +149,8 @@ GP- hosted  /register                                                idsite     
 GP- hosted  /emailVerificationTokens                                 idsite        -
 GP- hosted  /passwordReset                                           idsite        -
 GPO hosted  /client/:dnsLabel/*                                      idsite        -
-GPO hosted  /session/*                                               idsite        -
-G-- hosted  /site                                                    idsite        -
-G-- hosted  /site/*                                                  idsite        -
+GPO hosted  //site/*                                                 idsite        -
+GPO hosted  //session/*                                              idsite        -
 G-D private /_mailbox                                                mailbox       -
 G-D private /_mailbox/*                                              mailbox       -
 `

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 )
 
-// The digest scheme SAuthc1 (resolutions, section 11.3). What was signed is
+// The digest scheme SAuthc1 (docs/interface/authentication.md#sauthc1). What was signed is
 // rebuilt here, from the request as it was received; the OAuth service, which
 // has the secret, compares.
 const (
@@ -61,7 +61,7 @@ func notVisible(r rune) bool { return r <= ' ' || r >= 0x7f }
 
 // dateHeaders are the names, in lower case, of the header with the time of a
 // signed request: with the deployment's own word and with the neutral one
-// (resolutions, section 0.2).
+// (docs/interface/conventions.md#the-alias).
 func dateHeaders(word alias.Alias) []string {
 	return []string{word.Spell("x-service-date"), "x-service-date"}
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// signing signs requests as a client does, step by step (resolutions, section
-// 11.3), with the standard library alone.
+// signing signs requests as a client does, step by step
+// (docs/interface/authentication.md#sauthc1), with the standard library alone.
 type signing struct {
 	key, secret string
 	nonce       string // a new one each time where it is empty
@@ -125,7 +125,7 @@ func (s signing) send(t testing.TB, to *site, method, target, body string) answe
 	return to.raw(t, "%s", text(method, target, s.sign(t, method, "localhost", target, body, more), body))
 }
 
-// The worked vectors of the resolutions, section 11.3.
+// The worked vectors of docs/interface/authentication.md#sauthc1.
 func TestTheWorkedVectorsOfTheDigestAreGood(t *testing.T) {
 	const id = "MyKeyId/20240215/7b2c0f4e-7c0d-4d0e-9f0a-1d6a5b9e2c11/sauthc1_request"
 	for name, c := range map[string]struct{ method, target, host, signed, signature, body, want string }{

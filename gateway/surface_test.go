@@ -144,6 +144,36 @@ func TestHostedPagesNeedNoKeyAndReachTheirOwnerAsTheyAre(t *testing.T) {
 	}
 }
 
+func TestHostsAndTokensChooseTheRoute(t *testing.T) {
+	s := open(t, func(cfg *Config, _ *site) { cfg.ClientSuffix = "apps.example.com" })
+	bearer := "Authorization: Bearer a.b.c\r\n"
+	for _, c := range []struct{ method, host, path, more, target, told string }{
+		{"GET", "calm-otter.apps.example.com", "/login?a=b", "", "/client/calm-otter/login?a=b", "calm-otter.apps.example.com"},
+		{"POST", "Calm-Otter.Apps.Example.Com:8443", "//oauth//token/", "", "/client/calm-otter/oauth/token", "calm-otter.apps.example.com:8443"},
+		{"OPTIONS", "calm-otter.apps.example.com", "/forgot", "", "/client/calm-otter/forgot", "calm-otter.apps.example.com"},
+		{"GET", "calm-otter.apps.example.com", "/v1/accounts/1", "", "/client/calm-otter/v1/accounts/1", "calm-otter.apps.example.com"},
+		{"GET", "calm-otter.id.example.com", "/", "", "/site/", "calm-otter.id.example.com"},
+		{"GET", "login.shop.example", "/", "", "/site/", "login.shop.example"},
+		{"GET", "shop.calm-otter.id.example.com:8443", "/static/app.js?v=1", "", "/site/static/app.js?v=1", "shop.calm-otter.id.example.com"},
+		{"GET", "id.example.com", "/v1/applications/1?expand=idSiteModel", bearer, "/session/v1/applications/1?expand=idSiteModel", ""},
+		{"POST", "id.example.com", "//v1/applications/1/loginAttempts", bearer, "/session/v1/applications/1/loginAttempts", ""},
+		{"OPTIONS", "id.example.com", "/v1/challenges/1", "Origin: https://x\r\nAccess-Control-Request-Method: POST\r\n", "/session/v1/challenges/1", ""},
+	} {
+		e := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\nX-Doorward-Host: forged\r\n%sContent-Length: 0\r\n\r\n", c.method, c.path, c.host, c.more).echo()
+		if told := strings.Join(e.Headers["X-Doorward-Host"], ""); e.Service != "idsite" || e.Target != c.target || e.Method != c.method || !e.Caller.Tenant.IsZero() || told != c.told {
+			t.Errorf("%s %s%s reached %s as %s for %q", c.method, c.host, c.path, e.Service, e.Target, told)
+		}
+	}
+	for _, c := range []struct{ method, host, path, more string }{
+		{"GET", "calm-otter.apps.example.com", "/", ""}, {"GET", "id.example.com", "/site/", ""}, {"GET", "id.example.com", "/session/v1/applications/1", ""},
+		{"GET", "id.example.com", "/v1/nothing", bearer}, {"GET", "id.example.com", "/login", ""}, {"GET", "127.0.0.1:8443", "/login", ""}, {"OPTIONS", "id.example.com", "/v1/challenges/1", ""},
+	} {
+		if a := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", c.method, c.path, c.host, c.more); a.status != 401 && a.status != 404 {
+			t.Errorf("%s %s%s got %d: %s", c.method, c.host, c.path, a.status, a.body)
+		}
+	}
+}
+
 func TestUnknownPaths(t *testing.T) {
 	s := open(t)
 	stranger := anonymous()

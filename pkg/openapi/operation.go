@@ -384,7 +384,7 @@ func (w *writer) failures(out object, method string) object {
 	if !w.Public {
 		shared[401] = "Unauthorized"
 	}
-	if strings.Contains(w.path, "{") || method == http.MethodGet {
+	if strings.Contains(w.path, "{") || method == http.MethodGet || w.Public {
 		shared[404] = "NotFound"
 	}
 	if w.hasBody() {

@@ -32,10 +32,11 @@ func isReadable(conn net.Conn) bool {
 		return true
 	}
 	readable := true
-	err = raw.Read(func(fd uintptr) bool {
+	// Control, unlike Read, does not wait for the driver's background reader, which
+	// holds the lock of reads for as long as the server says nothing.
+	err = raw.Control(func(fd uintptr) {
 		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		readable = !errors.Is(err, syscall.EAGAIN)
-		return true
 	})
 	return err != nil || readable
 }

@@ -63,6 +63,10 @@ type Config struct {
 	Signer  *caller.Signer
 }
 
+// publicPath is in the paths under /v1 that browsers and identity providers come
+// to without an API key, and so without a tenant.
+const publicPath = "/saml/sso/"
+
 // New makes the HTTP application of a service: it refuses a request without a
 // valid Caller, continues its trace, bounds its time, counts it, and turns
 // errors into answers.
@@ -80,7 +84,7 @@ func New(cfg Config) *fiber.App {
 		if err != nil {
 			return apierr.Forbidden.Because("this address is for the gateway; send requests there")
 		}
-		if from.Tenant.IsZero() && strings.HasPrefix(c.Path(), "/v1/") {
+		if from.Tenant.IsZero() && strings.HasPrefix(c.Path(), "/v1/") && !strings.Contains(c.Path(), publicPath) {
 			return apierr.Forbidden.Because("a request to the management API needs a tenant")
 		}
 		ctx, cancel := context.WithTimeout(caller.Into(c.UserContext(), from), requestTimeout)
@@ -180,8 +184,9 @@ func Route(c *fiber.Ctx) string {
 	if route, ok := c.Locals(routeKey{}).(string); ok {
 		return route
 	}
-	if route := c.Route().Path; route != "/" {
-		return route
+	// Where no route was matched Fiber makes one up from the path, without handlers.
+	if route := c.Route(); route.Path != "/" && len(route.Handlers) > 0 {
+		return route.Path
 	}
 	return "none"
 }
@@ -202,9 +207,10 @@ func Fail(c *fiber.Ctx, base href.Base, err error) error {
 // function that does either.
 func refuse(c *fiber.Ctx, err error) *apierr.Error {
 	refusal := refusalOf(c, err)
-	if refusal.Status >= 500 && refusal.RetryAfter == 0 { // with a time to wait it is meant, as a full queue is
-		slog.ErrorContext(c.UserContext(), "a request failed",
-			"method", c.Method(), "route", Route(c), "status", refusal.Status, "error", err.Error())
+	// An Unavailable that wraps nothing was meant, such as that of a full queue.
+	_, plain := err.(*apierr.Error) //nolint:errorlint // what is wrapped is a fault
+	if refusal.Status >= 500 && !(plain && refusal.Status == apierr.Unavailable.Status) {
+		slog.ErrorContext(c.UserContext(), "a request failed", "method", c.Method(), "route", Route(c), "status", refusal.Status, "error", err.Error())
 	}
 	if refusal.RetryAfter > 0 {
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((refusal.RetryAfter+time.Second-1)/time.Second)))

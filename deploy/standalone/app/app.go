@@ -17,6 +17,7 @@ import (
 	gateway "github.com/doorward/doorward/gateway/app"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
 	application "github.com/doorward/doorward/services/application/app"
 	directory "github.com/doorward/doorward/services/directory/app"
 	idsite "github.com/doorward/doorward/services/idsite/app"
@@ -111,6 +112,10 @@ func listen(source *env.Source) (net.Listener, error) {
 	return listener, nil
 }
 
+// passwordLength is that of the passwords of the private Redis and Kafka, which
+// are new at every start.
+const passwordLength = 32
+
 // servers starts what the environment does not name.
 func (s *standalone) servers(ctx context.Context, cfg Config) error {
 	if !s.source.Has("DATABASE_URL") {
@@ -121,18 +126,22 @@ func (s *standalone) servers(ctx context.Context, cfg Config) error {
 		s.source.Set("DATABASE_URL", url)
 	}
 	if !s.source.Has("REDIS_URL") {
-		url, err := startRedis(s.process)
+		url, err := startRedis(s.process, secure.Token(passwordLength))
 		if err != nil {
 			return err
 		}
 		s.source.Set("REDIS_URL", url)
 	}
 	if !s.source.Has("KAFKA_BROKERS") {
-		address, err := startKafka(s.process, s.folder.join("kafka"))
+		password := secure.Token(passwordLength)
+		address, err := startKafka(s.process, s.folder.join("kafka"), password)
 		if err != nil {
 			return err
 		}
 		s.source.Set("KAFKA_BROKERS", address)
+		s.source.Set("KAFKA_USERNAME", kafkaUsername)
+		s.source.Set("KAFKA_PASSWORD", password.Reveal())
+		s.source.Set("KAFKA_SASL_MECHANISM", kafkaMechanism)
 	}
 	if !s.source.Has("DOORWARD_SMTP_URL") {
 		pages, at, err := startMailbox(s.process, s.folder.join("mailbox"))

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,6 +32,7 @@ import (
 type product struct {
 	*testing.T
 	dir    string
+	source *env.Source
 	key    key
 	spans  *tracetest.InMemoryExporter
 	client *http.Client
@@ -40,7 +43,10 @@ type product struct {
 func start(t *testing.T, dir string, environ ...string) *product {
 	t.Helper()
 	p := &product{T: t, dir: dir, spans: tracetest.NewInMemoryExporter()}
-	source := env.New(append([]string{"DOORWARD_DATA_DIR=" + dir, "DOORWARD_LISTEN=localhost:0", "DOORWARD_ARGON2_MEMORY=64", "PATH=" + os.Getenv("PATH")}, environ...))
+	source := env.New(append([]string{
+		"DOORWARD_DATA_DIR=" + dir, "DOORWARD_LISTEN=localhost:0", "DOORWARD_ARGON2_MEMORY=64", "PATH=" + os.Getenv("PATH"),
+	}, environ...))
+	p.source = source
 	cfg := FromEnv(source)
 	source.Declare(new(run.Config)) // as run.Main does
 	process, err := run.New(t.Context(), "doorward", run.Config{OpsListen: "127.0.0.1:0", Stop: 20 * time.Second, Telemetry: telemetry.Config{LogLevel: "warn"}}, io.Discard)
@@ -284,4 +290,48 @@ func TestADataFolderServesOneProcess(t *testing.T) {
 	if _, err := openFolder(p.dir); err == nil || !strings.Contains(err.Error(), "DOORWARD_DATA_DIR") {
 		t.Fatalf("a second process opens the folder: %v", err)
 	}
+}
+
+func TestThePrivateServersAskForAPassword(t *testing.T) {
+	p := start(t, t.TempDir())
+	var at struct {
+		Redis string `env:"REDIS_URL"`
+		Kafka string `env:"KAFKA_BROKERS"`
+	}
+	p.source.Load(&at)
+	redis, err := url.Parse(at.Redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer := p.exchange(redis.Host, "*1\r\n$4\r\nPING\r\n"); !strings.HasPrefix(answer, "-NOAUTH") {
+		t.Errorf("Redis answers %q", answer)
+	}
+	// A request for metadata, version 0, of all topics. It closes the connection.
+	metadata := "\x00\x00\x00\x0e" + "\x00\x03\x00\x00" + "\x00\x00\x00\x01" + "\xff\xff" + "\x00\x00\x00\x00"
+	if answer := p.exchange(at.Kafka, metadata); answer != "" {
+		t.Errorf("Kafka answers %q", answer)
+	}
+}
+
+// exchange returns the first bytes that a server answers, none where it closes
+// the connection.
+func (p *product) exchange(address, request string) string {
+	p.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		p.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, request); err != nil {
+		p.Fatal(err)
+	}
+	answer := make([]byte, 100)
+	n, err := conn.Read(answer)
+	if err != nil && !errors.Is(err, io.EOF) {
+		p.Fatal(err)
+	}
+	return string(answer[:n])
 }

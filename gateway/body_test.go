@@ -1,0 +1,208 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// manyKeys is a body of 600,000 keys.
+func manyKeys() string {
+	var out strings.Builder
+	for i := range 600_000 {
+		fmt.Fprintf(&out, `,"key%06d":%d`, i, i%1000)
+	}
+	return "{" + out.String()[1:] + "}"
+}
+
+// Forty bodies of ten megabytes from one tenant at once: a few are read and the
+// others refused, and another tenant's requests go on meanwhile. The times are
+// loose, for a busy machine; -v prints those measured.
+func TestLargeBodiesOfOneTenantLeaveTheOthersAlone(t *testing.T) {
+	s := open(t)
+	s.keys.add("OTHER", "secret", id.New(time.Now()))
+	var inService, most atomic.Int64
+	s.services["directory"].does(func(c *fiber.Ctx) error {
+		if c.Method() == fiber.MethodGet {
+			return c.SendString("{}")
+		}
+		for now := inService.Add(1); now > most.Load(); {
+			most.Store(now)
+		}
+		defer inService.Add(-1)
+		var in map[string]int
+		if err := json.Unmarshal(c.Request().Body(), &in); err != nil {
+			return err
+		}
+		return apierr.CustomDataSize
+	})
+	body := manyKeys()
+	s.get(t, "/v1/accounts/1").want(200)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+
+	var statuses [600]atomic.Int64
+	var attack, bystander sync.WaitGroup
+	began := time.Now()
+	for range 40 {
+		attack.Go(func() {
+			a, err := s.try(t, call{method: "POST", path: "/v1/accounts/1/customData", body: body})
+			if err != nil {
+				t.Errorf("a large body got no answer: %v", err)
+				return
+			}
+			if statuses[a.status].Add(1); a.status == 429 && a.header.Get("Retry-After") == "" {
+				t.Errorf("the refusal has no Retry-After: %v", a.header)
+			}
+		})
+	}
+	ended := make(chan struct{})
+	var times []time.Duration
+	bystander.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+			}
+			sent := time.Now()
+			s.do(t, call{method: "GET", path: "/v1/accounts/1", header: as("OTHER", "secret")}).want(200)
+			times = append(times, time.Since(sent))
+		}
+	})
+	attack.Wait()
+	took := time.Since(began)
+	close(ended)
+	bystander.Wait()
+	runtime.ReadMemStats(&after)
+	slices.Sort(times)
+	p99 := times[len(times)*99/100]
+	grown := (after.HeapSys - min(after.HeapSys, before.HeapSys)) >> 20
+	t.Logf("%d refused, %d read in %s; the other tenant's %d requests had a p99 of %s; the heap grew by %d MB", statuses[429].Load(), statuses[400].Load(), took, len(times), p99, grown)
+	if statuses[400].Load() == 0 || statuses[400].Load()+statuses[429].Load() != 40 {
+		t.Errorf("%d were read and %d refused", statuses[400].Load(), statuses[429].Load())
+	}
+	if most.Load() > maxTenantLargeBodies {
+		t.Errorf("%d reached the service at a time", most.Load())
+	}
+	if took > 20*time.Second || p99 > time.Second || grown > 500 {
+		t.Errorf("it took %s, with a p99 of %s and %d MB", took, p99, grown)
+	}
+}
+
+func TestLargeBodiesAreCountedByTenantAndProcess(t *testing.T) {
+	s := open(t)
+	release := hold(s.services["directory"])
+	defer release()
+	large := strings.Repeat(" ", maxSmall+1)
+	post := call{method: "POST", path: "/v1/accounts/1", body: large}
+	wait := crowd(t, s, s.services["directory"], maxTenantLargeBodies, post)
+	a := s.do(t, post)
+	wantTurnedAway(t, a)
+	if a.header.Get("RateLimit-Policy") != `"body_limit";q=2;qu="concurrent-requests"` {
+		t.Errorf("the limit is named %v", a.header)
+	}
+	small := crowd(t, s, s.services["directory"], 3, call{method: "POST", path: "/v1/accounts/1", body: large[2:]})
+	var others []func()
+	for i := range maxLargeBodies/maxTenantLargeBodies - 1 {
+		name := fmt.Sprintf("OTHER%d", i)
+		s.keys.add(name, "secret", id.New(time.Now()))
+		others = append(others, crowd(t, s, s.services["directory"], maxTenantLargeBodies, call{method: "POST", path: "/v1/accounts/1", body: large, header: as(name, "secret")}))
+	}
+	s.keys.add("LAST", "secret", id.New(time.Now()))
+	wantTurnedAway(t, s.do(t, call{method: "POST", path: "/v1/accounts/1", body: large, header: as("LAST", "secret")}))
+	release()
+	wait()
+	small()
+	for _, other := range others {
+		other()
+	}
+	for range 3 * maxLargeBodies { // none stays counted
+		s.post(t, "/v1/accounts/1", large).want(200)
+	}
+}
+
+// A client that goes away within a large body is not counted for longer than the
+// body may take.
+func TestABodyThatNeverComesIsNotCountedForEver(t *testing.T) {
+	s := open(t)
+	announce := fmt.Sprintf("%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", head("POST", "/v1/accounts/1"), maxSmall+1)
+	for range maxTenantLargeBodies {
+		conn := s.dial(t)
+		if _, err := io.WriteString(conn, announce); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counted := tenantSubject(bodyLimit, tenant)
+	eventually(t, "both are counted", func() bool { return inFlight(s, counted) == maxTenantLargeBodies })
+	wantTurnedAway(t, s.post(t, "/v1/accounts/1", strings.Repeat(" ", maxSmall+1)))
+	s.admissions.Range(func(_, a any) bool {
+		if deadline := a.(*admission).deadline; !deadline.IsZero() && time.Until(deadline) > 20*time.Second {
+			t.Errorf("one may take until %s", deadline)
+		}
+		a.(*admission).timer.Reset(0) // as if its time were over
+		return true
+	})
+	eventually(t, "neither is counted", func() bool { return inFlight(s, counted) == 0 })
+	s.post(t, "/v1/accounts/1", strings.Repeat(" ", maxSmall+1)).want(200)
+}
+
+// Wrong keys that announce large bodies leave the large bodies of good keys
+// alone, and unknown signers those of good ones.
+func TestLargeBodiesOfStrangersHaveLimitsOfTheirOwn(t *testing.T) {
+	s := open(t)
+	large := strings.Repeat(" ", maxUnauthenticated+1)
+	owner := signing{key: keyID, secret: keySecret, date: "x-service-date"}
+	s.post(t, "/v1/applications", large).want(200)
+	owner.send(t, s, "POST", "/v1/applications", large).want(200)
+	statuses := map[int]int{}
+	for i := range 2 * s.cfg.Address.InFlight {
+		a := s.do(t, call{method: "POST", path: "/v1/applications", body: large, header: as(keyID, fmt.Sprint("wrong", i))})
+		statuses[a.status]++
+		stranger := signing{key: fmt.Sprint("STRANGER", i), secret: "x", date: "x-service-date"}
+		statuses[stranger.send(t, s, "POST", "/v1/applications", large).status]++
+	}
+	if statuses[401] == 0 || statuses[429] == 0 || statuses[200] > 0 {
+		t.Errorf("strangers got %v", statuses)
+	}
+	s.post(t, "/v1/applications", large).want(200)
+	owner.send(t, s, "POST", "/v1/applications", large).want(200)
+	s.do(t, call{method: "GET", path: "/v1/accounts/1", header: as(keyID, "wrong at last")}).wantError(401, 401) // small requests are counted apart
+}
+
+// The path of a request that could not be read is in no log: it may hold a token.
+func TestNoPathIsLogged(t *testing.T) {
+	s := open(t)
+	s.keys.does(func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error) {
+		return oauthapi.Key{}, apierr.Unavailable
+	})
+	const token = "eyJTECRETTOKEN"
+	s.do(t, call{method: "POST", path: "/v1/applications/1/passwordResetTokens/" + token, body: strings.Repeat(" ", maxUnauthenticated+1)}).wantError(503, 503)
+	s.raw(t, "%sX-Large: %s\r\n\r\n", head("POST", "/v1/applications/1/passwordResetTokens/"+token), strings.Repeat("x", 60<<10)).wantError(413, 413)
+	s.do(t, call{method: "POST", path: "/v1/applications/1/passwordResetTokens/" + token, body: strings.Repeat("x", maxForm+1),
+		header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}).wantError(413, 413)
+	if n := logged.has(token); n > 0 {
+		t.Errorf("%d lines of the log have the token", n)
+	}
+	for _, m := range measured(t, "doorward_gateway_request_duration_seconds") {
+		if text := fmt.Sprintf("%v", m.Data); strings.Contains(text, token) {
+			t.Error("a metric has the token")
+		}
+	}
+}
