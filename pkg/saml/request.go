@@ -53,7 +53,9 @@ type authnRequest struct {
 // came by HTTP-Redirect and is not when it came by HTTP-POST. Anything else is
 // apierr.Format. It checks no signature.
 func ParseRequest(encoded string) (Request, error) {
-	malformed := func(reason string) (Request, error) { return Request{}, apierr.Format.Because("samlRequest %s", reason) }
+	malformed := func(reason string) (Request, error) {
+		return Request{}, apierr.Format.Because("samlRequest %s", reason)
+	}
 	if len(encoded) > MaxRequest {
 		return malformed("is too large")
 	}
