@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -62,7 +63,7 @@ func (s *Store) SAMLServiceProviderOfEntity(ctx context.Context, tenant id.ID, e
 
 // ListSAMLServiceProviders returns a page of the tenant's service providers.
 func (s *Store) ListSAMLServiceProviders(ctx context.Context, tenant id.ID, query list.Query) (list.Page[SAMLServiceProvider], error) {
-	return list.Select[SAMLServiceProvider](ctx, s.db, SAMLServiceProviders, query, serviceProviderColumns,
+	return listsql.Select[SAMLServiceProvider](ctx, s.db, SAMLServiceProviders, query, serviceProviderColumns,
 		`FROM saml_service_providers p WHERE p.tenant_id = $1`, "p.id", tenant)
 }
 
