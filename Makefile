@@ -20,6 +20,7 @@ TOOL   = cd .ci/tools && GOWORK=off go tool -n
 # Time for which each fuzz function runs, arguments of the load generator, and
 # arguments of every go test: make test ARGS='-run Login'.
 FUZZTIME ?= 10s
+REQUESTS ?= 20000
 BENCH    ?=
 ARGS     ?=
 
@@ -34,8 +35,14 @@ help: ## explain the targets
 .PHONY: run
 run: ## start standalone, everything in one process, on https://localhost:8443
 	@$(SETUP) postgresql
-	@go build -o .work/bin/doorward ./deploy/standalone/cmd/doorward
+	@.ci/build ./deploy/standalone/cmd/doorward
 	@exec .work/bin/doorward
+
+.PHONY: demo
+demo: ## start standalone and two applications that sign in through its pages
+	@$(SETUP) postgresql
+	@.ci/build ./deploy/standalone/cmd/doorward ./deploy/demo
+	@exec .work/bin/demo
 
 .PHONY: up
 up: ## start the distributed shape in containers, on https://localhost:8443
@@ -61,6 +68,11 @@ race: ## run the same tests under the race detector
 fuzz: ## fuzz every parser of outside input for FUZZTIME (10s)
 	@$(SETUP) postgresql
 	@.ci/fuzz $(FUZZTIME)
+
+.PHONY: fuzz-api
+fuzz-api: ## send REQUESTS (20000) made up from the description of the interface to a standalone
+	@$(SETUP) postgresql
+	@.ci/fuzzapi $(REQUESTS)
 
 .PHONY: e2e
 e2e: ## try both shapes end to end, with a real Redis and a real Kafka
@@ -102,6 +114,10 @@ images: ## compose.yaml and the Dockerfile are sound, and each process knows its
 .PHONY: lint
 lint: ## golangci-lint, with each library in its one home
 	@$$($(TOOL) golangci-lint) run $(ARGS) $(call packages,$(MODULES))
+
+.PHONY: openapi
+openapi: ## spectral finds nothing in the description of the interface
+	@.ci/openapi
 
 .PHONY: tidy
 tidy: ## mend what format and modules find

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/openapi"
@@ -59,6 +60,7 @@ type Gateway struct {
 	cfg       Config
 	router    *router
 	keys      *keys
+	domains   *certificates // of tenants' own domains; nil without the idsite service
 	refused   *refusals
 	steps     []step
 	reference func() (map[string]referenceFile, error) // written at the first use
@@ -121,6 +123,9 @@ func New(cfg Config) (*Gateway, error) {
 	g.reference = sync.OnceValues(func() (map[string]referenceFile, error) {
 		return makeReference(openapi.Deployment{Base: cfg.Common.Base, Alias: string(cfg.Common.Alias)})
 	})
+	if up.IDSite != nil && cfg.Common.Shared != nil {
+		g.domains = newCertificates(idsiteapi.Client{Peer: rpc.Peer{Upstream: up.IDSite, Signer: cfg.Common.Signer}}, cfg.Common.Shared)
+	}
 	g.keys = newKeys(cfg.Keys, g.Limits)
 	g.steps = []step{
 		g.checkFraming,   // the request can be read in one way only

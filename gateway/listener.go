@@ -32,6 +32,9 @@ func (g *Gateway) Listen(plain net.Listener, certificate *tls.Certificate) net.L
 	l := &listener{Listener: plain, refusal: g.refusal}
 	if certificate != nil {
 		l.config = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+		if g.domains != nil {
+			l.config.GetCertificate = g.domains.of
+		}
 	}
 	return l
 }

@@ -40,7 +40,7 @@ func TestAUsersKeyIsForTheApplicationsThatReachIt(t *testing.T) {
 			}
 			client.Want(t, http.StatusFound, validate(site.Application, token.Text("access_token")))
 		}
-		oauthRefused(t, 401, 401, "invalid_client", post(ofApplication(elsewhere.Application), grant("client_id", "client_secret")))
+		oauthRefused(t, 400, 10019, "invalid_client", post(ofApplication(elsewhere.Application), grant("client_id", "client_secret")))
 	})
 	t.Run("it is no key to the management API", func(t *testing.T) {
 		user := client.With(key.Text("id"), key.Text("secret"))
@@ -55,7 +55,7 @@ func TestAUsersKeyIsForTheApplicationsThatReachIt(t *testing.T) {
 		if items := found(t, elsewhere.Application); len(items) != 0 {
 			t.Errorf("another application found %v", items)
 		}
-		oauthRefused(t, 401, 401, "invalid_client", post(ofApplication(site.Application), grant("client_id", "client_secret")))
+		oauthRefused(t, 400, 10019, "invalid_client", post(ofApplication(site.Application), grant("client_id", "client_secret")))
 		client.Update(t, account.Href(), e2e.Object{"status": "ENABLED"})
 		client.Token(t, site.Application.Href(), grant("client_id", "client_secret"))
 	})
@@ -66,7 +66,7 @@ func TestAUsersKeyIsForTheApplicationsThatReachIt(t *testing.T) {
 		if items := found(t, site.Application); len(items) != 1 || items[0].Text("status") != "DISABLED" || items[0].Text("name") != "laptop" {
 			t.Errorf("found %v", items)
 		}
-		oauthRefused(t, 401, 401, "invalid_client", post(ofApplication(site.Application), grant("client_id", "client_secret")))
+		oauthRefused(t, 400, 10019, "invalid_client", post(ofApplication(site.Application), grant("client_id", "client_secret")))
 	})
 	t.Run("a deleted one is nowhere", func(t *testing.T) {
 		client.Delete(t, key.Href())

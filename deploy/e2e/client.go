@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"strings"
@@ -20,6 +22,8 @@ import (
 type Client struct {
 	Key  Key
 	HTTP *http.Client
+
+	anonymous bool // presents no key
 }
 
 // NewClient trusts the certificate authority of the key's caFile and, when it
@@ -41,6 +45,7 @@ func NewClient(key Key) (*Client, error) {
 		HTTP: &http.Client{
 			Timeout: time.Minute,
 			Transport: &http.Transport{
+				DialContext:           dialLoopback,
 				TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 				MaxIdleConnsPerHost:   512,
 				IdleConnTimeout:       30 * time.Second,
@@ -49,6 +54,28 @@ func NewClient(key Key) (*Client, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
+}
+
+// dialLoopback connects to names below localhost on this machine, as browsers do
+// (RFC 6761, section 6.3); not every resolver knows them.
+func dialLoopback(ctx context.Context, network, address string) (net.Conn, error) {
+	if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".localhost") {
+		address = net.JoinHostPort("localhost", port)
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
+// Browser returns a client without a key that keeps cookies, as a browser does. It
+// shares the connections of c.
+func (c *Client) Browser() *Client {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		panic("a jar without options cannot fail: " + err.Error())
+	}
+	other, shared := *c, *c.HTTP
+	shared.Jar = jar
+	other.HTTP, other.anonymous = &shared, true
+	return &other
 }
 
 // With returns a client for the same deployment that presents another key.
@@ -160,7 +187,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
 	}
-	if !r.Anonymous {
+	if !r.Anonymous && !c.anonymous {
 		request.SetBasicAuth(c.Key.ID, c.Key.Secret)
 	}
 	for name, values := range r.Header {
@@ -175,7 +202,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	if answer.Body, err = io.ReadAll(response.Body); err != nil {
 		return answer, fmt.Errorf("%s: read the answer: %w", answer.Request, err)
 	}
-	return answer, nil
+	return answer, described(r, address, answer)
 }
 
 func encode(body any) (io.Reader, string, error) {

@@ -11,30 +11,34 @@ import (
 
 const newPassword = "Different1!"
 
-// together makes the same call so many times at once and gives the number of
+// together makes the same call so many times at once and returns the number of
 // each status.
 func together(t *testing.T, times int, request e2e.Request) map[int]int {
 	t.Helper()
+	statuses := map[int]int{}
+	for _, answer := range answersTogether(t, times, request) {
+		statuses[answer.Status]++
+	}
+	return statuses
+}
+
+func answersTogether(t *testing.T, times int, request e2e.Request) []e2e.Answer {
+	t.Helper()
 	answers := make([]e2e.Answer, times)
-	errs := make([]error, times)
 	var group sync.WaitGroup
 	start := make(chan struct{})
 	for i := range answers {
 		group.Go(func() {
 			<-start
-			answers[i], errs[i] = client.Do(t.Context(), request)
+			var err error
+			if answers[i], err = client.Do(t.Context(), request); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	close(start)
 	group.Wait()
-	statuses := map[int]int{}
-	for i, answer := range answers {
-		if errs[i] != nil {
-			t.Error(errs[i])
-		}
-		statuses[answer.Status]++
-	}
-	return statuses
+	return answers
 }
 
 func TestAForgottenPasswordIsResetByMail(t *testing.T) {

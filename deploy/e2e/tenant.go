@@ -41,8 +41,8 @@ func (c *Client) NewSite(t testing.TB) Site {
 	application := c.Create(t, "/applications?createDirectory=true", Object{"name": Unique("site")})
 	mapping := c.Get(t, application.Link(t, "defaultAccountStoreMapping"))
 	site := Site{Application: application, Directory: c.Get(t, mapping.Link(t, "accountStore"))}
-	c.deleteAtEnd(t, application.Href())
-	c.deleteAtEnd(t, site.Directory.Href())
+	c.DeleteAtEnd(t, application.Href())
+	c.DeleteAtEnd(t, site.Directory.Href())
 	return site
 }
 
@@ -51,7 +51,7 @@ func (c *Client) NewSite(t testing.TB) Site {
 func (c *Client) NewApplication(t testing.TB) Object {
 	t.Helper()
 	application := c.Create(t, "/applications", Object{"name": Unique("bare")})
-	c.deleteAtEnd(t, application.Href())
+	c.DeleteAtEnd(t, application.Href())
 	return application
 }
 
@@ -70,10 +70,10 @@ func (c *Client) NewVerificationSite(t testing.TB) Site {
 // cleanLimit bounds the clean-up of one resource.
 const cleanLimit = 30 * time.Second
 
-// deleteAtEnd cleans up behind the test and minds only whether the resource is
+// DeleteAtEnd cleans up behind the test and minds only whether the resource is
 // gone: a scenario may have deleted it itself, and where something was killed a
 // call may have to be repeated.
-func (c *Client) deleteAtEnd(t testing.TB, address string) {
+func (c *Client) DeleteAtEnd(t testing.TB, address string) {
 	t.Cleanup(func() {
 		err := AwaitFor(context.WithoutCancel(t.Context()), cleanLimit, "the clean-up", func(ctx context.Context) error {
 			answer, err := c.Do(ctx, Request{Method: http.MethodDelete, URL: address})

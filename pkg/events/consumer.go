@@ -36,8 +36,12 @@ func (o *Outbox) Consume(cfg Config, from []string, handlers ...Handler) func(co
 		if err != nil {
 			return err
 		}
-		c := &consumer{outbox: o, group: o.topic, cfg: cfg, signer: signer, handlers: map[string]Handler{}, writer: newWriter(cfg)}
-		defer func() { _ = c.writer.Close() }()
+		writer, closeWriter, err := newWriter(cfg)
+		if err != nil {
+			return err
+		}
+		defer closeWriter()
+		c := &consumer{outbox: o, group: o.topic, cfg: cfg, signer: signer, handlers: map[string]Handler{}, writer: writer}
 		for _, h := range handlers {
 			c.handlers[h.event] = h
 		}
@@ -47,7 +51,10 @@ func (o *Outbox) Consume(cfg Config, from []string, handlers ...Handler) func(co
 		if err := c.instruments(); err != nil {
 			return err
 		}
-		client, closeClient := newClient(cfg, c.allTopics())
+		client, closeClient, err := newClient(cfg, c.allTopics())
+		if err != nil {
+			return err
+		}
 		defer closeClient()
 		c.client = client
 		retry(ctx, "event consumer", o.topic, c.join)

@@ -51,9 +51,13 @@ func (c *consumer) join(ctx context.Context) error {
 	if err := createTopics(ctx, c.client, c.cfg, c.allTopics()...); err != nil {
 		return err
 	}
+	dialer, err := c.cfg.dialer()
+	if err != nil {
+		return err
+	}
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: c.group, Brokers: c.cfg.Brokers, Topics: c.topics,
-		Dialer:         &kafka.Dialer{ClientID: clientID, Timeout: requestTimeout},
+		Dialer:         dialer,
 		GroupBalancers: []kafka.GroupBalancer{kafka.RangeGroupBalancer{}}, // shares out each topic, the busy ones too
 		SessionTimeout: sessionTimeout, HeartbeatInterval: heartbeatInterval, RebalanceTimeout: rebalanceTimeout,
 		WatchPartitionChanges: true, PartitionWatchInterval: partitionWatchInterval,

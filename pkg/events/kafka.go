@@ -17,6 +17,10 @@ const requestTimeout = 10 * time.Second
 type Config struct {
 	Brokers    []string      `env:"KAFKA_BROKERS" required:"true" help:"comma-separated addresses of Kafka brokers, host:port"`
 	Partitions int           `env:"DOORWARD_KAFKA_PARTITIONS" default:"6" min:"1" help:"partitions of a topic that this process creates"`
+	Username   string        `env:"KAFKA_USERNAME" help:"user name, where the brokers ask for one"`
+	Password   secure.Secret `env:"KAFKA_PASSWORD" help:"password of that user"`
+	Mechanism  string        `env:"KAFKA_SASL_MECHANISM" default:"SCRAM-SHA-512" help:"how that user authenticates: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"`
+	TLS        bool          `env:"KAFKA_TLS" default:"false" help:"whether connections to the brokers are encrypted"`
 	Secret     secure.Secret `env:"DOORWARD_INTERNAL_SECRET" help:"secret of at least 32 characters that all processes of the deployment share; make one with: openssl rand -hex 32"`
 }
 
@@ -28,11 +32,15 @@ func Topic(service string) string { return "doorward." + service }
 func deadLetters(topic string) string { return topic + ".dead" }
 
 // newClient makes a client that knows the brokers and partitions of the topics.
-// close ends its connections.
-func newClient(cfg Config, topics []string) (client *kafka.Client, close func()) {
-	transport := &kafka.Transport{MetadataTTL: 3 * time.Second, MetadataTopics: topics}
+// closeClient ends its connections.
+func newClient(cfg Config, topics []string) (client *kafka.Client, closeClient func(), err error) {
+	transport, err := cfg.transport()
+	if err != nil {
+		return nil, nil, err
+	}
+	transport.MetadataTTL, transport.MetadataTopics = 3*time.Second, topics
 	client = &kafka.Client{Addr: kafka.TCP(cfg.Brokers...), Timeout: fetchWait + requestTimeout, Transport: transport}
-	return client, transport.CloseIdleConnections
+	return client, transport.CloseIdleConnections, nil
 }
 
 // createTopics makes the topics that do not exist. Replication is the broker's
@@ -55,9 +63,15 @@ func createTopics(ctx context.Context, client *kafka.Client, cfg Config, topics 
 }
 
 // newWriter makes a writer whose messages are acknowledged by all replicas.
-// Messages of one key go to one partition, so they keep their order.
-func newWriter(cfg Config) *kafka.Writer {
-	return &kafka.Writer{
+// Messages of one key go to one partition, so they keep their order. closeWriter
+// ends its connections.
+func newWriter(cfg Config) (writer *kafka.Writer, closeWriter func(), err error) {
+	transport, err := cfg.transport()
+	if err != nil {
+		return nil, nil, err
+	}
+	writer = &kafka.Writer{
+		Transport:    transport,
 		Addr:         kafka.TCP(cfg.Brokers...),
 		Balancer:     &kafka.Murmur2Balancer{},
 		RequiredAcks: kafka.RequireAll,
@@ -67,4 +81,8 @@ func newWriter(cfg Config) *kafka.Writer {
 		WriteTimeout: requestTimeout,
 		ReadTimeout:  requestTimeout,
 	}
+	return writer, func() {
+		_ = writer.Close()
+		transport.CloseIdleConnections()
+	}, nil
 }

@@ -40,11 +40,15 @@ func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 		if err != nil {
 			return err
 		}
-		r := &relay{outbox: o, cfg: cfg, signer: signer, writer: newWriter(cfg)}
+		writer, closeWriter, err := newWriter(cfg)
+		if err != nil {
+			return err
+		}
+		defer closeWriter()
+		r := &relay{outbox: o, cfg: cfg, signer: signer, writer: writer}
 		if err := r.instruments(); err != nil {
 			return err
 		}
-		defer func() { _ = r.writer.Close() }()
 		retry(telemetry.Quiet(ctx), "outbox relay", o.topic, r.lead)
 		return nil
 	}
@@ -150,7 +154,10 @@ func (r *relay) sleep(ctx context.Context, conn *pgxpool.Conn) error {
 // and again.
 func (r *relay) createTopics(ctx context.Context) error {
 	topics := []string{r.outbox.topic, deadLetters(r.outbox.topic)}
-	client, closeClient := newClient(r.cfg, topics)
+	client, closeClient, err := newClient(r.cfg, topics)
+	if err != nil {
+		return err
+	}
 	defer closeClient()
 	return createTopics(ctx, client, r.cfg, topics...)
 }

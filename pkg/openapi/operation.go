@@ -259,7 +259,7 @@ func (w *writer) parameters() []any {
 				out = append(out, w.filter(r, name))
 			}
 		}
-		w.codes = append(w.codes, 2100, 2101, 2102, 2103, 2104, 2105, 2106, 2108)
+		w.codes = append(w.codes, 2100, 2101, 2102, 2103, 2104, 2105, 2106, 2107, 2108)
 	}
 	expand := w.Expand
 	for _, name := range []string{w.Get, w.List, w.Create, w.Update} {
@@ -384,7 +384,7 @@ func (w *writer) failures(out object, method string) object {
 	if !w.Public {
 		shared[401] = "Unauthorized"
 	}
-	if strings.Contains(w.path, "{") || method == http.MethodGet {
+	if strings.Contains(w.path, "{") || method == http.MethodGet || w.Public {
 		shared[404] = "NotFound"
 	}
 	if w.hasBody() {

@@ -182,7 +182,11 @@ func (b *builder) body(r *resource, kind string) string {
 	}
 	schema := object{{Key: "type", Value: "object"}, {Key: "description", Value: bodyDescription(r, kind)}}
 	if kind == "create" && len(r.Required) > 0 {
-		schema = set(schema, "required", r.Required)
+		required := make([]any, len(r.Required))
+		for i, name := range r.Required {
+			required[i] = name
+		}
+		schema = set(schema, "required", required)
 	}
 	schema = set(schema, "properties", properties)
 	b.schemas[name] = set(schema, "additionalProperties", false)

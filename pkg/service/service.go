@@ -3,6 +3,8 @@
 package service
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/url"
@@ -29,6 +31,8 @@ type Common struct {
 	Base   href.Base
 	Alias  alias.Alias
 	Signer *caller.Signer
+	// Shared seals what the processes of the deployment send each other.
+	Shared *secure.Keyring
 	Now    func() time.Time
 }
 
@@ -41,6 +45,11 @@ func (c Config) Open() (Common, error) {
 	if len(c.InternalSecret) < 32 {
 		return Common{}, errors.New("DOORWARD_INTERNAL_SECRET must have at least 32 characters; make one with: openssl rand -hex 32")
 	}
+	sum := sha256.Sum256([]byte(secure.Derive(c.InternalSecret, "sealed between processes")))
+	shared, err := secure.ParseKeyring(secure.Secret("shared:" + base64.StdEncoding.EncodeToString(sum[:])))
+	if err != nil {
+		return Common{}, err
+	}
 	word, err := alias.Parse(c.Alias)
 	if err != nil {
 		return Common{}, err
@@ -48,7 +57,7 @@ func (c Config) Open() (Common, error) {
 	now := func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 	return Common{
 		Base: href.Base(strings.TrimSuffix(c.BaseURL, "/")), Alias: word,
-		Signer: caller.NewSigner(c.InternalSecret, now), Now: now,
+		Signer: caller.NewSigner(c.InternalSecret, now), Shared: shared, Now: now,
 	}, nil
 }
 

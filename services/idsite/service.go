@@ -43,18 +43,20 @@ type Peers struct {
 
 // Service is the idsite service.
 type Service struct {
-	store *store.Store
-	peers Peers
-	ring  *secure.Keyring
-	now   func() time.Time
-	cfg   Config
+	store  *store.Store
+	peers  Peers
+	ring   *secure.Keyring
+	shared *secure.Keyring // seals what goes to the gateway
+	now    func() time.Time
+	cfg    Config
 }
 
 // Config is how the deployment is known to browsers.
 type Config struct {
-	Base   href.Base // of the management API
-	Title  string    // the product's name on the wire: "Service"
-	Suffix string    // of the domains of hosted pages, which are <tenant key>.id.<suffix>
+	Base   href.Base       // of the management API
+	Title  string          // the product's name on the wire: "Service"
+	Shared *secure.Keyring // that the processes of the deployment share
+	Suffix string          // of the domains of hosted pages, which are <tenant key>.id.<suffix>
 }
 
 // Product is the name that the service goes by.
@@ -62,7 +64,7 @@ func (s *Service) Product() string { return s.cfg.Title }
 
 // New makes the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
-	return &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg}
+	return &Service{store: s, peers: peers, ring: ring, shared: cfg.Shared, now: now, cfg: cfg}
 }
 
 // PurgeEvery is how often what has ended is deleted.

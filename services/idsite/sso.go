@@ -255,15 +255,16 @@ func (s *Service) Land(ctx context.Context, v Visit) (Departure, error) {
 	}
 	out := Departure{Location: withResponse(claims.Callback, v.Token)}
 	session, err := s.newSession(ctx, verified.Tenant, claims.ID, site, v)
-	switch {
-	case errors.Is(err, apierr.NotFound): // another browser began, or it has its session
-	case err != nil:
+	if errors.Is(err, apierr.NotFound) {
+		return out, nil // another browser began, or it has its session
+	}
+	if err != nil {
 		slog.WarnContext(ctx, "single sign-on session not created", "error", err.Error())
-	default:
-		out.Session = session
-		if site.SessionCookiePersistent {
-			out.SessionLife, err = lifetime(site.SessionTTL)
-		}
+		return out, nil
+	}
+	out.Session = session
+	if site.SessionCookiePersistent {
+		out.SessionLife, err = lifetime(site.SessionTTL)
 	}
 	return out, err
 }

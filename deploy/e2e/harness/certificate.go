@@ -22,7 +22,7 @@ type certificates struct {
 }
 
 // makeCertificates makes a certificate authority and lets it sign one
-// certificate for localhost. The authority's own key is forgotten at once.
+// certificate for localhost, hosted pages and Client APIs. The authority's own key is forgotten at once.
 func makeCertificates(config Config) (certificates, error) {
 	files := certificates{CA: config.path("ca.pem"), Cert: config.path("gateway.pem"), Key: config.path("gateway.key")}
 	fail := func(what string, err error) (certificates, error) {
@@ -51,7 +51,7 @@ func makeCertificates(config Config) (certificates, error) {
 		Subject:      pkix.Name{CommonName: "localhost"},
 		NotBefore:    ca.NotBefore,
 		NotAfter:     ca.NotAfter,
-		DNSNames:     []string{"localhost", "*.localhost"},
+		DNSNames:     []string{"localhost", "*.localhost", "*.id.localhost", "*.apps.localhost"},
 		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

@@ -4,19 +4,35 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// The user of the embedded broker.
+const (
+	kafkaUsername  = "doorward"
+	kafkaMechanism = "SCRAM-SHA-256"
 )
 
 // startKafka runs an embedded broker of the Kafka protocol on loopback, which
-// keeps its log in the data folder and writes it through to the disk.
-func startKafka(p *run.Process, dir string) (address string, err error) {
+// keeps its log in the data folder and writes it through to the disk. It asks for
+// the password.
+func startKafka(p *run.Process, dir string, password secure.Secret) (address string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir), kfake.SyncWrites(), kfake.DefaultNumPartitions(6))
+	// The broker keeps the users of its last run, whose password was another one.
+	if err := os.RemoveAll(filepath.Join(dir, "sasl.json")); err != nil {
+		return "", err
+	}
+	cluster, err := kfake.NewCluster(
+		kfake.NumBrokers(1), kfake.DataDir(dir), kfake.SyncWrites(), kfake.DefaultNumPartitions(6),
+		kfake.EnableSASL(), kfake.Superuser(kafkaMechanism, kafkaUsername, password.Reveal()),
+	)
 	if err != nil {
 		return "", fmt.Errorf("start the embedded Kafka in %s: %w", dir, err)
 	}

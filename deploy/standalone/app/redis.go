@@ -8,12 +8,15 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 // startRedis runs an embedded server of the Redis protocol on loopback. Its
-// keys expire when its clock is moved on, which happens every second.
-func startRedis(p *run.Process) (url string, err error) {
+// keys expire when its clock is moved on, which happens every second. It asks for
+// the password.
+func startRedis(p *run.Process, password secure.Secret) (url string, err error) {
 	server := miniredis.NewMiniRedis()
+	server.RequireAuth(password.Reveal())
 	if err := server.StartAddr("127.0.0.1:0"); err != nil {
 		return "", fmt.Errorf("start the embedded Redis: %w", err)
 	}
@@ -33,5 +36,5 @@ func startRedis(p *run.Process) (url string, err error) {
 			}
 		}
 	})
-	return "redis://" + server.Addr(), nil
+	return "redis://:" + password.Reveal() + "@" + server.Addr(), nil
 }

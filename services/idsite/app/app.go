@@ -13,9 +13,11 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
@@ -37,6 +39,8 @@ type Config struct {
 	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID" help:"id of the API key of the first tenant, which is made at the start; letters and digits"`
 	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET" help:"secret of that key, at least 32 characters; make one with: openssl rand -hex 24"`
 	OwnerEmail string        `env:"DOORWARD_BOOTSTRAP_OWNER_EMAIL" default:"owner@doorward.localhost" help:"email of the first tenant's owner"`
+
+	PrivateNetworks []string `env:"DOORWARD_OUTBOUND_PRIVATE_NETWORKS" help:"networks besides the public ones in which the git repositories of custom pages may be, comma separated, such as 10.1.0.0/16"`
 
 	Peers Addresses
 }
@@ -87,9 +91,15 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Check("idsite database", db.Ping)
 	p.Go("idsite statistics", db.Analyze)
 
-	svc := idsite.New(store.New(db), peers, ring, common.Now, idsite.Config{Base: common.Base, Title: common.Alias.Title(), Suffix: cfg.Suffix})
+	svc := idsite.New(store.New(db), peers, ring, common.Now, idsite.Config{Base: common.Base, Shared: common.Shared, Title: common.Alias.Title(), Suffix: cfg.Suffix})
+	guard, err := outbound.ParseGuard(cfg.PrivateNetworks)
+	if err != nil {
+		return nil, fmt.Errorf("DOORWARD_OUTBOUND_PRIVATE_NETWORKS: %w", err)
+	}
+	p.Go("idsite repositories", idsite.NewRepositories(svc, guard).Run)
 	p.Go("idsite purger", svc.Purger(idsite.PurgeEvery))
 	app := rest.New(rest.Config{Service: "idsite", Base: common.Base, Signer: common.Signer})
+	idsiteapi.Serve(app, svc)
 	if err := idsiterest.Mount(app, svc, common.Base); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,50 @@
+// Package idsiteapi is the contract of the idsite service: what the gateway asks
+// of it beside forwarding requests.
+package idsiteapi
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/rpc"
+)
+
+// API is what peers ask of the idsite service.
+type API interface {
+	// Certificate returns the certificate of a tenant's own domain, or of a domain
+	// one label below it that the certificate is valid for. It returns
+	// apierr.NotFound where no tenant has the domain or its certificate is not
+	// valid now.
+	Certificate(context.Context, Domain) (Certificate, error)
+}
+
+// Domain names a host.
+type Domain struct {
+	Name string `json:"name"`
+}
+
+// Certificate is a chain in PEM with its private key, which is sealed under a key
+// that is derived from the deployment's internal secret.
+type Certificate struct {
+	Chain     string `json:"chain"`
+	KeySealed []byte `json:"keySealed"`
+}
+
+// KeyPurpose is what the private key of a domain is sealed for.
+func KeyPurpose(domain string) string { return "idsiteapi.certificate/" + domain }
+
+// Client is the idsite service in another process.
+type Client struct{ rpc.Peer }
+
+var _ API = Client{}
+
+// Certificate calls the remote service.
+func (c Client) Certificate(ctx context.Context, in Domain) (Certificate, error) {
+	return rpc.Call[Domain, Certificate](ctx, c.Peer, "idsite.Certificate", in)
+}
+
+// Serve answers the remote calls of the contract.
+func Serve(router fiber.Router, api API) {
+	rpc.Serve(router, "idsite.Certificate", api.Certificate)
+}

@@ -1,0 +1,231 @@
+// Package client speaks to the management API. Its types are generated from the
+// description of the interface (pkg/openapi); a link of a resource is the
+// resource that it leads to, of which only Href is set unless the request asked
+// to expand it.
+//
+//	c, err := client.New("https://localhost:8443/v1", key, client.TrustFile("ca.pem"))
+//	app, err := client.Create[client.Application](ctx, c, "/applications?createDirectory=true", client.NewApplication{Name: "Shop"})
+//	for account, err := range client.All[client.Account](ctx, c, app.Accounts.Href, nil) { … }
+//	client.Is(err, 2001) // the name is taken
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:generate sh -c "go run ./internal/generate client.json && cd ../../.ci/tools && GOWORK=off go tool oapi-codegen -config ../../pkg/client/generate.yaml -o ../../pkg/client/types.gen.go ../../pkg/client/client.json && rm ../../pkg/client/client.json"
+
+const (
+	attempts = 4                // of one request
+	maxWait  = 20 * time.Second // between two of them
+)
+
+// Credentials are an API key of an administrator.
+type Credentials struct{ ID, Secret string }
+
+// Client sends requests to one deployment. It is safe for concurrent use.
+type Client struct {
+	base string
+	key  Credentials
+	http *http.Client
+	wait func(context.Context, time.Duration) error
+}
+
+// Option changes how a client connects.
+type Option func(*Client) error
+
+// TrustFile trusts the certificate authorities of a PEM file and no others, as
+// standalone's own needs it.
+func TrustFile(name string) Option {
+	return func(c *Client) error {
+		pem, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("read the certificate authority: %w", err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return fmt.Errorf("%s has no certificate in PEM", name)
+		}
+		c.http.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+		return nil
+	}
+}
+
+// HTTPClient sends the requests by a client of the caller's own.
+func HTTPClient(h *http.Client) Option {
+	return func(c *Client) error { c.http = h; return nil }
+}
+
+// New makes a client for the management API at a base address such as
+// "https://id.example.com/v1".
+func New(base string, key Credentials, options ...Option) (*Client, error) {
+	c := &Client{base: strings.TrimSuffix(base, "/"), key: key, http: &http.Client{Timeout: time.Minute}, wait: wait}
+	for _, option := range options {
+		if err := option(c); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Error makes the generated type an error.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%d/%d: %s (request %s)", e.Status, e.Code, e.DeveloperMessage, e.RequestId)
+}
+
+// Is reports whether an error has a code of the interface.
+func Is(err error, code int) bool {
+	var refusal *Error
+	return errors.As(err, &refusal) && refusal.Code == code
+}
+
+// Get reads the resource at an address, which is an href or a path below the
+// base.
+func Get[T any](ctx context.Context, c *Client, address string) (*T, error) {
+	return send[T](ctx, c, http.MethodGet, address, nil)
+}
+
+// Create makes a resource in the collection at an address.
+func Create[T any](ctx context.Context, c *Client, address string, body any) (*T, error) {
+	return send[T](ctx, c, http.MethodPost, address, body)
+}
+
+// Update changes the resource at an address; what the body does not have stays.
+func Update[T any](ctx context.Context, c *Client, address string, body any) (*T, error) {
+	return send[T](ctx, c, http.MethodPost, address, body)
+}
+
+// Delete removes the resource at an address. One that is gone is no error.
+func Delete(ctx context.Context, c *Client, address string) error {
+	_, err := send[struct{}](ctx, c, http.MethodDelete, address, nil)
+	return err
+}
+
+// All reads a collection page by page. The query searches, sorts and expands.
+func All[T any](ctx context.Context, c *Client, address string, query url.Values) iter.Seq2[*T, error] {
+	type page struct {
+		Offset, Size int
+		Items        []*T
+	}
+	return func(yield func(*T, error) bool) {
+		q := url.Values{"limit": {"100"}}
+		for name, values := range query {
+			q[name] = values
+		}
+		for offset := 0; ; {
+			q.Set("offset", strconv.Itoa(offset))
+			p, err := Get[page](ctx, c, address+"?"+q.Encode())
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, item := range p.Items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if offset += len(p.Items); len(p.Items) == 0 || offset >= p.Size {
+				return
+			}
+		}
+	}
+}
+
+// send makes a request and reads its answer. A server that is busy is asked
+// again, after the time that it names.
+func send[T any](ctx context.Context, c *Client, method, address string, body any) (*T, error) {
+	if strings.HasPrefix(address, "/") {
+		address = c.base + address
+	}
+	var content []byte
+	if body != nil {
+		var err error
+		if content, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	for attempt := 1; ; attempt++ {
+		response, err := c.try(ctx, method, address, content)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			return nil, fmt.Errorf("read the answer of %s %s: %w", method, address, err)
+		}
+		if busy(response.StatusCode) && attempt < attempts {
+			if err := c.wait(ctx, delay(response.Header.Get("Retry-After"), attempt)); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		return read[T](response.StatusCode, answer)
+	}
+}
+
+func (c *Client) try(ctx context.Context, method, address string, content []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	// A redirect stays on the host, so that the credentials go along.
+	request.SetBasicAuth(c.key.ID, c.key.Secret)
+	if content != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	return c.http.Do(request)
+}
+
+func busy(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+}
+
+// delay is how long to wait after an attempt that failed.
+func delay(retryAfter string, attempt int) time.Duration {
+	if seconds, err := strconv.Atoi(retryAfter); err == nil {
+		return min(time.Duration(seconds)*time.Second, maxWait)
+	}
+	return min(250*time.Millisecond<<attempt, maxWait)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+func read[T any](status int, answer []byte) (*T, error) {
+	if status >= http.StatusBadRequest {
+		refusal := &Error{Status: status, Code: status, DeveloperMessage: string(answer)}
+		_ = json.Unmarshal(answer, refusal) // what is no JSON is shown as it is
+		return nil, refusal
+	}
+	result := new(T)
+	if len(answer) == 0 {
+		return result, nil
+	}
+	if err := json.Unmarshal(answer, result); err != nil {
+		return nil, fmt.Errorf("the answer %d is not as it is described: %w", status, err)
+	}
+	return result, nil
+}

@@ -1,0 +1,54 @@
+package events
+
+import (
+	"crypto/tls"
+	"fmt"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
+)
+
+// mechanism returns how a connection authenticates, nil where the brokers ask for
+// no user.
+func (cfg Config) mechanism() (sasl.Mechanism, error) {
+	if cfg.Username == "" {
+		return nil, nil
+	}
+	switch cfg.Mechanism {
+	case "PLAIN":
+		return plain.Mechanism{Username: cfg.Username, Password: cfg.Password.Reveal()}, nil
+	case "SCRAM-SHA-256":
+		return scram.Mechanism(scram.SHA256, cfg.Username, cfg.Password.Reveal())
+	case "SCRAM-SHA-512":
+		return scram.Mechanism(scram.SHA512, cfg.Username, cfg.Password.Reveal())
+	}
+	return nil, fmt.Errorf("KAFKA_SASL_MECHANISM is %q; set PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", cfg.Mechanism)
+}
+
+// tls returns the configuration of encrypted connections, nil where they are not.
+func (cfg Config) tls() *tls.Config {
+	if !cfg.TLS {
+		return nil
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12}
+}
+
+// transport makes the connections of a client or a writer.
+func (cfg Config) transport() (*kafka.Transport, error) {
+	mechanism, err := cfg.mechanism()
+	if err != nil {
+		return nil, err
+	}
+	return &kafka.Transport{SASL: mechanism, TLS: cfg.tls()}, nil
+}
+
+// dialer makes the connections of a member of a consumer group.
+func (cfg Config) dialer() (*kafka.Dialer, error) {
+	mechanism, err := cfg.mechanism()
+	if err != nil {
+		return nil, err
+	}
+	return &kafka.Dialer{ClientID: clientID, Timeout: requestTimeout, SASLMechanism: mechanism, TLS: cfg.tls()}, nil
+}

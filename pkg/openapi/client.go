@@ -1,0 +1,64 @@
+package openapi
+
+import (
+	"slices"
+	"strings"
+)
+
+// ClientJSON is the document as pkg/client is generated from it: it has what
+// operations send and return, without failures and examples, and a link is the
+// resource that it leads to, of which only the address is set unless the link
+// was expanded.
+func (d *Document) ClientJSON() ([]byte, error) {
+	copied := *d
+	copied.root = set(simplified(d.root, "").(object), "paths", object{})
+	return copied.JSON()
+}
+
+func simplified(v any, name string) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = simplified(v[i], "")
+		}
+		return out
+	case object:
+		if target := linkTarget(v); target != nil {
+			return target
+		}
+		if properties, ok := get(v, "properties").(object); ok && get(v, "required") != nil {
+			v = set(v, "required", slices.DeleteFunc(slices.Clone(get(v, "required").([]any)), func(name any) bool {
+				property, _ := get(properties, name.(string)).(object)
+				return linkTarget(property) != nil || get(property, "$ref") == "#/components/schemas/Link"
+			}))
+		}
+		var out object
+		for _, member := range v {
+			key := member.Key.(string)
+			_, words := member.Value.(string)
+			switch {
+			case name != "properties" && slices.Contains([]string{"example", "examples", "readOnly", "writeOnly", "default", "pattern", "enum", "unevaluatedProperties"}, key):
+			case name != "properties" && key == "description" && words && strings.Contains(member.Value.(string), "\n"):
+				out = set(out, key, strings.Join(strings.Fields(member.Value.(string)), " "))
+			default:
+				out = set(out, key, simplified(member.Value, key))
+			}
+		}
+		return out
+	}
+	return v
+}
+
+// linkTarget is what a link leads to, where that is one kind of resource.
+func linkTarget(schema object) any {
+	choices, _ := get(schema, "anyOf").([]any)
+	if len(choices) < 2 || get(choices[0].(object), "$ref") != "#/components/schemas/Link" {
+		return nil
+	}
+	second := choices[1].(object)
+	if len(choices) > 2 && get(choices[2].(object), "$ref") != nil || get(second, "$ref") == nil {
+		return ref("schemas", "Link")
+	}
+	return second
+}

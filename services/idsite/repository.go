@@ -1,0 +1,207 @@
+package idsite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/transport/client"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	"github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/doorward/doorward/pkg/outbound"
+	"github.com/doorward/doorward/pkg/telemetry"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+const (
+	// refreshInterval is after how long a repository is fetched again.
+	refreshInterval = 10 * time.Minute
+	// pollInterval bounds how long a change of the settings waits for its fetch.
+	pollInterval = 10 * time.Second
+	// fetchTimeout bounds a fetch.
+	fetchTimeout = time.Minute
+	// maxFetched bounds what a fetch transfers, in bytes.
+	maxFetched = 64 << 20
+	// maxFiles, maxFile and maxPages bound the files of custom pages: their number,
+	// the size of one and of all, in bytes.
+	maxFiles = 2000
+	maxFile  = 5 << 20
+	maxPages = 50 << 20
+)
+
+// Repositories fetches the static files of custom pages.
+type Repositories struct {
+	svc *Service
+}
+
+// NewRepositories makes the fetcher. Repositories lie at public addresses, and in
+// the networks that guard allows. Only HTTP is spoken: go-git's other transports
+// would not use the guard.
+func NewRepositories(svc *Service, guard outbound.Guard) *Repositories {
+	transport := &http.Transport{DialContext: guard.Dialer().DialContext, ForceAttemptHTTP2: true, ResponseHeaderTimeout: fetchTimeout / 2}
+	bounded := githttp.NewClient(&http.Client{Transport: limited{transport}, Timeout: fetchTimeout})
+	for _, scheme := range []string{"http", "https"} {
+		client.InstallProtocol(scheme, bounded)
+	}
+	for _, scheme := range []string{"file", "git", "ssh"} {
+		client.InstallProtocol(scheme, nil)
+	}
+	return &Repositories{svc}
+}
+
+// limited bounds the size of answers.
+type limited struct{ http.RoundTripper }
+
+func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := l.RoundTripper.RoundTrip(request)
+	if err == nil {
+		answer.Body = &limitedBody{answer.Body, maxFetched}
+	}
+	return answer, err
+}
+
+type limitedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+var errTooLarge = fmt.Errorf("the repository is larger than %d MB", maxFetched>>20)
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLarge
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// Run fetches repositories that are due, until ctx ends. Replicas share the work:
+// each repository is claimed by one.
+func (r *Repositories) Run(ctx context.Context) error {
+	ctx = telemetry.Quiet(ctx)
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		if err := r.FetchDue(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "repositories of hosted pages not fetched, retrying", "error", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// FetchDue fetches the repositories that have changed in the settings, or that
+// were not fetched for a while.
+func (r *Repositories) FetchDue(ctx context.Context) error {
+	now := r.svc.now()
+	sites, err := r.svc.store.DueRepositories(ctx, now.Add(-refreshInterval), 20)
+	if err != nil {
+		return err
+	}
+	for _, site := range sites {
+		claimed := false
+		if err := r.svc.store.Tx(ctx, func(tx *store.Tx) (err error) {
+			claimed, err = tx.ClaimRepository(ctx, site, now)
+			return err
+		}); err != nil {
+			return err
+		}
+		if !claimed {
+			continue
+		}
+		if err := r.fetch(ctx, site); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch replaces the pages of a site by those of its repository. A failure keeps
+// the former ones, and is told by gitStatus.
+func (r *Repositories) fetch(ctx context.Context, site store.Site) error {
+	files, failure := r.files(ctx, site)
+	return r.svc.store.Tx(ctx, func(tx *store.Tx) error {
+		if failure != nil {
+			text := failure.Error()
+			return tx.SetGitStatus(ctx, site, store.GitFailed, &text)
+		}
+		if err := tx.ReplaceFiles(ctx, site.TenantID, files); err != nil {
+			return err
+		}
+		return tx.SetGitStatus(ctx, site, store.GitOK, nil)
+	})
+}
+
+// files reads the files of the branch: no submodules, no symbolic links, nothing
+// that begins with a dot.
+func (r *Repositories) files(ctx context.Context, site store.Site) ([]store.File, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	address := strings.TrimSpace(*site.GitRepoURL)
+	if !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
+		return nil, errors.New("only repositories at http and https addresses can be fetched")
+	}
+	repository, err := git.CloneContext(ctx, memory.NewStorage(), nil, &git.CloneOptions{
+		URL: address, ReferenceName: plumbing.NewBranchReferenceName(*site.GitBranch), SingleBranch: true, Depth: 1, Tags: git.NoTags,
+	})
+	switch {
+	case errors.Is(err, outbound.ErrForbidden):
+		return nil, errors.New("the address of the repository is in a private network")
+	case err != nil:
+		return nil, fmt.Errorf("the repository cannot be fetched: %w", err)
+	}
+	head, err := repository.Head()
+	if err != nil {
+		return nil, fmt.Errorf("the branch %q cannot be read: %w", *site.GitBranch, err)
+	}
+	commit, err := repository.CommitObject(head.Hash())
+	if err != nil {
+		return nil, err
+	}
+	tree, err := commit.Tree()
+	if err != nil {
+		return nil, err
+	}
+	var files []store.File
+	total := 0
+	err = tree.Files().ForEach(func(f *object.File) error {
+		if f.Mode != filemode.Regular && f.Mode != filemode.Executable || hidden(f.Name) {
+			return nil
+		}
+		if f.Size > maxFile {
+			return fmt.Errorf("the file %q is larger than %d MB", f.Name, maxFile>>20)
+		}
+		content, err := f.Contents()
+		if err != nil {
+			return err
+		}
+		if total += len(content); total > maxPages || len(files) == maxFiles {
+			return fmt.Errorf("the pages have more than %d files or %d MB", maxFiles, maxPages>>20)
+		}
+		files = append(files, store.File{TenantID: site.TenantID, Path: path.Clean(f.Name), Content: []byte(content), FetchedAt: r.svc.now()})
+		return nil
+	})
+	if err == nil && len(files) == 0 {
+		err = errors.New("the branch has no files")
+	}
+	return files, err
+}
+
+func hidden(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.") || strings.ContainsRune(name, 0)
+}
