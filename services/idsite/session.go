@@ -29,22 +29,22 @@ type scope struct {
 // sessionClaims are the claims of a session token: those that pages read
 // (docs/interface/id-site.md#browser-transport), and the flow.
 type sessionClaims struct {
-	Issuer      string    `json:"iss"`
-	Subject     string    `json:"sub"`
-	Application string    `json:"app_href"`
-	Callback    string    `json:"cb_uri"`
-	RequestID   string    `json:"irt"`
-	NameKey     *string   `json:"onk"`
-	StoreKey    *string   `json:"asnk,omitempty"`
-	Store       *string   `json:"ash,omitempty"`
-	ShowOrg     bool    `json:"sof"`
-	FactorTypes []string  `json:"require_mfa,omitempty"`
-	Token       string    `json:"sp_token,omitempty"`
-	Scope       scope   `json:"scope"`
-	Flow        string    `json:"flow"`
-	ID          string    `json:"jti"`
-	IssuedAt    float64 `json:"iat"`
-	ExpiresAt   float64 `json:"exp"`
+	Issuer      string   `json:"iss"`
+	Subject     string   `json:"sub"`
+	Application string   `json:"app_href"`
+	Callback    string   `json:"cb_uri"`
+	RequestID   string   `json:"irt"`
+	NameKey     *string  `json:"onk"`
+	StoreKey    *string  `json:"asnk,omitempty"`
+	Store       *string  `json:"ash,omitempty"`
+	ShowOrg     bool     `json:"sof"`
+	FactorTypes []string `json:"require_mfa,omitempty"`
+	Token       string   `json:"sp_token,omitempty"`
+	Scope       scope    `json:"scope"`
+	Flow        string   `json:"flow"`
+	ID          string   `json:"jti"`
+	IssuedAt    float64  `json:"iat"`
+	ExpiresAt   float64  `json:"exp"`
 }
 
 // plainBase64 escapes JSON so that its Base64 form has neither - nor _: pages
