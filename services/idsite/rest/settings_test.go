@@ -1,0 +1,112 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/openapi/openapitest"
+)
+
+// update posts settings and returns the answer.
+func (c client) update(t *testing.T, tenant, site id.ID, body string) (status int, answer map[string]any) {
+	t.Helper()
+	request := httptest.NewRequest(http.MethodPost, "/v1/idSites/"+site.String(), strings.NewReader(body))
+	request.Header.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	request.Header.Set(caller.Header, c.signer.Sign(caller.Caller{Tenant: tenant}))
+	response, err := openapitest.Do(t, c.app, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return response.StatusCode, answer
+}
+
+func TestSettingsAreKeptAndReset(t *testing.T) {
+	c := newClient(t)
+	tenant, site := c.tenant(t, "mine")
+	_, first := c.update(t, tenant, site, `{}`)
+	for _, step := range []struct{ body, member, want string }{
+		{`{"domainName":"Login.Example.com"}`, "domainName", `"login.example.com"`},
+		{`{"domainName":null}`, "domainName", `"` + first["domainName"].(string) + `"`},
+		{`{"tlsPublicCert":"a text"}`, "tlsPublicCert", `"a text"`},
+		{`{"tlsPrivateKey":"a text"}`, "tlsPrivateKey", `"a text"`},
+		{`{}`, "tlsStatus", `"INVALID"`},
+		{`{"tlsPrivateKey":"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"}`, "tlsPrivateKey", `"[sealed]"`},
+		{`{"tlsPrivateKey":"[sealed]"}`, "tlsPrivateKey", `"[sealed]"`},
+		{`{"tlsPrivateKey":null,"tlsPublicCert":null}`, "tlsStatus", `"NONE"`},
+		{`{"gitRepoUrl":"https://git.example.com/pages.git"}`, "gitBranch", `"master"`},
+		{`{"gitBranch":"main"}`, "gitStatus", `"PENDING"`},
+		{`{"gitRepoUrl":null}`, "gitStatus", `"NONE"`},
+		{`{"authorizedOriginUris":["https://a.example.com"]}`, "authorizedOriginUris", `["https://a.example.com"]`},
+		{`{"authorizedOriginURIs":["https://b.example.com"]}`, "authorizedOriginUris", `["https://b.example.com"]`},
+		{`{"authorizedOriginURLs":["https://c.example.com"]}`, "authorizedOriginUris", `["https://c.example.com"]`},
+		{`{"authorizedRedirectUris":["https://a.example.com/cb"]}`, "authorizedRedirectUris", `["https://a.example.com/cb"]`},
+		{`{"authorizedRedirectURIs":["https://b.example.com/cb"]}`, "authorizedRedirectUris", `["https://b.example.com/cb"]`},
+		{`{"authorizedRedirectURLs":["https://c.example.com/cb"]}`, "authorizedRedirectUris", `["https://c.example.com/cb"]`},
+		{`{"logoUrl":"https://example.com/logo.png"}`, "logoUrl", `"https://example.com/logo.png"`},
+		{`{"logoUrl":null}`, "logoUrl", `null`},
+		{`{"accentColor":"#2f5bea"}`, "accentColor", `"#2f5bea"`},
+		{`{"sessionTti":"PT5M","sessionTtl":"PT1H"}`, "sessionTtl", `"PT1H"`},
+		{`{"sessionCookiePersistent":true}`, "sessionCookiePersistent", `true`},
+	} {
+		status, answer := c.update(t, tenant, site, step.body)
+		got, err := json.Marshal(answer[step.member])
+		if err != nil || status != http.StatusOK || string(got) != step.want {
+			t.Errorf("%s answers %d with %s %s, want %s", step.body, status, step.member, got, step.want)
+		}
+	}
+}
+
+func TestSettingsThatAreRefusedChangeNothing(t *testing.T) {
+	c := newClient(t)
+	tenant, site := c.tenant(t, "mine")
+	theirs, foreign := c.tenant(t, "theirs")
+	_, other := c.update(t, theirs, foreign, `{}`)
+	byDefault := other["domainName"].(string)
+	if status, answer := c.update(t, theirs, foreign, `{"domainName":"login.theirs.test"}`); status != http.StatusOK {
+		t.Fatalf("the domain is refused: %v", answer)
+	}
+	_, before := c.do(t, tenant, http.MethodGet, "/v1/idSites/"+site.String())
+	for body, want := range map[string]float64{
+		`{"domainName":"login.theirs.test"}`:             2001,
+		`{"domainName":"LOGIN.THEIRS.TEST"}`:             2001,
+		`{"domainName":"` + byDefault + `"}`:             2001,
+		`{"domainName":"https://a.example.com"}`:         2006,
+		`{"domainName":"a.example.com:8443"}`:            2006,
+		`{"gitRepoUrl":"no address"}`:                    2002,
+		`{"sessionTti":"5 minutes"}`:                     2006,
+		`{"sessionTtl":"PT0S"}`:                          2006,
+		`{"sessionTti":"PT13H"}`:                         2012,
+		`{"accentColor":"red"}`:                          2006,
+		`{"logoUrl":"javascript:alert(1)"}`:              2006,
+		`{"sessionCookiePersistent":null}`:               2000,
+		`{"logoUrl":null,"sessionTti":"P1D"}`:            2012,
+		`{"authorizedRedirectUris":["javascript:x"]}`:    2006,
+		`{"authorizedOriginUris":["https://a.test/cb"]}`: 2006,
+	} {
+		if status, answer := c.update(t, tenant, site, body); status < 400 || status > 499 || answer["code"] != want {
+			t.Errorf("%s answers %d, %v; want %v", body, status, answer["code"], want)
+		}
+	}
+	if _, after := c.do(t, tenant, http.MethodGet, "/v1/idSites/"+site.String()); string(after) != string(before) {
+		t.Errorf("the settings are now %s", after)
+	}
+	if status, _ := c.update(t, theirs, site, `{"logoUrl":null}`); status != http.StatusNotFound {
+		t.Errorf("another tenant's settings answer %d", status)
+	}
+}
