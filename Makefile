@@ -76,7 +76,7 @@ fuzz-api: ## send REQUESTS (20000) made up from the description of the interface
 
 .PHONY: e2e
 e2e: ## try both shapes end to end, with a real Redis and a real Kafka
-	@$(SETUP) postgresql redis kafka
+	@$(SETUP) postgresql redis kafka chromium
 	@.ci/test -count 1 -p 1 -timeout 15m $(ARGS) ./deploy/e2e/...
 	@DOORWARD_E2E_SHAPE=distributed .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e
 
