@@ -1514,6 +1514,9 @@ type Id = string
 
 // IdSite Settings of the pages of a tenant.
 type IdSite struct {
+	// AccentColor Color of buttons and links on the pages, such as `#2f5bea`.
+	AccentColor *string `json:"accentColor"`
+
 	// AuthorizedOriginUris Origins that may call the site.
 	AuthorizedOriginUris []string `json:"authorizedOriginUris"`
 
@@ -1571,6 +1574,9 @@ type IdSite struct {
 
 // IdSiteChange What changes of a ID site; what is absent stays.
 type IdSiteChange struct {
+	// AccentColor Color of buttons and links on the pages, such as `#2f5bea`.
+	AccentColor *string `json:"accentColor,omitempty"`
+
 	// AuthorizedOriginUris Origins that may call the site.
 	AuthorizedOriginUris *[]string `json:"authorizedOriginUris,omitempty"`
 
@@ -1928,6 +1934,9 @@ type NewGroup struct {
 
 	// Name Unique in the directory, in any letter case.
 	Name string `json:"name"`
+
+	// NameKey Ignored.
+	NameKey *string `json:"nameKey,omitempty"`
 
 	// Status What is disabled stays, but takes no part in logins.
 	Status *Status `json:"status,omitempty"`
@@ -2447,9 +2456,6 @@ type OwnSamlServiceProvider struct {
 	// SsoInitiationEndpoint A link to a resource.
 	SsoInitiationEndpoint *Link `json:"ssoInitiationEndpoint,omitempty"`
 }
-
-// Page An HTML page.
-type Page = string
 
 // PasswordPolicy How a password is reset.
 type PasswordPolicy struct {
@@ -3703,6 +3709,9 @@ type DeliveryId = Id
 
 // DirectoryId The last part of an address, as it was returned.
 type DirectoryId = Id
+
+// DnsLabel defines model for dnsLabel.
+type DnsLabel = string
 
 // EmailTemplateId The last part of an address, as it was returned.
 type EmailTemplateId = Id
