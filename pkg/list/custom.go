@@ -13,8 +13,8 @@ import (
 // PostgreSQL reads as a numeric.
 var numberPattern = regexp.MustCompile(`^-?[0-9]{1,100}(\.[0-9]{1,100})?([eE][+-]?[0-9]{1,2})?$`)
 
-// parseNumber tells whether text is a number that values can be compared with.
-func parseNumber(text string) (string, bool) {
+// ParseNumber reports whether text is a number that values can be compared with.
+func ParseNumber(text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	return text, numberPattern.MatchString(text)
 }
@@ -62,7 +62,7 @@ func numberRange(value string) (r NumberRange, err error) {
 		text string
 		to   *string
 	}{{least, &r.Least}, {most, &r.Most}} {
-		text, ok := parseNumber(end.text)
+		text, ok := ParseNumber(end.text)
 		if text != "" && !ok {
 			return r, invalid
 		}

@@ -1,6 +1,6 @@
-// Package list turns the query of a collection (page, order, search:
-// docs/interface/search.md) into SQL. A Spec allows the
-// attributes of one kind of resource; nothing outside it reaches the database.
+// Package list reads the query of a collection (page, order, search:
+// docs/interface/search.md). A Spec allows the attributes of one kind of resource;
+// nothing outside it reaches the database, where package listsql runs the query.
 package list
 
 import (
@@ -71,8 +71,8 @@ const (
 	anyCustom    = "customData.*"
 )
 
-// find gives an attribute, and the path of one of custom data.
-func (s Spec) find(name string) (a Attribute, path string, known bool) {
+// Find returns an attribute, and the path of one of custom data.
+func (s Spec) Find(name string) (a Attribute, path string, known bool) {
 	if rest, isCustom := strings.CutPrefix(name, customPrefix); isCustom {
 		a, known = s[anyCustom]
 		return a, rest, known && isPath(rest)
@@ -258,7 +258,7 @@ func (q *Query) take(name, value string, spec Spec) (err error) {
 	case "orderBy":
 		q.Order, err = parseOrder(value, spec)
 	default:
-		if _, _, known := spec.find(name); !known && slices.Contains(options, name) {
+		if _, _, known := spec.Find(name); !known && slices.Contains(options, name) {
 			return nil
 		}
 		var f Filter
@@ -293,7 +293,7 @@ func parseOrder(value string, spec Spec) ([]Order, error) {
 				return nil, apierr.OrderMalformed.Because("%q is neither asc nor desc", words[1])
 			}
 		}
-		if attribute, _, known := spec.find(o.Attribute); !known || attribute.NoSort {
+		if attribute, _, known := spec.Find(o.Attribute); !known || attribute.NoSort {
 			return nil, apierr.OrderUnsupported.Because("the collection cannot be sorted by %q, only by %s", o.Attribute, spec.names(Attribute.sortable))
 		}
 		if !slices.ContainsFunc(order, func(other Order) bool { return other.Attribute == o.Attribute }) {
@@ -304,7 +304,7 @@ func parseOrder(value string, spec Spec) ([]Order, error) {
 }
 
 func parseFilter(name, value string, spec Spec) (Filter, error) {
-	attribute, _, known := spec.find(name)
+	attribute, _, known := spec.Find(name)
 	if !known || attribute.NoFind {
 		return Filter{}, apierr.QueryUnsupported.Because("the collection cannot be searched by %q, only by %s", name, spec.names(Attribute.searchable))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -48,14 +49,14 @@ func (s *Store) ApplicationOfSAMLPolicy(ctx context.Context, tenant, policy id.I
 
 // ListApplications returns a page of the tenant's applications.
 func (s *Store) ListApplications(ctx context.Context, tenant id.ID, query list.Query) (list.Page[applicationapi.Application], error) {
-	return list.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
+	return listsql.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
 		`FROM applications a WHERE a.tenant_id = $1`, "a.id", tenant)
 }
 
 // ListStoreApplications returns a page of the applications that a store is mapped
 // to.
 func (s *Store) ListStoreApplications(ctx context.Context, tenant, store id.ID, query list.Query) (list.Page[applicationapi.Application], error) {
-	return list.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
+	return listsql.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
 		`FROM applications a WHERE a.tenant_id = $1 AND a.id IN (
 			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "a.id", tenant, store)
 }
@@ -63,7 +64,7 @@ func (s *Store) ListStoreApplications(ctx context.Context, tenant, store id.ID, 
 // ListReachingApplications returns a page of the applications that one of the stores
 // is mapped to, or an organization that it is mapped to.
 func (s *Store) ListReachingApplications(ctx context.Context, tenant id.ID, stores []id.ID, query list.Query) (list.Page[applicationapi.Application], error) {
-	return list.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
+	return listsql.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
 		`FROM applications a WHERE a.tenant_id = $1 AND a.id IN (
 			WITH direct AS (SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = ANY ($2))
 			SELECT owner_id FROM direct

@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -81,13 +82,13 @@ func inLoginOrder(query list.Query) list.Query {
 
 // OwnerMappings returns a page of an owner's mappings.
 func (s *Store) OwnerMappings(ctx context.Context, owner id.Ref, query list.Query) (list.Page[Mapping], error) {
-	return list.Select[Mapping](ctx, s.db, Mappings, inLoginOrder(query), mappingColumns,
+	return listsql.Select[Mapping](ctx, s.db, Mappings, inLoginOrder(query), mappingColumns,
 		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_id = $2`, "m.id", owner.Tenant, owner.ID)
 }
 
 // StoreMappings returns a page of the mappings of a store to owners of that kind.
 func (s *Store) StoreMappings(ctx context.Context, kind OwnerKind, store id.Ref, query list.Query) (list.Page[Mapping], error) {
-	return list.Select[Mapping](ctx, s.db, Mappings, inLoginOrder(query), mappingColumns,
+	return listsql.Select[Mapping](ctx, s.db, Mappings, inLoginOrder(query), mappingColumns,
 		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_kind = $2 AND m.store_id = $3`, "m.id", store.Tenant, kind, store.ID)
 }
 

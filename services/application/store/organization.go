@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -59,14 +60,14 @@ func (s *Store) OrganizationOfKey(ctx context.Context, tenant id.ID, key string)
 
 // ListOrganizations returns a page of the tenant's organizations.
 func (s *Store) ListOrganizations(ctx context.Context, tenant id.ID, query list.Query) (list.Page[Organization], error) {
-	return list.Select[Organization](ctx, s.db, Organizations, query, organizationColumns,
+	return listsql.Select[Organization](ctx, s.db, Organizations, query, organizationColumns,
 		`FROM organizations o WHERE o.tenant_id = $1`, "o.id", tenant)
 }
 
 // ListStoreOrganizations returns a page of the organizations that a store is mapped
 // to.
 func (s *Store) ListStoreOrganizations(ctx context.Context, tenant, store id.ID, query list.Query) (list.Page[Organization], error) {
-	return list.Select[Organization](ctx, s.db, Organizations, query, organizationColumns,
+	return listsql.Select[Organization](ctx, s.db, Organizations, query, organizationColumns,
 		`FROM organizations o WHERE o.tenant_id = $1 AND o.id IN (
 			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "o.id", tenant, store)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -41,17 +42,24 @@ func (s *Store) SAMLRegistration(ctx context.Context, at id.Ref) (SAMLRegistrati
 	return pg.One[SAMLRegistration](ctx, s.db, registrationQuery, at.Tenant, at.ID)
 }
 
+// SAMLRegistrationOf returns the registration of a service provider with an identity
+// provider, or apierr.NotFound.
+func (s *Store) SAMLRegistrationOf(ctx context.Context, identity id.Ref, service id.ID) (SAMLRegistration, error) {
+	return pg.One[SAMLRegistration](ctx, s.db, `SELECT `+registrationColumns+` FROM saml_registrations r
+		WHERE r.tenant_id = $1 AND r.identity_provider_id = $2 AND r.service_provider_id = $3`, identity.Tenant, identity.ID, service)
+}
+
 // ListSAMLRegistrations returns a page of the registrations with an identity
 // provider.
 func (s *Store) ListSAMLRegistrations(ctx context.Context, provider id.Ref, query list.Query) (list.Page[SAMLRegistration], error) {
-	return list.Select[SAMLRegistration](ctx, s.db, SAMLRegistrations, query, registrationColumns,
+	return listsql.Select[SAMLRegistration](ctx, s.db, SAMLRegistrations, query, registrationColumns,
 		`FROM saml_registrations r WHERE r.tenant_id = $1 AND r.identity_provider_id = $2`, "r.id", provider.Tenant, provider.ID)
 }
 
 // ListServedSAMLServiceProviders returns a page of the service providers that are
 // registered with an identity provider.
 func (s *Store) ListServedSAMLServiceProviders(ctx context.Context, provider id.Ref, query list.Query) (list.Page[SAMLServiceProvider], error) {
-	return list.Select[SAMLServiceProvider](ctx, s.db, SAMLServiceProviders, query, serviceProviderColumns,
+	return listsql.Select[SAMLServiceProvider](ctx, s.db, SAMLServiceProviders, query, serviceProviderColumns,
 		`FROM saml_service_providers p WHERE p.tenant_id = $1 AND p.id IN (
 			SELECT r.service_provider_id FROM saml_registrations r WHERE r.tenant_id = $1 AND r.identity_provider_id = $2)`, "p.id", provider.Tenant, provider.ID)
 }

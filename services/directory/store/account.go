@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -86,7 +87,7 @@ func (s *Store) Held(ctx context.Context, tenant, account id.ID) (Held, error) {
 // groups, each once. The groups are those of other directories.
 func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, groups []id.ID,
 	query list.Query) (list.Page[directoryapi.Account], error) {
-	return list.SelectParts[directoryapi.Account](ctx, s.db, accountsOf(tenant, directories, groups), query)
+	return listsql.SelectParts[directoryapi.Account](ctx, s.db, accountsOf(tenant, directories, groups), query)
 }
 
 // apart is up to how many directories are parts of their own, so that the
@@ -94,12 +95,12 @@ func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, gro
 // made for directories of a common size.
 const apart = 8
 
-func accountsOf(tenant id.ID, directories, groups []id.ID) list.Parts {
-	accounts := list.Parts{Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id",
+func accountsOf(tenant id.ID, directories, groups []id.ID) listsql.Parts {
+	accounts := listsql.Parts{Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id",
 		Tenant: "a.tenant_id = $1", Args: []any{tenant}}
 	if len(directories) > apart {
 		accounts.Args = append(accounts.Args, directories)
-		accounts.Parts = append(accounts.Parts, list.Part{
+		accounts.Parts = append(accounts.Parts, listsql.Part{
 			Each:  "(SELECT d.id FROM directories d WHERE d.tenant_id = $1 AND d.id = ANY ($2)) AS part",
 			Where: "a.tenant_id = $1 AND a.directory_id = part.id",
 			Size:  "SELECT coalesce(sum(c.n), 0) FROM account_counts c WHERE c.tenant_id = $1 AND c.directory_id = ANY ($2)",
@@ -108,7 +109,7 @@ func accountsOf(tenant id.ID, directories, groups []id.ID) list.Parts {
 	}
 	for _, directory := range directories {
 		accounts.Args = append(accounts.Args, directory)
-		accounts.Parts = append(accounts.Parts, list.Part{
+		accounts.Parts = append(accounts.Parts, listsql.Part{
 			Each:  "(SELECT " + accounts.Last() + "::uuid AS id) AS part",
 			Where: "a.tenant_id = $1 AND a.directory_id = part.id AND EXISTS (SELECT FROM directories d WHERE d.tenant_id = $1 AND d.id = part.id)",
 			Size:  "SELECT coalesce(sum(c.n), 0) FROM account_counts c WHERE c.tenant_id = $1 AND c.directory_id = " + accounts.Last(),
@@ -116,7 +117,7 @@ func accountsOf(tenant id.ID, directories, groups []id.ID) list.Parts {
 	}
 	if len(groups) > 0 {
 		accounts.Args = append(accounts.Args, groups)
-		accounts.Parts = append(accounts.Parts, list.Part{
+		accounts.Parts = append(accounts.Parts, listsql.Part{
 
 			Where: "a.tenant_id = $1 AND a.id IN (SELECT m.account_id FROM group_memberships m " +
 				"WHERE m.tenant_id = $1 AND m.group_id = ANY (" + accounts.Last() + "))",
@@ -127,9 +128,9 @@ func accountsOf(tenant id.ID, directories, groups []id.ID) list.Parts {
 
 // TenantAccounts returns a page of all accounts of a tenant.
 func (s *Store) TenantAccounts(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
-	return list.SelectParts[directoryapi.Account](ctx, s.db, list.Parts{
+	return listsql.SelectParts[directoryapi.Account](ctx, s.db, listsql.Parts{
 		Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id", Tenant: "a.tenant_id = $1", Args: []any{tenant},
-		Parts: []list.Part{{
+		Parts: []listsql.Part{{
 			Each:  "(SELECT d.id FROM directories d WHERE d.tenant_id = $1) AS part",
 			Where: "a.tenant_id = $1 AND a.directory_id = part.id",
 			Size:  "SELECT coalesce(sum(c.n), 0) FROM account_counts c WHERE c.tenant_id = $1",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -96,7 +97,7 @@ func (s *Store) Agent(ctx context.Context, tenant, agent id.ID, lively time.Time
 // ListAgents returns a page of the tenant's agents. Those that have not called
 // since lively are offline.
 func (s *Store) ListAgents(ctx context.Context, tenant id.ID, lively time.Time, query list.Query) (list.Page[Agent], error) {
-	return list.Select[Agent](ctx, s.db, Agents, query, agentColumns, fromAgents, "id", tenant, lively)
+	return listsql.Select[Agent](ctx, s.db, Agents, query, agentColumns, fromAgents, "id", tenant, lively)
 }
 
 // LockAgent reads an agent that the transaction will change. One that has not

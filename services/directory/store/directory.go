@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -30,7 +31,7 @@ func (s *Store) Directory(ctx context.Context, tenant, directory id.ID) (directo
 
 // ListDirectories returns a page of the tenant's directories.
 func (s *Store) ListDirectories(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Directory], error) {
-	return list.Select[directoryapi.Directory](ctx, s.db, Directories, query, directoryColumns,
+	return listsql.Select[directoryapi.Directory](ctx, s.db, Directories, query, directoryColumns,
 		`FROM directories WHERE tenant_id = $1`, "id", tenant)
 }
 

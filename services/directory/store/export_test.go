@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -20,7 +21,7 @@ func (s *Store) Explain(ctx context.Context, tenant, directory id.ID, query list
 			return err
 		}
 		e := &explaining{Tx: tx}
-		_, err := list.SelectParts[directoryapi.Account](ctx, e, accountsOf(tenant, []id.ID{directory}, nil), query)
+		_, err := listsql.SelectParts[directoryapi.Account](ctx, e, accountsOf(tenant, []id.ID{directory}, nil), query)
 		plans = strings.Join(e.plans, "\n")
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -33,7 +34,7 @@ func (s *Store) Group(ctx context.Context, tenant, group id.ID) (directoryapi.Gr
 
 // TenantGroups returns a page of the tenant's groups.
 func (s *Store) TenantGroups(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Group], error) {
-	return s.listGroups(ctx, query, []list.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1) AS part",
+	return s.listGroups(ctx, query, []listsql.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1) AS part",
 		Where: ofPart}}, tenant)
 }
 
@@ -41,11 +42,11 @@ func (s *Store) TenantGroups(ctx context.Context, tenant id.ID, query list.Query
 // groups that are named, each once.
 func (s *Store) StoreGroups(ctx context.Context, tenant id.ID, directories, groups []id.ID,
 	query list.Query) (list.Page[directoryapi.Group], error) {
-	parts := []list.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1 AND d.id = ANY ($2)) AS part", Where: ofPart}}
+	parts := []listsql.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1 AND d.id = ANY ($2)) AS part", Where: ofPart}}
 	args := []any{tenant, directories}
 	if len(groups) > 0 {
 		args = append(args, groups)
-		parts = append(parts, list.Part{
+		parts = append(parts, listsql.Part{
 			Each:  "(SELECT d.id FROM directories d WHERE d.tenant_id = $1 AND d.id <> ALL ($2)) AS part",
 			Where: ofPart + " AND g.id = ANY ($3)",
 		})
@@ -65,15 +66,15 @@ func byName(query list.Query) list.Query {
 	return query
 }
 
-func (s *Store) listGroups(ctx context.Context, query list.Query, parts []list.Part, args ...any) (list.Page[directoryapi.Group], error) {
-	return list.SelectParts[directoryapi.Group](ctx, s.db, list.Parts{
+func (s *Store) listGroups(ctx context.Context, query list.Query, parts []listsql.Part, args ...any) (list.Page[directoryapi.Group], error) {
+	return listsql.SelectParts[directoryapi.Group](ctx, s.db, listsql.Parts{
 		Spec: Groups, Columns: groupColumns, Table: "groups g", Key: "g.id", Tenant: "g.tenant_id = $1", Parts: parts, Args: args,
 	}, byName(query))
 }
 
 // AccountGroups returns a page of the groups that an account is a member of.
 func (s *Store) AccountGroups(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[directoryapi.Group], error) {
-	return list.Select[directoryapi.Group](ctx, s.db, Groups, byName(query), groupColumns,
+	return listsql.Select[directoryapi.Group](ctx, s.db, Groups, byName(query), groupColumns,
 		`FROM group_memberships m JOIN groups g ON g.tenant_id = m.tenant_id AND g.id = m.group_id
 		WHERE m.tenant_id = $1 AND m.account_id = $2`, "g.id", tenant, account)
 }

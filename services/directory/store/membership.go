@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -35,13 +36,13 @@ func (s *Store) Membership(ctx context.Context, tenant, membership id.ID) (Membe
 
 // AccountMemberships returns a page of the memberships of an account.
 func (s *Store) AccountMemberships(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Membership], error) {
-	return list.Select[Membership](ctx, s.db, Memberships, query, membershipColumns,
+	return listsql.Select[Membership](ctx, s.db, Memberships, query, membershipColumns,
 		`FROM group_memberships m WHERE m.tenant_id = $1 AND m.account_id = $2`, "m.id", tenant, account)
 }
 
 // GroupMemberships returns a page of the memberships of a group.
 func (s *Store) GroupMemberships(ctx context.Context, tenant, group id.ID, query list.Query) (list.Page[Membership], error) {
-	return list.Select[Membership](ctx, s.db, Memberships, query, membershipColumns,
+	return listsql.Select[Membership](ctx, s.db, Memberships, query, membershipColumns,
 		`FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $2`, "m.id", tenant, group)
 }
 

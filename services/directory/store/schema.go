@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -59,7 +60,7 @@ func (s *Store) Schema(ctx context.Context, tenant, schema id.ID) (Schema, error
 
 // ListFields returns a page of the fields of a schema.
 func (s *Store) ListFields(ctx context.Context, tenant, schema id.ID, query list.Query) (list.Page[Field], error) {
-	return list.Select[Field](ctx, s.db, Fields, query, fieldColumns, fromFields+`WHERE d.tenant_id = $1 AND d.schema_id = $2`,
+	return listsql.Select[Field](ctx, s.db, Fields, query, fieldColumns, fromFields+`WHERE d.tenant_id = $1 AND d.schema_id = $2`,
 		"f.name", tenant, schema)
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -42,7 +43,7 @@ func (s *Store) TemplateByID(ctx context.Context, tenant, template id.ID) (direc
 // which there is one.
 func (s *Store) ListTemplates(ctx context.Context, tenant, directory id.ID, workflow directoryapi.Workflow,
 	query list.Query) (list.Page[directoryapi.EmailTemplate], error) {
-	return list.Select[directoryapi.EmailTemplate](ctx, s.db, Templates, query, templateColumns,
+	return listsql.Select[directoryapi.EmailTemplate](ctx, s.db, Templates, query, templateColumns,
 		`FROM email_templates WHERE tenant_id = $1 AND directory_id = $2 AND workflow = $3`, "id", tenant, directory, workflow)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -75,7 +76,7 @@ func (s *Store) DomainTenant(ctx context.Context, domain string) (id.ID, error) 
 
 // ListSites returns a page of the tenant's sites, of which there is one.
 func (s *Store) ListSites(ctx context.Context, tenant id.ID, query list.Query) (list.Page[Site], error) {
-	return list.Select[Site](ctx, s.db, Sites, query, siteColumns, `FROM id_sites WHERE tenant_id = $1`, "id", tenant)
+	return listsql.Select[Site](ctx, s.db, Sites, query, siteColumns, `FROM id_sites WHERE tenant_id = $1`, "id", tenant)
 }
 
 // EnsureSite adds the site of a tenant that has none, with its default domain.

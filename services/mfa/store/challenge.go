@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -65,7 +66,7 @@ func (s *Store) Challenge(ctx context.Context, tenant, challenge id.ID, now time
 // time.
 func (s *Store) FactorChallenges(ctx context.Context, tenant, factor id.ID, now time.Time, query list.Query) (list.Page[Challenge], error) {
 	// The condition on $3 is always true: every query of the list has to use it.
-	return list.Select[Challenge](ctx, s.db, Challenges, query, challengeColumns,
+	return listsql.Select[Challenge](ctx, s.db, Challenges, query, challengeColumns,
 		`FROM challenges c WHERE c.tenant_id = $1 AND c.factor_id = $2 AND $3::timestamptz IS NOT NULL`, "c.id", tenant, factor, now)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -64,7 +65,7 @@ func (s *Store) Factor(ctx context.Context, tenant, factor id.ID) (Factor, error
 
 // AccountFactors returns a page of the factors of an account.
 func (s *Store) AccountFactors(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Factor], error) {
-	return list.Select[Factor](ctx, s.db, Factors, query, factorColumns, `FROM factors f WHERE f.tenant_id = $1 AND f.account_id = $2`,
+	return listsql.Select[Factor](ctx, s.db, Factors, query, factorColumns, `FROM factors f WHERE f.tenant_id = $1 AND f.account_id = $2`,
 		"f.id", tenant, account)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -45,13 +46,13 @@ func (s *Store) Phone(ctx context.Context, tenant, phone id.ID) (Phone, error) {
 
 // AccountPhones returns a page of the phones of an account.
 func (s *Store) AccountPhones(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Phone], error) {
-	return list.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1 AND p.account_id = $2`, "p.id",
+	return listsql.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1 AND p.account_id = $2`, "p.id",
 		tenant, account)
 }
 
 // TenantPhones returns a page of all the phones of a tenant.
 func (s *Store) TenantPhones(ctx context.Context, tenant id.ID, query list.Query) (list.Page[Phone], error) {
-	return list.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1`, "p.id", tenant)
+	return listsql.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1`, "p.id", tenant)
 }
 
 // LockPhone reads a phone that the transaction will change.

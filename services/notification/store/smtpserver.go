@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -68,7 +69,7 @@ func (s *Store) SMTPServer(ctx context.Context, tenant, server id.ID) (SMTPServe
 // ListSMTPServers returns a page of the tenant's servers, of which there is at
 // most one.
 func (s *Store) ListSMTPServers(ctx context.Context, tenant id.ID, query list.Query) (list.Page[SMTPServer], error) {
-	return list.Select[SMTPServer](ctx, s.db, SMTPServers, query, smtpServerColumns, `FROM smtp_servers WHERE tenant_id = $1`, "id", tenant)
+	return listsql.Select[SMTPServer](ctx, s.db, SMTPServers, query, smtpServerColumns, `FROM smtp_servers WHERE tenant_id = $1`, "id", tenant)
 }
 
 // HasSMTPServer reports whether the tenant has a server.

@@ -6,6 +6,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -45,7 +46,7 @@ func (s *Store) Key(ctx context.Context, tenant id.ID, key string) (Key, error) 
 
 // ListKeys returns a page of an account's keys.
 func (s *Store) ListKeys(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Key], error) {
-	return list.Select[Key](ctx, s.db, Keys, query, keyColumns,
+	return listsql.Select[Key](ctx, s.db, Keys, query, keyColumns,
 		`FROM api_keys k WHERE k.tenant_id = $1 AND k.account_id = $2`, "k.created_at, k.id", tenant, account)
 }
 

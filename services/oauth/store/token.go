@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -94,7 +95,7 @@ func (s *Store) LiveToken(ctx context.Context, kind Kind, tenant, token id.ID, n
 // application unless that is zero.
 func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, application id.ID, now time.Time,
 	query list.Query) (list.Page[LiveToken], error) {
-	return list.Select[LiveToken](ctx, s.db, Tokens, query, kind.columns()+`, k.secret_sealed`,
+	return listsql.Select[LiveToken](ctx, s.db, Tokens, query, kind.columns()+`, k.secret_sealed`,
 		kind.shown()+` WHERE t.tenant_id = $1 AND t.expires_at > $2 AND t.account_id = $3 AND ($4::uuid IS NULL OR t.application_id = $4)`,
 		"t.id", tenant, now, account, application)
 }

@@ -1,4 +1,7 @@
-package list
+// Package listsql reads the page of a collection that a list.Query asks for. It
+// writes SQL from the columns of a list.Spec alone; what a client sent is an
+// argument.
+package listsql
 
 import (
 	"context"
@@ -7,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -15,8 +19,8 @@ import (
 // meets ("FROM groups g WHERE g.tenant_id = $1 AND …"), args its parameters,
 // and key the id that breaks ties. A collection that may hold millions is read
 // with SelectParts.
-func Select[T any](ctx context.Context, db pg.Querier, spec Spec, query Query, columns, from, key string, args ...any) (Page[T], error) {
-	page := NewPage[T](query)
+func Select[T any](ctx context.Context, db pg.Querier, spec list.Spec, query list.Query, columns, from, key string, args ...any) (list.Page[T], error) {
+	page := list.NewPage[T](query)
 	b := builder{spec: spec, args: args}
 	where := b.where(query)
 	size, err := pg.Value[int](ctx, db, "SELECT count(*) "+from+where, b.args...)
@@ -36,7 +40,7 @@ func Select[T any](ctx context.Context, db pg.Querier, spec Spec, query Query, c
 }
 
 type builder struct {
-	spec Spec
+	spec list.Spec
 	args []any
 }
 
@@ -46,7 +50,7 @@ func (b *builder) arg(value any) string {
 }
 
 // where is the conditions of a query, each behind an AND.
-func (b *builder) where(query Query) string {
+func (b *builder) where(query list.Query) string {
 	var sql strings.Builder
 	for _, f := range query.Filters {
 		sql.WriteString(" AND " + b.filter(f))
@@ -63,14 +67,14 @@ func (b *builder) anywhere(text string) string {
 	var texts []string
 	for _, name := range b.names() {
 		a := b.spec[name]
-		if a.Kind != Text || a.NoFind || (a.Column == "" && a.Search == "") {
+		if a.Kind != list.Text || a.NoFind || (a.Column == "" && a.Search == "") {
 			continue
 		}
 		if a.Search != "" { // holds all of them
 			texts = []string{a.Search}
 			break
 		}
-		texts = append(texts, a.folded())
+		texts = append(texts, folded(a))
 	}
 	if len(texts) == 0 {
 		return "false"
@@ -79,43 +83,43 @@ func (b *builder) anywhere(text string) string {
 	return "(" + strings.Join(texts, like+" OR ") + like + ")"
 }
 
-func (b *builder) filter(f Filter) string {
-	a, path, _ := b.spec.find(f.Attribute)
+func (b *builder) filter(f list.Filter) string {
+	a, path, _ := b.spec.Find(f.Attribute)
 	switch a.Kind {
-	case Enum:
+	case list.Enum:
 		return a.Column + " = " + b.arg(f.Text)
-	case Integer:
+	case list.Integer:
 		return a.Column + " = " + b.arg(f.Text) + "::text::bigint"
-	case Time:
+	case list.Time:
 		return "(" + b.during(a.Column, f) + ")"
-	case Custom:
+	case list.Custom:
 		return b.custom(*a.Custom, path, f)
 	}
-	condition := a.folded() + b.match(f)
-	if a.Search != "" && (f.Match == Suffix || f.Match == Contains) { // its index finds what an ordered one cannot
+	condition := folded(a) + b.match(f)
+	if a.Search != "" && (f.Match == list.Suffix || f.Match == list.Contains) { // its index finds what an ordered one cannot
 		condition = a.Search + " LIKE " + b.arg("%"+escape(field.Fold(f.Text))+"%") + " AND " + condition
 	}
 	return condition
 }
 
 // match compares a folded text.
-func (b *builder) match(f Filter) string {
+func (b *builder) match(f list.Filter) string {
 	folded := escape(field.Fold(f.Text))
 	if folded == "" {
 		return " <> ''" // a * alone: any value
 	}
 	switch f.Match {
-	case Prefix:
+	case list.Prefix:
 		return " LIKE " + b.arg(folded+"%")
-	case Suffix:
+	case list.Suffix:
 		return " LIKE " + b.arg("%"+folded)
-	case Contains:
+	case list.Contains:
 		return " LIKE " + b.arg("%"+folded+"%")
 	}
 	return " = " + b.arg(field.Fold(f.Text))
 }
 
-func (b *builder) during(column string, f Filter) string {
+func (b *builder) during(column string, f list.Filter) string {
 	conditions := []string{}
 	if !f.From.IsZero() {
 		conditions = append(conditions, column+" >= "+b.arg(f.From))
@@ -128,12 +132,12 @@ func (b *builder) during(column string, f Filter) string {
 
 // custom finds the owners of a value. What a value is decides how it compares
 // with a range (docs/interface/search.md#custom-data).
-func (b *builder) custom(c CustomValues, path string, f Filter) string {
+func (b *builder) custom(c list.CustomValues, path string, f list.Filter) string {
 	var either []string
 	switch {
-	case f.Match != Range:
+	case f.Match != list.Range:
 		either = append(either, "v.text"+b.match(f))
-		if number, ok := parseNumber(f.Text); ok && f.Match == Equal {
+		if number, ok := list.ParseNumber(f.Text); ok && f.Match == list.Equal {
 			either = append(either, "v.number = "+b.arg(number)+"::text::numeric")
 		}
 	default:
@@ -147,7 +151,7 @@ func (b *builder) custom(c CustomValues, path string, f Filter) string {
 	return c.Owner + " IN (SELECT v." + c.Key + " FROM " + c.From + " AND v.path = " + b.arg(path) + " AND ((" + strings.Join(either, ") OR (") + ")))"
 }
 
-func (b *builder) within(column string, r NumberRange) string {
+func (b *builder) within(column string, r list.NumberRange) string {
 	conditions := []string{}
 	if r.Least != "" {
 		conditions = append(conditions, column+pick(r.Above, " > ", " >= ")+b.arg(r.Least)+"::text::numeric")
@@ -170,13 +174,13 @@ type sort struct{ sql, direction string }
 
 // sorts are the expressions of a query's order. Those of custom data put the
 // resources without the value last, and texts behind numbers.
-func (b *builder) sorts(query Query) []sort {
+func (b *builder) sorts(query list.Query) []sort {
 	var all []sort
 	for _, o := range query.Order {
 		direction := pick(o.Descending, " DESC", "")
-		a, path, _ := b.spec.find(o.Attribute)
-		if a.Kind != Custom {
-			all = append(all, sort{a.sorted(), direction})
+		a, path, _ := b.spec.Find(o.Attribute)
+		if a.Kind != list.Custom {
+			all = append(all, sort{sorted(a), direction})
 			continue
 		}
 		value := " FROM " + a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner + " AND v.path = " + b.arg(path) + " AND NOT v.element)"
@@ -209,16 +213,16 @@ func (b *builder) names() []string {
 }
 
 // folded is the SQL of the attribute's normal form.
-func (a Attribute) folded() string {
+func folded(a list.Attribute) string {
 	if a.Folded != "" {
 		return a.Folded
 	}
 	return "lower(" + a.Column + ")"
 }
 
-func (a Attribute) sorted() string {
-	if a.Kind == Text {
-		return a.folded()
+func sorted(a list.Attribute) string {
+	if a.Kind == list.Text {
+		return folded(a)
 	}
 	return a.Column
 }

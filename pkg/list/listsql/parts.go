@@ -1,4 +1,4 @@
-package list
+package listsql
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -18,7 +19,7 @@ import (
 // all that it finds, because the size counts it; so it costs what it finds, not
 // what the part holds.
 type Parts struct {
-	Spec    Spec
+	Spec    list.Spec
 	Columns string // of the resource: "a.id, a.username"
 	Table   string // "accounts a"
 	Key     string // the id, which breaks ties: "a.id"
@@ -40,8 +41,8 @@ type Part struct {
 }
 
 // SelectParts reads a page.
-func SelectParts[T any](ctx context.Context, db pg.Querier, c Parts, query Query) (Page[T], error) {
-	page := NewPage[T](query)
+func SelectParts[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query) (list.Page[T], error) {
+	page := list.NewPage[T](query)
 	if len(c.Parts) == 0 {
 		return page, nil
 	}
@@ -58,13 +59,13 @@ func SelectParts[T any](ctx context.Context, db pg.Querier, c Parts, query Query
 }
 
 // count gives the number of rows of all parts.
-func (c Parts) count(ctx context.Context, db pg.Querier, query Query) (int, error) {
+func (c Parts) count(ctx context.Context, db pg.Querier, query list.Query) (int, error) {
 	b := builder{spec: c.Spec, args: c.Args}
 	return pg.Value[int](ctx, db, b.size(c, query), b.planned()...)
 }
 
-func selectItems[T any](ctx context.Context, db pg.Querier, c Parts, query Query) ([]T, error) {
-	if a, _, _ := c.Spec.find(query.first()); a.Kind == Custom && (!query.isSearch(c.Spec) || c.found > frequent) {
+func selectItems[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query) ([]T, error) {
+	if a, _, _ := c.Spec.Find(first(query)); a.Kind == list.Custom && (!isSearch(query, c.Spec) || c.found > frequent) {
 		return selectByValue[T](ctx, db, c, query)
 	}
 	return selectSorted[T](ctx, db, c, query)
@@ -72,7 +73,7 @@ func selectItems[T any](ctx context.Context, db pg.Querier, c Parts, query Query
 
 // selectSorted reads the items of a page in the order of first and then in that
 // of the query.
-func selectSorted[T any](ctx context.Context, db pg.Querier, c Parts, query Query, first ...sort) ([]T, error) {
+func selectSorted[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query, first ...sort) ([]T, error) {
 	b := builder{spec: c.Spec, args: c.Args}
 	return pg.All[T](ctx, db, b.page(c, query, append(first, b.sorts(query)...)), b.planned()...)
 }
@@ -80,8 +81,8 @@ func selectSorted[T any](ctx context.Context, db pg.Querier, c Parts, query Quer
 // selectByValue reads the items of a page whose order begins with a value of
 // custom data: first the rows that have it, in the order of its index, and then
 // the others, which are looked at only where the page reaches them.
-func selectByValue[T any](ctx context.Context, db pg.Querier, c Parts, query Query) ([]T, error) {
-	having, lacking := c.divided(query.first())
+func selectByValue[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query) ([]T, error) {
+	having, lacking := c.divided(first(query))
 	direction := pick(query.Order[0].Descending, " DESC", "")
 	query.Order = query.Order[1:]
 	items, err := selectSorted[T](ctx, db, having, query, sort{"v.number", direction}, sort{"v.text", direction})
@@ -100,7 +101,7 @@ func selectByValue[T any](ctx context.Context, db pg.Querier, c Parts, query Que
 }
 
 // first is the attribute that a query sorts by before all others, if any.
-func (q Query) first() string {
+func first(q list.Query) string {
 	if len(q.Order) == 0 {
 		return ""
 	}
@@ -109,7 +110,7 @@ func (q Query) first() string {
 
 // divided gives the rows that have a value of custom data and those that do not.
 func (c Parts) divided(attribute string) (having, lacking Parts) {
-	a, path, _ := c.Spec.find(attribute)
+	a, path, _ := c.Spec.Find(attribute)
 	c.Args = append(slices.Clip(c.Args), path)
 	own := a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner + " AND v.path = " + c.Last() + " AND NOT v.element"
 	c.Parts = slices.Clone(c.Parts)
@@ -130,8 +131,8 @@ func (b *builder) planned() []any { return append([]any{pg.PlanEach}, b.args...)
 // size counts the rows of all parts: by the counts that are maintained where they
 // answer the query, one by one otherwise. Only what a part needs is written, since
 // the database refuses an argument that no part of the statement names.
-func (b *builder) size(c Parts, query Query) string {
-	isMaintained := func(part Part) bool { return part.Size != "" && query.isCounted(b.spec) }
+func (b *builder) size(c Parts, query list.Query) string {
+	isMaintained := func(part Part) bool { return part.Size != "" && isCounted(query, b.spec) }
 	counted, where := "", ""
 	if slices.ContainsFunc(c.Parts, isMaintained) {
 		counted = b.counted(query)
@@ -152,18 +153,18 @@ func (b *builder) size(c Parts, query Query) string {
 
 // isCounted reports whether maintained counts answer a query: it searches
 // nothing, or only by attributes that they are kept by.
-func (q Query) isCounted(spec Spec) bool {
-	return q.Q == "" && !slices.ContainsFunc(q.Filters, func(f Filter) bool {
-		a, _, _ := spec.find(f.Attribute)
+func isCounted(q list.Query, spec list.Spec) bool {
+	return q.Q == "" && !slices.ContainsFunc(q.Filters, func(f list.Filter) bool {
+		a, _, _ := spec.Find(f.Attribute)
 		return a.Counted == ""
 	})
 }
 
 // counted is the condition on maintained counts that a query means.
-func (b *builder) counted(query Query) string {
+func (b *builder) counted(query list.Query) string {
 	var condition strings.Builder
 	for _, f := range query.Filters {
-		a, _, _ := b.spec.find(f.Attribute)
+		a, _, _ := b.spec.Find(f.Attribute)
 		condition.WriteString(" AND " + a.Counted + " = " + b.arg(f.Text))
 	}
 	return condition.String()
@@ -173,7 +174,7 @@ func (b *builder) counted(query Query) string {
 const frequent = 10_000
 
 // page finds the ids of the page by index alone and then reads their rows.
-func (b *builder) page(c Parts, query Query, sorts []sort) string {
+func (b *builder) page(c Parts, query list.Query, sorts []sort) string {
 	where := b.where(query)
 	chosen := "SELECT " + c.Key + " AS id"
 	inner, outer := make([]sort, len(sorts)), make([]sort, len(sorts))
@@ -185,7 +186,7 @@ func (b *builder) page(c Parts, query Query, sorts []sort) string {
 	// hope to meet enough of it on the way along an ordered index, and read all;
 	// but where there is much to meet, it may.
 	tail := " OFFSET 0"
-	if !query.isSearch(b.spec) || c.found > frequent {
+	if !isSearch(query, b.spec) || c.found > frequent {
 		tail = orderBy(inner, c.Key) + " LIMIT " + b.arg(query.Offset+query.Limit)
 	}
 	var parts []string
@@ -216,9 +217,9 @@ func (p Part) each(query string) string {
 
 // isSearch reports whether a query looks for text or custom data. A status or a
 // time leaves so much that an ordered index is the better way.
-func (q Query) isSearch(spec Spec) bool {
+func isSearch(q list.Query, spec list.Spec) bool {
 	for _, f := range q.Filters {
-		if a, _, _ := spec.find(f.Attribute); a.Kind == Text || a.Kind == Custom {
+		if a, _, _ := spec.Find(f.Attribute); a.Kind == list.Text || a.Kind == list.Custom {
 			return true
 		}
 	}

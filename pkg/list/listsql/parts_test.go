@@ -1,4 +1,4 @@
-package list_test
+package listsql_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
@@ -82,28 +83,28 @@ func (l *library) add(shelf int, title, state string, values ...string) {
 
 // shelves are the parts of a list: each of some shelves, and one more in which
 // the books are counted one by one.
-func shelves(counted []int, other int) list.Parts {
-	c := list.Parts{Spec: bookSpec, Columns: "b.id, b.shelf, b.title", Table: "books b", Key: "b.id", Tenant: "true", Args: []any{counted}}
-	c.Parts = append(c.Parts, list.Part{
+func shelves(counted []int, other int) listsql.Parts {
+	c := listsql.Parts{Spec: bookSpec, Columns: "b.id, b.shelf, b.title", Table: "books b", Key: "b.id", Tenant: "true", Args: []any{counted}}
+	c.Parts = append(c.Parts, listsql.Part{
 		Each:  "unnest($1::integer[]) AS part (id)",
 		Where: "b.shelf = part.id",
 		Size:  "SELECT coalesce(sum(c.n), 0) FROM book_counts c WHERE c.shelf = ANY ($1)",
 	})
 	if other != 0 {
 		c.Args = append(c.Args, other)
-		c.Parts = append(c.Parts, list.Part{Each: "(SELECT " + c.Last() + "::integer AS id) part", Where: "b.shelf = part.id"})
+		c.Parts = append(c.Parts, listsql.Part{Each: "(SELECT " + c.Last() + "::integer AS id) part", Where: "b.shelf = part.id"})
 	}
 	return c
 }
 
 // page gives the titles of a page and the size of the whole.
-func (l *library) page(c list.Parts, raw string) (titles []string, size int) {
+func (l *library) page(c listsql.Parts, raw string) (titles []string, size int) {
 	l.Helper()
 	query, err := list.Parse(raw, bookSpec)
 	if err != nil {
 		l.Fatalf("Parse(%q): %v", raw, err)
 	}
-	page, err := list.SelectParts[book](l.Context(), l.db, c, query)
+	page, err := listsql.SelectParts[book](l.Context(), l.db, c, query)
 	if err != nil {
 		l.Fatalf("%s: %v", raw, err)
 	}
@@ -117,7 +118,7 @@ func (l *library) page(c list.Parts, raw string) (titles []string, size int) {
 	return titles, page.Size
 }
 
-func (l *library) want(c list.Parts, raw string, size int, titles string) {
+func (l *library) want(c listsql.Parts, raw string, size int, titles string) {
 	l.Helper()
 	got, n := l.page(c, raw)
 	if n != size || strings.Join(got, " ") != titles {
@@ -156,10 +157,10 @@ func TestPartsAreOneCollection(t *testing.T) {
 	l.want(shelves([]int{1}, 0), "", 2, "b a")
 	l.want(shelves([]int{9}, 0), "", 0, "")
 	l.want(shelves(nil, 0), "q=a", 0, "")
-	l.want(list.Parts{Spec: bookSpec}, "", 0, "")
+	l.want(listsql.Parts{Spec: bookSpec}, "", 0, "")
 
-	uncounted := list.Parts{Spec: bookSpec, Columns: "b.id, b.shelf, b.title", Table: "books b", Key: "b.id", Tenant: "true", Args: []any{2}}
-	uncounted.Parts = []list.Part{{Where: "b.shelf = $1"}}
+	uncounted := listsql.Parts{Spec: bookSpec, Columns: "b.id, b.shelf, b.title", Table: "books b", Key: "b.id", Tenant: "true", Args: []any{2}}
+	uncounted.Parts = []listsql.Part{{Where: "b.shelf = $1"}}
 	l.want(uncounted, "state=LENT", 1, "d")
 	l.want(uncounted, "state=THERE&title=a&orderBy=title", 1, "a")
 	l.want(uncounted, "", 2, "a d")
@@ -223,9 +224,9 @@ func TestPartsAreReadAsTheWholeIs(t *testing.T) {
 		}
 		l.add(n%3, fmt.Sprint("t", n%7), []string{"LENT", "THERE"}[n%2], values...)
 	}
-	counted := list.Parts{Spec: bookSpec, Columns: "b.id, b.shelf, b.title", Table: "books b", Key: "b.id", Tenant: "true", Args: []any{[]int{0, 1}},
-		Parts: []list.Part{{Each: "unnest($1::integer[]) AS part (id)", Where: "b.shelf = part.id"}}}
-	for _, parts := range []list.Parts{counted, shelves([]int{0, 1}, 0), shelves([]int{0}, 1)} {
+	counted := listsql.Parts{Spec: bookSpec, Columns: "b.id, b.shelf, b.title", Table: "books b", Key: "b.id", Tenant: "true", Args: []any{[]int{0, 1}},
+		Parts: []listsql.Part{{Each: "unnest($1::integer[]) AS part (id)", Where: "b.shelf = part.id"}}}
+	for _, parts := range []listsql.Parts{counted, shelves([]int{0, 1}, 0), shelves([]int{0}, 1)} {
 		for _, search := range []string{"", "state=LENT", "title=t1", "title=*1*", "q=2", "boughtAt=[2026-01-01T00:05,]", "customData.rank=[1,3]", "state=LENT&q=t&customData.rank=2"} {
 			for _, order := range []string{"", "title", "title+desc", "state,title+desc", "boughtAt+desc", "customData.rank", "customData.rank+desc,title", "customData.rank,customData.other,title+desc"} {
 				for _, offset := range []int{0, 3, 12, 99} {
@@ -240,12 +241,12 @@ func TestPartsAreReadAsTheWholeIs(t *testing.T) {
 					if err != nil {
 						t.Fatalf("Parse(%q): %v", raw, err)
 					}
-					want, err := list.Select[book](t.Context(), l.db, bookSpec, query, counted.Columns,
+					want, err := listsql.Select[book](t.Context(), l.db, bookSpec, query, counted.Columns,
 						"FROM books b JOIN unnest($1::integer[]) AS part (id) ON b.shelf = part.id WHERE true", "b.id", []int{0, 1})
 					if err != nil {
 						t.Fatalf("Select(%q): %v", raw, err)
 					}
-					got, err := list.SelectParts[book](t.Context(), l.db, parts, query)
+					got, err := listsql.SelectParts[book](t.Context(), l.db, parts, query)
 					if err != nil || !reflect.DeepEqual(got, want) {
 						t.Errorf("%s: in parts %+v, %v; whole %+v", raw, got, err, want)
 					}
@@ -342,7 +343,7 @@ func TestASearchForTextWhereThereIsNone(t *testing.T) {
 		{"a text that is not searched", list.Spec{"title": {Column: "b.title", NoFind: true}}, 0},
 		{"a text that is stored elsewhere", list.Spec{"shop.href": {NoSort: true}}, 0},
 	} {
-		page, err := list.Select[book](t.Context(), l.db, c.spec, query, "b.id, b.shelf, b.title", "FROM books b WHERE b.shelf = $1", "b.id", 1)
+		page, err := listsql.Select[book](t.Context(), l.db, c.spec, query, "b.id, b.shelf, b.title", "FROM books b WHERE b.shelf = $1", "b.id", 1)
 		if err != nil || page.Size != c.want || len(page.Items) != c.want {
 			t.Errorf("among %s, %d of %d books are found: %v", c.what, len(page.Items), page.Size, err)
 		}
