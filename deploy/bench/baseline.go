@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/private"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
@@ -116,6 +117,7 @@ func (b *baseline) open(ctx context.Context, url string) error {
 		return fmt.Errorf("open the baseline's database: %w", err)
 	}
 	config.MaxConns = poolSize
+	config.AfterConnect = pg.RegisterID
 	if b.db, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return fmt.Errorf("open the baseline's database: %w", err)
 	}
