@@ -35,8 +35,14 @@ help: ## explain the targets
 .PHONY: run
 run: ## start standalone, everything in one process, on https://localhost:8443
 	@$(SETUP) postgresql
-	@go build -o .work/bin/doorward ./deploy/standalone/cmd/doorward
+	@.ci/build ./deploy/standalone/cmd/doorward
 	@exec .work/bin/doorward
+
+.PHONY: demo
+demo: ## start standalone and two applications that sign in through its pages
+	@$(SETUP) postgresql
+	@.ci/build ./deploy/standalone/cmd/doorward ./deploy/demo
+	@exec .work/bin/demo
 
 .PHONY: up
 up: ## start the distributed shape in containers, on https://localhost:8443

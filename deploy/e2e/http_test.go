@@ -73,12 +73,11 @@ func TestRequestsWithoutAGoodKeyAreRefused(t *testing.T) {
 		})
 	}
 	headers := map[string][]string{
-		"no credentials":           nil,
-		"no scheme":                {"Authorization", client.Key.ID},
-		"Base64 that is none":      {"Authorization", "Basic %%%"},
-		"Base64 without a colon":   {"Authorization", "Basic YWJj"},
-		"a scheme nobody knows":    {"Authorization", "Hawk id=1"},
-		"an access token of ours?": {"Authorization", "Bearer abc.def.ghi"},
+		"no credentials":         nil,
+		"no scheme":              {"Authorization", client.Key.ID},
+		"Base64 that is none":    {"Authorization", "Basic %%%"},
+		"Base64 without a colon": {"Authorization", "Basic YWJj"},
+		"a scheme nobody knows":  {"Authorization", "Hawk id=1"},
 	}
 	for name, header := range headers {
 		t.Run(name, func(t *testing.T) {
@@ -90,6 +89,11 @@ func TestRequestsWithoutAGoodKeyAreRefused(t *testing.T) {
 			checkUnauthorized(t, client.Want(t, http.StatusUnauthorized, request))
 		})
 	}
+	t.Run("a session of no hosted page", func(t *testing.T) {
+		request := get("/tenants/current")
+		request.Anonymous, request.Header = true, http.Header{"Authorization": {"Bearer abc.def.ghi"}}
+		client.Refused(t, http.StatusUnauthorized, 12001, request)
+	})
 	t.Run("an unknown path tells a stranger no more than a known one", func(t *testing.T) {
 		request := get("/applications/0000000000000000000000")
 		request.Anonymous = true

@@ -114,9 +114,9 @@ func TestWhatWasNotSignedIsRefused(t *testing.T) {
 		refused(t, client.With("ABCDEFGHIJKLMNOPQRSTUVWXYZ", client.Key.Secret).Signed("GET", "/tenants/current", nil, now))
 	})
 	t.Run("another time", func(t *testing.T) {
-		refused(t, client.Signed("GET", "/tenants/current", nil, now.Add(-16*time.Minute)))
+		refused(t, client.Signed("GET", "/tenants/current", nil, now.Add(-61*time.Minute)))
 		refused(t, client.Signed("GET", "/tenants/current", nil, now.Add(16*time.Minute)))
-		client.Want(t, http.StatusFound, client.Signed("GET", "/tenants/current", nil, now.Add(-14*time.Minute)))
+		client.Want(t, http.StatusFound, client.Signed("GET", "/tenants/current", nil, now.Add(-58*time.Minute)))
 		client.Want(t, http.StatusFound, client.Signed("GET", "/tenants/current", nil, now.Add(14*time.Minute)))
 	})
 }

@@ -78,7 +78,7 @@ func TestAMailSpeaksOfCustomDataAndOfItsLifetime(t *testing.T) {
 	})
 	ask := post(site.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")})
 	client.Want(t, http.StatusOK, ask)
-	if mail := client.AwaitMail(t, account.Text("email")); !strings.Contains(mail.Text, "hours: 3.") {
+	if mail := client.AwaitMail(t, account.Text("email")); !strings.Contains(mail.Text, "The link works for 3 hours.") {
 		t.Errorf("the default mail says:\n%s", mail.Text)
 	}
 	template := client.All(t, policy.Link(t, "resetEmailTemplates"))[0]

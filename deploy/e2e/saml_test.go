@@ -44,7 +44,7 @@ func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
 			}
 		}
 	})
-	provider := client.Get(t, address+"?expand=metadata,attributeStatementMappingRules,registeredSamlServiceProviders,samlServiceProviderRegistrations,x509SigningCert,ssoLoginEndpoint")
+	provider := client.Get(t, address+"?expand=metadata,attributeStatementMappingRules,registeredSamlServiceProviders,samlServiceProviderRegistrations")
 	t.Run("it says who it is", func(t *testing.T) {
 		block, _ := pem.Decode(document(t, provider.Link(t, "x509SigningCert"), "").Body)
 		if block == nil {

@@ -95,11 +95,16 @@ func TestTokensFromGrantToRevocation(t *testing.T) {
 		client.Want(t, http.StatusFound, validate(site.Application, next.Text("access_token")))
 		client.Want(t, http.StatusFound, validate(site.Application, access))
 	})
+	t.Run("a refresh token is shown as what it is", func(t *testing.T) {
+		shown := client.Want(t, http.StatusFound, validate(site.Application, refresh)).Header.Get("Location")
+		if _, claims := unpack(t, refresh, client.Key.Secret); shown != client.Key.BaseURL+"/refreshTokens/"+claims.Text("jti") {
+			t.Errorf("it is shown at %s", shown)
+		}
+	})
 	t.Run("what is not an access token of this application is refused", func(t *testing.T) {
 		parts := strings.Split(access, ".")
 		none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","stt":"access","kid":"` + client.Key.ID + `"}`))
 		for name, forged := range map[string]string{
-			"a refresh token":      refresh,
 			"no JWT":               "abc",
 			"a changed signature":  parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])),
 			"another last digit":   respelled(access),

@@ -33,9 +33,13 @@ type Source struct {
 	values   map[string]string
 	declared []variable
 	problems []string
+	group    string            // of the variables that are declared next
+	provided map[string]string // what the process itself provides, by the variable that replaces it
+	unused   map[string]bool
 }
 
 type variable struct {
+	group          string
 	names          []string
 	fallback, help string
 	required       bool
@@ -43,7 +47,7 @@ type variable struct {
 
 // New takes the environment in the form of os.Environ.
 func New(environ []string) *Source {
-	s := &Source{values: map[string]string{}}
+	s := &Source{values: map[string]string{}, provided: map[string]string{}, unused: map[string]bool{}}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		if value != "" { // an empty variable counts as absent, as compose files write them
@@ -60,6 +64,20 @@ func (s *Source) Set(name, value string) {
 		if _, given := s.values[name+"_FILE"]; !given {
 			s.values[name] = value
 		}
+	}
+}
+
+// Group begins a group of variables, with its title in the help.
+func (s *Source) Group(title string) { s.group = title }
+
+// Provide says what the process uses where the environment does not give the
+// variable; the help shows it as the default.
+func (s *Source) Provide(name, what string) { s.provided[name] = what }
+
+// Unused leaves variables out of the help: they have no effect on this process.
+func (s *Source) Unused(names ...string) {
+	for _, name := range names {
+		s.unused[name] = true
 	}
 }
 
@@ -106,7 +124,7 @@ func (s *Source) Load(into any) {
 // reading them: standalone reads some of them only after it has started the
 // servers that they speak of.
 func (s *Source) Declare(of any) {
-	silent := &Source{values: s.values}
+	silent := &Source{values: s.values, group: s.group}
 	silent.Load(of)
 	for _, d := range silent.declared {
 		s.declare(d)
@@ -115,6 +133,9 @@ func (s *Source) Declare(of any) {
 
 func (s *Source) declare(d variable) {
 	if !slices.ContainsFunc(s.declared, func(other variable) bool { return slices.Equal(other.names, d.names) }) {
+		if d.group == "" {
+			d.group = s.group
+		}
 		s.declared = append(s.declared, d)
 	}
 }
@@ -205,19 +226,41 @@ func (s *Source) Err() error {
 	return errors.New("the configuration is not complete:\n  " + strings.Join(problems, "\n  "))
 }
 
-// Help prints every declared variable with its default.
+// Help prints every declared variable with its default, group by group.
 func (s *Source) Help(w io.Writer) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var groups []string
 	for _, d := range s.declared {
-		note := ""
-		switch {
-		case d.required:
-			note = " (required)"
-		case d.fallback != "":
-			note = " (default " + d.fallback + ")"
+		if !slices.Contains(groups, d.group) {
+			groups = append(groups, d.group)
 		}
-		_, _ = fmt.Fprintf(table, "  %s\t%s%s\n", strings.Join(d.names, ", else "), d.help, note)
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i, group := range groups {
+		if group != "" {
+			_, _ = fmt.Fprintf(table, "%s%s:\n", strings.Repeat("\n", min(i, 1)), group)
+		}
+		for _, d := range s.declared {
+			if d.group == group && !s.unused[d.names[0]] {
+				_, _ = fmt.Fprintf(table, "  %s\t%s%s\n", strings.Join(d.names, ", else "), d.help, s.note(d))
+			}
+		}
 	}
 	_ = table.Flush()
 	_, _ = fmt.Fprintln(w, "\nEach variable can be given as NAME_FILE, naming a file that holds the value.")
+}
+
+// note is what the help says of a variable's default.
+func (s *Source) note(d variable) string {
+	for _, name := range d.names {
+		if what := s.provided[name]; what != "" {
+			return " (default: " + what + ")"
+		}
+	}
+	switch {
+	case d.required:
+		return " (required)"
+	case d.fallback != "":
+		return " (default " + d.fallback + ")"
+	}
+	return ""
 }

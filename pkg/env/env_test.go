@@ -97,3 +97,29 @@ func TestHelpListsEveryVariable(t *testing.T) {
 		}
 	}
 }
+
+func TestHelpShowsWhatTheProcessProvides(t *testing.T) {
+	source := New(nil)
+	source.Group("Data")
+	source.Provide("URL", "a private database")
+	source.Unused("DOORWARD_HOSTS")
+	source.Declare(&struct {
+		URL   string   `env:"OWN_URL,URL" required:"true" help:"where the data is"`
+		Hosts []string `env:"DOORWARD_HOSTS" help:"hosts"`
+	}{})
+	source.Group("Log")
+	var cfg config
+	source.Load(&cfg)
+	var out strings.Builder
+	source.Help(&out)
+	for _, want := range []string{"Data:\n  OWN_URL, else URL", "(default: a private database)", "\nLog:\n  DOORWARD_LEVEL"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the help does not show %q:\n%s", want, out.String())
+		}
+	}
+	for _, unwanted := range []string{"(required)", "DOORWARD_HOSTS"} {
+		if strings.Contains(out.String(), unwanted) {
+			t.Errorf("the help shows %q:\n%s", unwanted, out.String())
+		}
+	}
+}

@@ -259,7 +259,7 @@ func (w *writer) parameters() []any {
 				out = append(out, w.filter(r, name))
 			}
 		}
-		w.codes = append(w.codes, 2100, 2101, 2102, 2103, 2104, 2105, 2106, 2108)
+		w.codes = append(w.codes, 2100, 2101, 2102, 2103, 2104, 2105, 2106, 2107, 2108)
 	}
 	expand := w.Expand
 	for _, name := range []string{w.Get, w.List, w.Create, w.Update} {

@@ -36,6 +36,7 @@ type Config struct {
 // Process gathers the parts of a running process.
 type Process struct {
 	Name      string
+	Ops       string // address of the private port
 	Telemetry *telemetry.Telemetry
 
 	cfg    Config
@@ -118,6 +119,7 @@ func New(ctx context.Context, name string, cfg Config, log io.Writer) (*Process,
 	if err != nil {
 		return nil, fmt.Errorf("listen on DOORWARD_OPS_LISTEN: %w", err)
 	}
+	p.Ops = listener.Addr().String()
 	server := &http.Server{Handler: p.ops(), ReadHeaderTimeout: 5 * time.Second}
 	p.Go("ops", func(context.Context) error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -126,7 +128,7 @@ func New(ctx context.Context, name string, cfg Config, log io.Writer) (*Process,
 		return nil
 	})
 	p.OnClose("ops", server.Shutdown)
-	slog.Info("private port", "address", listener.Addr().String())
+	slog.Info("private port", "address", p.Ops)
 	return p, nil
 }
 

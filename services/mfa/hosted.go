@@ -57,7 +57,7 @@ func (s *Service) accountFactor(ctx context.Context, f store.Factor) (mfaapi.Acc
 // login or is logged in. A state of a login that found a usable factor enrolls
 // none: the password alone must not add a second factor.
 func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
-	var begun step
+	begun := step{Application: in.Application, Account: in.Account, LoggedIn: true}
 	if in.State != "" {
 		var err error
 		if begun, err = s.stepOf(in.Tenant, in.Application, in.State); err != nil {
@@ -99,10 +99,8 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 	if f.Type == store.Authenticator {
 		out.Secret, out.KeyURI, out.QRImage = f.Secret, f.KeyURI, secure.Secret(base64.StdEncoding.EncodeToString(f.Image))
 	}
-	if in.State != "" {
-		begun.Factor, begun.Challenge = f.ID, f.ChallengeID
-		out.State = s.signStep(in.Tenant, begun)
-	}
+	begun.Factor, begun.Challenge = f.ID, f.ChallengeID
+	out.State = s.signStep(in.Tenant, begun)
 	return out, nil
 }
 

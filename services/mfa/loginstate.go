@@ -21,6 +21,7 @@ type step struct {
 	Factor       id.ID    `json:"factor,omitzero"`    // absent: the user is to enrol one
 	Challenge    id.ID    `json:"challenge,omitzero"` // absent: the user is to ask for one
 	Types        []string `json:"types"`              // of factors that are allowed
+	LoggedIn     bool     `json:"loggedIn,omitzero"`  // the user had tokens before: no login ends with this step
 	ExpiresAt    int64    `json:"exp"`
 }
 

@@ -138,6 +138,8 @@ func (s *Service) Redeem(ctx context.Context, in mfaapi.Redeem) (mfaapi.Redeemed
 		return mfaapi.Redeemed{}, err
 	case begun.Application != in.Application:
 		return mfaapi.Redeemed{}, apierr.Reference.Because("the state is for another application")
+	case begun.LoggedIn:
+		return mfaapi.Redeemed{}, apierr.Reference.Because("the state is of a user who was logged in already")
 	case begun.Challenge.IsZero():
 		return mfaapi.Redeemed{}, apierr.Reference.Because("the state has no challenge yet; enrol a factor or ask for a challenge with it")
 	}

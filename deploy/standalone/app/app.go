@@ -16,8 +16,11 @@ import (
 
 	gateway "github.com/doorward/doorward/gateway/app"
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/kv"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/service"
 	application "github.com/doorward/doorward/services/application/app"
 	directory "github.com/doorward/doorward/services/directory/app"
 	idsite "github.com/doorward/doorward/services/idsite/app"
@@ -25,6 +28,10 @@ import (
 	notification "github.com/doorward/doorward/services/notification/app"
 	oauth "github.com/doorward/doorward/services/oauth/app"
 )
+
+// About says in --help what the process is.
+const About = "the whole identity service in one process, with a database, a broker and a mailbox of its own;\n" +
+	"doorward admin key --tenant KEY makes an administrator's key in the database"
 
 // Config is what standalone itself reads; the services read the rest.
 type Config struct {
@@ -37,16 +44,59 @@ type Config struct {
 // FromEnv reads the configuration.
 func FromEnv(source *env.Source) Config {
 	cfg := Config{source: source}
-	source.Load(&cfg)
-	source.Set("DOORWARD_LISTEN", "localhost:8443")
-	source.Set("DOORWARD_OPS_LISTEN", "localhost:0")
-	source.Set("DOORWARD_LOG_LEVEL", "warn") // a person reads along
-	for _, of := range []any{
-		new(gateway.Config), new(directory.Config), new(application.Config), new(oauth.Config),
-		new(mfa.Config), new(notification.Config), new(idsite.Config),
+	for name, what := range map[string]string{
+		"DOORWARD_BASE_URL":             "https://, the address to serve on, and /v1",
+		"DOORWARD_BOOTSTRAP_KEY_ID":     "made at the first start, in apikey.json",
+		"DOORWARD_BOOTSTRAP_KEY_SECRET": "made at the first start, in apikey.json",
+		"DOORWARD_INTERNAL_SECRET":      "made at the first start, in secrets.json",
+		"DOORWARD_MASTER_KEY":           "made at the first start, in secrets.json",
+		"DOORWARD_SMS_MAILBOX_URL":      "the development mailbox",
+		"DOORWARD_SMS_PROVIDER":         "the development mailbox",
+		"DOORWARD_SMTP_URL":             "the development mailbox",
+		"DOORWARD_TLS_CERT":             "made by an authority of its own, ca.pem",
+		"DOORWARD_TLS_KEY":              "made by an authority of its own",
+		"DATABASE_URL":                  "a private PostgreSQL",
+		"KAFKA_BROKERS":                 "a private broker in this process",
+		"KAFKA_USERNAME":                "that of the private broker",
+		"KAFKA_PASSWORD":                "that of the private broker, new at every start",
+		"KAFKA_SASL_MECHANISM":          "that of the private broker",
+		"REDIS_URL":                     "a private server in this process, with a password that is new at every start",
 	} {
-		source.Declare(of)
+		source.Provide(name, what)
 	}
+	for name, value := range map[string]string{
+		"DOORWARD_LISTEN": "localhost:8443", "DOORWARD_OPS_LISTEN": "localhost:0, a free port", "DOORWARD_LOG_LEVEL": "warn",
+	} {
+		source.Provide(name, value)
+		source.Set(name, strings.TrimSuffix(value, ", a free port"))
+	}
+	source.Unused("DOORWARD_DIRECTORY_URL", "DOORWARD_APPLICATION_URL", "DOORWARD_OAUTH_URL", "DOORWARD_MFA_URL",
+		"DOORWARD_NOTIFICATION_URL", "DOORWARD_IDSITE_URL", "DOORWARD_MAILBOX_URL")
+	source.Group("Data and addresses")
+	source.Load(&cfg)
+	source.Declare(new(service.Config))
+	source.Group("Servers to use instead of the private ones")
+	source.Declare(new(struct {
+		Database secure.Secret `env:"DATABASE_URL" help:"PostgreSQL, postgres://user:password@host/database"`
+		Redis    kv.Config
+		Kafka    events.Config
+	}))
+	for _, part := range []struct {
+		title  string
+		config any
+	}{
+		{"Gateway: TLS, limits", new(gateway.Config)},
+		{"Accounts and passwords", new(directory.Config)},
+		{"Applications and logins", new(application.Config)},
+		{"Tokens and API keys", new(oauth.Config)},
+		{"Second factors", new(mfa.Config)},
+		{"Mails and text messages", new(notification.Config)},
+		{"Hosted pages, the first tenant", new(idsite.Config)},
+	} {
+		source.Group(part.title)
+		source.Declare(part.config)
+	}
+	source.Group("Process")
 	return cfg
 }
 
@@ -97,7 +147,8 @@ func listen(source *env.Source) (net.Listener, error) {
 	source.Load(&cfg)
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen on DOORWARD_LISTEN: %w; end the process that holds the address, or choose another, such as DOORWARD_LISTEN=localhost:9443", err)
+		return nil, fmt.Errorf(
+			"listen on DOORWARD_LISTEN: %w; end the process that holds the address, or choose another, such as DOORWARD_LISTEN=localhost:9443", err)
 	}
 	host, _, _ := net.SplitHostPort(cfg.Listen)
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
@@ -172,7 +223,10 @@ func (s *standalone) greet(out io.Writer) {
 	if s.mailbox != nil {
 		lines = append(lines, "  Mailbox         "+host+"/_mailbox (all mails and text messages)")
 	}
-	lines = append(lines, "", "Try it:", "", "  curl -sL -K "+s.folder.join("curl.conf")+" "+s.key.BaseURL+"/tenants/current", "", "Ctrl-C stops it; the next start keeps everything.", "")
+	lines = append(lines,
+		"  Private port    http://"+s.process.Ops+" (/healthz, /readyz, /metrics; DOORWARD_OPS_LISTEN chooses it)",
+		"", "Try it:", "", "  curl -sL -K "+s.folder.join("curl.conf")+" "+s.key.BaseURL+"/tenants/current",
+		"", "Ctrl-C stops it; the next start keeps everything.", "")
 	_, _ = fmt.Fprintln(out, strings.Join(lines, "\n"))
 }
 

@@ -88,7 +88,7 @@ func start(t *testing.T, dir string, environ ...string) *product {
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	for _, want := range []string{p.key.BaseURL, p.key.CAFile, "curl -sL -K " + filepath.Join(dir, "curl.conf"), "/_mailbox"} {
+	for _, want := range []string{p.key.BaseURL, p.key.CAFile, "curl -sL -K " + filepath.Join(dir, "curl.conf"), "/_mailbox", "http://" + process.Ops} {
 		if !strings.Contains(greeting.String(), want) {
 			t.Errorf("the greeting does not show %q:\n%s", want, greeting.String())
 		}
@@ -290,6 +290,40 @@ func TestADataFolderServesOneProcess(t *testing.T) {
 	if _, err := openFolder(p.dir); err == nil || !strings.Contains(err.Error(), "DOORWARD_DATA_DIR") {
 		t.Fatalf("a second process opens the folder: %v", err)
 	}
+}
+
+func TestAnOperatorMakesAnAdministratorKeyWithAndWithoutARunningProcess(t *testing.T) {
+	p := start(t, t.TempDir())
+	_, header := p.send("GET", "/tenants/current", "", 302)
+	current, _ := p.send("GET", header.Get("Location"), "", 200)
+	tenant, _ := current["key"].(string)
+	p.key = p.administratorKey(tenant)
+	p.send("GET", href(current), "", 200)
+	p.stop()
+	made := p.administratorKey(tenant)
+	p = start(t, p.dir)
+	p.key.ID, p.key.Secret = made.ID, made.Secret
+	p.send("GET", "/tenants/current", "", 302)
+	if err := AdminKey(t.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + p.dir}), "none", io.Discard); err == nil {
+		t.Error("a tenant that does not exist gets a key")
+	}
+	if err := AdminKey(t.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + t.TempDir()}), tenant, io.Discard); err == nil {
+		t.Error("a folder without data is used")
+	}
+}
+
+// administratorKey makes another key of the tenant's owner.
+func (p *product) administratorKey(tenant string) key {
+	p.Helper()
+	var out bytes.Buffer
+	if err := AdminKey(p.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + p.dir, "PATH=" + os.Getenv("PATH")}), tenant, &out); err != nil {
+		p.Fatal(err)
+	}
+	made := p.key
+	if err := json.Unmarshal(out.Bytes(), &made); err != nil || made.ID == p.key.ID {
+		p.Fatalf("the key is %s, %v", out.String(), err)
+	}
+	return made
 }
 
 func TestThePrivateServersAskForAPassword(t *testing.T) {

@@ -15,6 +15,11 @@ func (s *Store) Tenant(ctx context.Context, tenant id.ID) (directoryapi.Tenant, 
 	return pg.One[directoryapi.Tenant](ctx, s.db, `SELECT `+tenantColumns+` FROM tenants WHERE tenant_id = $1`, tenant)
 }
 
+// TenantByKey returns the tenant with a key, or apierr.NotFound.
+func (s *Store) TenantByKey(ctx context.Context, key string) (directoryapi.Tenant, error) {
+	return pg.One[directoryapi.Tenant](ctx, s.db, `SELECT `+tenantColumns+` FROM tenants WHERE key = $1`, key)
+}
+
 // InsertTenant adds a tenant. A key that is taken is apierr.Exists.
 func (tx *Tx) InsertTenant(ctx context.Context, t directoryapi.Tenant) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO tenants (tenant_id, key, name, created_at, modified_at) VALUES ($1, $2, $3, $4, $5)`,

@@ -120,8 +120,8 @@ func (h *handlers) refused(c *fiber.Ctx, err error) error {
 	return h.page(c, refusal.Status, pages.Page{Title: "That did not work", Text: refusal.Message})
 }
 
-// page answers with a page that nobody keeps, frames, or is told of by a
-// Referer.
+// page answers with a page that is not stored or framed, and whose address no other
+// site learns from a Referer.
 func (h *handlers) page(c *fiber.Ctx, status int, p pages.Page) error {
 	p.Product = h.product
 	body, err := pages.Render(p)
@@ -130,7 +130,7 @@ func (h *handlers) page(c *fiber.Ctx, status int, p pages.Page) error {
 	}
 	c.Set(fiber.HeaderContentSecurityPolicy, pages.Policy)
 	c.Set(fiber.HeaderXFrameOptions, "DENY")
-	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	c.Set(fiber.HeaderReferrerPolicy, "same-origin") // with no-referrer browsers send forms with the origin null
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -133,7 +133,7 @@ func TestPagesAreNobodyElses(t *testing.T) {
 		}
 		answer, _ := c.visit(t, "GET", link(path, token), nil)
 		for name, want := range map[string]string{
-			"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+			"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin",
 			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Cross-Origin-Opener-Policy": "same-origin", "Content-Type": "text/html; charset=utf-8",
 		} {
 			if got := answer.Header.Get(name); !strings.Contains(got, want) {

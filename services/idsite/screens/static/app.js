@@ -2,12 +2,12 @@
 // screen is a function that returns its elements and calls the service through
 // session.js.
 import { h } from './dom.js';
-import { api, begin, call, claims, leave } from './session.js';
+import { api, begin, call, claims, took } from './session.js';
 import { t } from './text.js';
 import { login } from './screens/login.js';
 import { register } from './screens/register.js';
 import { forgot, reset, unverified, verify } from './screens/recovery.js';
-import { mfaSetup, mfaVerify } from './screens/mfa.js';
+import { afterPassword, mfaSetup, mfaVerify } from './screens/mfa.js';
 
 const routes = [
   [/^\/register$/, register],
@@ -34,6 +34,11 @@ async function show() {
   try {
     model ??= loadModel();
     const application = await model;
+    const account = Object.keys(claims().scope?.account ?? {})[0];
+    if (path === '/' && account && took()) { // a session of the browser that must pass a second step
+      await afterPassword(`${claims().app_href.split('/applications/')[0]}/accounts/${account}`, go);
+      return;
+    }
     const page = { application, model: application.idSiteModel, claims: claims(), go };
     const content = await screen(page, ...parts);
     if (turn === shown) render(application, content);
@@ -87,7 +92,7 @@ function showFailure(failure) {
   main.replaceChildren(
     h('h1', { tabindex: '-1' }, t(over ? 'overTitle' : 'errorTitle')),
     h('p', {}, t(over ? 'overText' : failure.status === 0 ? 'offline' : 'errorText')),
-    back ? h('button', { class: 'primary', onclick: () => leave(back) }, t('back')) : null,
+    back ? h('button', { class: 'primary', onclick: () => location.replace(back) }, t('back')) : null,
     over ? '' : h('button', { class: 'primary', onclick: show }, t('again')));
   main.removeAttribute('aria-busy');
   document.title = t(over ? 'overTitle' : 'errorTitle');

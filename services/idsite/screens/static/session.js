@@ -19,6 +19,7 @@ export class Failure extends Error {
 }
 
 let token = null;
+let fresh = false; // the token came with the address
 
 // begin reads the token from the address, where it stands once, or from this
 // tab's storage after a reload.
@@ -26,11 +27,19 @@ export function begin() {
   const sent = /[?&]jwt=([^&]+)/.exec(location.hash)?.[1];
   if (sent) {
     keep(decodeURIComponent(sent));
+    fresh = true;
     history.replaceState(null, '', location.pathname + location.hash.replace(/[?&]jwt=[^&]*/, ''));
   } else {
     token = sessionStorage.getItem(storageKey);
   }
   return token !== null;
+}
+
+// took reports, once, whether the session came with the address.
+export function took() {
+  const first = fresh;
+  fresh = false;
+  return first;
 }
 
 function keep(next) {

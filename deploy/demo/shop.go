@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward/pkg/client"
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Parse(pageText))
+
+// shop is one of the two applications.
+type shop struct {
+	*deployment
+	application *client.Application
+	callback    string
+
+	mu       sync.Mutex
+	sessions map[string]session // by the value of the cookie
+}
+
+// session is what the shop keeps of a browser: the state of a request that it
+// sent to the hosted pages, and later the user.
+type session struct {
+	State   string
+	Account *client.Account
+	Groups  []string
+	Token   string // access token
+	Claims  string // what is in it
+}
+
+func (s *shop) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.home)
+	mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) { s.redirect(w, r, "/sso") })
+	mux.HandleFunc("GET /logout", func(w http.ResponseWriter, r *http.Request) { s.redirect(w, r, "/sso/logout") })
+	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
+		if err := s.signIn(w, r); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	})
+	return mux
+}
+
+func (s *shop) home(w http.ResponseWriter, r *http.Request) {
+	other, at := "the club", "http://localhost:8082"
+	if strings.Contains(s.callback, "8082") {
+		other, at = "the shop", "http://localhost:8081"
+	}
+	_ = page.Execute(w, map[string]any{"Name": s.application.Name, "Session": s.session(r), "Other": other, "At": at})
+}
+
+// cookie is the name of the session's cookie. Cookies are shared between the
+// ports of a host, so each application has its own.
+func (s *shop) cookie() string { return strings.ReplaceAll(s.application.Name, " ", "-") }
+
+func (s *shop) session(r *http.Request) session {
+	cookie, err := r.Cookie(s.cookie())
+	if err != nil {
+		return session{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[cookie.Value]
+}
+
+// setSession replaces the browser's session under a new value of the cookie.
+func (s *shop) setSession(w http.ResponseWriter, r *http.Request, to session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cookie, err := r.Cookie(s.cookie()); err == nil {
+		delete(s.sessions, cookie.Value)
+	}
+	value := rand.Text()
+	s.sessions[value] = to
+	http.SetCookie(w, &http.Cookie{Name: s.cookie(), Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+}
+
+// redirect sends the browser to the hosted pages with a signed request.
+func (s *shop) redirect(w http.ResponseWriter, r *http.Request, path string) {
+	state := rand.Text()
+	request := s.sign(map[string]any{
+		"iss": s.key.ID, "sub": s.application.Href, "iat": time.Now().Unix(), "jti": rand.Text(), "cb_uri": s.callback, "state": state,
+	})
+	s.setSession(w, r, session{State: state})
+	http.Redirect(w, r, s.host+path+"?jwtRequest="+request, http.StatusFound)
+}
+
+// signIn takes the assertion with which the browser comes back. It must be the
+// answer to the request of this browser.
+func (s *shop) signIn(w http.ResponseWriter, r *http.Request) error {
+	text := r.FormValue("jwtResponse")
+	var assertion struct {
+		State, Status, Sub, Aud string
+		Exp                     int64
+		Err                     *client.Error
+	}
+	if err := s.verify(text, &assertion); err != nil {
+		return err
+	}
+	former := s.session(r)
+	switch {
+	case former.State == "" || former.State != assertion.State:
+		return errors.New("this is not the answer to a request of this browser")
+	case assertion.Err != nil:
+		return assertion.Err
+	case assertion.Aud != s.key.ID || time.Now().Unix() > assertion.Exp:
+		return errors.New("the assertion is for another application, or too old")
+	case assertion.Status == "LOGOUT":
+		s.setSession(w, r, session{})
+		return nil
+	}
+	signedIn, err := s.read(r.Context(), assertion.Sub, text)
+	if err != nil {
+		return err
+	}
+	s.setSession(w, r, signedIn)
+	return nil
+}
+
+// read exchanges the assertion for tokens and reads the account with its groups.
+func (s *shop) read(ctx context.Context, href, assertion string) (in session, err error) {
+	if in.Token, err = s.exchange(ctx, assertion); err != nil {
+		return in, err
+	}
+	var claims map[string]any
+	if err := s.verify(in.Token, &claims); err != nil {
+		return in, err
+	}
+	indented, err := json.MarshalIndent(claims, "", "  ")
+	if err != nil {
+		return in, err
+	}
+	in.Claims = string(indented)
+	if in.Account, err = client.Get[client.Account](ctx, s.api, href); err != nil {
+		return in, err
+	}
+	for group, err := range client.All[client.Group](ctx, s.api, in.Account.Groups.Href, nil) {
+		if err != nil {
+			return in, err
+		}
+		in.Groups = append(in.Groups, group.Name)
+	}
+	return in, nil
+}
+
+// exchange returns the access token of an assertion. An assertion is accepted once.
+func (s *shop) exchange(ctx context.Context, assertion string) (string, error) {
+	form := url.Values{"grant_type": {"service_token"}, "token": {assertion}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.application.Href+"/oauth/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", err
+	}
+	request.SetBasicAuth(s.key.ID, s.key.Secret)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := s.http.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var answer struct {
+		AccessToken string `json:"access_token"`
+		Error       string `json:"error"`
+		Message     string `json:"message"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return "", err
+	}
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("exchange the assertion: %s: %s", answer.Error, answer.Message)
+	}
+	return answer.AccessToken, nil
+}
+
+// sign makes a JWT under the API key's secret (HS256).
+func (s *shop) sign(claims map[string]any) string {
+	payload, _ := json.Marshal(claims) // texts and numbers
+	text := base64.RawURLEncoding.EncodeToString([]byte(`{"typ":"JWT","alg":"HS256"}`)) + "." + base64.RawURLEncoding.EncodeToString(payload)
+	return text + "." + base64.RawURLEncoding.EncodeToString(s.hmac(text))
+}
+
+// verify checks a JWT that is signed under the API key's secret and reads its
+// claims.
+func (s *shop) verify(token string, claims any) error {
+	end := strings.LastIndexByte(token, '.')
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return errors.New("no JWT")
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || !hmac.Equal(signature, s.hmac(token[:end])) {
+		return errors.New("the signature is wrong")
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(payload, claims)
+}
+
+func (s *shop) hmac(text string) []byte {
+	mac := hmac.New(sha256.New, []byte(s.key.Secret))
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}

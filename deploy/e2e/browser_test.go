@@ -1,0 +1,468 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"image/png"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+// browser is one tab of Chromium with cookies of its own, and what its console said.
+type browser struct {
+	*testing.T
+	ctx context.Context
+
+	mu      sync.Mutex
+	console []string
+}
+
+// browserLimit bounds what a test does in one browser.
+const browserLimit = 2 * time.Minute
+
+// openBrowser starts Chromium. When the test ends, no page may have had a JavaScript
+// error or broken its Content-Security-Policy.
+func openBrowser(t *testing.T) *browser {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal("the browser tests need Chromium; install it with: apt-get install -y chromium")
+	}
+	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.IgnoreCertErrors}
+	for _, flag := range []string{"disable-gpu", "disable-quic", "disable-component-update"} {
+		options = append(options, chromedp.Flag(flag, true))
+	}
+	limited, cancel := context.WithTimeout(context.Background(), browserLimit)
+	ctx, closeBrowser := chromedp.NewContext(limited, chromedp.WithAllocatorOptions(options...))
+	b := &browser{T: t, ctx: ctx}
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, text := range b.console {
+			// Hints about forms are no errors. The network's refusals are in the console too; what comes of them is on the screen.
+			if !strings.HasPrefix(text, "[DOM] ") && !strings.HasPrefix(text, "Failed to load resource: the server responded with a status of 4") {
+				t.Errorf("the console says: %s", text)
+			}
+		}
+	})
+	t.Cleanup(func() { closeBrowser(); cancel() })
+	b.do()
+	messages := chromedp.Console(ctx)
+	go func() {
+		for message, err := range messages {
+			if err != nil {
+				return
+			}
+			b.mu.Lock()
+			b.console = append(b.console, message.Text)
+			b.mu.Unlock()
+		}
+	}()
+	return b
+}
+
+func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.Fatalf("%v; the page is %s", err, b.shown())
+	}
+}
+
+func evaluate[T any](b *browser, expression string) (T, error) {
+	return chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+}
+
+// shown describes the page for a failed test.
+func (b *browser) shown() string {
+	text, err := evaluate[string](b, "location.href.slice(0, 120) + '\\n' + document.body?.innerText")
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// until waits until an expression is true, on this page or the one after it. An error
+// is the moment between two pages.
+func (b *browser) until(expression string) {
+	b.Helper()
+	err := e2e.AwaitFor(b.ctx, 30*time.Second, expression, func(context.Context) error {
+		so, err := evaluate[bool](b, expression)
+		if err == nil && !so {
+			err = fmt.Errorf("it is not so")
+		}
+		return err
+	})
+	if err != nil {
+		b.Fatalf("%v; the page is %s", err, b.shown())
+	}
+}
+
+// heading waits until a screen is there.
+func (b *browser) heading(text string) {
+	b.Helper()
+	b.until(fmt.Sprintf("document.querySelector('h1')?.textContent === %q && document.querySelector('[aria-busy]') === null", text))
+}
+
+// open shows an address.
+func (b *browser) open(address string) {
+	b.Helper()
+	b.do(chromedp.Navigate(address))
+}
+
+// fill types into the field of a form with this name.
+func (b *browser) fill(name, text string) {
+	b.Helper()
+	field := chromedp.CSS("input[name='" + name + "']")
+	b.until("document.querySelector(\"input[name='" + name + "']\") !== null")
+	b.do(chromedp.Evaluate[chromedp.Void]("document.querySelector(\"input[name='"+name+"']\").select()"), chromedp.SendKeys(field, text))
+}
+
+func (b *browser) submit() {
+	b.Helper()
+	b.do(chromedp.Click(chromedp.CSS("button[type=submit]")))
+}
+
+// follow clicks the link or button with this text.
+func (b *browser) follow(text string) {
+	b.Helper()
+	find := fmt.Sprintf("[...document.querySelectorAll('a, button')].find((each) => each.textContent.trim() === %q)", text)
+	b.until(find + " !== undefined")
+	b.do(chromedp.Evaluate[chromedp.Void](find + ".click()"))
+}
+
+// shop is an application with a callback page of its own, which a browser can open.
+type shop struct {
+	e2e.Site
+	callback string
+}
+
+func newShop(t *testing.T) shop {
+	t.Helper()
+	s := shop{Site: client.NewSite(t), callback: callbackPage(t)}
+	s.Application = authorize(t, s.Application, s.callback)
+	return s
+}
+
+// callbackPage serves the page of an application to which browsers come back.
+func callbackPage(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, "<!doctype html><link rel=icon href='data:,'><title>callback</title><h1>Welcome back</h1>")
+	}))
+	t.Cleanup(server.Close)
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "https://shop.localhost:" + port + "/callback"
+}
+
+// begin opens the hosted pages for the application.
+func (s shop) begin(b *browser, changes e2e.Object) {
+	b.Helper()
+	claims := e2e.Object{"cb_uri": s.callback}
+	for name, value := range changes {
+		claims[name] = value
+	}
+	b.open(client.Key.HostURL() + "/sso?jwtRequest=" + hostedRequest(b.T, s.Application, claims))
+}
+
+// back waits until the browser is back at the application and checks the assertion
+// that it brings: it is of the account, and can be exchanged.
+func (s shop) back(b *browser, status, account string) {
+	b.Helper()
+	b.heading("Welcome back")
+	address, err := evaluate[string](b, "location.href")
+	if err != nil {
+		b.Fatal(err)
+	}
+	assertion, found := strings.CutPrefix(address, s.callback+"?jwtResponse=")
+	if !found {
+		b.Fatalf("the browser is back at %s", address)
+	}
+	claims := claimsOf(b.T, assertion)
+	if claims.Text("status") != status || account != "" && claims.Text("sub") != account {
+		b.Fatalf("the assertion says %v", claims)
+	}
+	if status != "LOGOUT" {
+		client.Want(b.T, http.StatusOK, exchange(s.Application, assertion))
+	}
+}
+
+func (b *browser) signIn(login, password string) {
+	b.Helper()
+	b.heading("Sign in")
+	b.fill("username", login)
+	b.fill("password", password)
+	b.submit()
+}
+
+func TestABrowserSignsIn(t *testing.T) {
+	first, second := newShop(t), shop{Site: e2e.Site{Application: client.NewApplication(t)}, callback: callbackPage(t)}
+	second.Application = authorize(t, second.Application, second.callback)
+	client.Create(t, "/accountStoreMappings", e2e.Object{
+		"application": e2e.Object{"href": second.Application.Href()}, "accountStore": e2e.Object{"href": first.Directory.Href()},
+	})
+	account := client.Register(t, first.Application.Link(t, "accounts"))
+	b := openBrowser(t)
+
+	first.begin(b, nil)
+	b.heading("Sign in")
+	b.submit()
+	b.until("document.querySelector('.field-error').textContent === 'Please fill in this field.'")
+	b.signIn(account.Text("email"), "Wrong0000")
+	b.until("document.querySelector('.alert').textContent === 'Invalid username or password.'")
+	b.signIn(account.Text("email"), e2e.Password)
+	first.back(b, "AUTHENTICATED", account.Href())
+
+	second.begin(b, nil)
+	second.back(b, "AUTHENTICATED", account.Href())
+
+	b.open(client.Key.HostURL() + "/sso/logout?jwtRequest=" + hostedRequest(t, first.Application, e2e.Object{"cb_uri": first.callback}))
+	first.back(b, "LOGOUT", account.Href())
+	second.begin(b, nil)
+	b.heading("Sign in")
+	b.do(chromedp.Reload())
+	b.signIn(account.Text("email"), e2e.Password)
+	second.back(b, "AUTHENTICATED", account.Href())
+}
+
+func TestABrowserRegisters(t *testing.T) {
+	shop := newShop(t)
+	client.Update(t, shop.Directory.Link(t, "accountCreationPolicy"), e2e.Object{"verificationEmailStatus": "ENABLED"})
+	template := client.All(t, client.Get(t, shop.Directory.Link(t, "accountCreationPolicy")).Link(t, "verificationEmailTemplates"))[0]
+	email := e2e.Unique("new") + "@example.test"
+	b := openBrowser(t)
+
+	shop.begin(b, nil)
+	b.heading("Sign in")
+	b.follow("Create one")
+	b.heading("Create your account")
+	b.fill("givenName", "Jo")
+	b.fill("surname", "Doe")
+	b.fill("email", email)
+	b.fill("password", "short")
+	b.submit()
+	b.until("document.querySelector('.alert').textContent !== ''")
+	b.fill("password", e2e.Password)
+	b.until("[...document.querySelectorAll('.rules li')].every((each) => each.classList.contains('met'))")
+	b.submit()
+	b.heading("Look in your inbox")
+
+	mail := client.AwaitMail(t, email)
+	b.open(linkInMail.FindString(mail.Text))
+	b.until("document.querySelector('form button') !== null")
+	b.do(chromedp.Click(chromedp.CSS("form button")))
+	awaitTrue(t, "the email to be confirmed", func() bool {
+		items := client.Get(t, shop.Directory.Link(t, "accounts")).Items(t)
+		return items[0].Text("emailVerificationStatus") == "VERIFIED"
+	})
+	shop.begin(b, nil)
+	b.signIn(email, e2e.Password)
+	shop.back(b, "AUTHENTICATED", "")
+
+	t.Run("and confirms the address at the hosted pages", func(t *testing.T) {
+		client.Update(t, template.Href(), e2e.Object{"defaultModel": e2e.Object{"linkBaseUrl": shop.callback}})
+		other := client.Register(t, shop.Application.Link(t, "accounts"))
+		token, err := client.AwaitMail(t, other.Text("email")).Sptoken()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := openBrowser(t)
+		shop.begin(b, e2e.Object{"path": "/#/verify", "sp_token": token})
+		b.heading("Your email address is confirmed")
+		shop.begin(b, e2e.Object{"path": "/#/verify", "sp_token": token})
+		b.heading("This link no longer works")
+		b.follow("Back to sign in")
+		b.signIn(other.Text("email"), e2e.Password)
+		shop.back(b, "AUTHENTICATED", other.Href())
+	})
+}
+
+func TestABrowserRegistersAndIsSignedIn(t *testing.T) {
+	shop, b := newShop(t), openBrowser(t)
+	shop.begin(b, e2e.Object{"path": "/#/register"})
+	b.heading("Create your account")
+	b.fill("givenName", "Jo")
+	b.fill("surname", "Doe")
+	b.fill("email", e2e.Unique("new")+"@example.test")
+	b.fill("password", e2e.Password)
+	b.submit()
+	shop.back(b, "REGISTERED", "")
+}
+
+func TestABrowserResetsAForgottenPassword(t *testing.T) {
+	shop := newShop(t)
+	account := client.Register(t, shop.Application.Link(t, "accounts"))
+	email := account.Text("email")
+	b := openBrowser(t)
+	shop.begin(b, nil)
+	b.heading("Sign in")
+	b.follow("Forgot your password?")
+	b.heading("Reset your password")
+	b.fill("email", email)
+	b.submit()
+	b.until("document.querySelector('[role=status]')?.textContent.startsWith('If there is an account')")
+	token, err := client.AwaitMail(t, email).Sptoken()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop.begin(b, e2e.Object{"path": "/#/reset", "sp_token": token})
+	b.heading("Choose a new password")
+	b.fill("password", newPassword)
+	b.fill("again", newPassword+"x")
+	b.submit()
+	b.until("document.body.innerText.includes('The two passwords differ.')")
+	b.fill("again", newPassword)
+	b.submit()
+	b.until("document.querySelector('[role=status]')?.textContent === 'Your password is changed.'")
+	b.follow("Sign in")
+	b.signIn(email, newPassword)
+	shop.back(b, "AUTHENTICATED", account.Href())
+
+	other := openBrowser(t)
+	shop.begin(other, e2e.Object{"path": "/#/reset", "sp_token": token})
+	other.heading("Reset your password")
+	other.until("document.body.innerText.includes('That link no longer works')")
+}
+
+// scan reads the QR code that a page shows.
+func (b *browser) scan() string {
+	b.Helper()
+	b.until("document.querySelector('img.qr')?.complete")
+	source, err := evaluate[string](b, "document.querySelector('img.qr').src")
+	if err != nil {
+		b.Fatal(err)
+	}
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(source, "data:image/png;base64,"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	picture, err := png.Decode(bytes.NewReader(raw))
+	if err != nil {
+		b.Fatal(err)
+	}
+	bitmap, err := gozxing.NewBinaryBitmapFromImage(picture)
+	if err != nil {
+		b.Fatal(err)
+	}
+	read, err := qrcode.NewQRCodeReader().Decode(bitmap, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return read.GetText()
+}
+
+func TestABrowserUsesAnAuthenticator(t *testing.T) {
+	shop := newShop(t)
+	account := client.Register(t, shop.Application.Link(t, "accounts"))
+	demanded := e2e.Object{"require_mfa": []string{"sms", "google-authenticator"}}
+	b := openBrowser(t)
+	shop.begin(b, demanded)
+	b.signIn(account.Text("email"), e2e.Password)
+	b.heading("Protect your account")
+	b.do(chromedp.Click(chromedp.CSS("a[href='#/mfa/setup/google-authenticator']")))
+	b.heading("Set up your authenticator")
+	keyURI := b.scan()
+	b.fill("code", otherThan(oneTime(t, keyURI, time.Now())))
+	b.submit()
+	b.until("document.body.innerText.includes('That code is not right.')")
+	// The code of half a minute ago is good too; the one of now is kept for later.
+	b.fill("code", oneTime(t, keyURI, time.Now().Add(-30*time.Second)))
+	b.submit()
+	shop.back(b, "AUTHENTICATED", account.Href())
+
+	shop.begin(b, demanded)
+	shop.back(b, "AUTHENTICATED", account.Href())
+
+	other := openBrowser(t)
+	shop.begin(other, demanded)
+	other.signIn(account.Text("email"), e2e.Password)
+	other.heading("Confirm that it is you")
+	other.fill("code", oneTime(t, keyURI, time.Now()))
+	other.submit()
+	shop.back(other, "AUTHENTICATED", account.Href())
+}
+
+func TestABrowserUsesATextMessage(t *testing.T) {
+	shop := newShop(t)
+	account := client.Register(t, shop.Application.Link(t, "accounts"))
+	b := openBrowser(t)
+	shop.begin(b, e2e.Object{"require_mfa": []string{"sms"}})
+	b.signIn(account.Text("email"), e2e.Password)
+	b.heading("Your phone number")
+	number := fmt.Sprintf("+1267%07d", time.Now().UnixNano()%10_000_000)
+	b.fill("tel", number)
+	b.submit()
+	code := codeSentTo(t, number, "")
+	b.fill("code", otherThan(code))
+	b.submit()
+	b.until("document.body.innerText.includes('That code is not right.')")
+	b.follow("Send another code")
+	again := codeSentTo(t, number, code)
+	b.fill("code", again)
+	b.submit()
+	shop.back(b, "AUTHENTICATED", account.Href())
+
+	plain := openBrowser(t)
+	shop.begin(plain, nil)
+	plain.signIn(account.Text("email"), e2e.Password)
+	shop.back(plain, "AUTHENTICATED", account.Href())
+	shop.begin(plain, e2e.Object{"require_mfa": []string{"sms"}})
+	plain.heading("Confirm that it is you")
+	plain.fill("code", codeSentTo(t, number, again))
+	plain.submit()
+	shop.back(plain, "AUTHENTICATED", account.Href())
+}
+
+func TestWhatABrowserIsToldOfABadRequest(t *testing.T) {
+	shop, b := newShop(t), openBrowser(t)
+	shop.begin(b, e2e.Object{"iat": time.Now().Unix() - 3600})
+	b.heading("Welcome back")
+	address, err := evaluate[string](b, "location.href")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkErrorAssertion(t, strings.TrimPrefix(address, shop.callback+"?jwtResponse="), shop.Application, 400, 10011)
+
+	shop.begin(b, e2e.Object{"cb_uri": "https://evil.example/" + rand.Text()})
+	b.heading("This sign-in link does not work")
+
+	t.Run("and of a page without a session", func(t *testing.T) {
+		b := openBrowser(t)
+		b.open(pageOrigin(t) + "/")
+		b.heading("Your session is over")
+	})
+	t.Run("and of a session that has ended in another tab", func(t *testing.T) {
+		account := client.Register(t, shop.Application.Link(t, "accounts"))
+		b := openBrowser(t)
+		shop.begin(b, nil)
+		b.heading("Sign in")
+		token, err := evaluate[string](b, "sessionStorage.getItem('session')")
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := &hostedPage{T: t, browser: client.Browser(), app: shop.Application, token: token}
+		page.logIn(account.Text("email"))
+		b.signIn(account.Text("email"), e2e.Password)
+		b.heading("Your session is over")
+		b.follow("Back to the application")
+		b.heading("Welcome back")
+	})
+}
