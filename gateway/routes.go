@@ -124,6 +124,7 @@ G-- key     /v1/samlServiceProviders/:id                             application
 GP- key     /v1/samlIdentityProviders/:id                            application   samlIdentityProvider
 G-- key     /v1/samlIdentityProviders/:id/registeredSamlServiceProviders  application -
 GP- key     /v1/samlIdentityProviders/:id/samlServiceProviderRegistrations application [samlServiceProviderRegistration]
+-P- key     /v1/samlIdentityProviders/:id/{authnVerifications,samlResponses} application -
 G-- key     /v1/samlIdentityProviderMetadatas/:id                    application   -
 -P- key     /v1/registeredSamlServiceProviders                       application   -
 GPD key     /v1/registeredSamlServiceProviders/:id                   application   -

@@ -666,7 +666,7 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 	site := newHosted(t)
 	account := client.Register(t, site.Application.Link(t, "accounts"))
 	attempts, factors := site.Application.Link(t, "loginAttempts"), account.Link(t, "factors")
-	any := e2e.Object{"require_mfa": []string{"SMS", "google-authenticator"}}
+	anyFactor := e2e.Object{"require_mfa": []string{"SMS", "google-authenticator"}}
 	password := func(t *testing.T, browser *e2e.Client, changes e2e.Object) *hostedPage {
 		t.Helper()
 		page := begin(t, browser, site.Application, changes, "/")
@@ -680,7 +680,7 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 	signIn(t, plain, site.Application, account.Text("email"))
 
 	first := client.Browser()
-	page := password(t, first, any)
+	page := password(t, first, anyFactor)
 	if items := page.object(http.StatusOK, http.MethodGet, factors, nil).Items(t); len(items) != 0 {
 		t.Errorf("the factors are %v", items)
 	}
@@ -694,17 +694,17 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 		t.Fatalf("the right code is %v", right)
 	}
 	checkAssertion(t, page.land(), "AUTHENTICATED", account.Href())
-	checkAssertion(t, returned(t, first, ssoRequest(hostedRequest(t, site.Application, any))), "AUTHENTICATED", account.Href())
+	checkAssertion(t, returned(t, first, ssoRequest(hostedRequest(t, site.Application, anyFactor))), "AUTHENTICATED", account.Href())
 
 	t.Run("a session without the second step must pass it", func(t *testing.T) {
-		page := begin(t, plain, site.Application, any, "/")
+		page := begin(t, plain, site.Application, anyFactor, "/")
 		if page.claims().Object("scope").Object("account")[account.ID()] == nil {
 			t.Errorf("the claims are %v", page.claims())
 		}
 		returned(t, plain, ssoRequest(hostedRequest(t, site.Application, nil)))
 	})
 	t.Run("whoever knows the password alone cannot enrol another factor", func(t *testing.T) {
-		page := password(t, client.Browser(), any)
+		page := password(t, client.Browser(), anyFactor)
 		page.call(http.StatusForbidden, http.MethodPost, factors, e2e.Object{"type": "google-authenticator"})
 		page.call(http.StatusForbidden, http.MethodPost, factors, e2e.Object{"type": "sms", "phone": e2e.Object{"number": "+12675550100"}})
 		for _, each := range page.object(http.StatusOK, http.MethodGet, factors, nil).Items(t) {
@@ -740,7 +740,7 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 		page.land()
 	})
 	t.Run("a page that went back starts with the password again", func(t *testing.T) {
-		page := begin(t, client.Browser(), site.Application, any, "/")
+		page := begin(t, client.Browser(), site.Application, anyFactor, "/")
 		before := page.token
 		page.object(http.StatusOK, http.MethodPost, attempts, loginBody(account.Text("email"), e2e.Password))
 		page.token = before

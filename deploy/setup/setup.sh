@@ -17,7 +17,7 @@ export LC_ALL=C
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/setup.sh
-known=(postgresql chromium redis kafka slapd java maven)
+known=(postgresql chromium redis kafka slapd jq java maven)
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # Debian keeps slapd there, off a user's PATH
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -33,7 +33,8 @@ have() { command -v "$1" >/dev/null 2>&1; }
 found_postgresql() {
 	local bin version
 	for bin in "${DOORWARD_POSTGRES_BIN:-}" "$(dirname "$(command -v initdb || echo /none/initdb)")" \
-		/usr/lib/postgresql/*/bin /usr/pgsql-*/bin /opt/homebrew/opt/postgresql*/bin; do
+		/usr/lib/postgresql/*/bin /usr/pgsql-*/bin /opt/homebrew/opt/postgresql*/bin \
+		/usr/local/opt/postgresql*/bin; do
 		[[ -n $bin && -x $bin/initdb && -x $bin/postgres ]] || continue
 		version=$("$bin/postgres" --version 2>/dev/null | grep -oE '[0-9]+' | head -n1) || continue
 		((version >= 13)) && return 0
@@ -46,6 +47,7 @@ found_chromium() {
 }
 found_redis() { have redis-server; }
 found_slapd() { have slapd; }
+found_jq() { have jq; }
 found_maven() { have mvn; }
 
 found_java() {
@@ -70,6 +72,7 @@ packages_postgresql() { echo postgresql; }
 packages_chromium() { echo chromium chromium-sandbox fonts-liberation; }
 packages_redis() { echo redis-server; }
 packages_slapd() { echo slapd ldap-utils; }
+packages_jq() { echo jq; }
 packages_maven() { echo maven; }
 
 # A broker needs Java 17; the default of an older release may be 11.
@@ -166,11 +169,20 @@ install_as_root() {
 # elsewhere names the command for a machine without apt-get.
 elsewhere() {
 	if have dnf; then
-		echo "sudo dnf install $*" | sed 's/postgresql/postgresql-server/; s/slapd/openldap-servers/; s/java/java-21-openjdk-headless/'
+		echo "sudo dnf install $*" |
+			sed 's/postgresql/postgresql-server postgresql-contrib/; s/slapd/openldap-servers/; s/java/java-21-openjdk-headless/'
+	elif have pacman; then
+		echo "sudo pacman -S $*"
+	elif have zypper; then
+		echo "sudo zypper install $*" | sed 's/postgresql/postgresql-server postgresql-contrib/'
+	elif have apk; then
+		echo "apk add $*" | sed 's/postgresql/postgresql postgresql-contrib/'
 	elif have brew; then
 		echo "brew install $*" | sed 's/postgresql/postgresql@17/; s/slapd/openldap/; s/java/openjdk/; s/chromium/--cask chromium/'
+	elif [[ $(uname) == Darwin ]]; then
+		echo "brew install $* (Homebrew is at https://brew.sh)" | sed 's/postgresql/postgresql@17/'
 	else
-		echo "this system's package manager, for: $*"
+		echo "the package manager of this system, for: $*; DOORWARD_POSTGRES_BIN names a PostgreSQL (13 or newer) that lies elsewhere"
 	fi
 }
 

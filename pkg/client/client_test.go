@@ -29,7 +29,7 @@ func deployment(busy *atomic.Int32) *httptest.Server {
 		for i := offset; i < min(offset+2, 3); i++ {
 			items = append(items, map[string]any{"href": fmt.Sprint(server.URL, "/v1/accounts/A", i), "email": fmt.Sprintf("user%d@example.test", i)})
 		}
-		json.NewEncoder(w).Encode(map[string]any{"offset": offset, "limit": 2, "size": 3, "items": items})
+		_ = json.NewEncoder(w).Encode(map[string]any{"offset": offset, "limit": 2, "size": 3, "items": items})
 	})
 	mux.HandleFunc("POST /v1/directories", func(w http.ResponseWriter, r *http.Request) {
 		var sent client.NewDirectory

@@ -3,6 +3,7 @@ package customdata
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -107,7 +108,7 @@ func (p *parser) run() error {
 			return err
 		}
 	}
-	if _, err := p.in.ReadToken(); err != io.EOF {
+	if _, err := p.in.ReadToken(); !errors.Is(err, io.EOF) {
 		return notAnObject
 	}
 	return nil

@@ -102,7 +102,10 @@ func (s *Source) Load(into any) {
 			}
 			continue
 		}
-		d := variable{names: strings.Split(names, ","), fallback: field.Tag.Get("default"), help: field.Tag.Get("help"), required: field.Tag.Get("required") == "true"}
+		d := variable{
+			names: strings.Split(names, ","), fallback: field.Tag.Get("default"), help: field.Tag.Get("help"),
+			required: field.Tag.Get("required") == "true",
+		}
 		s.declare(d)
 		name, text, err := s.lookup(d)
 		if err == nil && text == "" {

@@ -32,8 +32,8 @@ func Topic(service string) string { return "doorward." + service }
 func deadLetters(topic string) string { return topic + ".dead" }
 
 // newClient makes a client that knows the brokers and partitions of the topics.
-// close ends its connections.
-func newClient(cfg Config, topics []string) (client *kafka.Client, close func(), err error) {
+// closeClient ends its connections.
+func newClient(cfg Config, topics []string) (client *kafka.Client, closeClient func(), err error) {
 	transport, err := cfg.transport()
 	if err != nil {
 		return nil, nil, err
@@ -63,9 +63,9 @@ func createTopics(ctx context.Context, client *kafka.Client, cfg Config, topics 
 }
 
 // newWriter makes a writer whose messages are acknowledged by all replicas.
-// Messages of one key go to one partition, so they keep their order. close ends
-// its connections.
-func newWriter(cfg Config) (writer *kafka.Writer, close func(), err error) {
+// Messages of one key go to one partition, so they keep their order. closeWriter
+// ends its connections.
+func newWriter(cfg Config) (writer *kafka.Writer, closeWriter func(), err error) {
 	transport, err := cfg.transport()
 	if err != nil {
 		return nil, nil, err

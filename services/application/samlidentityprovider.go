@@ -23,7 +23,8 @@ type SAMLIdentityProvider struct {
 
 // IdentityProviderChange is the body that updates a SAML identity provider.
 type IdentityProviderChange struct {
-	Status field.Text `json:"status"`
+	Status             field.Text `json:"status"`
+	SignatureAlgorithm field.Text `json:"signatureAlgorithm"`
 }
 
 // SAMLPolicy returns the application whose SAML policy has that id, or
@@ -62,24 +63,21 @@ func (s *Service) reachable(a applicationapi.Application, p store.SAMLIdentityPr
 // of parallel requests the first makes it, and the others find it. Of several
 // processes one keeps its own.
 func (s *Service) beginIdentityProvider(ctx context.Context, a applicationapi.Application) (store.SAMLIdentityProvider, error) {
-	select {
-	case s.keyPairs <- struct{}{}:
-		defer func() { <-s.keyPairs }()
-	case <-ctx.Done():
-		return store.SAMLIdentityProvider{}, apierr.Unavailable.Because("too many key pairs are being made at this moment; repeat the request later").
-			After(time.Second)
+	release, err := s.acquireKeyPairs(ctx)
+	if err != nil {
+		return store.SAMLIdentityProvider{}, err
 	}
+	defer release()
 	at := id.Ref{Tenant: a.TenantID, ID: a.SAMLPolicyID}
 	if p, err := s.store.SAMLIdentityProvider(ctx, at); !errors.Is(err, apierr.NotFound) {
 		return p, err
 	}
-	pair, err := saml.NewKeyPair(a.ID.String(), s.now())
-	if err != nil {
-		return store.SAMLIdentityProvider{}, err
-	}
 	p := store.SAMLIdentityProvider{
-		TenantID: a.TenantID, ID: a.SAMLPolicyID, ApplicationID: a.ID, Status: directoryapi.Enabled, Certificate: pair.Certificate,
-		PrivateKeySealed: s.ring.Seal(pair.PrivateKey, samlKeyPurpose(a.SAMLPolicyID)), CreatedAt: a.CreatedAt, ModifiedAt: a.CreatedAt,
+		TenantID: a.TenantID, ID: a.SAMLPolicyID, ApplicationID: a.ID, Status: directoryapi.Enabled,
+		SignatureAlgorithm: saml.SHA256, CertificateID: a.SAMLPolicyID, CreatedAt: a.CreatedAt, ModifiedAt: a.CreatedAt,
+	}
+	if err := s.makeKeyPair(&p); err != nil {
+		return p, err
 	}
 	if a.Builtin {
 		p.Status = directoryapi.Disabled
@@ -90,24 +88,61 @@ func (s *Service) beginIdentityProvider(ctx context.Context, a applicationapi.Ap
 	return s.store.SAMLIdentityProvider(ctx, at)
 }
 
+// acquireKeyPairs waits until no other key pair is being made.
+func (s *Service) acquireKeyPairs(ctx context.Context) (release func(), err error) {
+	select {
+	case s.keyPairs <- struct{}{}:
+		return func() { <-s.keyPairs }, nil
+	case <-ctx.Done():
+		return nil, apierr.Unavailable.Because("too many key pairs are being made at this moment; repeat the request later").After(time.Second)
+	}
+}
+
+// makeKeyPair gives an identity provider a new key pair. No transaction may be
+// open.
+func (s *Service) makeKeyPair(p *store.SAMLIdentityProvider) error {
+	pair, err := saml.NewKeyPair(p.ApplicationID.String(), s.now())
+	if err != nil {
+		return err
+	}
+	p.Certificate, p.PrivateKeySealed = pair.Certificate, s.ring.Seal(pair.PrivateKey, samlKeyPurpose(p.ID))
+	return nil
+}
+
 func samlKeyPurpose(provider id.ID) string { return "application.saml/" + provider.String() }
 
-// UpdateSAMLIdentityProvider changes what the body names. That of the console
-// stays off: it has no Client API that a service provider could send anybody to.
+// UpdateSAMLIdentityProvider changes what the body names. Another signature
+// algorithm comes with a new key pair, so that no signature of the former one is
+// good for it. That of the console stays disabled: it has no Client API that a
+// service provider could send a browser to.
 func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in IdentityProviderChange) (SAMLIdentityProvider, error) {
 	p, err := s.SAMLIdentityProvider(ctx, at)
 	if err != nil {
 		return p, err
 	}
+	changed, former := p.SAMLIdentityProvider, p.Certificate
+	if err := in.apply(&changed, p.LoginURL == ""); err != nil {
+		return p, err
+	}
+	if changed.SignatureAlgorithm != p.SignatureAlgorithm {
+		if err := s.replaceKeyPair(ctx, &changed); err != nil {
+			return p, err
+		}
+	}
 	err = s.tx(ctx, func(tx *store.Tx) (err error) {
 		if p.SAMLIdentityProvider, err = tx.LockSAMLIdentityProvider(ctx, at); err != nil {
 			return err
 		}
-		if p.Status, err = field.Enum(in.Status, "status", p.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+		was := p.SignatureAlgorithm
+		if err := in.apply(&p.SAMLIdentityProvider, p.LoginURL == ""); err != nil {
 			return err
 		}
-		if p.LoginURL == "" && p.Status == directoryapi.Enabled {
-			return apierr.BadRequest.Because("the console application has no identity provider that could be enabled")
+		switch {
+		case p.SignatureAlgorithm == was: // as it was, or as a parallel request made it
+		case changed.Certificate == former:
+			return apierr.Unavailable.Because("signatureAlgorithm was changed at the same moment; repeat the request").After(time.Second)
+		default:
+			p.CertificateID, p.Certificate, p.PrivateKeySealed = changed.CertificateID, changed.Certificate, changed.PrivateKeySealed
 		}
 		p.ModifiedAt = s.now()
 		return tx.UpdateSAMLIdentityProvider(ctx, p.SAMLIdentityProvider)
@@ -115,11 +150,41 @@ func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in 
 	return p, err
 }
 
-// SAMLCertificate returns the certificate of an identity provider in PEM, or
-// apierr.NotFound.
+// apply writes the members of a body into an identity provider and checks them.
+func (in IdentityProviderChange) apply(p *store.SAMLIdentityProvider, isConsole bool) (err error) {
+	if p.Status, err = field.Enum(in.Status, "status", p.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+		return err
+	}
+	if isConsole && p.Status == directoryapi.Enabled {
+		return apierr.BadRequest.Because("the console application has no identity provider that could be enabled")
+	}
+	p.SignatureAlgorithm, err = field.Enum(in.SignatureAlgorithm, "signatureAlgorithm", p.SignatureAlgorithm, saml.SHA256, saml.SHA1)
+	return err
+}
+
+// replaceKeyPair makes another key pair, one at a time in the process.
+func (s *Service) replaceKeyPair(ctx context.Context, p *store.SAMLIdentityProvider) error {
+	release, err := s.acquireKeyPairs(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	p.CertificateID = id.New(s.now())
+	return s.makeKeyPair(p)
+}
+
+// SAMLCertificate returns a certificate in PEM, or apierr.NotFound: a former
+// certificate is gone with its key.
 func (s *Service) SAMLCertificate(ctx context.Context, at id.Ref) (string, error) {
-	p, err := s.SAMLIdentityProvider(ctx, at)
-	return p.Certificate, err
+	p, err := s.store.SAMLIdentityProviderOfCertificate(ctx, at)
+	if !errors.Is(err, apierr.NotFound) {
+		return p.Certificate, err
+	}
+	first, err := s.SAMLIdentityProvider(ctx, at)
+	if err == nil && first.CertificateID != at.ID {
+		err = apierr.NotFound
+	}
+	return first.Certificate, err
 }
 
 // SAMLRules returns the rules for the assertions of an identity provider, or

@@ -85,7 +85,7 @@ func (c *Client) rules(ctx context.Context, where applicationapi.Where) (*direct
 	return &rules, err
 }
 
-// ForgotOn, ChangeOn and VerifyOn tell whether the workflows are on.
+// ForgotOn reports whether passwords can be reset by mail.
 func (c *Client) ForgotOn(ctx context.Context) (bool, error) {
 	return c.on(ctx, c.Config.ForgotPassword, func(r directoryapi.RegistrationRules) bool { return r.ResetEmail })
 }

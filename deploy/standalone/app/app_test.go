@@ -15,7 +15,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,6 +39,7 @@ type product struct {
 	spans  *tracetest.InMemoryExporter
 	client *http.Client
 	stop   func()
+	ended  chan error // how the process ended
 }
 
 // start runs a standalone on a free port until the test ends or stop is called.
@@ -49,7 +52,8 @@ func start(t *testing.T, dir string, environ ...string) *product {
 	p.source = source
 	cfg := FromEnv(source)
 	source.Declare(new(run.Config)) // as run.Main does
-	process, err := run.New(t.Context(), "doorward", run.Config{OpsListen: "127.0.0.1:0", Stop: 20 * time.Second, Telemetry: telemetry.Config{LogLevel: "warn"}}, io.Discard)
+	settings := run.Config{OpsListen: "127.0.0.1:0", Stop: 20 * time.Second, Telemetry: telemetry.Config{LogLevel: "warn"}}
+	process, err := run.New(t.Context(), "doorward", settings, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,14 +63,14 @@ func start(t *testing.T, dir string, environ ...string) *product {
 		t.Fatal(errors.Join(err, process.Close()))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- process.Wait(ctx) }()
+	p.ended = make(chan error, 1)
+	go func() { p.ended <- process.Wait(ctx) }()
 	p.stop = func() {
 		if ctx.Err() != nil {
 			return
 		}
 		cancel()
-		if err := <-ended; err != nil {
+		if err := <-p.ended; err != nil {
 			t.Error(err)
 		}
 	}
@@ -88,7 +92,9 @@ func start(t *testing.T, dir string, environ ...string) *product {
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	for _, want := range []string{p.key.BaseURL, p.key.CAFile, "curl -sL -K " + filepath.Join(dir, "curl.conf"), "/_mailbox", "http://" + process.Ops} {
+	for _, want := range []string{
+		p.key.BaseURL, p.key.CAFile, "curl -sL -K " + filepath.Join(dir, "curl.conf"), "/_mailbox", "http://" + process.Ops,
+	} {
 		if !strings.Contains(greeting.String(), want) {
 			t.Errorf("the greeting does not show %q:\n%s", want, greeting.String())
 		}
@@ -273,7 +279,8 @@ func TestASecondStartKeepsEverything(t *testing.T) {
 
 func TestSecretsAreReadableByTheirOwnerAlone(t *testing.T) {
 	p := start(t, t.TempDir())
-	for _, name := range []string{"apikey.json", "apiKey-" + p.key.ID + ".properties", "curl.conf", "secrets.json", "ca-key.pem", "server-key.pem"} {
+	properties := "apiKey-" + p.key.ID + ".properties"
+	for _, name := range []string{"apikey.json", properties, "curl.conf", "secrets.json", "ca-key.pem", "server-key.pem"} {
 		info, err := os.Stat(filepath.Join(p.dir, name))
 		if err != nil {
 			t.Error(err)
@@ -324,6 +331,33 @@ func (p *product) administratorKey(tenant string) key {
 		p.Fatalf("the key is %s, %v", out.String(), err)
 	}
 	return made
+}
+
+func TestTheProcessEndsAfterItsPostgreSQL(t *testing.T) {
+	p := start(t, t.TempDir())
+	content, err := os.ReadFile(filepath.Join(p.dir, "postgres", "data", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(content), "\n")
+	pid, err := strconv.Atoi(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.NewTimer(10 * time.Second) // two on an idle machine
+	defer limit.Stop()
+	select {
+	case err := <-p.ended:
+		if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "PostgreSQL in") {
+			t.Errorf("the process ends with %v", err)
+		}
+		p.ended <- nil // for stop
+	case <-limit.C:
+		t.Fatal("the process goes on without its database")
+	}
 }
 
 func TestThePrivateServersAskForAPassword(t *testing.T) {

@@ -126,7 +126,9 @@ func (s *standalone) pair(name string, good func(*x509.Certificate) bool) (*x509
 
 // issue makes a key pair and its certificate, signed by the authority or by
 // itself, and keeps both in the folder.
-func (s *standalone) issue(name string, template, authority *x509.Certificate, authorityKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+func (s *standalone) issue(
+	name string, template, authority *x509.Certificate, authorityKey *ecdsa.PrivateKey,
+) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/doorward/doorward/pkg/pg/private"
 	"github.com/doorward/doorward/pkg/run"
@@ -21,7 +23,8 @@ func startPostgres(ctx context.Context, p *run.Process, dir, bin string) (url st
 		case <-ctx.Done():
 			return nil
 		case <-server.Done():
-			return fmt.Errorf("the private PostgreSQL ended: %w", server.Err())
+			how, _, _ := strings.Cut(server.Err().Error(), "\n") // without the end of its log
+			return fmt.Errorf("%s; its log is %s", how, filepath.Join(server.Location(), "postgres.log"))
 		}
 	})
 	return server.URL(private.Database), nil

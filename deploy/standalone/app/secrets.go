@@ -60,7 +60,7 @@ func (s *standalone) secrets() error {
 }
 
 // writeKey writes the key in the forms that clients read: JSON, the properties
-// file of SDKs (docs/interface/authentication.md#sign-up), and curl's configuration.
+// file of SDKs (docs/interface/authentication.md#api-keys), and curl's configuration.
 func (s *standalone) writeKey() error {
 	properties := fmt.Sprintf("apiKey.id = %s\napiKey.secret = %s\n", s.key.ID, s.key.Secret)
 	if err := s.folder.write("apiKey-"+s.key.ID+".properties", []byte(properties)); err != nil {

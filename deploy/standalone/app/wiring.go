@@ -35,21 +35,28 @@ func (s *standalone) wire(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("mfa: %w", err)
 	}
-	tokens, err := oauth.Open(ctx, p, oauth.FromEnv(s.source), oauth.Peers{Directory: directories.API, Application: applications.API, MFA: factors.API})
+	tokens, err := oauth.Open(ctx, p, oauth.FromEnv(s.source), oauth.Peers{
+		Directory: directories.API, Application: applications.API, MFA: factors.API,
+	})
 	if err != nil {
 		return fmt.Errorf("oauth: %w", err)
 	}
-	notifications, err := notification.Open(ctx, p, notification.FromEnv(s.source), notification.Peers{Directory: directories.API, Application: applications.API})
+	notifications, err := notification.Open(ctx, p, notification.FromEnv(s.source), notification.Peers{
+		Directory: directories.API, Application: applications.API,
+	})
 	if err != nil {
 		return fmt.Errorf("notification: %w", err)
 	}
-	sites, err := idsite.Open(ctx, p, idsite.FromEnv(s.source), idsite.Peers{Directory: directories.API, Application: applications.API, OAuth: tokens.API, MFA: factors.API})
+	sites, err := idsite.Open(ctx, p, idsite.FromEnv(s.source), idsite.Peers{
+		Directory: directories.API, Application: applications.API, OAuth: tokens.API, MFA: factors.API,
+	})
 	if err != nil {
 		return fmt.Errorf("idsite: %w", err)
 	}
 	upstreams := gateway.Upstreams{
-		Directory: rpc.NearUpstream("directory", directories.HTTP.Handler()), Application: rpc.NearUpstream("application", applications.HTTP.Handler()),
-		OAuth: rpc.NearUpstream("oauth", tokens.HTTP.Handler()), MFA: rpc.NearUpstream("mfa", factors.HTTP.Handler()),
+		Directory:   rpc.NearUpstream("directory", directories.HTTP.Handler()),
+		Application: rpc.NearUpstream("application", applications.HTTP.Handler()),
+		OAuth:       rpc.NearUpstream("oauth", tokens.HTTP.Handler()), MFA: rpc.NearUpstream("mfa", factors.HTTP.Handler()),
 		Notification: rpc.NearUpstream("notification", notifications.HTTP.Handler()), IDSite: rpc.NearUpstream("idsite", sites.HTTP.Handler()),
 	}
 	if s.mailbox != nil {

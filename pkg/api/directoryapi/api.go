@@ -126,6 +126,9 @@ type API interface {
 	// Owner returns the account of the owner of a tenant, which is both members of
 	// the reference, or apierr.NotFound.
 	Owner(context.Context, Ref) (Account, error)
+
+	// Profile returns an account with what surrounds it, or apierr.NotFound.
+	Profile(context.Context, ProfileRequest) (Profile, error)
 }
 
 // The values of status fields.

@@ -19,9 +19,6 @@ type Hosted interface {
 	// RegistrationRules returns what a directory asks of a new account, or
 	// apierr.NotFound.
 	RegistrationRules(context.Context, Ref) (RegistrationRules, error)
-
-	// Profile returns an account with what surrounds it, or apierr.NotFound.
-	Profile(context.Context, ProfileRequest) (Profile, error)
 }
 
 // LoginDirectories names directories of a tenant.
@@ -119,5 +116,4 @@ func (c Client) Profile(ctx context.Context, in ProfileRequest) (Profile, error)
 func ServeHosted(router rpc.Router, api Hosted) {
 	rpc.Serve(router, "directory.LoginDirectories", api.LoginDirectories)
 	rpc.Serve(router, "directory.RegistrationRules", api.RegistrationRules)
-	rpc.Serve(router, "directory.Profile", api.Profile)
 }

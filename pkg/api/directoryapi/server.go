@@ -20,6 +20,7 @@ func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "directory.CheckAccess", api.CheckAccess)
 	rpc.Serve(router, "directory.Mail", api.Mail)
 	rpc.Serve(router, "directory.Owner", api.Owner)
+	rpc.Serve(router, "directory.Profile", api.Profile)
 	rpc.Serve(router, "directory.CreateGroup", api.CreateGroup)
 	rpc.Serve(router, "directory.Group", api.Group)
 	rpc.Serve(router, "directory.ListGroups", api.ListGroups)

@@ -111,6 +111,7 @@ func (c *Client) Send(method, path, contentType, body string) Answer {
 	if err != nil {
 		c.t.Fatalf("%s %s: %v", method, path, err)
 	}
+	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(response.Body)
 	if err != nil {
 		c.t.Fatalf("%s %s: %v", method, path, err)

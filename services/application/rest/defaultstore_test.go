@@ -179,7 +179,7 @@ func TestCreationThroughDefaultStores(t *testing.T) {
 			}
 			c.refused(t, 409, 2001, "POST", owner+"/groups", made)
 			c.refused(t, 400, 2000, "POST", owner+"/groups", object{})
-			c.refused(t, 400, 2015, "POST", owner+"/groups", object{"name": "x", "nameKey": "x"})
+			c.refused(t, 400, 2015, "POST", owner+"/groups", object{"name": "x", "accountStore": "x"})
 
 			shut := add(closed)
 			c.update(t, shut, object{"isDefaultAccountStore": true, "isDefaultGroupStore": true})

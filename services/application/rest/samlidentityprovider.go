@@ -2,6 +2,7 @@ package rest
 
 import (
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/saml"
@@ -9,8 +10,8 @@ import (
 )
 
 // identityProviderView is the representation of an application as a SAML identity
-// provider (docs/interface/applications.md#saml-identity-provider). Its certificate,
-// its metadata and its rules have its id.
+// provider (docs/interface/applications.md#saml-identity-provider). Its metadata and
+// its rules have its id.
 type identityProviderView struct {
 	rest.Head
 	Status                           string     `json:"status"`
@@ -30,13 +31,14 @@ type identityMetadataView struct {
 	EntityID         string     `json:"entityId"`
 	SSOLoginEndpoint *href.Link `json:"ssoLoginEndpoint"`
 	X509SigningCert  href.Link  `json:"x509SigningCert"`
+	IdentityProvider href.Link  `json:"identityProvider"`
 }
 
 func (v views) identityProvider(p application.SAMLIdentityProvider) identityProviderView {
 	return identityProviderView{
 		Head:   v.identityHead("samlIdentityProviders", p),
-		Status: p.Status, SSOLoginEndpoint: loginEndpoint(p), SignatureAlgorithm: "RSA-SHA256", SHAFingerprint: saml.Fingerprint(p.Certificate),
-		X509SigningCert: v.base.Link("x509certificates", p.ID), Metadata: v.base.Link("samlIdentityProviderMetadatas", p.ID),
+		Status: p.Status, SSOLoginEndpoint: loginEndpoint(p), SignatureAlgorithm: p.SignatureAlgorithm, SHAFingerprint: saml.Fingerprint(p.Certificate),
+		X509SigningCert: v.base.Link("x509certificates", p.CertificateID), Metadata: v.base.Link("samlIdentityProviderMetadatas", p.ID),
 		AttributeStatementMappingRules:   v.base.Link(string(mappingrule.AttributeStatement), p.ID),
 		RegisteredSAMLServiceProviders:   v.base.Link("samlIdentityProviders", p.ID, "registeredSamlServiceProviders"),
 		SAMLServiceProviderRegistrations: v.base.Link("samlIdentityProviders", p.ID, "samlServiceProviderRegistrations"),
@@ -46,9 +48,14 @@ func (v views) identityProvider(p application.SAMLIdentityProvider) identityProv
 func (v views) identityMetadata(p application.SAMLIdentityProvider) identityMetadataView {
 	return identityMetadataView{
 		Head:     v.identityHead("samlIdentityProviderMetadatas", p),
-		EntityID: v.alias.Spell("urn:service:application:") + p.ApplicationID.String() + ":provider:idp", SSOLoginEndpoint: loginEndpoint(p),
-		X509SigningCert: v.base.Link("x509certificates", p.ID),
+		EntityID: v.entityID(p.ApplicationID), SSOLoginEndpoint: loginEndpoint(p),
+		X509SigningCert: v.base.Link("x509certificates", p.CertificateID), IdentityProvider: v.base.Link("samlIdentityProviders", p.ID),
 	}
+}
+
+// entityID is the name in SAML of an application as an identity provider.
+func (v views) entityID(application id.ID) string {
+	return v.alias.Spell("urn:service:application:") + application.String() + ":provider:idp"
 }
 
 // identityDescriptor is the metadata in XML.

@@ -181,9 +181,11 @@ func TestATenantHasOneRelayKey(t *testing.T) {
 // samlBodies are requests that change what is there, or make more of it, by
 // route; the others are sent {"status":"DISABLED"}.
 var samlBodies = map[string]object{
-	"/v1/samlServiceProviders/:id/defaultRelayStates": {},
-	"/v1/attributeStatementMappingRules/:id":          {"items": []any{}},
-	"/v1/registeredSamlServiceProviders/:id":          {"name": "Stolen"},
+	"/v1/samlServiceProviders/:id/defaultRelayStates":  {},
+	"/v1/samlIdentityProviders/:id/authnVerifications": {"samlRequest": "x"},
+	"/v1/samlIdentityProviders/:id/samlResponses":      {"requestId": "_a1"},
+	"/v1/attributeStatementMappingRules/:id":           {"items": []any{}},
+	"/v1/registeredSamlServiceProviders/:id":           {"name": "Stolen"},
 }
 
 // Every SAML path with the ids of another tenant answers as for ids that never

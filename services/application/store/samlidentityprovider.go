@@ -13,20 +13,23 @@ import (
 // logs the application's accounts in to the service providers that are registered
 // with it. Its id is that of the application's SAML policy.
 type SAMLIdentityProvider struct {
-	TenantID         id.ID
-	ID               id.ID
-	ApplicationID    id.ID
-	Status           string
-	Certificate      string // PEM
-	PrivateKeySealed []byte // PKCS #8
-	CreatedAt        time.Time
-	ModifiedAt       time.Time
+	TenantID           id.ID
+	ID                 id.ID
+	ApplicationID      id.ID
+	Status             string
+	SignatureAlgorithm string // saml.SHA256 or saml.SHA1
+	CertificateID      id.ID  // that of the provider until the key changes
+	Certificate        string // PEM
+	PrivateKeySealed   []byte // PKCS #8
+	CreatedAt          time.Time
+	ModifiedAt         time.Time
 }
 
 const (
-	identityProviderQuery = `SELECT tenant_id, id, application_id, status, certificate, private_key_sealed, created_at, modified_at
-		FROM saml_identity_providers WHERE tenant_id = $1 AND id = $2`
-	samlRulesQuery = `SELECT tenant_id, id, '` + string(mappingrule.AttributeStatement) + `' AS kind, mapping_rules AS items, created_at, rules_modified_at AS modified_at
+	identityProviderColumns = `SELECT tenant_id, id, application_id, status, signature_algorithm, certificate_id, certificate, private_key_sealed,
+		created_at, modified_at FROM saml_identity_providers`
+	identityProviderQuery = identityProviderColumns + ` WHERE tenant_id = $1 AND id = $2`
+	samlRulesQuery        = `SELECT tenant_id, id, '` + string(mappingrule.AttributeStatement) + `' AS kind, mapping_rules AS items, created_at, rules_modified_at AS modified_at
 		FROM saml_identity_providers WHERE tenant_id = $1 AND id = $2`
 )
 
@@ -34,6 +37,12 @@ const (
 // was not asked for.
 func (s *Store) SAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
 	return pg.One[SAMLIdentityProvider](ctx, s.db, identityProviderQuery, at.Tenant, at.ID)
+}
+
+// SAMLIdentityProviderOfCertificate returns the identity provider that signs with the key of
+// a certificate, or apierr.NotFound.
+func (s *Store) SAMLIdentityProviderOfCertificate(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
+	return pg.One[SAMLIdentityProvider](ctx, s.db, identityProviderColumns+` WHERE tenant_id = $1 AND certificate_id = $2`, at.Tenant, at.ID)
 }
 
 // SAMLRules returns the rules for the assertions of an identity provider.
@@ -44,9 +53,10 @@ func (s *Store) SAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, er
 // KeepSAMLIdentityProvider adds an identity provider unless it is there already.
 // It returns apierr.NotFound when the application is gone.
 func (tx *Tx) KeepSAMLIdentityProvider(ctx context.Context, p SAMLIdentityProvider) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_identity_providers (tenant_id, id, application_id, status, certificate, private_key_sealed,
-		rules_modified_at, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8) ON CONFLICT DO NOTHING`,
-		p.TenantID, p.ID, p.ApplicationID, p.Status, p.Certificate, p.PrivateKeySealed, p.CreatedAt, p.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_identity_providers (tenant_id, id, application_id, status, signature_algorithm, certificate_id,
+		certificate, private_key_sealed, rules_modified_at, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10) ON CONFLICT DO NOTHING`,
+		p.TenantID, p.ID, p.ApplicationID, p.Status, p.SignatureAlgorithm, p.CertificateID, p.Certificate, p.PrivateKeySealed, p.CreatedAt, p.ModifiedAt)
 	return err
 }
 
@@ -63,8 +73,9 @@ func (tx *Tx) LockSAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, 
 
 // UpdateSAMLIdentityProvider writes what a client can change.
 func (tx *Tx) UpdateSAMLIdentityProvider(ctx context.Context, p SAMLIdentityProvider) error {
-	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET status = $3, modified_at = $4 WHERE tenant_id = $1 AND id = $2`,
-		p.TenantID, p.ID, p.Status, p.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET status = $3, signature_algorithm = $4, certificate_id = $5,
+		certificate = $6, private_key_sealed = $7, modified_at = $8 WHERE tenant_id = $1 AND id = $2`,
+		p.TenantID, p.ID, p.Status, p.SignatureAlgorithm, p.CertificateID, p.Certificate, p.PrivateKeySealed, p.ModifiedAt)
 }
 
 // UpdateSAMLRules writes what a client can change.

@@ -42,6 +42,13 @@ func (s *Store) SAMLRegistration(ctx context.Context, at id.Ref) (SAMLRegistrati
 	return pg.One[SAMLRegistration](ctx, s.db, registrationQuery, at.Tenant, at.ID)
 }
 
+// SAMLRegistrationOf returns the registration of a service provider with an identity
+// provider, or apierr.NotFound.
+func (s *Store) SAMLRegistrationOf(ctx context.Context, identity id.Ref, service id.ID) (SAMLRegistration, error) {
+	return pg.One[SAMLRegistration](ctx, s.db, `SELECT `+registrationColumns+` FROM saml_registrations r
+		WHERE r.tenant_id = $1 AND r.identity_provider_id = $2 AND r.service_provider_id = $3`, identity.Tenant, identity.ID, service)
+}
+
 // ListSAMLRegistrations returns a page of the registrations with an identity
 // provider.
 func (s *Store) ListSAMLRegistrations(ctx context.Context, provider id.Ref, query list.Query) (list.Page[SAMLRegistration], error) {

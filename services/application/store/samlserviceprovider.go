@@ -54,6 +54,13 @@ func (s *Store) SAMLServiceProvider(ctx context.Context, tenant, provider id.ID)
 		WHERE p.tenant_id = $1 AND p.id = $2`, tenant, provider)
 }
 
+// SAMLServiceProviderOfEntity returns the service provider of an entity id, which
+// is compared byte for byte, or apierr.NotFound.
+func (s *Store) SAMLServiceProviderOfEntity(ctx context.Context, tenant id.ID, entity string) (SAMLServiceProvider, error) {
+	return pg.One[SAMLServiceProvider](ctx, s.db, `SELECT `+serviceProviderColumns+` FROM saml_service_providers p
+		WHERE p.tenant_id = $1 AND p.entity_id = $2`, tenant, entity)
+}
+
 // ListSAMLServiceProviders returns a page of the tenant's service providers.
 func (s *Store) ListSAMLServiceProviders(ctx context.Context, tenant id.ID, query list.Query) (list.Page[SAMLServiceProvider], error) {
 	return listsql.Select[SAMLServiceProvider](ctx, s.db, SAMLServiceProviders, query, serviceProviderColumns,

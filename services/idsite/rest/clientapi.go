@@ -75,7 +75,7 @@ var clientEndpoints = map[string]endpoint{
 func (h *handlers) clientAPI(c *fiber.Ctx) error {
 	path := strings.Trim(c.Params("*"), "/")
 	route := clientEndpoints[path]
-	err := h.callClient(c, path, route)
+	err := h.callClient(c, route)
 	if err == nil {
 		return nil
 	}
@@ -113,7 +113,7 @@ func oauthFailure(c *fiber.Ctx, refusal *apierr.Error) error {
 	return c.JSON(fiber.Map{"error": code, "message": refusal.Message})
 }
 
-func (h *handlers) callClient(c *fiber.Ctx, path string, route endpoint) error {
+func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 	client, err := h.svc.ClientOf(c.UserContext(), c.Params("dnsLabel"))
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package directoryfake
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -123,6 +124,28 @@ func (d *Service) Account(_ context.Context, in directoryapi.Ref) (directoryapi.
 		}
 		return a.Account, nil
 	})
+}
+
+// Profile returns an account with its customData.
+func (d *Service) Profile(_ context.Context, in directoryapi.ProfileRequest) (directoryapi.Profile, error) {
+	return call(d, "Profile", func() (directoryapi.Profile, error) {
+		a := d.find(in.Tenant, in.ID)
+		if a == nil {
+			return directoryapi.Profile{}, apierr.NotFound
+		}
+		out := directoryapi.Profile{Account: a.Account}
+		if in.CustomData {
+			out.CustomData = a.data
+		}
+		return out, nil
+	})
+}
+
+// SetCustomData sets what Profile returns as the customData of an account.
+func (d *Service) SetCustomData(at directoryapi.Ref, data json.RawMessage) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.find(at.Tenant, at.ID).data = data
 }
 
 // ListAccounts returns a page of accounts.

@@ -5,6 +5,7 @@ package directoryfake
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"sync"
 	"testing"
@@ -37,6 +38,7 @@ type account struct {
 	directoryapi.Account
 	password secure.Secret // empty: none can log in
 	groups   []id.ID       // that it is a member of
+	data     json.RawMessage
 }
 
 var _ directoryapi.API = (*Service)(nil)

@@ -1,0 +1,157 @@
+package saml
+
+import (
+	"crypto/rsa"
+	"crypto/x509"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/beevik/etree"
+	"github.com/crewjam/saml"
+	dsig "github.com/russellhaering/goxmldsig"
+
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// The algorithms that sign messages.
+const (
+	SHA256 = "RSA-SHA256"
+	SHA1   = "RSA-SHA1"
+)
+
+var signatureMethods = map[string]string{SHA256: dsig.RSASHA256SignatureMethod, SHA1: dsig.RSASHA1SignatureMethod}
+
+const (
+	clockSkew    = time.Minute     // by which the other party's clock may be late
+	responseLife = 5 * time.Minute // how long a response can be used
+)
+
+// Response tells a service provider that a user has logged in (SAML 2.0 profiles,
+// section 4.1.4.2).
+type Response struct {
+	Issuer       string // entity id of the identity provider
+	Audience     string // entity id of the service provider
+	ConsumerURL  string // where the response goes
+	InResponseTo string // id of the request
+	NameID       string
+	NameIDFormat string // one of the URNs of metadata.go
+	Attributes   []Attribute
+	Now          time.Time
+}
+
+// Attribute is a fact about the user.
+type Attribute struct {
+	Name       string
+	NameFormat string // empty: unspecified
+	Values     []string
+}
+
+// Sign returns the response in XML. Its assertion and the response itself are
+// signed: service providers differ in which of them they verify.
+func (r Response) Sign(pair KeyPair, algorithm string) ([]byte, error) {
+	signer, err := newSigner(pair, algorithm)
+	if err != nil {
+		return nil, err
+	}
+	assertion := r.assertion()
+	if assertion.Signature, err = signer.sign(assertion.Element()); err != nil {
+		return nil, err
+	}
+	signed := assertion.Element()
+	response := saml.Response{
+		ID: newMessageID(), InResponseTo: r.InResponseTo, Version: "2.0", IssueInstant: r.Now.UTC(), Destination: r.ConsumerURL,
+		Issuer: &saml.Issuer{Value: r.Issuer}, Status: saml.Status{StatusCode: saml.StatusCode{Value: saml.StatusSuccess}},
+	}
+	whole := response.Element()
+	whole.AddChild(signed)
+	if response.Signature, err = signer.sign(whole); err != nil {
+		return nil, err
+	}
+	whole = response.Element()
+	whole.AddChild(signed)
+	document := etree.NewDocument()
+	document.WriteSettings = etree.WriteSettings{CanonicalText: true, CanonicalAttrVal: true, CanonicalEndTags: true}
+	document.SetRoot(whole)
+	return document.WriteToBytes()
+}
+
+func (r Response) assertion() saml.Assertion {
+	now, until := r.Now.UTC(), r.Now.UTC().Add(responseLife)
+	assertion := saml.Assertion{
+		ID: newMessageID(), IssueInstant: now, Version: "2.0", Issuer: saml.Issuer{Value: r.Issuer},
+		Subject: &saml.Subject{
+			NameID: &saml.NameID{Format: r.NameIDFormat, Value: xmlText(r.NameID)},
+			SubjectConfirmations: []saml.SubjectConfirmation{{
+				Method:                  "urn:oasis:names:tc:SAML:2.0:cm:bearer",
+				SubjectConfirmationData: &saml.SubjectConfirmationData{NotOnOrAfter: until, Recipient: r.ConsumerURL, InResponseTo: r.InResponseTo},
+			}},
+		},
+		Conditions: &saml.Conditions{
+			NotBefore: now.Add(-clockSkew), NotOnOrAfter: until,
+			AudienceRestrictions: []saml.AudienceRestriction{{Audience: saml.Audience{Value: r.Audience}}},
+		},
+		AuthnStatements: []saml.AuthnStatement{{
+			AuthnInstant: now, SessionIndex: newMessageID(),
+			AuthnContext: saml.AuthnContext{AuthnContextClassRef: &saml.AuthnContextClassRef{
+				Value: "urn:oasis:names:tc:SAML:2.0:ac:classes:unspecified",
+			}},
+		}},
+	}
+	if r.NameIDFormat == PersistentNameID { // it is unique for the two parties alone
+		assertion.Subject.NameID.NameQualifier, assertion.Subject.NameID.SPNameQualifier = r.Issuer, r.Audience
+	}
+	var statement saml.AttributeStatement
+	for _, a := range r.Attributes {
+		attribute := saml.Attribute{Name: a.Name, NameFormat: a.NameFormat}
+		for _, value := range a.Values {
+			attribute.Values = append(attribute.Values, saml.AttributeValue{Type: "xs:string", Value: xmlText(value)})
+		}
+		statement.Attributes = append(statement.Attributes, attribute)
+	}
+	if len(statement.Attributes) > 0 {
+		assertion.AttributeStatements = []saml.AttributeStatement{statement}
+	}
+	return assertion
+}
+
+func newMessageID() string { return "_" + secure.Token(32).Reveal() }
+
+// xmlText returns the text without the characters that XML 1.0 cannot hold.
+func xmlText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// signer makes enveloped signatures (XML Signature, section 8.1).
+type signer struct{ context *dsig.SigningContext }
+
+func newSigner(pair KeyPair, algorithm string) (signer, error) {
+	private, err := x509.ParsePKCS8PrivateKey([]byte(pair.PrivateKey.Reveal()))
+	if err != nil {
+		return signer{}, err
+	}
+	key, ok := private.(*rsa.PrivateKey)
+	if !ok {
+		return signer{}, errors.New("the private key is not RSA")
+	}
+	context, err := dsig.NewSigningContext(key, [][]byte{der(pair.Certificate)})
+	if err != nil {
+		return signer{}, err
+	}
+	context.Canonicalizer = dsig.MakeC14N10ExclusiveCanonicalizerWithPrefixList("")
+	return signer{context}, context.SetSignatureMethod(signatureMethods[algorithm])
+}
+
+func (s signer) sign(element *etree.Element) (*etree.Element, error) {
+	signed, err := s.context.SignEnveloped(element)
+	if err != nil {
+		return nil, err
+	}
+	children := signed.ChildElements()
+	return children[len(children)-1], nil
+}

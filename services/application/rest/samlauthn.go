@@ -1,0 +1,66 @@
+package rest
+
+import (
+	"encoding/base64"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/application"
+)
+
+// authnVerificationView is the answer about a request that was verified
+// (docs/interface/applications.md#saml-identity-provider).
+type authnVerificationView struct {
+	RelayState        *string   `json:"relayState"`
+	ServiceProvider   href.Link `json:"serviceProvider"`
+	RequestID         string    `json:"requestId"`
+	AuthnIssueInstant rest.Time `json:"authnIssueInstant"`
+}
+
+// samlResponseView is a signed response in Base64.
+type samlResponseView struct {
+	Value string `json:"value"`
+}
+
+// verifyAuthnRequest answers 200: nothing is made that has an address.
+func verifyAuthnRequest(svc *application.Service, v views) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		var in application.AuthnVerificationRequest
+		if err := rest.Body[struct{}](c, &in); err != nil {
+			return err
+		}
+		verified, err := svc.VerifyAuthnRequest(c.UserContext(), at, in)
+		if err != nil {
+			return err
+		}
+		return rest.OK(c, authnVerificationView{
+			verified.RelayState, v.base.Link("registeredSamlServiceProviders", verified.ServiceProvider),
+			verified.RequestID, rest.Time(verified.IssuedAt),
+		})
+	}
+}
+
+// createSAMLResponse answers 200, as verifyAuthnRequest does.
+func createSAMLResponse(svc *application.Service, v views) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		var in application.SAMLResponseRequest
+		if err := rest.Body[struct{}](c, &in); err != nil {
+			return err
+		}
+		signed, err := svc.NewSAMLResponse(c.UserContext(), at, in, v.entityID)
+		if err != nil {
+			return err
+		}
+		return rest.OK(c, samlResponseView{base64.StdEncoding.EncodeToString(signed)})
+	}
+}

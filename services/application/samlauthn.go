@@ -1,0 +1,340 @@
+package application
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/mappingrule"
+	"github.com/doorward/doorward/pkg/saml"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/application/store"
+)
+
+// futureInstant is how far the clock of a service provider may be ahead.
+const futureInstant = 5 * time.Minute
+
+// AuthnVerificationRequest is the body that has a service provider's request verified
+// (docs/interface/applications.md#saml-identity-provider).
+type AuthnVerificationRequest struct {
+	SAMLRequest field.Text `json:"samlRequest"`
+	RelayState  field.Text `json:"relayState"`
+	QueryString field.Text `json:"queryString"` // that the browser brought; has the signature
+}
+
+// AuthnVerification is a request that was verified.
+type AuthnVerification struct {
+	RelayState      *string // of the request, or else of the registration
+	ServiceProvider id.ID
+	RequestID       string
+	IssuedAt        time.Time
+}
+
+// VerifyAuthnRequest checks a request of a service provider to an identity
+// provider. A request that is malformed or whose signature is wrong is
+// apierr.Format, one of an unknown service provider apierr.Reference, and one that
+// is not registered, or disabled, apierr.UnusableStatus.
+func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVerificationRequest) (AuthnVerification, error) {
+	identity, err := s.SAMLIdentityProvider(ctx, at)
+	if err != nil {
+		return AuthnVerification{}, err
+	}
+	encoded, err := field.Required(in.SAMLRequest, "samlRequest", saml.MaxRequest)
+	if err != nil {
+		return AuthnVerification{}, err
+	}
+	relayState, err := field.Optional(in.RelayState, "relayState", maxRelayState)
+	if err != nil {
+		return AuthnVerification{}, err
+	}
+	query, err := saml.ParseQuery(in.QueryString.Or(""))
+	if err != nil {
+		return AuthnVerification{}, err
+	}
+	request, err := saml.ParseRequest(encoded)
+	if err != nil {
+		return AuthnVerification{}, err
+	}
+	if err := s.wantPast("the IssueInstant of samlRequest", request.IssuedAt); err != nil {
+		return AuthnVerification{}, err
+	}
+	provider, err := s.store.SAMLServiceProviderOfEntity(ctx, at.Tenant, request.Issuer)
+	if errors.Is(err, apierr.NotFound) {
+		return AuthnVerification{}, apierr.Reference.Because("samlRequest: no service provider with the entityId %q is registered", request.Issuer)
+	}
+	if err != nil {
+		return AuthnVerification{}, err
+	}
+	registration, err := s.usableRegistration(ctx, identity, provider)
+	if err != nil {
+		return AuthnVerification{}, err
+	}
+	if request.ConsumerURL != "" && request.ConsumerURL != provider.AssertionConsumerServiceURL {
+		return AuthnVerification{}, apierr.Format.Because("samlRequest must have the registered assertionConsumerServiceUrl, or none")
+	}
+	if query.IsSigned() {
+		if provider.EncodedX509Certificate == nil {
+			return AuthnVerification{}, apierr.Format.Because(
+				"queryString has a signature; set encodedX509Certificate of the service provider, so that it can be verified")
+		}
+		if err := query.Verify(encoded, in.RelayState.Or(""), *provider.EncodedX509Certificate); err != nil {
+			return AuthnVerification{}, err
+		}
+	}
+	if relayState == nil || *relayState == "" {
+		relayState = registration.DefaultRelayState
+	}
+	return AuthnVerification{relayState, provider.ID, request.ID, request.IssuedAt}, nil
+}
+
+// usableRegistration returns the registration of a service provider with an
+// identity provider, or apierr.UnusableStatus.
+func (s *Service) usableRegistration(
+	ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider,
+) (store.SAMLRegistration, error) {
+	if identity.Status != directoryapi.Enabled {
+		return store.SAMLRegistration{}, apierr.UnusableStatus.Because("the identity provider is disabled")
+	}
+	registration, err := s.store.SAMLRegistrationOf(ctx, id.Ref{Tenant: identity.TenantID, ID: identity.ID}, provider.ID)
+	switch {
+	case errors.Is(err, apierr.NotFound):
+		err = apierr.UnusableStatus.Because("the service provider %q is not registered with the identity provider", provider.EntityID)
+	case err == nil && registration.Status != directoryapi.Enabled:
+		err = apierr.UnusableStatus.Because("the registration of the service provider %q is disabled", provider.EntityID)
+	}
+	return registration, err
+}
+
+func (s *Service) wantPast(name string, at time.Time) error {
+	if at.After(s.now().Add(futureInstant)) {
+		return apierr.Format.Because("%s must not be in the future", name)
+	}
+	return nil
+}
+
+// SAMLResponseRequest is the body that asks for the response to a request that
+// was verified.
+type SAMLResponseRequest struct {
+	Account           field.Link `json:"account"`
+	ServiceProvider   field.Link `json:"serviceProvider"`
+	RequestID         field.Text `json:"requestId"`
+	AuthnIssueInstant field.Text `json:"authnIssueInstant"`
+}
+
+// check checks what stands in the body itself: what is required, then formats.
+func (in SAMLResponseRequest) check(s *Service) error {
+	for _, required := range []struct {
+		name  string
+		given bool
+	}{
+		{"account", in.Account.Given()}, {"serviceProvider", in.ServiceProvider.Given()},
+		{"requestId", in.RequestID.Given()}, {"authnIssueInstant", in.AuthnIssueInstant.Given()},
+	} {
+		if !required.given {
+			return apierr.Required.Because("%s is required; it cannot be null", required.name)
+		}
+	}
+	if err := saml.MessageID("requestId", in.RequestID.Value); err != nil {
+		return err
+	}
+	issued, err := time.Parse(time.RFC3339, in.AuthnIssueInstant.Value)
+	if err != nil {
+		return apierr.Format.Because("authnIssueInstant must be a datetime such as 2026-11-20T20:25:00.000Z")
+	}
+	return s.wantPast("authnIssueInstant", issued)
+}
+
+// NewSAMLResponse returns the signed response that tells a service provider that
+// an account has logged in. entity names the identity provider of an application.
+// An account that the application does not reach is apierr.Reference, one that may
+// not log in apierr.UnusableStatus.
+func (s *Service) NewSAMLResponse(
+	ctx context.Context, at id.Ref, in SAMLResponseRequest, entity func(application id.ID) string,
+) ([]byte, error) {
+	identity, err := s.SAMLIdentityProvider(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.check(s); err != nil {
+		return nil, err
+	}
+	ref, err := s.reference(in.ServiceProvider, "serviceProvider", "registeredSamlServiceProviders")
+	if err != nil {
+		return nil, err
+	}
+	provider, err := s.store.SAMLServiceProvider(ctx, at.Tenant, ref.ID)
+	if errors.Is(err, apierr.NotFound) {
+		return nil, apierr.Reference.Because("serviceProvider: there is no registered service provider %q", in.ServiceProvider.Value.Href)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.usableRegistration(ctx, identity, provider); err != nil {
+		return nil, err
+	}
+	account, err := s.reachableAccount(ctx, identity, in.Account)
+	if err != nil {
+		return nil, err
+	}
+	response := saml.Response{
+		Issuer: entity(identity.ApplicationID), Audience: provider.EntityID, ConsumerURL: provider.AssertionConsumerServiceURL,
+		InResponseTo: in.RequestID.Value, Now: s.now(),
+	}
+	if response.NameID, response.NameIDFormat, err = s.nameID(ctx, identity, provider, account); err != nil {
+		return nil, err
+	}
+	if response.Attributes, err = s.assertedAttributes(ctx, at, account); err != nil {
+		return nil, err
+	}
+	private, err := s.ring.Open(identity.PrivateKeySealed, samlKeyPurpose(identity.ID))
+	if err != nil {
+		return nil, err
+	}
+	return response.Sign(saml.KeyPair{Certificate: identity.Certificate, PrivateKey: private}, identity.SignatureAlgorithm)
+}
+
+// reachableAccount returns an account that may log in to the application of an
+// identity provider.
+func (s *Service) reachableAccount(ctx context.Context, identity SAMLIdentityProvider, in field.Link) (directoryapi.Account, error) {
+	ref, err := s.reference(in, "account", "accounts")
+	if err != nil {
+		return directoryapi.Account{}, err
+	}
+	unreachable := apierr.Reference.Because("account: the application reaches no account %q", in.Value.Href)
+	if _, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: ref.ID}); errors.Is(err, apierr.NotFound) {
+		return directoryapi.Account{}, unreachable
+	}
+	account, err := s.Standing(ctx, applicationapi.Standing{Tenant: identity.TenantID, Application: identity.ApplicationID, Account: ref.ID})
+	switch refusal := apierr.From(err); {
+	case err == nil:
+		return account, nil
+	case errors.Is(err, apierr.TokenAccountUnreachable):
+		return account, unreachable
+	case errors.Is(err, apierr.TokenAccountDisabled), errors.Is(err, apierr.TokenStoreDisabled), errors.Is(err, apierr.TokenApplicationDisabled):
+		return account, apierr.UnusableStatus.Because("account: %s", refusal.Reason)
+	}
+	return account, err
+}
+
+// nameID returns how a service provider knows an account: by its email, by an id
+// that stays but tells two service providers nothing of each other, or by one of
+// this response alone.
+func (s *Service) nameID(
+	ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider, a directoryapi.Account,
+) (name, format string, err error) {
+	switch provider.NameIDFormat {
+	case store.TransientNameID:
+		return "_" + secure.Token(32).Reveal(), saml.TransientNameID, nil
+	case store.PersistentNameID:
+		key, err := s.relayKey(ctx, identity.TenantID)
+		if err != nil {
+			return "", "", err
+		}
+		mac := hmac.New(sha256.New, []byte(secure.Derive(key, "saml persistent name id").Reveal()))
+		mac.Write([]byte(identity.ID.String() + " " + provider.ID.String() + " " + a.ID.String()))
+		return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)), saml.PersistentNameID, nil
+	}
+	return a.Email, saml.EmailNameID, nil
+}
+
+// assertedAttributes returns what the rules of an identity provider tell of an
+// account. A rule without a name takes those of its account attributes, and an
+// attribute without a value is left out.
+func (s *Service) assertedAttributes(ctx context.Context, at id.Ref, a directoryapi.Account) ([]saml.Attribute, error) {
+	rules, err := s.store.SAMLRules(ctx, at)
+	if err != nil || len(rules.Items) == 0 {
+		return nil, err
+	}
+	profile, err := s.directories.Profile(ctx, directoryapi.ProfileRequest{Ref: directoryapi.Ref{Tenant: at.Tenant, ID: a.ID}, CustomData: true})
+	if err != nil {
+		return nil, err
+	}
+	var data any
+	if len(profile.CustomData) > 0 {
+		if err := json.Unmarshal(profile.CustomData, &data); err != nil {
+			return nil, err
+		}
+	}
+	var attributes []saml.Attribute
+	add := func(rule mappingrule.Rule, name string, values []string) {
+		if len(values) == 0 {
+			return
+		}
+		attribute := saml.Attribute{Name: name, Values: values}
+		if rule.NameFormat != nil {
+			attribute.NameFormat = *rule.NameFormat
+		}
+		attributes = append(attributes, attribute)
+	}
+	for _, rule := range rules.Items {
+		var all []string
+		for _, source := range rule.AccountAttributes {
+			values := valuesOf(a, data, source)
+			if rule.Name == nil {
+				add(rule, source, values)
+			}
+			all = append(all, values...)
+		}
+		if rule.Name != nil {
+			add(rule, *rule.Name, all)
+		}
+	}
+	return attributes, nil
+}
+
+// valuesOf returns the values of an account attribute: a member of a list each, and
+// none for what is no text, number or truth value.
+func valuesOf(a directoryapi.Account, data any, attribute string) []string {
+	optional := func(text *string) []string {
+		if text == nil {
+			return nil
+		}
+		return []string{*text}
+	}
+	switch attribute {
+	case "email":
+		return []string{a.Email}
+	case "username":
+		return []string{a.Username}
+	case "givenName":
+		return optional(a.GivenName)
+	case "middleName":
+		return optional(a.MiddleName)
+	case "surname":
+		return optional(a.Surname)
+	}
+	for _, key := range strings.Split(attribute, ".")[1:] {
+		members, _ := data.(map[string]any)
+		data = members[key]
+	}
+	return texts(data)
+}
+
+func texts(value any) (out []string) {
+	switch v := value.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, member := range v {
+			if _, isList := member.([]any); !isList {
+				out = append(out, texts(member)...)
+			}
+		}
+	case float64, bool:
+		encoded, err := json.Marshal(v)
+		if err == nil {
+			return []string{string(encoded)}
+		}
+	}
+	return out
+}
