@@ -119,6 +119,14 @@ lint: ## golangci-lint, with each library in its one home
 openapi: ## spectral finds nothing in the description of the interface
 	@.ci/openapi
 
+.PHONY: generate
+generate: ## write pkg/client/types.gen.go from the description of the interface
+	@go generate ./pkg/client
+
+.PHONY: generated
+generated: ## what make generate writes is current
+	@.ci/generated
+
 .PHONY: tidy
 tidy: ## mend what format and modules find
 	@gofmt -w pkg gateway services deploy .ci

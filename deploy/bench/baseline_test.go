@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,30 +38,59 @@ func TestTheBaselineIsMeasuredAndEndsWithItsInput(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	y, err := startYardstick(t.Context(), dir, 50)
+	b, err := startBaseline(t.Context(), filepath.Join(dir, "postgres"), 50)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := load{connections: 2, warm: 50 * time.Millisecond, duration: 250 * time.Millisecond, meter: y.meter}
-	for _, subject := range []subject{y.bare(), y.row(), y.follow(), y.insert(), y.pair()} {
-		o, err := l.closed(t.Context(), subject)
+	l := load{connections: 2, warm: 50 * time.Millisecond, length: 250 * time.Millisecond, sleep: sleep}
+	for _, operation := range bareOperations {
+		o, err := l.run(t.Context(), b.subject(operation.name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if o.done() == 0 || len(o.failures) > 0 {
-			t.Errorf("%s: %d answers, failures %v: %v", subject.name, o.done(), o.failures, o.example)
+			t.Errorf("%s: %d answers, failures %v: %v", operation.name, o.done(), o.failures, o.example)
 		}
-		if shares := o.usage.shares(); runtime.GOOS == "linux" && shares.Generator == 0 {
-			t.Errorf("%s: the generator used no processor: %+v", subject.name, shares)
+		if runtime.GOOS == "linux" && o.usage.machine == 0 {
+			t.Errorf("%s: the machine used no processor: %+v", operation.name, o.usage)
 		}
 	}
-	if rate, _, err := y.hashes(100 * time.Millisecond); err != nil || rate.Count == 0 || rate.PerSecond <= 0 {
-		t.Errorf("%+v: %v", rate, err)
+	if o, err := b.hashes(100 * time.Millisecond); err != nil || o.done() == 0 || o.perSecond() <= 0 {
+		t.Errorf("%+v: %v", o, err)
 	}
-	if _, _, err := memory(y.meter.pid); runtime.GOOS == "linux" && err != nil {
+	if mib, err := memory(b.daemon.Process.Pid); runtime.GOOS == "linux" && (err != nil || mib < 10) {
+		t.Errorf("%g MiB: %v", mib, err)
+	}
+	if err := b.stop(); err != nil {
 		t.Error(err)
 	}
-	if err := y.stop(); err != nil {
-		t.Error(err)
+}
+
+func TestAControlGroupHoldsWhatIsStartedInIt(t *testing.T) {
+	group, err := newCPUGroup()
+	if err != nil {
+		t.Logf("control groups cannot be written here: %v", err)
+		return
 	}
+	t.Cleanup(func() {
+		if err := group.remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	members := func() []string {
+		raw, err := os.ReadFile(filepath.Join(group.dir, "cgroup.procs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(string(raw))
+	}
+	sleeper := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := group.start(sleeper.Start); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := members(), []string{fmt.Sprint(sleeper.Process.Pid)}; !slices.Equal(got, want) {
+		t.Errorf("in the group are %v, want %v", got, want)
+	}
+	_ = sleeper.Process.Kill()
+	_ = sleeper.Wait()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,20 +9,16 @@ import (
 
 // script is a subject whose nth operation takes a time and has an outcome.
 func script(takes func(n uint64) (time.Duration, error)) subject {
-	return subject{"script", func() line { return scripted(takes) }}
+	return subject{"script", 0, func() (func(uint64) error, func()) {
+		return func(n uint64) error {
+			length, err := takes(n)
+			<-time.After(length)
+			return err
+		}, func() {}
+	}}
 }
 
-type scripted func(n uint64) (time.Duration, error)
-
-func (s scripted) do(n uint64) error {
-	takes, err := s(n)
-	<-time.After(takes)
-	return err
-}
-
-func (s scripted) close() {}
-
-// nap is a pause on the clock of a bubble.
+// nap is a sleep on the clock of a bubble.
 func nap(length time.Duration) { <-time.After(length) }
 
 func near(t *testing.T, what string, got, want float64) {
@@ -33,19 +28,18 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-func TestAClosedLoopCountsWhatEndsInItsTime(t *testing.T) {
+func TestWithoutARateEveryOperationThatEndsInTheTimeCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := script(func(uint64) (time.Duration, error) { return 300 * time.Millisecond, nil })
-		l := load{connections: 4, warm: 100 * time.Millisecond, duration: 3 * time.Second, meter: &meter{}}
-		o, err := l.closed(t.Context(), slow)
+		o, err := load{connections: 4, warm: 100 * time.Millisecond, length: 3 * time.Second, sleep: nap}.run(t.Context(), slow)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if o.done() != 40 { // 4 connections, ends at 0.3, 0.6, … 3.0 of 3.1 seconds
 			t.Errorf("%d operations, want 40", o.done())
 		}
-		near(t, "the rate", o.rate(), 40.0/3)
-		near(t, "the median", percentiles(o.latencies).P50, 300)
+		near(t, "the rate", o.perSecond(), 40.0/3)
+		near(t, "the median", o.millis(50), 300)
 	})
 }
 
@@ -61,140 +55,153 @@ func TestFailuresHaveNoLatencyAndAreCountedByKind(t *testing.T) {
 				return 90 * time.Millisecond, nil
 			}
 		})
-		l := load{connections: 1, duration: 1010 * time.Millisecond, meter: &meter{}}
-		o, err := l.closed(t.Context(), mixed)
+		o, err := load{connections: 1, length: 1010 * time.Millisecond, sleep: nap}.run(t.Context(), mixed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if o.failures["503"] != 5 || o.failures["connection"] != 5 || o.done() != 10 {
 			t.Errorf("%d succeeded and failed were %v, want 10 and 5 of each", o.done(), o.failures)
 		}
-		if p := percentiles(o.latencies); p.P50 < 89 {
-			t.Errorf("a failure has made the median %g ms", p.P50)
+		if o.millis(50) < 89 {
+			t.Errorf("a failure has made the median %g ms", o.millis(50))
 		}
 	})
 }
 
-func TestAScheduleKeepsItsTimesWhoeverTakesThem(t *testing.T) {
+func TestARunWithoutSuccessIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(time.Now().Add(time.Second), 50, 2*time.Second)
-		var late []time.Duration
-		due := s.play(t.Context(), nap, func(by time.Duration) { late = append(late, by) })
-		<-time.After(time.Hour) // nobody takes anything
-		var got []time.Time
-		for intended := range due {
-			got = append(got, intended)
+		refused := script(func(uint64) (time.Duration, error) { return time.Millisecond, refusal{429, "too many"} })
+		o, err := load{connections: 1, length: time.Second, sleep: nap}.run(t.Context(), refused)
+		if err != nil || o.failed("script") == nil {
+			t.Errorf("%v, %v", err, o.failed("script"))
 		}
-		if len(got) != 100 || len(late) != 100 {
-			t.Fatalf("%d operations were handed out, %d on record, want 100", len(got), len(late))
+	})
+}
+
+func TestWithARateEachOperationIsSentWhenItIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var sent []time.Duration
+		subject := script(func(uint64) (time.Duration, error) {
+			sent = append(sent, time.Since(begin))
+			return time.Millisecond, nil
+		})
+		l := load{connections: 1, rate: 50, warm: time.Second, length: 2 * time.Second, sleep: nap}
+		o, err := l.run(t.Context(), subject)
+		if err != nil || o.done() != 100 || o.unsent != 0 { // 50 more during the warm-up
+			t.Fatalf("%d operations count, %d unsent, %v", o.done(), o.unsent, err)
 		}
-		for n, intended := range got {
-			if want := s.begin.Add(time.Duration(n) * 20 * time.Millisecond); !intended.Equal(want) || late[n] != 0 {
-				t.Fatalf("operation %d is meant for %s and handed out %s late, want %s", n, intended, late[n], want)
+		for n, at := range sent {
+			if want := time.Duration(n) * 20 * time.Millisecond; at != want {
+				t.Fatalf("operation %d was sent at %s, want %s", n, at, want)
 			}
 		}
+		if late := millis(o.late, 100); late > 0.002 {
+			t.Errorf("the generator was %g ms late", late)
+		}
 	})
 }
 
-func TestAnOpenLoopSeesAStallInEveryOperationBehindIt(t *testing.T) {
+func TestAStallShowsInEveryOperationThatWaitedBehindIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const stall = 11 // the first operation only opens the connection
 		stalls := script(func(n uint64) (time.Duration, error) {
-			if n == stall {
+			if n == 10 {
 				return time.Second, nil
 			}
 			return time.Millisecond, nil
 		})
-		l := load{connections: 1, duration: 10 * time.Second, meter: &meter{}}
-		o, err := l.open(t.Context(), stalls, 100, nap)
+		o, err := load{connections: 1, rate: 100, length: 10 * time.Second, sleep: nap}.run(t.Context(), stalls)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.done() != 1000 || o.offered != 1000 || o.unsent != 0 {
-			t.Fatalf("%d of %d operations, %d unsent", o.done(), o.offered, o.unsent)
+		if o.done() != 1000 || o.unsent != 0 {
+			t.Fatalf("%d operations, %d unsent", o.done(), o.unsent)
 		}
-		p := percentiles(o.latencies)
-		near(t, "the longest", p.Max, 1000)
-		near(t, "the median", p.P50, 1)
-		// What was due during the stall waited too: 991 ms, 982 ms, and so on,
-		// by 9 ms less each, for 110 operations. A generator that waits with the stalled
-		// connection would count one long operation and see 1 ms here.
-		near(t, "the 99th percentile", p.P99, 1000-9*10)
-		near(t, "the 90th percentile", p.P90, 1000-9*100)
+		near(t, "the longest", o.millis(100), 1000)
+		near(t, "the median", o.millis(50), 1)
+		// What was due during the stall waited too: 991 ms, 982 ms, and so on, by
+		// 9 ms less each, for 110 operations. A generator that counts from when it
+		// sends would see one long operation and 1 ms here.
+		near(t, "the 99th percentile", o.millis(99), 1000-9*10)
+		near(t, "the 90th percentile", o.millis(90), 1000-9*100)
 	})
 }
 
-func TestAnOpenLoopTellsWhatItCouldNotSend(t *testing.T) {
+func TestWhatCouldNotBeSentIsUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := script(func(uint64) (time.Duration, error) { return time.Second, nil })
-		l := load{connections: 2, duration: 4 * time.Second, meter: &meter{}}
-		o, err := l.open(t.Context(), slow, 10, nap)
+		o, err := load{connections: 2, rate: 10, length: 4 * time.Second, sleep: nap}.run(t.Context(), slow)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Two a second for four seconds and two of grace; what begins then ends.
 		if o.done()+o.unsent != 40 || o.unsent < 26 || o.unsent > 28 {
-			t.Errorf("%d done and %d unsent of %d", o.done(), o.unsent, o.offered)
+			t.Errorf("%d done and %d unsent", o.done(), o.unsent)
 		}
 	})
 }
 
-func TestPauseLastsAtLeastItsTime(t *testing.T) {
+func TestASleepLastsAtLeastItsTime(t *testing.T) {
 	const length = 3 * time.Millisecond
 	began := time.Now()
-	for time.Since(began) < length {
-		pause(length - time.Since(began))
-	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("a pause of %s took %s", length, took)
+	if early := (load{sleep: sleep}).wait(began.Add(length)); !early || time.Since(began) < length {
+		t.Errorf("a wait of %s took %s, early: %t", length, time.Since(began), early)
 	}
 }
 
-func TestLatenciesKeepThreeDigitsAndTheirBounds(t *testing.T) {
-	for _, want := range []time.Duration{2 * time.Microsecond, 123456 * time.Nanosecond, 17 * time.Millisecond, 3 * time.Second, 9 * time.Minute} {
-		one := newTally()
-		one.count(want, nil)
-		got := percentiles(one.latencies).P50 * float64(time.Millisecond)
-		if difference := got/float64(want) - 1; difference < -0.001 || difference > 0.001 && want > time.Millisecond || difference > 0.3 {
-			t.Errorf("%s is kept as %s", want, time.Duration(got))
-		}
+func TestLatenciesKeepThreeDigitsAndTheirLimits(t *testing.T) {
+	for _, want := range []time.Duration{123456 * time.Nanosecond, 17 * time.Millisecond, 3 * time.Second, 9 * time.Minute} {
+		o := newOutcome(0)
+		o.count(want, nil)
+		near(t, want.String(), o.millis(50), float64(want)/float64(time.Millisecond))
 	}
-	outside := newTally()
-	outside.count(-time.Second, nil)
-	outside.count(0, nil)
-	outside.count(time.Hour, nil)
-	if outside.done() != 3 {
-		t.Fatalf("%d of 3 operations were kept", outside.done())
+	o := newOutcome(0)
+	for _, outside := range []time.Duration{-time.Second, 0, time.Hour} {
+		o.count(outside, nil)
 	}
-	if p := percentiles(outside.latencies); p.P50 > 0.01 || p.Max < 599_000 {
-		t.Errorf("what lies outside is kept as %+v", p)
+	if o.done() != 3 || o.millis(1) > 0.01 || o.millis(100) < 599_000 {
+		t.Errorf("%d of 3 from %g to %g ms", o.done(), o.millis(1), o.millis(100))
 	}
 }
 
-func TestTalliesAddUpToOne(t *testing.T) {
-	sum, whole := newTally(), newTally()
-	var mu sync.Mutex
-	var workers sync.WaitGroup
+func TestOutcomesAddUpToOne(t *testing.T) {
+	sum, whole := newOutcome(0), newOutcome(0)
 	for part := range 4 {
+		own := newOutcome(0)
 		for n := range 1000 {
-			whole.count(time.Duration(part*1000+n)*time.Microsecond, nil)
+			latency := time.Duration(part*1000+n) * time.Microsecond
+			whole.count(latency, nil)
+			own.count(latency, nil)
 		}
-		workers.Go(func() {
-			mine := newTally()
-			for n := range 1000 {
-				mine.count(time.Duration(part*1000+n)*time.Microsecond, nil)
-			}
-			mine.count(0, refusal{429, "too many"})
-			mu.Lock()
-			defer mu.Unlock()
-			sum.add(mine)
-		})
+		own.count(0, refusal{429, "too many"})
+		own.unsent = 2
+		sum.add(own)
 	}
-	workers.Wait()
-	if got, want := percentiles(sum.latencies), percentiles(whole.latencies); got != want || sum.done() != 4000 {
-		t.Errorf("%d operations with %+v, want 4000 with %+v", sum.done(), got, want)
+	if sum.done() != 4000 || sum.millis(50) != whole.millis(50) || sum.millis(99) != whole.millis(99) {
+		t.Errorf("%d operations with p99 %g, want 4000 with %g", sum.done(), sum.millis(99), whole.millis(99))
 	}
-	if sum.failures["429"] != 4 {
-		t.Errorf("failures are %v, want 4 x 429", sum.failures)
+	if sum.failures["429"] != 4 || sum.unsent != 8 || sum.example == nil {
+		t.Errorf("failures are %v, unsent %d", sum.failures, sum.unsent)
+	}
+}
+
+func TestARatioComparesTheSameRounds(t *testing.T) {
+	// The machine was fast in the second round, and the last one has no baseline.
+	if got := ratio([]float64{10, 50, 30, 8}, []float64{100, 1000, 100, 0}); got != (spread{0.1, 0.05, 0.3}) {
+		t.Errorf("the ratio is %+v", got)
+	}
+	if got := ratio([]float64{1, 2}, []float64{0, 0}); got != (spread{}) {
+		t.Errorf("a ratio to nothing is %+v", got)
+	}
+}
+
+func TestASpreadIsTheMedianWithTheLowestAndTheHighest(t *testing.T) {
+	for _, try := range []struct {
+		of   []float64
+		want spread
+	}{{nil, spread{}}, {[]float64{3}, spread{3, 3, 3}}, {[]float64{9, 1, 5}, spread{5, 1, 9}}, {[]float64{4, 1, 3, 2}, spread{2.5, 1, 4}}} {
+		if got := spreadOf(try.of); got != try.want {
+			t.Errorf("the spread of %v is %v, want %v", try.of, got, try.want)
+		}
 	}
 }

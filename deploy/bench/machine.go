@@ -9,87 +9,50 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
 // tick is the unit of processor time under /proc, on every Linux in use.
 const tick = 10 * time.Millisecond
 
-// processors is a reading of what has used the processors so far.
-type processors struct {
-	generator time.Duration // this process
-	server    time.Duration // the process under load
-	children  time.Duration // and its children: its PostgreSQL
-	machine   time.Duration // everything on the machine
-}
-
-func (p processors) minus(before processors) processors {
-	return processors{
-		generator: p.generator - before.generator,
-		server:    p.server - before.server,
-		children:  p.children - before.children,
-		machine:   p.machine - before.machine,
-	}
-}
-
-// usage is what was used within a time.
+// usage is processor time: of a process with its children, of this process, and
+// of the whole machine.
 type usage struct {
-	processors
-	took time.Duration
+	server, generator, machine time.Duration
+	at                         time.Time
+	took                       time.Duration // of a difference
 }
 
-// Shares tell where the processors' time went, in percent of all that there
-// was. Others is what had nothing to do with the measurement.
-type Shares struct {
-	Generator float64 `json:"generatorPercent"`
-	Server    float64 `json:"serverPercent"`
-	Database  float64 `json:"databasePercent"`
-	Others    float64 `json:"othersPercent"`
+func (u usage) minus(before usage) usage {
+	return usage{u.server - before.server, u.generator - before.generator, u.machine - before.machine, u.at, u.at.Sub(before.at)}
 }
 
 func (u usage) plus(other usage) usage {
-	return usage{took: u.took + other.took, processors: processors{
-		generator: u.generator + other.generator,
-		server:    u.server + other.server,
-		children:  u.children + other.children,
-		machine:   u.machine + other.machine,
-	}}
+	return usage{u.server + other.server, u.generator + other.generator, u.machine + other.machine, u.at, u.took + other.took}
 }
 
-// shares are all zero where nothing was measured.
-func (u usage) shares() Shares {
+// percent of all processors.
+func (u usage) percent(of time.Duration) float64 {
 	if u.took == 0 {
-		return Shares{}
+		return 0
 	}
-	of := func(d time.Duration) float64 {
-		return 100 * max(0, d.Seconds()) / (u.took.Seconds() * float64(runtime.NumCPU()))
-	}
-	return Shares{
-		Generator: of(u.generator), Server: of(u.server), Database: of(u.children),
-		Others: of(u.machine - u.generator - u.server - u.children),
-	}
+	return 100 * max(0, of.Seconds()) / (u.took.Seconds() * float64(runtime.NumCPU()))
 }
 
-// meter reads the processors while a process is under load. A pid of 0 stands
-// for a process that is not ours to look at.
-type meter struct{ pid int }
-
-// between waits for the end of a time and returns what was used in it.
-func (m *meter) between(ctx context.Context, from, until time.Time) (usage, error) {
+// usedBetween waits for the end of a time and returns what was used in it.
+func usedBetween(ctx context.Context, pid int, from, until time.Time) (usage, error) {
 	if err := await(ctx, from); err != nil {
 		return usage{}, err
 	}
-	began := time.Now()
-	before, err := m.read()
+	before, err := readUsage(pid)
 	if err != nil {
 		return usage{}, err
 	}
 	if err := await(ctx, until); err != nil {
 		return usage{}, err
 	}
-	after, err := m.read()
-	return usage{after.minus(before), time.Since(began)}, err
+	after, err := readUsage(pid)
+	return after.minus(before), err
 }
 
 func await(ctx context.Context, moment time.Time) error {
@@ -101,53 +64,37 @@ func await(ctx context.Context, moment time.Time) error {
 	}
 }
 
-// read knows only about this process where there is no /proc.
-func (m *meter) read() (p processors, err error) {
-	var own syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
-		return p, fmt.Errorf("ask for the processor time: %w", err)
-	}
-	p.generator = time.Duration(own.Utime.Nano() + own.Stime.Nano())
+// readUsage returns zeros where there is no /proc, and for pid 0 nothing of a
+// server.
+func readUsage(pid int) (usage, error) {
+	u := usage{at: time.Now()}
 	if runtime.GOOS != "linux" {
-		return p, nil
+		return u, nil
 	}
-	if p.machine, err = machineTime(); err != nil || m.pid == 0 {
-		return p, err
-	}
-	all, err := processTable()
-	if err != nil {
-		return p, err
-	}
-	if _, running := all[m.pid]; !running {
-		return p, fmt.Errorf("process %d, which is measured, has ended", m.pid)
-	}
-	for pid, one := range all {
-		switch {
-		case pid == m.pid:
-			p.server += one.used
-			p.children += one.ended
-		case all.descends(pid, m.pid):
-			p.children += one.used + one.ended
-		}
-	}
-	return p, nil
-}
-
-func machineTime() (time.Duration, error) {
 	raw, err := os.ReadFile("/proc/stat")
 	if err != nil {
-		return 0, fmt.Errorf("read the machine's processor time: %w", err)
+		return u, fmt.Errorf("read the machine's processor time: %w", err)
 	}
 	line, _, _ := strings.Cut(string(raw), "\n")
-	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq steal guest …
+	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq steal …
 	if len(fields) < 9 {
-		return 0, fmt.Errorf("read the machine's processor time: %q", line)
+		return u, fmt.Errorf("read the machine's processor time: %q", line)
 	}
-	var busy time.Duration
 	for _, n := range []int{1, 2, 3, 6, 7, 8} {
-		busy += ticks(fields[n])
+		u.machine += ticks(fields[n])
 	}
-	return busy, nil
+	all, err := processes()
+	if err != nil {
+		return u, err
+	}
+	if _, running := all[pid]; pid != 0 && !running {
+		return u, fmt.Errorf("process %d, which is measured, has ended", pid)
+	}
+	u.generator = all[os.Getpid()].used
+	for _, member := range all.tree(pid) {
+		u.server += all[member].used + all[member].ended
+	}
+	return u, nil
 }
 
 func ticks(field string) time.Duration {
@@ -155,101 +102,176 @@ func ticks(field string) time.Duration {
 	return time.Duration(n) * tick
 }
 
-// resident is one process of the machine.
-type resident struct {
-	parent int
-	used   time.Duration // by itself
-	ended  time.Duration // by its children that have ended
+// process is one of the machine, with its processor time and that of its
+// children that have ended.
+type process struct {
+	parent      int
+	name        string
+	used, ended time.Duration
 }
 
-type table map[int]resident
+type processTable map[int]process
 
-// processTable passes over what ends while it is read.
-func processTable() (table, error) {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+// processes leaves out what ends while it is read.
+func processes() (processTable, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return nil, fmt.Errorf("list the processes: %w", err)
 	}
-	all := table{}
-	for _, stat := range stats {
-		raw, err := os.ReadFile(stat)
+	all := processTable{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
 		if err != nil {
 			continue
 		}
 		text := string(raw) // pid (name) state parent …; a name may hold anything
-		fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+		open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
+		if open < 0 || end < open {
+			continue
+		}
+		fields := strings.Fields(text[end+1:])
 		if len(fields) < 15 {
 			continue
 		}
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		parent, _ := strconv.Atoi(fields[1])
-		all[pid] = resident{parent: parent, used: ticks(fields[11]) + ticks(fields[12]), ended: ticks(fields[13]) + ticks(fields[14])}
+		all[pid] = process{parent, text[open+1 : end], ticks(fields[11]) + ticks(fields[12]), ticks(fields[13]) + ticks(fields[14])}
 	}
 	return all, nil
 }
 
-func (t table) descends(pid, ancestor int) bool {
-	for range len(t) { // a chain is not longer than the table
-		parent := t[pid].parent
-		if parent == ancestor {
-			return true
-		}
-		if parent <= 1 {
-			return false
-		}
-		pid = parent
+// tree is a process and all below it; nothing for a process that is not there.
+func (t processTable) tree(pid int) []int {
+	if _, running := t[pid]; !running || pid == 0 {
+		return nil
 	}
-	return false
+	members := []int{pid}
+	for i := 0; i < len(members); i++ {
+		for child, p := range t {
+			if p.parent == members[i] {
+				members = append(members, child)
+			}
+		}
+	}
+	return members
 }
 
-// child finds the one child of this process that runs the program; 0 where
-// there is no /proc.
+// child finds the child of this process that runs a program; 0 where there is
+// no /proc.
 func child(program string) (int, error) {
 	if runtime.GOOS != "linux" {
 		return 0, nil
 	}
-	all, err := processTable()
+	all, err := processes()
 	if err != nil {
 		return 0, err
 	}
-	for pid, one := range all {
-		if one.parent != os.Getpid() {
-			continue
-		}
-		if name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm")); err == nil && strings.TrimSpace(string(name)) == program {
+	for pid, p := range all {
+		if p.parent == os.Getpid() && p.name == program {
 			return pid, nil
 		}
 	}
 	return 0, fmt.Errorf("found no child process that runs %s", program)
 }
 
-var errNoMemory = errors.New("this system does not tell the memory of a process")
-
-// memory returns the resident memory of a process in bytes, now and at its
-// highest. Its children do not count.
-func memory(pid int) (now, highest int64, err error) {
-	if pid == 0 {
-		return 0, 0, errNoMemory
-	}
-	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+// memory is the memory of a process and its children in MiB, where a page that
+// several share is divided among them (PSS).
+func memory(pid int) (float64, error) {
+	all, err := processes()
 	if err != nil {
-		return 0, 0, fmt.Errorf("read the memory of a process: %w", err)
+		return 0, err
 	}
+	members := all.tree(pid)
+	if len(members) == 0 {
+		return 0, errors.New("this system has no /proc")
+	}
+	total := 0
+	for _, member := range members {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", member))
+		if errors.Is(err, os.ErrNotExist) || err == nil && len(raw) == 0 {
+			continue // it has ended
+		}
+		if err != nil {
+			return 0, fmt.Errorf("read the memory of a process: %w", err)
+		}
+		_, rest, _ := strings.Cut(string(raw), "\nPss:")
+		if fields := strings.Fields(rest); len(fields) > 0 {
+			kib, _ := strconv.Atoi(fields[0]) // the kernel writes numbers
+			total += kib
+		}
+	}
+	return float64(total) / 1024, nil
+}
+
+// cpuGroup is a control group with a quota of one processor.
+type cpuGroup struct{ dir, parent string }
+
+// newCPUGroup makes one below the group of this process or, where that cannot
+// have any, below the root: by cpu.max in version 2, by cpu.cfs_quota_us in
+// version 1.
+func newCPUGroup() (*cpuGroup, error) {
+	raw, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil, fmt.Errorf("this system has no control groups: %w", err)
+	}
+	var failures []error
 	for line := range strings.Lines(string(raw)) {
-		fields := strings.Fields(line)
-		if len(fields) != 3 || fields[2] != "kB" {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // number:controllers:path
+		if len(parts) < 3 {
 			continue
 		}
-		n, _ := strconv.ParseInt(fields[1], 10, 64)
-		switch fields[0] {
-		case "VmRSS:":
-			now = n << 10
-		case "VmHWM:":
-			highest = n << 10
+		files := [][2]string{{"cpu.max", "100000 100000"}}
+		roots := []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
+		if controllers := "," + parts[1] + ","; strings.Contains(controllers, ",cpu,") {
+			files = [][2]string{{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", "100000"}}
+			roots = []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"}
+		} else if parts[1] != "" {
+			continue
+		}
+		for _, root := range roots {
+			own := filepath.Join(root, parts[2])
+			for _, above := range []string{own, root} {
+				g := &cpuGroup{dir: filepath.Join(above, "doorward-bench-"+strconv.Itoa(os.Getpid())), parent: own}
+				if err := g.make(files); err == nil {
+					return g, nil
+				} else {
+					failures = append(failures, err)
+				}
+			}
 		}
 	}
-	if now == 0 {
-		return 0, 0, errNoMemory
-	}
-	return now, highest, nil
+	return nil, errors.Join(failures...)
 }
+
+func (g *cpuGroup) make(files [][2]string) error {
+	if err := os.Mkdir(g.dir, 0o755); err != nil {
+		return err
+	}
+	for _, file := range files {
+		path := filepath.Join(g.dir, file[0])
+		_, err := os.Stat(path) // a file system of another kind would let us make the file
+		if err == nil {
+			err = os.WriteFile(path, []byte(file[1]), 0)
+		}
+		if err != nil {
+			return errors.Join(err, os.Remove(g.dir))
+		}
+	}
+	return nil
+}
+
+// start calls fn in the group, so that the processes that it starts stay there.
+func (g *cpuGroup) start(fn func() error) error {
+	own := []byte(strconv.Itoa(os.Getpid()))
+	if err := os.WriteFile(filepath.Join(g.dir, "cgroup.procs"), own, 0); err != nil {
+		return fmt.Errorf("enter the control group: %w", err)
+	}
+	err := fn()
+	if left := os.WriteFile(filepath.Join(g.parent, "cgroup.procs"), own, 0); left != nil {
+		return errors.Join(err, fmt.Errorf("leave the control group: %w", left))
+	}
+	return err
+}
+
+// remove deletes the group, whose processes have ended.
+func (g *cpuGroup) remove() error { return os.Remove(g.dir) }

@@ -1,26 +1,29 @@
 // Command bench measures the product on this machine and prints how it compares
-// with bare handlers that run beside it, so that the figures mean something on
-// any machine. `go run ./deploy/bench -h` lists the flags; README.md tells how
-// to read the report.
+// with bare handlers that run beside it. `go run ./deploy/bench -h` lists the
+// flags; README.md explains the report.
 //
-// Begin with run in bench.go, the whole measurement in order. The parts are:
-// the deployment under test (standalone.go, site.go, operations.go), what it is
-// compared with (baseline.go, insert.go and pair.go, which are this program in a process
-// of its own, and yardstick.go, its owner), the load (line.go, closed.go, open.go,
-// schedule.go, tally.go), the meters (machine.go), the order of the runs
-// (rounds.go, storm.go), directories of different size (seed.go, scale.go), and the report
-// (report.go, print.go).
+// Begin with measure in measure.go, the whole run in order. operations.go lists
+// the operations as data, load.go is the loop that sends them, baseline.go the
+// handlers for comparison, site.go and deployment.go what is measured, scale.go
+// the directories of different size, machine.go reads processor time, memory and
+// control groups, and report.go prints.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
 )
 
 func main() {
@@ -28,37 +31,193 @@ func main() {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the clean-up
 	err := start(ctx, os.Args[1:])
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
 func start(ctx context.Context, args []string) error {
-	if len(args) > 0 && args[0] == baselineCommand {
-		return serveBaseline(ctx, args[1:], os.Stdin, os.Stdout)
+	switch {
+	case len(args) == 3 && args[0] == baselineCommand:
+		return serveBaseline(ctx, args[1], args[2], os.Stdin, os.Stdout)
+	case len(args) > 0 && args[0] == "seed":
+		return seedCommand(ctx, args[1:], os.Stdout)
 	}
-	if len(args) > 0 && args[0] == seedCommand {
-		return seedDirectory(ctx, args[1:], os.Stdout)
-	}
-	options, err := readOptions(args, os.Stderr)
+	o, err := readOptions(args, os.Stderr)
 	if err != nil {
 		return err
 	}
-	report, err := run(ctx, options)
+	report, err := measure(ctx, o, newLogger())
 	if err != nil {
 		return err
 	}
 	report.print(os.Stdout)
-	if options.JSON != "" {
-		if err := report.write(options.JSON); err != nil {
-			return err
-		}
-	}
-	if names := report.failed(); len(names) > 0 {
-		return fmt.Errorf("not one operation succeeded: %s", strings.Join(names, ", "))
+	if o.json != "" {
+		return report.write(o.json)
 	}
 	return nil
+}
+
+// logger reports progress.
+type logger func(format string, args ...any)
+
+func newLogger() logger {
+	began := time.Now()
+	return func(format string, args ...any) {
+		fmt.Fprintf(os.Stderr, "bench %5.1f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}
+}
+
+// Environment variables of the end-to-end scenarios and of the directory service,
+// which mean the same here.
+const (
+	keyEnv      = "DOORWARD_E2E_APIKEY"
+	databaseEnv = "DATABASE_URL"
+)
+
+// maxConnections stays below the 100 requests that a tenant may have in flight
+// by default: a measurement of refusals would be of no use.
+const maxConnections = 64
+
+// options say what is measured and for how long.
+type options struct {
+	Accounts    int           `json:"accounts"`
+	Connections int           `json:"connections"`
+	Duration    time.Duration `json:"durationNanos"`
+	Rounds      int           `json:"rounds"`
+	Only        []string      `json:"only"`
+	Short       bool          `json:"short"`
+	Distributed bool          `json:"distributed"`
+	Large       int           `json:"large"`
+	Directories []string      `json:"directories,omitempty"`
+
+	logins         int // accounts that are logged in before the measurement: each costs a hash
+	database       string
+	keyFile, json  string
+	idle, warm     time.Duration
+	coldN, warmN   int
+	fewRounds      int // of what is measured over all rounds together
+	steadyDuration time.Duration
+}
+
+// names are what -only chooses from.
+func names() []string {
+	all := []string{"starts", "idle", "memory"}
+	for _, o := range operations {
+		all = append(all, o.name)
+	}
+	return append(all, "open", "storm", "steady", "writers", "scale", "quota")
+}
+
+// readOptions reads the flags. -short changes the defaults, not what is given.
+func readOptions(args []string, out io.Writer) (o options, err error) {
+	var only, directories string
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.IntVar(&o.Accounts, "accounts", 2000, "accounts to make before the measurement (-short: 100)")
+	flags.IntVar(&o.Connections, "connections", 16, fmt.Sprintf("connections of the load generator, 1 to %d", maxConnections))
+	flags.DurationVar(&o.Duration, "duration", time.Second, "length of one run (-short: 400ms)")
+	flags.IntVar(&o.Rounds, "rounds", 9, "how often every run is repeated, in turns (-short: 3)")
+	flags.StringVar(&only, "only", "", "measure only these, separated by commas: "+strings.Join(names(), ", "))
+	flags.BoolVar(&o.Short, "short", false, "finish within 90 seconds once everything is compiled: coarse figures")
+	flags.BoolVar(&o.Distributed, "distributed", false, "measure the idle distributed shape too; needs redis-server and Kafka")
+	flags.StringVar(&o.keyFile, "apikey", os.Getenv(keyEnv), "`apikey.json` of a running deployment to measure (also by "+keyEnv+")")
+	flags.IntVar(&o.Large, "large", 1_000_000, "accounts of the large directory of scale (-short: 10000)")
+	flags.StringVar(&directories, "directories", "", "`small,large`: addresses of directories that bench seed filled, for scale")
+	flags.StringVar(&o.database, "database", os.Getenv(databaseEnv), "`address` of PostgreSQL, for scale (also by "+databaseEnv+")")
+	flags.StringVar(&o.json, "json", "", "`file` to write the report to as JSON")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q; -h lists the flags", flags.Arg(0))
+	}
+	o.logins, o.idle, o.coldN, o.warmN, o.steadyDuration = 200, 20*time.Second, 3, 5, 3*time.Second
+	if o.Short {
+		o.logins, o.idle, o.coldN, o.warmN, o.steadyDuration = 16, 3*time.Second, 1, 1, time.Second
+		given := map[string]bool{}
+		flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+		for name, change := range map[string]func(){
+			"accounts": func() { o.Accounts = 100 }, "duration": func() { o.Duration = 400 * time.Millisecond },
+			"rounds": func() { o.Rounds = 3 }, "large": func() { o.Large = 10_000 },
+		} {
+			if !given[name] {
+				change()
+			}
+		}
+	}
+	o.logins = min(o.logins, o.Accounts)
+	o.warm, o.fewRounds = o.Duration/8, min(o.Rounds, 3)
+	if o.Short {
+		o.fewRounds = 1
+	}
+	if directories != "" {
+		o.Directories = strings.Split(directories, ",")
+	}
+	o.Only = names()
+	if o.keyFile != "" && o.database == "" && len(o.Directories) == 0 { // its database may be out of reach
+		o.Only = slices.DeleteFunc(o.Only, func(name string) bool { return name == "scale" })
+	}
+	if only != "" {
+		o.Only = strings.Split(only, ",")
+	}
+	return o, o.check()
+}
+
+func (o options) check() error {
+	for _, name := range o.Only {
+		if !slices.Contains(names(), name) {
+			return fmt.Errorf("-only names %q; it can be %s", name, strings.Join(names(), ", "))
+		}
+	}
+	switch {
+	case o.Accounts < 1 || o.Accounts > 1_000_000:
+		return errors.New("-accounts must be between 1 and 1000000")
+	case o.Connections < 1 || o.Connections > maxConnections:
+		return fmt.Errorf("-connections must be between 1 and %d: a tenant may have 100 requests in flight", maxConnections)
+	case o.Large < smallDirectory || o.Large > 100_000_000:
+		return fmt.Errorf("-large must be between %d and 100000000", smallDirectory)
+	case len(o.Directories) != 0 && (len(o.Directories) != 2 || o.keyFile == ""):
+		return errors.New("-directories names a small and a large one, of the deployment of -apikey")
+	case o.Duration < 100*time.Millisecond || o.Duration > time.Minute:
+		return errors.New("-duration must be between 100ms and 1m")
+	case o.Rounds < 1 || o.Rounds > 100:
+		return errors.New("-rounds must be between 1 and 100")
+	case o.keyFile != "" && o.Distributed:
+		return errors.New("-distributed starts processes, and -apikey says not to")
+	}
+	return nil
+}
+
+func (o options) wants(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(o.Only, name) })
+}
+
+// seedCommand fills a directory of a running deployment and prints its address.
+func seedCommand(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("bench seed", flag.ContinueOnError)
+	keyFile := flags.String("apikey", cmp.Or(os.Getenv(keyEnv), ".doorward/apikey.json"), "`apikey.json` of the deployment")
+	database := flags.String("database", os.Getenv(databaseEnv), "`address` of its PostgreSQL; empty: that of a standalone")
+	count := flags.Int("accounts", 1_000_000, "how many accounts to generate")
+	name := flags.String("name", "seeded "+time.Now().UTC().Format(time.DateTime), "name of the directory that is made for them")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 || *count < 1 {
+		return errors.New("bench seed takes flags only, and -accounts must be at least 1; -h lists them")
+	}
+	key, err := e2e.ReadKey(*keyFile)
+	if err != nil {
+		return err
+	}
+	s, err := openSite(ctx, key, 0)
+	if err != nil {
+		return err
+	}
+	address, err := seed(ctx, s, *database, *keyFile, *name, *count, newLogger())
+	if err == nil {
+		fmt.Fprintln(out, address)
+	}
+	return err
 }

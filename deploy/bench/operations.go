@@ -1,12 +1,15 @@
 package main
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -17,137 +20,108 @@ import (
 type operation struct {
 	name     string
 	about    string
-	baseline string  // what it is compared with
-	target   float64 // of its rate over that of the baseline; 0: none
-	do       func(*siteLine, uint64) error
+	baseline string // what its rate is divided by
+	aim      string // of the ratio
+	next     func(s *site, n uint64) request
 }
 
 // operations, in the order of the report.
 var operations = []operation{
-	{"login", "POST loginAttempts with a right password", hashName, 0.9, (*siteLine).login},
-	{"validate", "GET authTokens, then the access token it redirects to: two requests", followName, 0.5, (*siteLine).validate},
-	{"refresh", "POST oauth/token with a refresh token", pairName, 0.5, (*siteLine).refresh},
-	{"client", "POST oauth/token with the credentials of a client", pairName, 0.5, (*siteLine).client},
-	{"get", "GET an account", rowName, 0.5, (*siteLine).get},
-	{"create", "POST an account to the application", hashName, 0, (*siteLine).create},
-	{"import", "POST an account with a bcrypt hash to the directory", insertName, 0.5, (*siteLine).importOne},
+	{"login", "POST loginAttempts with the right password", "hash", "0.85", func(s *site, n uint64) request {
+		value := base64.StdEncoding.EncodeToString([]byte(one(s.emails[:s.hashed], n) + ":" + e2e.Password))
+		return postJSON(s.application+"/loginAttempts", e2e.Object{"type": "basic", "value": value}, fasthttp.StatusOK)
+	}},
+	{"validate", "GET authTokens, then the access token in its Location", "follow", "0.5", func(s *site, n uint64) request {
+		return request{method: "GET", url: s.application + "/authTokens/" + one(s.access, n), want: fasthttp.StatusFound, follow: true}
+	}},
+	{"refresh", "POST oauth/token with a refresh token", "pair", "0.5", func(s *site, n uint64) request {
+		return postForm(s.application+"/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {one(s.refresh, n)}})
+	}},
+	{"client", "POST oauth/token with client credentials", "pair", "0.5", func(s *site, n uint64) request {
+		key := s.keys[scattered(n)%uint64(len(s.keys))]
+		return postForm(s.application+"/oauth/token",
+			url.Values{"grant_type": {"client_credentials"}, "client_id": {key.id}, "client_secret": {key.secret}})
+	}},
+	{"get", "GET an account", "row", "0.5", func(s *site, n uint64) request { return get(one(s.accounts, n)) }},
+	{"create", "POST an account to the application: a hash and a mail", "hash", "", func(s *site, _ uint64) request {
+		return postJSON(s.application+"/accounts", newAccount(newEmail(s.run)), fasthttp.StatusCreated)
+	}},
+	{"import", "POST an account with a bcrypt hash to its directory", "insert", "0.5", func(s *site, _ uint64) request {
+		return s.importAccount(newEmail(s.run))
+	}},
+	{"sso", "GET the hosted login with a signed request, up to its redirect", "row", "", func(s *site, _ uint64) request {
+		address := s.host + "/sso?jwtRequest=" + s.loginRequest()
+		return request{method: "GET", url: address, anonymous: true, want: fasthttp.StatusFound, location: "?jwt="}
+	}},
+	{"me", "GET me of the Client API with the cookie of an access token", "row", "", func(s *site, n uint64) request {
+		return request{method: "GET", url: s.me, anonymous: true, cookie: "access_token=" + one(s.access, n), want: fasthttp.StatusOK}
+	}},
 }
 
-func operationNames() (names []string) {
-	for _, operation := range operations {
-		names = append(names, operation.name)
-	}
-	return names
+// bareOperations are those of the baseline, with the same shape.
+var bareOperations = []struct {
+	name, about string
+	next        func(rows int, n uint64) request
+}{
+	{"bare", "a constant account", func(int, uint64) request { return get("/bare") }},
+	{"row", "one SELECT by the primary key", func(rows int, n uint64) request { return get("/row/" + aRow(rows, n)) }},
+	{"follow", "one SELECT and a redirect to row", func(rows int, n uint64) request {
+		return request{method: "GET", url: "/follow/" + aRow(rows, n), want: fasthttp.StatusFound, follow: true}
+	}},
+	{"insert", "one INSERT with the indexes of accounts, committed durably", func(int, uint64) request {
+		return postJSON("/insert", imported(newEmail("insert")), fasthttp.StatusCreated)
+	}},
+	{"pair", "two INSERTs in a transaction, committed durably", func(int, uint64) request {
+		return postForm("/pair", url.Values{"grant_type": {"refresh_token"}})
+	}},
 }
 
-// subject is the operation as something to put load on.
-func (s *site) subject(o operation) subject {
-	return subject{o.name, func() line {
-		return &siteLine{wire: newWire(s.address, s.tls, patience), site: s, operate: o.do}
-	}}
-}
+func aRow(rows int, n uint64) string { return strconv.FormatUint(scattered(n)%uint64(rows)+1, 10) }
 
-// siteLine performs one operation over one connection.
-type siteLine struct {
-	*wire
-	site    *site
-	operate func(*siteLine, uint64) error
-}
-
-func (l *siteLine) do(n uint64) error { return l.operate(l, n) }
-
-// ask begins the next request.
-func (l *siteLine) ask(method, address string) {
-	l.request.Reset()
-	l.request.Header.SetMethod(method)
-	l.request.SetRequestURI(address)
-	key := l.site.client.Key
-	l.request.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(key.ID+":"+key.Secret)))
-}
-
-func (l *siteLine) body(contentType string, body []byte) {
-	l.request.Header.SetContentType(contentType)
-	l.request.SetBodyRaw(body)
-}
-
-func (l *siteLine) json(body any) error {
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return fmt.Errorf("encode the body: %w", err)
-	}
-	l.body("application/json", raw)
-	return nil
-}
-
-// one takes a value of the site for the nth operation.
+// one chooses a value for the nth operation.
 func one(of []string, n uint64) string { return of[scattered(n)%uint64(len(of))] }
 
-func (l *siteLine) login(n uint64) error {
-	l.ask("POST", l.site.application+"/loginAttempts")
-	value := base64.StdEncoding.EncodeToString([]byte(one(l.site.emails, n) + ":" + e2e.Password))
-	if err := l.json(e2e.Object{"type": "basic", "value": value}); err != nil {
-		return err
-	}
-	return l.send(fasthttp.StatusOK)
+// scattered turns a count into numbers without an order, the same in every run:
+// the finalizer of splitmix64.
+func scattered(n uint64) uint64 {
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return n ^ n>>31
 }
 
-func (l *siteLine) validate(n uint64) error {
-	l.ask("GET", l.site.application+"/authTokens/"+one(l.site.access, n))
-	if err := l.send(fasthttp.StatusFound); err != nil {
-		return err
-	}
-	l.ask("GET", string(l.answer.Header.Peek("Location")))
-	return l.send(fasthttp.StatusOK)
+func newAccount(email string) e2e.Object {
+	return e2e.Object{"email": email, "password": e2e.Password, "givenName": "Jo", "surname": "Doe"}
 }
 
-func (l *siteLine) refresh(n uint64) error {
-	return l.grant(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {one(l.site.refresh, n)}})
+// imported is an account whose password was hashed elsewhere: bcrypt of the
+// password of all accounts.
+func imported(email string) e2e.Object {
+	const hash = "$2b$10$PgveVd5D7aXoUVIJuyxPce.cKEzECXopK00hhLbhIDdJ8Kamj2U9a"
+	return e2e.Object{"email": email, "password": hash, "givenName": "Jo", "surname": "Doe"}
 }
 
-func (l *siteLine) client(n uint64) error {
-	key := l.site.keys[scattered(n)%uint64(len(l.site.keys))]
-	return l.grant(url.Values{"grant_type": {"client_credentials"}, "client_id": {key.id}, "client_secret": {key.secret}})
+func (s *site) importAccount(email string) request {
+	return postJSON(s.directory+"/accounts?passwordFormat=mcf&registrationWorkflowEnabled=false", imported(email), fasthttp.StatusCreated)
 }
 
-func (l *siteLine) grant(form url.Values) error {
-	l.ask("POST", l.site.application+"/oauth/token")
-	l.body("application/x-www-form-urlencoded", []byte(form.Encode()))
-	return l.send(fasthttp.StatusOK)
-}
+var emails atomic.Int64
 
-func (l *siteLine) get(n uint64) error {
-	l.ask("GET", one(l.site.accounts, n))
-	return l.send(fasthttp.StatusOK)
-}
-
-func (l *siteLine) create(uint64) error {
-	l.ask("POST", l.site.application+"/accounts")
-	if err := l.json(newAccount(newEmail(l.site.run))); err != nil {
-		return err
-	}
-	created.Add(1)
-	return l.send(fasthttp.StatusCreated)
-}
-
-func (l *siteLine) importOne(uint64) error {
-	l.ask("POST", l.site.directory+"/accounts?passwordFormat=mcf&registrationWorkflowEnabled=false")
-	if err := l.json(anImport(l.site.run)); err != nil {
-		return err
-	}
-	created.Add(1)
-	return l.send(fasthttp.StatusCreated)
-}
-
-// Over all runs, how many accounts operations have asked for, and how many email
-// addresses were given out, to the baseline too.
-var created, emails atomic.Int64
-
-// newEmail gives an address that no account has yet.
+// newEmail returns an address that no account has yet.
 func newEmail(run string) string {
 	return "new" + strconv.FormatInt(emails.Add(1), 10) + "-" + run + "@example.test"
 }
 
-// anImport is the next account whose password was hashed elsewhere.
-func anImport(run string) newImport {
-	return newImport{Email: newEmail(run), Password: importedHash, GivenName: "Jo", Surname: "Doe"}
+// loginRequest is a signed request for the hosted login
+// (docs/interface/id-site.md#requests), another one at each call.
+func (s *site) loginRequest() string {
+	encode := func(part any) string {
+		raw, _ := json.Marshal(part) // text and numbers
+		return base64.RawURLEncoding.EncodeToString(raw)
+	}
+	signed := encode(map[string]string{"typ": "JWT", "alg": "HS256"}) + "." + encode(map[string]any{
+		"iat": time.Now().Unix(), "iss": s.client.Key.ID, "sub": s.application, "cb_uri": callback, "jti": rand.Text(),
+	})
+	mac := hmac.New(sha256.New, []byte(s.client.Key.Secret))
+	mac.Write([]byte(signed))
+	return signed + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }

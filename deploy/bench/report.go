@@ -1,213 +1,143 @@
 package main
 
 import (
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"runtime"
-	"slices"
+	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 )
 
-// Report is everything that one run of the program found, and all that somebody
-// needs to know to do it again.
-type Report struct {
-	Date    time.Time `json:"date"`
-	Took    float64   `json:"tookSeconds"`
-	Options Options   `json:"options"`
-	Length  float64   `json:"runSeconds"` // of one run
-
-	Go      string `json:"go"`
-	System  string `json:"system"`
-	Cores   int    `json:"cores"`
-	Load    string `json:"loadAverageAtStart"` // of the machine, over 1, 5 and 15 minutes
-	BaseURL string `json:"baseUrl"`
-
-	Hash       string `json:"hash"` // with its cost
-	PostgreSQL string `json:"postgresql"`
-	TLS        string `json:"tls"`         // of the product
-	TLSOther   string `json:"tlsBaseline"` // of the baseline
-	Seeded     int    `json:"accountsSeeded"`
-	Created    int    `json:"accountsCreated"` // by the measurement
-
-	Standalone *StandaloneFigures `json:"standalone,omitempty"`
-	Baselines  []Figures          `json:"baselines,omitempty"`
-	Closed     []Closed           `json:"closedLoop,omitempty"`
-	Open       []Open             `json:"openLoop,omitempty"`
-	Storms     []Storm            `json:"storms,omitempty"`
-	Scale      *Scale             `json:"scale,omitempty"`
+// report is everything that one run of the program found.
+type report struct {
+	Date       time.Time `json:"date"`
+	Took       float64   `json:"tookSeconds"`
+	Options    options   `json:"options"`
+	Machine    string    `json:"machine"`
+	Load       string    `json:"loadAverageAtStart"`
+	Hash       string    `json:"hash"`
+	PostgreSQL string    `json:"postgresql"`
+	BaseURL    string    `json:"baseUrl"`
+	Rows       []row     `json:"rows"`
+	Skipped    []string  `json:"skipped,omitempty"` // what was not measured, and why
 }
 
-// Figures are those of one subject under a closed loop.
-type Figures struct {
-	Name       string         `json:"name"`
-	PerSecond  float64        `json:"perSecond"` // median of the rounds
-	Count      int            `json:"count"`
-	CostMicros float64        `json:"processorMicrosPerOperation"` // in the process and its PostgreSQL
-	Latency    Percentiles    `json:"latency"`
-	Shares     Shares         `json:"processors"`
-	Failures   map[string]int `json:"failures"` // by status, timeout or connection
-	Example    string         `json:"failure,omitempty"`
+// row is one figure: the median of the rounds with the lowest and the highest,
+// and its ratio to another of the same round.
+type row struct {
+	Section   string         `json:"section"`
+	Name      string         `json:"name"`
+	Unit      string         `json:"unit"`
+	Value     spread         `json:"value"`
+	Against   string         `json:"against,omitempty"`
+	Ratio     spread         `json:"ratio"`
+	Aim       string         `json:"aim,omitempty"`
+	P50       float64        `json:"p50Millis,omitempty"`
+	P99       float64        `json:"p99Millis,omitempty"`
+	CPU       float64        `json:"cpuMicros,omitempty"`        // of one operation, of the process and its children
+	Generator float64        `json:"generatorPercent,omitempty"` // of all processors
+	Others    float64        `json:"othersPercent,omitempty"`    // what neither the generator nor the process used
+	Failures  map[string]int `json:"failures,omitempty"`
+	Note      string         `json:"note,omitempty"`
 }
 
-// Closed is an operation under a closed loop, and its rate over those of the
-// baselines in the same rounds.
-type Closed struct {
-	Figures
-	OverBare Ratio `json:"overBare"`
-	OverRow  Ratio `json:"overRow"`
-
-	// What it is compared with, and what the ratio of the rates is meant to be;
-	// 0: nothing.
-	Baseline     string  `json:"baseline"`
-	OverBaseline Ratio   `json:"overBaseline"`
-	Target       float64 `json:"target,omitempty"`
-
-	// The same for the processor time of one operation.
-	CostOverBaseline float64 `json:"processorOverBaseline"`
-}
-
-// Open is an operation at a fixed rate, and the row handler at the same rate.
-type Open struct {
-	Figures
-	Rate      float64     `json:"rate"`
-	Unsent    int         `json:"unsent"` // operations for which no connection came free
-	Row       Percentiles `json:"rowLatency"`
-	RowUnsent int         `json:"rowUnsent"`
-	Late      Percentiles `json:"generatorLate"` // by how much the generator missed its own schedule
-	Promised  bool        `json:"promised"`      // the 99th percentile is meant to be below latencyTarget
-}
-
-// latencyTarget is what the 99th percentile at half of the highest rate is meant
-// to stay below, in milliseconds, where no password is hashed.
-const latencyTarget = 10.0
-
-func newReport(o Options, date time.Time) *Report {
+func newReport(o options, now time.Time) *report {
+	r := &report{Date: now, Options: o}
+	r.Machine = fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+	if raw, err := os.ReadFile("/proc/loadavg"); err == nil {
+		r.Load = strings.Join(strings.Fields(string(raw))[:3], " ")
+	}
 	cost := pwhash.DefaultCost
-	return &Report{
-		Date: date.Truncate(time.Second), Options: o, Length: o.Duration.Seconds(),
-		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Load: loadAverage(),
-		Hash: fmt.Sprintf("argon2id, %d KiB, %d passes, %d lane(s)", cost.Memory, cost.Time, cost.Threads),
-	}
+	r.Hash = fmt.Sprintf("argon2id, %d KiB, %d passes, %d lanes", cost.Memory, cost.Time, cost.Threads)
+	return r
 }
 
-func loadAverage() string {
-	raw, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	return strings.Join(strings.Fields(string(raw))[:3], " ")
+func (r *report) add(rows ...row) { r.Rows = append(r.Rows, rows...) }
+
+func (r *report) skip(name, reason string) {
+	r.Skipped = append(r.Skipped, name+": "+reason)
 }
 
-// describe notes what is compared.
-func (r *Report) describe(s *site, y *yardstick) (err error) {
-	r.Seeded, r.PostgreSQL = len(s.accounts), y.Postgres
-	if r.TLS, err = handshake(s.address, s.tls); err != nil {
-		return err
+// figures fills the part of a row that comes from all rounds together.
+func (w row) figures(all *outcome) row {
+	w.P50, w.P99, w.Failures = all.millis(50), all.millis(99), all.failures
+	if done := all.done(); done > 0 {
+		w.CPU = float64(all.usage.server.Microseconds()) / float64(done)
 	}
-	r.TLSOther, err = handshake(y.Address, y.tls)
-	return err
+	w.Generator = all.usage.percent(all.usage.generator)
+	w.Others = all.usage.percent(all.usage.machine - all.usage.generator - all.usage.server)
+	if all.example != nil {
+		w.Note = strings.TrimSpace(w.Note + " failed: " + counts(all.failures) + ", for example " + all.example.Error())
+	}
+	return w
 }
 
-// handshake tells what TLS agrees on at an address.
-func handshake(address string, config *tls.Config) (string, error) {
-	conn, err := tls.Dial("tcp", address, config)
-	if err != nil {
-		return "", fmt.Errorf("look at the TLS of %s: %w", address, err)
-	}
-	defer conn.Close()
-	state := conn.ConnectionState()
-	return fmt.Sprintf("%s, %s, %s certificate", tls.VersionName(state.Version), tls.CipherSuiteName(state.CipherSuite), state.PeerCertificates[0].PublicKeyAlgorithm), nil
-}
-
-func figures(s *series) Figures {
-	f := Figures{
-		Name: s.name, PerSecond: median(s.rates), Count: s.count, CostMicros: float64(s.cost()) / float64(time.Microsecond),
-		Latency: percentiles(s.tally.latencies), Shares: s.usage.shares(), Failures: s.tally.failures,
-	}
-	if s.tally.example != nil {
-		f.Example = s.tally.example.Error()
-	}
-	return f
-}
-
-func (r *Report) addClosed(wanted []operation, all map[string]*series) {
-	for _, name := range baselines {
-		r.Baselines = append(r.Baselines, figures(all[name]))
-	}
-	for _, operation := range wanted {
-		s, baseline := all[operation.name], all[operation.baseline]
-		r.Closed = append(r.Closed, Closed{
-			Figures: figures(s), OverBare: s.over(all[bareName]), OverRow: s.over(all[rowName]),
-			Baseline: operation.baseline, OverBaseline: s.over(baseline), Target: operation.target,
-			CostOverBaseline: quotient(s.cost(), baseline.cost()),
-		})
-	}
-}
-
-// quotient is 0 where one of both is not known.
-func quotient(a, b time.Duration) float64 {
-	if b == 0 {
-		return 0
-	}
-	return float64(a) / float64(b)
-}
-
-func (r *Report) addOpen(wanted []operation, all map[string]*openSeries) {
-	for _, operation := range wanted {
-		s, measured := all[operation.name]
-		if !measured {
-			continue
+// print writes the report for people: one table, and what belongs to no column.
+func (r *report) print(out io.Writer) {
+	o := r.Options
+	fmt.Fprintf(out, "\nDoorward benchmark, %s, %.0f s\n%s, load average %s\n%s, PostgreSQL %s, %s\n",
+		r.Date.Format(time.RFC3339), r.Took, r.Machine, r.Load, r.Hash, r.PostgreSQL, r.BaseURL)
+	fmt.Fprintf(out, "%d rounds of %s, %d connections, %d accounts\n\n", o.Rounds, o.Duration, o.Connections, o.Accounts)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\tmedian\tlow\thigh\tunit\tover\tratio\tlow\thigh\taim\tp50 ms\tp99 ms\tCPU µs/op\tgenerator %\tothers %\t")
+	section := ""
+	for _, w := range r.Rows {
+		if w.Section != section {
+			section = w.Section
+			fmt.Fprintf(table, "%s%s\n", strings.ToUpper(section), strings.Repeat("\t", 15))
 		}
-		r.Open = append(r.Open, Open{
-			Figures: figures(s.subject), Rate: s.rate, Unsent: s.unsent,
-			Row: percentiles(s.row.tally.latencies), RowUnsent: s.rowUnsent, Late: percentiles(s.late.latencies),
-			Promised: operation.baseline != hashName && r.Options.Rate == 0,
-		})
+		cells := []string{"  " + w.Name, number(w.Value.Median), number(w.Value.Low), number(w.Value.High), w.Unit, w.Against,
+			number(w.Ratio.Median), number(w.Ratio.Low), number(w.Ratio.High), w.Aim,
+			number(w.P50), number(w.P99), number(w.CPU), number(w.Generator), number(w.Others)}
+		fmt.Fprintln(table, strings.Join(cells, "\t")+"\t")
 	}
-}
-
-// all are the figures of every table.
-func (r *Report) all() (all []Figures) {
-	all = append(all, r.Baselines...)
-	for _, c := range r.Closed {
-		all = append(all, c.Figures)
-	}
-	for _, o := range r.Open {
-		all = append(all, o.Figures)
-	}
-	for _, s := range r.Storms {
-		all = append(all, s.Figures)
-	}
-	return all
-}
-
-// failed names what did not succeed a single time: its figures mean nothing.
-func (r *Report) failed() (names []string) {
-	for _, f := range r.all() {
-		if f.Count == 0 {
-			names = append(names, f.Name)
+	_ = table.Flush()
+	fmt.Fprintln(out)
+	for _, w := range r.Rows {
+		if w.Note != "" && len(w.Failures) == 0 {
+			fmt.Fprintf(out, "%s: %s\n", w.Name, w.Note)
 		}
 	}
-	return names
+	for _, w := range r.Rows {
+		if len(w.Failures) > 0 {
+			fmt.Fprintf(out, "%s: %s\n", w.Name, w.Note)
+		}
+	}
+	for _, skipped := range r.Skipped {
+		fmt.Fprintf(out, "skipped %s\n", skipped)
+	}
 }
 
-// refused tells whether the product failed at anything.
-func (r *Report) refused() bool {
-	return slices.ContainsFunc(r.all(), func(f Figures) bool { return len(f.Failures) > 0 })
+// number has three digits where it has a fraction, and is empty for 0, which
+// stands for a figure that does not exist.
+func number(n float64) string {
+	switch {
+	case n == 0:
+		return ""
+	case math.Abs(n) >= 100:
+		return strconv.FormatFloat(n, 'f', 0, 64)
+	case math.Abs(n) >= 10:
+		return strconv.FormatFloat(n, 'f', 1, 64)
+	case math.Abs(n) >= 0.1:
+		return strconv.FormatFloat(n, 'f', 2, 64)
+	default:
+		return strconv.FormatFloat(n, 'g', 3, 64)
+	}
 }
 
-// write puts the report into a file.
-func (r *Report) write(path string) error {
+func (r *report) write(file string) error {
 	raw, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode the report: %w", err)
+	if err == nil {
+		err = os.WriteFile(file, append(raw, '\n'), 0o644)
 	}
-	if err := os.WriteFile(path, append(raw, '\n'), 0o644); err != nil {
+	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil

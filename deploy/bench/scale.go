@@ -2,187 +2,115 @@ package main
 
 import (
 	"context"
+	_ "embed"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/valyala/fasthttp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/doorward/doorward/deploy/e2e"
-	"github.com/doorward/doorward/services/directory/seed"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg/private"
 )
 
-// scaleName is what -only calls the comparison of a small directory with a
-// large one.
-const scaleName = "scale"
-
-// smallDirectory is how many accounts the small one has.
+// smallDirectory is how many accounts the small directory has.
 const smallDirectory = 1000
 
-// scaleTarget is how much longer a promised answer may take in a large directory.
-const scaleTarget = 2.0
+// A search that is promised to cost the same in a directory of any size may take
+// scaleAim times as long in the large one. The others find more there, or no
+// index serves them.
+const scaleAim = "<= 2"
 
-// search is a question to the accounts of a directory.
-type search struct {
-	name     string
-	promised bool // to cost the same in a directory of any size
-	query    func(d *seeded) string
+// searches are queries of the accounts of a directory; $ stands for a value of
+// one of its accounts.
+var searches = []struct {
+	promised bool
+	queries  []string
+}{
+	{true, []string{
+		"", "email=$email", "username=$username", "givenName=Xerop*", "q=rophi", "customData.ref=ref-500",
+		"givenName=*ophila", "givenName=*roph*", "q=qqzzqq", "customData.city=Zwiefaltenbach", "customData.city=Zwiefa*",
+		"customData.city=*ltenbach", "customData.city=*iefalt*", "customData.score=[5000,]", "createdAt=$created",
+		"status=unverified", "offset=900",
+		"orderBy=username", "orderBy=username+desc", "orderBy=email", "orderBy=email+desc", "orderBy=givenName", "orderBy=givenName+desc",
+		"orderBy=middleName", "orderBy=middleName+desc", "orderBy=surname", "orderBy=surname+desc", "orderBy=fullName", "orderBy=fullName+desc",
+		"orderBy=status", "orderBy=status+desc", "orderBy=emailVerificationStatus", "orderBy=emailVerificationStatus+desc",
+		"orderBy=createdAt", "orderBy=createdAt+desc", "orderBy=modifiedAt", "orderBy=modifiedAt+desc",
+		"orderBy=passwordModifiedAt", "orderBy=passwordModifiedAt+desc", "orderBy=customData.score", "orderBy=customData.score+desc",
+	}},
+	{false, []string{
+		"orderBy=customData.nothing", "offset=$middle", "orderBy=surname,status+desc,email", "q=.500@", "q=xe", "q=qz", "q=a", "q=.test",
+		"customData.plan=team", "modifiedAt=[2020,]",
+	}},
 }
 
-// searches, in the order of the report. Those that are not promised find more
-// in a large directory, or are known to cost more there.
-var searches = []search{
-	{"first page", true, always("")},
-	{"email", true, func(d *seeded) string { return "email=" + url.QueryEscape(d.sample.Text("email")) }},
-	{"username", true, func(d *seeded) string { return "username=" + url.QueryEscape(d.sample.Text("username")) }},
-	{"name prefix", true, always("givenName=" + seed.PlantedGivenName[:5] + "*")},
-	{"q", true, always("q=" + seed.PlantedGivenName[2:7])},
-	{"customData.x=y", true, always("customData.ref=" + seed.Reference(500))},
-
-	{"name *suffix", true, always("givenName=*" + seed.PlantedGivenName[3:])},
-	{"name *infix*", true, always("givenName=*" + seed.PlantedGivenName[2:6] + "*")},
-	{"q that finds none", true, always("q=qqzzqq")},
-	{"customData text", true, always("customData.city=" + seed.PlantedCity)},
-	{"customData prefix*", true, always("customData.city=" + seed.PlantedCity[:6] + "*")},
-	{"customData *suffix", true, always("customData.city=*" + seed.PlantedCity[6:])},
-	{"customData *infix*", true, always("customData.city=*" + seed.PlantedCity[2:8] + "*")},
-	{"customData [a,b]", true, always(fmt.Sprintf("customData.score=[%d,]", seed.PlantedScore))},
-	{"createdAt [a,b]", true, func(d *seeded) string { return "createdAt=" + url.QueryEscape("["+d.from+","+d.until+"]") }},
-	{"status", true, always("status=unverified")},
-	{"offset 900", true, always("offset=900")},
-
-	{"by username", true, always("orderBy=username")},
-	{"by username desc", true, always("orderBy=username+desc")},
-	{"by email", true, always("orderBy=email")},
-	{"by email desc", true, always("orderBy=email+desc")},
-	{"by givenName", true, always("orderBy=givenName")},
-	{"by givenName desc", true, always("orderBy=givenName+desc")},
-	{"by middleName", true, always("orderBy=middleName")},
-	{"by middleName desc", true, always("orderBy=middleName+desc")},
-	{"by surname", true, always("orderBy=surname")},
-	{"by surname desc", true, always("orderBy=surname+desc")},
-	{"by fullName", true, always("orderBy=fullName")},
-	{"by fullName desc", true, always("orderBy=fullName+desc")},
-	{"by status", true, always("orderBy=status")},
-	{"by status desc", true, always("orderBy=status+desc")},
-	{"by emailVerificationStatus", true, always("orderBy=emailVerificationStatus")},
-	{"by emailVerificationStatus desc", true, always("orderBy=emailVerificationStatus+desc")},
-	{"by createdAt", true, always("orderBy=createdAt")},
-	{"by createdAt desc", true, always("orderBy=createdAt+desc")},
-	{"by modifiedAt", true, always("orderBy=modifiedAt")},
-	{"by modifiedAt desc", true, always("orderBy=modifiedAt+desc")},
-	{"by passwordModifiedAt", true, always("orderBy=passwordModifiedAt")},
-	{"by passwordModifiedAt desc", true, always("orderBy=passwordModifiedAt+desc")},
-	{"by customData.score", true, always("orderBy=customData.score")},
-	{"by customData.score desc", true, always("orderBy=customData.score+desc")},
-	{"by customData of nobody", false, always("orderBy=customData.nothing")},
-
-	{"offset in the middle", false, func(d *seeded) string { return "offset=" + strconv.Itoa(d.accounts/2) }},
-	{"by surname, status, email", false, always("orderBy=surname,status+desc,email")},
-	{"q of common parts", false, always("q=.500@")},
-	{"q of two letters, many", false, always("q=xe")},
-	{"q of two letters, none", false, always("q=qz")},
-	{"q of one letter, all", false, always("q=a")},
-	{"q, three in five", false, always("q=.test")},
-	{"customData, one in five", false, always("customData.plan=team")},
-	{"modifiedAt, most", false, always("modifiedAt=" + url.QueryEscape("[2020,]"))},
-}
-
-func always(query string) func(*seeded) string { return func(*seeded) string { return query } }
-
-// seeded is a directory full of generated accounts.
-type seeded struct {
-	address     string
-	accounts    int
-	sample      e2e.Object // an account
-	from, until string     // times between which 20 accounts were created
-}
-
-// Scaled is a search in both directories.
-type Scaled struct {
-	Name     string      `json:"name"`
-	Promised bool        `json:"promised"`
-	Rounds   int         `json:"rounds"`
-	Found    [2]int      `json:"found"` // in the small and in the large directory
-	Small    Percentiles `json:"small"`
-	Large    Percentiles `json:"large"`
-	Ratio    float64     `json:"ratio"` // of the medians
-}
-
-// Scale is how a small directory compares with a large one.
-type Scale struct {
-	Small    int      `json:"smallAccounts"`
-	Large    int      `json:"largeAccounts"`
-	Seconds  float64  `json:"seedSeconds"` // it took to fill both
-	Searches []Scaled `json:"searches"`
-}
-
-// scale fills two directories, or takes two that were filled, and searches them
-// in turns.
-func scale(ctx context.Context, o Options, d *deployment, tell func(string, ...any)) (report *Scale, err error) {
-	if err := onLoopback(ctx, d.key); err != nil {
-		return nil, err
-	}
-	client, err := e2e.NewClient(d.key)
+// scale searches a small and a large directory in turns, over one connection.
+func scale(ctx context.Context, o options, d *deployment, report *report, log logger) (err error) {
+	s, err := openSite(ctx, d.key, d.pid)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s := &site{client: client, tls: client.TLS(), address: client.Address()}
-	began := time.Now()
-	addresses := o.Directories
-	if len(addresses) == 0 {
-		if addresses, err = fillTwo(ctx, o, d, client, tell); err != nil {
-			return nil, err
+	directories := o.Directories
+	if len(directories) == 0 {
+		for _, count := range []int{smallDirectory, o.Large} {
+			address, err := seed(ctx, s, o.database, d.keyFile, "bench of "+strconv.Itoa(count)+", "+s.run, count, log)
+			if err != nil {
+				return err
+			}
+			directories = append(directories, address)
 		}
 		if d.standalone == nil {
-			defer func() { err = errors.Join(err, s.delete(context.WithoutCancel(ctx), addresses...)) }()
+			defer func() { err = errors.Join(err, s.delete(context.WithoutCancel(ctx), directories...)) }()
 		}
 	}
-	report = &Scale{Seconds: time.Since(began).Seconds()}
-	var both [2]*seeded
-	for i, address := range addresses {
-		if both[i], err = s.look(ctx, address); err != nil {
-			return nil, fmt.Errorf("look at the filled directory %s: %w", address, err)
+	var values [2]*strings.Replacer
+	for i, address := range directories {
+		if values[i], err = sample(ctx, s, address); err != nil {
+			return fmt.Errorf("read a seeded directory: %w", err)
 		}
 	}
-	report.Small, report.Large = both[0].accounts, both[1].accounts
-	line := &siteLine{wire: newWire(s.address, s.tls, patience), site: s}
-	defer line.close()
-	for _, search := range searches {
-		found, err := line.compare(ctx, search, both, o.perSearch())
-		if err != nil {
-			return nil, fmt.Errorf("search %s: %w", search.name, err)
-		}
-		tell("%s: %.2f times as long in the large directory", search.name, found.Ratio)
-		report.Searches = append(report.Searches, found)
+	c := s.connect()
+	defer c.close()
+	length := o.Duration
+	if o.Short {
+		length /= 8
 	}
-	return report, nil
+	for _, group := range searches {
+		for _, query := range group.queries {
+			var millis [2][]float64
+			var found [2]int
+			for began, round := time.Now(), 0; round < 7 || time.Since(began) < length; round++ {
+				for turn := range directories {
+					i := (turn + round) % 2 // neither is always the first
+					took, size, err := search(c, directories[i]+"/accounts?"+values[i].Replace(query))
+					if err := errors.Join(err, ctx.Err()); err != nil {
+						return fmt.Errorf("search %s: %w", query, err)
+					}
+					millis[i], found[i] = append(millis[i], took), size
+				}
+			}
+			aim := ""
+			if group.promised {
+				aim = scaleAim
+			}
+			small, large := millis[0][2:], millis[1][2:] // the first two fill caches
+			report.add(row{Section: "scale", Name: fmt.Sprintf("?%s: %d, %d", query, found[0], found[1]), Unit: "ms", Value: spreadOf(large),
+				Against: "small", Ratio: ratio(large, small), Aim: aim})
+		}
+	}
+	log("scale: searched directories of %d and %d accounts", smallDirectory, o.Large)
+	return nil
 }
 
-func fillTwo(ctx context.Context, o Options, d *deployment, client *e2e.Client, tell func(string, ...any)) (addresses []string, err error) {
-	seeder, err := openSeeder(ctx, o.Database, d.keyFile)
-	if err != nil {
-		return nil, err
-	}
-	defer seeder.Close()
-	for _, count := range []int{smallDirectory, o.Large} {
-		address, err := fillDirectory(ctx, client, seeder, fmt.Sprintf("bench of %d accounts, %s", count, time.Now().Format(time.DateTime)), count, tell)
-		if err != nil {
-			return nil, err
-		}
-		addresses = append(addresses, address)
-	}
-	tell("vacuuming the tables")
-	return addresses, seeder.Settle(ctx)
-}
-
-// look learns from a filled directory what to search for.
-func (s *site) look(ctx context.Context, address string) (*seeded, error) {
-	d := &seeded{address: address}
+// sample takes values to search for from a directory.
+func sample(ctx context.Context, s *site, address string) (*strings.Replacer, error) {
 	page, err := s.get(ctx, address+"/accounts?orderBy=createdAt&offset=200&limit=20")
 	if err != nil {
 		return nil, err
@@ -192,66 +120,141 @@ func (s *site) look(ctx context.Context, address string) (*seeded, error) {
 	if len(items) < 20 {
 		return nil, fmt.Errorf("it has %.0f accounts; at least 220 are needed", size)
 	}
-	first, _ := items[0].(map[string]any)
-	last, _ := items[19].(map[string]any)
-	d.accounts, d.sample = int(size), first
-	d.from, d.until = e2e.Object(first).Text("createdAt"), e2e.Object(last).Text("createdAt")
-	return d, nil
+	text := func(n int, field string) string { return e2e.Object(items[n].(map[string]any)).Text(field) }
+	return strings.NewReplacer("$email", url.QueryEscape(text(0, "email")), "$username", url.QueryEscape(text(0, "username")),
+		"$created", url.QueryEscape("["+text(0, "createdAt")+","+text(19, "createdAt")+"]"), "$middle", strconv.Itoa(int(size)/2)), nil
 }
 
-// compare asks both directories in turns until the time is over, at least five
-// times, after asking each twice.
-func (l *siteLine) compare(ctx context.Context, s search, both [2]*seeded, length time.Duration) (Scaled, error) {
-	result := Scaled{Name: s.name, Promised: s.promised}
-	tallies := [2]*tally{newTally(), newTally()}
-	var until time.Time
-	for round := -2; round < 5 || time.Now().Before(until); round++ {
-		if round == 0 {
-			until = time.Now().Add(length)
-		}
-		for turn := range both {
-			i := (turn + round + 2) % 2 // neither is always the first
-			took, found, err := l.size(both[i].address + "/accounts?" + s.query(both[i]))
-			if err == nil {
-				err = context.Cause(ctx)
-			}
-			if err != nil {
-				return result, err
-			}
-			result.Found[i] = found
-			if round >= 0 {
-				tallies[i].count(took, nil)
-			}
-		}
-	}
-	result.Rounds = tallies[0].done()
-	result.Small, result.Large = percentiles(tallies[0].latencies), percentiles(tallies[1].latencies)
-	result.Ratio = result.Large.P50 / result.Small.P50
-	return result, nil
-}
-
-// size asks for a page and gives the size of the whole.
-func (l *siteLine) size(address string) (took time.Duration, found int, err error) {
-	l.ask("GET", address)
+// search returns the time of an answer in milliseconds and the size of what was
+// found.
+func search(c *connection, address string) (took float64, found int, err error) {
 	began := time.Now()
-	if err := l.send(fasthttp.StatusOK); err != nil {
+	if err := c.send(get(address)); err != nil {
 		return 0, 0, err
 	}
-	took = time.Since(began)
-	var page struct {
-		Size int `json:"size"`
-	}
-	err = json.Unmarshal(l.answer.Body(), &page)
+	took = float64(time.Since(began)) / float64(time.Millisecond)
+	var page struct{ Size int }
+	err = json.Unmarshal(c.response.Body(), &page)
 	return took, page.Size, err
 }
 
-// broken names the promised searches that took too much longer.
-func (s *Scale) broken() (names []string) {
-	for _, search := range s.Searches {
-		if search.Promised && search.Ratio > scaleTarget {
-			names = append(names, search.Name)
+//go:embed scale.sql
+var seedStatements string
+
+// seed makes a directory over the interface, fills it in the database, all or
+// nothing, and returns its address. For many accounts it is faster to make the
+// indexes of the searches again than to add to them; until the end other
+// transactions cannot use the tables.
+func seed(ctx context.Context, s *site, database, keyFile, name string, count int, log logger) (address string, err error) {
+	if database == "" {
+		if database, err = private.Running(filepath.Join(filepath.Dir(keyFile), "postgres")); err != nil {
+			return "", fmt.Errorf("%w; -database names another", err)
 		}
 	}
-	slices.Sort(names)
-	return names
+	config, err := pgx.ParseConfig(database)
+	if err != nil {
+		return "", errors.New("-database is no address of a PostgreSQL")
+	}
+	config.RuntimeParams["search_path"] = "directory"
+	db, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return "", fmt.Errorf("connect to the directory service's database: %w", err)
+	}
+	defer db.Close(context.WithoutCancel(ctx))
+	directory, err := s.create(ctx, s.client.Key.BaseURL+"/directories", e2e.Object{"name": name})
+	if err != nil {
+		return "", fmt.Errorf("make a directory: %w", err)
+	}
+	began := time.Now()
+	const batch = 50_000
+	fill := func(tx pgx.Tx) error {
+		for from := 0; from < count; from += batch {
+			until := min(from+batch, count)
+			if err := set(ctx, tx, "from", strconv.Itoa(from), "until", strconv.Itoa(until)); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, seedStatements); err != nil {
+				return err
+			}
+			log("%s: %d of %d accounts in %.1f s", name, until, count, time.Since(began).Seconds())
+		}
+		return nil
+	}
+	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		if err := set(ctx, tx, "tenant", uuid(directory.Object("tenant")), "directory", uuid(directory), "count", strconv.Itoa(count),
+			"words", "{"+strings.Join(words(), ",")+"}"); err != nil {
+			return err
+		}
+		if count <= 10_000 {
+			return fill(tx)
+		}
+		return withoutIndexes(ctx, tx, func() error { return fill(tx) })
+	})
+	if err == nil {
+		_, err = db.Exec(ctx, "VACUUM (ANALYZE) accounts, account_values, account_counts, custom_data")
+	}
+	if err != nil {
+		return "", fmt.Errorf("fill the directory: %w", err)
+	}
+	return directory.Href(), nil
+}
+
+// set hands values to the statements of scale.sql.
+func set(ctx context.Context, tx pgx.Tx, pairs ...string) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if _, err := tx.Exec(ctx, "SELECT set_config('bench.' || $1::text, $2::text, true)", pairs[i], pairs[i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// uuid is the database's form of a resource's id; it is empty for no id.
+func uuid(resource e2e.Object) string {
+	v, err := id.Parse(resource.ID())
+	if err != nil {
+		return ""
+	}
+	return hex.EncodeToString(v[:])
+}
+
+// words are 900 different names made of syllables.
+func words() (all []string) {
+	heads, vowels := strings.Fields("b br d f gr h k l m n p r st t v"), strings.Fields("a e i o")
+	for n := range 900 {
+		all = append(all, heads[n%15]+vowels[n/15%4]+heads[n/60]+vowels[n%4]+"n")
+	}
+	return all
+}
+
+// withoutIndexes calls fn while the tables have only the indexes of their
+// constraints, and makes the others again.
+func withoutIndexes(ctx context.Context, tx pgx.Tx, fn func() error) error {
+	rows, err := tx.Query(ctx, `SELECT 'DROP INDEX ' || i.indexrelid::regclass, pg_get_indexdef(i.indexrelid)
+		FROM pg_index i WHERE i.indrelid IN ('accounts'::regclass, 'account_values'::regclass)
+		AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid) ORDER BY 1`)
+	if err != nil {
+		return err
+	}
+	indexes, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct{ Drop, Create string }])
+	if err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		if _, err := tx.Exec(ctx, index.Drop); err != nil {
+			return err
+		}
+	}
+	if err := fn(); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `SET LOCAL maintenance_work_mem = '512MB'`); err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		if _, err := tx.Exec(ctx, index.Create); err != nil {
+			return err
+		}
+	}
+	return nil
 }

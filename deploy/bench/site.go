@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -17,154 +18,151 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
+const callback = "https://app.localhost:9999/callback"
+
 // site is what is measured in a deployment: an application with a directory of
 // its own, full of accounts, some of which are logged in.
 type site struct {
-	client      *e2e.Client
-	tls         *tls.Config
-	address     string // host and port
-	application string // address of the application
-	directory   string
-	run         string // part of every email address, to tell one run from another
-	accounts    []string
-	emails      []string
-	access      []string // tokens
-	refresh     []string
-	keys        []clientKey
+	client        *e2e.Client
+	tls           *tls.Config
+	address       string // host and port
+	pid           int
+	authorization string
+	host          string // address of the hosted pages
+	application   string // address of the application
+	directory     string
+	me            string // address of the account of a cookie
+	run           string // part of every email address, different in each run
+	accounts      []string
+	emails        []string
+	hashed        int      // the first accounts, whose password has the product's own hash
+	access        []string // tokens
+	refresh       []string
+	keys          []clientKey
 }
 
 // clientKey is an API key of an account, as the credentials of a client.
 type clientKey struct{ id, secret string }
 
-// clients is how many accounts have an API key.
-const clients = 16
-
-// seeders is how many requests fill a site at once: enough to keep the password
-// hashes busy.
-const seeders = 8
-
-// openSite makes a site in the deployment of the key. Nothing is in it yet.
-func openSite(ctx context.Context, key e2e.Key) (*site, error) {
-	if err := onLoopback(ctx, key); err != nil {
-		return nil, err
+// openSite connects to a deployment and refuses one on another machine.
+func openSite(ctx context.Context, key e2e.Key, pid int) (*site, error) {
+	base, err := url.Parse(key.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("read the base URL: %w", err)
+	}
+	found, err := net.DefaultResolver.LookupIPAddr(ctx, base.Hostname())
+	if err != nil {
+		return nil, fmt.Errorf("look up %s: %w", base.Hostname(), err)
+	}
+	for _, address := range found {
+		if !address.IP.IsLoopback() {
+			return nil, fmt.Errorf("%s is not this machine (%s): load is put on the loopback interface only", base.Hostname(), address.IP)
+		}
 	}
 	client, err := e2e.NewClient(key)
 	if err != nil {
 		return nil, err
 	}
-	s := &site{client: client, tls: client.TLS(), address: client.Address(), run: rand.Text()[:8]}
-	application, err := s.create(ctx, key.BaseURL+"/applications?createDirectory=true", e2e.Object{"name": "bench " + s.run})
+	return &site{client: client, tls: client.TLS(), address: client.Address(), pid: pid, host: key.HostURL(), run: rand.Text()[:8],
+		authorization: "Basic " + base64.StdEncoding.EncodeToString([]byte(key.ID+":"+key.Secret))}, nil
+}
+
+func (s *site) connect() *connection {
+	return connect(s.address, s.tls, s.authorization, requestTimeout)
+}
+
+func (s *site) subject(name string, next func(n uint64) request) subject {
+	return subject{name, s.pid, func() (func(uint64) error, func()) {
+		c := s.connect()
+		return func(n uint64) error { return c.send(next(n)) }, c.close
+	}}
+}
+
+func (s *site) operation(name string) subject {
+	for _, o := range operations {
+		if o.name == name {
+			return s.subject(name, func(n uint64) request { return o.next(s, n) })
+		}
+	}
+	panic("no operation " + name)
+}
+
+// fill makes the application with its accounts, of which the first are logged
+// in. Only these have a password hash that costs as much as the product's.
+func (s *site) fill(ctx context.Context, accounts, logins int, log logger) error {
+	body := e2e.Object{"name": "bench " + s.run, "authorizedCallbackUris": []string{callback}}
+	application, err := s.create(ctx, s.client.Key.BaseURL+"/applications?createDirectory=true", body)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.application = application.Href()
 	mapping, err := s.get(ctx, application.Object("defaultAccountStoreMapping").Href())
-	if err == nil {
-		s.directory = mapping.Object("accountStore").Href()
-	}
-	return s, err
-}
-
-// onLoopback refuses to put load on another machine.
-func onLoopback(ctx context.Context, key e2e.Key) error {
-	base, err := url.Parse(key.BaseURL)
 	if err != nil {
-		return fmt.Errorf("read the base URL: %w", err)
+		return err
 	}
-	found, err := net.DefaultResolver.LookupIPAddr(ctx, base.Hostname())
+	s.directory = mapping.Object("accountStore").Href()
+	config, err := s.get(ctx, application.Object("webConfig").Href())
 	if err != nil {
-		return fmt.Errorf("look up %s: %w", base.Hostname(), err)
+		return err
 	}
-	for _, address := range found {
-		if !address.IP.IsLoopback() {
-			return fmt.Errorf("%s is not this machine (%s): the load generator keeps to the loopback interface", base.Hostname(), address.IP)
-		}
-	}
-	return nil
-}
+	s.me = s.host + "/client/" + config.Text("dnsLabel") + "/me"
 
-// fill creates accounts, makes API keys for some, and logs some in.
-func (s *site) fill(ctx context.Context, accounts, tokens int, tell func(string, ...any)) error {
-	s.accounts, s.emails = make([]string, accounts), make([]string, accounts)
 	began := time.Now()
-	err := s.each(ctx, accounts, "seeded %d of %d accounts", tell, func(ctx context.Context, n int) error {
+	s.hashed = min(max(logins, 1), accounts)
+	s.accounts, s.emails = make([]string, accounts), make([]string, accounts)
+	if err := concurrently(ctx, accounts, func(ctx context.Context, n int) error {
 		s.emails[n] = "seed" + strconv.Itoa(n) + "-" + s.run + "@example.test"
-		account, err := s.create(ctx, s.application+"/accounts", newAccount(s.emails[n]))
+		address, body := s.application+"/accounts", newAccount(s.emails[n])
+		if n >= s.hashed {
+			address, body = s.directory+"/accounts?passwordFormat=mcf&registrationWorkflowEnabled=false", imported(s.emails[n])
+		}
+		account, err := s.create(ctx, address, body)
 		s.accounts[n] = account.Href()
 		return err
-	})
-	if err != nil {
+	}); err != nil {
 		return err
 	}
-	took := time.Since(began).Seconds()
-	tell("seeded %d accounts in %.1f s, %.0f a second", accounts, took, float64(accounts)/took)
-	s.keys = make([]clientKey, min(clients, accounts))
-	err = s.each(ctx, len(s.keys), "made %d of %d API keys", tell, func(ctx context.Context, n int) error {
+	s.keys = make([]clientKey, min(16, accounts))
+	for n := range s.keys {
 		key, err := s.create(ctx, s.accounts[n]+"/apiKeys", e2e.Object{})
+		if err != nil {
+			return err
+		}
 		s.keys[n] = clientKey{key.Text("id"), key.Text("secret")}
-		return err
-	})
-	if err != nil {
-		return err
 	}
-	s.access, s.refresh = make([]string, tokens), make([]string, tokens)
-	return s.each(ctx, tokens, "logged in %d of %d accounts", tell, func(ctx context.Context, n int) error {
+	s.access, s.refresh = make([]string, s.hashed), make([]string, s.hashed)
+	err = concurrently(ctx, s.hashed, func(ctx context.Context, n int) error {
 		grant := url.Values{"grant_type": {"password"}, "username": {s.emails[n]}, "password": {e2e.Password}}
 		token, err := s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodPost, URL: s.application + "/oauth/token", Body: grant})
 		s.access[n], s.refresh[n] = token.Text("access_token"), token.Text("refresh_token")
 		return err
 	})
+	log("made %d accounts and logged %d in, in %.1f s", accounts, s.hashed, time.Since(began).Seconds())
+	return err
 }
 
-func newAccount(email string) e2e.Object {
-	return e2e.Object{"email": email, "password": e2e.Password, "givenName": "Jo", "surname": "Doe"}
-}
-
-// each does a thing count times, several at once, and tells how far it is every
-// few seconds. The first failure ends it.
-func (s *site) each(ctx context.Context, count int, format string, tell func(string, ...any), do func(context.Context, int) error) error {
+// concurrently calls do for 0 to count-1, eight at once. The first failure ends it.
+func concurrently(ctx context.Context, count int, do func(context.Context, int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var next, done atomic.Int64
+	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range seeders {
+	for range 8 {
 		workers.Go(func() {
 			for n := int(next.Add(1)) - 1; n < count && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
 				if err := do(ctx, n); err != nil {
 					cancel(err)
 				}
-				done.Add(1)
 			}
 		})
 	}
-	finished := make(chan struct{})
-	go func() {
-		workers.Wait()
-		close(finished)
-	}()
-	progress := time.NewTicker(5 * time.Second)
-	defer progress.Stop()
-	for {
-		select {
-		case <-finished:
-			return context.Cause(ctx)
-		case <-progress.C:
-			tell(format, done.Load(), count)
-		}
-	}
-}
-
-// remove deletes the application and the directory, in a deployment that goes on.
-func (s *site) remove(ctx context.Context) error {
-	return s.delete(ctx, s.application, s.directory)
+	workers.Wait()
+	return context.Cause(ctx)
 }
 
 func (s *site) delete(ctx context.Context, addresses ...string) error {
 	var failures []error
 	for _, address := range addresses {
-		if address == "" {
-			continue
-		}
 		answer, err := s.client.Do(ctx, e2e.Request{Method: http.MethodDelete, URL: address})
 		if err == nil && answer.Status != http.StatusNoContent {
 			err = errors.New(answer.String())

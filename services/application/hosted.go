@@ -63,7 +63,7 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 	if err := s.wantEnabled(ctx, application); err != nil {
 		return directoryapi.Account{}, err
 	}
-	in.Account.Status = field.Text{}
+	in.Account.Status, in.Account.EmailVerificationStatus = field.Text{}, field.Text{}
 	account := directoryapi.CreateAccount{Application: application.ID, Account: in.Account, Workflow: true}
 	if where == (directoryapi.StoreName{}) {
 		return s.newAccount(ctx, application, applications.accounts, account)

@@ -27,8 +27,8 @@ const (
 	requestLife = 10 * time.Minute
 	// skew is how much the clocks of a client and of the service may differ.
 	skew = time.Minute
-	// maxClaim bounds a text of a request, in bytes.
-	maxClaim = 4096
+	// maxRequestID bounds the jti of a request, in bytes: it is part of an index.
+	maxRequestID = 1024
 )
 
 // request is a signed request for a hosted login or logout
@@ -60,6 +60,11 @@ func (s *Service) readRequest(ctx context.Context, text secure.Secret) (request,
 	var header map[string]any
 	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(verified.Claims, &r.claims) != nil {
 		return r, apierr.BadRequest.Because("jwtRequest cannot be read")
+	}
+	for name := range r.claims {
+		if strings.ContainsRune(r.text(name), 0) {
+			return r, apierr.BadRequest.Because("the claim %s has a NUL character", name)
+		}
 	}
 	if stt, given := header["stt"]; given && stt != "request" {
 		return r, apierr.BadRequest.Because("jwtRequest is a token of another kind: its header has stt")
@@ -122,8 +127,8 @@ func (r request) check(now time.Time) error {
 			return apierr.ClaimEmpty.Because("the claim %s must not be null or empty", name)
 		}
 	}
-	if jti := r.text("jti"); jti == "" || len(jti) > maxClaim {
-		return apierr.ClaimEmpty.Because("the claim jti must be text that is used once")
+	if jti := r.text("jti"); jti == "" || len(jti) > maxRequestID {
+		return apierr.ClaimEmpty.Because("the claim jti must be text of at most %d bytes that is used once", maxRequestID)
 	}
 	issuedAt, ok := r.time("iat")
 	if !ok {

@@ -21,56 +21,49 @@ func sessionPurpose(tenant id.ID) string { return "idsite.session/" + tenant.Str
 // scope says what a page may call; pages decide by it what to show. What is
 // allowed follows from the flow.
 type scope struct {
-	Application map[string][]any  `json:"application"`
-	Account     map[string][]any  `json:"account,omitempty"` // once the first step is passed
-	Factor      map[string][]text `json:"factor,omitempty"`
+	Application map[string][]any    `json:"application"`
+	Account     map[string][]any    `json:"account,omitempty"` // once the first step is passed
+	Factor      map[string][]string `json:"factor,omitempty"`
 }
 
 // sessionClaims are the claims of a session token: those that pages read
 // (docs/interface/id-site.md#browser-transport), and the flow.
 type sessionClaims struct {
-	Issuer      text    `json:"iss"`
-	Subject     text    `json:"sub"`
-	Application text    `json:"app_href"`
-	Callback    text    `json:"cb_uri"`
-	RequestID   text    `json:"irt"`
-	NameKey     *text   `json:"onk"`
-	StoreKey    *text   `json:"asnk,omitempty"`
-	Store       *text   `json:"ash,omitempty"`
-	ShowOrg     bool    `json:"sof"`
-	FactorTypes []text  `json:"require_mfa,omitempty"`
-	Token       text    `json:"sp_token,omitempty"`
-	Scope       scope   `json:"scope"`
-	Flow        text    `json:"flow"`
-	ID          text    `json:"jti"`
-	IssuedAt    float64 `json:"iat"`
-	ExpiresAt   float64 `json:"exp"`
+	Issuer      string   `json:"iss"`
+	Subject     string   `json:"sub"`
+	Application string   `json:"app_href"`
+	Callback    string   `json:"cb_uri"`
+	RequestID   string   `json:"irt"`
+	NameKey     *string  `json:"onk"`
+	StoreKey    *string  `json:"asnk,omitempty"`
+	Store       *string  `json:"ash,omitempty"`
+	ShowOrg     bool     `json:"sof"`
+	FactorTypes []string `json:"require_mfa,omitempty"`
+	Token       string   `json:"sp_token,omitempty"`
+	Scope       scope    `json:"scope"`
+	Flow        string   `json:"flow"`
+	ID          string   `json:"jti"`
+	IssuedAt    float64  `json:"iat"`
+	ExpiresAt   float64  `json:"exp"`
 }
 
-// text is a text that is written in JSON so that its Base64 form has neither - nor
-// _: pages decode tokens with plain Base64. Those two stand for six bits that only
-// ?, >, ~, DEL and bytes above 127 can make.
-type text string
-
-// MarshalJSON escapes the characters.
-func (t text) MarshalJSON() ([]byte, error) {
-	plain, err := json.Marshal(string(t)) // which escapes > already
-	if err != nil {
-		return nil, err
-	}
-	var out strings.Builder
-	for _, r := range string(plain) {
+// plainBase64 escapes JSON so that its Base64 form has neither - nor _: pages
+// decode tokens with plain Base64. Those two stand for six bits that only ?, >, ~,
+// DEL and bytes above 127 can make, none of which is part of the syntax of JSON.
+func plainBase64(body []byte) []byte {
+	var out []byte
+	for _, r := range string(body) {
 		switch {
-		case r == '?' || r == '~' || r == 0x7f || r > 0x7f && r <= 0xffff:
-			fmt.Fprintf(&out, `\u%04x`, r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		case strings.ContainsRune("?>~\x7f", r) || r > 0x7f:
+			out = fmt.Appendf(out, `\u%04x`, r)
 		default:
-			out.WriteRune(r)
+			out = append(out, byte(r))
 		}
 	}
-	return []byte(out.String()), nil
+	return out
 }
 
 // sessionToken makes the next token of a flow. It is good for the idle limit of
@@ -87,20 +80,15 @@ func (s *Service) sessionToken(ctx context.Context, f store.Flow, site store.Sit
 	}
 	application := s.cfg.Base.To("applications", f.ApplicationID)
 	claims := sessionClaims{
-		Issuer: text("https://" + site.DomainName), Subject: text(application), Application: text(application), Callback: text(f.CallbackURI),
-		RequestID: text(f.RequestID), ShowOrg: f.ShowOrganization, Token: text(f.Token), Flow: text(f.ID.String()),
-		ID: text(id.New(now).String()), IssuedAt: float64(now.Unix()), ExpiresAt: float64(expires.Unix()),
+		Issuer: "https://" + site.DomainName, Subject: application, Application: application, Callback: f.CallbackURI,
+		RequestID: f.RequestID, ShowOrg: f.ShowOrganization, FactorTypes: f.FactorTypes, Token: f.Token, Flow: f.ID.String(),
+		ID: id.New(now).String(), IssuedAt: float64(now.Unix()), ExpiresAt: float64(expires.Unix()),
 	}
 	if f.NameKey != "" {
-		key := text(f.NameKey)
-		claims.NameKey = &key
+		claims.NameKey = &f.NameKey
 	}
 	if f.AccountStore != "" {
-		at := text(f.AccountStore)
-		claims.Store, claims.StoreKey = &at, &at
-	}
-	for _, kind := range f.FactorTypes {
-		claims.FactorTypes = append(claims.FactorTypes, text(kind))
+		claims.Store, claims.StoreKey = &f.AccountStore, &f.AccountStore
 	}
 	if claims.Scope, err = s.scopeOf(ctx, f); err != nil {
 		return "", err
@@ -123,9 +111,9 @@ func (s *Service) scopeOf(ctx context.Context, f store.Flow) (scope, error) {
 	factors, err := s.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: f.TenantID, ID: f.AccountID})
 	for _, factor := range factors.Items {
 		if out.Factor == nil {
-			out.Factor = map[string][]text{}
+			out.Factor = map[string][]string{}
 		}
-		out.Factor[factor.ID.String()] = []text{"read", "challenge"}
+		out.Factor[factor.ID.String()] = []string{"read", "challenge"}
 	}
 	return out, err
 }
@@ -136,7 +124,7 @@ func (s *Service) signSession(tenant id.ID, claims sessionClaims) (secure.Secret
 		return "", err
 	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(body, &members); err != nil {
+	if err := json.Unmarshal(plainBase64(body), &members); err != nil {
 		return "", err
 	}
 	all := secure.Claims{}

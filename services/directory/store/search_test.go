@@ -11,29 +11,28 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
-	"github.com/doorward/doorward/services/directory/seed"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
 var now = time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
 
 // open returns a seeder, a store, and a tenant.
-func open(t *testing.T) (*seed.Seeder, *store.Store, *pg.DB, id.ID) {
+func open(t *testing.T) (*seeder, *store.Store, *pg.DB, id.ID) {
 	t.Helper()
 	db := pgtest.Open(t, store.Config)
-	seeder, err := seed.Open(t.Context(), secure.Secret(pgtest.URL(db)), now)
+	seeding, err := openSeeder(t.Context(), secure.Secret(pgtest.URL(db)), now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(seeder.Close)
+	t.Cleanup(seeding.Close)
 	tenant := id.New(now)
 	if _, err := pg.Exec(t.Context(), db, `INSERT INTO tenants (tenant_id, key, name, created_at, modified_at) VALUES ($1, 'k', 'k', $2, $2)`, tenant, now); err != nil {
 		t.Fatal(err)
 	}
-	return seeder, store.New(db, func() time.Time { return now }), db, tenant
+	return seeding, store.New(db, func() time.Time { return now }), db, tenant
 }
 
-func fill(t *testing.T, s *seed.Seeder, db *pg.DB, tenant id.ID, count int) (directory id.ID) {
+func fill(t *testing.T, s *seeder, db *pg.DB, tenant id.ID, count int) (directory id.ID) {
 	t.Helper()
 	directory = id.New(now)
 	if _, err := pg.Exec(t.Context(), db, `INSERT INTO directories (tenant_id, id, name, name_folded, status, schema_id, created_at, modified_at)
@@ -61,9 +60,9 @@ func query(t *testing.T, raw string) list.Query {
 
 func TestFilledDirectoriesHoldThePlantedAccounts(t *testing.T) {
 	t.Parallel()
-	seeder, stored, db, tenant := open(t)
-	small, large := fill(t, seeder, db, tenant, 40), fill(t, seeder, db, tenant, 10_001)
-	if err := seeder.Settle(t.Context()); err != nil {
+	seeding, stored, db, tenant := open(t)
+	small, large := fill(t, seeding, db, tenant, 40), fill(t, seeding, db, tenant, 10_001)
+	if err := seeding.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, directory := range []struct {
@@ -71,13 +70,13 @@ func TestFilledDirectoriesHoldThePlantedAccounts(t *testing.T) {
 		count int
 	}{{small, 40}, {large, 10_001}} {
 		for raw, want := range map[string]int{
-			"":                                   directory.count,
-			"createdAt=[2000,]":                  directory.count,
-			"givenName=" + seed.PlantedGivenName: seed.Planted,
-			"q=" + strings.ToUpper(seed.PlantedGivenName[2:]):        seed.Planted,
-			"customData.city=" + seed.PlantedCity:                    seed.Planted,
-			fmt.Sprintf("customData.score=[%d,]", seed.PlantedScore): seed.Planted,
-			"customData.ref=" + seed.Reference(39):                   1,
+			"":                              directory.count,
+			"createdAt=[2000,]":             directory.count,
+			"givenName=" + plantedGivenName: planted,
+			"q=" + strings.ToUpper(plantedGivenName[2:]):        planted,
+			"customData.city=" + plantedCity:                    planted,
+			fmt.Sprintf("customData.score=[%d,]", plantedScore): planted,
+			"customData.ref=" + reference(39):                   1,
 		} {
 			page, err := stored.ListAccounts(t.Context(), tenant, []id.ID{directory.id}, nil, query(t, raw))
 			if err != nil || page.Size != want || len(page.Items) != min(want, page.Limit) {
@@ -90,13 +89,13 @@ func TestFilledDirectoriesHoldThePlantedAccounts(t *testing.T) {
 // Every search and order that is documented has its index.
 func TestSearchesUseTheirIndex(t *testing.T) {
 	t.Parallel()
-	seeder, stored, db, tenant := open(t)
-	directory := fill(t, seeder, db, tenant, 5000)
+	seeding, stored, db, tenant := open(t)
+	directory := fill(t, seeding, db, tenant, 5000)
 	if _, err := pg.Exec(t.Context(), db, `INSERT INTO account_values (tenant_id, account_id, place, directory_id, path, element, text, moment)
 		SELECT tenant_id, id, 9, directory_id, 'joined', false, created_at::text, created_at FROM accounts`); err != nil {
 		t.Fatal(err)
 	}
-	if err := seeder.Settle(t.Context()); err != nil {
+	if err := seeding.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for raw, index := range map[string]string{

@@ -83,7 +83,7 @@ func named(a *account, name string) bool {
 func (d *Service) read(in directoryapi.CreateAccount) (a account, err error) {
 	now := d.now()
 	a.Account = directoryapi.Account{
-		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, EmailVerificationStatus: directoryapi.Unverified,
+		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, EmailVerificationStatus: in.Account.EmailVerificationStatus.Or(directoryapi.Unverified),
 		PasswordModifiedAt: &now, CreatedAt: now, ModifiedAt: now,
 	}
 	if a.Email, err = field.Required(in.Account.Email, "email", 255); err != nil {

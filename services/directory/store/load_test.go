@@ -22,11 +22,10 @@ type Loaded struct {
 }
 
 // Load adds the accounts of each batch to a directory, as InsertAccount would
-// one by one, in one transaction. They have no password, nobody is told of them,
-// and a user name or email that is taken fails the whole: it fills directories
-// for measurements. When rebuild is set the searches' indexes are made again
-// after it, which is faster for many accounts; until the end nobody else can use
-// the tables.
+// one by one, in one transaction. They have no password, no events are
+// emitted, and a user name or email that is taken fails the whole. When rebuild is
+// set the indexes of searches are made again after it, which is faster for many
+// accounts.
 func (s *Store) Load(ctx context.Context, tenant, directory id.ID, rebuild bool, batches iter.Seq[[]Loaded]) error {
 	return s.Tx(ctx, func(tx *Tx) error {
 		if !rebuild {
@@ -64,13 +63,13 @@ func (tx *Tx) loadBatch(ctx context.Context, tenant, directory id.ID, accounts [
 			values = append(values, []any{tenant, a.ID, place + 1, directory, leaf.Path, leaf.Element, leaf.Text, leaf.Number, leaf.Start})
 		}
 	}
-	if err := tx.copy(ctx, "account_values", "tenant_id, account_id, place, directory_id, path, element, text, number, moment", len(values), func(i int) []any {
-		return values[i]
-	}); err != nil {
+	const columns = "tenant_id, account_id, place, directory_id, path, element, text, number, moment"
+	if err := tx.copy(ctx, "account_values", columns, len(values), func(i int) []any { return values[i] }); err != nil {
 		return err
 	}
 	for _, status := range slices.Sorted(maps.Keys(statuses)) {
-		if _, err := pg.Exec(ctx, tx, `INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) VALUES ($1, $2, $3, `+shard+`, $4)
+		if _, err := pg.Exec(ctx, tx, `INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n)
+			VALUES ($1, $2, $3, `+shard+`, $4)
 			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + excluded.n`,
 			tenant, directory, status, statuses[status]); err != nil {
 			return err
@@ -80,7 +79,8 @@ func (tx *Tx) loadBatch(ctx context.Context, tenant, directory id.ID, accounts [
 }
 
 func (tx *Tx) copy(ctx context.Context, table, columns string, rows int, row func(int) []any) error {
-	_, err := tx.CopyFrom(ctx, pgx.Identifier{table}, strings.Split(columns, ", "), pgx.CopyFromSlice(rows, func(i int) ([]any, error) { return row(i), nil }))
+	source := pgx.CopyFromSlice(rows, func(i int) ([]any, error) { return row(i), nil })
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{table}, strings.Split(columns, ", "), source)
 	return pg.Error(err)
 }
 

@@ -1,6 +1,9 @@
-package seed
+// This file fills a directory with generated accounts, by COPY; load_test.go has
+// the statements.
+package store_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -10,16 +13,77 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/store"
 )
+
+// batch is how many accounts are copied at once, and many are so many that it
+// is faster to make the indexes again than to add to them.
+const (
+	batch = 5000
+	many  = 10_000
+)
+
+// seeder is connected to the database of a deployment.
+type seeder struct {
+	db    *pg.DB
+	store *store.Store
+	now   time.Time
+}
+
+// openSeeder connects to the database of a deployment, whose service has made its
+// tables. The accounts' times lie before now.
+func openSeeder(ctx context.Context, url secure.Secret, now time.Time) (*seeder, error) {
+	db, err := pg.Open(ctx, pg.Config{URL: url, Schema: "directory", MaxConns: 2})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the directory service's database: %w", err)
+	}
+	return &seeder{db: db, store: store.New(db, func() time.Time { return now }), now: now}, nil
+}
+
+// Close ends the connections.
+func (s *seeder) Close() { s.db.Close() }
+
+// Fill adds count generated accounts to a directory that has none of them yet,
+// all or none, and tells how many there are after each batch. Directories that
+// are filled hold the same planted accounts beside others. While many are
+// added nobody else can use the tables.
+func (s *seeder) Fill(ctx context.Context, tenant, directory id.ID, count int, tell func(done int)) error {
+	batches := func(yield func([]store.Loaded) bool) {
+		for from := 0; from < count; from += batch {
+			accounts := make([]store.Loaded, min(batch, count-from))
+			for i := range accounts {
+				accounts[i] = account(tenant, directory, from+i, count, s.now)
+			}
+			if !yield(accounts) {
+				return
+			}
+			tell(from + len(accounts))
+		}
+	}
+	if err := s.store.Load(ctx, tenant, directory, count > many, batches); err != nil {
+		return fmt.Errorf("load the accounts: %w", err)
+	}
+	return nil
+}
+
+// Settle brings the tables to the state in which they would be had their rows
+// come in the course of time.
+func (s *seeder) Settle(ctx context.Context) error {
+	if err := s.store.Settle(ctx); err != nil {
+		return fmt.Errorf("vacuum the tables: %w", err)
+	}
+	return nil
+}
 
 // What every filled directory has 20 times, or as often as it has accounts: so
 // many accounts at even distances are planted, and others are never like them.
 const (
-	Planted          = 20
-	PlantedGivenName = "Xerophila"
-	PlantedCity      = "Zwiefaltenbach"
-	PlantedScore     = 5000 // and the 19 numbers that follow; others are below 1000
+	planted          = 20
+	plantedGivenName = "Xerophila"
+	plantedCity      = "Zwiefaltenbach"
+	plantedScore     = 5000 // and the 19 numbers that follow; others are below 1000
 )
 
 // span is the time over which the accounts of a directory were created.
@@ -32,9 +96,9 @@ func account(tenant, directory id.ID, n, count int, now time.Time) store.Loaded 
 	created := now.Add(-span + span/time.Duration(count)*time.Duration(n)).UTC().Truncate(time.Millisecond)
 	given, surname, city := pick(random, givenNames), pick(random, surnames), pick(random, cities)
 	score := random.IntN(1000)
-	every := max(count/Planted, 1)
-	if n%every == 0 && n/every < Planted {
-		given, city, score = PlantedGivenName, PlantedCity, PlantedScore+n/every
+	every := max(count/planted, 1)
+	if n%every == 0 && n/every < planted {
+		given, city, score = plantedGivenName, plantedCity, plantedScore+n/every
 	}
 	a := directoryapi.Account{
 		TenantID: tenant, ID: id.New(created), DirectoryID: directory,
@@ -66,10 +130,8 @@ var (
 	domains = []string{"example.test", "mail.example.test", "post.example", "letters.example", "inbox.test"}
 )
 
-// Reference is the value customData.ref of the nth account, which no other of
+// reference is the value customData.ref of the nth account, which no other of
 // its directory has.
-func Reference(n int) string { return reference(n) }
-
 func reference(n int) string {
 	mixed := uint64(n)*0x9e3779b97f4a7c15 + 1 // odd, so that no two are the same
 	return "ref-" + strconv.FormatUint(mixed, 36)

@@ -1,0 +1,209 @@
+package screens
+
+import (
+	"bytes"
+	"compress/gzip"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func open(t testing.TB) *Screens {
+	t.Helper()
+	s, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var (
+	textLine    = regexp.MustCompile(`(?m)^  '?([A-Za-z-]+)'?: (".*"),$`)
+	placeholder = regexp.MustCompile(`\{\w+\}`)
+	call        = regexp.MustCompile(`\bt\(([^)]*)`)
+	literal     = regexp.MustCompile(`'([A-Za-z-]+)'`)
+)
+
+// texts reads a language file. Every line of it but the first and the last is a
+// text.
+func texts(t *testing.T, s *Screens, language string) map[string]string {
+	t.Helper()
+	file := string(s.files["texts/"+language+".js"])
+	out := map[string]string{}
+	for _, line := range textLine.FindAllStringSubmatch(file, -1) {
+		if _, twice := out[line[1]]; twice {
+			t.Errorf("%s has %s twice", language, line[1])
+		}
+		out[line[1]] = line[2]
+	}
+	if lines := strings.Count(strings.TrimSpace(file), "\n") - 1; lines != len(out) {
+		t.Errorf("%s has %d lines and %d texts", language, lines, len(out))
+	}
+	return out
+}
+
+func TestEveryLanguageHasEveryText(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	english := texts(t, s, "en")
+	for _, language := range Languages {
+		have := texts(t, s, language)
+		for key, text := range english {
+			other, ok := have[key]
+			if !ok || other == `""` {
+				t.Errorf("%s lacks %s", language, key)
+				continue
+			}
+			want, got := placeholder.FindAllString(text, -1), placeholder.FindAllString(other, -1)
+			slices.Sort(want)
+			slices.Sort(got)
+			if !slices.Equal(want, got) {
+				t.Errorf("%s of %s has the values %v, want %v", key, language, got, want)
+			}
+		}
+		for key := range have {
+			if _, ok := english[key]; !ok {
+				t.Errorf("%s has %s, which en lacks", language, key)
+			}
+		}
+	}
+	for name := range s.files {
+		if language, ok := strings.CutPrefix(name, "texts/"); ok && !slices.Contains(Languages, strings.TrimSuffix(language, ".js")) {
+			t.Errorf("%s is of no language", name)
+		}
+	}
+}
+
+// A call of t may choose between keys; each of them is a text.
+func TestEveryTextThatAScreenNamesIsThere(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	english := texts(t, s, "en")
+	used := 0
+	for name, content := range s.files {
+		if !strings.HasSuffix(name, ".js") || strings.HasPrefix(name, "texts/") {
+			continue
+		}
+		for _, c := range call.FindAllStringSubmatch(string(content), -1) {
+			arguments, _, _ := strings.Cut(c[1], "{") // the values
+			if _, keys, chosen := strings.Cut(arguments, "?"); chosen {
+				arguments = keys
+			}
+			for _, key := range literal.FindAllStringSubmatch(arguments, -1) {
+				used++
+				if english[key[1]] == "" {
+					t.Errorf("%s names the text %s, which is not there", name, key[1])
+				}
+			}
+		}
+	}
+	if used < 60 {
+		t.Errorf("%d texts are named", used)
+	}
+}
+
+func zipped(t *testing.T, content []byte) int {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Len()
+}
+
+// Every module is loaded before the first screen is shown, and one language.
+func TestThePagesAreSmall(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for _, language := range Languages {
+		index, err := s.Index("https://localhost:8443", language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := zipped(t, index)
+		for name, content := range s.files {
+			if !strings.HasPrefix(name, "texts/") || name == "texts/"+language+".js" {
+				size += zipped(t, content)
+			}
+		}
+		if size >= 60_000 {
+			t.Errorf("the pages in %s have %d bytes", language, size)
+		}
+	}
+}
+
+func TestTheIndexNamesFilesThatAreThere(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for _, language := range Languages {
+		index, err := s.Index("https://localhost:8443", language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := string(index)
+		for _, want := range []string{`<html lang="` + language + `"`, `<meta name="api" content="https://localhost:8443">`, s.version + "/texts/" + language + ".js"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("the page in %s has no %s", language, want)
+			}
+		}
+		if s.text(language, "signInTitle") == "" || s.text(language, "noScript") == "" {
+			t.Errorf("%s has no title or no text for browsers without scripts", language)
+		}
+		named := regexp.MustCompile(`/static/([^"]+)"`).FindAllStringSubmatch(page, -1)
+		if len(named) < 5 {
+			t.Errorf("the page names %d files", len(named))
+		}
+		for _, file := range named {
+			if _, kind, ok := s.File(file[1]); !ok || kind == "" {
+				t.Errorf("the page names %s, which is not served", file[1])
+			}
+		}
+	}
+}
+
+func TestAFileIsServedUnderItsVersionAlone(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for name := range s.files {
+		if content, _, ok := s.File(s.version + "/" + name); !ok || len(content) == 0 {
+			t.Errorf("%s is not served", name)
+		}
+		if _, _, ok := s.File("0000000000000000/" + name); ok {
+			t.Errorf("%s is served under another version", name)
+		}
+	}
+	for _, name := range []string{"", "index.html", s.version + "/index.html", s.version + "/../screens.go", s.version + "/"} {
+		if _, _, ok := s.File(name); ok {
+			t.Errorf("%q is served", name)
+		}
+	}
+}
+
+func TestTheLanguageFollowsTheBrowser(t *testing.T) {
+	t.Parallel()
+	for accept, want := range map[string]string{
+		"": "en", "de": "de", "de-AT,en;q=0.5": "de", "en;q=0.3, fr;q=0.9": "fr", "pt-BR": "en", "pt, ja;q=0.1": "ja", "es-419": "es", "*": "en", ";;;": "en",
+		"JA-jp": "ja", "xx-invalid-tag-that-is-long, de": "en", "de;q=0": "en",
+	} {
+		if got := Language(accept); got != want {
+			t.Errorf("%q gets %s, want %s", accept, got, want)
+		}
+	}
+}
+
+func FuzzAcceptLanguage(f *testing.F) {
+	for _, seed := range []string{"", "de-AT,en;q=0.5", "*;q=0", strings.Repeat("a-", 300), "de;q=1e9", "\xff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, accept string) {
+		if got := Language(accept); !slices.Contains(Languages, got) || !utf8.ValidString(got) {
+			t.Fatalf("%q gets %q", accept, got)
+		}
+	})
+}
