@@ -76,7 +76,7 @@ fuzz-api: ## send REQUESTS (20000) made up from the description of the interface
 
 .PHONY: e2e
 e2e: ## try both shapes end to end, with a real Redis and a real Kafka
-	@$(SETUP) postgresql redis kafka
+	@$(SETUP) postgresql redis kafka chromium
 	@.ci/test -count 1 -p 1 -timeout 15m $(ARGS) ./deploy/e2e/...
 	@DOORWARD_E2E_SHAPE=distributed .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e
 
@@ -118,6 +118,14 @@ lint: ## golangci-lint, with each library in its one home
 .PHONY: openapi
 openapi: ## spectral finds nothing in the description of the interface
 	@.ci/openapi
+
+.PHONY: generate
+generate: ## write pkg/client/types.gen.go from the description of the interface
+	@go generate ./pkg/client
+
+.PHONY: generated
+generated: ## what make generate writes is current
+	@.ci/generated
 
 .PHONY: tidy
 tidy: ## mend what format and modules find

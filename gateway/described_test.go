@@ -22,19 +22,34 @@ func TestDescription(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	described := map[string]bool{}
-	for _, op := range document.Operations {
-		described[op.Method+" "+parameter.ReplaceAllString(op.Path, ":")] = true
-	}
-	routed := map[string]bool{}
+	routed, paths := map[string]bool{}, map[string]bool{}
 	for _, route := range table() {
 		if route.access == byNetwork || route.page != nil || route.owners[0] == "gateway" || strings.HasSuffix(route.pattern, "*") {
 			continue // the mailbox of a development machine, pages for people, and the Client API, whose paths its service has
 		}
+		path := parameter.ReplaceAllString(route.pattern, ":")
+		paths[path] = true
 		for _, method := range route.methods {
 			if method != fiber.MethodHead {
-				routed[method+" "+parameter.ReplaceAllString(route.pattern, ":")] = true
+				routed[method+" "+path] = true
 			}
+		}
+	}
+	clientAPI := slices.IndexFunc(table(), func(r route) bool { return r.pattern == "/client/:dnsLabel/*" })
+	described := map[string]bool{}
+	for _, op := range document.Operations {
+		path := parameter.ReplaceAllString(op.Path, ":")
+		switch {
+		case op.Server != "": // the address of a call of a hosted page is one of the management API
+			if !paths[op.Server+path] {
+				t.Errorf("routes.go does not have %s%s, which pkg/openapi/source describes", op.Server, path)
+			}
+		case strings.HasPrefix(path, "/client/:/"):
+			if !slices.Contains(table()[clientAPI].methods, op.Method) {
+				t.Errorf("routes.go does not have %s %s, which pkg/openapi/source describes", op.Method, path)
+			}
+		default:
+			described[op.Method+" "+path] = true
 		}
 	}
 	for _, op := range slices.Sorted(maps.Keys(routed)) {

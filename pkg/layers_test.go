@@ -19,11 +19,11 @@ var (
 	broker = []string{"github.com/segmentio/kafka-go", "github.com/redis/go-redis/v9"}
 )
 
-// imports are the packages of the services and the gateway, with what each imports
-// itself and, in Deps, through others.
+// imports returns the packages of the services, of the gateway and of pkg, and all
+// that they import: each with its own imports and, in Deps, those through others.
 func imports(t *testing.T) map[string]listed {
 	t.Helper()
-	command := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", module+"services/...", module+"gateway/...", module+"pkg/...")
+	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,Deps", module+"services/...", module+"gateway/...", module+"pkg/...")
 	out, err := command.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
@@ -94,11 +94,56 @@ func layerOf(path string) (layer string, forbidden func(string) bool) {
 	case strings.HasPrefix(path, module+"gateway"):
 		gateway := is(sql)
 		return "gateway", func(imported string) bool {
-			return gateway(imported) || imported == module+"pkg/pg" || imported == module+"pkg/list" || imported == module+"pkg/customdata" ||
-				strings.HasPrefix(imported, module+"services/")
+			return gateway(imported) || strings.HasPrefix(imported, module+"services/")
 		}
 	}
 	return "other", func(string) bool { return false }
+}
+
+// No layer reaches a library of another one through whatever it imports.
+func TestNoLayerReachesALibraryOfAnother(t *testing.T) {
+	all := imports(t)
+	fiber, drivers := web[:1], []string{"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgtype", "github.com/pressly/goose/v3"}
+	for path, p := range all {
+		var forbidden, reached []string
+		switch layer, _ := layerOf(path); layer {
+		case "contracts":
+			forbidden, reached = slices.Concat(fiber, drivers), p.Deps
+		case "gateway":
+			forbidden, reached = drivers, p.Deps
+		case "rules":
+			// These two have a table or a worker of the database beside what rules use
+			// of them: events, and the names of sealed columns.
+			exceptions := []string{path + "/store", module + "pkg/events", module + "pkg/reseal"}
+			forbidden, reached = slices.Concat(fiber, drivers), reach(all, path, exceptions...)
+		case "store":
+			forbidden, reached = fiber, p.Deps
+		}
+		for _, library := range forbidden {
+			if slices.Contains(reached, library) {
+				t.Errorf("%s reaches %s", path, library)
+			}
+		}
+	}
+}
+
+// reach returns what a package imports, itself and through others, but not through
+// the exceptions.
+func reach(all map[string]listed, path string, exceptions ...string) []string {
+	reached := []string{path}
+	seen := map[string]bool{path: true}
+	for _, exception := range exceptions {
+		seen[exception] = true
+	}
+	for i := 0; i < len(reached); i++ {
+		for _, imported := range all[reached[i]].Imports {
+			if !seen[imported] {
+				seen[imported] = true
+				reached = append(reached, imported)
+			}
+		}
+	}
+	return reached
 }
 
 // isOther reports whether a package belongs to another service.
@@ -110,7 +155,7 @@ func isOther(service, imported string) bool {
 // use them.
 func TestTheLeastPackagesReachNoServerAndNoDatabase(t *testing.T) {
 	all := imports(t)
-	for _, name := range []string{"apierr", "caller", "field", "href", "id", "macro", "mappingrule", "saml", "secure", "words"} {
+	for _, name := range []string{"apierr", "caller", "customdata", "field", "href", "id", "list", "macro", "mappingrule", "saml", "secure", "words"} {
 		p, ok := all[module+"pkg/"+name]
 		if !ok {
 			t.Errorf("there is no pkg/%s", name)

@@ -31,6 +31,7 @@ import (
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/private"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 )
@@ -77,6 +78,7 @@ func serveBaseline(ctx context.Context, dir, rows string, in io.Reader, out io.W
 	}
 	config.MaxConns = 8 // as the product's services have
 	b := bareHandlers{tenant: id.New(time.Now()), stored: pwhash.Hash(pwhash.DefaultCost, []byte(e2e.Password))}
+	config.AfterConnect = pg.RegisterID
 	if b.db, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return fmt.Errorf("open the baseline's database: %w", err)
 	}

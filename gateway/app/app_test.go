@@ -109,7 +109,7 @@ func variables(t *testing.T) (map[string]string, *x509.CertPool) {
 		"REDIS_URL":              "redis://" + miniredis.RunT(t).Addr(),
 		"DOORWARD_TLS_CERT_FILE": cert, "DOORWARD_TLS_KEY_FILE": key,
 		"DOORWARD_DIRECTORY_URL": who("directory") + "," + who("directory"), "DOORWARD_APPLICATION_URL": who("application"),
-		"DOORWARD_OAUTH_URL": listen(t, "oauth", func(app *fiber.App) { oauthapi.Serve(app, oauth{}) }),
+		"DOORWARD_OAUTH_URL": listen(t, "oauth", func(app *fiber.App) { oauthapi.Serve(rest.Contract(app), oauth{}) }),
 		"DOORWARD_MFA_URL":   who("mfa"), "DOORWARD_NOTIFICATION_URL": who("notification"), "DOORWARD_IDSITE_URL": who("idsite"),
 	}, roots
 }

@@ -27,7 +27,9 @@ import (
 	"time"
 )
 
-//go:generate sh -c "go run ./internal/generate client.json && cd ../../.ci/tools && GOWORK=off go tool oapi-codegen -config ../../pkg/client/generate.yaml -o ../../pkg/client/types.gen.go ../../pkg/client/client.json && rm ../../pkg/client/client.json"
+//go:generate go run ./internal/generate client.json
+//go:generate env GOWORK=off go tool -modfile ../../.ci/tools/go.mod oapi-codegen -config generate.yaml client.json
+//go:generate rm client.json
 
 const (
 	attempts = 4                // of one request

@@ -902,6 +902,21 @@ type AttributeStatementMappingRulesChange struct {
 	Items *[]AttributeStatementMappingRule `json:"items,omitempty"`
 }
 
+// AuthnVerification A request that was verified.
+type AuthnVerification struct {
+	// AuthnIssueInstant When the request was made.
+	AuthnIssueInstant time.Time `json:"authnIssueInstant"`
+
+	// RelayState That of the request, or else that of the registration.
+	RelayState *string `json:"relayState"`
+
+	// RequestId The id of the request.
+	RequestId string `json:"requestId"`
+
+	// ServiceProvider The service provider.
+	ServiceProvider *Link `json:"serviceProvider,omitempty"`
+}
+
 // Challenge Asks for one code of a factor.
 type Challenge struct {
 	// Account An identity in a directory.
@@ -1514,6 +1529,9 @@ type Id = string
 
 // IdSite Settings of the pages of a tenant.
 type IdSite struct {
+	// AccentColor Color of buttons and links on the pages, such as `#2f5bea`.
+	AccentColor *string `json:"accentColor"`
+
 	// AuthorizedOriginUris Origins that may call the site.
 	AuthorizedOriginUris []string `json:"authorizedOriginUris"`
 
@@ -1530,13 +1548,13 @@ type IdSite struct {
 	GitBranch *string `json:"gitBranch"`
 
 	// GitMessage What went wrong.
-	GitMessage *string `json:"gitMessage,omitempty"`
+	GitMessage *string `json:"gitMessage"`
 
 	// GitRepoUrl Repository of pages of your own.
 	GitRepoUrl *string `json:"gitRepoUrl"`
 
 	// GitStatus How the last fetch went.
-	GitStatus *string `json:"gitStatus,omitempty"`
+	GitStatus string `json:"gitStatus"`
 
 	// Href Address of the resource.
 	Href Href `json:"href"`
@@ -1566,11 +1584,14 @@ type IdSite struct {
 	TlsPublicCert *string `json:"tlsPublicCert"`
 
 	// TlsStatus Whether certificate and key can be used.
-	TlsStatus *string `json:"tlsStatus,omitempty"`
+	TlsStatus string `json:"tlsStatus"`
 }
 
 // IdSiteChange What changes of a ID site; what is absent stays.
 type IdSiteChange struct {
+	// AccentColor Color of buttons and links on the pages, such as `#2f5bea`.
+	AccentColor *string `json:"accentColor,omitempty"`
+
 	// AuthorizedOriginUris Origins that may call the site.
 	AuthorizedOriginUris *[]string `json:"authorizedOriginUris,omitempty"`
 
@@ -1852,6 +1873,18 @@ type NewApplication struct {
 	Status *Status `json:"status,omitempty"`
 }
 
+// NewAuthnVerification A request of a service provider, as it reached a login page.
+type NewAuthnVerification struct {
+	// QueryString The query string as the browser brought it. Where it has a signature, that is verified with the service provider's certificate.
+	QueryString *string `json:"queryString,omitempty"`
+
+	// RelayState What came with it.
+	RelayState *string `json:"relayState,omitempty"`
+
+	// SamlRequest The request in Base64, deflated or as it is.
+	SamlRequest string `json:"samlRequest"`
+}
+
 // NewChallenge What a challenge is made of; nothing is needed.
 type NewChallenge struct {
 	// Code Of an authenticator: the code, which is checked at once.
@@ -1928,6 +1961,9 @@ type NewGroup struct {
 
 	// Name Unique in the directory, in any letter case.
 	Name string `json:"name"`
+
+	// NameKey Ignored.
+	NameKey *string `json:"nameKey,omitempty"`
 
 	// Status What is disabled stays, but takes no part in logins.
 	Status *Status `json:"status,omitempty"`
@@ -2148,6 +2184,21 @@ type NewRelayState struct {
 	State *string `json:"state,omitempty"`
 }
 
+// NewSamlResponse What the response to a verified request is made of.
+type NewSamlResponse struct {
+	// Account The account that has logged in. The application must reach it.
+	Account Reference `json:"account"`
+
+	// AuthnIssueInstant When the request was made.
+	AuthnIssueInstant time.Time `json:"authnIssueInstant"`
+
+	// RequestId The id of the request.
+	RequestId string `json:"requestId"`
+
+	// ServiceProvider The service provider.
+	ServiceProvider Reference `json:"serviceProvider"`
+}
+
 // NewSamlServiceProvider What a new service provider is made of.
 type NewSamlServiceProvider struct {
 	// AssertionConsumerServiceURL Another name of `assertionConsumerServiceUrl`.
@@ -2248,7 +2299,7 @@ type OAuthPolicy struct {
 	RevocationEndpoint *Link `json:"revocationEndpoint,omitempty"`
 
 	// RevokeTokensOnPasswordChange Whether a password that an administrator sets ends the account's tokens.
-	RevokeTokensOnPasswordChange *bool `json:"revokeTokensOnPasswordChange,omitempty"`
+	RevokeTokensOnPasswordChange bool `json:"revokeTokensOnPasswordChange"`
 
 	// Tenant The private space of one customer.
 	Tenant *Tenant `json:"tenant,omitempty"`
@@ -2447,9 +2498,6 @@ type OwnSamlServiceProvider struct {
 	// SsoInitiationEndpoint A link to a resource.
 	SsoInitiationEndpoint *Link `json:"ssoInitiationEndpoint,omitempty"`
 }
-
-// Page An HTML page.
-type Page = string
 
 // PasswordPolicy How a password is reset.
 type PasswordPolicy struct {
@@ -2928,7 +2976,7 @@ type SamlIdentityProvider struct {
 	// ShaFingerprint SHA-1 of the certificate.
 	ShaFingerprint string `json:"shaFingerprint"`
 
-	// SignatureAlgorithm How assertions are signed.
+	// SignatureAlgorithm How responses are signed. A change makes a new key and certificate.
 	SignatureAlgorithm string `json:"signatureAlgorithm"`
 
 	// SsoLoginEndpoint A link to a resource.
@@ -2943,6 +2991,9 @@ type SamlIdentityProvider struct {
 
 // SamlIdentityProviderChange What changes of a SAML identity provider; what is absent stays.
 type SamlIdentityProviderChange struct {
+	// SignatureAlgorithm How responses are signed. A change makes a new key and certificate.
+	SignatureAlgorithm *string `json:"signatureAlgorithm,omitempty"`
+
 	// Status A disabled one refuses requests.
 	Status *string `json:"status,omitempty"`
 }
@@ -2987,6 +3038,12 @@ type SamlPolicy struct {
 
 	// ServiceProvider The application as a service provider.
 	ServiceProvider *OwnSamlServiceProvider `json:"serviceProvider,omitempty"`
+}
+
+// SamlResponse A signed response.
+type SamlResponse struct {
+	// Value The response in Base64, to be posted to the service provider as `SAMLResponse`.
+	Value string `json:"value"`
 }
 
 // SamlServiceProvider A service provider outside, whose users log in here.
@@ -3703,6 +3760,9 @@ type DeliveryId = Id
 
 // DirectoryId The last part of an address, as it was returned.
 type DirectoryId = Id
+
+// DnsLabel defines model for dnsLabel.
+type DnsLabel = string
 
 // EmailTemplateId The last part of an address, as it was returned.
 type EmailTemplateId = Id

@@ -2,8 +2,8 @@
 // applications, directories, groups, organizations and accounts
 // (docs/interface/custom-data.md). Document is what is kept and how it changes,
 // parse.go reads it from a body and checks it, leaf.go finds what can be searched
-// in it, store.go keeps it in the schema of a service. Package rest has its
-// endpoints.
+// in it. Package customdatastore keeps it in the schema of a service, package rest
+// has its endpoints.
 //
 // A document is text, not jsonb: numbers and strings come back digit for digit
 // and escape for escape, which jsonb would not do for 1e100000, 1.50 or
@@ -11,14 +11,39 @@
 package customdata
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
 )
+
+// Resource is the customData of an owner as a client sees it. It is created
+// with its owner; that it changes does not change its owner.
+type Resource struct {
+	Document   Document
+	CreatedAt  time.Time
+	ModifiedAt time.Time
+}
+
+// Owners is the customData of one kind of owner. Its methods return
+// apierr.NotFound when the tenant has no such owner.
+type Owners interface {
+	// Read returns the customData of an owner.
+	Read(ctx context.Context, owner id.Ref) (Resource, error)
+	// Merge adds the members of in to an owner's customData, or replaces them, and
+	// returns the whole. An empty document changes nothing.
+	Merge(ctx context.Context, owner id.Ref, in Document) (Resource, error)
+	// Clear removes all keys of an owner's customData.
+	Clear(ctx context.Context, owner id.Ref) error
+	// DeleteKey removes one key of an owner's customData, which need not be there.
+	DeleteKey(ctx context.Context, owner id.Ref, key string) error
+}
 
 // MaxSize is the largest document, in bytes of its JSON without white space and
 // without the three reserved members of a representation.

@@ -8,12 +8,10 @@ import (
 	"errors"
 	"math/bits"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // ID names one resource. The zero value names none: it is NULL in the
-// database and the empty string in text.
+// database (pg.RegisterID) and the empty string in text.
 type ID [16]byte
 
 const (
@@ -106,19 +104,5 @@ func (v *ID) UnmarshalText(text []byte) error {
 		return err
 	}
 	*v = parsed
-	return nil
-}
-
-// UUIDValue writes the database form.
-func (v ID) UUIDValue() (pgtype.UUID, error) {
-	return pgtype.UUID{Bytes: v, Valid: !v.IsZero()}, nil
-}
-
-// ScanUUID reads the database form; NULL is the zero ID.
-func (v *ID) ScanUUID(u pgtype.UUID) error {
-	*v = ID{}
-	if u.Valid {
-		*v = u.Bytes
-	}
 	return nil
 }

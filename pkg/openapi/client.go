@@ -8,10 +8,22 @@ import (
 // ClientJSON is the document as pkg/client is generated from it: it has what
 // operations send and return, without failures and examples, and a link is the
 // resource that it leads to, of which only the address is set unless the link
-// was expanded.
+// was expanded. What only browsers call is left out.
 func (d *Document) ClientJSON() ([]byte, error) {
+	paths := object{}
+	for _, path := range get(d.root, "paths").(object) {
+		if strings.HasPrefix(path.Key.(string), "/v1/") {
+			paths = append(paths, path)
+		}
+	}
+	components := get(d.root, "components").(object)
+	b := builder{schemas: map[string]any{}}
+	for _, schema := range get(components, "schemas").(object) {
+		b.schemas[schema.Key.(string)] = schema.Value
+	}
+	components = set(components, "schemas", b.used(append(paths, without(components, "schemas")...)))
 	copied := *d
-	copied.root = set(simplified(d.root, "").(object), "paths", object{})
+	copied.root = simplified(set(set(d.root, "components", components), "paths", object{}), "").(object)
 	return copied.JSON()
 }
 

@@ -64,7 +64,7 @@ type Deployment struct {
 
 // New makes the document of a deployment.
 func New(d Deployment) (*Document, error) {
-	b := builder{resources: map[string]*resource{}, schemas: map[string]any{}, own: map[string]bool{}, requestID: d.title() + "-Request-Id"}
+	b := builder{resources: map[string]*resource{}, schemas: map[string]any{}, own: map[string]bool{}, host: d.Base.Host(), requestID: d.title() + "-Request-Id"}
 	names, err := fs.Glob(sources, "source/*.yaml")
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (b *builder) document(files []*file) (*Document, error) {
 		d.Topics = append(d.Topics, Topic{f.Topic, f.Description})
 		tags = append(tags, object{{Key: "name", Value: f.Topic}, {Key: "description", Value: f.Description}})
 		for _, member := range f.Operations {
-			op, err := b.operation(f.Topic, member)
+			op, err := b.operation(f, member)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %v: %w", f.Topic, member.Key, err)
 			}
@@ -181,7 +181,9 @@ func (b *builder) document(files []*file) (*Document, error) {
 	components := object{}
 	for _, f := range files {
 		for _, part := range f.Components {
-			components = set(components, part.Key.(string), part.Value)
+			kind := part.Key.(string)
+			earlier, _ := get(components, kind).(object)
+			components = set(components, kind, slices.Concat(earlier, part.Value.(object)))
 		}
 	}
 	components = set(components, "parameters", slices.Concat(get(components, "parameters").(object), b.pathParameters(paths), b.filters))

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -16,11 +17,12 @@ import (
 // Operation is one method of one path.
 type Operation struct {
 	Method, Path, ID, Topic string
+	Server                  string // path that Path is relative to, "" for the host
 	object                  object
 }
 
 // operation writes out an entry of a source.
-func (b *builder) operation(topic string, member yaml.MapItem) (*Operation, error) {
+func (b *builder) operation(f *file, member yaml.MapItem) (*Operation, error) {
 	method, path, found := strings.Cut(member.Key.(string), " ")
 	if !found {
 		return nil, fmt.Errorf("not of the form METHOD /path")
@@ -34,14 +36,28 @@ func (b *builder) operation(topic string, member yaml.MapItem) (*Operation, erro
 		return nil, err
 	}
 	e.name(path)
-	w := writer{builder: b, entry: &e, path: path}
-	out := object{{Key: "operationId", Value: e.ID}, {Key: "tags", Value: []any{topic}}, {Key: "summary", Value: e.Summary}}
+	e.Public = e.Public || f.Usual.Public
+	e.Token = cmp.Or(e.Token, f.Usual.Token)
+	e.Errors = append(e.Errors, f.Usual.Errors...)
+	for _, answer := range f.Usual.Answers {
+		if !slices.ContainsFunc(e.Answers, func(own yaml.MapItem) bool { return own.Key == answer.Key }) {
+			e.Answers = append(e.Answers, answer)
+		}
+	}
+	w := writer{builder: b, entry: &e, path: path, headers: f.Usual.Headers}
+	out := object{{Key: "operationId", Value: e.ID}, {Key: "tags", Value: []any{f.Topic}}, {Key: "summary", Value: e.Summary}}
 	if e.Description == "" {
 		e.Description = e.Summary + "."
 	}
 	out = set(out, "description", e.Description)
-	if e.Public {
+	switch {
+	case e.Token != "":
+		out = set(out, "security", []any{object{{Key: e.Token, Value: []any{}}}})
+	case e.Public:
 		out = set(out, "security", []any{})
+	}
+	if f.Usual.Server != "" {
+		out = set(out, "servers", []any{object{{Key: "url", Value: b.host + f.Usual.Server}}})
 	}
 	body, err := w.body()
 	if err != nil {
@@ -57,7 +73,7 @@ func (b *builder) operation(topic string, member yaml.MapItem) (*Operation, erro
 	if err != nil {
 		return nil, err
 	}
-	return &Operation{method, path, e.ID, topic, set(out, "responses", responses)}, nil
+	return &Operation{method, path, e.ID, f.Topic, f.Usual.Server, set(out, "responses", responses)}, nil
 }
 
 // name gives an operation its id and summary, where the source does not.
@@ -125,8 +141,9 @@ func article(noun string) string {
 type writer struct {
 	*builder
 	*entry
-	path  string
-	codes []int
+	path    string
+	headers []string
+	codes   []int
 }
 
 var bodyCodes = []int{2004, 2005, 2006, 2015}
@@ -161,16 +178,16 @@ func (w *writer) body() (object, error) {
 	} else if example != nil {
 		media = set(media, "example", example)
 	}
-	content := "application/json"
-	if w.Form {
-		content = "application/x-www-form-urlencoded"
-	} else {
+	var content object
+	if !w.Form {
+		content = set(content, "application/json", media)
 		w.codes = append(w.codes, bodyCodes...)
 		w.derive(schema, map[string]bool{})
 	}
-	return object{
-		{Key: "required", Value: !w.Optional}, {Key: "content", Value: object{{Key: content, Value: media}}},
-	}, nil
+	if w.Form || w.Either {
+		content = set(content, "application/x-www-form-urlencoded", media)
+	}
+	return object{{Key: "required", Value: !w.Optional}, {Key: "content", Value: content}}, nil
 }
 
 func bodyExample(r *resource, kind string) any {
@@ -318,7 +335,7 @@ func (w *writer) responses(method string) (object, error) {
 	answer := func(status int, schema any, about string, headers ...string) {
 		response := object{{Key: "description", Value: about}}
 		var named object
-		for _, name := range headers {
+		for _, name := range slices.Concat(headers, w.headers) {
 			named = set(named, name, ref("headers", name))
 		}
 		named = set(named, w.requestID, ref("headers", "RequestId"))
@@ -408,7 +425,7 @@ func (w *writer) failures(out object, method string) object {
 }
 
 func (w *writer) hasBody() bool {
-	return (w.Body != nil || w.Create != "" || w.Update != "") && !w.Form
+	return (w.Body != nil || w.Create != "" || w.Update != "") && !w.Form && !w.Either
 }
 
 func byCode(code int) *apierr.Error {

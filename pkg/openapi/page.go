@@ -102,7 +102,7 @@ type (
 func (d *Document) view(op *Operation, host string) operationView {
 	o := op.object
 	v := operationView{
-		ID: op.ID, Method: op.Method, Path: op.Path, Summary: text(get(o, "summary")), Text: text(get(o, "description")), Public: get(o, "security") != nil,
+		ID: op.ID, Method: op.Method, Path: op.Server + op.Path, Summary: text(get(o, "summary")), Text: text(get(o, "description")), Public: get(o, "security") != nil,
 	}
 	if strings.TrimSuffix(v.Text, ".") == v.Summary {
 		v.Text = ""

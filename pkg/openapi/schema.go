@@ -17,7 +17,8 @@ type builder struct {
 	schemas   map[string]any
 	own       map[string]bool // parameters that a source describes itself
 	filters   object          // parameters that search lists
-	requestID string          // name of the header with the request's id
+	host      string
+	requestID string // name of the header with the request's id
 }
 
 // extensions are the members of a field that are not of JSON schema.

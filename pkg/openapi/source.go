@@ -12,6 +12,7 @@ type file struct {
 	Topic       string // tag of the operations
 	Description string
 	Document    object               // members of the document itself
+	Usual       usual                // what its operations have in common
 	Components  object               // parameters, headers, responses and security schemes, as they are
 	Resources   map[string]*resource // by the name of their schema
 	Schemas     object               // other schemas, by name
@@ -53,8 +54,10 @@ type entry struct {
 	Description string
 	Body        any    // schema of the body, or its name
 	Form        bool   // the body is a form
+	Either      bool   // the body is JSON or a form
 	Optional    bool   // the body may be absent
 	Public      bool   // no API key
+	Token       string // the security scheme that is wanted instead of an API key
 	Login       bool   // logs an account in: it can fail for all reasons of a login
 	Expand      string // resource whose links can be expanded
 	Query       object // parameters of the query: a schema each, with description and example
@@ -62,6 +65,16 @@ type entry struct {
 	Errors      []int  // codes that the operation returns besides the usual
 	Example     any    // of the body
 	Examples    object // several, by name
+}
+
+// usual is what all operations of a file have in common.
+type usual struct {
+	Public  bool
+	Token   string
+	Server  string   // path, below the host, that their paths are relative to
+	Headers []string // of every answer that is no error
+	Answers object
+	Errors  []int
 }
 
 func (b *builder) declare(f *file) error {
@@ -76,6 +89,9 @@ func (b *builder) declare(f *file) error {
 		b.resources[name] = r
 	}
 	for _, member := range f.Schemas {
+		if b.schemas[member.Key.(string)] != nil {
+			return fmt.Errorf("%v is described twice", member.Key)
+		}
 		b.schemas[member.Key.(string)] = b.schema(member.Value)
 	}
 	for _, r := range f.Resources {

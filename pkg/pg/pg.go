@@ -56,6 +56,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	pool.MaxConnIdleTime = time.Minute
 	pool.ShouldPing = mayBeClosed
+	pool.AfterConnect = RegisterID
 	params := pool.ConnConfig.RuntimeParams
 	params["search_path"] = cfg.Schema
 	params["application_name"] = "doorward-" + cfg.Schema

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
 	"github.com/doorward/doorward/pkg/apierr"
@@ -42,16 +41,16 @@ func Call[Request, Response any](ctx context.Context, peer Peer, method string, 
 	if err := encoder.Encode(in); err != nil {
 		return out, fmt.Errorf("call %s.%s: %w", peer.Upstream.Name, method, err)
 	}
-	request.Header.SetMethod(fiber.MethodPost)
+	request.Header.SetMethod(fasthttp.MethodPost)
 	request.SetRequestURI(Prefix + method)
-	request.Header.SetContentType(fiber.MIMEApplicationJSON)
+	request.Header.SetContentType("application/json")
 	request.Header.Set(caller.Header, peer.Signer.Sign(caller.From(ctx)))
 	telemetry.Carry(ctx, headers{&request.Header})
 	request.SetBodyRaw(body.Bytes())
 	if err := peer.Upstream.Do(ctx, request, response, true); err != nil {
 		return out, err
 	}
-	if response.StatusCode() != fiber.StatusOK {
+	if response.StatusCode() != fasthttp.StatusOK {
 		refusal := new(apierr.Error)
 		if json.Unmarshal(response.Body(), refusal) != nil || refusal.Code == 0 {
 			return out, fmt.Errorf("call %s.%s: unreadable answer with status %d", peer.Upstream.Name, method, response.StatusCode())
@@ -64,18 +63,20 @@ func Call[Request, Response any](ctx context.Context, peer Peer, method string, 
 	return out, nil
 }
 
+// Router takes the methods of a service's contract: package rest has the one that
+// serves them over HTTP. What an answer returns is sent as JSON.
+type Router interface {
+	Handle(method string, answer func(ctx context.Context, body []byte) (any, error))
+}
+
 // Serve answers a method of the service's contract.
-func Serve[Request, Response any](router fiber.Router, method string, answer func(context.Context, Request) (Response, error)) {
-	router.Post(Prefix+method, func(c *fiber.Ctx) error {
+func Serve[Request, Response any](router Router, method string, answer func(context.Context, Request) (Response, error)) {
+	router.Handle(method, func(ctx context.Context, body []byte) (any, error) {
 		var in Request
-		if err := json.Unmarshal(c.Body(), &in); err != nil {
-			return apierr.Format.Because("the call of %s cannot be read: %v", method, err)
+		if err := json.Unmarshal(body, &in); err != nil {
+			return nil, apierr.Format.Because("the call of %s cannot be read: %v", method, err)
 		}
-		out, err := answer(c.UserContext(), in)
-		if err != nil {
-			return err
-		}
-		return c.JSON(out)
+		return answer(ctx, in)
 	})
 }
 

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
@@ -35,7 +33,7 @@ type reply struct {
 func replica(t *testing.T, answer func(context.Context, question) (reply, error)) (address string, stop func()) {
 	t.Helper()
 	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
-	rpc.Serve(app, "test.Ask", answer)
+	rpc.Serve(rest.Contract(app), "test.Ask", answer)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +146,7 @@ func TestACallEndsAtItsDeadline(t *testing.T) {
 
 func TestACallWithinTheProcess(t *testing.T) {
 	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
-	rpc.Serve(fiber.Router(app), "test.Ask", echo)
+	rpc.Serve(rest.Contract(app), "test.Ask", echo)
 	peer := rpc.Peer{Upstream: rpc.NearUpstream("test", app.Handler()), Signer: signer}
 	if got, err := ask(t.Context(), t, peer, "hello"); err != nil || got.Text != "hello" {
 		t.Fatalf("Call = %+v, %v", got, err)
@@ -157,7 +155,7 @@ func TestACallWithinTheProcess(t *testing.T) {
 
 func TestCallsWithinTheProcessDoNotMix(t *testing.T) {
 	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
-	rpc.Serve(fiber.Router(app), "test.Ask", echo)
+	rpc.Serve(rest.Contract(app), "test.Ask", echo)
 	peer := rpc.Peer{Upstream: rpc.NearUpstream("test", app.Handler()), Signer: signer}
 	var group sync.WaitGroup
 	for n := range 50 {
@@ -231,7 +229,7 @@ func TestManyKeptConnectionsToADeadReplicaFailNoCall(t *testing.T) {
 		return echo(ctx, q)
 	}
 	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
-	rpc.Serve(app, "test.Ask", answer)
+	rpc.Serve(rest.Contract(app), "test.Ask", answer)
 	done := make(chan error, 1)
 	go func() { done <- app.Listener(dying) }()
 	living, _ := replica(t, answer)

@@ -9,7 +9,7 @@ import (
 )
 
 // Who follows a mailed link shows its token and nothing else: the token leads to
-// its tenant (resolutions, section 18.2).
+// its tenant (docs/interface/mail.md#links).
 
 // VerifyEmail spends the token of a verification mail, or returns
 // apierr.NotFound.

@@ -19,7 +19,7 @@ import (
 )
 
 // Bootstrap asks for the first tenant of an unattended deployment, with an API
-// key whose id and secret are configured (resolutions, section 11.2).
+// key whose id and secret are configured (docs/interface/authentication.md#sign-up).
 type Bootstrap struct {
 	KeyID      string
 	KeySecret  secure.Secret

@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
-// The table of resolutions, section 10.6, and nothing beside it.
+// The table of docs/interface/multi-factor.md#challenge-transitions, and nothing beside it.
 func TestChallengeTransitions(t *testing.T) {
 	states := []string{
 		store.Created, store.WaitingForProvider, store.WaitingForValidation, store.Success,

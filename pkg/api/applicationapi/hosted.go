@@ -3,8 +3,6 @@ package applicationapi
 import (
 	"context"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
@@ -154,7 +152,7 @@ func (c Client) AccountApplications(ctx context.Context, in directoryapi.Ref) (A
 }
 
 // ServeHosted answers the remote calls of Hosted.
-func ServeHosted(router fiber.Router, api Hosted) {
+func ServeHosted(router rpc.Router, api Hosted) {
 	rpc.Serve(router, "application.ApplicationByDNSLabel", api.ApplicationByDNSLabel)
 	rpc.Serve(router, "application.LoginStores", api.LoginStores)
 	rpc.Serve(router, "application.Register", api.Register)

@@ -1,13 +1,11 @@
 package applicationapi
 
 import (
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
 // Serve answers the contract's far ends.
-func Serve(router fiber.Router, api API) {
+func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "application.SignUp", api.SignUp)
 	rpc.Serve(router, "application.Application", api.Application)
 	rpc.Serve(router, "application.ApplicationOfWebConfig", api.ApplicationOfWebConfig)

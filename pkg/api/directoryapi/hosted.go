@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rpc"
 )
@@ -115,7 +113,7 @@ func (c Client) Profile(ctx context.Context, in ProfileRequest) (Profile, error)
 }
 
 // ServeHosted answers the remote calls of Hosted.
-func ServeHosted(router fiber.Router, api Hosted) {
+func ServeHosted(router rpc.Router, api Hosted) {
 	rpc.Serve(router, "directory.LoginDirectories", api.LoginDirectories)
 	rpc.Serve(router, "directory.RegistrationRules", api.RegistrationRules)
 }

@@ -1,13 +1,11 @@
 package directoryapi
 
 import (
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
 // Serve answers the contract's far ends.
-func Serve(router fiber.Router, api API) {
+func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "directory.SignUp", api.SignUp)
 	rpc.Serve(router, "directory.Tenant", api.Tenant)
 	rpc.Serve(router, "directory.CreateDirectory", api.CreateDirectory)

@@ -5,8 +5,6 @@ package idsiteapi
 import (
 	"context"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
@@ -45,6 +43,6 @@ func (c Client) Certificate(ctx context.Context, in Domain) (Certificate, error)
 }
 
 // Serve answers the remote calls of the contract.
-func Serve(router fiber.Router, api API) {
+func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "idsite.Certificate", api.Certificate)
 }

@@ -3,8 +3,6 @@ package mfaapi
 import (
 	"context"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
@@ -129,7 +127,7 @@ func (c Client) AnswerFactor(ctx context.Context, in AnswerFactor) (Challenged, 
 }
 
 // ServeHosted answers the remote calls of Hosted.
-func ServeHosted(router fiber.Router, api Hosted) {
+func ServeHosted(router rpc.Router, api Hosted) {
 	rpc.Serve(router, "mfa.FactorsOf", api.FactorsOf)
 	rpc.Serve(router, "mfa.EnrollFactor", api.EnrollFactor)
 	rpc.Serve(router, "mfa.ChallengeFactor", api.ChallengeFactor)

@@ -1,13 +1,11 @@
 package mfaapi
 
 import (
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
 // Serve answers the remote calls of the contract.
-func Serve(router fiber.Router, api API) {
+func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "mfa.Demand", api.Demand)
 	rpc.Serve(router, "mfa.Redeem", api.Redeem)
 }

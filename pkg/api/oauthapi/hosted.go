@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
@@ -168,7 +166,7 @@ func (c Client) KeysOf(ctx context.Context, in id.Ref) (Keys, error) {
 }
 
 // ServeHosted answers the remote calls of Hosted.
-func ServeHosted(router fiber.Router, api Hosted) {
+func ServeHosted(router rpc.Router, api Hosted) {
 	rpc.Serve(router, "oauth.VerifyJWT", api.VerifyJWT)
 	rpc.Serve(router, "oauth.SignAssertion", api.SignAssertion)
 	rpc.Serve(router, "oauth.ClientConfig", api.ClientConfig)

@@ -1,13 +1,11 @@
 package oauthapi
 
 import (
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
 // Serve answers the remote calls of the contract.
-func Serve(router fiber.Router, api API) {
+func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "oauth.Authenticate", api.Authenticate)
 	rpc.Serve(router, "oauth.VerifySignature", api.VerifySignature)
 	rpc.Serve(router, "oauth.ManagementKey", api.ManagementKey)

@@ -18,6 +18,13 @@ func exchange(method, path, sent string, status int, answer string) openapitest.
 	}
 }
 
+// below is an exchange at a path that is not of the management API.
+func below(method, path string, status int, answer string) openapitest.Exchange {
+	x := exchange(method, "", "", status, answer)
+	x.URL = "https://localhost:8443" + path
+	return x
+}
+
 func TestCheck(t *testing.T) {
 	checker, err := openapitest.For("service")
 	if err != nil {
@@ -48,6 +55,11 @@ func TestCheck(t *testing.T) {
 			`{"href":"https://x","createdAt":"2026-11-20T20:25:00.000Z","modifiedAt":"2026-11-20T20:25:00.000Z","name":"surname","required":true,"schema":{"href":"https://x"}}`), ""},
 		{"a parameter of a list that is not described", exchange("GET", "/groups/1/accounts?shoeSize=1", "", 200,
 			`{"href":"https://x","offset":0,"limit":25,"size":0,"items":[]}`), "shoeSize"},
+		{"a call of a hosted page with what is not described", below("GET", "/session/v1/applications/1", 200, `{"href":"https://x","extra":1}`), "extra"},
+		{"a call that no hosted page may make", below("GET", "/session/v1/accounts/1", 403, ""), ""},
+		{"a call that a hosted page may make and is not described", below("GET", "/session/v1/accounts/1", 200, ""), "not described"},
+		{"a call of the Client API with what is not described", below("GET", "/client/calm-otter/me", 400, `{"status":400,"message":"x","code":400}`), "no such status"},
+		{"an error of the Client API", below("POST", "/client/calm-otter/forgot", 400, `{"status":400,"message":"x"}`), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := checker.Check(test.x)

@@ -99,8 +99,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Go("application consumer", data.Outbox().Consume(cfg.Events, []string{"directory"}, events.On(svc.DirectoryDeleted), events.On(svc.GroupDeleted)))
 
 	app := rest.New(rest.Config{Service: "application", Base: common.Base, Signer: common.Signer})
-	applicationapi.Serve(app, svc)
-	applicationapi.ServeHosted(app, svc)
+	applicationapi.Serve(rest.Contract(app), svc)
+	applicationapi.ServeHosted(rest.Contract(app), svc)
 	applicationrest.Mount(app, svc, common.Base, common.Alias)
 	return &App{API: svc, HTTP: app}, nil
 }

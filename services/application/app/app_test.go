@@ -123,7 +123,7 @@ func free(t *testing.T) string {
 func (p *process) directoryService() string {
 	p.Helper()
 	server := rest.New(rest.Config{Service: "directory", Base: applicationtest.Base, Signer: p.signer})
-	directoryapi.Serve(server, p.directories)
+	directoryapi.Serve(rest.Contract(server), p.directories)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		p.Fatal(err)

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/id"
 )
 
 // CustomData is the customData of the owners of one kind, a resource that is
 // read and changed on its own.
 func (s *Store) CustomData(kind OwnerKind, now func() time.Time) customdata.Owners {
-	return customdata.Owners{DB: s.db, Now: now, Table: string(kind), ID: "id"}
+	return customdatastore.Owners{DB: s.db, Now: now, Table: string(kind), ID: "id"}
 }
 
 // MergeCustomData adds to the customData of an owner that the transaction
@@ -20,6 +21,6 @@ func (tx *Tx) MergeCustomData(ctx context.Context, tenant, owner id.ID, in custo
 	if in.IsEmpty() {
 		return nil
 	}
-	_, err := customdata.Merge(ctx, tx, tenant, owner, in, now)
+	_, err := customdatastore.Merge(ctx, tx, tenant, owner, in, now)
 	return err
 }

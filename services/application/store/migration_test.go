@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -22,7 +22,7 @@ func TestApplicationsOfBeforeOrganizations(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t, nil)
 	open := func(migrations fs.FS) *pg.DB {
-		db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "application", Migrations: []fs.FS{events.Migrations(), customdata.Migrations(), migrations}})
+		db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "application", Migrations: []fs.FS{events.Migrations(), customdatastore.Migrations(), migrations}})
 		if err != nil {
 			t.Fatal(err)
 		}

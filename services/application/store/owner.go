@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -66,5 +67,5 @@ func (tx *Tx) deleteOwner(ctx context.Context, kind OwnerKind, owner id.Ref) err
 	if _, err := pg.Exec(ctx, tx, `DELETE FROM account_linking_policies WHERE tenant_id = $1 AND owner_id = $2`, owner.Tenant, owner.ID); err != nil {
 		return err
 	}
-	return customdata.Remove(ctx, tx, owner.Tenant, owner.ID)
+	return customdatastore.Remove(ctx, tx, owner.Tenant, owner.ID)
 }

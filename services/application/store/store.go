@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -23,7 +23,7 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Config says where the service's data is and how its tables are made.
 func Config(url secure.Secret) pg.Config {
-	return pg.Config{URL: url, Schema: "application", Migrations: []fs.FS{events.Migrations(), customdata.Migrations(), Migrations()}}
+	return pg.Config{URL: url, Schema: "application", Migrations: []fs.FS{events.Migrations(), customdatastore.Migrations(), Migrations()}}
 }
 
 // Store reads.

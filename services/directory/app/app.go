@@ -89,8 +89,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	p.Go("directory resealer", reseal.Worker(db, ring, directory.Sealed...))
 
 	app := rest.New(rest.Config{Service: "directory", Base: common.Base, Signer: common.Signer})
-	directoryapi.Serve(app, svc)
-	directoryapi.ServeHosted(app, svc)
+	directoryapi.Serve(rest.Contract(app), svc)
+	directoryapi.ServeHosted(rest.Contract(app), svc)
 	directoryrest.Mount(app, svc, common.Base)
 	return &App{API: svc, HTTP: app}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -13,22 +14,22 @@ import (
 
 // TenantData is the customData of tenants.
 func (s *Store) TenantData(now func() time.Time) customdata.Owners {
-	return customdata.Owners{DB: s.db, Now: now, Table: "tenants", ID: "tenant_id"}
+	return customdatastore.Owners{DB: s.db, Now: now, Table: "tenants", ID: "tenant_id"}
 }
 
 // DirectoryData is the customData of directories.
 func (s *Store) DirectoryData(now func() time.Time) customdata.Owners {
-	return customdata.Owners{DB: s.db, Now: now, Table: "directories", ID: "id"}
+	return customdatastore.Owners{DB: s.db, Now: now, Table: "directories", ID: "id"}
 }
 
 // GroupData is the customData of groups.
 func (s *Store) GroupData(now func() time.Time) customdata.Owners {
-	return customdata.Owners{DB: s.db, Now: now, Table: "live_groups", ID: "id"}
+	return customdatastore.Owners{DB: s.db, Now: now, Table: "live_groups", ID: "id"}
 }
 
 // AccountData is the customData of accounts, which can be searched.
 func (s *Store) AccountData(now func() time.Time) customdata.Owners {
-	return customdata.Owners{DB: s.db, Now: now, Table: "live_accounts", ID: "id",
+	return customdatastore.Owners{DB: s.db, Now: now, Table: "live_accounts", ID: "id",
 		Changed: func(ctx context.Context, tx pg.Querier, account id.Ref, document customdata.Document) error {
 			return replaceValues(ctx, tx, account.Tenant, account.ID, document)
 		}}
@@ -40,7 +41,7 @@ func (tx *Tx) MergeData(ctx context.Context, tenant, owner id.ID, in customdata.
 	if in.IsEmpty() {
 		return nil
 	}
-	_, err := customdata.Merge(ctx, tx, tenant, owner, in, now)
+	_, err := customdatastore.Merge(ctx, tx, tenant, owner, in, now)
 	return err
 }
 
@@ -49,7 +50,7 @@ func (tx *Tx) MergeAccountData(ctx context.Context, tenant, account id.ID, in cu
 	if in.IsEmpty() {
 		return nil
 	}
-	document, err := customdata.Merge(ctx, tx, tenant, account, in, now)
+	document, err := customdatastore.Merge(ctx, tx, tenant, account, in, now)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (tx *Tx) MergeAccountData(ctx context.Context, tenant, account id.ID, in cu
 
 // RemoveData forgets the customData of an owner that the transaction removes.
 func (tx *Tx) RemoveData(ctx context.Context, tenant, owner id.ID) error {
-	return customdata.Remove(ctx, tx, tenant, owner)
+	return customdatastore.Remove(ctx, tx, tenant, owner)
 }
 
 // replaceValues writes what of an account's customData can be searched.

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
@@ -24,7 +24,7 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 // text are found by pg_trgm, within a directory by btree_gin.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
-		URL: url, Schema: "directory", Migrations: []fs.FS{events.Migrations(), customdata.Migrations(), Migrations()},
+		URL: url, Schema: "directory", Migrations: []fs.FS{events.Migrations(), customdatastore.Migrations(), Migrations()},
 		Extensions: []string{"pg_trgm", "btree_gin"},
 	}
 }

@@ -99,7 +99,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Go("idsite repositories", idsite.NewRepositories(svc, guard).Run)
 	p.Go("idsite purger", svc.Purger(idsite.PurgeEvery))
 	app := rest.New(rest.Config{Service: "idsite", Base: common.Base, Signer: common.Signer})
-	idsiteapi.Serve(app, svc)
+	idsiteapi.Serve(rest.Contract(app), svc)
 	if err := idsiterest.Mount(app, svc, common.Base); err != nil {
 		return nil, err
 	}

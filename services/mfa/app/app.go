@@ -82,8 +82,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Go("mfa purge", svc.Purge)
 
 	app := rest.New(rest.Config{Service: "mfa", Base: common.Base, Signer: common.Signer})
-	mfaapi.Serve(app, svc)
-	mfaapi.ServeHosted(app, svc)
+	mfaapi.Serve(rest.Contract(app), svc)
+	mfaapi.ServeHosted(rest.Contract(app), svc)
 	mfarest.Mount(app, svc, common.Base)
 	return &App{API: svc, HTTP: app}, nil
 }

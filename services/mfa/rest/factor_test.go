@@ -289,7 +289,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	}
 }
 
-// Clients post the whole of what they have read (resolutions, section 0.3).
+// Clients post the whole of what they have read (docs/interface/conventions.md#resources).
 func TestWhatWasReadCanBeSentBack(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)

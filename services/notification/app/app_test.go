@@ -120,7 +120,7 @@ func address(account id.ID) string { return account.String() + "@example.test" }
 // directory serves the peer and gives its address.
 func (w *world) directory() string {
 	server := rest.New(rest.Config{Service: "directory", Base: "https://localhost:8443/v1", Signer: caller.NewSigner(secret, now)})
-	directoryapi.Serve(server, peer{})
+	directoryapi.Serve(rest.Contract(server), peer{})
 	return listen(w.t, server.Listener, server.Shutdown)
 }
 

@@ -83,8 +83,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Go("oauth purger", svc.Purger(oauth.PurgeEvery))
 
 	app := rest.New(rest.Config{Service: "oauth", Base: common.Base, Signer: common.Signer})
-	oauthapi.Serve(app, svc)
-	oauthapi.ServeHosted(app, svc)
+	oauthapi.Serve(rest.Contract(app), svc)
+	oauthapi.ServeHosted(rest.Contract(app), svc)
 	oauthrest.Mount(app, svc, common.Base, common.Alias)
 	return &App{API: svc, HTTP: app}, nil
 }

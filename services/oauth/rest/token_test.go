@@ -447,7 +447,7 @@ func TestContentTypeOfTheTokenEndpoints(t *testing.T) {
 		before := slog.Default()
 		slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
 		defer slog.SetDefault(before)
-		d.Fail(apierr.Unavailable)
+		d.Fail(fmt.Errorf("ask a peer: %w", apierr.Unavailable))
 		defer d.Fail(nil)
 		refused(t, 503, 503, d.Do(t, d.Site, "POST", tokens(d.Site)+"?"+passwordForm().Encode(), nil))
 		if text := log.String(); text == "" || strings.Contains(text, "username") || strings.Contains(text, url.QueryEscape(oauthtest.Login)) {

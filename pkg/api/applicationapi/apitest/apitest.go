@@ -17,14 +17,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	directorysuite "github.com/doorward/doorward/pkg/api/directoryapi/apitest"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rpc"
 )
 
 // Subject is an implementation under test, with the directory service that it
@@ -60,7 +59,7 @@ func Run(t *testing.T, open func(*testing.T) Subject) {
 	t.Run("far", func(t *testing.T) {
 		s := open(t)
 		near := s.API
-		s.API = applicationapi.Client{Peer: directorysuite.Far(t, "application", func(router fiber.Router) { applicationapi.Serve(router, near) })}
+		s.API = applicationapi.Client{Peer: directorysuite.Far(t, "application", func(router rpc.Router) { applicationapi.Serve(router, near) })}
 		promises(t, s)
 	})
 }

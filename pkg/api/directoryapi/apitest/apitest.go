@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
@@ -59,7 +57,7 @@ func Run(t *testing.T, open func(*testing.T) Subject) {
 	t.Run("far", func(t *testing.T) {
 		s := open(t)
 		near := s.API
-		s.API = directoryapi.Client{Peer: Far(t, "directory", func(router fiber.Router) { directoryapi.Serve(router, near) })}
+		s.API = directoryapi.Client{Peer: Far(t, "directory", func(router rpc.Router) { directoryapi.Serve(router, near) })}
 		promises(t, s)
 	})
 }
@@ -81,11 +79,11 @@ func promises(t *testing.T, s Subject) {
 
 // Far serves a contract as a service does and returns the way to it: requests and
 // answers in JSON, with signed callers.
-func Far(t *testing.T, name string, serve func(fiber.Router)) rpc.Peer {
+func Far(t *testing.T, name string, serve func(rpc.Router)) rpc.Peer {
 	t.Helper()
 	signer := caller.NewSigner(secure.Secret(strings.Repeat("s", 32)), time.Now)
 	app := rest.New(rest.Config{Service: name, Base: href.Base("https://doorward.test/v1"), Signer: signer})
-	serve(app)
+	serve(rest.Contract(app))
 	return rpc.Peer{Upstream: rpc.NearUpstream(name, app.Handler()), Signer: signer}
 }
 

@@ -15,13 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	directorysuite "github.com/doorward/doorward/pkg/api/directoryapi/apitest"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -52,7 +51,7 @@ func Run(t *testing.T, open func(*testing.T) Subject) {
 		promises(t, func(t *testing.T) Subject {
 			s := open(t)
 			near := s.API
-			s.API = mfaapi.Client{Peer: directorysuite.Far(t, "mfa", func(router fiber.Router) { mfaapi.Serve(router, near) })}
+			s.API = mfaapi.Client{Peer: directorysuite.Far(t, "mfa", func(router rpc.Router) { mfaapi.Serve(router, near) })}
 			return s
 		})
 	})

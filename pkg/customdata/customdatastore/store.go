@@ -1,4 +1,5 @@
-package customdata
+// Package customdatastore keeps customData in the schema of a service.
+package customdatastore
 
 import (
 	"context"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -19,13 +21,7 @@ var files embed.FS
 // has owners of customData hands it to pg.Open.
 func Migrations() fs.FS { return pg.Embedded(files) }
 
-// Resource is the customData of an owner as a client sees it. It is created
-// with its owner; that it changes does not change its owner.
-type Resource struct {
-	Document   Document
-	CreatedAt  time.Time
-	ModifiedAt time.Time
-}
+const empty customdata.Document = "{}"
 
 // Owners is the customData of one kind of owner. Its methods return
 // apierr.NotFound when the tenant has no such owner.
@@ -38,12 +34,12 @@ type Owners struct {
 	Table, ID string
 	// Changed, where it is set, runs in the transaction of every change, with
 	// the document as it is then.
-	Changed func(ctx context.Context, tx pg.Querier, owner id.Ref, document Document) error
+	Changed func(ctx context.Context, tx pg.Querier, owner id.Ref, document customdata.Document) error
 }
 
 // Read returns the customData of an owner.
-func (o Owners) Read(ctx context.Context, owner id.Ref) (Resource, error) {
-	return pg.One[Resource](ctx, o.DB, `SELECT coalesce(d.document, '{}') AS document, o.created_at,
+func (o Owners) Read(ctx context.Context, owner id.Ref) (customdata.Resource, error) {
+	return pg.One[customdata.Resource](ctx, o.DB, `SELECT coalesce(d.document, '{}') AS document, o.created_at,
 			coalesce(d.modified_at, o.created_at) AS modified_at
 		FROM `+o.Table+` o LEFT JOIN custom_data d ON d.tenant_id = o.tenant_id AND d.owner_id = o.`+o.ID+`
 		WHERE o.tenant_id = $1 AND o.`+o.ID+` = $2`, owner.Tenant, owner.ID)
@@ -51,7 +47,7 @@ func (o Owners) Read(ctx context.Context, owner id.Ref) (Resource, error) {
 
 // Merge adds the members of in to an owner's customData, or replaces them, and
 // returns the whole. An empty document changes nothing.
-func (o Owners) Merge(ctx context.Context, owner id.Ref, in Document) (r Resource, err error) {
+func (o Owners) Merge(ctx context.Context, owner id.Ref, in customdata.Document) (r customdata.Resource, err error) {
 	if in.IsEmpty() {
 		return o.Read(ctx, owner)
 	}
@@ -65,16 +61,16 @@ func (o Owners) Merge(ctx context.Context, owner id.Ref, in Document) (r Resourc
 
 // Clear removes all keys of an owner's customData.
 func (o Owners) Clear(ctx context.Context, owner id.Ref) error {
-	return o.reduce(ctx, owner, func(Document) Document { return empty })
+	return o.reduce(ctx, owner, func(customdata.Document) customdata.Document { return empty })
 }
 
 // DeleteKey removes one key of an owner's customData, which need not be there.
 func (o Owners) DeleteKey(ctx context.Context, owner id.Ref, key string) error {
-	return o.reduce(ctx, owner, func(d Document) Document { return d.Without(key) })
+	return o.reduce(ctx, owner, func(d customdata.Document) customdata.Document { return d.Without(key) })
 }
 
 // reduce takes something away from an owner's document, if there is one.
-func (o Owners) reduce(ctx context.Context, owner id.Ref, smaller func(Document) Document) error {
+func (o Owners) reduce(ctx context.Context, owner id.Ref, smaller func(customdata.Document) customdata.Document) error {
 	_, err := o.change(ctx, owner, func(tx pg.Querier) error {
 		before, err := lock(ctx, tx, owner.Tenant, owner.ID)
 		if errors.Is(err, apierr.NotFound) {
@@ -107,7 +103,7 @@ func (o Owners) change(ctx context.Context, owner id.Ref, fn func(pg.Querier) er
 	return created, err
 }
 
-func (o Owners) changed(ctx context.Context, tx pg.Querier, owner id.Ref, document Document, err error) error {
+func (o Owners) changed(ctx context.Context, tx pg.Querier, owner id.Ref, document customdata.Document, err error) error {
 	if err != nil || o.Changed == nil {
 		return err
 	}
@@ -118,7 +114,7 @@ func (o Owners) changed(ctx context.Context, tx pg.Querier, owner id.Ref, docume
 // that holds a lock on the owner or creates it, and returns the whole document.
 // An empty document changes nothing. It returns apierr.CustomDataSize when the
 // whole would be too large.
-func Merge(ctx context.Context, tx pg.Querier, tenant, owner id.ID, in Document, now time.Time) (Document, error) {
+func Merge(ctx context.Context, tx pg.Querier, tenant, owner id.ID, in customdata.Document, now time.Time) (customdata.Document, error) {
 	if in.IsEmpty() {
 		before, err := lock(ctx, tx, tenant, owner)
 		if errors.Is(err, apierr.NotFound) {
@@ -152,12 +148,12 @@ func Remove(ctx context.Context, tx pg.Querier, tenant id.ID, owners ...id.ID) e
 
 // lock reads a document that the transaction will change. An owner without one
 // is apierr.NotFound.
-func lock(ctx context.Context, tx pg.Querier, tenant, owner id.ID) (Document, error) {
+func lock(ctx context.Context, tx pg.Querier, tenant, owner id.ID) (customdata.Document, error) {
 	text, err := pg.Value[string](ctx, tx, `SELECT document FROM custom_data WHERE tenant_id = $1 AND owner_id = $2 FOR UPDATE`, tenant, owner)
-	return Document(text), err
+	return customdata.Document(text), err
 }
 
-func write(ctx context.Context, tx pg.Querier, tenant, owner id.ID, document Document, now time.Time) error {
+func write(ctx context.Context, tx pg.Querier, tenant, owner id.ID, document customdata.Document, now time.Time) error {
 	return pg.MustChange(ctx, tx, `UPDATE custom_data SET document = $3, modified_at = $4 WHERE tenant_id = $1 AND owner_id = $2`,
 		tenant, owner, string(document), now)
 }

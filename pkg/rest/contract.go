@@ -1,0 +1,24 @@
+package rest
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/rpc"
+)
+
+// Contract serves the methods of a service's contract to other services.
+func Contract(router fiber.Router) rpc.Router { return contract{router} }
+
+type contract struct{ fiber.Router }
+
+func (r contract) Handle(method string, answer func(context.Context, []byte) (any, error)) {
+	r.Post(rpc.Prefix+method, func(c *fiber.Ctx) error {
+		out, err := answer(c.UserContext(), c.Body())
+		if err != nil {
+			return err
+		}
+		return c.JSON(out)
+	})
+}
