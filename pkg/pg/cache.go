@@ -46,7 +46,7 @@ func NewCache[Row any](db *DB, name, query string, dependsOn func(Row) id.Ref) *
 		}
 	}
 	c := &Cache[Row]{cache.New(cfg), db, query}
-	db.channels = append(db.channels, channel{name, c.Enable, c.invalidate})
+	db.register(channel{name, c.Enable, c.invalidate})
 	return c
 }
 

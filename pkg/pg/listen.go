@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,11 +27,23 @@ type channel struct {
 	notify func(payload string)
 }
 
+func (db *DB) register(c channel) {
+	db.channelsMu.Lock()
+	defer db.channelsMu.Unlock()
+	db.channels = append(db.channels, c)
+}
+
+func (db *DB) registered() []channel {
+	db.channelsMu.Lock()
+	defer db.channelsMu.Unlock()
+	return slices.Clone(db.channels)
+}
+
 // Listen enables the caches of the database and invalidates what PostgreSQL tells
 // of (LISTEN and NOTIFY), until ctx ends. Without a connection they are disabled;
 // it is made again.
 func (db *DB) Listen(ctx context.Context) error {
-	for len(db.channels) > 0 {
+	for len(db.registered()) > 0 {
 		err := db.listen(ctx)
 		if ctx.Err() != nil {
 			return nil
@@ -54,12 +67,13 @@ func (db *DB) listen(ctx context.Context) error {
 	}
 	conn := pooled.Hijack()
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	for _, c := range db.channels {
+	channels := db.registered()
+	for _, c := range channels {
 		if _, err := conn.Exec(ctx, `LISTEN `+pgx.Identifier{c.name}.Sanitize()); err != nil {
 			return Error(err)
 		}
 	}
-	for _, c := range db.channels {
+	for _, c := range channels {
 		c.enable(true)
 		defer c.enable(false)
 	}
@@ -84,7 +98,7 @@ func (db *DB) listen(ctx context.Context) error {
 }
 
 func (db *DB) notify(told *pgconn.Notification) {
-	for _, c := range db.channels {
+	for _, c := range db.registered() {
 		if c.name == told.Channel {
 			c.notify(told.Payload)
 		}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,8 +38,9 @@ type Config struct {
 // DB is a pool of connections that see one service's schema.
 type DB struct {
 	*pgxpool.Pool
-	channels []channel    // of the caches
-	writes   atomic.Int64 // statements and transactions that may have written
+	channelsMu sync.Mutex
+	channels   []channel    // of the caches
+	writes     atomic.Int64 // statements and transactions that may have written
 }
 
 // Open migrates the service's schema and connects to it.
