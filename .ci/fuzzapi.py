@@ -84,6 +84,8 @@ result = subprocess.run([
     "--phases", "examples,coverage,fuzzing", "--checks",
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance",
     "--max-examples", str(max(1, requests // operations)), "--workers", "2", "--report", "ndjson", "--report-dir", work / "report",
+    # Both have addresses of their own, which need a label or a session.
+    "--exclude-tag", "Client API", "--exclude-tag", "Hosted login", "--seed", "1",
     "--suppress-health-check", "all", "--warnings", "off", "--no-color", "--request-timeout", "30",
 ], check=False)
 sys.exit(result.returncode)
