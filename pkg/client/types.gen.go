@@ -1592,8 +1592,20 @@ type IdSiteChange struct {
 	// AccentColor Color of buttons and links on the pages, such as `#2f5bea`.
 	AccentColor *string `json:"accentColor,omitempty"`
 
+	// AuthorizedOriginURIs Another spelling of `authorizedOriginUris`.
+	AuthorizedOriginURIs *[]string `json:"authorizedOriginURIs,omitempty"`
+
+	// AuthorizedOriginURLs Another spelling of `authorizedOriginUris`.
+	AuthorizedOriginURLs *[]string `json:"authorizedOriginURLs,omitempty"`
+
 	// AuthorizedOriginUris Origins that may call the site.
 	AuthorizedOriginUris *[]string `json:"authorizedOriginUris,omitempty"`
+
+	// AuthorizedRedirectURIs Another spelling of `authorizedRedirectUris`.
+	AuthorizedRedirectURIs *[]string `json:"authorizedRedirectURIs,omitempty"`
+
+	// AuthorizedRedirectURLs Another spelling of `authorizedRedirectUris`.
+	AuthorizedRedirectURLs *[]string `json:"authorizedRedirectURLs,omitempty"`
 
 	// AuthorizedRedirectUris Addresses that a login may lead back to, besides those of the application.
 	AuthorizedRedirectUris *[]string `json:"authorizedRedirectUris,omitempty"`
