@@ -332,8 +332,7 @@ func (b *baseline) stop() error {
 		return err
 	case <-time.After(20 * time.Second):
 		_ = b.daemon.Process.Kill() // it may have ended just now
-		<-b.ended
-		return errors.New("the baseline did not end within 20 s and was killed")
+		return errors.Join(errors.New("the baseline did not end within 20 s and was killed"), <-b.ended)
 	}
 }
 

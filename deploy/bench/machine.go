@@ -232,11 +232,11 @@ func newCPUGroup() (*cpuGroup, error) {
 			own := filepath.Join(root, parts[2])
 			for _, above := range []string{own, root} {
 				g := &cpuGroup{dir: filepath.Join(above, "doorward-bench-"+strconv.Itoa(os.Getpid())), parent: own}
-				if err := g.make(files); err == nil {
+				err := g.make(files)
+				if err == nil {
 					return g, nil
-				} else {
-					failures = append(failures, err)
 				}
+				failures = append(failures, err)
 			}
 		}
 	}

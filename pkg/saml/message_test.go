@@ -162,7 +162,7 @@ func TestResponsesAreSigned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			read := func(text []byte) (whole, assertion error, root *etree.Element) {
+			read := func(text []byte) (root *etree.Element, whole, assertion error) {
 				document := etree.NewDocument()
 				if err := document.ReadFromBytes(text); err != nil {
 					t.Fatal(err)
@@ -170,9 +170,9 @@ func TestResponsesAreSigned(t *testing.T) {
 				root = document.Root()
 				_, whole = validator.Validate(root)
 				_, assertion = validator.Validate(root.SelectElement("Assertion"))
-				return whole, assertion, root
+				return root, whole, assertion
 			}
-			whole, assertion, root := read(written)
+			root, whole, assertion := read(written)
 			if whole != nil || assertion != nil {
 				t.Fatalf("the signatures are refused: %v, %v in %s", whole, assertion, written)
 			}
@@ -184,10 +184,10 @@ func TestResponsesAreSigned(t *testing.T) {
 					t.Errorf("it is signed with %v", signature.Attr)
 				}
 			}
-			if whole, assertion, _ := read(bytes.Replace(written, []byte("jo&amp;"), []byte("mo&amp;"), 1)); whole == nil || assertion == nil {
+			if _, whole, assertion := read(bytes.Replace(written, []byte("jo&amp;"), []byte("mo&amp;"), 1)); whole == nil || assertion == nil {
 				t.Error("another name is accepted")
 			}
-			if whole, _, _ := read(bytes.Replace(written, []byte("status:Success"), []byte("status:Requester"), 1)); whole == nil {
+			if _, whole, _ := read(bytes.Replace(written, []byte("status:Success"), []byte("status:Requester"), 1)); whole == nil {
 				t.Error("another status is accepted")
 			}
 		})

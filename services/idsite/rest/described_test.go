@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/openapi"
+	"github.com/doorward/doorward/pkg/rest"
 )
 
 // TestTheDescriptionHasEveryCallOfBrowsers compares the endpoints of the Client API
@@ -34,7 +35,7 @@ func TestTheDescriptionHasEveryCallOfBrowsers(t *testing.T) {
 			offered[method+" "+path] = true
 		}
 	}
-	app := fiber.New()
+	app := rest.NewFiber(nil)
 	new(handlers).mountBrowser(app)
 	choice := regexp.MustCompile(`:\w+<regex\(\^\((.*)\)\$\)>`)
 	for _, route := range app.GetRoutes(true) {
