@@ -116,16 +116,7 @@ func (p *Page) Model(ctx context.Context, kind string, at id.ID) (Model, error) 
 			m.Directories = append(m.Directories, d)
 		}
 	}
-	if stores.Default.IsZero() {
-		return m, nil
-	}
-	rules, err := p.svc.peers.Directory.RegistrationRules(ctx, id.Ref{Tenant: f.TenantID, ID: stores.Default})
-	if err == nil && !rules.Mirror {
-		m.Rules = &rules
-	}
-	if errors.Is(err, apierr.NotFound) {
-		err = nil
-	}
+	m.Rules, err = p.svc.registrationRules(ctx, f.TenantID, stores.Default)
 	return m, err
 }
 

@@ -75,10 +75,19 @@ func (c *Client) on(ctx context.Context, set *bool, mail func(directoryapi.Regis
 // nobody can register.
 func (c *Client) rules(ctx context.Context, where applicationapi.Where) (*directoryapi.RegistrationRules, error) {
 	stores, err := c.svc.peers.Application.LoginStores(ctx, where)
-	if err != nil || stores.Default.IsZero() {
+	if err != nil {
 		return nil, err
 	}
-	rules, err := c.svc.peers.Directory.RegistrationRules(ctx, id.Ref{Tenant: where.Tenant, ID: stores.Default})
+	return c.svc.registrationRules(ctx, where.Tenant, stores.Default)
+}
+
+// registrationRules returns what a directory asks of a new account, or nil where
+// there is none, or it is a mirror, in which nobody can register.
+func (s *Service) registrationRules(ctx context.Context, tenant, directory id.ID) (*directoryapi.RegistrationRules, error) {
+	if directory.IsZero() {
+		return nil, nil
+	}
+	rules, err := s.peers.Directory.RegistrationRules(ctx, id.Ref{Tenant: tenant, ID: directory})
 	if errors.Is(err, apierr.NotFound) || err == nil && rules.Mirror {
 		return nil, nil
 	}
@@ -122,7 +131,7 @@ func (c *Client) Model(ctx context.Context, at Place) (m LoginModel, err error) 
 			m.Directories = append(m.Directories, d)
 		}
 	}
-	m.Rules, err = c.rules(ctx, where)
+	m.Rules, err = c.svc.registrationRules(ctx, where.Tenant, stores.Default)
 	return m, err
 }
 

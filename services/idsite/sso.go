@@ -92,7 +92,7 @@ func (s *Service) begin(ctx context.Context, r request, f *store.Flow, v Visit) 
 	}
 	path := r.path()
 	if path == "/" {
-		session, account, err := s.liveSession(ctx, *f, v.Session)
+		session, account, err := s.liveSession(ctx, *f, r.site, v.Session)
 		if err != nil && !errors.Is(err, apierr.NotFound) {
 			return "", err
 		}
@@ -142,7 +142,7 @@ func (s *Service) originOf(host string) string {
 // liveSession returns the session of the cookie and the account that it admits to
 // the application of a flow. A session ends with a new password, and admits only
 // an account that may log in now; otherwise apierr.NotFound.
-func (s *Service) liveSession(ctx context.Context, f store.Flow, cookie secure.Secret) (store.Session, id.ID, error) {
+func (s *Service) liveSession(ctx context.Context, f store.Flow, site store.Site, cookie secure.Secret) (store.Session, id.ID, error) {
 	if cookie == "" {
 		return store.Session{}, id.ID{}, apierr.NotFound
 	}
@@ -167,10 +167,6 @@ func (s *Service) liveSession(ctx context.Context, f store.Flow, cookie secure.S
 	if refusal := apierr.From(err); err != nil && refusal.Status < 500 {
 		return session, id.ID{}, apierr.NotFound // another account may log in here
 	}
-	if err != nil {
-		return session, id.ID{}, err
-	}
-	site, err := s.store.TenantSite(ctx, f.TenantID)
 	if err != nil {
 		return session, id.ID{}, err
 	}
