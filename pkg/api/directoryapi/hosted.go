@@ -19,6 +19,8 @@ type Hosted interface {
 	// RegistrationRules returns what a directory asks of a new account, or
 	// apierr.NotFound.
 	RegistrationRules(context.Context, Ref) (RegistrationRules, error)
+
+	SAML
 }
 
 // LoginDirectories names directories of a tenant.
@@ -116,4 +118,5 @@ func (c Client) Profile(ctx context.Context, in ProfileRequest) (Profile, error)
 func ServeHosted(router rpc.Router, api Hosted) {
 	rpc.Serve(router, "directory.LoginDirectories", api.LoginDirectories)
 	rpc.Serve(router, "directory.RegistrationRules", api.RegistrationRules)
+	serveSAML(router, api)
 }

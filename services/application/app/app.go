@@ -84,6 +84,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 
 	data := store.New(db, common.Now)
 	svc := application.New(data, peers.Directory, ring, common.Base, common.Now, application.Config{
+		Alias: common.Alias,
 		Suffix:   suffix,
 		LoginKey: secure.Derive(cfg.Service.InternalSecret, "application logins"),
 		Pair:     application.Limit{Failures: cfg.PairLimit, Within: cfg.PairWindow},
