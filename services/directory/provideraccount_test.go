@@ -163,7 +163,9 @@ func TestUserObjectsThatNobodyExpects(t *testing.T) {
 	}
 	for email, want := range map[string]error{"": apierr.ProviderIncomplete, "nobody": apierr.ProviderIncomplete, "a@b.test\x00": apierr.ProviderIncomplete,
 		strings.Repeat("a", 60) + "@" + strings.Repeat("b.", 120) + "test": apierr.ProviderIncomplete, " sam@example.test ": nil} {
-		in := user(tenant, at, `{}`, func(in *directoryapi.ProviderAccount) { in.Email, in.ExternalID = email, "of "+email[:min(len(email), 5)] })
+		in := user(tenant, at, `{}`, func(in *directoryapi.ProviderAccount) {
+			in.Email, in.ExternalID = email, "of "+email[:min(len(email), 5)]
+		})
 		if _, err := svc.ProviderAccount(t.Context(), in); !errors.Is(err, want) && !strings.Contains(in.ExternalID, "\x00") {
 			t.Errorf("the email %q: %v, want %v", email, err, want)
 		}
