@@ -36,6 +36,7 @@ type Config struct {
 	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
 
 	Suffix     string        `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages, <tenant key>.id.<suffix>"`
+	SignUp     bool          `env:"DOORWARD_SIGN_UP" default:"false" help:"true lets everybody make a tenant at /register"`
 	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID" help:"id of the API key of the first tenant, which is made at the start; letters and digits"`
 	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET" help:"secret of that key, at least 32 characters; make one with: openssl rand -hex 24"`
 	OwnerEmail string        `env:"DOORWARD_BOOTSTRAP_OWNER_EMAIL" default:"owner@doorward.localhost" help:"email of the first tenant's owner"`
@@ -91,7 +92,9 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Check("idsite database", db.Ping)
 	p.Go("idsite statistics", db.Analyze)
 
-	svc := idsite.New(store.New(db), peers, ring, common.Now, idsite.Config{Base: common.Base, Shared: common.Shared, Title: common.Alias.Title(), Suffix: cfg.Suffix})
+	svc := idsite.New(store.New(db), peers, ring, common.Now, idsite.Config{
+		Base: common.Base, Shared: common.Shared, Title: common.Alias.Title(), Suffix: cfg.Suffix, SignUp: cfg.SignUp,
+	})
 	guard, err := outbound.ParseGuard(cfg.PrivateNetworks)
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_OUTBOUND_PRIVATE_NETWORKS: %w", err)
