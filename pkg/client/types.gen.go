@@ -1660,6 +1660,21 @@ type IdSiteCollection struct {
 	Size int `json:"size"`
 }
 
+// Invitation An invitation whose mail has not been answered.
+type Invitation struct {
+	// CreatedAt When the mail was asked for.
+	CreatedAt time.Time `json:"createdAt"`
+
+	// Email Email of the administrator, which the account must have (2024).
+	Email string `json:"email"`
+
+	// ExpiresAt Until when its link is good.
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// Tenant A link to a resource.
+	Tenant *Link `json:"tenant,omitempty"`
+}
+
 // Link A link to a resource.
 type Link struct {
 	// Href Address of the resource.
@@ -1988,6 +2003,12 @@ type NewGroupMembership struct {
 
 	// Group A group of the account's directory.
 	Group Reference `json:"group"`
+}
+
+// NewInvitation Who is invited.
+type NewInvitation struct {
+	// Email Email of the administrator.
+	Email string `json:"email"`
 }
 
 // NewLoginAttempt A user name or email with its password.

@@ -33,6 +33,7 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Get("/tenants/:id/accounts", rest.List(store.DirectoryAccounts, svc.TenantAccounts, v.account))
 	v1.Get("/tenants/:id/groups", rest.List(store.Groups, svc.TenantGroups, v.group))
 	v1.Get("/tenants/:id/agents", rest.List(store.Agents, svc.TenantAgents, v.agent))
+	v1.Post("/tenants/:id/invitations", invite(svc, v))
 	rest.CustomData(v1, "tenants", svc.TenantData())
 
 	v1.Post("/directories", rest.CreateOwn(svc.NewDirectory, v.directory))
