@@ -79,6 +79,11 @@ func (c *Client) ListTenantRegisteredSamlServiceProviders(ctx context.Context, t
 	return all[SamlServiceProvider](ctx, c, at("tenants", tenant, "registeredSamlServiceProviders"), query)
 }
 
+// InviteAdministrator: Invite an administrator by mail.
+func (c *Client) InviteAdministrator(ctx context.Context, tenant string, body NewInvitation, query ...url.Values) (*Invitation, error) {
+	return call[Invitation](ctx, c, http.MethodPost, at("tenants", tenant, "invitations"), body, query)
+}
+
 // CreateApplication: Create an application.
 func (c *Client) CreateApplication(ctx context.Context, body NewApplication, query ...url.Values) (*Application, error) {
 	return call[Application](ctx, c, http.MethodPost, at("applications"), body, query)
