@@ -30,7 +30,8 @@ func (s *Service) Purge(ctx context.Context) error {
 func (s *Service) purge(ctx context.Context) error {
 	_, resets := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeResets(ctx, s.now(), batch) })
 	_, left := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return s.removeNext(ctx, tx) })
-	return errors.Join(resets, left)
+	_, checks := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeChecks(ctx, s.now().Add(-checkAge), batch) })
+	return errors.Join(resets, left, checks)
 }
 
 // removeNext deletes some of what a deleted directory has left: its accounts, then

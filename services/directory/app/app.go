@@ -38,6 +38,7 @@ type Config struct {
 	HashWorkers     int           `env:"DOORWARD_HASH_WORKERS" default:"0" min:"0" help:"password hashes computed at once; 0 means one per processor; never more than a CPU quota has whole processors"`
 	HashQueue       int           `env:"DOORWARD_HASH_QUEUE" default:"128" min:"1" help:"password hashes that may wait; more are refused with 503"`
 	VerificationTTL time.Duration `env:"DOORWARD_VERIFICATION_TTL" default:"168h" help:"how long an email verification token is good"`
+	AgentArchive    string        `env:"DOORWARD_AGENT_ARCHIVE" help:"ZIP archive of the directory agent, offered at /v1/agents/{id}/download; none without it"`
 }
 
 // FromEnv reads the configuration.
@@ -83,9 +84,11 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	p.OnClose("password hashes", passwords.Close)
 	data := store.New(db, common.Now)
 	svc := directory.New(data, passwords, ring, common.Base, common.Now,
-		directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: common.Alias})
+		directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: common.Alias, AgentArchive: cfg.AgentArchive})
 	p.Go("directory relay", data.Outbox().Relay(cfg.Events))
 	p.Go("directory purge", svc.Purge)
+	p.Go("directory syncs", svc.SyncWorker)
+	p.Go("directory notifications", db.Listen)
 	p.Go("directory resealer", reseal.Worker(db, ring, directory.Sealed...))
 
 	app := rest.New(rest.Config{Service: "directory", Base: common.Base, Signer: common.Signer})

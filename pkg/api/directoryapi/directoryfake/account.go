@@ -309,6 +309,13 @@ func (d *Service) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.T
 	})
 }
 
+// AuthenticateAgent refuses every key: there are no agents.
+func (d *Service) AuthenticateAgent(context.Context, directoryapi.AuthenticateAgent) (directoryapi.AgentKey, error) {
+	return call(d, "AuthenticateAgent", func() (directoryapi.AgentKey, error) {
+		return directoryapi.AgentKey{}, apierr.Unauthorized
+	})
+}
+
 // Owner returns the account of a tenant's owner.
 func (d *Service) Owner(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	return call(d, "Owner", func() (directoryapi.Account, error) {
