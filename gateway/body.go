@@ -34,6 +34,9 @@ const (
 	maxTenantLargeBodies = 2 // at a time of one tenant
 	maxSignedBodies      = 8 // at a time of one key, while their signature is not checked
 
+	// idleTimeout is longer than the 90 s or less for which clients keep a
+	// connection: one that the server closes may just be taken for a request.
+	idleTimeout      = 2 * time.Minute  // for the first byte of a request
 	headerTimeout    = 10 * time.Second // for a TLS handshake, and again for the headers
 	bodyTimeout      = time.Minute      // for headers and body
 	largeBodyTimeout = 15 * time.Second // for a body of more than maxSmall
@@ -61,7 +64,7 @@ func (a *admission) release() {
 
 // readLimits bounds what the server reads and for how long.
 func (g *Gateway) readLimits(server *fasthttp.Server) {
-	server.ReadTimeout, server.WriteTimeout = headerTimeout, writeTimeout
+	server.IdleTimeout, server.ReadTimeout, server.WriteTimeout = idleTimeout, headerTimeout, writeTimeout
 	server.ReadBufferSize = maxHeaders
 	server.SecureErrorLogMessage = true // else errors quote headers
 	server.CloseOnShutdown = true

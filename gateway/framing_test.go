@@ -198,7 +198,9 @@ func TestOldTLSIsRefused(t *testing.T) {
 // and are closed in time.
 func TestSlowClientsAreBounded(t *testing.T) {
 	s := open(t, func(_ *Config, s *site) {
-		s.prepare = func(g *Gateway) { g.HTTP.Server().ReadTimeout = 300 * time.Millisecond }
+		s.prepare = func(g *Gateway) {
+			g.HTTP.Server().ReadTimeout, g.HTTP.Server().IdleTimeout = 300*time.Millisecond, 300*time.Millisecond
+		}
 	})
 	silent, err := net.Dial("tcp", s.address)
 	if err != nil {
@@ -218,6 +220,33 @@ func TestSlowClientsAreBounded(t *testing.T) {
 		}
 	}
 	s.get(t, "/v1/accounts/1").want(200)
+}
+
+// Clients open connections before they have a request for them, and keep them
+// for up to 90 s: net/http of Go does both.
+func TestAConnectionWithoutARequestStaysOpen(t *testing.T) {
+	s := open(t, func(_ *Config, s *site) {
+		s.prepare = func(g *Gateway) {
+			if idle := g.HTTP.Server().IdleTimeout; idle <= 90*time.Second {
+				t.Errorf("connections between requests are closed after %s", idle)
+			}
+			g.HTTP.Server().ReadTimeout = 50 * time.Millisecond
+		}
+	})
+	early := s.dial(t)
+	half := s.dial(t)
+	if _, err := io.WriteString(half, "GET /v1/accounts/1 HT"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(half); len(text) > 0 || isTimeout(err) { // the time for headers is over
+		t.Fatalf("half a request gets %q, %v", text, err)
+	}
+	for range 2 {
+		if _, err := io.WriteString(early, "GET /v1/accounts/1 HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		readAnswer(t, bufio.NewReader(early)).wantError(401, 401)
+	}
 }
 
 func isTimeout(err error) bool {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/valyala/fasthttp"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
@@ -29,7 +30,7 @@ const (
 // Accept returns at once: the handshake, and the refusal of a client that does
 // not use TLS, belong to the connection's own goroutine.
 func (g *Gateway) Listen(plain net.Listener, certificate *tls.Certificate) net.Listener {
-	l := &listener{Listener: plain, refusal: g.refusal}
+	l := &listener{Listener: plain, refusal: g.refusal, server: g.HTTP.Server()}
 	if certificate != nil {
 		l.config = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 		if g.domains != nil {
@@ -43,6 +44,7 @@ type listener struct {
 	net.Listener
 	config  *tls.Config
 	refusal func() []byte
+	server  *fasthttp.Server
 }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -61,14 +63,34 @@ type conn struct {
 	raw       net.Conn
 	listener  *listener
 	lingering atomic.Bool
+	first     []byte // what Handshake read of the first request
 	headers   headers
 }
 
 var errPlainHTTP = errors.New("gateway: a client does not use TLS")
 
-// Handshake looks at the first byte that the client sends. A TLS record begins
-// with 22, a plain HTTP request with a letter. The server has set deadlines.
+// Handshake shakes hands and waits for the first byte of the first request: a
+// client may open a connection before it has a request for it, and the time for
+// the headers starts with their first byte. The server does the same between
+// requests, and can close the connection meanwhile when it stops.
 func (c *conn) Handshake() error {
+	if err := c.shakeHands(); err != nil {
+		return err
+	}
+	if err := c.SetReadDeadline(time.Now().Add(c.listener.server.IdleTimeout)); err != nil {
+		return err
+	}
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(c.Conn, first); err != nil {
+		return err
+	}
+	c.first = first
+	return nil
+}
+
+// shakeHands looks at the first byte that the client sends. A TLS record begins
+// with 22, a plain HTTP request with a letter. The server has set deadlines.
+func (c *conn) shakeHands() error {
 	if c.listener.config == nil {
 		return nil
 	}
@@ -124,7 +146,12 @@ func (h *headers) watch(text []byte) {
 
 // Read passes on what the client sends.
 func (c *conn) Read(into []byte) (int, error) {
-	n, err := c.Conn.Read(into)
+	n := copy(into, c.first)
+	c.first = c.first[n:]
+	var err error
+	if n == 0 {
+		n, err = c.Conn.Read(into)
+	}
 	c.headers.watch(into[:n])
 	return n, err
 }

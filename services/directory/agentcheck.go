@@ -128,13 +128,13 @@ func (c *checks) isNew(agent id.ID, now time.Time) bool {
 	return true
 }
 
-// agentSeen notes that an agent called: it is online unless it reports an error.
+// agentSeen notes that an agent called for checks.
 func (s *Service) agentSeen(ctx context.Context, at id.Ref) error {
 	if !s.checks.isNew(at.ID, s.now()) {
 		return nil
 	}
 	return s.tx(ctx, func(tx *store.Tx) error {
-		tx.AgentSeen(ctx, at.Tenant, at.ID, s.now())
+		tx.AgentSeen(ctx, at.Tenant, at.ID, s.now(), false)
 		return nil
 	})
 }

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	maxSyncID     = 100
-	maxExternalID = 255
+	maxSyncID  = 100
+	maxEntryID = 255
 	// maxPage bounds the entries of one page of a sync.
 	maxPage = 10_000
 	// groupBatch bounds the groups of one transaction.
@@ -104,9 +104,6 @@ func (s *Service) Sync(ctx context.Context, at id.Ref, in Sync) error {
 	if err != nil {
 		return err
 	}
-	if err := s.agentSeen(ctx, at); err != nil {
-		return err
-	}
 	if syncID == "" && complete {
 		syncID = id.New(s.now()).String()
 	}
@@ -115,6 +112,7 @@ func (s *Service) Sync(ctx context.Context, at id.Ref, in Sync) error {
 		if err := tx.LockMirror(ctx, agent.DirectoryID); err != nil {
 			return err
 		}
+		tx.AgentSeen(ctx, at.Tenant, at.ID, s.now(), true)
 		number, err = tx.BeginSync(ctx, agent, syncID, s.now())
 		return err
 	})
@@ -150,16 +148,16 @@ func (in Sync) check() (syncID string, err error) {
 		return "", apierr.AboveMaximum.Because("the page has %d entries; send at most %d and the others in further pages", n, maxPage)
 	}
 	for i, a := range in.Accounts.Value {
-		if _, err := field.Verbatim(a.ExternalID, "externalId", maxExternalID); err != nil {
-			return "", apierr.From(err).Because("accounts[%d]: externalId is required and has at most %d characters", i, maxExternalID)
+		if _, err := field.Verbatim(a.ExternalID, "externalId", maxEntryID); err != nil {
+			return "", apierr.From(err).Because("accounts[%d]: externalId is required and has at most %d characters", i, maxEntryID)
 		}
 	}
 	for i, g := range in.Groups.Value {
 		if !g.ExternalID.Given() && !g.Name.Given() {
 			return "", apierr.Required.Because("groups[%d]: externalId or name is required", i)
 		}
-		if len(g.key()) > 4*maxExternalID {
-			return "", apierr.TooLong.Because("groups[%d]: externalId has at most %d characters", i, maxExternalID)
+		if len(g.key()) > 4*maxEntryID {
+			return "", apierr.TooLong.Because("groups[%d]: externalId has at most %d characters", i, maxEntryID)
 		}
 	}
 	return syncID, nil
@@ -242,6 +240,26 @@ type claim struct {
 	names []string // that it is to have
 }
 
+// turn is in which order claims get names: what one has it keeps, and an entry
+// that is there goes before a new one.
+type turn int
+
+const (
+	keeps turn = iota
+	moves
+	comes
+)
+
+func (c claim) turn(name string) turn {
+	switch {
+	case slices.Contains(c.held, name):
+		return keeps
+	case c.held != nil:
+		return moves
+	}
+	return comes
+}
+
 // clashes returns which of the claims cannot have their names, with the name that
 // another has. A claim that is refused keeps the names that it has. owned are the
 // names that are taken now.
@@ -261,10 +279,10 @@ func clashes(claims []claim, owned []store.Owned) (refused map[int]string, relea
 			}
 		}
 		before := len(refused)
-		for _, keeping := range []bool{true, false} { // a name that it has goes before one that it wants
+		for _, turn := range []turn{keeps, moves, comes} {
 			for i, c := range claims {
 				for _, name := range c.names {
-					if _, no := refused[i]; no || slices.Contains(c.held, name) != keeping {
+					if _, no := refused[i]; no || c.turn(name) != turn {
 						continue
 					}
 					if other, clash := taken[name]; clash && other != c.id {
@@ -299,8 +317,7 @@ func reasonOf(err error) string {
 // refusal makes the record of an entry that is not taken.
 func (s *Service) refusal(kind, key, name, reason string, entry any) (store.Refusal, error) {
 	text, err := json.Marshal(entry)
-	now := s.now()
-	return store.Refusal{Kind: kind, ExternalID: key, ID: id.New(now), Name: name, Reason: reason, Entry: text, CreatedAt: now}, err
+	return store.Refusal{Kind: kind, ExternalID: key, Name: name, Reason: reason, Entry: text, CreatedAt: s.now()}, err
 }
 
 // taking is a batch of accounts of a sync as it is sorted out.

@@ -121,10 +121,11 @@ func (tx *Tx) UpdateAgent(ctx context.Context, a Agent) error {
 		a.TenantID, a.ID, a.Config, a.PasswordSealed, a.ModifiedAt)
 }
 
-// AgentSeen notes that an agent called now. One that was offline is online.
-func (tx *Tx) AgentSeen(_ context.Context, tenant, agent id.ID, now time.Time) {
-	tx.Queue(`UPDATE agents SET called_at = $3, status = CASE WHEN status = 'OFFLINE' THEN 'ONLINE' ELSE status END
-		WHERE tenant_id = $1 AND id = $2`, tenant, agent, now)
+// AgentSeen notes that an agent called now. One that was offline is online when
+// it synchronizes.
+func (tx *Tx) AgentSeen(_ context.Context, tenant, agent id.ID, now time.Time, synchronizes bool) {
+	tx.Queue(`UPDATE agents SET called_at = $3, status = CASE WHEN status = 'OFFLINE' AND $4 THEN 'ONLINE' ELSE status END
+		WHERE tenant_id = $1 AND id = $2`, tenant, agent, now, synchronizes)
 }
 
 // AgentCalled writes the status of an agent that called now.

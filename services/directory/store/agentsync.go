@@ -21,14 +21,13 @@ const (
 type Refusal struct {
 	Kind       string // AccountEntry or GroupEntry
 	ExternalID string
-	ID         id.ID
 	Name       string
 	Reason     string
 	Entry      json.RawMessage // as it was sent
 	CreatedAt  time.Time
 }
 
-const refusalColumns = `kind, external_id, id, name, reason, entry, created_at`
+const refusalColumns = `kind, external_id, name, reason, entry, created_at`
 
 // Refusals are searched and sorted by these attributes.
 var Refusals = list.Spec{
@@ -114,10 +113,10 @@ func (tx *Tx) FinishSync(ctx context.Context, e EndedSync, now time.Time) error 
 func (tx *Tx) Refuse(_ context.Context, a Agent, refused []Refusal, seen int64) {
 	for _, r := range refused {
 		tx.Queue(`INSERT INTO agent_refusals AS r (tenant_id, agent_id, `+refusalColumns+`, seen)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 			ON CONFLICT (tenant_id, agent_id, kind, external_id) DO UPDATE SET name = excluded.name, reason = excluded.reason,
 				entry = excluded.entry, seen = greatest(r.seen, excluded.seen)`,
-			a.TenantID, a.ID, r.Kind, r.ExternalID, r.ID, r.Name, r.Reason, r.Entry, r.CreatedAt, seen)
+			a.TenantID, a.ID, r.Kind, r.ExternalID, r.Name, r.Reason, r.Entry, r.CreatedAt, seen)
 	}
 }
 
@@ -140,5 +139,5 @@ func (s *Store) RefusalsAfter(ctx context.Context, a Agent, kind, after string, 
 // ListRefusals returns a page of the entries that were not taken.
 func (s *Store) ListRefusals(ctx context.Context, tenant, agent id.ID, query list.Query) (list.Page[Refusal], error) {
 	return listsql.Select[Refusal](ctx, s.db, Refusals, query, refusalColumns,
-		`FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2`, "id", tenant, agent)
+		`FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2`, "external_id", tenant, agent)
 }

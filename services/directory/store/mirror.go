@@ -85,11 +85,11 @@ func (tx *Tx) InsertMirrored(ctx context.Context, tenant, directory id.ID, accou
 		origins[i] = []any{tenant, directory, a.ExternalID, a.ID, a.Digest, a.Disabled, a.Wanted, seen}
 		statuses[a.Account.Status]++
 	}
-	if err := tx.copy(ctx, "accounts", accountRowColumns, rows); err != nil {
+	if err := tx.copyRows(ctx, "accounts", accountRowColumns, rows); err != nil {
 		return err
 	}
 	columns := "tenant_id, directory_id, external_id, account_id, digest, disabled, status, seen"
-	if err := tx.copy(ctx, "mirrored_accounts", columns, origins); err != nil {
+	if err := tx.copyRows(ctx, "mirrored_accounts", columns, origins); err != nil {
 		return err
 	}
 	if err := tx.addCounts(ctx, tenant, directory, statuses); err != nil {
@@ -98,7 +98,7 @@ func (tx *Tx) InsertMirrored(ctx context.Context, tenant, directory id.ID, accou
 	return tx.joinGroups(ctx, tenant, directory, accounts)
 }
 
-func (tx *Tx) copy(ctx context.Context, table, columns string, rows [][]any) error {
+func (tx *Tx) copyRows(ctx context.Context, table, columns string, rows [][]any) error {
 	_, err := tx.CopyFrom(ctx, pgx.Identifier{table}, strings.Split(columns, ", "), pgx.CopyFromRows(rows))
 	return pg.Error(err)
 }

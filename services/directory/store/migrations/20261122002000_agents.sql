@@ -41,7 +41,6 @@ CREATE TABLE agent_refusals (
     agent_id uuid NOT NULL,
     kind text NOT NULL, -- account or group
     external_id text COLLATE "C" NOT NULL,
-    id uuid NOT NULL,
     name text NOT NULL,
     reason text NOT NULL,
     entry jsonb NOT NULL,
