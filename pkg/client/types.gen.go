@@ -36,7 +36,7 @@ type AccessToken struct {
 // AccessTokenCollection A page of a collection of access token resources.
 type AccessTokenCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string        `json:"href"`
@@ -46,7 +46,7 @@ type AccessTokenCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -172,7 +172,7 @@ type AccountChange struct {
 // AccountCollection A page of a collection of account resources.
 type AccountCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string    `json:"href"`
@@ -182,7 +182,7 @@ type AccountCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -272,7 +272,7 @@ type AccountLink struct {
 // AccountLinkCollection A page of a collection of account link resources.
 type AccountLinkCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string        `json:"href"`
@@ -282,7 +282,7 @@ type AccountLinkCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -375,7 +375,7 @@ type AccountStoreMappingChange struct {
 // AccountStoreMappingCollection A page of a collection of account store mapping resources.
 type AccountStoreMappingCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string                `json:"href"`
@@ -385,7 +385,7 @@ type AccountStoreMappingCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -544,7 +544,7 @@ type AgentCheckResult struct {
 // AgentCollection A page of a collection of agent resources.
 type AgentCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string  `json:"href"`
@@ -554,7 +554,7 @@ type AgentCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -843,7 +843,7 @@ type ApiKeyChange struct {
 // ApiKeyCollection A page of a collection of API key resources.
 type ApiKeyCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string   `json:"href"`
@@ -853,7 +853,7 @@ type ApiKeyCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -961,7 +961,7 @@ type ApplicationChange struct {
 // ApplicationCollection A page of a collection of application resources.
 type ApplicationCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string        `json:"href"`
@@ -971,7 +971,7 @@ type ApplicationCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1061,7 +1061,7 @@ type ChallengeAnswer struct {
 // ChallengeCollection A page of a collection of challenge resources.
 type ChallengeCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string      `json:"href"`
@@ -1071,7 +1071,7 @@ type ChallengeCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1083,7 +1083,7 @@ type ChallengeCollection struct {
 // Collection A page of a collection.
 type Collection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href string `json:"href"`
@@ -1095,7 +1095,7 @@ type Collection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1206,7 +1206,7 @@ type DirectoryChange struct {
 // DirectoryCollection A page of a collection of directory resources.
 type DirectoryCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string      `json:"href"`
@@ -1216,7 +1216,7 @@ type DirectoryCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1303,7 +1303,7 @@ type EmailTemplateChange struct {
 // EmailTemplateCollection A page of a collection of email template resources.
 type EmailTemplateCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string          `json:"href"`
@@ -1313,7 +1313,7 @@ type EmailTemplateCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1433,7 +1433,7 @@ type FactorChange struct {
 // FactorCollection A page of a collection of factor resources.
 type FactorCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string   `json:"href"`
@@ -1443,7 +1443,7 @@ type FactorCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1494,7 +1494,7 @@ type FieldChange struct {
 // FieldCollection A page of a collection of field resources.
 type FieldCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string  `json:"href"`
@@ -1504,7 +1504,7 @@ type FieldCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1573,7 +1573,7 @@ type GroupChange struct {
 // GroupCollection A page of a collection of group resources.
 type GroupCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string  `json:"href"`
@@ -1583,7 +1583,7 @@ type GroupCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1613,7 +1613,7 @@ type GroupMembership struct {
 // GroupMembershipCollection A page of a collection of group membership resources.
 type GroupMembershipCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string            `json:"href"`
@@ -1623,7 +1623,7 @@ type GroupMembershipCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1752,7 +1752,7 @@ type IdSiteChange struct {
 // IdSiteCollection A page of a collection of ID site resources.
 type IdSiteCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string   `json:"href"`
@@ -1762,13 +1762,28 @@ type IdSiteCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
 
 	// Size Number of all items that match.
 	Size int `json:"size"`
+}
+
+// Invitation An invitation whose mail has not been answered.
+type Invitation struct {
+	// CreatedAt When the mail was asked for.
+	CreatedAt time.Time `json:"createdAt"`
+
+	// Email Email of the administrator, which the account must have (2024).
+	Email string `json:"email"`
+
+	// ExpiresAt Until when its link is good.
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// Tenant A link to a resource.
+	Tenant *Link `json:"tenant,omitempty"`
 }
 
 // Link A link to a resource.
@@ -2105,6 +2120,12 @@ type NewGroupMembership struct {
 
 	// Group A group of the account's directory.
 	Group Reference `json:"group"`
+}
+
+// NewInvitation Who is invited.
+type NewInvitation struct {
+	// Email Email of the administrator.
+	Email string `json:"email"`
 }
 
 // NewLoginAttempt A user name or email with its password.
@@ -2539,7 +2560,7 @@ type OrganizationAccountStoreMappingChange struct {
 // OrganizationAccountStoreMappingCollection A page of a collection of organization account store mapping resources.
 type OrganizationAccountStoreMappingCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string                            `json:"href"`
@@ -2549,7 +2570,7 @@ type OrganizationAccountStoreMappingCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -2579,7 +2600,7 @@ type OrganizationChange struct {
 // OrganizationCollection A page of a collection of organization resources.
 type OrganizationCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string         `json:"href"`
@@ -2589,7 +2610,7 @@ type OrganizationCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -2802,7 +2823,7 @@ type PhoneChange struct {
 // PhoneCollection A page of a collection of phone resources.
 type PhoneCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string  `json:"href"`
@@ -2812,7 +2833,7 @@ type PhoneCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -3045,7 +3066,7 @@ type RefreshToken struct {
 // RefreshTokenCollection A page of a collection of refresh token resources.
 type RefreshTokenCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string         `json:"href"`
@@ -3055,7 +3076,7 @@ type RefreshTokenCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -3236,7 +3257,7 @@ type SamlServiceProviderChange struct {
 // SamlServiceProviderCollection A page of a collection of SAML service provider resources.
 type SamlServiceProviderCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string                `json:"href"`
@@ -3246,7 +3267,7 @@ type SamlServiceProviderCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -3312,7 +3333,7 @@ type SamlServiceProviderRegistrationChange struct {
 // SamlServiceProviderRegistrationCollection A page of a collection of SAML service provider registration resources.
 type SamlServiceProviderRegistrationCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string                            `json:"href"`
@@ -3322,7 +3343,7 @@ type SamlServiceProviderRegistrationCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -3424,7 +3445,7 @@ type SmtpServerChange struct {
 // SmtpServerCollection A page of a collection of SMTP server resources.
 type SmtpServerCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string       `json:"href"`
@@ -3434,7 +3455,7 @@ type SmtpServerCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
