@@ -70,6 +70,7 @@ func TestContract(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
+			Mirror: func(t *testing.T, tenant id.ID) id.ID { return mirror(t, svc, tenant, "google") },
 			DeleteAccount: func(t *testing.T, a directoryapi.Ref) {
 				if err := svc.DeleteAccount(t.Context(), a); err != nil {
 					t.Fatal(err)

@@ -26,6 +26,9 @@ func (s *Service) ProviderData(ctx context.Context, account id.Ref) (store.Provi
 		return d, fmt.Errorf("read the provider's tokens of the account %s: %w", account.ID, err)
 	}
 	maps.Copy(d.Facts, tokens)
+	if _, given := tokens["refreshToken"]; !given && d.ProviderID == "google" {
+		d.Facts["refreshToken"] = json.RawMessage("null")
+	}
 	return d, nil
 }
 

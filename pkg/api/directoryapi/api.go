@@ -129,6 +129,8 @@ type API interface {
 
 	// Profile returns an account with what surrounds it, or apierr.NotFound.
 	Profile(context.Context, ProfileRequest) (Profile, error)
+
+	Providers
 }
 
 // The values of status fields.

@@ -30,4 +30,5 @@ func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "directory.RequestReset", api.RequestReset)
 	rpc.Serve(router, "directory.Reset", api.Reset)
 	rpc.Serve(router, "directory.ResetPassword", api.ResetPassword)
+	serveProviders(router, api)
 }

@@ -1,10 +1,84 @@
 package directoryapi
 
 import (
+	"context"
+	"encoding/json"
+
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
 )
+
+// Providers is what peers ask of the directory service for users who have logged
+// in at the provider of a directory.
+type Providers interface {
+	// ProviderAccount returns the account of a user of the provider of a mirror
+	// directory, with what the provider states of the user written into it, or
+	// creates it (docs/interface/applications.md#accounts-by-provider). Of parallel
+	// calls for one user one creates the account, and all return it. It returns
+	// apierr.NotFound for the directory, DirectoryDisabled, AccountDisabled,
+	// AccountUnverified, AccountLocked, ProviderIncomplete for a user without an id or
+	// an email, and Exists where the email belongs to an account that this user
+	// cannot have: one of another user, unless both addresses are verified.
+	ProviderAccount(context.Context, ProviderAccount) (ProvidedAccount, error)
+}
+
+// ProviderAccount is what a provider states of a user who has logged in there. An
+// empty text states nothing.
+type ProviderAccount struct {
+	Tenant      id.ID `json:"tenant"`
+	Directory   id.ID `json:"directory"`
+	Application id.ID `json:"application,omitzero"` // through which the user logs in
+	// Account is the id of the account, if one is created. A repeated call with it
+	// returns the account as new again. Zero: any.
+	Account id.ID `json:"account,omitzero"`
+	// ExternalID is the provider's id of the user. Where it is empty, the email is.
+	ExternalID    string `json:"externalId"`
+	Email         string `json:"email"`
+	EmailVerified bool   `json:"emailVerified"`
+	Username      string `json:"username,omitempty"` // empty: the email
+	GivenName     string `json:"givenName,omitempty"`
+	MiddleName    string `json:"middleName,omitempty"`
+	Surname       string `json:"surname,omitempty"`
+	// UserInfo is the user object of a social or OAuth provider, and Attributes are
+	// those of a SAML assertion. The mapping rules of the directory read them, and
+	// the provider data of the account shows them.
+	UserInfo   json.RawMessage     `json:"userInfo,omitempty"`
+	Attributes []ProviderAttribute `json:"attributes,omitempty"`
+	Tokens     ProviderTokens      `json:"tokens,omitzero"`
+}
+
+// ProviderAttribute is an attribute of a SAML assertion.
+type ProviderAttribute struct {
+	Name       string   `json:"name"`
+	NameFormat string   `json:"nameFormat,omitempty"`
+	Values     []string `json:"values"`
+}
+
+// ProviderTokens are what a provider issued for a user. Their JSON is that of the
+// provider data of an account.
+type ProviderTokens struct {
+	AccessToken       secure.Secret `json:"accessToken,omitempty"`
+	AccessTokenSecret secure.Secret `json:"accessTokenSecret,omitempty"`
+	RefreshToken      secure.Secret `json:"refreshToken,omitempty"`
+}
+
+// ProvidedAccount is the account of a user of a provider.
+type ProvidedAccount struct {
+	Account Account `json:"account"`
+	IsNew   bool    `json:"isNew"`
+}
+
+// ProviderAccount calls the remote service.
+func (c Client) ProviderAccount(ctx context.Context, in ProviderAccount) (ProvidedAccount, error) {
+	return rpc.Call[ProviderAccount, ProvidedAccount](ctx, c.Peer, "directory.ProviderAccount", in)
+}
+
+func serveProviders(router rpc.Router, api Providers) {
+	rpc.Serve(router, "directory.ProviderAccount", api.ProviderAccount)
+}
 
 // IsSocial reports whether the accounts of a provider log in elsewhere on the web,
 // other than by SAML.

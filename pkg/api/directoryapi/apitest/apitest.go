@@ -46,6 +46,8 @@ type Subject struct {
 	MarkVerified func(*testing.T, directoryapi.Ref)
 	// Link links two accounts of different directories.
 	Link func(t *testing.T, one, other directoryapi.Ref)
+	// Mirror makes an enabled mirror directory of a social provider.
+	Mirror func(t *testing.T, tenant id.ID) id.ID
 	// DeleteAccount removes an account with its links.
 	DeleteAccount func(*testing.T, directoryapi.Ref)
 }
@@ -70,6 +72,7 @@ func promises(t *testing.T, s Subject) {
 	t.Run("lists", func(t *testing.T) { lists(t, s) })
 	t.Run("logins", func(t *testing.T) { logins(t, s) })
 	t.Run("linked accounts", func(t *testing.T) { linkedAccounts(t, s) })
+	t.Run("accounts of providers", func(t *testing.T) { providerAccounts(t, s) })
 	t.Run("explained logins", func(t *testing.T) { explainedLogins(t, s) })
 	t.Run("standings", func(t *testing.T) { standings(t, s) })
 	t.Run("mails", func(t *testing.T) { mails(t, s) })

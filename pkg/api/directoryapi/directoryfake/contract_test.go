@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi/apitest"
 	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
+	"github.com/doorward/doorward/pkg/id"
 )
 
 // What tests rely on is what the directory service does.
@@ -16,6 +17,12 @@ func TestContract(t *testing.T) {
 		return apitest.Subject{
 			API: d, DisableDirectory: d.Disable, EnableVerification: d.EnableVerification, DisableGroup: d.DisableGroup,
 			MarkVerified: d.MarkVerified, Link: d.Link, DeleteAccount: func(t *testing.T, at directoryapi.Ref) { d.DeleteAccount(t, at) },
+			Mirror: func(t *testing.T, tenant id.ID) id.ID {
+				at := id.New(time.Now())
+				d.InsertDirectory(directoryapi.Directory{TenantID: tenant, ID: at, Name: "Google"})
+				d.Mirror(t, directoryapi.Ref{Tenant: tenant, ID: at}, "google")
+				return at
+			},
 		}
 	})
 }

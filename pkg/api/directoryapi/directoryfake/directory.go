@@ -36,9 +36,10 @@ type Service struct {
 
 type account struct {
 	directoryapi.Account
-	password secure.Secret // empty: none can log in
-	groups   []id.ID       // that it is a member of
-	data     json.RawMessage
+	password   secure.Secret // empty: none can log in
+	groups     []id.ID       // that it is a member of
+	externalID string        // of the user at the provider of the directory
+	data       json.RawMessage
 }
 
 var _ directoryapi.API = (*Service)(nil)

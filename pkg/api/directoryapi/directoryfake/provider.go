@@ -1,0 +1,79 @@
+package directoryfake
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// ProviderAccount returns the account of a user of a provider, or creates it.
+func (d *Service) ProviderAccount(_ context.Context, in directoryapi.ProviderAccount) (directoryapi.ProvidedAccount, error) {
+	return call(d, "ProviderAccount", func() (directoryapi.ProvidedAccount, error) {
+		directory, err := d.directory(directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory})
+		switch {
+		case err != nil:
+			return directoryapi.ProvidedAccount{}, err
+		case !directory.Mirror():
+			return directoryapi.ProvidedAccount{}, apierr.Reference
+		case directory.Status != directoryapi.Enabled:
+			return directoryapi.ProvidedAccount{}, apierr.DirectoryDisabled
+		case in.Email == "":
+			return directoryapi.ProvidedAccount{}, apierr.ProviderIncomplete
+		}
+		a, isNew, err := d.user(in)
+		if err != nil {
+			return directoryapi.ProvidedAccount{}, err
+		}
+		a.externalID = cmp.Or(in.ExternalID, field.Fold(in.Email))
+		a.Email, a.Username = in.Email, cmp.Or(in.Username, in.Email)
+		a.GivenName, a.MiddleName, a.Surname = stated(in.GivenName, a.GivenName), stated(in.MiddleName, a.MiddleName), stated(in.Surname, a.Surname)
+		if in.EmailVerified {
+			a.EmailVerificationStatus = directoryapi.Verified
+		}
+		return directoryapi.ProvidedAccount{Account: a.Account, IsNew: isNew}, nil
+	})
+}
+
+func stated(value string, before *string) *string {
+	if value == "" {
+		return before
+	}
+	return &value
+}
+
+// user finds the account by the provider's id or by a verified email, or adds it.
+func (d *Service) user(in directoryapi.ProviderAccount) (a *account, isNew bool, err error) {
+	for _, other := range d.accounts {
+		if other.TenantID == in.Tenant && other.DirectoryID == in.Directory && other.externalID == cmp.Or(in.ExternalID, field.Fold(in.Email)) {
+			switch {
+			case other.ID == in.Account:
+				return other, true, nil
+			case other.Status == directoryapi.Disabled:
+				return nil, false, apierr.AccountDisabled
+			}
+			return other, false, nil
+		}
+	}
+	for _, other := range d.accounts {
+		if other.TenantID == in.Tenant && other.DirectoryID == in.Directory && named(other, in.Email) {
+			if !in.EmailVerified || other.EmailVerificationStatus != directoryapi.Verified {
+				return nil, false, apierr.Exists
+			}
+			return other, false, nil
+		}
+	}
+	now := d.now()
+	a = &account{Account: directoryapi.Account{
+		TenantID: in.Tenant, ID: in.Account, DirectoryID: in.Directory, Status: directoryapi.Enabled,
+		EmailVerificationStatus: directoryapi.Unverified, CreatedAt: now, ModifiedAt: now,
+	}}
+	if a.ID.IsZero() {
+		a.ID = id.New(now)
+	}
+	d.accounts = append(d.accounts, a)
+	return a, true, nil
+}

@@ -1,0 +1,54 @@
+package mappingrule
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Lookup returns the value that a path names in the user object of a provider: a
+// key as it stands, or keys joined by dots, each followed by positions in arrays,
+// such as data.id or items[0].user_id. Objects are map[string]any, as
+// encoding/json decodes them.
+func Lookup(object any, path string) (value any, found bool) {
+	if members, ok := object.(map[string]any); ok {
+		if value, found = members[path]; found {
+			return value, value != nil
+		}
+	}
+	value = object
+	for _, step := range strings.Split(path, ".") {
+		key, positions, _ := strings.Cut(step, "[")
+		members, ok := value.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		value = members[key]
+		for _, position := range strings.Split(positions, "[") {
+			if position == "" {
+				continue
+			}
+			at, err := strconv.Atoi(strings.TrimSuffix(position, "]"))
+			list, ok := value.([]any)
+			if err != nil || !ok || at < 0 || at >= len(list) {
+				return nil, false
+			}
+			value = list[at]
+		}
+	}
+	return value, value != nil
+}
+
+// Text returns the text of a value of a user object: a string, or a number or a
+// truth value as it stands in JSON.
+func Text(value any) (string, bool) {
+	switch v := value.(type) {
+	case string:
+		return v, v != ""
+	case json.Number:
+		return v.String(), true
+	case bool:
+		return strconv.FormatBool(v), true
+	}
+	return "", false
+}

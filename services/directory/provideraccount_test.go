@@ -1,0 +1,218 @@
+package directory_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/mappingrule"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/services/directory"
+)
+
+// mirror makes a directory of a social provider, with mapping rules.
+func mirror(t *testing.T, svc *directory.Service, tenant id.ID, provider string, rules ...mappingrule.NewRule) id.ID {
+	t.Helper()
+	d, err := svc.NewDirectory(t.Context(), tenant, directory.NewDirectory{Name: field.Some(provider), Provider: field.Some(directory.NewProvider{
+		ProviderID: field.Some(provider), ClientID: field.Some("client"), ClientSecret: field.Some("secret"), RedirectURI: field.Some("https://app.localhost/cb"),
+		UserInfoMappingRules: field.Some(mappingrule.Change{Items: field.Some(rules)}),
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.ID
+}
+
+func rule(name string, to ...string) mappingrule.NewRule {
+	return mappingrule.NewRule{Name: field.Some(name), AccountAttributes: field.Some(to)}
+}
+
+// user is a login of the user 108 of a provider.
+func user(tenant, at id.ID, userInfo string, with ...func(*directoryapi.ProviderAccount)) directoryapi.ProviderAccount {
+	in := directoryapi.ProviderAccount{
+		Tenant: tenant, Directory: at, ExternalID: "108", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", UserInfo: json.RawMessage(userInfo),
+	}
+	for _, change := range with {
+		change(&in)
+	}
+	return in
+}
+
+func TestMappingRulesRunAtEachLogin(t *testing.T) {
+	t.Parallel()
+	svc, db, _, tenant := sealing(t)
+	at := mirror(t, svc, tenant, "google", rule("locale", "customData.locale", "customData.profile.locale"), rule("work.mail[0]", "email"),
+		rule("nick", "username"), rule("names.first", "givenName", "customData.first"), rule("all", "customData.all"), rule("bad", "customData.bad"))
+	login := func(userInfo string, with ...func(*directoryapi.ProviderAccount)) directoryapi.Account {
+		t.Helper()
+		out, err := svc.ProviderAccount(t.Context(), user(tenant, at, userInfo, with...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Account
+	}
+	data := func(account id.ID) string {
+		t.Helper()
+		resource, err := svc.AccountData().Read(t.Context(), id.Ref{Tenant: tenant, ID: account})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(resource.Document)
+	}
+	a := login(`{"locale":"en","work":{"mail":["jo@work.test"]},"nick":"jojo","names":{"first":"Joanna"},"all":{"n":1.50,"list":[1,"x"]},"bad":{"":1}}`)
+	if a.Email != "jo@work.test" || a.EmailVerificationStatus != directoryapi.Unverified || a.Username != "jojo" || *a.GivenName != "Joanna" {
+		t.Errorf("the account is %+v", a)
+	}
+	if got, want := data(a.ID), `{"locale":"en","profile":{"locale":"en"},"first":"Joanna","all":{"list":[1,"x"],"n":1.50}}`; got != want {
+		t.Errorf("the customData is %s, want %s", got, want)
+	}
+	// What a client keeps beside the mapped keys stays, and so does what the provider does not state this time.
+	pg.Exec(t.Context(), db, `UPDATE custom_data SET document = '{"own":1,"profile":{"own":true,"locale":"en"},"locale":"en"}' WHERE tenant_id = $1`, tenant)
+	b := login(`{"locale":"fr","work":{},"nick":null}`)
+	if b.ID != a.ID || b.Email != "jo@example.test" || b.EmailVerificationStatus != directoryapi.Verified || b.Username != "jojo" || *b.GivenName != "Jo" {
+		t.Errorf("the account is %+v", b)
+	}
+	if got, want := data(a.ID), `{"own":1,"profile":{"locale":"fr","own":true},"locale":"fr"}`; got != want {
+		t.Errorf("the customData is %s, want %s", got, want)
+	}
+}
+
+func TestTheEmailOfARuleIsVerifiedWhereTheProviderSaysSo(t *testing.T) {
+	t.Parallel()
+	svc, _, _, tenant := sealing(t)
+	at := mirror(t, svc, tenant, "google", rule("mail", "email"))
+	out, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{"mail":"JO@example.test"}`))
+	if err != nil || out.Account.EmailVerificationStatus != directoryapi.Verified {
+		t.Errorf("the same address: %+v, %v", out.Account, err)
+	}
+	out, err = svc.ProviderAccount(t.Context(), user(tenant, at, `{"mail":"sam@example.test"}`, func(in *directoryapi.ProviderAccount) { in.ExternalID = "2" }))
+	if err != nil || out.Account.EmailVerificationStatus != directoryapi.Unverified {
+		t.Errorf("another address: %+v, %v", out.Account, err)
+	}
+}
+
+func TestAttributesOfAnAssertionAreMappedAndShown(t *testing.T) {
+	t.Parallel()
+	svc, _, _, tenant := sealing(t)
+	at := mirror(t, svc, tenant, "google")
+	in := user(tenant, at, "", func(in *directoryapi.ProviderAccount) {
+		in.Attributes = []directoryapi.ProviderAttribute{{Name: "role", Values: []string{"a", "b"}}, {Name: "unit", Values: []string{"x"}}}
+	})
+	out, err := svc.ProviderAccount(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := svc.ProviderData(t.Context(), id.Ref{Tenant: tenant, ID: out.Account.ID})
+	if err != nil || string(shown.Facts["role"]) != `["a", "b"]` || string(shown.Facts["unit"]) != `"x"` {
+		t.Errorf("the provider data is %v, %v", shown.Facts, err)
+	}
+}
+
+func TestTokensOfAProviderAreSealedAndARefreshTokenIsKept(t *testing.T) {
+	t.Parallel()
+	svc, db, _, tenant := sealing(t)
+	at := mirror(t, svc, tenant, "google")
+	login := func(tokens directoryapi.ProviderTokens) directoryapi.Account {
+		t.Helper()
+		out, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{"id":"108"}`, func(in *directoryapi.ProviderAccount) { in.Tokens = tokens }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Account
+	}
+	a := login(directoryapi.ProviderTokens{AccessToken: "first-token", RefreshToken: "refresh-token"})
+	login(directoryapi.ProviderTokens{AccessToken: "second-token"})
+	shown, err := svc.ProviderData(t.Context(), id.Ref{Tenant: tenant, ID: a.ID})
+	if err != nil || string(shown.Facts["accessToken"]) != `"second-token"` || string(shown.Facts["refreshToken"]) != `"refresh-token"` {
+		t.Errorf("the provider data is %v, %v", shown.Facts, err)
+	}
+	row, err := pg.Value[string](t.Context(), db, `SELECT p::text || encode(tokens_sealed, 'escape') FROM provider_data p WHERE tenant_id = $1`, tenant)
+	if err != nil || strings.Contains(row, "token-") || strings.Contains(row, "-token") {
+		t.Errorf("the row shows tokens: %s, %v", row, err)
+	}
+}
+
+// The answers of a provider do not keep its users from logging in, as far as
+// PostgreSQL can hold them, and are refused where it cannot.
+func TestUserObjectsThatNobodyExpects(t *testing.T) {
+	t.Parallel()
+	svc, _, _, tenant := sealing(t)
+	at := mirror(t, svc, tenant, "google", rule("x", "username", "givenName", "customData.x"))
+	for _, c := range []struct {
+		userInfo string
+		want     error
+	}{
+		{`{"x":"a\u0000b","\u0000":{"\u0000k":"\u0000"}}`, nil},
+		{`{"x":"` + strings.Repeat("é", 4000) + `"}`, nil},
+		{`{"x":"\ud800"}`, nil},
+		{`{"x":1e308}`, nil},
+		{`{"x":1e400000}`, apierr.ProviderRefused},
+		{`{"x":` + strings.Repeat("9", 400) + `}`, apierr.ProviderRefused},
+		{`{"x":` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `}`, apierr.ProviderRefused},
+		{`{"x":"` + strings.Repeat("x", 1<<20) + `"}`, apierr.ProviderRefused},
+		{`[]`, apierr.ProviderRefused}, {`null`, apierr.ProviderRefused}, {`{} {}`, apierr.ProviderRefused}, {`{`, apierr.ProviderRefused},
+	} {
+		if _, err := svc.ProviderAccount(t.Context(), user(tenant, at, c.userInfo)); !errors.Is(err, c.want) {
+			t.Errorf("%.40s: %v, want %v", c.userInfo, err, c.want)
+		}
+	}
+	for email, want := range map[string]error{"": apierr.ProviderIncomplete, "nobody": apierr.ProviderIncomplete, "a@b.test\x00": apierr.ProviderIncomplete,
+		strings.Repeat("a", 60) + "@" + strings.Repeat("b.", 120) + "test": apierr.ProviderIncomplete, " sam@example.test ": nil} {
+		in := user(tenant, at, `{}`, func(in *directoryapi.ProviderAccount) {
+			in.Email, in.ExternalID = email, "of "+email[:min(len(email), 5)]
+		})
+		if _, err := svc.ProviderAccount(t.Context(), in); !errors.Is(err, want) && !strings.Contains(in.ExternalID, "\x00") {
+			t.Errorf("the email %q: %v, want %v", email, err, want)
+		}
+	}
+	for _, external := range []string{strings.Repeat("x", 2000), "a\x00"} {
+		_, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{}`, func(in *directoryapi.ProviderAccount) { in.ExternalID = external }))
+		if !errors.Is(err, apierr.ProviderIncomplete) {
+			t.Errorf("an id of %d bytes: %v", len(external), err)
+		}
+	}
+}
+
+func TestAUserOfAProviderIsRefusedByTheStatusOfTheAccount(t *testing.T) {
+	t.Parallel()
+	svc, _, _, tenant := sealing(t)
+	at := mirror(t, svc, tenant, "google")
+	out, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for status, want := range map[string]error{"DISABLED": apierr.AccountDisabled, "UNVERIFIED": apierr.AccountUnverified, "LOCKED": apierr.AccountLocked} {
+		if _, err := svc.UpdateAccount(t.Context(), id.Ref{Tenant: tenant, ID: out.Account.ID}, directoryapi.NewAccount{Status: field.Some(status)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{}`)); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", status, err, want)
+		}
+	}
+}
+
+func TestALoginNameOfAnotherAccountIsLeftToIt(t *testing.T) {
+	t.Parallel()
+	svc, _, _, tenant := sealing(t)
+	at := mirror(t, svc, tenant, "google")
+	for _, in := range []directoryapi.ProviderAccount{
+		user(tenant, at, `{}`),
+		user(tenant, at, `{}`, func(in *directoryapi.ProviderAccount) {
+			in.ExternalID, in.Email, in.Username = "2", "sam@example.test", "jo@example.test"
+		}),
+		user(tenant, at, `{}`, func(in *directoryapi.ProviderAccount) { in.ExternalID, in.Email = "2", "jo@example.test" }),
+	} {
+		out, err := svc.ProviderAccount(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in.ExternalID == "2" && (out.Account.Email != "sam@example.test" || out.Account.Username != "sam@example.test") {
+			t.Errorf("the account is %+v", out.Account)
+		}
+	}
+}
