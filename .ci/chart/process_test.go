@@ -150,6 +150,12 @@ func TestThePoliciesLetTheArrowsOfTheWiringThroughAndNoOthers(t *testing.T) {
 					t.Errorf("everybody reaches %s", name)
 				}
 			}
+			for _, rule := range policy.Spec.Ingress {
+				others := slices.ContainsFunc(rule.From, func(p networking.NetworkPolicyPeer) bool { return p.NamespaceSelector != nil || p.IPBlock != nil })
+				if others && name != "gateway" && (len(rule.Ports) != 1 || rule.Ports[0].Port.String() != "ops") {
+					t.Errorf("other namespaces reach %s on %v", name, rule.Ports)
+				}
+			}
 			for _, rule := range policy.Spec.Egress {
 				if len(rule.To) == 0 || len(rule.Ports) == 0 {
 					t.Errorf("%s reaches everything", name)
