@@ -309,7 +309,7 @@ func TestAPostCanStandForAnotherMethod(t *testing.T) {
 }
 
 func withMailbox(t testing.TB) setting {
-	return func(cfg *Config, s *site) { cfg.Upstreams.Mailbox = s.service(t, "mailbox") }
+	return func(cfg *Config, s *site) { cfg.Upstreams["mailbox"] = s.service(t, "mailbox") }
 }
 
 func TestTheMailboxIsForThePrivateNetwork(t *testing.T) {

@@ -1,4 +1,4 @@
-package service
+package deployment
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ type ClientAPI struct {
 	Suffix string `env:"DOORWARD_CLIENT_API_SUFFIX" default:"apps.localhost" help:"domain under which each application has its Client API, <dnsLabel>.<suffix>"`
 }
 
-// Open checks the suffix and gives it.
+// Open checks the suffix and returns it.
 func (c ClientAPI) Open() (suffix string, err error) {
 	return c.Suffix, CheckDomain("DOORWARD_CLIENT_API_SUFFIX", c.Suffix)
 }

@@ -1,4 +1,4 @@
-package service
+package deployment
 
 import (
 	"net/mail"
