@@ -13,7 +13,8 @@ import (
 // description of the interface (pkg/openapi) does not have. Bodies that are not
 // made of values are not looked at.
 func described(r Request, address string, answer Answer) error {
-	if !strings.Contains(address, "/v1/") || answer.Status == http.StatusRequestEntityTooLarge || ofHostedPage(r) || strings.Contains(address, "_method=") {
+	if !strings.Contains(address, "/v1/") || answer.Status == http.StatusRequestEntityTooLarge || ofHostedPage(r) ||
+		strings.Contains(address, "_method=") {
 		return nil
 	}
 	checker, err := openapitest.For("service")

@@ -50,19 +50,22 @@ func (s *Service) SignUp(ctx context.Context, in Bootstrap) (directoryapi.Tenant
 	}
 	tenant := made.Tenant
 	if _, err := s.peers.Application.SignUp(ctx, applicationapi.SignUp{
-		Tenant: tenant.ID, Console: named("console"), ConsoleName: s.cfg.Title, Administrators: named("administrators"), ConsoleMapping: named("console mapping"),
-		Application: named("application"), ApplicationMapping: named("application mapping"), Directory: named("application directory"),
+		Tenant: tenant.ID, Console: named("console"), ConsoleName: s.cfg.Title, Administrators: named("administrators"),
+		ConsoleMapping: named("console mapping"),
+		Application:    named("application"), ApplicationMapping: named("application mapping"), Directory: named("application directory"),
 	}); err != nil {
 		return tenant, fmt.Errorf("make the first applications: %w", err)
 	}
 	domain := tenant.Key + ".id." + s.cfg.Suffix
 	now := s.now()
-	site := store.Site{TenantID: tenant.ID, ID: named("site"), DomainName: domain, AuthorizedOriginURIs: []string{"https://" + domain}, CreatedAt: now, ModifiedAt: now}
+	site := store.Site{TenantID: tenant.ID, ID: named("site"), DomainName: domain, AuthorizedOriginURIs: []string{"https://" + domain},
+		CreatedAt: now, ModifiedAt: now}
 	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.EnsureSite(ctx, site) }); err != nil {
 		return tenant, fmt.Errorf("make the site of the hosted pages: %w", err)
 	}
 	// The key comes last: who holds a key that works holds a whole tenant.
-	if _, err := s.peers.OAuth.EnsureKey(ctx, oauthapi.EnsureKey{Tenant: tenant.ID, Account: named("owner"), ID: in.KeyID, Secret: in.KeySecret}); err != nil {
+	if _, err := s.peers.OAuth.EnsureKey(ctx, oauthapi.EnsureKey{Tenant: tenant.ID, Account: named("owner"), ID: in.KeyID,
+		Secret: in.KeySecret}); err != nil {
 		return tenant, fmt.Errorf("make the API key: %w", err)
 	}
 	return tenant, nil

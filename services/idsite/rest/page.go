@@ -43,7 +43,8 @@ func (h *handlers) verify(c *fiber.Ctx) error {
 	if err != nil {
 		return h.refused(c, err)
 	}
-	return h.page(c, http.StatusOK, pages.Page{Title: "Your email address is confirmed", Text: "Thank you. " + account.Email + " is yours, and you can sign in."})
+	return h.page(c, http.StatusOK, pages.Page{Title: "Your email address is confirmed", Text: "Thank you. " + account.Email +
+		" is yours, and you can sign in."})
 }
 
 // reset asks for a new password.
