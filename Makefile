@@ -120,7 +120,7 @@ openapi: ## spectral finds nothing in the description of the interface
 	@.ci/openapi
 
 .PHONY: generate
-generate: ## write pkg/client/types.gen.go from the description of the interface
+generate: ## write pkg/client/*.gen.go from the description of the interface
 	@go generate ./pkg/client
 
 .PHONY: generated

@@ -26,6 +26,7 @@ G-- key     /v1/tenants/:id/phones                                   mfa        
 G-- key     /v1/tenants/:id/smtpServers                              notification  [smtpServer]
 G-- key     /v1/tenants/:id/{idSites,idsites}                        idsite        -
 G-- key     /v1/tenants/:id/registeredSamlServiceProviders           application   -
+-P- key     /v1/tenants/:id/invitations                              directory     -
 
 -P- key     /v1/applications                                         application   application
 GPD key     /v1/applications/:id                                     application   application

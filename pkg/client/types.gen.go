@@ -34,7 +34,7 @@ type AccessToken struct {
 // AccessTokenCollection A page of a collection of access token resources.
 type AccessTokenCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string        `json:"href"`
@@ -44,7 +44,7 @@ type AccessTokenCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -170,7 +170,7 @@ type AccountChange struct {
 // AccountCollection A page of a collection of account resources.
 type AccountCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string    `json:"href"`
@@ -180,7 +180,7 @@ type AccountCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -270,7 +270,7 @@ type AccountLink struct {
 // AccountLinkCollection A page of a collection of account link resources.
 type AccountLinkCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string        `json:"href"`
@@ -280,7 +280,7 @@ type AccountLinkCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -373,7 +373,7 @@ type AccountStoreMappingChange struct {
 // AccountStoreMappingCollection A page of a collection of account store mapping resources.
 type AccountStoreMappingCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string                `json:"href"`
@@ -383,7 +383,7 @@ type AccountStoreMappingCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -533,7 +533,7 @@ type AgentCheckResult struct {
 // AgentCollection A page of a collection of agent resources.
 type AgentCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string  `json:"href"`
@@ -543,7 +543,7 @@ type AgentCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -732,7 +732,7 @@ type ApiKeyChange struct {
 // ApiKeyCollection A page of a collection of API key resources.
 type ApiKeyCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string   `json:"href"`
@@ -742,7 +742,7 @@ type ApiKeyCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -850,7 +850,7 @@ type ApplicationChange struct {
 // ApplicationCollection A page of a collection of application resources.
 type ApplicationCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string        `json:"href"`
@@ -860,7 +860,7 @@ type ApplicationCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -950,7 +950,7 @@ type ChallengeAnswer struct {
 // ChallengeCollection A page of a collection of challenge resources.
 type ChallengeCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string      `json:"href"`
@@ -960,7 +960,7 @@ type ChallengeCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -972,7 +972,7 @@ type ChallengeCollection struct {
 // Collection A page of a collection.
 type Collection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href string `json:"href"`
@@ -984,7 +984,7 @@ type Collection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1095,7 +1095,7 @@ type DirectoryChange struct {
 // DirectoryCollection A page of a collection of directory resources.
 type DirectoryCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string      `json:"href"`
@@ -1105,7 +1105,7 @@ type DirectoryCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1192,7 +1192,7 @@ type EmailTemplateChange struct {
 // EmailTemplateCollection A page of a collection of email template resources.
 type EmailTemplateCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string          `json:"href"`
@@ -1202,7 +1202,7 @@ type EmailTemplateCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1322,7 +1322,7 @@ type FactorChange struct {
 // FactorCollection A page of a collection of factor resources.
 type FactorCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string   `json:"href"`
@@ -1332,7 +1332,7 @@ type FactorCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1383,7 +1383,7 @@ type FieldChange struct {
 // FieldCollection A page of a collection of field resources.
 type FieldCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string  `json:"href"`
@@ -1393,7 +1393,7 @@ type FieldCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1462,7 +1462,7 @@ type GroupChange struct {
 // GroupCollection A page of a collection of group resources.
 type GroupCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string  `json:"href"`
@@ -1472,7 +1472,7 @@ type GroupCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1502,7 +1502,7 @@ type GroupMembership struct {
 // GroupMembershipCollection A page of a collection of group membership resources.
 type GroupMembershipCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string            `json:"href"`
@@ -1512,7 +1512,7 @@ type GroupMembershipCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1641,7 +1641,7 @@ type IdSiteChange struct {
 // IdSiteCollection A page of a collection of ID site resources.
 type IdSiteCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string   `json:"href"`
@@ -1651,13 +1651,28 @@ type IdSiteCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
 
 	// Size Number of all items that match.
 	Size int `json:"size"`
+}
+
+// Invitation An invitation whose mail has not been answered.
+type Invitation struct {
+	// CreatedAt When the mail was asked for.
+	CreatedAt time.Time `json:"createdAt"`
+
+	// Email Email of the administrator, which the account must have (2024).
+	Email string `json:"email"`
+
+	// ExpiresAt Until when its link is good.
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// Tenant A link to a resource.
+	Tenant *Link `json:"tenant,omitempty"`
 }
 
 // Link A link to a resource.
@@ -1988,6 +2003,12 @@ type NewGroupMembership struct {
 
 	// Group A group of the account's directory.
 	Group Reference `json:"group"`
+}
+
+// NewInvitation Who is invited.
+type NewInvitation struct {
+	// Email Email of the administrator.
+	Email string `json:"email"`
 }
 
 // NewLoginAttempt A user name or email with its password.
@@ -2422,7 +2443,7 @@ type OrganizationAccountStoreMappingChange struct {
 // OrganizationAccountStoreMappingCollection A page of a collection of organization account store mapping resources.
 type OrganizationAccountStoreMappingCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string                            `json:"href"`
@@ -2432,7 +2453,7 @@ type OrganizationAccountStoreMappingCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -2462,7 +2483,7 @@ type OrganizationChange struct {
 // OrganizationCollection A page of a collection of organization resources.
 type OrganizationCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string         `json:"href"`
@@ -2472,7 +2493,7 @@ type OrganizationCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -2685,7 +2706,7 @@ type PhoneChange struct {
 // PhoneCollection A page of a collection of phone resources.
 type PhoneCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string  `json:"href"`
@@ -2695,7 +2716,7 @@ type PhoneCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -2928,7 +2949,7 @@ type RefreshToken struct {
 // RefreshTokenCollection A page of a collection of refresh token resources.
 type RefreshTokenCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string         `json:"href"`
@@ -2938,7 +2959,7 @@ type RefreshTokenCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -3119,7 +3140,7 @@ type SamlServiceProviderChange struct {
 // SamlServiceProviderCollection A page of a collection of SAML service provider resources.
 type SamlServiceProviderCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string                `json:"href"`
@@ -3129,7 +3150,7 @@ type SamlServiceProviderCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -3195,7 +3216,7 @@ type SamlServiceProviderRegistrationChange struct {
 // SamlServiceProviderRegistrationCollection A page of a collection of SAML service provider registration resources.
 type SamlServiceProviderRegistrationCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string                            `json:"href"`
@@ -3205,7 +3226,7 @@ type SamlServiceProviderRegistrationCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -3307,7 +3328,7 @@ type SmtpServerChange struct {
 // SmtpServerCollection A page of a collection of SMTP server resources.
 type SmtpServerCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string       `json:"href"`
@@ -3317,7 +3338,7 @@ type SmtpServerCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`

@@ -233,7 +233,7 @@ func refusalOf(c *fiber.Ctx, err error) *apierr.Error {
 	if !errors.As(err, &own) {
 		refusal := apierr.From(err)
 		if errors.Is(refusal, apierr.NotFound) && refusal.Reason == "" {
-			return refusal.Because("the path is right, but the tenant has no resource with an id that it names")
+			return noSuch(c, "id")
 		}
 		return refusal
 	}

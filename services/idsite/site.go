@@ -72,10 +72,11 @@ func (s *Service) Site(ctx context.Context, at id.Ref) (store.Site, error) {
 // ListSites returns the tenant's site as a collection. The tenant named must be
 // the caller's own: apierr.NotFound otherwise.
 func (s *Service) ListSites(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Site], error) {
-	if tenant.Tenant != tenant.ID {
-		return list.Page[store.Site]{}, apierr.NotFound
+	owner, err := s.peers.Directory.Tenant(ctx, tenant)
+	if err != nil {
+		return list.Page[store.Site]{}, err
 	}
-	return s.store.ListSites(ctx, tenant.Tenant, query)
+	return s.store.ListSites(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // UpdateSite changes what the body names (docs/interface/id-site.md#settings). A

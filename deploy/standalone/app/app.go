@@ -66,6 +66,7 @@ func FromEnv(source *env.Source) Config {
 	}
 	for name, value := range map[string]string{
 		"DOORWARD_LISTEN": "localhost:8443", "DOORWARD_OPS_LISTEN": "localhost:0, a free port", "DOORWARD_LOG_LEVEL": "warn",
+		"DOORWARD_SIGN_UP": "true",
 	} {
 		source.Provide(name, value)
 		source.Set(name, strings.TrimSuffix(value, ", a free port"))

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -127,5 +126,5 @@ func refusal(e *apierr.Error) *refusalView {
 	if e == nil {
 		return nil
 	}
-	return &refusalView{Status: e.Status, Code: e.Code, Message: e.Message, DeveloperMessage: cmp.Or(e.Reason, e.Message)}
+	return &refusalView{Status: e.Status, Code: e.Code, Message: e.Message, DeveloperMessage: e.DeveloperMessage()}
 }

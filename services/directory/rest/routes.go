@@ -33,6 +33,7 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Get("/tenants/:id/accounts", rest.List(store.DirectoryAccounts, svc.TenantAccounts, v.account))
 	v1.Get("/tenants/:id/groups", rest.List(store.Groups, svc.TenantGroups, v.group))
 	v1.Get("/tenants/:id/agents", rest.List(store.Agents, svc.TenantAgents, v.agent))
+	v1.Post("/tenants/:id/invitations", invite(svc, v))
 	rest.CustomData(v1, "tenants", svc.TenantData())
 
 	v1.Post("/directories", rest.CreateOwn(svc.NewDirectory, v.directory))
@@ -41,7 +42,7 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Delete("/directories/:id", rest.Delete(svc.RemoveDirectory))
 	v1.Get("/directories/:id/accounts", rest.List(store.DirectoryAccounts, svc.DirectoryAccounts, v.account))
 	v1.Post("/directories/:id/accounts", createAccount(svc, v))
-	v1.Get("/directories/:id/groups", rest.List(store.Groups, svc.DirectoryGroups, v.group))
+	v1.Get("/directories/:id/groups", rest.List(store.DirectoryGroups, svc.DirectoryGroups, v.group))
 	v1.Post("/directories/:id/groups", rest.Create(svc.NewGroup, v.group))
 	v1.Get("/directories/:id/provider", rest.Get(svc.Provider, v.provider))
 	v1.Post("/directories/:id/provider", rest.Update(svc.UpdateProvider, v.provider))

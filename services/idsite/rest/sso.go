@@ -75,8 +75,6 @@ func (h *handlers) refusedHosted(c *fiber.Ctx, err error) error {
 		!strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
 		return err
 	}
-	return h.page(c, refusal.Status, pages.Page{
-		Title: "This sign-in link does not work",
-		Text:  "Please go back to the application that sent you here and try again. For its developer: " + refusal.Reason + ".",
-	})
+	t := texter(c)
+	return h.page(c, refusal.Status, pages.Page{Title: t("requestTitle"), Text: t("requestText", "reason", refusal.Reason)})
 }
