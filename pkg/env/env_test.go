@@ -106,7 +106,7 @@ func TestHelpShowsWhatTheProcessProvides(t *testing.T) {
 	source.Unused("DOORWARD_HOSTS")
 	source.Declare(&struct {
 		URL   string   `env:"OWN_URL,URL" required:"true" help:"where the"`
-	_       More          `help:"data is"`
+		_     More     `help:"data is"`
 		Hosts []string `env:"DOORWARD_HOSTS" help:"hosts"`
 	}{})
 	source.Group("Log")

@@ -33,19 +33,10 @@ type Config struct {
 	Service  service.Config
 	Database secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 
-<<<<<<< HEAD
-	Suffix     string        `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages,"`
-	_          env.More      `help:"<tenant key>.id.<suffix>"`
-	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID" help:"id of the API key of the first tenant, which is made at the start;"`
-	_          env.More      `help:"letters and digits"`
-	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET" help:"secret of that key, at least 32 characters; make one with: openssl"`
-	_          env.More      `help:"rand -hex 24"`
-=======
 	Suffix     string        `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages, <tenant key>.id.<suffix>"`
 	SignUp     bool          `env:"DOORWARD_SIGN_UP" default:"false" help:"true lets everybody make a tenant at /register"`
 	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID" help:"id of the API key of the first tenant, which is made at the start; letters and digits"`
 	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET" help:"secret of that key, at least 32 characters; make one with: openssl rand -hex 24"`
->>>>>>> main
 	OwnerEmail string        `env:"DOORWARD_BOOTSTRAP_OWNER_EMAIL" default:"owner@doorward.localhost" help:"email of the first tenant's owner"`
 
 	PrivateNetworks []string `env:"DOORWARD_OUTBOUND_PRIVATE_NETWORKS" help:"networks besides the public ones in which the git repositories"`
@@ -88,14 +79,9 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, err
 	}
-<<<<<<< HEAD
-	svc := idsite.New(store.New(s.DB), peers, s.Keyring, s.Now, idsite.Config{Base: s.Base, Shared: s.Shared, Title: s.Alias.Title(),
-		Suffix: cfg.Suffix})
-=======
 	svc := idsite.New(store.New(s.DB), peers, s.Keyring, s.Now, idsite.Config{
 		Base: s.Base, Shared: s.Shared, Title: s.Alias.Title(), Suffix: cfg.Suffix, SignUp: cfg.SignUp,
 	})
->>>>>>> main
 	guard, err := outbound.ParseGuard(cfg.PrivateNetworks)
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_OUTBOUND_PRIVATE_NETWORKS: %w", err)

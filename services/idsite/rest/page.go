@@ -52,13 +52,8 @@ func (h *handlers) verify(c *fiber.Ctx) error {
 	if err != nil {
 		return h.refused(c, err)
 	}
-<<<<<<< HEAD
-	return h.page(c, http.StatusOK, pages.Page{Title: "Your email address is confirmed", Text: "Thank you. " + account.Email +
-		" is yours, and you can sign in."})
-=======
 	t := texter(c)
 	return h.page(c, http.StatusOK, pages.Page{Title: t("verifiedTitle"), Text: t("verifiedText", "email", account.Email)})
->>>>>>> main
 }
 
 // reset asks for a new password.
