@@ -84,7 +84,9 @@ func (g *Gateway) who(ctx context.Context, request *fasthttp.Request, from netip
 
 var (
 	errBasic     = apierr.Unauthorized.Because("the credentials are not the Base64 of an API key's id, a colon and its secret")
-	errSignature = apierr.Unauthorized.Because("the digest needs sauthc1Id, sauthc1SignedHeaders with host and the header of the time, all of which the request has, and sauthc1Signature; the date in the id is that of the time")
+	errSignature = apierr.Unauthorized.Because(
+		"the digest needs sauthc1Id, sauthc1SignedHeaders with host and the header of the time, all of which the request has, and " +
+			"sauthc1Signature; the date in the id is that of the time")
 )
 
 // authorization reads the Authorization header up to its scheme, Basic or
