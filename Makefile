@@ -98,7 +98,7 @@ bench: ## measure against a bare handler in the same run; BENCH='arguments'
 ##@ Change
 
 .PHONY: check
-check: format scripts modules images lint ## all that follows, cheapest first
+check: format scripts modules images chart lint ## all that follows, cheapest first
 
 .PHONY: format
 format: ## gofmt leaves nothing to do
@@ -115,6 +115,10 @@ modules: ## each module stands alone, is tidy, and imports no other service
 .PHONY: images
 images: ## compose.yaml and the Dockerfile are sound, and each process knows its variables
 	@.ci/images/check
+
+.PHONY: chart
+chart: ## the Helm chart renders what the processes know, and lets through what they call
+	@.ci/chart/check
 
 .PHONY: lint
 lint: ## golangci-lint, with each library in its one home
