@@ -88,7 +88,8 @@ func HTTPClient(h *http.Client) Option {
 // New makes a client for the management API at a base address such as
 // "https://id.example.com/v1".
 func New(base string, key Credentials, options ...Option) (*Client, error) {
-	c := &Client{base: strings.TrimSuffix(base, "/"), key: key, http: &http.Client{Timeout: time.Minute, Transport: newTransport()}, wait: wait}
+	c := &Client{base: strings.TrimSuffix(base, "/"), key: key, http: &http.Client{Timeout: time.Minute, Transport: newTransport()},
+		wait: wait}
 	for _, option := range options {
 		if err := option(c); err != nil {
 			return nil, err

@@ -749,6 +749,31 @@ func (c *Client) PingAgent(ctx context.Context, agent string, body AgentPing, qu
 	return call[Agent](ctx, c, http.MethodPost, at("agents", agent, "ping"), body, query)
 }
 
+// ListAgentKeys: List the keys of an agent.
+func (c *Client) ListAgentKeys(ctx context.Context, agent string, query ...url.Values) (*AgentKeys, error) {
+	return call[AgentKeys](ctx, c, http.MethodGet, at("agents", agent, "keys"), nil, query)
+}
+
+// CreateAgentKey: Make a key that can do nothing but be this agent.
+func (c *Client) CreateAgentKey(ctx context.Context, agent string, body NewAgentKey, query ...url.Values) (*AgentKey, error) {
+	return call[AgentKey](ctx, c, http.MethodPost, at("agents", agent, "keys"), body, query)
+}
+
+// DeleteAgentKey: Delete a key of an agent.
+func (c *Client) DeleteAgentKey(ctx context.Context, agent string, key string, query ...url.Values) error {
+	return call0(ctx, c, http.MethodDelete, at("agents", agent, "keys", key), nil, query)
+}
+
+// GetAgentConfiguration: Read what the agent works by.
+func (c *Client) GetAgentConfiguration(ctx context.Context, agent string, query ...url.Values) (*AgentConfiguration, error) {
+	return call[AgentConfiguration](ctx, c, http.MethodGet, at("agents", agent, "configuration"), nil, query)
+}
+
+// ListAgentRefusals: List the entries that could not be taken.
+func (c *Client) ListAgentRefusals(ctx context.Context, agent string, query ...url.Values) (*AgentRefusals, error) {
+	return call[AgentRefusals](ctx, c, http.MethodGet, at("agents", agent, "refusals"), nil, query)
+}
+
 // SyncAgent: Send accounts and groups.
 func (c *Client) SyncAgent(ctx context.Context, agent string, body AgentSync, query ...url.Values) error {
 	return call0(ctx, c, http.MethodPost, at("agents", agent, "sync"), body, query)
