@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/pages"
+	"github.com/doorward/doorward/services/idsite/screens"
 )
 
 // maxSAMLForm bounds the body that an identity provider or a service provider lets a
@@ -153,11 +154,15 @@ func (c *clientCall) signedOn(f *fiber.Ctx, flow string) error {
 	if err != nil {
 		return c.refusedHosted(f, err)
 	}
-	post := pages.Post{Product: c.product, Action: signed.ConsumerURL, Fields: []pages.PostField{{Name: "SAMLResponse", Value: signed.Response.Reveal()}}}
+	hidden := map[string]string{"SAMLResponse": signed.Response.Reveal()}
 	if signed.RelayState != nil {
-		post.Fields = append(post.Fields, pages.PostField{Name: "RelayState", Value: *signed.RelayState})
+		hidden["RelayState"] = *signed.RelayState
 	}
-	body, err := pages.RenderPost(post)
+	t := texter(f)
+	body, err := pages.Render(pages.Page{
+		Language: screens.Language(f.Get(fiber.HeaderAcceptLanguage)), Product: c.product, Title: t("postTitle"), Text: t("postText"),
+		Form: &pages.Form{Action: signed.ConsumerURL, Button: t("post"), Hidden: hidden},
+	})
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,8 @@ func (tx *Tx) FinishFlow(ctx context.Context, f Flow, now time.Time) error {
 // browser that began it; afterwards, and for another browser, apierr.NotFound.
 func (tx *Tx) TakeAssertion(ctx context.Context, tenant id.ID, assertion string, browser []byte, since time.Time) (Flow, error) {
 	return pg.One[Flow](ctx, tx, `UPDATE login_flows SET assertion_id = NULL
-		WHERE tenant_id = $1 AND assertion_id = $2 AND browser = $3 AND finished_at > $4 RETURNING `+flowColumns, tenant, assertion, browser, since)
+		WHERE tenant_id = $1 AND assertion_id = $2 AND browser = $3 AND finished_at > $4
+			RETURNING `+flowColumns, tenant, assertion, browser, since)
 }
 
 // DeleteExpiredFlows removes flows that ended before a time, at most limit.
