@@ -12,7 +12,9 @@ import (
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory/connect"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -22,6 +24,7 @@ type Service struct {
 	passwords *secure.Passwords
 	ring      *secure.Keyring
 	base      href.Base
+	providers *connect.Client
 	now       func() time.Time
 	cfg       Config
 }
@@ -31,11 +34,17 @@ type Config struct {
 	VerificationTTL time.Duration // how long an email verification token is good
 	Sender          mail.Address  // who mails come from, unless a template names another
 	Alias           alias.Alias   // empty means alias.Neutral
+	// Providers asks the providers of directories who has logged in.
+	Providers *connect.Client
 }
 
 // New makes the service.
 func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
-	return &Service{store: s, passwords: passwords, ring: ring, base: base, now: now, cfg: cfg}
+	providers := cfg.Providers
+	if providers == nil {
+		providers = connect.New(outbound.Guard{}, nil, now)
+	}
+	return &Service{store: s, passwords: passwords, ring: ring, base: base, now: now, cfg: cfg, providers: providers}
 }
 
 var _ directoryapi.API = (*Service)(nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
@@ -20,6 +21,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/connect"
 	directoryrest "github.com/doorward/doorward/services/directory/rest"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -32,11 +34,13 @@ type Config struct {
 	Database  secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
 
-	Argon2Memory    int           `env:"DOORWARD_ARGON2_MEMORY" default:"19456" min:"8" help:"memory of a password hash in KiB"`
-	Argon2Time      int           `env:"DOORWARD_ARGON2_TIME" default:"2" min:"1" help:"passes of a password hash"`
-	Argon2Threads   int           `env:"DOORWARD_ARGON2_THREADS" default:"1" min:"1" help:"lanes of a password hash"`
-	HashWorkers     int           `env:"DOORWARD_HASH_WORKERS" default:"0" min:"0" help:"password hashes computed at once; 0 means one per processor; never more than a CPU quota has whole processors"`
-	HashQueue       int           `env:"DOORWARD_HASH_QUEUE" default:"128" min:"1" help:"password hashes that may wait; more are refused with 503"`
+	Argon2Memory    int `env:"DOORWARD_ARGON2_MEMORY" default:"19456" min:"8" help:"memory of a password hash in KiB"`
+	Argon2Time      int `env:"DOORWARD_ARGON2_TIME" default:"2" min:"1" help:"passes of a password hash"`
+	Argon2Threads   int `env:"DOORWARD_ARGON2_THREADS" default:"1" min:"1" help:"lanes of a password hash"`
+	HashWorkers     int `env:"DOORWARD_HASH_WORKERS" default:"0" min:"0" help:"password hashes computed at once; 0 means one per processor; never more than a CPU quota has whole processors"`
+	HashQueue       int `env:"DOORWARD_HASH_QUEUE" default:"128" min:"1" help:"password hashes that may wait; more are refused with 503"`
+	Outbound        outbound.Config
+	SocialEndpoints string        `env:"DOORWARD_SOCIAL_ENDPOINTS" help:"addresses of social providers in place of their public ones, JSON by provider id, such as {\"google\":{\"tokenEndpoint\":\"https://…\"}}; mostly given as DOORWARD_SOCIAL_ENDPOINTS_FILE"`
 	VerificationTTL time.Duration `env:"DOORWARD_VERIFICATION_TTL" default:"168h" help:"how long an email verification token is good"`
 }
 
@@ -70,6 +74,10 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	providers, err := cfg.providers(common.Now)
+	if err != nil {
+		return nil, err
+	}
 	db, err := pg.Open(ctx, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
@@ -83,7 +91,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	p.OnClose("password hashes", passwords.Close)
 	data := store.New(db, common.Now)
 	svc := directory.New(data, passwords, ring, common.Base, common.Now,
-		directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: common.Alias})
+		directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: common.Alias, Providers: providers})
 	p.Go("directory relay", data.Outbox().Relay(cfg.Events))
 	p.Go("directory purge", svc.Purge)
 	p.Go("directory resealer", reseal.Worker(db, ring, directory.Sealed...))
@@ -93,6 +101,19 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	directoryapi.ServeHosted(rest.Contract(app), svc)
 	directoryrest.Mount(app, svc, common.Base)
 	return &App{API: svc, HTTP: app}, nil
+}
+
+// providers makes the client of the providers of directories.
+func (c Config) providers(now func() time.Time) (*connect.Client, error) {
+	guard, err := c.Outbound.Open()
+	if err != nil {
+		return nil, err
+	}
+	endpoints, err := connect.ParseEndpoints(c.SocialEndpoints)
+	if err != nil {
+		return nil, fmt.Errorf("DOORWARD_SOCIAL_ENDPOINTS: %w", err)
+	}
+	return connect.New(guard, endpoints, now), nil
 }
 
 // Run is the service as a process of its own.

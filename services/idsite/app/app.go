@@ -40,7 +40,7 @@ type Config struct {
 	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET" help:"secret of that key, at least 32 characters; make one with: openssl rand -hex 24"`
 	OwnerEmail string        `env:"DOORWARD_BOOTSTRAP_OWNER_EMAIL" default:"owner@doorward.localhost" help:"email of the first tenant's owner"`
 
-	PrivateNetworks []string `env:"DOORWARD_OUTBOUND_PRIVATE_NETWORKS" help:"networks besides the public ones in which the git repositories of custom pages may be, comma separated, such as 10.1.0.0/16"`
+	Outbound outbound.Config
 
 	Peers Addresses
 }
@@ -92,9 +92,9 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	p.Go("idsite statistics", db.Analyze)
 
 	svc := idsite.New(store.New(db), peers, ring, common.Now, idsite.Config{Base: common.Base, Shared: common.Shared, Title: common.Alias.Title(), Suffix: cfg.Suffix})
-	guard, err := outbound.ParseGuard(cfg.PrivateNetworks)
+	guard, err := cfg.Outbound.Open()
 	if err != nil {
-		return nil, fmt.Errorf("DOORWARD_OUTBOUND_PRIVATE_NETWORKS: %w", err)
+		return nil, err
 	}
 	p.Go("idsite repositories", idsite.NewRepositories(svc, guard).Run)
 	p.Go("idsite purger", svc.Purger(idsite.PurgeEvery))
