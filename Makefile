@@ -93,7 +93,7 @@ bench: ## measure against a bare handler in the same run; BENCH='arguments'
 ##@ Change
 
 .PHONY: check
-check: format scripts modules images lint ## all that follows, cheapest first
+check: format scripts modules images chart lint ## all that follows, cheapest first
 
 .PHONY: format
 format: ## gofmt leaves nothing to do
@@ -111,6 +111,10 @@ modules: ## each module stands alone, is tidy, and imports no other service
 images: ## compose.yaml and the Dockerfile are sound, and each process knows its variables
 	@.ci/images/check
 
+.PHONY: chart
+chart: ## the Helm chart renders what the processes know, and lets through what they call
+	@.ci/chart/check
+
 .PHONY: lint
 lint: ## golangci-lint, with each library in its one home
 	@$$($(TOOL) golangci-lint) run $(ARGS) $(call packages,$(MODULES))
@@ -120,7 +124,7 @@ openapi: ## spectral finds nothing in the description of the interface
 	@.ci/openapi
 
 .PHONY: generate
-generate: ## write pkg/client/types.gen.go from the description of the interface
+generate: ## write pkg/client/*.gen.go from the description of the interface
 	@go generate ./pkg/client
 
 .PHONY: generated

@@ -36,6 +36,7 @@ organization = call("/organizations", {"name": "Fuzz", "nameKey": "fuzz"})
 factor = call(account["href"] + "/factors", {"type": "google-authenticator"})
 provider = call("/registeredSamlServiceProviders", {"assertionConsumerServiceUrl": "https://wiki.localhost/acs", "entityId": "urn:fuzz"})
 identity = call(application["samlPolicy"]["identityProvider"]["href"])
+label = call(application["webConfig"]["href"])["dnsLabel"]
 found = {
     "tenantId": tenant, "applicationId": application, "directoryId": directory, "accountId": account, "groupId": group,
     "organizationId": organization, "factorId": factor, "accountStoreMappingId": mapping, "samlServiceProviderId": provider,
@@ -62,12 +63,13 @@ found = {
 document = (work / "openapi.json")
 text = json.dumps(json.loads(urllib.request.urlopen(base[: -len("/v1")] + "/openapi.json", context=context).read()))
 parameters = json.loads(text)["components"]["parameters"]
-known = {}
+known = {"dnsLabel": label}
 for name, resource in found.items():
     id = resource["href"].rsplit("/", 1)[1]
     if name in parameters:
         text = text.replace(parameters[name]["example"], id)
         known[name] = id
+text = text.replace(f'/{parameters["dnsLabel"]["example"]}/', f"/{label}/")
 document.write_text(text)
 
 # Deleting is tried on addresses that hold nothing.
@@ -76,16 +78,22 @@ lines = [f'"path.{name}" = "{id}"' for name, id in known.items()]
     f'base-url = "{base[: -len("/v1")]}"', f'tls-verify = "{authority}"', "continue-on-failure = true",
     "[auth.basic]", f'username = "{key["id"]}"', f'password = "{key["secret"]}"',
     "[parameters]", *lines,
-    "[[operations]]", 'include-method = ["DELETE"]', "parameters = {%s}" % ", ".join(f'"path.{name}" = "0{id[1:]}"' for name, id in known.items()),
+    "[[operations]]", 'include-method = ["DELETE"]', "parameters = {%s}" % ", ".join(f'"path.{name}" = "0{id[1:]}"' for name, id in known.items() if name in found),
 ]))
 operations = len(re.findall(r'"operationId"', text))
-result = subprocess.run([
+# One worker: the parser of CPython 3.11 is not safe in several threads. About half of the requests come from the coverage of each operation's schemas.
+run = subprocess.run([
     work / "venv/bin/schemathesis", "--config-file", work / "schemathesis.toml", "run", document,
     "--phases", "examples,coverage,fuzzing", "--checks",
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance",
-    "--max-examples", str(max(1, requests // operations)), "--workers", "2", "--report", "ndjson", "--report-dir", work / "report",
-    # Both have addresses of their own, which need a label or a session.
-    "--exclude-tag", "Client API", "--exclude-tag", "Hosted login", "--seed", "1",
+    "--max-examples", str(1 + requests // 2 // operations), "--workers", "1",
+    # A page of the hosted login has a token, which each answer replaces.
+    "--exclude-tag", "Hosted login", "--seed", "1", "--generation-deterministic",
     "--suppress-health-check", "all", "--warnings", "off", "--no-color", "--request-timeout", "30",
-], check=False)
-sys.exit(result.returncode)
+], check=False, stdout=subprocess.PIPE, text=True, cwd=work)
+print(run.stdout)
+sent = int((re.search(r"(\d+) generated", run.stdout) or [0, 0])[1])
+if sent < requests:
+    sys.exit(f"{sent} requests were sent, not {requests}")
+print(f"{sent} requests, without a finding" if run.returncode == 0 else "there are findings")
+sys.exit(run.returncode)

@@ -42,7 +42,7 @@ func BenchmarkForward(b *testing.B) {
 		load(b, app)
 	})
 	b.Run("gateway", func(b *testing.B) {
-		g, err := New(Config{Common: common, Keys: newKeyBook(), Tenant: Budget{1000, 1_000_000}, Users: Budget{InFlight: 100}, Address: Budget{InFlight: 20}, Upstreams: Upstreams{Directory: hop}})
+		g, err := New(Config{Common: common, Keys: newKeyBook(), Tenant: Budget{1000, 1_000_000}, Users: Budget{InFlight: 100}, Address: Budget{InFlight: 20}, Upstreams: Upstreams{"directory": hop}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -169,7 +169,7 @@ func free(t *testing.T) string {
 func TestAServiceThatIsAwayIs503(t *testing.T) {
 	s := open(t, func(cfg *Config, _ *site) {
 		var err error
-		if cfg.Upstreams.Directory, err = rpc.NewUpstream("directory", []string{free(t)}); err != nil {
+		if cfg.Upstreams["directory"], err = rpc.NewUpstream("directory", []string{free(t)}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -212,7 +212,7 @@ func TestOnlyAReadIsRepeated(t *testing.T) {
 	// A replica that broke is left alone for a while, so each kind has a gateway
 	// that has not met it yet.
 	both := func(cfg *Config, _ *site) {
-		cfg.Upstreams.Directory, err = rpc.NewUpstream("directory", []string{"http://" + broken.Addr().String(), "http://" + working.Addr().String()})
+		cfg.Upstreams["directory"], err = rpc.NewUpstream("directory", []string{"http://" + broken.Addr().String(), "http://" + working.Addr().String()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,10 +16,10 @@ import (
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/openapi"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
-	"github.com/doorward/doorward/pkg/service"
 )
 
 // requestTimeout bounds the work on one request, from when its body was read. It
@@ -28,13 +28,11 @@ const requestTimeout = 18 * time.Second
 
 // Upstreams are the services behind the gateway. The paths of one that is nil
 // are unknown.
-type Upstreams struct {
-	Directory, Application, OAuth, MFA, Notification, IDSite, Mailbox *rpc.Upstream
-}
+type Upstreams map[string]*rpc.Upstream
 
 // Config describes a gateway.
 type Config struct {
-	Common    service.Common
+	Common    deployment.Common
 	Upstreams Upstreams
 	Keys      oauthapi.API
 
@@ -115,16 +113,12 @@ func New(cfg Config) (*Gateway, error) {
 		hsts:          hsts(cfg.Common.Base),
 		dates:         dateHeaders(cfg.Common.Alias),
 	}
-	up := cfg.Upstreams
-	g.router = newRouter(map[string]*rpc.Upstream{
-		"directory": up.Directory, "application": up.Application, "oauth": up.OAuth, "mfa": up.MFA,
-		"notification": up.Notification, "idsite": up.IDSite, "mailbox": up.Mailbox,
-	})
+	g.router = newRouter(cfg.Upstreams)
 	g.reference = sync.OnceValues(func() (map[string]referenceFile, error) {
 		return makeReference(openapi.Deployment{Base: cfg.Common.Base, Alias: string(cfg.Common.Alias)})
 	})
-	if up.IDSite != nil && cfg.Common.Shared != nil {
-		g.domains = newCertificates(idsiteapi.Client{Peer: rpc.Peer{Upstream: up.IDSite, Signer: cfg.Common.Signer}}, cfg.Common.Shared)
+	if site := cfg.Upstreams["idsite"]; site != nil && cfg.Common.Shared != nil {
+		g.domains = newCertificates(idsiteapi.Client{Peer: rpc.Peer{Upstream: site, Signer: cfg.Common.Signer}}, cfg.Common.Shared)
 	}
 	g.keys = newKeys(cfg.Keys, g.Limits)
 	g.steps = []step{

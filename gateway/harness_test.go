@@ -28,12 +28,12 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi/apitest"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
-	"github.com/doorward/doorward/pkg/service"
 )
 
 const (
@@ -46,7 +46,7 @@ const (
 var (
 	tenant  = id.New(time.Unix(1_790_000_000, 0))
 	account = id.New(time.Unix(1_790_000_001, 0))
-	common  = service.Common{Base: base, Alias: "service", Now: time.Now,
+	common  = deployment.Common{Base: base, Alias: "service", Now: time.Now,
 		Signer: caller.NewSigner("an internal secret of 32 characters", time.Now)}
 )
 
@@ -66,10 +66,10 @@ type setting func(*Config, *site)
 func open(t testing.TB, settings ...setting) *site {
 	t.Helper()
 	s := &site{keys: newKeyBook(), services: map[string]*fakeService{}}
-	cfg := Config{Common: common, Keys: s.keys, ClientSuffix: "apps.localhost", Tenant: Budget{InFlight: 100}, Users: Budget{InFlight: 100}, Address: Budget{InFlight: 20}, Upstreams: Upstreams{
-		Directory: s.service(t, "directory"), Application: s.service(t, "application"), OAuth: s.service(t, "oauth"),
-		MFA: s.service(t, "mfa"), Notification: s.service(t, "notification"), IDSite: s.service(t, "idsite"),
-	}}
+	cfg := Config{Common: common, Keys: s.keys, ClientSuffix: "apps.localhost", Tenant: Budget{InFlight: 100}, Users: Budget{InFlight: 100}, Address: Budget{InFlight: 20}, Upstreams: Upstreams{}}
+	for _, name := range deployment.Services {
+		cfg.Upstreams[name] = s.service(t, name)
+	}
 	for _, set := range settings {
 		set(&cfg, s)
 	}

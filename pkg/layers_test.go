@@ -58,7 +58,7 @@ func TestEachLayerImportsWhatIsItsOwn(t *testing.T) {
 			}
 		}
 	}
-	for layer, least := range map[string]int{"rules": 6, "store": 6, "rest": 6, "contracts": 4, "gateway": 1} {
+	for layer, least := range map[string]int{"rules": 6, "store": 6, "rest": 6, "service": 12, "contracts": 4, "gateway": 1} {
 		if seen[layer] < least {
 			t.Errorf("%d packages of the layer %s were looked at; there are at least %d", seen[layer], layer, least)
 		}
@@ -72,6 +72,7 @@ func layerOf(path string) (layer string, forbidden func(string) bool) {
 		return func(imported string) bool { return slices.Contains(all, imported) }
 	}
 	service, inService := strings.CutPrefix(path, module+"services/")
+	name, _, _ := strings.Cut(service, "/")
 	switch {
 	case inService && !strings.Contains(service, "/"):
 		rules := is(web, sql, broker)
@@ -86,6 +87,8 @@ func layerOf(path string) (layer string, forbidden func(string) bool) {
 	case inService && strings.HasSuffix(service, "/rest"):
 		of, rest := strings.TrimSuffix(service, "/rest"), is(sql, broker)
 		return "rest", func(imported string) bool { return rest(imported) || isOther(of, imported) }
+	case inService: // it calls the contract of another service, in pkg/api
+		return "service", func(imported string) bool { return isOther(name, imported) }
 	case strings.HasPrefix(path, module+"pkg/api/") && strings.HasSuffix(path, "api"):
 		contracts := is(sql, broker)
 		return "contracts", func(imported string) bool {

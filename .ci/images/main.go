@@ -79,7 +79,7 @@ func run(ctx context.Context, bin string) ([]string, error) {
 	return problems, nil
 }
 
-// checkDockerfile gives what is wrong with the Dockerfile, and the names of the
+// checkDockerfile returns what is wrong with the Dockerfile, and the names of the
 // processes that it compiles.
 func checkDockerfile() (problems, processes []string, err error) {
 	file, err := os.Open(dockerfile)
@@ -117,11 +117,17 @@ func checkDockerfile() (problems, processes []string, err error) {
 			}
 		}
 	}
-	for _, match := range regexp.MustCompile(`\./(\S+)/cmd/(\w+)`).FindAllStringSubmatch(commands.String(), -1) {
+	for _, match := range regexp.MustCompile(`\./(\S+)/cmd/\*`).FindAllStringSubmatch(commands.String(), -1) {
 		if module := match[1]; !slices.Contains(copied, module+"/go.*") {
 			problems = append(problems, fmt.Sprintf("%s does not copy %s/go.* before it downloads", dockerfile, module))
 		}
-		processes = append(processes, match[2])
+		compiled, err := filepath.Glob(match[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, process := range compiled {
+			processes = append(processes, filepath.Base(process))
+		}
 	}
 	return problems, processes, nil
 }

@@ -2,8 +2,11 @@
 # setup.sh finds what Doorward's commands need on this machine, and installs
 # what is missing on Debian and Ubuntu.
 #
-#   setup.sh postgresql chromium redis kafka slapd | all   find or install
-#   setup.sh where kafka                                   print the folder of the broker's jars
+#   setup.sh postgresql chromium redis kafka | all         find or install
+#   setup.sh connectors                                    the servers of make e2e-connectors:
+#                                                          keycloak slapd samba xmlsec1 pysaml2 oidc-provider
+#   setup.sh where kafka | keycloak | pysaml2 | oidc-provider
+#                                                          print the folder that it lies in
 #
 # What is found is passed over in silence. What is missing is announced, then
 # installed by apt-get, as root or through a sudo that asks nothing. Where that
@@ -17,8 +20,10 @@ export LC_ALL=C
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/setup.sh
-known=(postgresql chromium redis kafka slapd jq java maven)
-PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # Debian keeps slapd there, off a user's PATH
+connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider)
+fetched=(kafka keycloak pysaml2 oidc-provider) # not from the distribution
+known=(postgresql chromium redis jq java maven python node "${fetched[@]}" slapd samba xmlsec1)
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # Debian keeps slapd and samba there, off a user's PATH
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() {
@@ -46,7 +51,10 @@ found_chromium() {
 	have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || have headless-shell
 }
 found_redis() { have redis-server; }
-found_slapd() { have slapd; }
+found_slapd() { have slapd && have ldapadd; }
+found_samba() { have samba && have samba-tool && [[ -d /usr/share/samba/setup ]]; }
+found_xmlsec1() { have xmlsec1; }
+found_python() { have python3 && python3 -c 'import ensurepip, venv' 2>/dev/null; }
 found_jq() { have jq; }
 found_maven() { have mvn; }
 
@@ -57,13 +65,39 @@ found_java() {
 	((${version:-0} >= 17))
 }
 
-# The folder gets its name in one step when the last jar is there, so a folder
-# that exists is complete.
-found_kafka() { found_java && [[ -d $(kafka_libs) ]]; }
+found_node() {
+	local version
+	have node && have npm || return 1
+	version=$(node --version)
+	version=${version#v}
+	((${version%%.*} >= 18))
+}
 
-kafka_version() { sed -nE 's:.*<kafka\.version>(.*)</kafka\.version>.*:\1:p' "$here/pom.xml"; }
-kafka_libs() {
-	printf '%s\n' "${DOORWARD_TOOLS:-${HOME:?is not set, so set DOORWARD_TOOLS}/.cache/doorward}/kafka-$(kafka_version)/libs"
+# A folder gets its name in one step when all of it is there, so a folder that
+# exists is complete.
+found_kafka() { found_java && [[ -d $(folder kafka) ]]; }
+found_keycloak() { found_java && [[ -d $(folder keycloak) ]]; }
+found_pysaml2() { found_python && [[ -d $(folder pysaml2) ]]; }
+found_oidc-provider() { found_node && [[ -d $(folder oidc-provider) ]]; }
+
+# needs names what has to be there before something is fetched and run.
+needs_kafka() { echo java maven; }
+needs_keycloak() { echo java maven; }
+needs_pysaml2() { echo python; }
+needs_oidc-provider() { echo node; }
+
+# The versions stand in the files that the package managers read.
+version_kafka() { sed -nE 's:.*<kafka\.version>(.*)</kafka\.version>.*:\1:p' "$here/pom.xml"; }
+version_keycloak() { sed -nE 's:.*<keycloak\.version>(.*)</keycloak\.version>.*:\1:p' "$here/pom.xml"; }
+version_pysaml2() { sed -nE 's:^pysaml2==::p' "$here/requirements.txt"; }
+version_oidc-provider() { sed -nE 's:.*"oidc-provider"\: "([0-9.]+)".*:\1:p' "$here/package.json"; }
+
+# folder is where something fetched lies.
+folder() {
+	local tools=${DOORWARD_TOOLS:-${HOME:?is not set, so set DOORWARD_TOOLS}/.cache/doorward} name
+	name=$tools/$1-$("version_$1")
+	[[ $1 != kafka ]] || name+=/libs
+	printf '%s\n' "$name"
 }
 
 # --- what apt-get calls it --------------------------------------------------
@@ -72,6 +106,9 @@ packages_postgresql() { echo postgresql; }
 packages_chromium() { echo chromium chromium-sandbox fonts-liberation; }
 packages_redis() { echo redis-server; }
 packages_slapd() { echo slapd ldap-utils; }
+packages_xmlsec1() { echo xmlsec1; }
+packages_python() { echo python3 python3-venv; }
+packages_node() { echo nodejs npm; }
 packages_jq() { echo jq; }
 packages_maven() { echo maven; }
 
@@ -82,6 +119,16 @@ packages_java() {
 	else
 		echo default-jre-headless
 	fi
+}
+
+# The domain controller and the templates of a new domain are packages of their
+# own in some releases.
+packages_samba() {
+	local name packages=(samba winbind attr)
+	for name in samba-ad-dc samba-ad-provision; do
+		! candidate "$name" || packages+=("$name")
+	done
+	echo "${packages[@]}"
 }
 
 candidate() {
@@ -142,7 +189,7 @@ disable_service() {
 }
 
 install_as_root() {
-	local name packages
+	local name packages service
 	for name in "$@"; do
 		read -ra packages <<<"$("packages_$name")"
 		candidate "${packages[0]}" || update
@@ -160,6 +207,7 @@ install_as_root() {
 		case $name in
 		redis) disable_service redis-server ;;
 		slapd) disable_service slapd ;;
+		samba) for service in samba-ad-dc smbd nmbd winbind; do disable_service "$service"; done ;;
 		esac
 		"found_$name" || fail "$name is still not found after apt-get installed ${packages[*]}; it may be too old here"
 		say "ok: $name"
@@ -170,7 +218,7 @@ install_as_root() {
 elsewhere() {
 	if have dnf; then
 		echo "sudo dnf install $*" |
-			sed 's/postgresql/postgresql-server postgresql-contrib/; s/slapd/openldap-servers/; s/java/java-21-openjdk-headless/'
+			sed 's/postgresql/postgresql-server postgresql-contrib/; s/slapd/openldap-servers openldap-clients/; s/samba/samba-dc/; s/java/java-21-openjdk-headless/; s/\<node\>/nodejs npm/; s/python/python3/'
 	elif have pacman; then
 		echo "sudo pacman -S $*"
 	elif have zypper; then
@@ -204,59 +252,97 @@ install() {
 	fail "missing: $*; $how $script $*"
 }
 
-# --- the broker -------------------------------------------------------------
+# --- fetching from elsewhere ------------------------------------------------
 
-fetch_kafka() {
-	local libs
-	libs=$(kafka_libs)
-	say "fetching the Kafka $(kafka_version) broker from Maven Central into $libs (45 MB, once)"
-	mkdir -p "$(dirname "$libs")"
-	local part
-	part=$(mktemp -d "$libs.XXXXXX")
-	if ! mvn -q -B -C -f "$here/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies \
-		-DincludeScope=runtime -DoutputDirectory="$part" </dev/null >"$part/log" 2>&1; then
-		cat "$part/log" >&2
-		rm -rf "$part"
-		fail "fetching Kafka failed; the reason is above"
+# fetch fills a new folder by the function of the same name, and gives it its
+# name when that has succeeded.
+fetch() {
+	local target part log
+	target=$(folder "$1")
+	say "fetching $1 $("version_$1") into $target (once)"
+	mkdir -p "$(dirname "$target")"
+	part=$(mktemp -d "$target.XXXXXX")
+	log=$(mktemp)
+	# In the background, because a condition would make it go on after a failure.
+	("fill_$1" "$part") >"$log" 2>&1 </dev/null &
+	if ! wait $!; then
+		cat "$log" >&2
+		rm -rf "$part" "$log"
+		fail "fetching $1 failed; the reason is above"
 	fi
-	rm -f "$part/log"
+	rm -f "$log"
 	chmod 755 "$part"
 	# Another setup.sh may have been faster: then its folder stays.
-	mv -nT "$part" "$libs" 2>/dev/null || true
+	mv -nT "$part" "$target" 2>/dev/null || true
 	rm -rf "$part"
+	say "ok: $1"
+}
+
+maven() { mvn -q -B -C -f "$here/pom.xml" "$@"; }
+
+fill_kafka() { # 45 MB of jars from Maven Central
+	maven org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies \
+		-DincludeScope=runtime -DoutputDirectory="$1"
+}
+
+# fill_keycloak unpacks the distribution (176 MB from Maven Central) and lets it
+# compile its settings, which takes longer than its start.
+fill_keycloak() {
+	local version archive
+	version=$(version_keycloak)
+	archive=$1/keycloak-quarkus-dist-$version.tar.gz
+	maven org.apache.maven.plugins:maven-dependency-plugin:copy \
+		-Dartifact="org.keycloak:keycloak-quarkus-dist:$version:tar.gz" -DoutputDirectory="$1" -Dmdep.useBaseVersion=true
+	echo "$(sed -nE 's:.*<keycloak\.sha256>(.*)</keycloak\.sha256>.*:\1:p' "$here/pom.xml")  $archive" | sha256sum --check --quiet
+	tar -xzf "$archive" -C "$1" --strip-components=1 --no-same-owner
+	rm "$archive"
+	bash "$1/bin/kc.sh" build --db=dev-mem --health-enabled=true
+}
+
+fill_pysaml2() { # from PyPI
+	python3 -m venv "$1"
+	"$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --requirement "$here/requirements.txt"
+}
+
+fill_oidc-provider() { # from the npm registry, by the checksums of the lock file
+	cp "$here/package.json" "$here/package-lock.json" "$1"
+	npm ci --prefix "$1" --ignore-scripts --no-audit --no-fund --loglevel=error
 }
 
 # ----------------------------------------------------------------------------
 
 main() {
-	local name missing=() names=("$@")
-	(($# > 0)) || fail "say what to set up: ${known[*]}, or all"
+	local name need missing=() names=()
+	(($# > 0)) || fail "say what to set up: ${known[*]}, connectors, or all"
 	if [[ $1 == where ]]; then
-		[[ ${2:-} == kafka ]] || fail "where knows only: kafka"
-		kafka_libs
+		[[ -n ${2:-} && " ${fetched[*]} " == *" $2 "* ]] || fail "where knows only: ${fetched[*]}"
+		folder "$2"
 		return
 	fi
-	[[ $1 == all ]] && names=(postgresql chromium redis kafka slapd)
+	for name in "$@"; do
+		case $name in
+		all) names+=(postgresql chromium redis kafka "${connectors[@]}") ;;
+		connectors) names+=("${connectors[@]}") ;;
+		*) names+=("$name") ;;
+		esac
+	done
 
 	for name in "${names[@]}"; do
-		[[ " ${known[*]} " == *" $name "* ]] || fail "unknown name $name; known: ${known[*]}, all"
-		if "found_$name"; then
-			continue
-		elif [[ $name == kafka ]]; then
-			found_java || missing+=(java)
-			[[ -d $(kafka_libs) ]] || found_maven || missing+=(maven)
-		else
+		[[ " ${known[*]} " == *" $name "* ]] || fail "unknown name $name; known: ${known[*]}, connectors, all"
+		"found_$name" && continue
+		if [[ " ${fetched[*]} " != *" $name "* ]]; then
 			missing+=("$name")
+			continue
 		fi
+		for need in $("needs_$name"); do
+			"found_$need" || [[ " ${missing[*]} " == *" $need "* ]] || missing+=("$need")
+		done
 	done
 	if ((${#missing[@]} > 0)); then
 		install "${missing[@]}"
 	fi
 	for name in "${names[@]}"; do
-		if [[ $name == kafka ]] && ! found_kafka; then
-			fetch_kafka
-			say "ok: kafka"
-		fi
+		"found_$name" || fetch "$name"
 	done
 }
 

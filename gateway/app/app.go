@@ -12,55 +12,60 @@ import (
 
 	"github.com/doorward/doorward/gateway"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/kv"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
-	"github.com/doorward/doorward/pkg/service"
 )
 
 // Config is the gateway's environment.
 type Config struct {
-	Service service.Config
+	Service deployment.Config
 	Redis   kv.Config
 
-	TLS         string        `env:"DOORWARD_TLS" default:"certificate" help:"certificate: the gateway ends TLS; proxy: a trusted load balancer in front does, and says so in X-Forwarded-Proto"`
+	TLS         string        `env:"DOORWARD_TLS" default:"certificate" help:"certificate: the gateway ends TLS; proxy: a trusted load"`
+	_           env.More      `help:"balancer in front does, and says so in X-Forwarded-Proto"`
 	Certificate string        `env:"DOORWARD_TLS_CERT" help:"certificate chain in PEM, for DOORWARD_TLS=certificate"`
 	Key         secure.Secret `env:"DOORWARD_TLS_KEY" help:"private key of the certificate in PEM"`
-	TrustedHops int           `env:"DOORWARD_TRUSTED_HOPS" default:"0" min:"0" help:"proxies in front that add to X-Forwarded-For; the client's address is counted from its right"`
+	TrustedHops int           `env:"DOORWARD_TRUSTED_HOPS" default:"0" min:"0" help:"proxies in front that add to X-Forwarded-For; the"`
+	_           env.More      `help:"client's address is counted from its right"`
 
-	TenantConcurrency  int `env:"DOORWARD_TENANT_CONCURRENCY" default:"100" min:"1" help:"management requests of one tenant in flight, over all gateways; more are refused with 429"`
-	TenantRate         int `env:"DOORWARD_TENANT_RATE" default:"10000" min:"0" help:"management requests of one tenant in a second, over all gateways; 0 for any number"`
-	UserConcurrency    int `env:"DOORWARD_USER_CONCURRENCY" default:"100" min:"1" help:"requests in flight that let the end users of one tenant in (logins, tokens, codes, mails), and apart from them those to the Client API of one application"`
-	UserRate           int `env:"DOORWARD_USER_RATE" default:"10000" min:"0" help:"the same in a second; 0 for any number"`
-	AddressConcurrency int `env:"DOORWARD_ADDRESS_CONCURRENCY" default:"20" min:"1" help:"requests without a key of one client address in flight, and its wrong keys within a second; more are refused with 429"`
-	AddressRate        int `env:"DOORWARD_ADDRESS_RATE" default:"1000" min:"0" help:"requests without a key of one client address in a second; 0 for any number"`
+	TenantConcurrency  int      `env:"DOORWARD_TENANT_CONCURRENCY" default:"100" min:"1" help:"management requests of one tenant in flight,"`
+	_                  env.More `help:"over all gateways; more are refused with 429"`
+	TenantRate         int      `env:"DOORWARD_TENANT_RATE" default:"10000" min:"0" help:"management requests of one tenant in a second, over"`
+	_                  env.More `help:"all gateways; 0 for any number"`
+	UserConcurrency    int      `env:"DOORWARD_USER_CONCURRENCY" default:"100" min:"1" help:"requests in flight that let the end users of one"`
+	_                  env.More `help:"tenant in (logins, tokens, codes, mails), and apart from them those to the Client API of one"`
+	_                  env.More `help:"application"`
+	UserRate           int      `env:"DOORWARD_USER_RATE" default:"10000" min:"0" help:"the same in a second; 0 for any number"`
+	AddressConcurrency int      `env:"DOORWARD_ADDRESS_CONCURRENCY" default:"20" min:"1" help:"requests without a key of one client address"`
+	_                  env.More `help:"in flight, and its wrong keys within a second; more are refused with 429"`
+	AddressRate        int      `env:"DOORWARD_ADDRESS_RATE" default:"1000" min:"0" help:"requests without a key of one client address in a"`
+	_                  env.More `help:"second; 0 for any number"`
 
-	ClientAPI service.ClientAPI
-	Services  Services
-}
-
-// Services are the addresses of the services, for a gateway in a process of
-// its own.
-type Services struct {
-	Directory    []string `env:"DOORWARD_DIRECTORY_URL" help:"addresses of the directory service's replicas, http://host:port, comma separated"`
-	Application  []string `env:"DOORWARD_APPLICATION_URL" help:"addresses of the application service's replicas"`
-	OAuth        []string `env:"DOORWARD_OAUTH_URL" help:"addresses of the oauth service's replicas"`
-	MFA          []string `env:"DOORWARD_MFA_URL" help:"addresses of the mfa service's replicas"`
-	Notification []string `env:"DOORWARD_NOTIFICATION_URL" help:"addresses of the notification service's replicas"`
-	IDSite       []string `env:"DOORWARD_IDSITE_URL" help:"addresses of the idsite service's replicas"`
-	Mailbox      []string `env:"DOORWARD_MAILBOX_URL" help:"address of a development mailbox, shown at /_mailbox to clients of the private network"`
+	ClientAPI deployment.ClientAPI
+	Mailbox   []string `env:"DOORWARD_MAILBOX_URL" help:"address of a development mailbox, shown at /_mailbox to clients of the private"`
+	_         env.More `help:"network"`
+	// Services are the addresses of the services' replicas, for a gateway in a
+	// process of its own.
+	Services map[string][]string
 }
 
 // FromEnv reads the configuration.
 func FromEnv(source *env.Source) (cfg Config) {
 	source.Load(&cfg)
+	cfg.Services = map[string][]string{}
+	for _, name := range deployment.Services {
+		cfg.Services[name] = source.List(deployment.AddressVariable(name),
+			"addresses of the "+name+" service's replicas, http://host:port, comma separated")
+	}
 	return cfg
 }
 
-// Upstreams are the services behind the gateway. Mailbox may be nil.
+// Upstreams are the services behind the gateway, by name, and the mailbox if there is one.
 type Upstreams = gateway.Upstreams
 
 // App is the wired gateway.
@@ -107,12 +112,14 @@ func (c Config) certificate() (*tls.Certificate, error) {
 	switch c.TLS {
 	case "proxy":
 		if c.TrustedHops == 0 {
-			return nil, errors.New("DOORWARD_TLS=proxy needs DOORWARD_TRUSTED_HOPS, 1 for one load balancer: else all clients have the load balancer's address")
+			return nil, errors.New("DOORWARD_TLS=proxy needs DOORWARD_TRUSTED_HOPS, 1 for one load balancer: else all clients have the load " +
+				"balancer's address")
 		}
 		return nil, nil
 	case "certificate", "":
 		if c.Certificate == "" || c.Key == "" {
-			return nil, errors.New("DOORWARD_TLS_CERT and DOORWARD_TLS_KEY are missing: give the PEM files as DOORWARD_TLS_CERT_FILE and DOORWARD_TLS_KEY_FILE, or set DOORWARD_TLS=proxy behind a load balancer that ends TLS")
+			return nil, errors.New("DOORWARD_TLS_CERT and DOORWARD_TLS_KEY are missing: give the PEM files as DOORWARD_TLS_CERT_FILE and " +
+				"DOORWARD_TLS_KEY_FILE, or set DOORWARD_TLS=proxy behind a load balancer that ends TLS")
 		}
 		pair, err := tls.X509KeyPair([]byte(c.Certificate), []byte(c.Key.Reveal()))
 		if err != nil {
@@ -135,11 +142,11 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	up, err := cfg.Services.open()
+	up, err := cfg.upstreams()
 	if err != nil {
 		return err
 	}
-	app, err := Open(ctx, p, cfg, up, oauthapi.Client{Peer: rpc.Peer{Upstream: up.OAuth, Signer: common.Signer}})
+	app, err := Open(ctx, p, cfg, up, oauthapi.Client{Peer: rpc.Peer{Upstream: up["oauth"], Signer: common.Signer}})
 	if err != nil {
 		return err
 	}
@@ -151,32 +158,30 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	return nil
 }
 
-// open makes the way to each service. All but the mailbox must have an
-// address.
-func (s Services) open() (up Upstreams, err error) {
+// upstreams returns the way to each service and to the mailbox, which alone may have
+// no address.
+func (c Config) upstreams() (Upstreams, error) {
+	up := Upstreams{}
 	var problems []string
-	for _, service := range []struct {
-		name      string
-		addresses []string
-		into      **rpc.Upstream
-	}{
-		{"directory", s.Directory, &up.Directory}, {"application", s.Application, &up.Application},
-		{"oauth", s.OAuth, &up.OAuth}, {"mfa", s.MFA, &up.MFA},
-		{"notification", s.Notification, &up.Notification}, {"idsite", s.IDSite, &up.IDSite},
-		{"mailbox", s.Mailbox, &up.Mailbox},
-	} {
-		if len(service.addresses) == 0 {
-			if service.name != "mailbox" {
-				problems = append(problems, "DOORWARD_"+strings.ToUpper(service.name)+"_URL is missing")
-			}
-			continue
-		}
-		if *service.into, err = rpc.NewUpstream(service.name, service.addresses); err != nil {
+	add := func(name string, addresses []string) {
+		upstream, err := rpc.NewUpstream(name, addresses)
+		if err != nil {
 			problems = append(problems, err.Error())
 		}
+		up[name] = upstream
+	}
+	for _, name := range deployment.Services {
+		if len(c.Services[name]) == 0 {
+			problems = append(problems, deployment.AddressVariable(name)+" is missing")
+			continue
+		}
+		add(name, c.Services[name])
+	}
+	if len(c.Mailbox) > 0 {
+		add("mailbox", c.Mailbox)
 	}
 	if len(problems) > 0 {
-		return up, errors.New(strings.Join(problems, "; "))
+		return nil, errors.New(strings.Join(problems, "; "))
 	}
 	return up, nil
 }

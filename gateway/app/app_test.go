@@ -24,11 +24,11 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
-	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
@@ -49,7 +49,7 @@ func (oauth) Authenticate(_ context.Context, in oauthapi.Authenticate) (oauthapi
 // listen runs an application of a service on a port of its own.
 func listen(t *testing.T, name string, mount func(*fiber.App)) (address string) {
 	t.Helper()
-	common, err := service.Config{BaseURL: "https://localhost/v1", Alias: "service", InternalSecret: secret}.Open()
+	common, err := deployment.Config{BaseURL: "https://localhost/v1", Alias: "service", InternalSecret: secret}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestAHalfConfiguredGatewayDoesNotStart(t *testing.T) {
 func TestStandaloneOpensAndServesOnItsOwnListener(t *testing.T) {
 	given, roots := variables(t)
 	cfg := FromEnv(source(given))
-	up, err := cfg.Services.open()
+	up, err := cfg.upstreams()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@
 package apierr
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +43,11 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%d/%d: %s", e.Status, e.Code, e.Message)
 	}
 	return fmt.Sprintf("%d/%d: %s", e.Status, e.Code, e.Reason)
+}
+
+// DeveloperMessage returns the reason, or what the code means.
+func (e *Error) DeveloperMessage() string {
+	return cmp.Or(e.Reason, meaning(e.Code))
 }
 
 // Is reports whether target is the same entry of the catalogue.
@@ -105,10 +111,6 @@ func From(err error) *Error {
 // Body renders the error as the interface's error body. moreInfo is the
 // address of the page that explains the code.
 func (e *Error) Body(moreInfo, requestID string) []byte {
-	reason := e.Reason
-	if reason == "" {
-		reason = e.Message
-	}
 	head, _ := json.Marshal(struct {
 		Status           int    `json:"status"`
 		Code             int    `json:"code"`
@@ -116,7 +118,7 @@ func (e *Error) Body(moreInfo, requestID string) []byte {
 		DeveloperMessage string `json:"developerMessage"`
 		MoreInfo         string `json:"moreInfo"`
 		RequestID        string `json:"requestId"`
-	}{e.Status, e.Code, e.Message, reason, moreInfo, requestID})
+	}{e.Status, e.Code, e.Message, e.DeveloperMessage(), moreInfo, requestID})
 	if len(e.Fields) == 0 {
 		return head
 	}

@@ -2,11 +2,15 @@ package apierr
 
 import "net/http"
 
-// The generic texts for an end user: apology for what only a developer can cause or
-// mend, wrongLogin for every failed login.
+// Texts for an end user that several errors share: apology is for what only a
+// developer or an administrator can cause, wrongLogin for every failed login.
 const (
-	apology    = "Sorry, that did not work. Please check what was entered and try again."
-	wrongLogin = "Invalid username or password." // a literal that clients compare
+	apology       = "Sorry, that did not work. Please check what was entered and try again."
+	wrongLogin    = "Invalid username or password." // a literal that clients compare
+	noNewAccounts = "No new accounts can be created here at present. Please contact support."
+	sourceAway    = "Your organization's directory cannot be reached at the moment. Please try again later."
+	sourceSlow    = "Your organization's directory takes too long to answer. Please try again in a moment."
+	sourceBroken  = "Your organization's directory sent an answer that cannot be used. Please contact your administrator."
 )
 
 // catalog lists every error below by its code, in the order of definition.
@@ -98,8 +102,8 @@ var (
 // Account stores of organizations.
 var (
 	OrgDirectoryTaken        = define(http.StatusConflict, 4520, "A directory of that name exists.")
-	OrgNoAccountStore        = invalid(4600, apology)
-	OrgAccountStoreDisabled  = invalid(4601, apology)
+	OrgNoAccountStore        = invalid(4600, noNewAccounts)
+	OrgAccountStoreDisabled  = invalid(4601, noNewAccounts)
 	OrgNoGroupStore          = invalid(4602, apology)
 	OrgGroupStoreDisabled    = invalid(4603, apology)
 	OrgAlreadyMapped         = define(http.StatusConflict, 4604, apology)
@@ -110,14 +114,14 @@ var (
 	OrgGroupAsGroupStore     = invalid(4612, apology)
 	OrgInsideOrg             = invalid(4614, apology)
 	OrgDirectoryTypeMapped   = define(http.StatusConflict, 4700, apology)
-	OrgDirectoryTypeUnmapped = invalid(4701, apology)
+	OrgDirectoryTypeUnmapped = invalid(4701, "Logging in with that provider is not offered here. Please choose another way.")
 )
 
 // Account stores and callbacks of applications.
 var (
 	DirectoryTaken           = define(http.StatusConflict, 5010, "A directory of that name exists.")
-	NoAccountStore           = invalid(5100, apology)
-	AccountStoreDisabled     = invalid(5101, apology)
+	NoAccountStore           = invalid(5100, noNewAccounts)
+	AccountStoreDisabled     = invalid(5101, noNewAccounts)
 	NoGroupStore             = invalid(5102, apology)
 	GroupStoreDisabled       = invalid(5103, apology)
 	AlreadyMapped            = define(http.StatusConflict, 5104, apology)
@@ -127,21 +131,21 @@ var (
 	MirrorGroupStore         = invalid(5110, apology)
 	GroupAsGroupStore        = invalid(5112, apology)
 	NotMapped                = invalid(5114, wrongLogin)
-	OrgWithoutAccountStore   = invalid(5116, apology)
-	OrgDisabledAccountStore  = invalid(5117, apology)
+	OrgWithoutAccountStore   = invalid(5116, noNewAccounts)
+	OrgDisabledAccountStore  = invalid(5117, noNewAccounts)
 	OrgWithoutGroupStore     = invalid(5118, apology)
 	OrgDisabledGroupStore    = invalid(5119, apology)
-	NoCallback               = invalid(5120, apology)
-	CallbackNotListed        = invalid(5121, apology)
-	CallbackWildcardsOnly    = invalid(5122, apology)
+	NoCallback               = invalid(5120, "The login cannot return to the application. Please contact its support.")
+	CallbackNotListed        = invalid(5121, "The login cannot return to that address. Please contact the support of the application.")
+	CallbackWildcardsOnly    = invalid(5122, "The login cannot return to the application. Please contact its support.")
 	DirectoryTypeMapped      = define(http.StatusConflict, 5200, apology)
-	DirectoryTypeUnavailable = invalid(5201, apology)
+	DirectoryTypeUnavailable = invalid(5201, "Logging in with that provider is not offered here. Please choose another way.")
 )
 
 // Directories, their providers and their password rules.
 var (
 	MirrorReadOnly       = invalid(6100, "Accounts and groups of a mirror directory are made in its source.")
-	VerificationDisabled = invalid(6101, apology)
+	VerificationDisabled = invalid(6101, "Emails are not verified here, so nothing needs to be confirmed.")
 	CannotBecomeMirror   = invalid(6201, apology)
 	ProviderFixed        = invalid(6202, apology)
 	RedirectURIMissing   = invalid(6203, apology)
@@ -161,8 +165,8 @@ var (
 	OrganizationDisabled = invalid(7107, wrongLogin)
 	ProviderRefused      = invalid(7200, "The login with that provider did not succeed. Please try again.")
 	ProviderIncomplete   = invalid(7201, "That provider did not share your email, which is needed here. Please allow it.")
-	MirroredProperty     = invalid(7202, apology)
-	ProviderOtherClient  = invalid(7203, apology)
+	MirroredProperty     = invalid(7202, "This value is kept in your organization's own directory. Please have it changed there.")
+	ProviderOtherClient  = invalid(7203, "The login with that provider was made for another application. Please try again from here.")
 	DomainBlacklisted    = invalid(7205, "That email domain is not accepted.")
 	DomainNotWhitelisted = invalid(7206, "That email domain is not accepted.")
 	TemplateWithoutLink  = invalid(7301, apology)
@@ -173,20 +177,20 @@ var (
 	AlreadyLinked     = define(http.StatusConflict, 7500, "These accounts are linked already.")
 	LinkToItself      = invalid(7501, "An account cannot be linked to itself.")
 	LinkMalformed     = invalid(7502, apology)
-	TooManyLinks      = invalid(7503, apology)
+	TooManyLinks      = invalid(7503, "This account is linked to too many others. Please remove a link first.")
 	LinkSameDirectory = define(http.StatusConflict, 7504, "Accounts of the same directory cannot be linked.")
 	LinkedToOther     = define(http.StatusConflict, 7505, "This account is linked to another one already.")
 )
 
 // Directory agents.
 var (
-	AgentUnreachable  = define(http.StatusBadGateway, 9000, apology)
-	ServerUnreachable = define(http.StatusBadGateway, 9001, apology)
-	AgentSlow         = define(http.StatusGatewayTimeout, 9002, apology)
-	ServerSlow        = define(http.StatusGatewayTimeout, 9003, apology)
-	AgentAnswer       = define(http.StatusBadGateway, 9004, apology)
-	ServerAnswer      = define(http.StatusBadGateway, 9005, apology)
-	ReferralFailed    = define(http.StatusBadGateway, 9006, apology)
+	AgentUnreachable  = define(http.StatusBadGateway, 9000, sourceAway)
+	ServerUnreachable = define(http.StatusBadGateway, 9001, sourceAway)
+	AgentSlow         = define(http.StatusGatewayTimeout, 9002, sourceSlow)
+	ServerSlow        = define(http.StatusGatewayTimeout, 9003, sourceSlow)
+	AgentAnswer       = define(http.StatusBadGateway, 9004, sourceBroken)
+	ServerAnswer      = define(http.StatusBadGateway, 9005, sourceBroken)
+	ReferralFailed    = define(http.StatusBadGateway, 9006, sourceAway)
 )
 
 // Tokens.
@@ -206,37 +210,37 @@ var (
 
 // SAML.
 var (
-	SAMLMalformed    = invalid(10100, apology)
-	SAMLSignature    = invalid(10101, apology)
-	SAMLFailed       = invalid(10102, apology)
+	SAMLMalformed    = invalid(10100, "The message of the identity provider cannot be read. Please log in again.")
+	SAMLSignature    = invalid(10101, "The message of the identity provider cannot be trusted. Please contact your administrator.")
+	SAMLFailed       = invalid(10102, "The identity provider did not log you in. Please try again.")
 	SAMLEntityTaken  = invalid(10110, apology)
 	SAMLRegistration = invalid(10111, apology)
 )
 
 // The hosted login.
 var (
-	NameKeyUnknown     = invalid(11001, apology)
-	NameKeyDisabled    = invalid(11002, apology)
-	NameKeyNotMapped   = invalid(11003, apology)
-	ClaimEmpty         = invalid(11004, apology)
+	NameKeyUnknown     = invalid(11001, "There is no organization of that name. Please check the address.")
+	NameKeyDisabled    = invalid(11002, "That organization is not available at present. Please contact your administrator.")
+	NameKeyNotMapped   = invalid(11003, "That organization does not use this application. Please check the address.")
+	ClaimEmpty         = invalid(11004, "The link to the login page is incomplete. Please start again from the application.")
 	TokenReplayed      = invalid(11005, "That link was used already. Please log in again.")
 	SessionTimedOut    = define(http.StatusUnauthorized, 12001, "The session is over. Please log in again.")
-	NotAuthenticated   = invalid(12002, apology)
+	NotAuthenticated   = invalid(12002, "You are not logged in. Please log in again.")
 	SMTPUnreachable    = invalid(13000, apology)
 	SMTPCredentials    = invalid(13001, apology)
 	SMTPProtocol       = invalid(13002, apology)
 	SMTPServerExists   = invalid(13003, apology)
-	PhoneNumberFixed   = invalid(13100, apology)
+	PhoneNumberFixed   = invalid(13100, "A verified phone number cannot be changed. Please add the new number as another phone.")
 	PhoneNumberInvalid = invalid(13101, "That phone number is not valid. Please check it.")
 	PhoneNumberExists  = define(http.StatusConflict, 13102, "That phone number exists already.")
 	MessagePlaceholder = invalid(13103, "The message must contain ${code}.")
 	CodeWrong          = invalid(13104, "That code is wrong. Please try again.")
 	PhoneHasFactor     = invalid(13105, "That phone number is in use already.")
-	CodeGeneration     = define(http.StatusInternalServerError, 13106, apology)
-	CodeValidation     = define(http.StatusInternalServerError, 13107, apology)
+	CodeGeneration     = define(http.StatusInternalServerError, 13106, "A code could not be sent. Please try again.")
+	CodeValidation     = define(http.StatusInternalServerError, 13107, "The code could not be checked. Please try again.")
 	CodeExpired        = invalid(13108, "That code has expired. Please ask for a new one.")
-	FactorDisabled     = invalid(13109, apology)
-	PhoneDisabled      = invalid(13110, apology)
+	FactorDisabled     = invalid(13109, "This second factor is disabled. Please use another one.")
+	PhoneDisabled      = invalid(13110, "This phone is disabled. Please use another one.")
 	PhoneContradicts   = invalid(13111, apology)
 	ChallengeFinished  = invalid(13112, "That code was used already. Please ask for a new one.")
 	ChallengeFailures  = invalid(13113, "Too many wrong codes. Please ask for a new one.")

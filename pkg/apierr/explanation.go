@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Explanation is what the page of an error says to a developer, a sentence or two
@@ -25,21 +26,36 @@ type Entry struct {
 //go:embed explanations.txt
 var explanations string
 
-// Catalogue returns every error that the product can return, in the order of the
-// catalogue, with its explanation.
-func Catalogue() []Entry {
-	explained := map[int]Explanation{}
+// explained reads the explanations by their codes.
+var explained = sync.OnceValue(func() map[int]Explanation {
+	found := map[int]Explanation{}
 	for block := range strings.SplitSeq(strings.TrimSpace(explanations), "\n\n") {
 		lines := strings.Split(block, "\n") // the code, and then a line each
 		if code, err := strconv.Atoi(lines[0]); err == nil && len(lines) == 4 {
-			explained[code] = Explanation{lines[1], lines[2], lines[3]}
+			found[code] = Explanation{lines[1], lines[2], lines[3]}
 		}
 	}
+	return found
+})
+
+// Catalogue returns every error that the product can return, in the order of the
+// catalogue, with its explanation.
+func Catalogue() []Entry {
 	entries := make([]Entry, len(catalog))
 	for i, e := range catalog {
-		entries[i] = Entry{e.Status, e.Code, e.Message, explained[e.Code]}
+		entries[i] = Entry{e.Status, e.Code, e.Message, explained()[e.Code]}
 	}
 	return entries
+}
+
+// meaning is the reason of an error that has none of its own: what its code means,
+// in the style of developer messages.
+func meaning(code int) string {
+	text := strings.TrimSuffix(explained()[code].Meaning, ".")
+	if text == "" {
+		return text
+	}
+	return strings.ToLower(text[:1]) + text[1:]
 }
 
 // Find returns the error of a code.

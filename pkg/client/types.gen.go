@@ -4,6 +4,8 @@
 package client
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -34,7 +36,7 @@ type AccessToken struct {
 // AccessTokenCollection A page of a collection of access token resources.
 type AccessTokenCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string        `json:"href"`
@@ -44,7 +46,7 @@ type AccessTokenCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -170,7 +172,7 @@ type AccountChange struct {
 // AccountCollection A page of a collection of account resources.
 type AccountCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string    `json:"href"`
@@ -180,7 +182,7 @@ type AccountCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -270,7 +272,7 @@ type AccountLink struct {
 // AccountLinkCollection A page of a collection of account link resources.
 type AccountLinkCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string        `json:"href"`
@@ -280,7 +282,7 @@ type AccountLinkCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -373,7 +375,7 @@ type AccountStoreMappingChange struct {
 // AccountStoreMappingCollection A page of a collection of account store mapping resources.
 type AccountStoreMappingCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string                `json:"href"`
@@ -383,7 +385,7 @@ type AccountStoreMappingCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -511,11 +513,17 @@ type AgentChange struct {
 
 // AgentCheck A password to compare.
 type AgentCheck struct {
+	// ExternalId Id of the account at the directory server.
+	ExternalId string `json:"externalId"`
+
 	// Id Id of the check.
 	Id string `json:"id"`
 
 	// Password The password.
 	Password string `json:"password"`
+
+	// Trace Headers that continue the trace of the login.
+	Trace map[string]string `json:"trace"`
 
 	// Username The user.
 	Username string `json:"username"`
@@ -523,8 +531,11 @@ type AgentCheck struct {
 
 // AgentCheckResult What came of a check.
 type AgentCheckResult struct {
-	// Code One of 9001 to 9006, with `ERROR`.
+	// Code What went wrong, with `ERROR`.
 	Code *int `json:"code,omitempty"`
+
+	// Reason Why the directory server refuses a user whose password may be right, with `FAILURE`.
+	Reason *string `json:"reason,omitempty"`
 
 	// Result Whether the password is right.
 	Result string `json:"result"`
@@ -533,7 +544,7 @@ type AgentCheckResult struct {
 // AgentCollection A page of a collection of agent resources.
 type AgentCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string  `json:"href"`
@@ -543,7 +554,7 @@ type AgentCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -633,6 +644,64 @@ type AgentConfig struct {
 	SslRequired *bool `json:"sslRequired,omitempty"`
 }
 
+// AgentConfiguration What the agent works by.
+type AgentConfiguration struct {
+	// AgentUserDnPassword Password of the user of the directory server.
+	AgentUserDnPassword string `json:"agentUserDnPassword"`
+
+	// ProviderId The kind of directory server.
+	ProviderId           string                 `json:"providerId"`
+	AdditionalProperties map[string]interface{} `json:"-"`
+}
+
+// AgentKey A key that is good for the calls of one agent.
+type AgentKey struct {
+	// Agent A link to a resource.
+	Agent *Link `json:"agent,omitempty"`
+
+	// CreatedAt When it was made.
+	CreatedAt time.Time `json:"createdAt"`
+
+	// Href Its address.
+	Href string `json:"href"`
+
+	// Id The user name of Basic authentication.
+	Id string `json:"id"`
+
+	// ModifiedAt The same.
+	ModifiedAt time.Time `json:"modifiedAt"`
+
+	// Name What the key is for.
+	Name *string `json:"name"`
+
+	// Secret Its password, in the answer that makes it and never again.
+	Secret *string `json:"secret,omitempty"`
+}
+
+// AgentKeys A page of the keys of an agent, without secrets.
+type AgentKeys struct {
+	// CreatedAt When the agent was made.
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
+
+	// Href Its address.
+	Href string `json:"href"`
+
+	// Items The keys.
+	Items []AgentKey `json:"items"`
+
+	// Limit Most of a page.
+	Limit int `json:"limit"`
+
+	// ModifiedAt When the agent last changed.
+	ModifiedAt *time.Time `json:"modifiedAt,omitempty"`
+
+	// Offset How many come before.
+	Offset int `json:"offset"`
+
+	// Size How many there are.
+	Size int `json:"size"`
+}
+
 // AgentPing How the agent does.
 type AgentPing struct {
 	// Message What is wrong, with `ERROR`.
@@ -640,6 +709,42 @@ type AgentPing struct {
 
 	// Status Whether it reaches the directory server.
 	Status string `json:"status"`
+}
+
+// AgentRefusals A page of the entries that could not be taken.
+type AgentRefusals struct {
+	// CreatedAt When the agent was made.
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
+
+	// Href Its address.
+	Href string `json:"href"`
+
+	// Items The entries.
+	Items []struct {
+		// ExternalId Id at the directory server.
+		ExternalId *string `json:"externalId"`
+
+		// Kind What it would be.
+		Kind string `json:"kind"`
+
+		// Name User name or email, or name of the group.
+		Name string `json:"name"`
+
+		// Reason Why it was left out.
+		Reason string `json:"reason"`
+	} `json:"items"`
+
+	// Limit Most of a page.
+	Limit int `json:"limit"`
+
+	// ModifiedAt When the agent last changed.
+	ModifiedAt *time.Time `json:"modifiedAt,omitempty"`
+
+	// Offset How many come before.
+	Offset int `json:"offset"`
+
+	// Size How many there are.
+	Size int `json:"size"`
 }
 
 // AgentSync Accounts and groups as the directory server has them.
@@ -671,6 +776,12 @@ type AgentSync struct {
 	// Complete Whether this is the last page: what no page had is deleted.
 	Complete *bool `json:"complete,omitempty"`
 
+	// DeletedAccounts Ids of accounts that the directory server has no longer.
+	DeletedAccounts *[]string `json:"deletedAccounts,omitempty"`
+
+	// DeletedGroups Ids of groups that it has no longer.
+	DeletedGroups *[]string `json:"deletedGroups,omitempty"`
+
 	// Groups Groups.
 	Groups *[]struct {
 		// Description What the group is for.
@@ -679,7 +790,7 @@ type AgentSync struct {
 		// ExternalId Id at the directory server.
 		ExternalId *string `json:"externalId,omitempty"`
 
-		// Members Ids of its accounts at the directory server.
+		// Members Ids of all its accounts at the directory server.
 		Members *[]string `json:"members,omitempty"`
 
 		// Name Name.
@@ -732,7 +843,7 @@ type ApiKeyChange struct {
 // ApiKeyCollection A page of a collection of API key resources.
 type ApiKeyCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string   `json:"href"`
@@ -742,7 +853,7 @@ type ApiKeyCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -850,7 +961,7 @@ type ApplicationChange struct {
 // ApplicationCollection A page of a collection of application resources.
 type ApplicationCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string        `json:"href"`
@@ -860,7 +971,7 @@ type ApplicationCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -950,7 +1061,7 @@ type ChallengeAnswer struct {
 // ChallengeCollection A page of a collection of challenge resources.
 type ChallengeCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string      `json:"href"`
@@ -960,7 +1071,7 @@ type ChallengeCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -972,7 +1083,7 @@ type ChallengeCollection struct {
 // Collection A page of a collection.
 type Collection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href string `json:"href"`
@@ -984,7 +1095,7 @@ type Collection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1095,7 +1206,7 @@ type DirectoryChange struct {
 // DirectoryCollection A page of a collection of directory resources.
 type DirectoryCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string      `json:"href"`
@@ -1105,7 +1216,7 @@ type DirectoryCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1192,7 +1303,7 @@ type EmailTemplateChange struct {
 // EmailTemplateCollection A page of a collection of email template resources.
 type EmailTemplateCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string          `json:"href"`
@@ -1202,7 +1313,7 @@ type EmailTemplateCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1322,7 +1433,7 @@ type FactorChange struct {
 // FactorCollection A page of a collection of factor resources.
 type FactorCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string   `json:"href"`
@@ -1332,7 +1443,7 @@ type FactorCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1383,7 +1494,7 @@ type FieldChange struct {
 // FieldCollection A page of a collection of field resources.
 type FieldCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string  `json:"href"`
@@ -1393,7 +1504,7 @@ type FieldCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1462,7 +1573,7 @@ type GroupChange struct {
 // GroupCollection A page of a collection of group resources.
 type GroupCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string  `json:"href"`
@@ -1472,7 +1583,7 @@ type GroupCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1502,7 +1613,7 @@ type GroupMembership struct {
 // GroupMembershipCollection A page of a collection of group membership resources.
 type GroupMembershipCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string            `json:"href"`
@@ -1512,7 +1623,7 @@ type GroupMembershipCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -1641,7 +1752,7 @@ type IdSiteChange struct {
 // IdSiteCollection A page of a collection of ID site resources.
 type IdSiteCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string   `json:"href"`
@@ -1651,13 +1762,28 @@ type IdSiteCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
 
 	// Size Number of all items that match.
 	Size int `json:"size"`
+}
+
+// Invitation An invitation whose mail has not been answered.
+type Invitation struct {
+	// CreatedAt When the mail was asked for.
+	CreatedAt time.Time `json:"createdAt"`
+
+	// Email Email of the administrator, which the account must have (2024).
+	Email string `json:"email"`
+
+	// ExpiresAt Until when its link is good.
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// Tenant A link to a resource.
+	Tenant *Link `json:"tenant,omitempty"`
 }
 
 // Link A link to a resource.
@@ -1855,6 +1981,12 @@ type NewAccountStoreMapping struct {
 	ListIndex *int `json:"listIndex,omitempty"`
 }
 
+// NewAgentKey A key to be made.
+type NewAgentKey struct {
+	// Name What the key is for.
+	Name *string `json:"name,omitempty"`
+}
+
 // NewApiKey What a new API key is made of.
 type NewApiKey struct {
 	// Description What the key is for.
@@ -1988,6 +2120,12 @@ type NewGroupMembership struct {
 
 	// Group A group of the account's directory.
 	Group Reference `json:"group"`
+}
+
+// NewInvitation Who is invited.
+type NewInvitation struct {
+	// Email Email of the administrator.
+	Email string `json:"email"`
 }
 
 // NewLoginAttempt A user name or email with its password.
@@ -2422,7 +2560,7 @@ type OrganizationAccountStoreMappingChange struct {
 // OrganizationAccountStoreMappingCollection A page of a collection of organization account store mapping resources.
 type OrganizationAccountStoreMappingCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string                            `json:"href"`
@@ -2432,7 +2570,7 @@ type OrganizationAccountStoreMappingCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -2462,7 +2600,7 @@ type OrganizationChange struct {
 // OrganizationCollection A page of a collection of organization resources.
 type OrganizationCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string         `json:"href"`
@@ -2472,7 +2610,7 @@ type OrganizationCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -2685,7 +2823,7 @@ type PhoneChange struct {
 // PhoneCollection A page of a collection of phone resources.
 type PhoneCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string  `json:"href"`
@@ -2695,7 +2833,7 @@ type PhoneCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -2928,7 +3066,7 @@ type RefreshToken struct {
 // RefreshTokenCollection A page of a collection of refresh token resources.
 type RefreshTokenCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string         `json:"href"`
@@ -2938,7 +3076,7 @@ type RefreshTokenCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -3119,7 +3257,7 @@ type SamlServiceProviderChange struct {
 // SamlServiceProviderCollection A page of a collection of SAML service provider resources.
 type SamlServiceProviderCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string                `json:"href"`
@@ -3129,7 +3267,7 @@ type SamlServiceProviderCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -3195,7 +3333,7 @@ type SamlServiceProviderRegistrationChange struct {
 // SamlServiceProviderRegistrationCollection A page of a collection of SAML service provider registration resources.
 type SamlServiceProviderRegistrationCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string                            `json:"href"`
@@ -3205,7 +3343,7 @@ type SamlServiceProviderRegistrationCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -3307,7 +3445,7 @@ type SmtpServerChange struct {
 // SmtpServerCollection A page of a collection of SMTP server resources.
 type SmtpServerCollection struct {
 	// CreatedAt When it was created, in UTC.
-	CreatedAt *CreatedAt `json:"createdAt,omitempty"`
+	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Href Address of the collection, without a query.
 	Href  string       `json:"href"`
@@ -3317,7 +3455,7 @@ type SmtpServerCollection struct {
 	Limit int `json:"limit"`
 
 	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt *ModifiedAt `json:"modifiedAt,omitempty"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
 	// Offset Number of items before the page.
 	Offset int `json:"offset"`
@@ -3800,6 +3938,9 @@ type Jwt = string
 // Key defines model for key.
 type Key = string
 
+// KeyId The last part of an address, as it was returned.
+type KeyId = Id
+
 // Limit defines model for limit.
 type Limit = int
 
@@ -3886,3 +4027,82 @@ type Unavailable = Error
 
 // UnsupportedMediaType Why a request failed.
 type UnsupportedMediaType = Error
+
+// Getter for additional properties for AgentConfiguration. Returns the specified
+// element and whether it was found
+func (a AgentConfiguration) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for AgentConfiguration
+func (a *AgentConfiguration) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for AgentConfiguration to handle AdditionalProperties
+func (a *AgentConfiguration) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["agentUserDnPassword"]; found {
+		err = json.Unmarshal(raw, &a.AgentUserDnPassword)
+		if err != nil {
+			return fmt.Errorf("error reading 'agentUserDnPassword': %w", err)
+		}
+		delete(object, "agentUserDnPassword")
+	}
+
+	if raw, found := object["providerId"]; found {
+		err = json.Unmarshal(raw, &a.ProviderId)
+		if err != nil {
+			return fmt.Errorf("error reading 'providerId': %w", err)
+		}
+		delete(object, "providerId")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for AgentConfiguration to handle AdditionalProperties
+func (a AgentConfiguration) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	object["agentUserDnPassword"], err = json.Marshal(a.AgentUserDnPassword)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'agentUserDnPassword': %w", err)
+	}
+
+	object["providerId"], err = json.Marshal(a.ProviderId)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'providerId': %w", err)
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}

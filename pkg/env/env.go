@@ -38,6 +38,9 @@ type Source struct {
 	unused   map[string]bool
 }
 
+// More is the type of a blank field that continues a help text: a tag is one line.
+type More struct{}
+
 type variable struct {
 	group          string
 	names          []string
@@ -74,7 +77,8 @@ func (s *Source) Group(title string) { s.group = title }
 // variable; the help shows it as the default.
 func (s *Source) Provide(name, what string) { s.provided[name] = what }
 
-// Unused leaves variables out of the help: they have no effect on this process.
+// Unused makes variables known that have no effect on this process, and leaves
+// them out of the help.
 func (s *Source) Unused(names ...string) {
 	for _, name := range names {
 		s.unused[name] = true
@@ -90,36 +94,52 @@ func (s *Source) Has(name string) bool {
 
 // Load fills the fields of the struct that into points at. The tag env names
 // the variable, or several of which the first that is set holds; default, help,
-// required:"true" and min describe it. A struct field without the tag is loaded in turn.
+// required:"true" and min describe it. A blank field of the type More continues the
+// help of the field before it. A struct field without the tag is loaded in turn.
 func (s *Source) Load(into any) {
 	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {
 		field, target := v.Type().Field(i), v.Field(i)
 		names := field.Tag.Get("env")
 		if names == "" {
-			if field.Type.Kind() == reflect.Struct {
+			if field.Type.Kind() == reflect.Struct && field.Name != "_" {
 				s.Load(target.Addr().Interface())
 			}
 			continue
 		}
+		help := field.Tag.Get("help")
+		for j := i + 1; j < v.NumField() && v.Field(j).Type() == reflect.TypeFor[More](); j++ {
+			help += " " + v.Type().Field(j).Tag.Get("help")
+		}
 		d := variable{
-			names: strings.Split(names, ","), fallback: field.Tag.Get("default"), help: field.Tag.Get("help"),
+			names: strings.Split(names, ","), fallback: field.Tag.Get("default"), help: help,
 			required: field.Tag.Get("required") == "true",
 		}
-		s.declare(d)
-		name, text, err := s.lookup(d)
-		if err == nil && text == "" {
-			if d.required {
-				s.problems = append(s.problems, fmt.Sprintf("%s is missing: %s", d.names[len(d.names)-1], d.help))
-			}
-			continue
+		s.read(d, target, field.Tag.Get("min"))
+	}
+}
+
+// List declares a variable and returns the entries of its comma-separated list.
+func (s *Source) List(name, help string) (list []string) {
+	s.read(variable{names: []string{name}, help: help}, reflect.ValueOf(&list).Elem(), "")
+	return list
+}
+
+// read declares a variable and assigns its value, or notes what is wrong with it.
+func (s *Source) read(d variable, target reflect.Value, least string) {
+	s.declare(d)
+	name, text, err := s.lookup(d)
+	if err == nil && text == "" {
+		if d.required {
+			s.problems = append(s.problems, fmt.Sprintf("%s is missing: %s", d.names[len(d.names)-1], d.help))
 		}
-		if err == nil {
-			err = assign(target, text, field.Tag.Get("min"))
-		}
-		if err != nil {
-			s.problems = append(s.problems, fmt.Sprintf("%s: %v (%s)", name, err, d.help))
-		}
+		return
+	}
+	if err == nil {
+		err = assign(target, text, least)
+	}
+	if err != nil {
+		s.problems = append(s.problems, fmt.Sprintf("%s: %v (%s)", name, err, d.help))
 	}
 }
 
@@ -216,6 +236,9 @@ func (s *Source) Err() error {
 		for _, name := range d.names {
 			known[name], known[name+"_FILE"] = true, true
 		}
+	}
+	for name := range s.unused {
+		known[name], known[name+"_FILE"] = true, true
 	}
 	for name := range s.values {
 		if strings.HasPrefix(name, prefix) && !known[name] {

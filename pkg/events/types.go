@@ -66,6 +66,17 @@ type PasswordReset struct {
 // About names the account.
 func (e PasswordReset) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
+// SignUpRequested says that a sign-up or an invitation is to get the mail with its
+// link. Its tenant and its account may not exist yet.
+type SignUpRequested struct {
+	Tenant  id.ID  `json:"tenant"`
+	Account id.ID  `json:"account"`
+	Token   []byte `json:"token"` // sealed
+}
+
+// About names the account.
+func (e SignUpRequested) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
+
 // GroupDeleted says that the group is gone, not its members.
 type GroupDeleted struct {
 	Tenant    id.ID `json:"tenant"`

@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/doorward/doorward/pkg/env"
 )
 
 // Config is the environment of the connections that processes make to addresses
 // which tenants have named.
 type Config struct {
-	PrivateNetworks []string `env:"DOORWARD_OUTBOUND_PRIVATE_NETWORKS,DOORWARD_SMTP_PRIVATE_NETWORKS" help:"networks besides the public ones in which providers, mail servers, git repositories and webhooks may be, comma separated, such as 10.1.0.0/16"`
-	CA              string   `env:"DOORWARD_OUTBOUND_CA" help:"certificate authorities in PEM that sign the certificates of providers and other servers, besides those of the system; mostly given as DOORWARD_OUTBOUND_CA_FILE"`
+	PrivateNetworks []string `env:"DOORWARD_OUTBOUND_PRIVATE_NETWORKS,DOORWARD_SMTP_PRIVATE_NETWORKS" help:"networks besides the public ones"`
+	_               env.More `help:"in which providers, mail servers and git repositories may be, comma separated, such as 10.1.0.0/16"`
+	CA              string   `env:"DOORWARD_OUTBOUND_CA" help:"authorities in PEM that sign the certificates of such servers, besides those"`
+	_               env.More `help:"of the system; mostly given as DOORWARD_OUTBOUND_CA_FILE"`
 }
 
 // Open checks the configuration.

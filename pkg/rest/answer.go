@@ -53,7 +53,7 @@ func wantType(c *fiber.Ctx, want string) error {
 func ID(c *fiber.Ctx, name string) (id.ID, error) {
 	v, err := id.Parse(c.Params(name))
 	if err != nil || v.IsZero() {
-		return id.ID{}, apierr.NotFound.Because("the path has a text that is no id, where an id belongs")
+		return id.ID{}, noSuch(c, name)
 	}
 	return v, nil
 }

@@ -117,7 +117,7 @@ func TestRefusalsOfTheFramework(t *testing.T) {
 func TestAnUnknownPathAndAnUnknownIDAreToldApart(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/unknown":        "path is unknown",
-		"/v1/things/nothing": "no id",
+		"/v1/things/nothing": `no thing has the id \"nothing\"`,
 		"/v1/gone":           "no resource",
 	} {
 		if a := send(t, "GET", path); a.status != 404 || !strings.Contains(a.raw, want) {

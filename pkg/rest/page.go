@@ -10,8 +10,8 @@ import (
 // (docs/interface/conventions.md#collections).
 type collection struct {
 	Href       string `json:"href"`
-	CreatedAt  *Time  `json:"createdAt,omitempty"`
-	ModifiedAt *Time  `json:"modifiedAt,omitempty"`
+	CreatedAt  Time   `json:"createdAt"`
+	ModifiedAt Time   `json:"modifiedAt"`
 	Offset     int    `json:"offset"`
 	Limit      int    `json:"limit"`
 	Size       int    `json:"size"`
@@ -27,10 +27,8 @@ func Query(c *fiber.Ctx, spec list.Spec) (list.Query, error) {
 // collection, without a query: clients append their own. The times are those of
 // the owner, which the rule puts into the query with its method Of.
 func Page[T, View any](c *fiber.Ctx, href string, page list.Page[T], view func(T) View) error {
-	out := collection{Href: href, Offset: page.Offset, Limit: page.Limit, Size: page.Size, Items: make([]any, len(page.Items))}
-	if !page.CreatedAt.IsZero() {
-		out.CreatedAt, out.ModifiedAt = (*Time)(&page.CreatedAt), (*Time)(&page.ModifiedAt)
-	}
+	out := collection{Href: href, CreatedAt: Time(page.CreatedAt), ModifiedAt: Time(page.ModifiedAt), Offset: page.Offset, Limit: page.Limit,
+		Size: page.Size, Items: make([]any, len(page.Items))}
 	for i, item := range page.Items {
 		out.Items[i] = view(item)
 	}

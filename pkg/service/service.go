@@ -1,72 +1,76 @@
-// Package service is what the six services and the gateway read and open
-// alike: the public address, the shared secrets, and the way to each other.
+// Package service opens what all services have alike: the configuration of the
+// deployment, the master key, the database and the HTTP application.
 package service
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"errors"
+	"context"
 	"fmt"
-	"net/url"
-	"strings"
-	"time"
 
-	"github.com/doorward/doorward/pkg/alias"
-	"github.com/doorward/doorward/pkg/caller"
-	"github.com/doorward/doorward/pkg/href"
-	"github.com/doorward/doorward/pkg/rpc"
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/deployment"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Config is what every process of a deployment is given.
+// Config is the environment that all services share.
 type Config struct {
-	Listen         string        `env:"DOORWARD_LISTEN" default:":8080" help:"address to serve on"`
-	BaseURL        string        `env:"DOORWARD_BASE_URL" required:"true" help:"public address of the management API with its version, such as https://id.example.com/v1"`
-	Alias          string        `env:"DOORWARD_ALIAS" default:"service" help:"word that names the product on the wire, in grant types, headers and names"`
-	InternalSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret of at least 32 characters that all processes of the deployment share; make one with: openssl rand -hex 32"`
+	deployment.Config
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the"`
+	_         env.More      `help:"newest first; make one with: echo k1:$(openssl rand -base64 32)"`
 }
 
-// Common is what a process makes of its Config.
-type Common struct {
-	Base   href.Base
-	Alias  alias.Alias
-	Signer *caller.Signer
-	// Shared seals what the processes of the deployment send each other.
-	Shared *secure.Keyring
-	Now    func() time.Time
+// Service is a service while its app wires it as a part of a process.
+type Service struct {
+	deployment.Common
+	Keyring *secure.Keyring // of the master key
+	DB      *pg.DB
+	HTTP    *fiber.App
+
+	name    string
+	process *run.Process
 }
 
-// Open checks the configuration.
-func (c Config) Open() (Common, error) {
-	address, err := url.Parse(c.BaseURL)
-	if err != nil || address.Scheme != "https" || address.Host == "" || strings.TrimSuffix(address.Path, "/") != "/v1" {
-		return Common{}, errors.New("DOORWARD_BASE_URL must have the form https://host[:port]/v1")
-	}
-	if len(c.InternalSecret) < 32 {
-		return Common{}, errors.New("DOORWARD_INTERNAL_SECRET must have at least 32 characters; make one with: openssl rand -hex 32")
-	}
-	sum := sha256.Sum256([]byte(secure.Derive(c.InternalSecret, "sealed between processes")))
-	shared, err := secure.ParseKeyring(secure.Secret("shared:" + base64.StdEncoding.EncodeToString(sum[:])))
+// Open checks the configuration, opens the database and makes the HTTP application.
+// The service has the name of its schema.
+func Open(ctx context.Context, p *run.Process, cfg Config, database pg.Config) (*Service, error) {
+	common, err := cfg.Open()
 	if err != nil {
-		return Common{}, err
+		return nil, err
 	}
-	word, err := alias.Parse(c.Alias)
+	keyring, err := secure.ParseKeyring(cfg.MasterKey)
 	if err != nil {
-		return Common{}, err
+		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
-	now := func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
-	return Common{
-		Base: href.Base(strings.TrimSuffix(c.BaseURL, "/")), Alias: word,
-		Signer: caller.NewSigner(c.InternalSecret, now), Shared: shared, Now: now,
-	}, nil
+	db, err := pg.Open(ctx, database)
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{Common: common, Keyring: keyring, DB: db, name: database.Schema, process: p}
+	p.OnClose(s.name+" database", db.Stop)
+	p.Check(s.name+" database", db.Ping)
+	s.Go("statistics", db.Analyze)
+	s.HTTP = rest.New(rest.Config{Service: s.name, Base: common.Base, Signer: common.Signer})
+	return s, nil
 }
 
-// Peer gives the way to a service by the addresses of its replicas, which are
-// those of the variable DOORWARD_<NAME>_URL.
-func (c Common) Peer(name string, addresses []string) (rpc.Peer, error) {
-	upstream, err := rpc.NewUpstream(name, addresses)
-	if err != nil {
-		return rpc.Peer{}, fmt.Errorf("DOORWARD_%s_URL: %w", strings.ToUpper(name), err)
-	}
-	return rpc.Peer{Upstream: upstream, Signer: c.Signer}, nil
+// Go runs a worker until the process ends.
+func (s *Service) Go(worker string, fn func(context.Context) error) {
+	s.process.Go(s.name+" "+worker, fn)
+}
+
+// Relay runs the worker that sends the events of the outbox to Kafka.
+func (s *Service) Relay(outbox *events.Outbox, cfg events.Config) {
+	s.Go("relay", outbox.Relay(cfg))
+}
+
+// Consume runs the workers that handle the events of other services and forget
+// the ids of those that were handled long ago.
+func (s *Service) Consume(outbox *events.Outbox, cfg events.Config, sources []string, handlers ...events.Handler) {
+	s.Go("memory", outbox.Forget)
+	s.Go("consumer", outbox.Consume(cfg, sources, handlers...))
 }

@@ -87,7 +87,7 @@ func (s *Service) CreateGroup(ctx context.Context, in directoryapi.CreateGroup) 
 		if err := tx.InsertGroup(ctx, g); err != nil {
 			return err
 		}
-		return tx.MergeData(ctx, g.TenantID, g.ID, in.Group.CustomData.Value, now)
+		return tx.MergeGroupData(ctx, g.TenantID, g.ID, in.Group.CustomData.Value, now)
 	})
 	if errors.Is(err, apierr.Exists) {
 		if own, mine := s.store.Group(ctx, in.Tenant, in.ID); mine == nil {
@@ -135,7 +135,7 @@ func (s *Service) UpdateGroup(ctx context.Context, at id.Ref, in directoryapi.Ne
 				return err
 			}
 		}
-		if err := tx.MergeData(ctx, g.TenantID, g.ID, in.CustomData.Value, s.now()); err != nil || in.IsCustomDataAlone() {
+		if err := tx.MergeGroupData(ctx, g.TenantID, g.ID, in.CustomData.Value, s.now()); err != nil || in.IsCustomDataAlone() {
 			return err
 		}
 		g.ModifiedAt = s.now()

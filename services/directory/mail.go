@@ -14,6 +14,9 @@ import (
 // apierr.NotFound when the account is gone, the workflow is off, or the
 // directory is a mirror, which has no workflows.
 func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
+	if in.Workflow == directoryapi.SigningUp {
+		return s.signUpMail(ctx, in)
+	}
 	var mail directoryapi.Mail
 	var err error
 	if mail.Account, err = s.store.Account(ctx, in.Tenant, in.Account); err != nil {

@@ -19,18 +19,24 @@ const (
 	removalGrace = time.Minute
 	// batch bounds what one transaction deletes.
 	batch = 1000
+	// fillBatch bounds the documents that one transaction reads.
+	fillBatch = 20
 )
 
 // Purge is the worker that deletes what is hidden already: expired password
-// resets, and what deleted directories have left.
+// resets and sign-ups, and what deleted directories have left. It also writes the
+// searchable values of groups whose customData an earlier release stored.
 func (s *Service) Purge(ctx context.Context) error {
 	return purge.Every(purgeEvery, "what is gone was not purged", s.purge)(ctx)
 }
 
 func (s *Service) purge(ctx context.Context) error {
 	_, resets := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeResets(ctx, s.now(), batch) })
+	_, signUps := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeSignUps(ctx, s.now(), batch) })
 	_, left := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return s.removeNext(ctx, tx) })
-	return errors.Join(resets, left)
+	_, checks := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeChecks(ctx, s.now().Add(-checkAge), batch) })
+	_, values := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.FillGroupValues(ctx, fillBatch) })
+	return errors.Join(resets, signUps, left, checks, values)
 }
 
 // removeNext deletes some of what a deleted directory has left: its accounts, then

@@ -27,6 +27,8 @@ type Service struct {
 	providers *connect.Client
 	now       func() time.Time
 	cfg       Config
+	checks    *checks       // that agents of directories make
+	syncEnded chan struct{} // wakes SyncWorker
 }
 
 // Config is what the deployment decides.
@@ -35,16 +37,20 @@ type Config struct {
 	Sender          mail.Address  // who mails come from, unless a template names another
 	Alias           alias.Alias   // empty means alias.Neutral
 	// Providers asks the providers of directories who has logged in.
-	Providers *connect.Client
+	Providers    *connect.Client
+	AgentArchive string // file with the program of the agent; empty for none
 }
 
 // New makes the service.
 func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
-	providers := cfg.Providers
-	if providers == nil {
-		providers = connect.New(outbound.Guard{}, nil, now)
+	svc := &Service{store: s, passwords: passwords, ring: ring, base: base, now: now, cfg: cfg,
+		checks: newChecks(), providers: cfg.Providers, syncEnded: make(chan struct{}, 1)}
+	if svc.providers == nil {
+		svc.providers = connect.New(outbound.Guard{}, nil, now)
 	}
-	return &Service{store: s, passwords: passwords, ring: ring, base: base, now: now, cfg: cfg, providers: providers}
+	s.OnNotify(store.ChecksChannel, svc.checks.created)
+	s.OnNotify(store.ResultsChannel, svc.checks.answered)
+	return svc
 }
 
 var _ directoryapi.API = (*Service)(nil)

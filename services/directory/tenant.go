@@ -55,14 +55,26 @@ func (s *Service) UpdateTenant(ctx context.Context, at id.Ref, in TenantChange) 
 }
 
 // SignUp makes a tenant with its administrators directory and its owner's
-// account, all or nothing (docs/interface/authentication.md#sign-up). The owner's email is not
-// verified by it. A repeated call returns what the first made.
+// account, all or nothing (docs/interface/authentication.md#sign-up). The owner's email is
+// verified only where a mail has confirmed the sign-up. A repeated call returns what the first made.
 func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directoryapi.SignedUp, error) {
 	done, err := s.signedUp(ctx, in)
 	if !errors.Is(err, apierr.NotFound) {
 		return done, err
 	}
+	owner := directoryapi.Account{
+		TenantID: in.Tenant, ID: in.Owner, DirectoryID: in.Directory, Username: in.Email, Email: in.Email,
+		Status: directoryapi.Enabled, EmailVerificationStatus: directoryapi.Unverified, Owner: true,
+	}
 	hash := ""
+	if in.Pending {
+		v, err := s.store.SignUpOf(ctx, in.Tenant, in.Owner)
+		if err != nil || v.PasswordHash == nil {
+			return directoryapi.SignedUp{}, errors.Join(err, apierr.NotFound)
+		}
+		owner.Username, owner.Email, owner.GivenName, owner.Surname = v.Email, v.Email, v.GivenName, v.Surname
+		owner.EmailVerificationStatus, hash = directoryapi.Verified, *v.PasswordHash
+	}
 	if in.Password != "" {
 		if hash, err = s.passwords.Hash(ctx, in.Password); err != nil {
 			return directoryapi.SignedUp{}, err
@@ -78,11 +90,7 @@ func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directory
 		if err := s.insertDirectory(ctx, tx, administrators); err != nil {
 			return err
 		}
-		owner := directoryapi.Account{
-			TenantID: in.Tenant, ID: in.Owner, DirectoryID: in.Directory, Username: in.Email, Email: in.Email,
-			Status: directoryapi.Enabled, EmailVerificationStatus: directoryapi.Unverified, Owner: true,
-			PasswordModifiedAt: beforeCreation(now), CreatedAt: now, ModifiedAt: now,
-		}
+		owner.PasswordModifiedAt, owner.CreatedAt, owner.ModifiedAt = beforeCreation(now), now, now
 		return tx.InsertAccount(ctx, owner, hash, nil)
 	})
 	if err != nil && !errors.Is(err, apierr.Exists) {

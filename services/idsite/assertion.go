@@ -69,16 +69,12 @@ func (s *Service) failTo(ctx context.Context, f store.Flow, cause error) (string
 	if refusal.Status >= 500 {
 		return "", cause
 	}
-	reason := refusal.Reason
-	if reason == "" {
-		reason = refusal.Message
-	}
 	now := s.now()
 	claims := secure.Claims{
 		"iss": s.cfg.Base.To("applications", f.ApplicationID), "iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
 		"jti": id.New(now).String(), "irt": f.RequestID,
 		"err": map[string]any{
-			"status": refusal.Status, "code": refusal.Code, "message": refusal.Message, "developerMessage": reason,
+			"status": refusal.Status, "code": refusal.Code, "message": refusal.Message, "developerMessage": refusal.DeveloperMessage(),
 			"moreInfo": s.cfg.Base.Host() + "/errors/" + strconv.Itoa(refusal.Code),
 		},
 	}

@@ -57,6 +57,7 @@ type Config struct {
 	Title  string          // the product's name on the wire: "Service"
 	Shared *secure.Keyring // that the processes of the deployment share
 	Suffix string          // of the domains of hosted pages, which are <tenant key>.id.<suffix>
+	SignUp bool            // everybody may sign a tenant up
 }
 
 // Product is the name that the service goes by.

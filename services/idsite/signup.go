@@ -3,6 +3,8 @@ package idsite
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base32"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
@@ -40,32 +42,107 @@ const keyTries = 16
 // The owner has no password until it is reset by mail.
 func (s *Service) SignUp(ctx context.Context, in Bootstrap) (directoryapi.Tenant, error) {
 	named := func(what string) id.ID { return derived(in.KeyID, what) }
-	ctx = caller.Into(ctx, caller.Caller{Tenant: named("tenant"), RequestID: caller.From(ctx).RequestID})
-	made, err := s.signUpTenant(ctx, in.KeyID, directoryapi.SignUp{
-		Tenant: named("tenant"), Directory: named("administrators"), Owner: named("owner"),
-		DirectoryName: s.cfg.Title + " Administrators", Email: in.OwnerEmail,
-	})
+	return s.makeTenant(ctx, in.KeyID, named, directoryapi.SignUp{Email: in.OwnerEmail},
+		oauthapi.EnsureKey{ID: in.KeyID, Secret: in.KeySecret})
+}
+
+// makeTenant makes a tenant whose parts have the ids that named returns.
+func (s *Service) makeTenant(ctx context.Context, seed string, named func(string) id.ID, owner directoryapi.SignUp,
+	key oauthapi.EnsureKey) (directoryapi.Tenant, error) {
+	at := caller.From(ctx)
+	ctx = caller.Into(ctx, caller.Caller{Tenant: named("tenant"), RequestID: at.RequestID, Address: at.Address})
+	owner.Tenant, owner.Directory, owner.Owner = named("tenant"), named("administrators"), named("owner")
+	owner.DirectoryName = s.cfg.Title + " Administrators"
+	made, err := s.signUpTenant(ctx, seed, owner)
 	if err != nil {
 		return made.Tenant, fmt.Errorf("make the tenant: %w", err)
 	}
 	tenant := made.Tenant
 	if _, err := s.peers.Application.SignUp(ctx, applicationapi.SignUp{
-		Tenant: tenant.ID, Console: named("console"), ConsoleName: s.cfg.Title, Administrators: named("administrators"), ConsoleMapping: named("console mapping"),
-		Application: named("application"), ApplicationMapping: named("application mapping"), Directory: named("application directory"),
+		Tenant: tenant.ID, Console: named("console"), ConsoleName: s.cfg.Title, Administrators: named("administrators"),
+		ConsoleMapping: named("console mapping"), Application: named("application"), ApplicationMapping: named("application mapping"),
+		Directory: named("application directory"),
 	}); err != nil {
 		return tenant, fmt.Errorf("make the first applications: %w", err)
 	}
 	domain := tenant.Key + ".id." + s.cfg.Suffix
 	now := s.now()
-	site := store.Site{TenantID: tenant.ID, ID: named("site"), DomainName: domain, AuthorizedOriginURIs: []string{"https://" + domain}, CreatedAt: now, ModifiedAt: now}
+	site := store.Site{
+		TenantID: tenant.ID, ID: named("site"), DomainName: domain, AuthorizedOriginURIs: []string{"https://" + domain}, CreatedAt: now,
+		ModifiedAt: now,
+	}
 	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.EnsureSite(ctx, site) }); err != nil {
 		return tenant, fmt.Errorf("make the site of the hosted pages: %w", err)
 	}
 	// The key comes last: who holds a key that works holds a whole tenant.
-	if _, err := s.peers.OAuth.EnsureKey(ctx, oauthapi.EnsureKey{Tenant: tenant.ID, Account: named("owner"), ID: in.KeyID, Secret: in.KeySecret}); err != nil {
+	key.Tenant, key.Account = tenant.ID, named("owner")
+	if _, err := s.peers.OAuth.EnsureKey(ctx, key); err != nil {
 		return tenant, fmt.Errorf("make the API key: %w", err)
 	}
 	return tenant, nil
+}
+
+// SignUpOn reports whether everybody may sign a tenant up.
+func (s *Service) SignUpOn() bool { return s.cfg.SignUp }
+
+// RequestSignUp lets the mail go out that confirms a sign-up
+// (docs/interface/authentication.md#sign-up). It returns apierr.NotFound where
+// sign-up is off, apierr.TooMany, and the refusals of a new account; nothing that
+// depends on whether the email is known.
+func (s *Service) RequestSignUp(ctx context.Context, owner directoryapi.NewAccount) error {
+	if !s.cfg.SignUp {
+		return apierr.NotFound
+	}
+	now := s.now()
+	_, err := s.peers.Directory.RequestSignUp(ctx, directoryapi.RequestSignUp{Tenant: id.New(now), Account: id.New(now), Owner: owner})
+	return err
+}
+
+// PendingSignUp returns what the link of a mail leads to, or apierr.NotFound.
+func (s *Service) PendingSignUp(ctx context.Context, token secure.Secret) (directoryapi.PendingSignUp, error) {
+	return s.peers.Directory.PendingSignUp(ctx, directoryapi.SignUpToken{Token: token})
+}
+
+// CompleteSignUp makes the tenant of a sign-up that its mail has confirmed, and
+// returns it with the API key of its owner. Of parallel calls one succeeds, and the
+// others return apierr.NotFound; one that breaks off can be repeated.
+func (s *Service) CompleteSignUp(ctx context.Context, token secure.Secret) (directoryapi.Tenant, oauthapi.EnsureKey, error) {
+	pending, err := s.PendingSignUp(ctx, token)
+	if err == nil && pending.Invitation {
+		err = apierr.NotFound
+	}
+	if err != nil {
+		return directoryapi.Tenant{}, oauthapi.EnsureKey{}, err
+	}
+	seed := pending.Tenant.String()
+	named := func(what string) id.ID {
+		switch what {
+		case "tenant":
+			return pending.Tenant
+		case "owner":
+			return pending.Account
+		}
+		return derived(seed, what)
+	}
+	// The key can be made again until the token is spent, and by nobody else.
+	_, master := s.ring.Derive("idsite.sign-up/" + seed)
+	part := func(what string) []byte { return []byte(secure.Derive(master, what+token.Reveal())) }
+	key := oauthapi.EnsureKey{
+		ID:     base32.StdEncoding.EncodeToString(part("key id"))[:26],
+		Secret: secure.Secret(base64.RawURLEncoding.EncodeToString(part("key secret"))),
+	}
+	tenant, err := s.makeTenant(ctx, seed, named, directoryapi.SignUp{Pending: true}, key)
+	if err == nil {
+		_, err = s.peers.Directory.EndSignUp(ctx, directoryapi.SignUpToken{Token: token})
+	}
+	return tenant, key, err
+}
+
+// AcceptInvitation makes the account of an invited administrator. It returns
+// apierr.NotFound for the token, apierr.OtherInvitee for another email than the
+// invitation's, and the refusals of a new account.
+func (s *Service) AcceptInvitation(ctx context.Context, token secure.Secret, in directoryapi.NewAccount) (directoryapi.Account, error) {
+	return s.peers.Directory.AcceptInvitation(ctx, directoryapi.AcceptInvitation{Token: token, Account: in})
 }
 
 // signUpTenant looks for a tenant key that is free. A tenant that is there

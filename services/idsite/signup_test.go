@@ -7,10 +7,13 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
@@ -32,7 +35,7 @@ func newService(t *testing.T, d *peertest.Deployment) (svc *idsite.Service, url 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return idsite.New(store.New(db), d.Peers(), ring, now, idsite.Config{Title: "Service", Suffix: "example.test"}), pgtest.URL(db)
+	return idsite.New(store.New(db), d.Peers(), ring, now, idsite.Config{Title: "Service", Suffix: "example.test", SignUp: true}), pgtest.URL(db)
 }
 
 // complete checks that the deployment holds one tenant with all that belongs to
@@ -227,5 +230,61 @@ func TestTenantKeysAreTwoWords(t *testing.T) {
 	}
 	if len(seen) != tenants {
 		t.Errorf("%d tenants have %d keys", tenants, len(seen))
+	}
+}
+
+func newOwner(email string) directoryapi.NewAccount {
+	return directoryapi.NewAccount{Email: field.Some(email), GivenName: field.Some("Jo"), Surname: field.Some("Doe"), Password: field.Some("Changeme1")}
+}
+
+// A sign-up that broke off at any call is completed by the next try, with the same
+// key; of parallel tries one shows it.
+func TestTheMailOfASignUpMakesTheTenantOnce(t *testing.T) {
+	d := peertest.New()
+	svc, _ := newService(t, d)
+	if err := svc.RequestSignUp(t.Context(), newOwner("jo@example.test")); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Tenants()) != 0 {
+		t.Fatal("there is a tenant before the mail is answered")
+	}
+	token := d.SignUps()["jo@example.test"]
+	var made directoryapi.Tenant
+	for step := 1; step <= 3; step++ {
+		d.Fail(func(call int) error {
+			if call == step {
+				return apierr.Unavailable
+			}
+			return nil
+		})
+		if _, _, err := svc.CompleteSignUp(t.Context(), token); !errors.Is(err, apierr.Unavailable) {
+			t.Fatalf("the sign-up that breaks off at call %d ends with %v", step, err)
+		}
+	}
+	d.Fail(func(int) error { return nil })
+	var good atomic.Int32
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			tenant, key, err := svc.CompleteSignUp(t.Context(), token)
+			if errors.Is(err, apierr.NotFound) {
+				return
+			}
+			good.Add(1)
+			if err != nil || d.Keys()[key.ID].Secret != key.Secret || d.Keys()[key.ID].Tenant != tenant.ID || len(key.ID) != 26 || len(key.Secret) != 43 {
+				t.Errorf("the key is %s, %v", key.ID, err)
+			}
+			made = tenant
+		})
+	}
+	all.Wait()
+	if good.Load() != 1 || len(d.Tenants()) != 1 || len(d.Keys()) != 1 || d.Tenants()[0].Owner.Email != "jo@example.test" {
+		t.Errorf("%d of 50 tries succeeded; there are %d tenants and %d keys", good.Load(), len(d.Tenants()), len(d.Keys()))
+	}
+	if page, err := svc.ListSites(t.Context(), id.Ref{Tenant: made.ID, ID: made.ID}, list.First()); err != nil || page.Size != 1 {
+		t.Errorf("the sites are %+v, %v", page, err)
+	}
+	if _, _, err := svc.CompleteSignUp(t.Context(), d.Invite("new@example.test")); !errors.Is(err, apierr.NotFound) {
+		t.Errorf("an invitation makes a tenant: %v", err)
 	}
 }

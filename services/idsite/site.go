@@ -72,10 +72,11 @@ func (s *Service) Site(ctx context.Context, at id.Ref) (store.Site, error) {
 // ListSites returns the tenant's site as a collection. The tenant named must be
 // the caller's own: apierr.NotFound otherwise.
 func (s *Service) ListSites(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Site], error) {
-	if tenant.Tenant != tenant.ID {
-		return list.Page[store.Site]{}, apierr.NotFound
+	owner, err := s.peers.Directory.Tenant(ctx, tenant)
+	if err != nil {
+		return list.Page[store.Site]{}, err
 	}
-	return s.store.ListSites(ctx, tenant.Tenant, query)
+	return s.store.ListSites(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // UpdateSite changes what the body names (docs/interface/id-site.md#settings). A
@@ -152,7 +153,8 @@ func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 
 func applyRepository(site *store.Site, in SiteChange) error {
 	if in.GitRepoURL.Given() && !isRepository(in.GitRepoURL.Value) {
-		return apierr.Invalid.Because("gitRepoUrl %q is not the address of a git repository such as https://git.example.com/pages.git", in.GitRepoURL.Value)
+		return apierr.Invalid.Because("gitRepoUrl %q is not the address of a git repository such as https://git.example.com/pages.git",
+			in.GitRepoURL.Value)
 	}
 	if err := optionalText(in.GitRepoURL, "gitRepoUrl", maxURL, &site.GitRepoURL); err != nil {
 		return err

@@ -20,7 +20,7 @@ var Sources = []string{"directory", "mfa"}
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{
 		events.On(s.registered), events.On(s.verified), events.On(s.verificationRequested),
-		events.On(s.resetRequested), events.On(s.reset), events.On(s.challenged),
+		events.On(s.resetRequested), events.On(s.reset), events.On(s.challenged), events.On(s.signUpRequested),
 	}
 }
 
@@ -56,6 +56,12 @@ func (s *Service) verificationRequested(ctx context.Context, e events.Envelope, 
 func (s *Service) resetRequested(ctx context.Context, e events.Envelope, event events.PasswordResetRequested) error {
 	d := store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}
 	return s.enqueueMails(ctx, e, d, directoryapi.Reset)
+}
+
+// signUpRequested adds the mail with the link that completes a sign-up, or accepts
+// an invitation.
+func (s *Service) signUpRequested(ctx context.Context, e events.Envelope, event events.SignUpRequested) error {
+	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, TokenSealed: event.Token}, directoryapi.SigningUp)
 }
 
 // reset adds the mail that confirms the new password.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/doorward/doorward/pkg/deployment"
 )
 
 // BinEnv names the variable that points at a folder of ready binaries; with it
@@ -16,17 +18,16 @@ const BinEnv = "DOORWARD_E2E_BIN"
 // Packages of the two shapes.
 var (
 	StandalonePackages  = []string{"./deploy/standalone/cmd/doorward"}
-	DistributedPackages = []string{
-		"./gateway/cmd/gateway",
-		"./services/directory/cmd/directory",
-		"./services/application/cmd/application",
-		"./services/oauth/cmd/oauth",
-		"./services/mfa/cmd/mfa",
-		"./services/notification/cmd/notification",
-		"./services/idsite/cmd/idsite",
-		"./deploy/mailbox/cmd/mailbox",
-	}
+	DistributedPackages = distributedPackages()
 )
+
+func distributedPackages() []string {
+	packages := []string{"./gateway/cmd/gateway", "./deploy/mailbox/cmd/mailbox"}
+	for _, name := range deployment.Services {
+		packages = append(packages, "./services/"+name+"/cmd/"+name)
+	}
+	return packages
+}
 
 // Build compiles the packages of the repository into a folder below dir and
 // returns that folder.

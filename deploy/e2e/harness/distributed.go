@@ -73,8 +73,8 @@ func (d *Distributed) start(ctx context.Context) error {
 				},
 			)
 		}},
-		{"two replicas of six services", func() error {
-			starts, err := d.replicas(ctx, plan)
+		{"two replicas of each service", func() error {
+			starts, err := d.services(ctx, plan)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/pkg/deployment"
 )
 
 // plan holds what the processes must agree on before any of them runs.
@@ -45,11 +46,7 @@ func (d *Distributed) plan() (*plan, error) {
 	}
 	p.Key.CAFile = p.certs.CA
 	addresses := []*string{&p.smtp, &p.mailbox}
-	names := []string{"gateway"}
-	for _, service := range services {
-		names = append(names, service.name)
-	}
-	for _, name := range names {
+	for _, name := range append([]string{"gateway"}, deployment.Services...) {
 		p.peers[name] = make([]string, replicas)
 		for i := range replicas {
 			addresses = append(addresses, &p.peers[name][i])

@@ -3,83 +3,88 @@ package harness
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/doorward/doorward/pkg/deployment"
 )
 
 // replicas is how many processes run of each service, and of the gateway.
 const replicas = 2
 
-// service says which peers a process calls and what only it is told. Every
-// process refuses a DOORWARD_ variable that it does not know, so this table is
-// also the shortest list of what each of them needs.
-type service struct {
-	name  string
-	peers []string
-	seals bool // keeps secrets, so it is given the key that seals them
-	env   func(*plan) []string
-	mails bool // sends the mails
-}
-
-var services = []service{
-	{name: "directory", seals: true, env: sender},
-	{name: "application", peers: []string{"directory"}, seals: true},
-	{name: "oauth", peers: []string{"directory", "application", "mfa"}, seals: true},
-	{name: "mfa", peers: []string{"directory"}, seals: true},
-	{name: "notification", peers: []string{"directory", "application"}, seals: true, mails: true, env: func(p *plan) []string {
-		return append(sender(p), "DOORWARD_SMTP_URL=smtp://"+p.smtp, "DOORWARD_SMS_PROVIDER=mailbox", "DOORWARD_SMS_MAILBOX_URL=http://"+p.mailbox, loopback)
-	}},
-	{name: "idsite", peers: []string{"directory", "application", "oauth", "mfa"}, seals: true, env: func(p *plan) []string {
-		return []string{
-			"DOORWARD_BOOTSTRAP_KEY_ID=" + p.Key.ID,
-			"DOORWARD_BOOTSTRAP_KEY_SECRET=" + p.Key.Secret,
-			"DOORWARD_BOOTSTRAP_OWNER_EMAIL=owner@example.test",
-		}
-	}},
-}
-
 // loopback lets the mail servers of tenants be on this machine.
 const loopback = "DOORWARD_SMTP_PRIVATE_NETWORKS=127.0.0.0/8"
 
-// sender is who mails come from: notification sends them, directory shows it in
-// templates.
-func sender(*plan) []string {
-	return []string{"DOORWARD_MAIL_FROM=no-reply@example.test", "DOORWARD_MAIL_FROM_NAME=Doorward"}
+// settings are the variables of all processes. A process is given those that it
+// lists in its --help, because it refuses others.
+func (d *Distributed) settings(p *plan) []string {
+	settings := []string{
+		"DATABASE_URL=" + p.database,
+		"REDIS_URL=" + p.redis,
+		"KAFKA_BROKERS=" + p.kafka,
+		"DOORWARD_BASE_URL=" + p.Key.BaseURL,
+		"DOORWARD_INTERNAL_SECRET=" + p.Internal,
+		"DOORWARD_MASTER_KEY=" + p.Master,
+		"DOORWARD_TLS_CERT_FILE=" + p.certs.Cert,
+		"DOORWARD_TLS_KEY_FILE=" + p.certs.Key,
+		"DOORWARD_MAIL_FROM=no-reply@example.test",
+		"DOORWARD_MAIL_FROM_NAME=Doorward",
+		"DOORWARD_SMTP_URL=smtp://" + p.smtp,
+		loopback,
+		"DOORWARD_SMS_PROVIDER=mailbox",
+		"DOORWARD_SMS_MAILBOX_URL=http://" + p.mailbox,
+		"DOORWARD_MAILBOX_URL=http://" + p.mailbox,
+		"DOORWARD_BOOTSTRAP_KEY_ID=" + p.Key.ID,
+		"DOORWARD_BOOTSTRAP_KEY_SECRET=" + p.Key.Secret,
+		"DOORWARD_BOOTSTRAP_OWNER_EMAIL=owner@example.test",
+	}
+	for _, name := range deployment.Services {
+		settings = append(settings, deployment.AddressVariable(name)+"=http://"+strings.Join(p.peers[name], ",http://"))
+	}
+	return append(settings, d.config.mailEnv()...)
 }
 
-// replicas prepares the processes of all services and returns what starts them.
-func (d *Distributed) replicas(ctx context.Context, p *plan) ([]func() error, error) {
-	var starts []func() error
-	for _, service := range services {
-		for i, address := range p.peers[service.name] {
-			ops, err := freeAddress()
-			if err != nil {
-				return nil, err
-			}
-			env := environment(
-				"DATABASE_URL="+p.database,
-				"REDIS_URL="+p.redis,
-				"KAFKA_BROKERS="+p.kafka,
-				"DOORWARD_BASE_URL="+p.Key.BaseURL,
-				"DOORWARD_INTERNAL_SECRET="+p.Internal,
-				"DOORWARD_LISTEN="+address,
-				"DOORWARD_OPS_LISTEN="+ops,
-			)
-			env = append(env, p.addresses(service.peers...)...)
-			if service.seals {
-				env = append(env, "DOORWARD_MASTER_KEY="+p.Master)
-			}
-			if service.mails {
-				env = append(env, d.config.mailEnv()...)
-			}
-			if service.env != nil {
-				env = append(env, service.env(p)...)
-			}
-			starts = append(starts, d.add(ctx, service.name, i, ops, env))
+// services prepares the processes of all services and returns what starts them.
+func (d *Distributed) services(ctx context.Context, p *plan) (starts []func() error, err error) {
+	for _, name := range deployment.Services {
+		more, err := d.replicas(ctx, p, name)
+		if err != nil {
+			return nil, err
 		}
+		starts = append(starts, more...)
 	}
 	return starts, nil
 }
+
+// replicas prepares the replicas of a service, or of the gateway.
+func (d *Distributed) replicas(ctx context.Context, p *plan, name string) ([]func() error, error) {
+	help, err := exec.CommandContext(ctx, filepath.Join(d.config.Bin, name), "--help").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for its variables: %w", name, err)
+	}
+	var known []string
+	for _, setting := range d.settings(p) {
+		variable, _, _ := strings.Cut(setting, "=")
+		if slices.Contains(strings.FieldsFunc(string(help), notOfName), strings.TrimSuffix(variable, "_FILE")) {
+			known = append(known, setting)
+		}
+	}
+	var starts []func() error
+	for i, address := range p.peers[name] {
+		ops, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		env := environment(append(known, "DOORWARD_LISTEN="+address, "DOORWARD_OPS_LISTEN="+ops)...)
+		starts = append(starts, d.add(ctx, name, i, ops, env))
+	}
+	return starts, nil
+}
+
+// notOfName reports whether a character is none of a variable's name.
+func notOfName(r rune) bool { return r != '_' && (r < 'A' || r > 'Z') && (r < '0' || r > '9') }
 
 // gateways prepares two gateways behind a load balancer and returns what starts
 // them. The key is handed out before they run: that it works is how the whole
@@ -92,28 +97,7 @@ func (d *Distributed) gateways(ctx context.Context, p *plan) ([]func() error, er
 	if d.balancer, err = startBalancer(p.Listen, p.peers["gateway"]); err != nil {
 		return nil, err
 	}
-	var starts []func() error
-	for i, address := range p.peers["gateway"] {
-		ops, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		env := environment(
-			"REDIS_URL="+p.redis,
-			"DOORWARD_BASE_URL="+p.Key.BaseURL,
-			"DOORWARD_INTERNAL_SECRET="+p.Internal,
-			"DOORWARD_LISTEN="+address,
-			"DOORWARD_OPS_LISTEN="+ops,
-			"DOORWARD_TLS_CERT_FILE="+p.certs.Cert,
-			"DOORWARD_TLS_KEY_FILE="+p.certs.Key,
-			"DOORWARD_MAILBOX_URL=http://"+p.mailbox,
-		)
-		for _, service := range services {
-			env = append(env, p.addresses(service.name)...)
-		}
-		starts = append(starts, d.add(ctx, "gateway", i, ops, env))
-	}
-	return starts, nil
+	return d.replicas(ctx, p, "gateway")
 }
 
 // add describes a process of the product, ready when its private port says so,
@@ -130,17 +114,4 @@ func (d *Distributed) add(ctx context.Context, binary string, i int, ops string,
 	}
 	d.processes[binary] = append(d.processes[binary], process)
 	return func() error { return process.Start(ctx) }
-}
-
-// addresses tells a process where all replicas of its peers are.
-func (p *plan) addresses(peers ...string) []string {
-	var env []string
-	for _, peer := range peers {
-		urls := make([]string, len(p.peers[peer]))
-		for i, address := range p.peers[peer] {
-			urls[i] = "http://" + address
-		}
-		env = append(env, "DOORWARD_"+strings.ToUpper(peer)+"_URL="+strings.Join(urls, ","))
-	}
-	return env
 }

@@ -15,12 +15,12 @@ import (
 	"strings"
 
 	gateway "github.com/doorward/doorward/gateway/app"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/kv"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
-	"github.com/doorward/doorward/pkg/service"
 	application "github.com/doorward/doorward/services/application/app"
 	directory "github.com/doorward/doorward/services/directory/app"
 	idsite "github.com/doorward/doorward/services/idsite/app"
@@ -31,7 +31,7 @@ import (
 
 // About says in --help what the process is.
 const About = "the whole identity service in one process, with a database, a broker and a mailbox of its own;\n" +
-	"doorward admin key --tenant KEY makes an administrator's key in the database"
+	"doorward help lists the commands that work on its data"
 
 // Config is what standalone itself reads; the services read the rest.
 type Config struct {
@@ -66,15 +66,18 @@ func FromEnv(source *env.Source) Config {
 	}
 	for name, value := range map[string]string{
 		"DOORWARD_LISTEN": "localhost:8443", "DOORWARD_OPS_LISTEN": "localhost:0, a free port", "DOORWARD_LOG_LEVEL": "warn",
+		"DOORWARD_SIGN_UP": "true",
 	} {
 		source.Provide(name, value)
 		source.Set(name, strings.TrimSuffix(value, ", a free port"))
 	}
-	source.Unused("DOORWARD_DIRECTORY_URL", "DOORWARD_APPLICATION_URL", "DOORWARD_OAUTH_URL", "DOORWARD_MFA_URL",
-		"DOORWARD_NOTIFICATION_URL", "DOORWARD_IDSITE_URL", "DOORWARD_MAILBOX_URL")
+	source.Unused("DOORWARD_MAILBOX_URL")
+	for _, name := range deployment.Services {
+		source.Unused(deployment.AddressVariable(name))
+	}
 	source.Group("Data and addresses")
 	source.Load(&cfg)
-	source.Declare(new(service.Config))
+	source.Declare(new(deployment.Config))
 	source.Group("Servers to use instead of the private ones")
 	source.Declare(new(struct {
 		Database secure.Secret `env:"DATABASE_URL" help:"PostgreSQL, postgres://user:password@host/database"`

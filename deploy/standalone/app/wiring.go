@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	gateway "github.com/doorward/doorward/gateway/app"
@@ -53,14 +54,15 @@ func (s *standalone) wire(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("idsite: %w", err)
 	}
-	upstreams := gateway.Upstreams{
-		Directory:   rpc.NearUpstream("directory", directories.HTTP.Handler()),
-		Application: rpc.NearUpstream("application", applications.HTTP.Handler()),
-		OAuth:       rpc.NearUpstream("oauth", tokens.HTTP.Handler()), MFA: rpc.NearUpstream("mfa", factors.HTTP.Handler()),
-		Notification: rpc.NearUpstream("notification", notifications.HTTP.Handler()), IDSite: rpc.NearUpstream("idsite", sites.HTTP.Handler()),
+	upstreams := gateway.Upstreams{}
+	for name, handler := range map[string]fasthttp.RequestHandler{
+		"directory": directories.HTTP.Handler(), "application": applications.HTTP.Handler(), "oauth": tokens.HTTP.Handler(),
+		"mfa": factors.HTTP.Handler(), "notification": notifications.HTTP.Handler(), "idsite": sites.HTTP.Handler(),
+	} {
+		upstreams[name] = rpc.NearUpstream(name, handler)
 	}
 	if s.mailbox != nil {
-		upstreams.Mailbox = rpc.NearUpstream("mailbox", fasthttpadaptor.NewFastHTTPHandler(s.mailbox))
+		upstreams["mailbox"] = rpc.NearUpstream("mailbox", fasthttpadaptor.NewFastHTTPHandler(s.mailbox))
 	}
 	front, err := gateway.Open(ctx, p, gateway.FromEnv(s.source), upstreams, tokens.API)
 	if err != nil {

@@ -121,6 +121,9 @@ type API interface {
 	// directory is a mirror.
 	Mail(context.Context, MailOf) (Mail, error)
 
+	// AuthenticateAgent checks a key of an agent. It returns apierr.Unauthorized.
+	AuthenticateAgent(context.Context, AuthenticateAgent) (AgentKey, error)
+
 	// Owner returns the account of the owner of a tenant, which is both members of
 	// the reference, or apierr.NotFound.
 	Owner(context.Context, Ref) (Account, error)
@@ -274,6 +277,9 @@ type SignUp struct {
 	DirectoryName string        `json:"directoryName"`
 	Email         string        `json:"email"`
 	Password      secure.Secret `json:"password"` // empty: none can log in until it is reset
+	// Pending takes the owner's email, names and password from the sign-up of these
+	// ids, whose mail has verified the email.
+	Pending bool `json:"pending,omitempty"`
 }
 
 // SignedUp is a new tenant.
@@ -464,6 +470,8 @@ const (
 	Welcome             Workflow = "welcome"
 	Reset               Workflow = "reset"
 	ResetSuccess        Workflow = "resetSuccess"
+	// SigningUp is the mail of a sign-up or an invitation, which has no directory.
+	SigningUp Workflow = "signUp"
 )
 
 // Page is the path of the deployment's own page that the link of the workflow's
@@ -475,6 +483,8 @@ func (w Workflow) Page() string {
 		return "/emailVerificationTokens"
 	case Reset:
 		return "/passwordReset"
+	case SigningUp:
+		return "/register"
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rpc"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 // Hosted is what the hosted login and the Client API ask of the directory
@@ -19,6 +20,49 @@ type Hosted interface {
 	// RegistrationRules returns what a directory asks of a new account, or
 	// apierr.NotFound.
 	RegistrationRules(context.Context, Ref) (RegistrationRules, error)
+
+	// RequestSignUp lets the mail go out that confirms a sign-up. It returns the
+	// refusals of a new account, and apierr.TooMany.
+	RequestSignUp(context.Context, RequestSignUp) (Empty, error)
+
+	// PendingSignUp returns what a mailed token leads to, or apierr.NotFound.
+	PendingSignUp(context.Context, SignUpToken) (PendingSignUp, error)
+
+	// EndSignUp spends a mailed token. Of parallel calls one succeeds, and the
+	// others return apierr.NotFound.
+	EndSignUp(context.Context, SignUpToken) (Empty, error)
+
+	// AcceptInvitation makes the account of an invited administrator. It returns
+	// apierr.NotFound for the token, apierr.OtherInvitee, and the refusals of a new
+	// account.
+	AcceptInvitation(context.Context, AcceptInvitation) (Account, error)
+}
+
+// RequestSignUp is a sign-up, with the ids of the tenant and the owner's account
+// that its confirmation will make.
+type RequestSignUp struct {
+	Tenant  id.ID      `json:"tenant"`
+	Account id.ID      `json:"account"`
+	Owner   NewAccount `json:"owner"`
+}
+
+// SignUpToken is the token in the mail of a sign-up or an invitation.
+type SignUpToken struct {
+	Token secure.Secret `json:"token"`
+}
+
+// PendingSignUp is a sign-up or an invitation whose mail has not been answered.
+type PendingSignUp struct {
+	Tenant     id.ID  `json:"tenant"`
+	Account    id.ID  `json:"account"`
+	Email      string `json:"email"`
+	Invitation bool   `json:"invitation"`
+}
+
+// AcceptInvitation is what an invited administrator has entered.
+type AcceptInvitation struct {
+	Token   secure.Secret `json:"token"`
+	Account NewAccount    `json:"account"`
 }
 
 // LoginDirectories names directories of a tenant.
@@ -112,8 +156,32 @@ func (c Client) Profile(ctx context.Context, in ProfileRequest) (Profile, error)
 	return rpc.Call[ProfileRequest, Profile](ctx, c.Peer, "directory.Profile", in)
 }
 
+// RequestSignUp calls the remote service.
+func (c Client) RequestSignUp(ctx context.Context, in RequestSignUp) (Empty, error) {
+	return rpc.Call[RequestSignUp, Empty](ctx, c.Peer, "directory.RequestSignUp", in)
+}
+
+// PendingSignUp calls the remote service.
+func (c Client) PendingSignUp(ctx context.Context, in SignUpToken) (PendingSignUp, error) {
+	return rpc.Call[SignUpToken, PendingSignUp](ctx, c.Peer, "directory.PendingSignUp", in)
+}
+
+// EndSignUp calls the remote service.
+func (c Client) EndSignUp(ctx context.Context, in SignUpToken) (Empty, error) {
+	return rpc.Call[SignUpToken, Empty](ctx, c.Peer, "directory.EndSignUp", in)
+}
+
+// AcceptInvitation calls the remote service.
+func (c Client) AcceptInvitation(ctx context.Context, in AcceptInvitation) (Account, error) {
+	return rpc.Call[AcceptInvitation, Account](ctx, c.Peer, "directory.AcceptInvitation", in)
+}
+
 // ServeHosted answers the remote calls of Hosted.
 func ServeHosted(router rpc.Router, api Hosted) {
 	rpc.Serve(router, "directory.LoginDirectories", api.LoginDirectories)
 	rpc.Serve(router, "directory.RegistrationRules", api.RegistrationRules)
+	rpc.Serve(router, "directory.RequestSignUp", api.RequestSignUp)
+	rpc.Serve(router, "directory.PendingSignUp", api.PendingSignUp)
+	rpc.Serve(router, "directory.EndSignUp", api.EndSignUp)
+	rpc.Serve(router, "directory.AcceptInvitation", api.AcceptInvitation)
 }

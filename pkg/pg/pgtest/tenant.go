@@ -21,6 +21,8 @@ var acrossTenants = []struct {
 	{regexp.MustCompile(`\b\w+_at >= \$1 AND \w+_at < \$2|\b\w+_at <=? \$\d`), "a worker looks at the age of rows of all tenants"},
 	{regexp.MustCompile(`\boutbox\b`), "the relay sends the events of all tenants in their order"},
 	{regexp.MustCompile(`SELECT tenant_id FROM accounts WHERE verification_digest = \$1`), "a mailed link names its token alone"},
+	{regexp.MustCompile(`SELECT tenant_id FROM sign_ups WHERE digest = \$1`), "a mailed link names its token alone"},
+	{regexp.MustCompile(`count\(\*\) FROM sign_ups`), "a sign-up has no tenant yet"},
 	{regexp.MustCompile(`length\(\$1::bytea\)`), "the resealer looks at the seals of all tenants"},
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/outbound"
-	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
@@ -28,20 +28,23 @@ import (
 
 // Config is the service's environment.
 type Config struct {
-	Service   service.Config
-	Sender    service.Sender
-	Events    events.Config
-	Database  secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
-	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
+	Service  service.Config
+	Sender   deployment.Sender
+	Events   events.Config
+	Database secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`
 
-	Argon2Memory    int `env:"DOORWARD_ARGON2_MEMORY" default:"19456" min:"8" help:"memory of a password hash in KiB"`
-	Argon2Time      int `env:"DOORWARD_ARGON2_TIME" default:"2" min:"1" help:"passes of a password hash"`
-	Argon2Threads   int `env:"DOORWARD_ARGON2_THREADS" default:"1" min:"1" help:"lanes of a password hash"`
-	HashWorkers     int `env:"DOORWARD_HASH_WORKERS" default:"0" min:"0" help:"password hashes computed at once; 0 means one per processor; never more than a CPU quota has whole processors"`
-	HashQueue       int `env:"DOORWARD_HASH_QUEUE" default:"128" min:"1" help:"password hashes that may wait; more are refused with 503"`
+	Argon2Memory    int      `env:"DOORWARD_ARGON2_MEMORY" default:"19456" min:"8" help:"memory of a password hash in KiB"`
+	Argon2Time      int      `env:"DOORWARD_ARGON2_TIME" default:"2" min:"1" help:"passes of a password hash"`
+	Argon2Threads   int      `env:"DOORWARD_ARGON2_THREADS" default:"1" min:"1" help:"lanes of a password hash"`
+	HashWorkers     int      `env:"DOORWARD_HASH_WORKERS" default:"0" min:"0" help:"password hashes computed at once; 0 means one per"`
+	_               env.More `help:"processor; never more than a CPU quota has whole processors"`
+	HashQueue       int      `env:"DOORWARD_HASH_QUEUE" default:"128" min:"1" help:"password hashes that may wait; more are refused"`
+	_               env.More `help:"with 503"`
 	Outbound        outbound.Config
-	SocialEndpoints string        `env:"DOORWARD_SOCIAL_ENDPOINTS" help:"addresses of social providers in place of their public ones, JSON by provider id, such as {\"google\":{\"tokenEndpoint\":\"https://…\"}}; mostly given as DOORWARD_SOCIAL_ENDPOINTS_FILE"`
+	SocialEndpoints string        `env:"DOORWARD_SOCIAL_ENDPOINTS" help:"addresses of social providers instead of their public ones, JSON by"`
+	_               env.More      `help:"provider id; mostly given as DOORWARD_SOCIAL_ENDPOINTS_FILE"`
 	VerificationTTL time.Duration `env:"DOORWARD_VERIFICATION_TTL" default:"168h" help:"how long an email verification token is good"`
+	AgentArchive    string        `env:"DOORWARD_AGENT_ARCHIVE" help:"ZIP archive of the directory agent, offered at /v1/agents/{id}/download; none without it"`
 }
 
 // FromEnv reads the configuration.
@@ -62,10 +65,6 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	ring, err := secure.ParseKeyring(cfg.MasterKey)
-	if err != nil {
-		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
-	}
 	cost, err := pwhash.NewCost(cfg.Argon2Memory, cfg.Argon2Time, cfg.Argon2Threads)
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_ARGON2_MEMORY, DOORWARD_ARGON2_TIME and DOORWARD_ARGON2_THREADS: %w", err)
@@ -74,33 +73,30 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	providers, err := cfg.providers(common.Now)
+	s, err := service.Open(ctx, p, cfg.Service, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}
-	db, err := pg.Open(ctx, store.Config(cfg.Database))
+	providers, err := cfg.providers(s.Now)
 	if err != nil {
 		return nil, err
 	}
-	p.OnClose("directory database", db.Stop)
-	p.Check("directory database", db.Ping)
-	p.Go("directory statistics", db.Analyze)
-
 	passwords := secure.NewPasswords(cost, cfg.HashWorkers, cfg.HashQueue)
 	passwords.ReserveProcessors()
 	p.OnClose("password hashes", passwords.Close)
-	data := store.New(db, common.Now)
-	svc := directory.New(data, passwords, ring, common.Base, common.Now,
-		directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: common.Alias, Providers: providers})
-	p.Go("directory relay", data.Outbox().Relay(cfg.Events))
-	p.Go("directory purge", svc.Purge)
-	p.Go("directory resealer", reseal.Worker(db, ring, directory.Sealed...))
+	data := store.New(s.DB, s.Now)
+	svc := directory.New(data, passwords, s.Keyring, s.Base, s.Now,
+		directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: s.Alias, AgentArchive: cfg.AgentArchive, Providers: providers})
+	s.Relay(data.Outbox(), cfg.Events)
+	s.Go("purge", svc.Purge)
+	s.Go("syncs", svc.SyncWorker)
+	s.Go("notifications", s.DB.Listen)
+	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, directory.Sealed...))
 
-	app := rest.New(rest.Config{Service: "directory", Base: common.Base, Signer: common.Signer})
-	directoryapi.Serve(rest.Contract(app), svc)
-	directoryapi.ServeHosted(rest.Contract(app), svc)
-	directoryrest.Mount(app, svc, common.Base)
-	return &App{API: svc, HTTP: app}, nil
+	directoryapi.Serve(rest.Contract(s.HTTP), svc)
+	directoryapi.ServeHosted(rest.Contract(s.HTTP), svc)
+	directoryrest.Mount(s.HTTP, svc, s.Base)
+	return &App{API: svc, HTTP: s.HTTP}, nil
 }
 
 // providers makes the client of the providers of directories.

@@ -228,3 +228,44 @@ func TestTheSizeOfACollectionIsKept(t *testing.T) {
 	b.Delete(ann).Want(204)
 	want(2, 1, 1, 0)
 }
+
+func TestGroupsOfADirectoryAreFoundByCustomData(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	staff := b.directory("Staff")
+	for _, body := range []string{
+		`{"name":"a","customData":{"cost":{"centre":12},"site":"Bonn"}}`, `{"name":"b","customData":{"cost":{"centre":7},"site":"Berlin"}}`, `{"name":"c"}`,
+	} {
+		b.Post(staff+"/groups", body).Want(201)
+	}
+	found := func(want, query string) {
+		t.Helper()
+		var names []string
+		for _, item := range b.Get(staff + "/groups?" + query).Want(200).Items() {
+			names = append(names, item["name"].(string))
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("?%s finds %q, want %q", query, got, want)
+		}
+	}
+	found("a b", "customData.site=b*")
+	found("a", "customData.cost.centre=%5B10,20%5D")
+	found("b a c", "orderBy=customData.cost.centre")
+	found("", "customData.site=Rome")
+
+	a := b.Get(staff + "/groups?name=a").Items()[0]["href"].(string)
+	b.Post(a, `{"customData":{"site":"Rome"}}`).Want(200)
+	found("a", "customData.site=rome")
+	b.Post(a+"/customData", `{"site":"Oslo"}`).Want(200)
+	found("", "customData.site=rome")
+	found("a", "customData.site=oslo")
+	b.Delete(a + "/customData/site").Want(204)
+	found("", "customData.site=oslo")
+	found("a", "customData.cost.centre=12")
+	b.Delete(a).Want(204)
+	found("", "customData.cost.centre=12")
+
+	c := b.Get(staff + "/groups?name=c").Items()[0]["href"].(string)
+	b.Get(c+"/accounts?customData.site=x").WantError(400, 2105)
+	b.Get(b.tenant()+"/groups?customData.site=x").WantError(400, 2105)
+}

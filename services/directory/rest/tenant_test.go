@@ -30,3 +30,14 @@ func TestTenantUpdate(t *testing.T) {
 	b.Post(b.tenant(), `{"name":"`+strings.Repeat("x", 255)+`"}`).Want(200)
 	b.Post(b.tenant(), `{}`).Want(200)
 }
+
+func TestAnAdministratorIsInvited(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	at := b.tenant() + "/invitations"
+	b.Post(at, `{"email":"new@example.test"}`).Want(201).Golden("invitation")
+	for body, code := range map[string]int{`{}`: 2000, `{"email":null}`: 2000, `{"email":"x"}`: 2006, `{"email":1}`: 2004, `{"mail":"x"}`: 2015} {
+		b.Post(at, body).WantError(400, code)
+	}
+	b.Post(at, `{"email":"`+b.signedUp.Owner.Email+`"}`).WantError(409, 2001)
+}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"time"
 
@@ -40,16 +41,14 @@ var Accounts = list.Spec{
 }
 
 // DirectoryAccounts are the attributes of accounts in directories, where they
-// are searched and sorted by custom data too (docs/interface/search.md#custom-data).
-var DirectoryAccounts = func() list.Spec {
-	spec := list.Spec{"customData.*": {Kind: list.Custom, Custom: &list.CustomValues{
-		From: "account_values v WHERE v.tenant_id = $1 AND v.directory_id = part.id", Key: "account_id", Owner: "a.id",
-	}}}
-	for name, attribute := range Accounts {
-		spec[name] = attribute
-	}
+// are searched and sorted by custom data too.
+var DirectoryAccounts = withCustomData(Accounts, accountValues.attribute("a.id"))
+
+func withCustomData(plain list.Spec, values list.Attribute) list.Spec {
+	spec := maps.Clone(plain)
+	spec["customData.*"] = values
 	return spec
-}()
+}
 
 // Verification is an open proof of an account's email.
 type Verification struct {

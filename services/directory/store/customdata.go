@@ -2,11 +2,14 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -22,21 +25,18 @@ func (s *Store) DirectoryData(now func() time.Time) customdata.Owners {
 	return customdatastore.Owners{DB: s.db, Now: now, Table: "directories", ID: "id"}
 }
 
-// GroupData is the customData of groups.
+// GroupData is the customData of groups, which can be searched.
 func (s *Store) GroupData(now func() time.Time) customdata.Owners {
-	return customdatastore.Owners{DB: s.db, Now: now, Table: "live_groups", ID: "id"}
+	return customdatastore.Owners{DB: s.db, Now: now, Table: "live_groups", ID: "id", Changed: groupValues.replace}
 }
 
 // AccountData is the customData of accounts, which can be searched.
 func (s *Store) AccountData(now func() time.Time) customdata.Owners {
-	return customdatastore.Owners{DB: s.db, Now: now, Table: "live_accounts", ID: "id",
-		Changed: func(ctx context.Context, tx pg.Querier, account id.Ref, document customdata.Document) error {
-			return replaceValues(ctx, tx, account.Tenant, account.ID, document)
-		}}
+	return customdatastore.Owners{DB: s.db, Now: now, Table: "live_accounts", ID: "id", Changed: accountValues.replace}
 }
 
 // MergeData adds to the customData of an owner that the transaction has locked
-// or made, and is no account.
+// or made, and is neither an account nor a group.
 func (tx *Tx) MergeData(ctx context.Context, tenant, owner id.ID, in customdata.Document, now time.Time) error {
 	if in.IsEmpty() {
 		return nil
@@ -47,14 +47,23 @@ func (tx *Tx) MergeData(ctx context.Context, tenant, owner id.ID, in customdata.
 
 // MergeAccountData is MergeData for an account.
 func (tx *Tx) MergeAccountData(ctx context.Context, tenant, account id.ID, in customdata.Document, now time.Time) error {
+	return tx.mergeSearched(ctx, accountValues, tenant, account, in, now)
+}
+
+// MergeGroupData is MergeData for a group.
+func (tx *Tx) MergeGroupData(ctx context.Context, tenant, group id.ID, in customdata.Document, now time.Time) error {
+	return tx.mergeSearched(ctx, groupValues, tenant, group, in, now)
+}
+
+func (tx *Tx) mergeSearched(ctx context.Context, values valueTable, tenant, owner id.ID, in customdata.Document, now time.Time) error {
 	if in.IsEmpty() {
 		return nil
 	}
-	document, err := customdatastore.Merge(ctx, tx, tenant, account, in, now)
+	document, err := customdatastore.Merge(ctx, tx, tenant, owner, in, now)
 	if err != nil {
 		return err
 	}
-	return replaceValues(ctx, tx, tenant, account, document)
+	return values.replace(ctx, tx, id.Ref{Tenant: tenant, ID: owner}, document)
 }
 
 // RemoveData forgets the customData of an owner that the transaction removes.
@@ -62,9 +71,55 @@ func (tx *Tx) RemoveData(ctx context.Context, tenant, owner id.ID) error {
 	return customdatastore.Remove(ctx, tx, tenant, owner)
 }
 
-// replaceValues writes what of an account's customData can be searched.
-func replaceValues(ctx context.Context, tx pg.Querier, tenant, account id.ID, document customdata.Document) error {
-	if _, err := pg.Exec(ctx, tx, `DELETE FROM account_values WHERE tenant_id = $1 AND account_id = $2`, tenant, account); err != nil {
+// FillGroupValues writes the values of at most limit groups whose customData is
+// from before they could be searched, and returns the number of those groups.
+func (tx *Tx) FillGroupValues(ctx context.Context, limit int) (int64, error) {
+	groups, err := pg.All[id.Ref](ctx, tx, `DELETE FROM group_values_missing WHERE (tenant_id, group_id) IN
+		(SELECT tenant_id, group_id FROM group_values_missing LIMIT $1 FOR UPDATE SKIP LOCKED)
+		RETURNING tenant_id AS tenant, group_id AS id`, limit)
+	if err != nil {
+		return 0, err
+	}
+	for _, group := range groups {
+		if _, err := tx.HoldGroup(ctx, group.Tenant, group.ID); errors.Is(err, apierr.NotFound) {
+			continue
+		} else if err != nil {
+			return 0, err
+		}
+		document, err := customdatastore.Merge(ctx, tx, group.Tenant, group.ID, "{}", time.Time{})
+		if err != nil {
+			return 0, err
+		}
+		if err := groupValues.replace(ctx, tx, group, document); err != nil {
+			return 0, err
+		}
+	}
+	return int64(len(groups)), nil
+}
+
+// valueTable holds what of the customData of one kind of owner can be searched.
+type valueTable struct {
+	name   string
+	owner  string // its column of the owner's id
+	owners string // the table of the owners
+}
+
+var (
+	accountValues = valueTable{name: "account_values", owner: "account_id", owners: "accounts"}
+	groupValues   = valueTable{name: "group_values", owner: "group_id", owners: "groups"}
+)
+
+// attribute searches and sorts owners, whose id is the SQL expression, by these
+// values (docs/interface/search.md#custom-data).
+func (t valueTable) attribute(id string) list.Attribute {
+	return list.Attribute{Kind: list.Custom, Custom: &list.CustomValues{
+		From: t.name + " v WHERE v.tenant_id = $1 AND v.directory_id = part.id", Key: t.owner, Owner: id,
+	}}
+}
+
+// replace writes the values of an owner's document in place of the former ones.
+func (t valueTable) replace(ctx context.Context, tx pg.Querier, owner id.Ref, document customdata.Document) error {
+	if _, err := pg.Exec(ctx, tx, `DELETE FROM `+t.name+` WHERE tenant_id = $1 AND `+t.owner+` = $2`, owner.Tenant, owner.ID); err != nil {
 		return err
 	}
 	leaves := document.Leaves()
@@ -81,10 +136,10 @@ func replaceValues(ctx context.Context, tx pg.Querier, tenant, account id.ID, do
 	for i, leaf := range leaves {
 		paths[i], elements[i], texts[i], numbers[i], moments[i] = leaf.Path, leaf.Element, leaf.Text, leaf.Number, leaf.Start
 	}
-	_, err := pg.Exec(ctx, tx, `INSERT INTO account_values (tenant_id, account_id, place, directory_id, path, element, text, number, moment)
-		SELECT a.tenant_id, a.id, v.place, a.directory_id, v.path, v.element, v.text, v.number::numeric, v.moment
-		FROM accounts a, unnest($3::text[], $4::boolean[], $5::text[], $6::text[], $7::timestamptz[])
+	_, err := pg.Exec(ctx, tx, `INSERT INTO `+t.name+` (tenant_id, `+t.owner+`, place, directory_id, path, element, text, number, moment)
+		SELECT o.tenant_id, o.id, v.place, o.directory_id, v.path, v.element, v.text, v.number::numeric, v.moment
+		FROM `+t.owners+` o, unnest($3::text[], $4::boolean[], $5::text[], $6::text[], $7::timestamptz[])
 			WITH ORDINALITY AS v (path, element, text, number, moment, place)
-		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account, paths, elements, texts, numbers, moments)
+		WHERE o.tenant_id = $1 AND o.id = $2`, owner.Tenant, owner.ID, paths, elements, texts, numbers, moments)
 	return err
 }

@@ -26,6 +26,10 @@ var Groups = list.Spec{
 	"modifiedAt":  {Column: "g.modified_at", Kind: list.Time},
 }
 
+// DirectoryGroups are the attributes of groups in one directory, where they are
+// searched and sorted by custom data too.
+var DirectoryGroups = withCustomData(Groups, groupValues.attribute("g.id"))
+
 // Group returns a group, or apierr.NotFound.
 func (s *Store) Group(ctx context.Context, tenant, group id.ID) (directoryapi.Group, error) {
 	return pg.One[directoryapi.Group](ctx, s.db, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = $2`,
@@ -66,9 +70,10 @@ func byName(query list.Query) list.Query {
 	return query
 }
 
-func (s *Store) listGroups(ctx context.Context, query list.Query, parts []listsql.Part, args ...any) (list.Page[directoryapi.Group], error) {
+func (s *Store) listGroups(ctx context.Context, query list.Query, parts []listsql.Part, args ...any) (list.Page[directoryapi.Group],
+	error) {
 	return listsql.SelectParts[directoryapi.Group](ctx, s.db, listsql.Parts{
-		Spec: Groups, Columns: groupColumns, Table: "groups g", Key: "g.id", Tenant: "g.tenant_id = $1", Parts: parts, Args: args,
+		Spec: DirectoryGroups, Columns: groupColumns, Table: "groups g", Key: "g.id", Tenant: "g.tenant_id = $1", Parts: parts, Args: args,
 	}, byName(query))
 }
 

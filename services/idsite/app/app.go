@@ -16,9 +16,9 @@ import (
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/outbound"
-	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
@@ -33,11 +33,13 @@ type Config struct {
 	Service  service.Config
 	Database secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 
-	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
-
-	Suffix     string        `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages, <tenant key>.id.<suffix>"`
-	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID" help:"id of the API key of the first tenant, which is made at the start; letters and digits"`
-	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET" help:"secret of that key, at least 32 characters; make one with: openssl rand -hex 24"`
+	Suffix     string        `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages,"`
+	_          env.More      `help:"<tenant key>.id.<suffix>"`
+	SignUp     bool          `env:"DOORWARD_SIGN_UP" default:"false" help:"true lets everybody make a tenant at /register"`
+	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID" help:"id of the API key of the first tenant, which is made at the start;"`
+	_          env.More      `help:"letters and digits"`
+	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET" help:"secret of that key, at least 32 characters; make one with: openssl"`
+	_          env.More      `help:"rand -hex 24"`
 	OwnerEmail string        `env:"DOORWARD_BOOTSTRAP_OWNER_EMAIL" default:"owner@doorward.localhost" help:"email of the first tenant's owner"`
 
 	Outbound outbound.Config
@@ -72,38 +74,27 @@ type App struct {
 
 // Open wires the service as a part of a process.
 func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, error) {
-	common, err := cfg.Service.Open()
-	if err != nil {
-		return nil, err
-	}
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	ring, err := secure.ParseKeyring(cfg.MasterKey)
-	if err != nil {
-		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
-	}
-	db, err := pg.Open(ctx, store.Config(cfg.Database))
+	s, err := service.Open(ctx, p, cfg.Service, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}
-	p.OnClose("idsite database", db.Stop)
-	p.Check("idsite database", db.Ping)
-	p.Go("idsite statistics", db.Analyze)
-
-	svc := idsite.New(store.New(db), peers, ring, common.Now, idsite.Config{Base: common.Base, Shared: common.Shared, Title: common.Alias.Title(), Suffix: cfg.Suffix})
+	svc := idsite.New(store.New(s.DB), peers, s.Keyring, s.Now, idsite.Config{
+		Base: s.Base, Shared: s.Shared, Title: s.Alias.Title(), Suffix: cfg.Suffix, SignUp: cfg.SignUp,
+	})
 	guard, err := cfg.Outbound.Open()
 	if err != nil {
 		return nil, err
 	}
-	p.Go("idsite repositories", idsite.NewRepositories(svc, guard).Run)
-	p.Go("idsite purger", svc.Purger(idsite.PurgeEvery))
-	app := rest.New(rest.Config{Service: "idsite", Base: common.Base, Signer: common.Signer})
-	idsiteapi.Serve(rest.Contract(app), svc)
-	if err := idsiterest.Mount(app, svc, common.Base); err != nil {
+	s.Go("repositories", idsite.NewRepositories(svc, guard).Run)
+	s.Go("purge", svc.Purger(idsite.PurgeEvery))
+	idsiteapi.Serve(rest.Contract(s.HTTP), svc)
+	if err := idsiterest.Mount(s.HTTP, svc, s.Base); err != nil {
 		return nil, err
 	}
-	return &App{HTTP: app, Bootstrapped: bootstrap(p, svc, cfg)}, nil
+	return &App{HTTP: s.HTTP, Bootstrapped: bootstrap(p, svc, cfg)}, nil
 }
 
 // check refuses what would make half a tenant.
@@ -116,7 +107,7 @@ func (c Config) check() error {
 	case !isEmail(c.OwnerEmail):
 		return fmt.Errorf("DOORWARD_BOOTSTRAP_OWNER_EMAIL must be an email address such as owner@example.com; %q is none", c.OwnerEmail)
 	}
-	return service.CheckDomain("DOORWARD_IDSITE_SUFFIX", c.Suffix)
+	return deployment.CheckDomain("DOORWARD_IDSITE_SUFFIX", c.Suffix)
 }
 
 func isEmail(text string) bool {
@@ -153,30 +144,20 @@ func bootstrap(p *run.Process, svc *idsite.Service, cfg Config) <-chan error {
 
 // Run is the service as a process of its own.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	common, err := cfg.Service.Open()
+	dial, err := cfg.Service.Dial()
 	if err != nil {
 		return err
 	}
-	directory, err := common.Peer("directory", cfg.Peers.Directory)
-	if err != nil {
+	peers := Peers{
+		Directory:   directoryapi.Client{Peer: dial.Peer("directory", cfg.Peers.Directory)},
+		Application: applicationapi.Client{Peer: dial.Peer("application", cfg.Peers.Application)},
+		OAuth:       oauthapi.Client{Peer: dial.Peer("oauth", cfg.Peers.OAuth)},
+		MFA:         mfaapi.Client{Peer: dial.Peer("mfa", cfg.Peers.MFA)},
+	}
+	if err := dial.Err(); err != nil {
 		return err
 	}
-	application, err := common.Peer("application", cfg.Peers.Application)
-	if err != nil {
-		return err
-	}
-	oauth, err := common.Peer("oauth", cfg.Peers.OAuth)
-	if err != nil {
-		return err
-	}
-	factors, err := common.Peer("mfa", cfg.Peers.MFA)
-	if err != nil {
-		return err
-	}
-	app, err := Open(ctx, p, cfg, Peers{
-		Directory: directoryapi.Client{Peer: directory}, Application: applicationapi.Client{Peer: application}, OAuth: oauthapi.Client{Peer: oauth},
-		MFA: mfaapi.Client{Peer: factors},
-	})
+	app, err := Open(ctx, p, cfg, peers)
 	if err != nil {
 		return err
 	}

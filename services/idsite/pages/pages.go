@@ -1,55 +1,105 @@
-// Package pages draws the hosted pages: page.html has what they show, page.css
-// how. They run no script, load nothing, and can be framed by nobody.
+// Package pages draws the pages that need no script: those that mailed links lead
+// to, the sign-up, and refusals. They look like the built-in screens, whose style
+// and texts they share, load nothing, and can be framed by nobody.
 package pages
 
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/base64"
+	"encoding/json"
 	"html/template"
+	"strings"
+
+	"github.com/doorward/doorward/services/idsite/screens"
 )
 
 var (
 	//go:embed page.html
 	html string
-	//go:embed page.css
-	style string
+	//go:embed texts
+	files embed.FS
 
 	document = template.Must(template.New("page").Parse(html))
+	style    = screens.Style()
+	texts    = readTexts()
 )
 
 // Policy is the Content-Security-Policy of every page: its own style, forms to
 // its own origin, and nothing else.
 var Policy = func() string {
 	sum := sha256.Sum256([]byte(style))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+	return "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 		"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
 
+// readTexts reads the texts that the screens do not have, by language.
+func readTexts() map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for _, language := range screens.Languages {
+		content, err := files.ReadFile("texts/" + language + ".json")
+		own := map[string]string{}
+		if err == nil {
+			err = json.Unmarshal(content, &own)
+		}
+		if err != nil {
+			panic(err) // an embedded file, which a test reads
+		}
+		all[language] = own
+	}
+	return all
+}
+
+// Text returns a text in a language, with the values put in for {name}, name and
+// value in turn.
+func Text(language, key string, values ...string) string {
+	text, own := texts[language][key]
+	if !own {
+		text = screens.Text(language, key)
+	}
+	for i := 0; i+1 < len(values); i += 2 {
+		text = strings.ReplaceAll(text, "{"+values[i]+"}", values[i+1])
+	}
+	return text
+}
+
 // Page is what one page shows.
 type Page struct {
-	Product string // the name of the deployment
-	Title   string
-	Text    string
-	Problem string // why the last try was refused, if it was
-	Form    *Form  // nil where there is nothing to do
+	Language string
+	Product  string // the name of the deployment
+	Title    string
+	Text     string
+	Problem  string // why the last try was refused, if it was
+	Form     *Form  // nil where there is nothing to do
+	Download *Download
 }
 
 // Form is what the user can send.
 type Form struct {
-	Button   string
-	Token    string // of the mailed link
-	Login    string // whose password is set, for password managers
-	Password bool   // asks for a new password, twice
+	Button string
+	Hidden map[string]string
+	Login  string // whose password is set, for password managers
+	Fields []Field
 }
 
-// Render gives the HTML of a page.
+// Field is a text that the user enters.
+type Field struct{ Name, Label, Type, Autocomplete, Value, Hint string }
+
+// Download is a text that the user can save as a file.
+type Download struct{ Text, Name, Content string }
+
+// URL is the address of the file, which is in the page itself.
+func (d Download) URL() template.URL {
+	return template.URL("data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte(d.Content))) //nolint:gosec // Base64
+}
+
+// Render returns the HTML of a page.
 func Render(p Page) ([]byte, error) {
 	var out bytes.Buffer
 	err := document.Execute(&out, struct {
 		Page
 		Style template.CSS
-	}{p, template.CSS(style)}) //nolint:gosec // the file beside this one
+	}{p, template.CSS(style)}) //nolint:gosec // an embedded file
 	return out.Bytes(), err
 }

@@ -4,26 +4,55 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward/services/idsite/screens"
 )
 
 // Every form of the template is drawn with hostile text: it stays text, the
 // style is the one that the policy knows, and nothing else is loaded or run.
 func TestPagesShowTextAndTheirOwnStyleAlone(t *testing.T) {
 	const hostile = `"><script>alert(1)</script>{{.}}`
-	for _, form := range []*Form{nil, {Button: hostile, Token: hostile}, {Button: hostile, Token: hostile, Login: hostile, Password: true}} {
-		out, err := Render(Page{Product: hostile, Title: hostile, Text: hostile, Problem: hostile, Form: form})
+	form := &Form{
+		Button: hostile, Hidden: map[string]string{"sptoken": hostile}, Login: hostile,
+		Fields: []Field{{"email", hostile, "email", "email", hostile, hostile}},
+	}
+	for _, p := range []Page{{}, {Form: form}, {Download: &Download{hostile, hostile, hostile}}} {
+		p.Language, p.Product, p.Title, p.Text, p.Problem = "en", hostile, hostile, hostile, hostile
+		out, err := Render(p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		html := string(out)
-		if regexp.MustCompile(`(?i)<script|<img|<link|<iframe|\son\w+=|src=|href=`).MatchString(html) {
+		if regexp.MustCompile(`(?i)<script|<img|<iframe|\son\w+=|src=|href="[^d]|href="data:[^,t]`).MatchString(html) {
 			t.Errorf("the page is %s", html)
 		}
 		sum := sha256.Sum256([]byte(regexp.MustCompile(`(?s)<style>(.*)</style>`).FindStringSubmatch(html)[1]))
 		if !strings.Contains(Policy, base64.StdEncoding.EncodeToString(sum[:])) {
 			t.Errorf("the policy %s refuses the page's style", Policy)
+		}
+	}
+}
+
+func TestEveryLanguageHasEveryTextOfThePages(t *testing.T) {
+	placeholder := regexp.MustCompile(`\{\w+\}`)
+	for _, language := range screens.Languages {
+		if len(texts[language]) != len(texts["en"]) {
+			t.Errorf("%s has %d texts, want %d", language, len(texts[language]), len(texts["en"]))
+		}
+		for key, english := range texts["en"] {
+			text := texts[language][key]
+			want, got := placeholder.FindAllString(english, -1), placeholder.FindAllString(text, -1)
+			slices.Sort(want)
+			slices.Sort(got)
+			if text == "" || !slices.Equal(want, got) {
+				t.Errorf("%s says for %s %q", language, key, text)
+			}
+		}
+		if Text(language, "signInTitle") == "" || strings.Contains(Text(language, "readyText", "key", "calm-otter"), "{") {
+			t.Errorf("%s lacks a text of the screens, or a value", language)
 		}
 	}
 }

@@ -51,9 +51,7 @@ func (p directory) ResetPassword(_ context.Context, in directoryapi.ResetPasswor
 	case len(in.Password.Value) < len(WeakPassword):
 		return directoryapi.PasswordReset{}, apierr.TooShort
 	case in.Password.Value == WeakPassword:
-		lacks := *apierr.BadRequest
-		lacks.Message = "The password needs a digit."
-		return directoryapi.PasswordReset{}, &lacks
+		return directoryapi.PasswordReset{}, WeakPasswordError
 	}
 	p.spend(in.Token)
 	return directoryapi.PasswordReset{Token: in.Token, Account: account}, nil

@@ -28,6 +28,7 @@ type Deployment struct {
 	applications map[id.ID]applicationapi.SignUp
 	keys         map[string]oauthapi.EnsureKey
 	links        map[secure.Secret]directoryapi.Account
+	signUps      map[secure.Secret]directoryapi.PendingSignUp
 	calls        int
 	fail         func(call int) error
 }
@@ -37,7 +38,8 @@ func New() *Deployment {
 	return &Deployment{
 		tenants: map[id.ID]directoryapi.SignedUp{}, tenantKeys: map[string]id.ID{},
 		applications: map[id.ID]applicationapi.SignUp{}, keys: map[string]oauthapi.EnsureKey{}, links: map[secure.Secret]directoryapi.Account{},
-		fail: func(int) error { return nil },
+		signUps: map[secure.Secret]directoryapi.PendingSignUp{},
+		fail:    func(int) error { return nil },
 	}
 }
 
@@ -110,6 +112,13 @@ func (p directory) SignUp(ctx context.Context, in directoryapi.SignUp) (director
 	if !ok {
 		if _, taken := p.d.tenantKeys[in.Key]; taken {
 			return made, apierr.Exists.Because("the tenant key %q is taken", in.Key)
+		}
+		if in.Pending {
+			for _, pending := range p.d.signUps {
+				if pending.Tenant == in.Tenant && pending.Account == in.Owner {
+					in.Email = pending.Email
+				}
+			}
 		}
 		made = directoryapi.SignedUp{
 			Tenant:    directoryapi.Tenant{ID: in.Tenant, Key: in.Key, Name: in.Key},

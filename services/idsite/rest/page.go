@@ -12,12 +12,21 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/pages"
+	"github.com/doorward/doorward/services/idsite/screens"
 )
 
-// deadLink is what a link shows that leads nowhere.
-var deadLink = pages.Page{
-	Title: "This link no longer works",
-	Text:  "It was used already, or it is too old. Please ask for another one where you asked for this one.",
+// textFunc returns a text in the language of a browser.
+type textFunc func(key string, values ...string) string
+
+func texter(c *fiber.Ctx) textFunc {
+	language := screens.Language(c.Get(fiber.HeaderAcceptLanguage))
+	return func(key string, values ...string) string { return pages.Text(language, key, values...) }
+}
+
+// deadLink shows that a link leads nowhere.
+func (h *handlers) deadLink(c *fiber.Ctx) error {
+	t := texter(c)
+	return h.page(c, http.StatusNotFound, pages.Page{Title: t("deadLinkTitle"), Text: t("deadLinkText")})
 }
 
 // verification shows what a verification link is for. It spends nothing: mail
@@ -25,11 +34,11 @@ var deadLink = pages.Page{
 func (h *handlers) verification(c *fiber.Ctx) error {
 	token := c.Query("sptoken")
 	if token == "" {
-		return h.page(c, http.StatusNotFound, deadLink)
+		return h.deadLink(c)
 	}
+	t := texter(c)
 	return h.page(c, http.StatusOK, pages.Page{
-		Title: "Confirm your email address", Text: "One click, and your address is confirmed.",
-		Form: &pages.Form{Button: "Confirm", Token: token},
+		Title: t("confirmTitle"), Text: t("confirmText"), Form: &pages.Form{Button: t("confirm"), Hidden: map[string]string{"sptoken": token}},
 	})
 }
 
@@ -43,7 +52,8 @@ func (h *handlers) verify(c *fiber.Ctx) error {
 	if err != nil {
 		return h.refused(c, err)
 	}
-	return h.page(c, http.StatusOK, pages.Page{Title: "Your email address is confirmed", Text: "Thank you. " + account.Email + " is yours, and you can sign in."})
+	t := texter(c)
+	return h.page(c, http.StatusOK, pages.Page{Title: t("verifiedTitle"), Text: t("verifiedText", "email", account.Email)})
 }
 
 // reset asks for a new password.
@@ -56,9 +66,14 @@ func (h *handlers) askPassword(c *fiber.Ctx, status int, token secure.Secret, pr
 	if err != nil {
 		return h.refused(c, err)
 	}
+	t := texter(c)
 	return h.page(c, status, pages.Page{
-		Title: "Choose a new password", Text: "It will be the password of " + account.Email + ".", Problem: problem,
-		Form: &pages.Form{Button: "Set the password", Token: token.Reveal(), Login: account.Username, Password: true},
+		Title: t("resetTitle"), Text: t("resetText", "email", account.Email), Problem: problem,
+		Form: &pages.Form{Button: t("setPassword"), Hidden: map[string]string{"sptoken": token.Reveal()}, Login: account.Username,
+			Fields: []pages.Field{
+				{Name: "password", Label: t("newPassword"), Type: "password", Autocomplete: "new-password"},
+				{Name: "again", Label: t("passwordAgain"), Type: "password", Autocomplete: "new-password"},
+			}},
 	})
 }
 
@@ -69,29 +84,22 @@ func (h *handlers) setPassword(c *fiber.Ctx) error {
 	if err != nil {
 		return h.refused(c, err)
 	}
+	t := texter(c)
 	token, password := secure.Secret(form.Get("sptoken")), form.Get("password")
 	if password != form.Get("again") {
-		return h.askPassword(c, http.StatusBadRequest, token, "The two passwords differ.")
+		return h.askPassword(c, http.StatusBadRequest, token, t("differ"))
 	}
 	err = h.svc.SetPassword(c.UserContext(), token, field.Some(password))
-	if refusal := apierr.From(err); err != nil && refusal.Status == http.StatusBadRequest {
-		return h.askPassword(c, http.StatusBadRequest, token, passwordProblem(refusal))
+	if errors.Is(err, apierr.Required) {
+		return h.askPassword(c, http.StatusBadRequest, token, t("tooShort"))
+	}
+	if problem, asked := problemOf(t, err); asked && apierr.From(err).Status == http.StatusBadRequest {
+		return h.askPassword(c, http.StatusBadRequest, token, problem)
 	}
 	if err != nil {
 		return h.refused(c, err)
 	}
-	return h.page(c, http.StatusOK, pages.Page{Title: "Your password is changed", Text: "You can sign in with the new one now."})
-}
-
-// passwordProblem says to a user why a password was refused.
-func passwordProblem(refusal *apierr.Error) string {
-	switch {
-	case errors.Is(refusal, apierr.TooShort), errors.Is(refusal, apierr.Required):
-		return "That password is too short."
-	case errors.Is(refusal, apierr.TooLong):
-		return "That password is too long."
-	}
-	return refusal.Message
+	return h.page(c, http.StatusOK, pages.Page{Title: t("passwordSet"), Text: t("canSignIn")})
 }
 
 // form reads what a page sent. The token in it is known to who has the mail
@@ -113,17 +121,17 @@ func (h *handlers) refused(c *fiber.Ctx, err error) error {
 	refusal := apierr.From(err)
 	switch {
 	case errors.Is(err, apierr.NotFound):
-		return h.page(c, http.StatusNotFound, deadLink)
+		return h.deadLink(c)
 	case errors.Is(err, context.DeadlineExceeded) || refusal.Status >= http.StatusInternalServerError:
 		return err // logged and answered as everywhere
 	}
-	return h.page(c, refusal.Status, pages.Page{Title: "That did not work", Text: refusal.Message})
+	return h.page(c, refusal.Status, pages.Page{Title: texter(c)("errorTitle"), Text: refusal.Message})
 }
 
 // page answers with a page that is not stored or framed, and whose address no other
 // site learns from a Referer.
 func (h *handlers) page(c *fiber.Ctx, status int, p pages.Page) error {
-	p.Product = h.product
+	p.Product, p.Language = h.product, screens.Language(c.Get(fiber.HeaderAcceptLanguage))
 	body, err := pages.Render(p)
 	if err != nil {
 		return err
@@ -134,6 +142,7 @@ func (h *handlers) page(c *fiber.Ctx, status int, p pages.Page) error {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
+	c.Vary(fiber.HeaderAcceptLanguage)
 	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 	return c.Status(status).Send(body)
 }

@@ -49,6 +49,8 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 	app.Get("/site/*", h.hosted)
 	app.All("/client/:dnsLabel/*", h.clientAPI)
 
+	app.Get("/register", h.register)
+	app.Post("/register", h.submitRegister)
 	app.Get("/emailVerificationTokens", h.verification)
 	app.Post("/emailVerificationTokens", h.verify)
 	app.Get("/passwordReset", h.reset)

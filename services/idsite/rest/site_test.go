@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,7 +52,9 @@ func newClient(t *testing.T) client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc := idsite.New(store.New(pgtest.Open(t, store.Config)), peers.Peers(), ring, now, idsite.Config{Base: base, Title: "Service", Suffix: "localhost"})
+	svc := idsite.New(store.New(pgtest.Open(t, store.Config)), peers.Peers(), ring, now, idsite.Config{
+		Base: base, Title: "Service", Suffix: "localhost", SignUp: !strings.Contains(t.Name(), "SignUpIsOff"),
+	})
 	app := rest.New(rest.Config{Service: "idsite", Base: base, Signer: signer})
 	if err := idsiterest.Mount(app, svc, base); err != nil {
 		t.Fatal(err)

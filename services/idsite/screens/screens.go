@@ -89,19 +89,33 @@ func New() (*Screens, error) {
 func (s *Screens) Index(api, lang string) ([]byte, error) {
 	var out bytes.Buffer
 	err := s.index.Execute(&out, map[string]any{
-		"API": api, "Language": lang, "Version": s.version, "Title": s.text(lang, "signInTitle"), "NoScript": s.text(lang, "noScript"),
+		"API": api, "Language": lang, "Version": s.version, "Title": Text(lang, "signInTitle"), "NoScript": Text(lang, "noScript"),
 		"Modules": slices.Concat(s.modules, []string{"texts/" + lang + ".js"}),
 	})
 	return out.Bytes(), err
 }
 
-// text is a text of a language file, whose lines have the form key: "text",.
-func (s *Screens) text(lang, key string) string {
-	line := regexp.MustCompile(`(?m)^\s*` + key + `: "(.*)",$`).FindSubmatch(s.files["texts/"+lang+".js"])
+// Text returns a text of a language, or "". The lines of its file have the form
+// key: "text",.
+func Text(lang, key string) string {
+	content, err := embedded.ReadFile("static/texts/" + lang + ".js")
+	if err != nil {
+		return ""
+	}
+	line := regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(key) + `: "(.*)",$`).FindSubmatch(content)
 	if line == nil {
 		return ""
 	}
 	return string(line[1])
+}
+
+// Style returns the style sheet, for pages that look the same.
+func Style() string {
+	content, err := embedded.ReadFile("static/style.css")
+	if err != nil {
+		panic(err) // an embedded file
+	}
+	return string(content)
 }
 
 // File returns a static file and its content type, or false. The name begins with

@@ -152,7 +152,7 @@ func TestTheIndexNamesFilesThatAreThere(t *testing.T) {
 				t.Errorf("the page in %s has no %s", language, want)
 			}
 		}
-		if s.text(language, "signInTitle") == "" || s.text(language, "noScript") == "" {
+		if Text(language, "signInTitle") == "" || Text(language, "noScript") == "" {
 			t.Errorf("%s has no title or no text for browsers without scripts", language)
 		}
 		named := regexp.MustCompile(`/static/([^"]+)"`).FindAllStringSubmatch(page, -1)

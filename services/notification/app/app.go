@@ -11,10 +11,10 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/outbound"
-	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
@@ -27,16 +27,16 @@ import (
 
 // Config is the service's environment.
 type Config struct {
-	Service   service.Config
-	Sender    service.Sender
-	Events    events.Config
-	Database  secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
-	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
+	Service  service.Config
+	Sender   deployment.Sender
+	Events   events.Config
+	Database secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`
 
 	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service, http://host:port"`
 	Application []string `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service, http://host:port"`
 
-	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"server that takes all mail, smtp://[user:password@]host:port (STARTTLS where it is offered) or smtps://"`
+	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"server that takes all mail, smtp://[user:password@]host:port"`
+	_       env.More      `help:"(STARTTLS where it is offered) or smtps://"`
 	Senders int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process hands over at once"`
 	Timeout time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"longest time that handing over one mail may take"`
 
@@ -64,38 +64,28 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, err
 	}
-	ring, err := secure.ParseKeyring(cfg.MasterKey)
-	if err != nil {
-		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
-	}
 	leave, err := cfg.leave(common)
 	if err != nil {
 		return nil, err
 	}
-	db, err := pg.Open(ctx, store.Config(cfg.Database))
+	s, err := service.Open(ctx, p, cfg.Service, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}
-	p.OnClose("notification database", db.Stop)
-	p.Check("notification database", db.Ping)
-	p.Go("notification statistics", db.Analyze)
+	data := store.New(s.DB, s.Now)
+	svc := notification.New(data, peers, s.Keyring, s.Base, s.Now, leave)
+	s.Go("sweep", svc.Sweep)
+	s.Go("senders", svc.Send)
+	s.Relay(data.Outbox(), cfg.Events)
+	s.Consume(data.Outbox(), cfg.Events, notification.Sources, svc.Handlers()...)
+	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, notification.Sealed...))
 
-	data := store.New(db, common.Now)
-	svc := notification.New(data, peers, ring, common.Base, common.Now, leave)
-	p.Go("notification sweep", svc.Sweep)
-	p.Go("notification senders", svc.Send)
-	p.Go("notification relay", data.Outbox().Relay(cfg.Events))
-	p.Go("notification memory", data.Outbox().Forget)
-	p.Go("notification consumer", data.Outbox().Consume(cfg.Events, notification.Sources, svc.Handlers()...))
-	p.Go("notification resealer", reseal.Worker(db, ring, notification.Sealed...))
-
-	app := rest.New(rest.Config{Service: "notification", Base: common.Base, Signer: common.Signer})
-	notificationrest.Mount(app, svc, common.Base)
-	return &App{HTTP: app}, nil
+	notificationrest.Mount(s.HTTP, svc, s.Base)
+	return &App{HTTP: s.HTTP}, nil
 }
 
 // leave reads how mails and texts leave.
-func (c Config) leave(common service.Common) (cfg notification.Config, err error) {
+func (c Config) leave(common deployment.Common) (cfg notification.Config, err error) {
 	if cfg.Server, err = notification.ParseServer(c.SMTP); err != nil {
 		return cfg, fmt.Errorf("DOORWARD_SMTP_URL is %w", err)
 	}
@@ -118,19 +108,18 @@ func (c Config) leave(common service.Common) (cfg notification.Config, err error
 
 // Run is the service as a process of its own.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	common, err := cfg.Service.Open()
+	dial, err := cfg.Service.Dial()
 	if err != nil {
 		return err
 	}
-	directory, err := common.Peer("directory", cfg.Directory)
-	if err != nil {
+	peers := Peers{
+		Directory:   directoryapi.Client{Peer: dial.Peer("directory", cfg.Directory)},
+		Application: applicationapi.Client{Peer: dial.Peer("application", cfg.Application)},
+	}
+	if err := dial.Err(); err != nil {
 		return err
 	}
-	application, err := common.Peer("application", cfg.Application)
-	if err != nil {
-		return err
-	}
-	app, err := Open(ctx, p, cfg, Peers{Directory: directoryapi.Client{Peer: directory}, Application: applicationapi.Client{Peer: application}})
+	app, err := Open(ctx, p, cfg, peers)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -12,9 +11,9 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
-	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
@@ -30,10 +29,9 @@ type Config struct {
 	Service     service.Config
 	Events      events.Config
 	Database    secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
-	MasterKey   secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
-	ClientAPI   service.ClientAPI
+	ClientAPI   deployment.ClientAPI
 	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
-	Application []string `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service's replicas, http://host:port"`
+	Application []string `env:"DOORWARD_APPLICATION_URL" help:"addresses of the application service's replicas, http://host:port"`
 	MFA         []string `env:"DOORWARD_MFA_URL" help:"comma-separated addresses of the mfa service's replicas, http://host:port"`
 }
 
@@ -54,62 +52,42 @@ type App struct {
 
 // Open wires the service as a part of a process.
 func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, error) {
-	common, err := cfg.Service.Open()
-	if err != nil {
-		return nil, err
-	}
-	ring, err := secure.ParseKeyring(cfg.MasterKey)
-	if err != nil {
-		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
-	}
 	suffix, err := cfg.ClientAPI.Open()
 	if err != nil {
 		return nil, err
 	}
-	db, err := pg.Open(ctx, store.Config(cfg.Database))
+	s, err := service.Open(ctx, p, cfg.Service, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}
-	p.OnClose("oauth database", db.Stop)
-	p.Check("oauth database", db.Ping)
-	p.Go("oauth statistics", db.Analyze)
+	data := store.New(s.DB, s.Now)
+	svc := oauth.New(data, peers, s.Keyring, s.Now, oauth.Config{Base: s.Base, Alias: s.Alias, Suffix: suffix})
+	s.Consume(data.Outbox(), cfg.Events, []string{"directory", "application"}, svc.Handlers()...)
+	s.Go("cache invalidation", s.DB.Listen)
+	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, oauth.Sealed...))
+	s.Go("purge", svc.Purger(oauth.PurgeEvery))
 
-	data := store.New(db, common.Now)
-	svc := oauth.New(data, peers, ring, common.Now, oauth.Config{Base: common.Base, Alias: common.Alias, Suffix: suffix})
-	p.Go("oauth memory", data.Outbox().Forget)
-	p.Go("oauth consumer", data.Outbox().Consume(cfg.Events, []string{"directory", "application"}, svc.Handlers()...))
-	p.Go("oauth cache invalidation", db.Listen)
-	p.Go("oauth resealer", reseal.Worker(db, ring, oauth.Sealed...))
-	p.Go("oauth purger", svc.Purger(oauth.PurgeEvery))
-
-	app := rest.New(rest.Config{Service: "oauth", Base: common.Base, Signer: common.Signer})
-	oauthapi.Serve(rest.Contract(app), svc)
-	oauthapi.ServeHosted(rest.Contract(app), svc)
-	oauthrest.Mount(app, svc, common.Base, common.Alias)
-	return &App{API: svc, HTTP: app}, nil
+	oauthapi.Serve(rest.Contract(s.HTTP), svc)
+	oauthapi.ServeHosted(rest.Contract(s.HTTP), svc)
+	oauthrest.Mount(s.HTTP, svc, s.Base, s.Alias)
+	return &App{API: svc, HTTP: s.HTTP}, nil
 }
 
 // Run is the service as a process of its own, whose peers are in others.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	common, err := cfg.Service.Open()
+	dial, err := cfg.Service.Dial()
 	if err != nil {
 		return err
 	}
-	directory, err := common.Peer("directory", cfg.Directory)
-	if err != nil {
+	peers := Peers{
+		Directory:   directoryapi.Client{Peer: dial.Peer("directory", cfg.Directory)},
+		Application: applicationapi.Client{Peer: dial.Peer("application", cfg.Application)},
+		MFA:         mfaapi.Client{Peer: dial.Peer("mfa", cfg.MFA)},
+	}
+	if err := dial.Err(); err != nil {
 		return err
 	}
-	application, err := common.Peer("application", cfg.Application)
-	if err != nil {
-		return err
-	}
-	factors, err := common.Peer("mfa", cfg.MFA)
-	if err != nil {
-		return err
-	}
-	app, err := Open(ctx, p, cfg, Peers{
-		Directory: directoryapi.Client{Peer: directory}, Application: applicationapi.Client{Peer: application}, MFA: mfaapi.Client{Peer: factors},
-	})
+	app, err := Open(ctx, p, cfg, peers)
 	if err != nil {
 		return err
 	}

@@ -75,6 +75,7 @@ func (w *World) NewDirectory(tenant id.ID, builtin bool) id.ID {
 func (w *World) NewAccount(tenant, directory id.ID, login string, password secure.Secret) id.ID {
 	a := directoryapi.Account{
 		TenantID: tenant, ID: id.New(w.now()), DirectoryID: directory, Username: login, Email: login, Status: directoryapi.Enabled,
+		CreatedAt: w.now(), ModifiedAt: w.now(),
 	}
 	w.Directories.InsertAccount(a, password)
 	w.kinds[a.ID] = accounts

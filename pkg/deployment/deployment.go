@@ -1,0 +1,98 @@
+// Package deployment is what all processes of a deployment share: the list of
+// services, the public address, the secrets, and the addresses of each other.
+package deployment
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/alias"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rpc"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// Services are the services, each after those that it calls. The gateway and the
+// end-to-end tests read this list.
+var Services = []string{"directory", "application", "mfa", "oauth", "notification", "idsite"}
+
+// Config is the environment that all processes of a deployment share.
+type Config struct {
+	Listen         string        `env:"DOORWARD_LISTEN" default:":8080" help:"address to serve on"`
+	BaseURL        string        `env:"DOORWARD_BASE_URL" required:"true" help:"public address of the management API with its version, such"`
+	_              env.More      `help:"as https://id.example.com/v1"`
+	Alias          string        `env:"DOORWARD_ALIAS" default:"service" help:"word that names the product on the wire, in grant types,"`
+	_              env.More      `help:"headers and names"`
+	InternalSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret of at least 32 characters that all processes"`
+	_              env.More      `help:"of the deployment share; make one with: openssl rand -hex 32"`
+}
+
+// Common is a checked Config.
+type Common struct {
+	Base   href.Base
+	Alias  alias.Alias
+	Signer *caller.Signer
+	// Shared seals what the processes of the deployment send each other.
+	Shared *secure.Keyring
+	Now    func() time.Time
+}
+
+// Open checks the configuration.
+func (c Config) Open() (Common, error) {
+	address, err := url.Parse(c.BaseURL)
+	if err != nil || address.Scheme != "https" || address.Host == "" || strings.TrimSuffix(address.Path, "/") != "/v1" {
+		return Common{}, errors.New("DOORWARD_BASE_URL must have the form https://host[:port]/v1")
+	}
+	if len(c.InternalSecret) < 32 {
+		return Common{}, errors.New("DOORWARD_INTERNAL_SECRET must have at least 32 characters; make one with: openssl rand -hex 32")
+	}
+	sum := sha256.Sum256([]byte(secure.Derive(c.InternalSecret, "sealed between processes")))
+	shared, err := secure.ParseKeyring(secure.Secret("shared:" + base64.StdEncoding.EncodeToString(sum[:])))
+	if err != nil {
+		return Common{}, err
+	}
+	word, err := alias.Parse(c.Alias)
+	if err != nil {
+		return Common{}, err
+	}
+	now := func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+	return Common{
+		Base: href.Base(strings.TrimSuffix(c.BaseURL, "/")), Alias: word,
+		Signer: caller.NewSigner(c.InternalSecret, now), Shared: shared, Now: now,
+	}, nil
+}
+
+// Dial collects the addresses of a service's peers. Its first error is that of Err.
+type Dial struct {
+	signer *caller.Signer
+	err    error
+}
+
+// Dial checks the configuration and returns a Dial without peers.
+func (c Config) Dial() (*Dial, error) {
+	common, err := c.Open()
+	return &Dial{signer: common.Signer}, err
+}
+
+// Peer returns the peer whose replicas have these addresses, the value of the
+// variable DOORWARD_<NAME>_URL.
+func (d *Dial) Peer(name string, addresses []string) rpc.Peer {
+	upstream, err := rpc.NewUpstream(name, addresses)
+	if err != nil && d.err == nil {
+		d.err = fmt.Errorf("%s: %w", AddressVariable(name), err)
+	}
+	return rpc.Peer{Upstream: upstream, Signer: d.signer}
+}
+
+// Err returns why a peer cannot be called, nil if all can.
+func (d *Dial) Err() error { return d.err }
+
+// AddressVariable returns the name of the variable that holds a service's addresses.
+func AddressVariable(service string) string { return "DOORWARD_" + strings.ToUpper(service) + "_URL" }

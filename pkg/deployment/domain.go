@@ -1,0 +1,35 @@
+package deployment
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/doorward/doorward/pkg/env"
+)
+
+// ClientAPI is where applications have their Client APIs. The application
+// service lets their origins in, the oauth service shows their addresses.
+type ClientAPI struct {
+	Suffix string   `env:"DOORWARD_CLIENT_API_SUFFIX" default:"apps.localhost" help:"domain under which each application has its Client API,"`
+	_      env.More `help:"<dnsLabel>.<suffix>"`
+}
+
+// Open checks the suffix and returns it.
+func (c ClientAPI) Open() (suffix string, err error) {
+	return c.Suffix, CheckDomain("DOORWARD_CLIENT_API_SUFFIX", c.Suffix)
+}
+
+// maxDomain leaves room for two labels in front (RFC 1035, section 2.3.4).
+const maxDomain = 253 - 2*64
+
+var domain = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+
+// CheckDomain refuses the value of a variable that is no domain under which
+// labels can be put.
+func CheckDomain(variable, value string) error {
+	if !domain.MatchString(value) || len(value) > maxDomain {
+		return fmt.Errorf("%s must be a host name in lower case of at most %d characters, such as id.example.com; %q is none", variable,
+			maxDomain, value)
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package deployment
+
+import (
+	"fmt"
+	"net/mail"
+)
+
+// Sender is who the deployment's mails come from. The notification service
+// writes it into mails, the directory service shows it in templates.
+type Sender struct {
+	Address string `env:"DOORWARD_MAIL_FROM" help:"address that mails come from; absent: no-reply@ and the host of DOORWARD_BASE_URL"`
+	Name    string `env:"DOORWARD_MAIL_FROM_NAME" help:"name that mails come from; absent: DOORWARD_ALIAS as a name"`
+}
+
+// Open checks the sender and fills in what is absent.
+func (s Sender) Open(common Common) (mail.Address, error) {
+	address := s.Address
+	if address == "" {
+		address = "no-reply@" + common.Base.Hostname()
+	}
+	from, err := mail.ParseAddress(address)
+	if err != nil || from.Name != "" {
+		return mail.Address{}, fmt.Errorf("DOORWARD_MAIL_FROM must be an email address such as no-reply@example.com; %q is none", address)
+	}
+	if from.Name = s.Name; from.Name == "" {
+		from.Name = common.Alias.Title()
+	}
+	return *from, nil
+}

@@ -1,0 +1,39 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/directory"
+)
+
+// invitationView is an invitation of an administrator. It has no address: the mail
+// alone leads to it.
+type invitationView struct {
+	Email     string    `json:"email"`
+	CreatedAt rest.Time `json:"createdAt"`
+	ExpiresAt rest.Time `json:"expiresAt"`
+	Tenant    href.Link `json:"tenant"`
+}
+
+func invite(svc *directory.Service, v views) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		var in directory.Invite
+		if err := rest.Body[invitationView](c, &in); err != nil {
+			return err
+		}
+		made, err := svc.Invite(c.UserContext(), at, in)
+		if err != nil {
+			return err
+		}
+		c.Status(http.StatusCreated)
+		return c.JSON(invitationView{made.Email, rest.Time(made.CreatedAt), rest.Time(made.ExpiresAt), v.base.Link("tenants", made.Tenant)})
+	}
+}

@@ -1,0 +1,184 @@
+package rest
+
+import (
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/pages"
+)
+
+// formCookie binds the form of a sign-up to the browser that it was sent to. Its
+// name keeps subdomains from setting it.
+const formCookie = "__Host-form"
+
+// formTokenLength is the length of formCookie's random text.
+const formTokenLength = 32
+
+// register shows the form of a sign-up, or what the link of its mail leads to
+// (docs/interface/authentication.md#sign-up). It spends nothing.
+func (h *handlers) register(c *fiber.Ctx) error {
+	token := secure.Secret(c.Query("sptoken"))
+	if token == "" {
+		return h.askSignUp(c, http.StatusOK, url.Values{}, "")
+	}
+	pending, err := h.svc.PendingSignUp(c.UserContext(), token)
+	if err != nil {
+		return h.refused(c, err)
+	}
+	if pending.Invitation {
+		return h.askInvited(c, http.StatusOK, token, url.Values{"email": {pending.Email}}, "")
+	}
+	t := texter(c)
+	return h.page(c, http.StatusOK, pages.Page{
+		Title: t("completeTitle"), Text: t("completeText", "email", pending.Email),
+		Form: &pages.Form{Button: t("complete"), Hidden: map[string]string{"sptoken": token.Reveal()}},
+	})
+}
+
+// askSignUp shows the form with what was entered before.
+func (h *handlers) askSignUp(c *fiber.Ctx, status int, entered url.Values, problem string) error {
+	t := texter(c)
+	if !h.svc.SignUpOn() {
+		return h.page(c, http.StatusNotFound, pages.Page{Title: t("offTitle"), Text: t("offText")})
+	}
+	token := c.Cookies(formCookie)
+	if len(token) != formTokenLength {
+		token = secure.Token(formTokenLength).Reveal()
+		c.Cookie(&fiber.Cookie{
+			Name: formCookie, Value: token, Path: "/", HTTPOnly: true, Secure: true, SameSite: fiber.CookieSameSiteStrictMode, SessionOnly: true,
+		})
+	}
+	return h.page(c, status, pages.Page{
+		Title: t("signUpTitle"), Text: t("signUpText"), Problem: problem,
+		Form: &pages.Form{Button: t("signUp"), Hidden: map[string]string{"csrf": token}, Fields: ownerFields(t, entered)},
+	})
+}
+
+// askInvited shows the form of an invited administrator.
+func (h *handlers) askInvited(c *fiber.Ctx, status int, token secure.Secret, entered url.Values, problem string) error {
+	t := texter(c)
+	return h.page(c, status, pages.Page{
+		Title: t("invitedTitle"), Text: t("invitedText"), Problem: problem,
+		Form: &pages.Form{Button: t("invited"), Hidden: map[string]string{"sptoken": token.Reveal()}, Fields: ownerFields(t, entered)},
+	})
+}
+
+func ownerFields(t textFunc, entered url.Values) []pages.Field {
+	return []pages.Field{
+		{Name: "givenName", Label: t("givenName"), Type: "text", Autocomplete: "given-name", Value: entered.Get("givenName")},
+		{Name: "surname", Label: t("surname"), Type: "text", Autocomplete: "family-name", Value: entered.Get("surname")},
+		{Name: "email", Label: t("email"), Type: "email", Autocomplete: "email", Value: entered.Get("email")},
+		{Name: "password", Label: t("password"), Type: "password", Autocomplete: "new-password", Hint: t("policy")},
+	}
+}
+
+// submitRegister takes the form of a sign-up or of an invitation, or the button
+// that completes a sign-up.
+func (h *handlers) submitRegister(c *fiber.Ctx) error {
+	form, err := h.form(c)
+	if err != nil {
+		return h.refused(c, err)
+	}
+	token := secure.Secret(form.Get("sptoken"))
+	if token == "" {
+		return h.requestSignUp(c, form)
+	}
+	pending, err := h.svc.PendingSignUp(c.UserContext(), token)
+	if err != nil {
+		return h.refused(c, err)
+	}
+	if pending.Invitation {
+		return h.acceptInvitation(c, token, form)
+	}
+	return h.completeSignUp(c, token)
+}
+
+func (h *handlers) requestSignUp(c *fiber.Ctx, form url.Values) error {
+	t := texter(c)
+	if !h.svc.SignUpOn() {
+		return h.askSignUp(c, http.StatusNotFound, nil, "")
+	}
+	cookie := c.Cookies(formCookie)
+	if len(cookie) != formTokenLength || subtle.ConstantTimeCompare([]byte(cookie), []byte(form.Get("csrf"))) != 1 {
+		return h.askSignUp(c, http.StatusForbidden, form, t("stale"))
+	}
+	err := h.svc.RequestSignUp(c.UserContext(), account(form))
+	if refusal := apierr.From(err); err != nil && refusal.RetryAfter > 0 {
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(refusal.RetryAfter.Seconds())))
+	}
+	if problem, asked := problemOf(t, err); asked {
+		return h.askSignUp(c, apierr.From(err).Status, form, problem)
+	}
+	if err != nil {
+		return h.refused(c, err)
+	}
+	return h.page(c, http.StatusAccepted, pages.Page{Title: t("signUpSent"), Text: t("signUpSentText", "email", form.Get("email"))})
+}
+
+func (h *handlers) completeSignUp(c *fiber.Ctx, token secure.Secret) error {
+	tenant, key, err := h.svc.CompleteSignUp(c.UserContext(), token)
+	if err != nil {
+		return h.refused(c, err)
+	}
+	t := texter(c)
+	return h.page(c, http.StatusOK, pages.Page{Title: t("readyTitle"), Text: t("readyText", "key", tenant.Key), Download: keyFile(t, key)})
+}
+
+// keyFile is an API key in the form that client libraries read.
+func keyFile(t textFunc, key oauthapi.EnsureKey) *pages.Download {
+	return &pages.Download{
+		Text: t("keyLink"), Name: "apiKey-" + key.ID + ".properties",
+		Content: "apiKey.id = " + key.ID + "\napiKey.secret = " + key.Secret.Reveal() + "\n",
+	}
+}
+
+func (h *handlers) acceptInvitation(c *fiber.Ctx, token secure.Secret, form url.Values) error {
+	t := texter(c)
+	made, err := h.svc.AcceptInvitation(c.UserContext(), token, account(form))
+	if problem, asked := problemOf(t, err); asked {
+		return h.askInvited(c, apierr.From(err).Status, token, form, problem)
+	}
+	if err != nil {
+		return h.refused(c, err)
+	}
+	return h.page(c, http.StatusOK, pages.Page{Title: t("acceptedTitle"), Text: t("acceptedText", "email", made.Email)})
+}
+
+// account is what a form says of a new account.
+func account(form url.Values) directoryapi.NewAccount {
+	return directoryapi.NewAccount{
+		Email: field.Some(form.Get("email")), GivenName: field.Some(form.Get("givenName")), Surname: field.Some(form.Get("surname")),
+		Password: field.Some(form.Get("password")),
+	}
+}
+
+// problemOf says to a user why what was entered is refused. asked is false for an
+// error that another entry does not mend.
+func problemOf(t textFunc, err error) (problem string, asked bool) {
+	refusal := apierr.From(err)
+	switch {
+	case err == nil:
+		return "", false
+	case errors.Is(err, apierr.TooMany):
+		return t("tooMany"), true
+	case errors.Is(err, apierr.Required):
+		return t("required"), true
+	case errors.Is(err, apierr.TooShort):
+		return t("tooShort"), true
+	case errors.Is(err, apierr.TooLong):
+		return t("tooLong"), true
+	case refusal.Status == http.StatusBadRequest || refusal.Status == http.StatusConflict:
+		return refusal.Message, true
+	}
+	return "", false
+}

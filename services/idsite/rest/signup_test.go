@@ -1,0 +1,147 @@
+package rest_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/services/idsite/peertest"
+)
+
+var csrf = regexp.MustCompile(`name="csrf" value="([^"]{32})"`)
+
+// signUpForm opens the form of a sign-up and returns its cookie and what it sends.
+func (c client) signUpForm(t *testing.T, email, password string) (cookie string, form url.Values) {
+	t.Helper()
+	answer, body := c.visit(t, "GET", "/register", nil)
+	found := csrf.FindStringSubmatch(body)
+	if answer.StatusCode != 200 || found == nil || len(answer.Cookies()) != 1 {
+		t.Fatalf("%d: %s", answer.StatusCode, body)
+	}
+	set := answer.Cookies()[0]
+	if !set.Secure || !set.HttpOnly || set.SameSite != http.SameSiteStrictMode || set.Name != "__Host-form" || set.Path != "/" {
+		t.Errorf("the cookie is %v", set)
+	}
+	return set.Name + "=" + set.Value, url.Values{
+		"csrf": {found[1]}, "givenName": {"Jo"}, "surname": {"<Doe>"}, "email": {email}, "password": {password},
+	}
+}
+
+func TestASignUpIsAFormAndAMail(t *testing.T) {
+	c := newClient(t)
+	cookie, form := c.signUpForm(t, "jo@example.test", "Changeme1")
+	answer, body := c.visit(t, "POST", "/register", form, "Cookie", cookie, "Origin", "https://localhost:8443")
+	if answer.StatusCode != 202 || !strings.Contains(body, "jo@example.test") {
+		t.Fatalf("%d: %s", answer.StatusCode, body)
+	}
+	again, bodyAgain := c.visit(t, "POST", "/register", form, "Cookie", cookie)
+	if again.StatusCode != answer.StatusCode || bodyAgain != body {
+		t.Errorf("a known email gets %d: %s", again.StatusCode, bodyAgain)
+	}
+	token := c.peers.SignUps()["jo@example.test"]
+	path := "/register?sptoken=" + token.Reveal()
+	for _, method := range []string{"GET", "HEAD", "GET"} {
+		if answer, body := c.visit(t, method, path, nil); answer.StatusCode != 200 || len(c.peers.Tenants()) != 0 ||
+			method == "GET" && !strings.Contains(body, "jo@example.test") {
+			t.Fatalf("%s answers %d: %s", method, answer.StatusCode, body)
+		}
+	}
+	answer, body = c.visit(t, "POST", path, url.Values{"sptoken": {token.Reveal()}})
+	tenants := c.peers.Tenants()
+	if answer.StatusCode != 200 || len(tenants) != 1 || !strings.Contains(body, tenants[0].Tenant.Key) {
+		t.Fatalf("%d: %s", answer.StatusCode, body)
+	}
+	for keyID, key := range c.peers.Keys() {
+		if !strings.Contains(body, `download="apiKey-`+keyID+`.properties"`) || !strings.Contains(body, "apiKey.secret = "+key.Secret.Reveal()) {
+			t.Errorf("the page does not offer the key: %s", body)
+		}
+	}
+	for _, method := range []string{"GET", "POST"} {
+		if answer, body := c.visit(t, method, path, url.Values{"sptoken": {token.Reveal()}}); answer.StatusCode != 404 || strings.Contains(body, "apiKey.secret") {
+			t.Errorf("%s again answers %d: %s", method, answer.StatusCode, body)
+		}
+	}
+}
+
+func TestASignUpThatIsRefusedCanBeCorrected(t *testing.T) {
+	c := newClient(t)
+	for _, c2 := range []struct {
+		email, password string
+		status          int
+		problem         string
+	}{
+		{"", "Changeme1", 400, "Please fill in this field."},
+		{"jo@example.test", peertest.WeakPassword, 400, "The password needs a digit."},
+		{"busy@example.test", "Changeme1", 429, "Too many tries. Please wait a little."},
+	} {
+		cookie, form := c.signUpForm(t, c2.email, c2.password)
+		answer, body := c.visit(t, "POST", "/register", form, "Cookie", cookie)
+		if answer.StatusCode != c2.status || !strings.Contains(body, c2.problem) || !strings.Contains(body, `value="&lt;Doe&gt;"`) || strings.Contains(body, c2.password) {
+			t.Errorf("%q: %d, %s", c2.email, answer.StatusCode, body)
+		}
+	}
+}
+
+func TestASignUpIsSentByItsOwnForm(t *testing.T) {
+	c := newClient(t)
+	cookie, form := c.signUpForm(t, "jo@example.test", "Changeme1")
+	if answer, _ := c.visit(t, "POST", "/register", form, "Cookie", cookie, "Origin", "https://evil.example"); answer.StatusCode != 403 {
+		t.Errorf("a foreign page is answered %d", answer.StatusCode)
+	}
+	if answer, _ := c.visit(t, "POST", "/register", form); answer.StatusCode != 403 {
+		t.Errorf("a form without its cookie is answered %d", answer.StatusCode)
+	}
+	for _, token := range []string{"", strings.Repeat("x", 32)} {
+		form.Set("csrf", token)
+		if answer, _ := c.visit(t, "POST", "/register", form, "Cookie", cookie); answer.StatusCode != 403 {
+			t.Errorf("a form with the token %q is answered %d", token, answer.StatusCode)
+		}
+	}
+	if len(c.peers.SignUps()) != 0 {
+		t.Error("a sign-up is made")
+	}
+}
+
+func TestSignUpIsOff(t *testing.T) {
+	c := newClient(t)
+	for _, method := range []string{"GET", "POST"} {
+		if answer, body := c.visit(t, method, "/register", url.Values{"email": {"jo@example.test"}}); answer.StatusCode != 404 || strings.Contains(body, "<form") {
+			t.Errorf("%s answers %d: %s", method, answer.StatusCode, body)
+		}
+	}
+	if answer, _ := c.visit(t, "GET", "/register?sptoken="+c.peers.Invite("new@example.test").Reveal(), nil); answer.StatusCode != 200 {
+		t.Errorf("an invitation is answered %d", answer.StatusCode)
+	}
+}
+
+func TestAnInvitationIsAcceptedWithItsEmail(t *testing.T) {
+	c := newClient(t)
+	token := c.peers.Invite("new@example.test").Reveal()
+	path := "/register?sptoken=" + token
+	if answer, body := c.visit(t, "GET", path, nil); answer.StatusCode != 200 || !strings.Contains(body, `value="new@example.test"`) {
+		t.Fatalf("%d: %s", answer.StatusCode, body)
+	}
+	form := url.Values{"sptoken": {token}, "givenName": {"Jo"}, "surname": {"Doe"}, "email": {"other@example.test"}, "password": {"Changeme1"}}
+	if answer, body := c.visit(t, "POST", path, form); answer.StatusCode != 400 || !strings.Contains(body, "The email differs from that of the invitation.") {
+		t.Errorf("%d: %s", answer.StatusCode, body)
+	}
+	form.Set("email", "NEW@example.test")
+	if answer, body := c.visit(t, "POST", path, form); answer.StatusCode != 200 || !strings.Contains(body, "new@example.test") {
+		t.Errorf("%d: %s", answer.StatusCode, body)
+	}
+	if answer, _ := c.visit(t, "POST", path, form); answer.StatusCode != 404 {
+		t.Errorf("again it is answered %d", answer.StatusCode)
+	}
+}
+
+func TestPagesSpeakTheLanguageOfTheBrowser(t *testing.T) {
+	c := newClient(t)
+	for language, title := range map[string]string{"de": "Neues Passwort wählen", "es": "Elige una contraseña nueva", "fr": "Choisir un nouveau mot de passe", "ja": "新しいパスワードを設定"} {
+		answer, body := c.visit(t, "GET", link("/passwordReset", c.peers.Link("jo@example.test")), nil, "Accept-Language", language)
+		if !strings.Contains(body, `<html lang="`+language+`"`) || !strings.Contains(body, "<h1>"+title+"</h1>") || !strings.Contains(answer.Header.Get("Vary"), "Accept-Language") {
+			t.Errorf("%s gets %s", language, body)
+		}
+	}
+}
