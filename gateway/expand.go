@@ -169,7 +169,8 @@ func (g *Gateway) fetchAll(ctx context.Context, signed string, links []link) (fe
 		found[l.address()] = nil
 	}
 	if len(found) > maxFetches {
-		return nil, apierr.MalformedQuery.Because("expand names %d resources here, more than %d; ask for fewer items or fewer links", len(found), maxFetches)
+		return nil, apierr.MalformedQuery.Because("expand names %d resources here, more than %d; ask for fewer items or fewer links",
+			len(found), maxFetches)
 	}
 	type answer struct {
 		address  string
@@ -232,7 +233,8 @@ func (g *Gateway) fetch(ctx context.Context, signed, address string) (*fasthttp.
 	return nil, err
 }
 
-var errExpanded = apierr.MalformedQuery.Because("the expanded answer is larger than %d bytes; ask for fewer items or fewer links", maxExpanded)
+var errExpanded = apierr.MalformedQuery.Because("the expanded answer is larger than %d bytes; ask for fewer items or fewer links",
+	maxExpanded)
 
 // splice returns the body with what was found in the place of the links.
 func splice(body []byte, links []link, found fetched) ([]byte, error) {

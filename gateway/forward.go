@@ -86,7 +86,8 @@ func carry(from, to *fasthttp.RequestHeader, name string) {
 // several owners, one that answers 404 does not have what the path names, nor has
 // it changed anything: the next is asked. Each looks among what the caller's
 // tenant has.
-func (g *Gateway) send(ctx context.Context, r *route, method string, target []byte, signed string, request *fasthttp.Request, response *fasthttp.Response) error {
+func (g *Gateway) send(ctx context.Context, r *route, method string, target []byte, signed string, request *fasthttp.Request,
+	response *fasthttp.Response) error {
 	h := &request.Header
 	h.SetNoDefaultContentType(true)
 	h.SetMethod(method)

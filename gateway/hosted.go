@@ -26,7 +26,8 @@ const (
 func (g *Gateway) hostedRoute(x *exchange, r *route) *route {
 	header := &x.Request().Header
 	host := hostname(header.Host())
-	if label, below := strings.CutSuffix(host, "."+g.cfg.ClientSuffix); below && g.cfg.ClientSuffix != "" && label != "" && !strings.Contains(label, ".") {
+	if label, below := strings.CutSuffix(host, "."+g.cfg.ClientSuffix); below && g.cfg.ClientSuffix != "" && label != "" &&
+		!strings.Contains(label, ".") {
 		x.host = strings.ToLower(string(header.Host()))
 		rewrite(x, "/client/"+label)
 		return g.router.match(x.target)

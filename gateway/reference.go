@@ -48,7 +48,8 @@ func makeReference(d openapi.Deployment) (map[string]referenceFile, error) {
 			return err
 		}
 		sum := sha256.Sum256(body)
-		files[path] = referenceFile{kind: kind, tag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, plain: body, zipped: zipped.Bytes()}
+		files[path] = referenceFile{kind: kind, tag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, plain: body,
+			zipped: zipped.Bytes()}
 		return nil
 	}
 	for name, file := range pages {

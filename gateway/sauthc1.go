@@ -93,7 +93,8 @@ func (d signature) question(request *fasthttp.Request, dates []string) (in oauth
 	path, query, _ := bytes.Cut(target, []byte{'?'})
 	body := sha256.Sum256(request.Body())
 	canonical := sha256.Sum256([]byte(strings.Join([]string{
-		string(request.Header.Method()), canonicalPath(path), canonicalQuery(query), strings.Join(lines, ""), d.signed, hex.EncodeToString(body[:]),
+		string(request.Header.Method()), canonicalPath(path), canonicalQuery(query), strings.Join(lines, ""), d.signed,
+		hex.EncodeToString(body[:]),
 	}, "\n")))
 	in.ID, in.Nonce, in.Signature, in.Request = d.key, d.nonce, d.signature, hex.EncodeToString(canonical[:])
 	return in, true

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // forbidden are words for documents that are not in the project. (They are put
@@ -18,4 +19,20 @@ func TestNoCommentCitesWhatIsNotInTheProject(t *testing.T) {
 			}
 		}
 	}, ".go", ".sql", ".md", ".yaml", ".yml")
+}
+
+// longestLine is the number of characters of the longest line outside tests.
+const longestLine = 140
+
+func TestNoLineIsTooLong(t *testing.T) {
+	walk(t, func(path, text string) {
+		if strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".gen.go") {
+			return
+		}
+		for i, line := range strings.Split(text, "\n") {
+			if n := utf8.RuneCountInString(line); n > longestLine {
+				t.Errorf("%s:%d has %d characters; break it at %d", path, i+1, n, longestLine)
+			}
+		}
+	}, ".go")
 }

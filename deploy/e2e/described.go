@@ -4,16 +4,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/doorward/doorward/pkg/openapi/openapitest"
 )
 
-// described returns what of a call below the base address, or of its answer, the
-// description of the interface (pkg/openapi) does not have. Bodies that are not
-// made of values are not looked at.
+// clientAPISuffix ends the host names of Client APIs where a deployment does not
+// configure another.
+const clientAPISuffix = ".apps.localhost"
+
+// described returns what of a call of the management API, of the Client API or of
+// a hosted page, or of its answer, the description of the interface (pkg/openapi)
+// does not have. Bodies that are not made of values are not looked at.
 func described(r Request, address string, answer Answer) error {
-	if !strings.Contains(address, "/v1/") || answer.Status == http.StatusRequestEntityTooLarge || ofHostedPage(r) || strings.Contains(address, "_method=") {
+	address, ok := inDescription(r, address)
+	if !ok || answer.Status == http.StatusRequestEntityTooLarge {
 		return nil
 	}
 	checker, err := openapitest.For("service")
@@ -38,8 +44,23 @@ func described(r Request, address string, answer Answer) error {
 	return nil
 }
 
-// ofHostedPage reports whether a hosted page makes the call, whose answers are not
-// those of the interface (docs/interface/id-site.md#browser-transport).
-func ofHostedPage(r Request) bool {
-	return r.Method == http.MethodOptions || strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ")
+// inDescription returns the address under which the description has a call: it
+// names the Client API by its path, and what hosted pages call below /session
+// (docs/interface/id-site.md#browser-transport).
+func inDescription(r Request, address string) (string, bool) {
+	target, err := url.Parse(address)
+	if err != nil || r.Method == http.MethodOptions || strings.Contains(target.RawQuery, "_method=") {
+		return "", false
+	}
+	label, ofClient := strings.CutSuffix(target.Hostname(), clientAPISuffix)
+	switch {
+	case ofClient:
+		target.Path = "/client/" + label + target.Path
+	case strings.HasPrefix(target.Path, "/client/"):
+	case !strings.HasPrefix(target.Path, "/v1/"):
+		return "", false
+	case strings.HasPrefix(r.Header.Get("Authorization"), "Bearer "):
+		target.Path = "/session" + target.Path
+	}
+	return target.String(), true
 }

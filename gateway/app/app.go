@@ -26,20 +26,29 @@ type Config struct {
 	Service deployment.Config
 	Redis   kv.Config
 
-	TLS         string        `env:"DOORWARD_TLS" default:"certificate" help:"certificate: the gateway ends TLS; proxy: a trusted load balancer in front does, and says so in X-Forwarded-Proto"`
+	TLS         string        `env:"DOORWARD_TLS" default:"certificate" help:"certificate: the gateway ends TLS; proxy: a trusted load"`
+	_           env.More      `help:"balancer in front does, and says so in X-Forwarded-Proto"`
 	Certificate string        `env:"DOORWARD_TLS_CERT" help:"certificate chain in PEM, for DOORWARD_TLS=certificate"`
 	Key         secure.Secret `env:"DOORWARD_TLS_KEY" help:"private key of the certificate in PEM"`
-	TrustedHops int           `env:"DOORWARD_TRUSTED_HOPS" default:"0" min:"0" help:"proxies in front that add to X-Forwarded-For; the client's address is counted from its right"`
+	TrustedHops int           `env:"DOORWARD_TRUSTED_HOPS" default:"0" min:"0" help:"proxies in front that add to X-Forwarded-For; the"`
+	_           env.More      `help:"client's address is counted from its right"`
 
-	TenantConcurrency  int `env:"DOORWARD_TENANT_CONCURRENCY" default:"100" min:"1" help:"management requests of one tenant in flight, over all gateways; more are refused with 429"`
-	TenantRate         int `env:"DOORWARD_TENANT_RATE" default:"10000" min:"0" help:"management requests of one tenant in a second, over all gateways; 0 for any number"`
-	UserConcurrency    int `env:"DOORWARD_USER_CONCURRENCY" default:"100" min:"1" help:"requests in flight that let the end users of one tenant in (logins, tokens, codes, mails), and apart from them those to the Client API of one application"`
-	UserRate           int `env:"DOORWARD_USER_RATE" default:"10000" min:"0" help:"the same in a second; 0 for any number"`
-	AddressConcurrency int `env:"DOORWARD_ADDRESS_CONCURRENCY" default:"20" min:"1" help:"requests without a key of one client address in flight, and its wrong keys within a second; more are refused with 429"`
-	AddressRate        int `env:"DOORWARD_ADDRESS_RATE" default:"1000" min:"0" help:"requests without a key of one client address in a second; 0 for any number"`
+	TenantConcurrency  int      `env:"DOORWARD_TENANT_CONCURRENCY" default:"100" min:"1" help:"management requests of one tenant in flight,"`
+	_                  env.More `help:"over all gateways; more are refused with 429"`
+	TenantRate         int      `env:"DOORWARD_TENANT_RATE" default:"10000" min:"0" help:"management requests of one tenant in a second, over"`
+	_                  env.More `help:"all gateways; 0 for any number"`
+	UserConcurrency    int      `env:"DOORWARD_USER_CONCURRENCY" default:"100" min:"1" help:"requests in flight that let the end users of one"`
+	_                  env.More `help:"tenant in (logins, tokens, codes, mails), and apart from them those to the Client API of one"`
+	_                  env.More `help:"application"`
+	UserRate           int      `env:"DOORWARD_USER_RATE" default:"10000" min:"0" help:"the same in a second; 0 for any number"`
+	AddressConcurrency int      `env:"DOORWARD_ADDRESS_CONCURRENCY" default:"20" min:"1" help:"requests without a key of one client address"`
+	_                  env.More `help:"in flight, and its wrong keys within a second; more are refused with 429"`
+	AddressRate        int      `env:"DOORWARD_ADDRESS_RATE" default:"1000" min:"0" help:"requests without a key of one client address in a"`
+	_                  env.More `help:"second; 0 for any number"`
 
 	ClientAPI deployment.ClientAPI
-	Mailbox   []string `env:"DOORWARD_MAILBOX_URL" help:"address of a development mailbox, shown at /_mailbox to clients of the private network"`
+	Mailbox   []string `env:"DOORWARD_MAILBOX_URL" help:"address of a development mailbox, shown at /_mailbox to clients of the private"`
+	_         env.More `help:"network"`
 	// Services are the addresses of the services' replicas, for a gateway in a
 	// process of its own.
 	Services map[string][]string
@@ -50,7 +59,8 @@ func FromEnv(source *env.Source) (cfg Config) {
 	source.Load(&cfg)
 	cfg.Services = map[string][]string{}
 	for _, name := range deployment.Services {
-		cfg.Services[name] = source.List(deployment.AddressVariable(name), "addresses of the "+name+" service's replicas, http://host:port, comma separated")
+		cfg.Services[name] = source.List(deployment.AddressVariable(name),
+			"addresses of the "+name+" service's replicas, http://host:port, comma separated")
 	}
 	return cfg
 }
@@ -102,12 +112,14 @@ func (c Config) certificate() (*tls.Certificate, error) {
 	switch c.TLS {
 	case "proxy":
 		if c.TrustedHops == 0 {
-			return nil, errors.New("DOORWARD_TLS=proxy needs DOORWARD_TRUSTED_HOPS, 1 for one load balancer: else all clients have the load balancer's address")
+			return nil, errors.New("DOORWARD_TLS=proxy needs DOORWARD_TRUSTED_HOPS, 1 for one load balancer: else all clients have the load " +
+				"balancer's address")
 		}
 		return nil, nil
 	case "certificate", "":
 		if c.Certificate == "" || c.Key == "" {
-			return nil, errors.New("DOORWARD_TLS_CERT and DOORWARD_TLS_KEY are missing: give the PEM files as DOORWARD_TLS_CERT_FILE and DOORWARD_TLS_KEY_FILE, or set DOORWARD_TLS=proxy behind a load balancer that ends TLS")
+			return nil, errors.New("DOORWARD_TLS_CERT and DOORWARD_TLS_KEY are missing: give the PEM files as DOORWARD_TLS_CERT_FILE and " +
+				"DOORWARD_TLS_KEY_FILE, or set DOORWARD_TLS=proxy behind a load balancer that ends TLS")
 		}
 		pair, err := tls.X509KeyPair([]byte(c.Certificate), []byte(c.Key.Reveal()))
 		if err != nil {

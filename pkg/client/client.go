@@ -1,12 +1,15 @@
-// Package client speaks to the management API. Its types are generated from the
-// description of the interface (pkg/openapi); a link of a resource is the
-// resource that it leads to, of which only Href is set unless the request asked
-// to expand it.
+// Package client speaks to the management API. Its types and a method for each
+// operation are generated from the description of the interface (pkg/openapi); a
+// link of a resource is the resource that it leads to, of which only Href is set
+// unless the request asked to expand it. Where a method takes a resource, its id
+// and its href are both fine.
 //
 //	c, err := client.New("https://localhost:8443/v1", key, client.TrustFile("ca.pem"))
-//	app, err := client.Create[client.Application](ctx, c, "/applications?createDirectory=true", client.NewApplication{Name: "Shop"})
-//	for account, err := range client.All[client.Account](ctx, c, app.Accounts.Href, nil) { … }
+//	app, err := c.CreateApplication(ctx, client.NewApplication{Name: "Shop"}, url.Values{"createDirectory": {"true"}})
+//	for account, err := range c.ListApplicationAccounts(ctx, app.Href, url.Values{"status": {"ENABLED"}}) { … }
 //	client.Is(err, 2001) // the name is taken
+//
+// Get, Create, Update, Delete and All follow an address of an answer.
 package client
 
 import (
@@ -19,6 +22,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -27,13 +31,14 @@ import (
 	"time"
 )
 
-//go:generate go run ./internal/generate client.json
+//go:generate go run ./internal/generate client.json operations.gen.go
 //go:generate env GOWORK=off go tool -modfile ../../.ci/tools/go.mod oapi-codegen -config generate.yaml client.json
 //go:generate rm client.json
 
 const (
-	attempts = 4                // of one request
-	maxWait  = 20 * time.Second // between two of them
+	attempts        = 4                // of one request
+	maxWait         = 20 * time.Second // between two of them
+	idleConnTimeout = 60 * time.Second // below that of the server, which must not close a connection in use
 )
 
 // Credentials are an API key of an administrator.
@@ -62,9 +67,17 @@ func TrustFile(name string) Option {
 		if !roots.AppendCertsFromPEM(pem) {
 			return fmt.Errorf("%s has no certificate in PEM", name)
 		}
-		c.http.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+		transport := newTransport()
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+		c.http.Transport = transport
 		return nil
 	}
+}
+
+func newTransport() *http.Transport {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.IdleConnTimeout = idleConnTimeout
+	return transport
 }
 
 // HTTPClient sends the requests by a client of the caller's own.
@@ -75,7 +88,8 @@ func HTTPClient(h *http.Client) Option {
 // New makes a client for the management API at a base address such as
 // "https://id.example.com/v1".
 func New(base string, key Credentials, options ...Option) (*Client, error) {
-	c := &Client{base: strings.TrimSuffix(base, "/"), key: key, http: &http.Client{Timeout: time.Minute}, wait: wait}
+	c := &Client{base: strings.TrimSuffix(base, "/"), key: key, http: &http.Client{Timeout: time.Minute, Transport: newTransport()},
+		wait: wait}
 	for _, option := range options {
 		if err := option(c); err != nil {
 			return nil, err
@@ -117,6 +131,40 @@ func Delete(ctx context.Context, c *Client, address string) error {
 	return err
 }
 
+// at is the path of segments, of which each may be the href of a resource too.
+func at(segments ...string) string {
+	var path strings.Builder
+	for _, segment := range segments {
+		path.WriteString("/" + url.PathEscape(segment[strings.LastIndexByte(segment, '/')+1:]))
+	}
+	return path.String()
+}
+
+// merged is one query; of a parameter in several the last counts.
+func merged(queries []url.Values) url.Values {
+	all := url.Values{}
+	for _, query := range queries {
+		maps.Copy(all, query)
+	}
+	return all
+}
+
+func call[T any](ctx context.Context, c *Client, method, path string, body any, queries []url.Values) (*T, error) {
+	if query := merged(queries); len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return send[T](ctx, c, method, path, body)
+}
+
+func call0(ctx context.Context, c *Client, method, path string, body any, query []url.Values) error {
+	_, err := call[struct{}](ctx, c, method, path, body, query)
+	return err
+}
+
+func all[T any](ctx context.Context, c *Client, path string, queries []url.Values) iter.Seq2[*T, error] {
+	return All[T](ctx, c, path, merged(queries))
+}
+
 // All reads a collection page by page. The query searches, sorts and expands.
 func All[T any](ctx context.Context, c *Client, address string, query url.Values) iter.Seq2[*T, error] {
 	type page struct {
@@ -153,15 +201,12 @@ func send[T any](ctx context.Context, c *Client, method, address string, body an
 	if strings.HasPrefix(address, "/") {
 		address = c.base + address
 	}
-	var content []byte
-	if body != nil {
-		var err error
-		if content, err = json.Marshal(body); err != nil {
-			return nil, err
-		}
+	content, contentType, err := encoded(body)
+	if err != nil {
+		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
-		response, err := c.try(ctx, method, address, content)
+		response, err := c.try(ctx, method, address, content, contentType)
 		if err != nil {
 			return nil, err
 		}
@@ -180,21 +225,33 @@ func send[T any](ctx context.Context, c *Client, method, address string, body an
 	}
 }
 
-func (c *Client) try(ctx context.Context, method, address string, content []byte) (*http.Response, error) {
+// encoded is a body in the content type of its kind: a form or JSON.
+func encoded(body any) (content []byte, contentType string, err error) {
+	switch body := body.(type) {
+	case nil:
+		return nil, "", nil
+	case url.Values:
+		return []byte(body.Encode()), "application/x-www-form-urlencoded", nil
+	}
+	content, err = json.Marshal(body)
+	return content, "application/json", err
+}
+
+func (c *Client) try(ctx context.Context, method, address string, content []byte, contentType string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(content))
 	if err != nil {
 		return nil, err
 	}
 	// A redirect stays on the host, so that the credentials go along.
 	request.SetBasicAuth(c.key.ID, c.key.Secret)
-	if content != nil {
-		request.Header.Set("Content-Type", "application/json")
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
 	}
 	return c.http.Do(request)
 }
 
 func busy(status int) bool {
-	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 }
 
 // delay is how long to wait after an attempt that failed.

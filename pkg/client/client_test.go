@@ -45,6 +45,9 @@ func deployment(busy *atomic.Int32) *httptest.Server {
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprintf(w, `{"href":"%[1]s/v1/directories/D1","name":%[2]q,"accounts":{"href":"%[1]s/v1/directories/D1/accounts"}}`, server.URL, sent.Name)
 	})
+	mux.HandleFunc("POST /v1/applications/A1/oauth/token", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"access_token":"token for %s","expires_in":3600}`, r.PostFormValue("username"))
+	})
 	return server
 }
 
@@ -57,12 +60,12 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	directory, err := client.Create[client.Directory](ctx, c, "/directories", client.NewDirectory{Name: "Staff"})
+	directory, err := c.CreateDirectory(ctx, client.NewDirectory{Name: "Staff"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for account, err := range client.All[client.Account](ctx, c, directory.Accounts.Href, url.Values{"status": {"ENABLED"}}) {
+	for account, err := range c.ListDirectoryAccounts(ctx, directory.Href, url.Values{"status": {"ENABLED"}}) {
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -83,9 +86,28 @@ func ExampleIs() {
 		fmt.Println(err)
 		return
 	}
-	_, err = client.Create[client.Directory](context.Background(), c, "/directories", client.NewDirectory{Name: "Taken"})
+	_, err = c.CreateDirectory(context.Background(), client.NewDirectory{Name: "Taken"})
 	fmt.Println(client.Is(err, 2001), err)
 	// Output: true 409/2001: the name is taken (request r)
+}
+
+func ExampleClient_CreateToken() {
+	server := deployment(new(atomic.Int32))
+	defer server.Close()
+	c, err := client.New(server.URL+"/v1", client.Credentials{ID: "K1", Secret: "s"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	tokens, err := c.CreateToken(context.Background(), "A1", url.Values{
+		"grant_type": {"password"}, "username": {"jo@example.test"}, "password": {"Changeme1!"},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(tokens.AccessToken, tokens.ExpiresIn)
+	// Output: token for jo@example.test 3600
 }
 
 func TestABusyServerIsAskedAgainAFewTimes(t *testing.T) {

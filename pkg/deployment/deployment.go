@@ -13,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
@@ -25,9 +26,12 @@ var Services = []string{"directory", "application", "mfa", "oauth", "notificatio
 // Config is the environment that all processes of a deployment share.
 type Config struct {
 	Listen         string        `env:"DOORWARD_LISTEN" default:":8080" help:"address to serve on"`
-	BaseURL        string        `env:"DOORWARD_BASE_URL" required:"true" help:"public address of the management API with its version, such as https://id.example.com/v1"`
-	Alias          string        `env:"DOORWARD_ALIAS" default:"service" help:"word that names the product on the wire, in grant types, headers and names"`
-	InternalSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret of at least 32 characters that all processes of the deployment share; make one with: openssl rand -hex 32"`
+	BaseURL        string        `env:"DOORWARD_BASE_URL" required:"true" help:"public address of the management API with its version, such"`
+	_              env.More      `help:"as https://id.example.com/v1"`
+	Alias          string        `env:"DOORWARD_ALIAS" default:"service" help:"word that names the product on the wire, in grant types,"`
+	_              env.More      `help:"headers and names"`
+	InternalSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret of at least 32 characters that all processes"`
+	_              env.More      `help:"of the deployment share; make one with: openssl rand -hex 32"`
 }
 
 // Common is a checked Config.

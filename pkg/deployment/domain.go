@@ -3,12 +3,15 @@ package deployment
 import (
 	"fmt"
 	"regexp"
+
+	"github.com/doorward/doorward/pkg/env"
 )
 
 // ClientAPI is where applications have their Client APIs. The application
 // service lets their origins in, the oauth service shows their addresses.
 type ClientAPI struct {
-	Suffix string `env:"DOORWARD_CLIENT_API_SUFFIX" default:"apps.localhost" help:"domain under which each application has its Client API, <dnsLabel>.<suffix>"`
+	Suffix string   `env:"DOORWARD_CLIENT_API_SUFFIX" default:"apps.localhost" help:"domain under which each application has its Client API,"`
+	_      env.More `help:"<dnsLabel>.<suffix>"`
 }
 
 // Open checks the suffix and returns it.
@@ -25,7 +28,8 @@ var domain = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0
 // labels can be put.
 func CheckDomain(variable, value string) error {
 	if !domain.MatchString(value) || len(value) > maxDomain {
-		return fmt.Errorf("%s must be a host name in lower case of at most %d characters, such as id.example.com; %q is none", variable, maxDomain, value)
+		return fmt.Errorf("%s must be a host name in lower case of at most %d characters, such as id.example.com; %q is none", variable,
+			maxDomain, value)
 	}
 	return nil
 }

@@ -38,6 +38,9 @@ type Source struct {
 	unused   map[string]bool
 }
 
+// More is the type of a blank field that continues a help text: a tag is one line.
+type More struct{}
+
 type variable struct {
 	group          string
 	names          []string
@@ -91,20 +94,25 @@ func (s *Source) Has(name string) bool {
 
 // Load fills the fields of the struct that into points at. The tag env names
 // the variable, or several of which the first that is set holds; default, help,
-// required:"true" and min describe it. A struct field without the tag is loaded in turn.
+// required:"true" and min describe it. A blank field of the type More continues the
+// help of the field before it. A struct field without the tag is loaded in turn.
 func (s *Source) Load(into any) {
 	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {
 		field, target := v.Type().Field(i), v.Field(i)
 		names := field.Tag.Get("env")
 		if names == "" {
-			if field.Type.Kind() == reflect.Struct {
+			if field.Type.Kind() == reflect.Struct && field.Name != "_" {
 				s.Load(target.Addr().Interface())
 			}
 			continue
 		}
+		help := field.Tag.Get("help")
+		for j := i + 1; j < v.NumField() && v.Field(j).Type() == reflect.TypeFor[More](); j++ {
+			help += " " + v.Type().Field(j).Tag.Get("help")
+		}
 		d := variable{
-			names: strings.Split(names, ","), fallback: field.Tag.Get("default"), help: field.Tag.Get("help"),
+			names: strings.Split(names, ","), fallback: field.Tag.Get("default"), help: help,
 			required: field.Tag.Get("required") == "true",
 		}
 		s.read(d, target, field.Tag.Get("min"))

@@ -15,7 +15,8 @@ type config struct {
 	Shared struct {
 		Level string `env:"DOORWARD_LEVEL" default:"info" help:"level of the log"`
 	}
-	URL     secure.Secret `env:"OWN_URL,URL" required:"true" help:"where the data is"`
+	URL     secure.Secret `env:"OWN_URL,URL" required:"true" help:"where the"`
+	_       More          `help:"data is"`
 	Wait    time.Duration `env:"DOORWARD_WAIT" default:"5s" help:"time to wait"`
 	Workers int           `env:"DOORWARD_WORKERS" default:"2" min:"1" help:"workers"`
 	Open    bool          `env:"DOORWARD_OPEN" help:"whether it is open"`
@@ -104,7 +105,8 @@ func TestHelpShowsWhatTheProcessProvides(t *testing.T) {
 	source.Provide("URL", "a private database")
 	source.Unused("DOORWARD_HOSTS")
 	source.Declare(&struct {
-		URL   string   `env:"OWN_URL,URL" required:"true" help:"where the data is"`
+		URL   string   `env:"OWN_URL,URL" required:"true" help:"where the"`
+		_     More     `help:"data is"`
 		Hosts []string `env:"DOORWARD_HOSTS" help:"hosts"`
 	}{})
 	source.Group("Log")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -19,9 +20,11 @@ type Config struct {
 	Partitions int           `env:"DOORWARD_KAFKA_PARTITIONS" default:"6" min:"1" help:"partitions of a topic that this process creates"`
 	Username   string        `env:"KAFKA_USERNAME" help:"user name, where the brokers ask for one"`
 	Password   secure.Secret `env:"KAFKA_PASSWORD" help:"password of that user"`
-	Mechanism  string        `env:"KAFKA_SASL_MECHANISM" default:"SCRAM-SHA-512" help:"how that user authenticates: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"`
+	Mechanism  string        `env:"KAFKA_SASL_MECHANISM" default:"SCRAM-SHA-512" help:"how that user authenticates: PLAIN, SCRAM-SHA-256 or"`
+	_          env.More      `help:"SCRAM-SHA-512"`
 	TLS        bool          `env:"KAFKA_TLS" default:"false" help:"whether connections to the brokers are encrypted"`
-	Secret     secure.Secret `env:"DOORWARD_INTERNAL_SECRET" help:"secret of at least 32 characters that all processes of the deployment share; make one with: openssl rand -hex 32"`
+	Secret     secure.Secret `env:"DOORWARD_INTERNAL_SECRET" help:"secret of at least 32 characters that all processes of the deployment"`
+	_          env.More      `help:"share; make one with: openssl rand -hex 32"`
 }
 
 // Topic names where a service's events go; dead letters go to the topic of that

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/extra/redisotel/v9"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/telemetry"
 )
@@ -21,7 +22,8 @@ const patience = time.Second
 
 // Config says where Redis is.
 type Config struct {
-	URL secure.Secret `env:"REDIS_URL" required:"true" help:"address of Redis, redis://[:password@]host:port; parameters addr=host:port name further nodes of a cluster, master_name a Sentinel group"`
+	URL secure.Secret `env:"REDIS_URL" required:"true" help:"address of Redis, redis://[:password@]host:port; parameters addr=host:port"`
+	_   env.More      `help:"name further nodes of a cluster, master_name a Sentinel group"`
 }
 
 // Client is a connection pool to one Redis, a Sentinel group or a Cluster.

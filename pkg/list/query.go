@@ -294,7 +294,8 @@ func parseOrder(value string, spec Spec) ([]Order, error) {
 			}
 		}
 		if attribute, _, known := spec.Find(o.Attribute); !known || attribute.NoSort {
-			return nil, apierr.OrderUnsupported.Because("the collection cannot be sorted by %q, only by %s", o.Attribute, spec.names(Attribute.sortable))
+			return nil, apierr.OrderUnsupported.Because("the collection cannot be sorted by %q, only by %s", o.Attribute,
+				spec.names(Attribute.sortable))
 		}
 		if !slices.ContainsFunc(order, func(other Order) bool { return other.Attribute == o.Attribute }) {
 			order = append(order, o)
@@ -306,7 +307,8 @@ func parseOrder(value string, spec Spec) ([]Order, error) {
 func parseFilter(name, value string, spec Spec) (Filter, error) {
 	attribute, _, known := spec.Find(name)
 	if !known || attribute.NoFind {
-		return Filter{}, apierr.QueryUnsupported.Because("the collection cannot be searched by %q, only by %s", name, spec.names(Attribute.searchable))
+		return Filter{}, apierr.QueryUnsupported.Because("the collection cannot be searched by %q, only by %s", name,
+			spec.names(Attribute.searchable))
 	}
 	if value == "" {
 		return Filter{}, apierr.ParameterEmpty.Because("the query parameter %q needs a value", name)

@@ -64,7 +64,8 @@ type Deployment struct {
 
 // New makes the document of a deployment.
 func New(d Deployment) (*Document, error) {
-	b := builder{resources: map[string]*resource{}, schemas: map[string]any{}, own: map[string]bool{}, host: d.Base.Host(), requestID: d.title() + "-Request-Id"}
+	b := builder{resources: map[string]*resource{}, schemas: map[string]any{}, own: map[string]bool{}, host: d.Base.Host(),
+		requestID: d.title() + "-Request-Id"}
 	names, err := fs.Glob(sources, "source/*.yaml")
 	if err != nil {
 		return nil, err
@@ -188,7 +189,8 @@ func (b *builder) document(files []*file) (*Document, error) {
 	}
 	components = set(components, "parameters", slices.Concat(get(components, "parameters").(object), b.pathParameters(paths), b.filters))
 	components = set(components, "schemas", b.used(object{{Key: "paths", Value: paths}, {Key: "components", Value: components}}))
-	d.root = append(d.root, yaml.MapItem{Key: "tags", Value: tags}, yaml.MapItem{Key: "paths", Value: paths}, yaml.MapItem{Key: "components", Value: components})
+	d.root = append(d.root, yaml.MapItem{Key: "tags", Value: tags}, yaml.MapItem{Key: "paths", Value: paths},
+		yaml.MapItem{Key: "components", Value: components})
 	return d, nil
 }
 

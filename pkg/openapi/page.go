@@ -24,7 +24,8 @@ type File struct {
 
 // PagePolicy is the Content-Security-Policy of the reference: nothing from
 // elsewhere, and no style or script inside a page.
-const PagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const PagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'none'; base-uri 'none'; " +
+	"form-action 'none'; frame-ancestors 'none'"
 
 // Pages returns the reference: a page for each topic, "" for the first one, and
 // the style and script that they share, by their path below /docs.
@@ -33,7 +34,8 @@ func (d *Document) Pages() (map[string]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := bookView{Title: "Reference", Text: text(get(d.at("info"), "description")), Base: text(get(d.at("servers")[0].Value.(object), "url"))}
+	view := bookView{Title: "Reference", Text: text(get(d.at("info"), "description")),
+		Base: text(get(d.at("servers")[0].Value.(object), "url"))}
 	for _, topic := range d.Topics {
 		t := topicView{Name: topic.Name, Text: topic.Description}
 		for _, op := range d.Operations {
@@ -102,7 +104,8 @@ type (
 func (d *Document) view(op *Operation, host string) operationView {
 	o := op.object
 	v := operationView{
-		ID: op.ID, Method: op.Method, Path: op.Server + op.Path, Summary: text(get(o, "summary")), Text: text(get(o, "description")), Public: get(o, "security") != nil,
+		ID: op.ID, Method: op.Method, Path: op.Server + op.Path, Summary: text(get(o, "summary")), Text: text(get(o, "description")),
+		Public: get(o, "security") != nil,
 	}
 	if strings.TrimSuffix(v.Text, ".") == v.Summary {
 		v.Text = ""

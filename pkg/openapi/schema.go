@@ -133,7 +133,9 @@ func (b *builder) declareResource(r *resource) {
 		{Key: "description", Value: "A page of a collection of " + words(r.Name) + " resources."},
 		{Key: "allOf", Value: []any{ref("schemas", "Collection"), object{
 			{Key: "type", Value: "object"},
-			{Key: "properties", Value: object{{Key: "items", Value: object{{Key: "type", Value: "array"}, {Key: "items", Value: ref("schemas", r.Name)}}}}},
+			{Key: "properties", Value: object{
+				{Key: "items", Value: object{{Key: "type", Value: "array"}, {Key: "items", Value: ref("schemas", r.Name)}}},
+			}},
 		}}},
 		{Key: "unevaluatedProperties", Value: false},
 	}

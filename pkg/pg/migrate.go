@@ -50,7 +50,8 @@ func migrate(ctx context.Context, cfg Config) (role string, err error) {
 	config.OnNotice = logWarning
 	db := stdlib.OpenDB(*config)
 	defer func() { _ = db.Close() }()
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, folders(cfg.Migrations), goose.WithAllowOutofOrder(true), goose.WithTableName("migrations"))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, folders(cfg.Migrations), goose.WithAllowOutofOrder(true),
+		goose.WithTableName("migrations"))
 	if err != nil {
 		return "", err
 	}
@@ -104,7 +105,8 @@ func ensureExtensions(ctx context.Context, conn *pgx.Conn, cfg Config) (path str
 		err := conn.QueryRow(ctx, where, name).Scan(&schema)
 		if errors.Is(err, pgx.ErrNoRows) {
 			if err := tolerate(conn.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS "+pgx.Identifier{name}.Sanitize()+" SCHEMA public")); err != nil {
-				return "", fmt.Errorf("create the extension %q, which comes with PostgreSQL: %w; an administrator can do it with CREATE EXTENSION %s", name, err, name)
+				return "", fmt.Errorf("create the extension %q, which comes with PostgreSQL: %w; an administrator can do it with CREATE EXTENSION %s",
+					name, err, name)
 			}
 			err = conn.QueryRow(ctx, where, name).Scan(&schema)
 		}

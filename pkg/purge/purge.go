@@ -15,6 +15,11 @@ import (
 // its ctx ends. A purge that fails is logged with what that means, and made up
 // for by the next.
 func Every(pause time.Duration, failure string, purge func(context.Context) error) func(context.Context) error {
+	return EveryOr(pause, nil, failure, purge)
+}
+
+// EveryOr is Every that also purges when it is woken.
+func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx = telemetry.Quiet(ctx)
 		ticker := time.NewTicker(pause)
@@ -27,6 +32,7 @@ func Every(pause time.Duration, failure string, purge func(context.Context) erro
 			case <-ctx.Done():
 				return nil
 			case <-ticker.C:
+			case <-wake:
 			}
 		}
 	}
@@ -35,7 +41,8 @@ func Every(pause time.Duration, failure string, purge func(context.Context) erro
 // Drain repeats a bounded deletion, each time in a transaction of its own, until
 // it finds nothing, and gives the number of rows. Several replicas may do it at
 // once where each takes rows that the others have not.
-func Drain[Tx any](ctx context.Context, inTx func(context.Context, func(Tx) error) error, remove func(Tx) (int64, error)) (total int64, err error) {
+func Drain[Tx any](ctx context.Context, inTx func(context.Context, func(Tx) error) error, remove func(Tx) (int64, error)) (total int64,
+	err error) {
 	for {
 		var n int64
 		err := inTx(ctx, func(tx Tx) (err error) {

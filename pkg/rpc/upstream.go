@@ -97,7 +97,8 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 			break
 		}
 	}
-	return fmt.Errorf("%w (%s: %w)", apierr.Unavailable.Because("the %s service does not answer; repeat the request later", u.Name).After(time.Second), u.Name, err)
+	return fmt.Errorf("%w (%s: %w)", apierr.Unavailable.Because("the %s service does not answer; repeat the request later",
+		u.Name).After(time.Second), u.Name, err)
 }
 
 // pick returns the replica with the fewest requests in flight, those that are
@@ -130,5 +131,6 @@ func isRefused(err error) bool {
 
 func isBroken(err error) bool {
 	var op *net.OpError
-	return errors.Is(err, fasthttp.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) && !op.Timeout()
+	return errors.Is(err, fasthttp.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.As(err, &op) && !op.Timeout()
 }

@@ -68,7 +68,8 @@ func Main[C any](name, about string, load func(*env.Source) C, open func(context
 	os.Exit(start(name, about, os.Args[1:], env.New(os.Environ()), os.Stdout, os.Stderr, load, open))
 }
 
-func start[C any](name, about string, args []string, source *env.Source, out, log io.Writer, load func(*env.Source) C, open func(context.Context, *Process, C) error) int {
+func start[C any](name, about string, args []string, source *env.Source, out, log io.Writer, load func(*env.Source) C,
+	open func(context.Context, *Process, C) error) int {
 	own := load(source)
 	var cfg Config
 	source.Load(&cfg)

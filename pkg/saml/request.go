@@ -101,7 +101,8 @@ func MessageID(name, value string) error {
 		}
 	}
 	if value == "" || len(value) > maxMessageID {
-		return apierr.Format.Because("%s must begin with a letter or _ and have at most %d letters, digits and the characters . - _", name, maxMessageID)
+		return apierr.Format.Because("%s must begin with a letter or _ and have at most %d letters, digits and the characters . - _", name,
+			maxMessageID)
 	}
 	return nil
 }
@@ -113,7 +114,8 @@ type Query struct{ request, relayState, algorithm, signature *string }
 // ParseQuery reads a query string. Other parameters are left alone; one of SAML
 // that comes twice is apierr.Format, as is a signature without its algorithm.
 func ParseQuery(query string) (q Query, err error) {
-	parameters := map[string]**string{"SAMLRequest": &q.request, "RelayState": &q.relayState, "SigAlg": &q.algorithm, "Signature": &q.signature}
+	parameters := map[string]**string{"SAMLRequest": &q.request, "RelayState": &q.relayState, "SigAlg": &q.algorithm,
+		"Signature": &q.signature}
 	for part := range strings.SplitSeq(strings.TrimPrefix(query, "?"), "&") {
 		name, value, _ := strings.Cut(part, "=")
 		parameter, ok := parameters[name]

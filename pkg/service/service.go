@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/deployment"
+	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/rest"
@@ -19,7 +20,8 @@ import (
 // Config is the environment that all services share.
 type Config struct {
 	deployment.Config
-	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the"`
+	_         env.More      `help:"newest first; make one with: echo k1:$(openssl rand -base64 32)"`
 }
 
 // Service is a service while its app wires it as a part of a process.

@@ -62,7 +62,8 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	exporter, err := prometheusexporter.New(prometheusexporter.WithRegisterer(registry), prometheusexporter.WithoutScopeInfo(), prometheusexporter.WithoutTargetInfo())
+	exporter, err := prometheusexporter.New(prometheusexporter.WithRegisterer(registry), prometheusexporter.WithoutScopeInfo(),
+		prometheusexporter.WithoutTargetInfo())
 	if err != nil {
 		return nil, fmt.Errorf("make the metrics exporter: %w", err)
 	}
@@ -108,7 +109,8 @@ func Recording() bool {
 // Quiet gives a context whose work is in no trace: a worker that polls would
 // otherwise start a trace each time.
 func Quiet(ctx context.Context) context.Context {
-	return trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}))
+	return trace.ContextWithRemoteSpanContext(ctx,
+		trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}))
 }
 
 // Span begins a span of the product. While none is recorded, ctx stays as it is.

@@ -70,7 +70,8 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVer
 	}
 	provider, err := s.store.SAMLServiceProviderOfEntity(ctx, at.Tenant, request.Issuer)
 	if errors.Is(err, apierr.NotFound) {
-		return AuthnVerification{}, apierr.Reference.Because("samlRequest: no service provider with the entityId %q is registered", request.Issuer)
+		return AuthnVerification{}, apierr.Reference.Because("samlRequest: no service provider with the entityId %q is registered",
+			request.Issuer)
 	}
 	if err != nil {
 		return AuthnVerification{}, err
@@ -220,7 +221,8 @@ func (s *Service) reachableAccount(ctx context.Context, identity SAMLIdentityPro
 		return account, nil
 	case errors.Is(err, apierr.TokenAccountUnreachable):
 		return account, unreachable
-	case errors.Is(err, apierr.TokenAccountDisabled), errors.Is(err, apierr.TokenStoreDisabled), errors.Is(err, apierr.TokenApplicationDisabled):
+	case errors.Is(err, apierr.TokenAccountDisabled), errors.Is(err, apierr.TokenStoreDisabled),
+		errors.Is(err, apierr.TokenApplicationDisabled):
 		return account, apierr.UnusableStatus.Because("account: %s", refusal.Reason)
 	}
 	return account, err
@@ -255,7 +257,8 @@ func (s *Service) assertedAttributes(ctx context.Context, at id.Ref, a directory
 	if err != nil || len(rules.Items) == 0 {
 		return nil, err
 	}
-	profile, err := s.directories.Profile(ctx, directoryapi.ProfileRequest{Ref: directoryapi.Ref{Tenant: at.Tenant, ID: a.ID}, CustomData: true})
+	profile, err := s.directories.Profile(ctx, directoryapi.ProfileRequest{Ref: directoryapi.Ref{Tenant: at.Tenant, ID: a.ID},
+		CustomData: true})
 	if err != nil {
 		return nil, err
 	}

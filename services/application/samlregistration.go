@@ -79,7 +79,8 @@ func (s *Service) ListServedSAMLServiceProviders(
 func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref, in NewSAMLRegistration) (store.SAMLRegistration, error) {
 	now := s.now()
 	r := store.SAMLRegistration{
-		TenantID: provider.Tenant, ID: id.New(now), IdentityProviderID: provider.ID, Status: directoryapi.Enabled, CreatedAt: now, ModifiedAt: now,
+		TenantID: provider.Tenant, ID: id.New(now), IdentityProviderID: provider.ID, Status: directoryapi.Enabled, CreatedAt: now,
+		ModifiedAt: now,
 	}
 	if _, err := s.SAMLIdentityProvider(ctx, provider); err != nil {
 		return r, err

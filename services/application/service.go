@@ -34,7 +34,8 @@ type Service struct {
 // address that the hrefs of account stores begin with.
 func New(s *store.Store, directories directoryapi.API, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
 	return &Service{
-		store: s, directories: directories, ring: ring, base: base, now: now, cfg: cfg, logins: newLoginCounter(), keyPairs: make(chan struct{}, 1),
+		store: s, directories: directories, ring: ring, base: base, now: now, cfg: cfg, logins: newLoginCounter(),
+		keyPairs: make(chan struct{}, 1),
 	}
 }
 

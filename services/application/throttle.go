@@ -137,7 +137,8 @@ func (a attempt) limit(key store.CounterKey) string {
 
 // afterPassword are the refusals of a login whose password is right.
 var afterPassword = []error{
-	apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.GroupDisabled, apierr.DirectoryDisabled, apierr.OrganizationDisabled,
+	apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.GroupDisabled, apierr.DirectoryDisabled,
+	apierr.OrganizationDisabled,
 }
 
 // record counts the outcome of an attempt and returns the error for the client.

@@ -249,6 +249,11 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 			if name := differs(before, a); name != "" {
 				return mirrored(name)
 			}
+			if in.Status.Present {
+				if err := wantStatus(ctx, tx, &a); err != nil {
+					return err
+				}
+			}
 		}
 		if err := tx.MergeAccountData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || isCustomDataAlone(in) {
 			return err

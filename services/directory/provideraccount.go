@@ -262,8 +262,9 @@ type userFacts struct {
 // directory.
 func (s *Service) stated(ctx context.Context, p store.Provider, in directoryapi.ProviderAccount) (userFacts, error) {
 	facts := userFacts{
-		email: in.Email, emailVerified: in.EmailVerified, username: in.Username, givenName: in.GivenName, middleName: in.MiddleName, surname: in.Surname,
-		shown: map[string]json.RawMessage{},
+		email: in.Email, emailVerified: in.EmailVerified, username: in.Username, givenName: in.GivenName, middleName: in.MiddleName,
+		surname: in.Surname,
+		shown:   map[string]json.RawMessage{},
 	}
 	sources := attributeSources(in.Attributes)
 	maps.Copy(facts.shown, shownAttributes(in.Attributes))
@@ -286,7 +287,8 @@ func (s *Service) stated(ctx context.Context, p store.Provider, in directoryapi.
 		return facts, apierr.ProviderIncomplete.Because("the provider %q states no email address of the user; request a scope that shares it, "+
 			"or add a mapping rule for email", p.ProviderID)
 	}
-	if facts.externalID = cmp.Or(in.ExternalID, field.Fold(facts.email)); len(facts.externalID) > maxExternalID || strings.ContainsRune(facts.externalID, 0) {
+	if facts.externalID = cmp.Or(in.ExternalID, field.Fold(facts.email)); len(facts.externalID) > maxExternalID ||
+		strings.ContainsRune(facts.externalID, 0) {
 		return facts, apierr.ProviderIncomplete.Because("the id that the provider %q states of the user is not a text of at most %d bytes",
 			p.ProviderID, maxExternalID)
 	}

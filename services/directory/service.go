@@ -24,6 +24,8 @@ type Service struct {
 	base      href.Base
 	now       func() time.Time
 	cfg       Config
+	checks    *checks       // that agents of directories make
+	syncEnded chan struct{} // wakes SyncWorker
 }
 
 // Config is what the deployment decides.
@@ -31,11 +33,16 @@ type Config struct {
 	VerificationTTL time.Duration // how long an email verification token is good
 	Sender          mail.Address  // who mails come from, unless a template names another
 	Alias           alias.Alias   // empty means alias.Neutral
+	AgentArchive    string        // file with the program of the agent; empty for none
 }
 
 // New makes the service.
 func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
-	return &Service{store: s, passwords: passwords, ring: ring, base: base, now: now, cfg: cfg}
+	svc := &Service{store: s, passwords: passwords, ring: ring, base: base, now: now, cfg: cfg,
+		checks: newChecks(), syncEnded: make(chan struct{}, 1)}
+	s.OnNotify(store.ChecksChannel, svc.checks.created)
+	s.OnNotify(store.ResultsChannel, svc.checks.answered)
+	return svc
 }
 
 var _ directoryapi.API = (*Service)(nil)

@@ -205,7 +205,8 @@ func (s *Service) signUpMail(ctx context.Context, in directoryapi.MailOf) (direc
 		return directoryapi.Mail{}, err
 	}
 	mail := directoryapi.Mail{
-		Account: directoryapi.Account{TenantID: in.Tenant, ID: in.Account, Username: v.Email, Email: v.Email, GivenName: v.GivenName, Surname: v.Surname},
+		Account: directoryapi.Account{TenantID: in.Tenant, ID: in.Account, Username: v.Email, Email: v.Email, GivenName: v.GivenName,
+			Surname: v.Surname},
 		Template: directoryapi.EmailTemplate{
 			TenantID: in.Tenant, Workflow: in.Workflow, MimeType: plainText, Subject: "Confirm your sign-up",
 			TextBody: "Hello $!{account.givenName},\n\nplease confirm your email address to complete your sign-up:\n\n$!{url}\n\n" +

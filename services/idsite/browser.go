@@ -67,7 +67,8 @@ func (p *Page) wantApplication(application id.ID) error {
 	return nil
 }
 
-var errForbidden = apierr.Forbidden.Because("a hosted login may call nothing but its own application and, after the password, its own account")
+var errForbidden = apierr.Forbidden.Because(
+	"a hosted login may call nothing but its own application and, after the password, its own account")
 
 // isStore reports whether the path names the account store of the flow.
 func (p *Page) isStore(kind string, at id.ID) bool {
@@ -102,7 +103,8 @@ func (p *Page) Model(ctx context.Context, kind string, at id.ID) (Model, error) 
 	if err != nil {
 		return Model{}, err
 	}
-	list, err := p.svc.peers.Directory.LoginDirectories(ctx, directoryapi.LoginDirectories{Tenant: f.TenantID, Directories: stores.Directories})
+	list, err := p.svc.peers.Directory.LoginDirectories(ctx,
+		directoryapi.LoginDirectories{Tenant: f.TenantID, Directories: stores.Directories})
 	if err != nil {
 		return Model{}, err
 	}
@@ -112,7 +114,8 @@ func (p *Page) Model(ctx context.Context, kind string, at id.ID) (Model, error) 
 		LogoURL: p.site.LogoURL, AccentColor: p.site.AccentColor,
 	}
 	for _, d := range list.Items {
-		if d.Status == directoryapi.Enabled && (directoryapi.IsSocial(d.ProviderID) || d.ProviderID == "saml" || strings.HasPrefix(d.ProviderType, "oauth")) {
+		if d.Status == directoryapi.Enabled && (directoryapi.IsSocial(d.ProviderID) || d.ProviderID == "saml" ||
+			strings.HasPrefix(d.ProviderType, "oauth")) {
 			m.Directories = append(m.Directories, d)
 		}
 	}
@@ -177,7 +180,8 @@ func (p *Page) passed(ctx context.Context, account id.ID, status string, isNew b
 // Register creates an account in the application, or in the account store of the
 // flow. Where new addresses must be confirmed, the answer is the same for an email
 // that is taken, and its owner gets a mail.
-func (p *Page) Register(ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName) (Answer, error) {
+func (p *Page) Register(ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName) (Answer,
+	error) {
 	if kind == "applications" && at != p.flow.ApplicationID || kind != "applications" && !p.isStore(kind, at) {
 		return Answer{}, errForbidden
 	}
@@ -212,7 +216,8 @@ func (s *Service) taken(ctx context.Context, where applicationapi.Where, email s
 	if !rules.VerificationEmail {
 		return Answer{}, refusal
 	}
-	if _, err := s.peers.Application.RequestReset(ctx, applicationapi.LoginName{Where: where, Login: email}); apierr.From(err) != nil && apierr.From(err).Status >= 500 {
+	if _, err := s.peers.Application.RequestReset(ctx, applicationapi.LoginName{Where: where, Login: email}); apierr.From(err) != nil &&
+		apierr.From(err).Status >= 500 {
 		return Answer{}, err
 	}
 	return Answer{Pending: true}, nil
@@ -255,7 +260,8 @@ func (p *Page) CheckReset(ctx context.Context, application id.ID, token secure.S
 	if err := p.wantApplication(application); err != nil {
 		return err
 	}
-	_, err := p.svc.peers.Application.CheckReset(ctx, applicationapi.ResetToken{Tenant: p.flow.TenantID, Application: application, Token: token})
+	_, err := p.svc.peers.Application.CheckReset(ctx, applicationapi.ResetToken{Tenant: p.flow.TenantID, Application: application,
+		Token: token})
 	return err
 }
 

@@ -122,7 +122,8 @@ func (c *Client) Model(ctx context.Context, at Place) (m LoginModel, err error) 
 	if err != nil {
 		return m, err
 	}
-	list, err := c.svc.peers.Directory.LoginDirectories(ctx, directoryapi.LoginDirectories{Tenant: where.Tenant, Directories: stores.Directories})
+	list, err := c.svc.peers.Directory.LoginDirectories(ctx,
+		directoryapi.LoginDirectories{Tenant: where.Tenant, Directories: stores.Directories})
 	if err != nil {
 		return m, err
 	}
@@ -142,7 +143,8 @@ func (c *Client) Register(ctx context.Context, in directoryapi.NewAccount, at Pl
 
 // LogIn checks a login and issues tokens for it. The form is that of the password
 // grant.
-func (c *Client) LogIn(ctx context.Context, login string, password secure.Secret, at Place) (directoryapi.Account, oauthapi.ClientTokens, error) {
+func (c *Client) LogIn(ctx context.Context, login string, password secure.Secret, at Place) (directoryapi.Account, oauthapi.ClientTokens,
+	error) {
 	form := map[string]secure.Secret{"grant_type": "password", "username": secure.Secret(login), "password": password}
 	if at.NameKey != "" {
 		form["organizationNameKey"] = secure.Secret(at.NameKey)
@@ -168,13 +170,15 @@ func (c *Client) Token(ctx context.Context, form map[string]secure.Secret) (oaut
 
 // Revoke ends a token and its pair.
 func (c *Client) Revoke(ctx context.Context, form map[string]secure.Secret) error {
-	_, err := c.svc.peers.OAuth.ClientRevoke(ctx, oauthapi.ClientForm{Tenant: c.Application.TenantID, Application: c.Application.ID, Form: form})
+	_, err := c.svc.peers.OAuth.ClientRevoke(ctx, oauthapi.ClientForm{Tenant: c.Application.TenantID, Application: c.Application.ID,
+		Form: form})
 	return err
 }
 
 // Validate checks an access token.
 func (c *Client) Validate(ctx context.Context, token secure.Secret) (oauthapi.ValidToken, error) {
-	return c.svc.peers.OAuth.ValidateToken(ctx, oauthapi.ValidateToken{Tenant: c.Application.TenantID, Application: c.Application.ID, Token: token})
+	return c.svc.peers.OAuth.ValidateToken(ctx, oauthapi.ValidateToken{Tenant: c.Application.TenantID, Application: c.Application.ID,
+		Token: token})
 }
 
 // Me is an account with what the web config shows of it.
@@ -290,7 +294,8 @@ func (c *Client) AuthorizeURI(client string, d directoryapi.LoginDirectory) *str
 	if d.ProviderID == "saml" {
 		return nil
 	}
-	uri := client + "/authorize?response_type=" + c.svc.responseType() + "&account_store_href=" + url.QueryEscape(c.svc.cfg.Base.To("directories", d.ID))
+	uri := client + "/authorize?response_type=" + c.svc.responseType() + "&account_store_href=" +
+		url.QueryEscape(c.svc.cfg.Base.To("directories", d.ID))
 	return &uri
 }
 

@@ -27,6 +27,7 @@ func (s *Service) Reset(ctx context.Context, token secure.Secret) (directoryapi.
 // apierr.NotFound as Reset does, and the errors of a new password, which spend
 // nothing.
 func (s *Service) SetPassword(ctx context.Context, token secure.Secret, password field.Text) error {
-	_, err := s.peers.Directory.ResetPassword(ctx, directoryapi.ResetPassword{ResetToken: directoryapi.ResetToken{Token: token}, Password: password})
+	_, err := s.peers.Directory.ResetPassword(ctx, directoryapi.ResetPassword{ResetToken: directoryapi.ResetToken{Token: token},
+		Password: password})
 	return err
 }

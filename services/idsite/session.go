@@ -102,7 +102,8 @@ func (s *Service) scopeOf(ctx context.Context, f store.Flow) (scope, error) {
 		reset = map[string][]string{f.Token: {"read", "update"}}
 	}
 	out := scope{Application: map[string][]any{f.ApplicationID.String(): {
-		"read", map[string][]string{"loginAttempt": {"create"}}, map[string][]string{"account": {"create"}}, map[string][]any{"passwordResetToken": {reset}},
+		"read", map[string][]string{"loginAttempt": {"create"}}, map[string][]string{"account": {"create"}},
+		map[string][]any{"passwordResetToken": {reset}},
 	}}}
 	if f.AccountID.IsZero() {
 		return out, nil

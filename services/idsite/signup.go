@@ -42,7 +42,8 @@ const keyTries = 16
 // The owner has no password until it is reset by mail.
 func (s *Service) SignUp(ctx context.Context, in Bootstrap) (directoryapi.Tenant, error) {
 	named := func(what string) id.ID { return derived(in.KeyID, what) }
-	return s.makeTenant(ctx, in.KeyID, named, directoryapi.SignUp{Email: in.OwnerEmail}, oauthapi.EnsureKey{ID: in.KeyID, Secret: in.KeySecret})
+	return s.makeTenant(ctx, in.KeyID, named, directoryapi.SignUp{Email: in.OwnerEmail},
+		oauthapi.EnsureKey{ID: in.KeyID, Secret: in.KeySecret})
 }
 
 // makeTenant makes a tenant whose parts have the ids that named returns.
@@ -67,7 +68,8 @@ func (s *Service) makeTenant(ctx context.Context, seed string, named func(string
 	domain := tenant.Key + ".id." + s.cfg.Suffix
 	now := s.now()
 	site := store.Site{
-		TenantID: tenant.ID, ID: named("site"), DomainName: domain, AuthorizedOriginURIs: []string{"https://" + domain}, CreatedAt: now, ModifiedAt: now,
+		TenantID: tenant.ID, ID: named("site"), DomainName: domain, AuthorizedOriginURIs: []string{"https://" + domain}, CreatedAt: now,
+		ModifiedAt: now,
 	}
 	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.EnsureSite(ctx, site) }); err != nil {
 		return tenant, fmt.Errorf("make the site of the hosted pages: %w", err)

@@ -153,7 +153,8 @@ func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 
 func applyRepository(site *store.Site, in SiteChange) error {
 	if in.GitRepoURL.Given() && !isRepository(in.GitRepoURL.Value) {
-		return apierr.Invalid.Because("gitRepoUrl %q is not the address of a git repository such as https://git.example.com/pages.git", in.GitRepoURL.Value)
+		return apierr.Invalid.Because("gitRepoUrl %q is not the address of a git repository such as https://git.example.com/pages.git",
+			in.GitRepoURL.Value)
 	}
 	if err := optionalText(in.GitRepoURL, "gitRepoUrl", maxURL, &site.GitRepoURL); err != nil {
 		return err

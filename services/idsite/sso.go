@@ -156,7 +156,8 @@ func (s *Service) liveSession(ctx context.Context, f store.Flow, site store.Site
 		err = apierr.NotFound
 	}
 	if errors.Is(err, apierr.NotFound) {
-		return session, id.ID{}, errors.Join(err, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }))
+		return session, id.ID{}, errors.Join(err,
+			s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }))
 	}
 	if err != nil {
 		return session, id.ID{}, err
@@ -247,7 +248,8 @@ func (s *Service) Land(ctx context.Context, v Visit) (Departure, error) {
 		return Departure{}, err
 	}
 	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(verified.Claims, &claims) != nil ||
-		header.STT != "assertion" || claims.Callback == "" || claims.Issuer != "https://"+site.DomainName || s.now().Unix() > int64(claims.Expires) {
+		header.STT != "assertion" || claims.Callback == "" || claims.Issuer != "https://"+site.DomainName ||
+		s.now().Unix() > int64(claims.Expires) {
 		return Departure{}, apierr.BadRequest.Because("jwtResponse is not an assertion of this service, or has expired")
 	}
 	out := Departure{Location: withResponse(claims.Callback, v.Token)}

@@ -63,7 +63,7 @@ type channel struct {
 	backoff   func(failures int) time.Duration                       // returns the delay after the n-th failure of a delivery
 	label     func(store.Delivery) string                            // returns the workflow of a delivery, for logs and metrics
 	tries     metric.Int64Counter                                    // counts tries by workflow and result
-	final     func(error) (state, result string)                     // returns the final state of an outcome; empty for a failure that is retried
+	final     func(error) (state, result string)                     // of an outcome; empty for a failure that is retried
 	onFinish  func(context.Context, *store.Tx, store.Delivery) error // runs in the transaction that finishes a delivery; may be nil
 }
 

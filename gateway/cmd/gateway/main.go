@@ -7,5 +7,6 @@ import (
 )
 
 func main() {
-	run.Main("gateway", "is the address that clients see: it admits requests and forwards each to the service that owns its path", app.FromEnv, app.Run)
+	run.Main("gateway", "is the address that clients see: it admits requests and forwards each to the service that owns its path",
+		app.FromEnv, app.Run)
 }

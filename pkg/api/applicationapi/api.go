@@ -92,7 +92,7 @@ type Application struct {
 	Description            *string   `json:"description"`
 	Status                 string    `json:"status"`
 	Builtin                bool      `json:"builtin"`             // the console, which cannot be deleted
-	DNSLabel               string    `json:"dnsLabel,omitempty"`  // names its Client API in the deployment; empty for the console, which has none
+	DNSLabel               string    `json:"dnsLabel,omitempty"`  // names its Client API; empty for the console, which has none
 	CreatedBy              string    `json:"createdBy,omitempty"` // id of the API key that asked for it; empty for those of the sign-up
 	AuthorizedCallbackURIs []string  `json:"authorizedCallbackUris" db:"authorized_callback_uris"`
 	AuthorizedOriginURIs   []string  `json:"authorizedOriginUris" db:"authorized_origin_uris"`

@@ -123,6 +123,9 @@ type API interface {
 	// directory is a mirror.
 	Mail(context.Context, MailOf) (Mail, error)
 
+	// AuthenticateAgent checks a key of an agent. It returns apierr.Unauthorized.
+	AuthenticateAgent(context.Context, AuthenticateAgent) (AgentKey, error)
+
 	// Owner returns the account of the owner of a tenant, which is both members of
 	// the reference, or apierr.NotFound.
 	Owner(context.Context, Ref) (Account, error)

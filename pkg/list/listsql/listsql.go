@@ -19,7 +19,8 @@ import (
 // meets ("FROM groups g WHERE g.tenant_id = $1 AND …"), args its parameters,
 // and key the id that breaks ties. A collection that may hold millions is read
 // with SelectParts.
-func Select[T any](ctx context.Context, db pg.Querier, spec list.Spec, query list.Query, columns, from, key string, args ...any) (list.Page[T], error) {
+func Select[T any](ctx context.Context, db pg.Querier, spec list.Spec, query list.Query, columns, from, key string,
+	args ...any) (list.Page[T], error) {
 	page := list.NewPage[T](query)
 	b := builder{spec: spec, args: args}
 	where := b.where(query)
@@ -31,7 +32,8 @@ func Select[T any](ctx context.Context, db pg.Querier, spec list.Spec, query lis
 	if query.Offset >= size {
 		return page, nil
 	}
-	sql := "SELECT " + columns + " " + from + where + orderBy(b.sorts(query), key) + " LIMIT " + b.arg(query.Limit) + " OFFSET " + b.arg(query.Offset)
+	sql := "SELECT " + columns + " " + from + where + orderBy(b.sorts(query), key) + " LIMIT " + b.arg(query.Limit) + " OFFSET " +
+		b.arg(query.Offset)
 	items, err := pg.All[T](ctx, db, sql, b.args...)
 	if err == nil && items != nil {
 		page.Items = items
@@ -148,7 +150,8 @@ func (b *builder) custom(c list.CustomValues, path string, f list.Filter) string
 			either = append(either, within)
 		}
 	}
-	return c.Owner + " IN (SELECT v." + c.Key + " FROM " + c.From + " AND v.path = " + b.arg(path) + " AND ((" + strings.Join(either, ") OR (") + ")))"
+	return c.Owner + " IN (SELECT v." + c.Key + " FROM " + c.From + " AND v.path = " + b.arg(path) + " AND ((" +
+		strings.Join(either, ") OR (") + ")))"
 }
 
 func (b *builder) within(column string, r list.NumberRange) string {
@@ -183,7 +186,8 @@ func (b *builder) sorts(query list.Query) []sort {
 			all = append(all, sort{sorted(a), direction})
 			continue
 		}
-		value := " FROM " + a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner + " AND v.path = " + b.arg(path) + " AND NOT v.element)"
+		value := " FROM " + a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner + " AND v.path = " + b.arg(path) +
+			" AND NOT v.element)"
 		all = append(all, sort{"(SELECT v.text" + value + " IS NULL", ""},
 			sort{"(SELECT v.number" + value, direction}, sort{"(SELECT v.text" + value, direction})
 	}

@@ -341,7 +341,8 @@ func explain(err error, body []byte) error {
 	var visit func(*jsonschema.ValidationError)
 	visit = func(failure *jsonschema.ValidationError) {
 		if len(failure.Causes) == 0 {
-			line := fmt.Sprintf("%s: %v", strings.Join(append([]string{"body"}, failure.InstanceLocation...), "."), failure.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
+			line := fmt.Sprintf("%s: %v", strings.Join(append([]string{"body"}, failure.InstanceLocation...), "."),
+				failure.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
 			if !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}

@@ -27,18 +27,23 @@ import (
 type Config struct {
 	Service   service.Config
 	Events    events.Config
-	Database  secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
+	Database  secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`
 	ClientAPI deployment.ClientAPI
 	Directory []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
 
-	PairLimit     int           `env:"DOORWARD_LOGIN_PAIR_LIMIT" default:"20" min:"1" help:"logins of one user name or email at one address that may fail before more are refused with 429"`
+	PairLimit     int           `env:"DOORWARD_LOGIN_PAIR_LIMIT" default:"20" min:"1" help:"logins of one user name or email at one address"`
+	_             env.More      `help:"that may fail before more are refused with 429"`
 	PairWindow    time.Duration `env:"DOORWARD_LOGIN_PAIR_WINDOW" default:"15m" help:"time in which they are counted"`
-	AccountLimit  int           `env:"DOORWARD_LOGIN_ACCOUNT_LIMIT" default:"60" min:"1" help:"logins of one user name or email that may fail at all addresses together where it has not succeeded before"`
+	AccountLimit  int           `env:"DOORWARD_LOGIN_ACCOUNT_LIMIT" default:"60" min:"1" help:"logins of one user name or email that may"`
+	_             env.More      `help:"fail at all addresses together where it has not succeeded before"`
 	AccountWindow time.Duration `env:"DOORWARD_LOGIN_ACCOUNT_WINDOW" default:"1h" help:"time in which they are counted"`
-	AddressLimit  int           `env:"DOORWARD_LOGIN_ADDRESS_LIMIT" default:"300" min:"1" help:"logins of a tenant's users that may fail at one address where they have not succeeded before"`
+	AddressLimit  int           `env:"DOORWARD_LOGIN_ADDRESS_LIMIT" default:"300" min:"1" help:"logins of a tenant's users that may fail at"`
+	_             env.More      `help:"one address where they have not succeeded before"`
 	AddressWindow time.Duration `env:"DOORWARD_LOGIN_ADDRESS_WINDOW" default:"15m" help:"time in which they are counted"`
-	AddressShare  int           `env:"DOORWARD_LOGIN_ADDRESS_SHARE" default:"25" min:"0" help:"by how many percent of the users who log in at an address within a day its limit is raised"`
-	KnownFor      time.Duration `env:"DOORWARD_LOGIN_KNOWN_FOR" default:"720h" help:"how long after a login the address is known for its user name or email"`
+	AddressShare  int           `env:"DOORWARD_LOGIN_ADDRESS_SHARE" default:"25" min:"0" help:"by how many percent of the users who log in"`
+	_             env.More      `help:"at an address within a day its limit is raised"`
+	KnownFor      time.Duration `env:"DOORWARD_LOGIN_KNOWN_FOR" default:"720h" help:"how long after a login the address is known for its"`
+	_             env.More      `help:"user name or email"`
 }
 
 // FromEnv reads the configuration.

@@ -16,12 +16,13 @@ import (
 // (docs/interface/search.md#searchable-attributes). The directory service, which
 // holds the accounts, knows their columns.
 var accountAttributes = list.Spec{
-	"username":           {},
-	"email":              {},
-	"givenName":          {},
-	"middleName":         {},
-	"surname":            {},
-	"status":             {Kind: list.Enum, Values: []string{directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified, directoryapi.Locked}},
+	"username":   {},
+	"email":      {},
+	"givenName":  {},
+	"middleName": {},
+	"surname":    {},
+	"status": {Kind: list.Enum, Values: []string{directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified,
+		directoryapi.Locked}},
 	"createdAt":          {Kind: list.Time},
 	"modifiedAt":         {Kind: list.Time},
 	"passwordModifiedAt": {Kind: list.Time},

@@ -95,8 +95,9 @@ func (v views) explanation(e application.Explanation) explanationView {
 	}
 	policy := e.Linking.Policy
 	view.Linking = linkingView{
-		Policy: v.base.Link("accountLinkingPolicies", policy.ID), Status: policy.Status, Provisioning: policy.AutomaticProvisioning, Matching: policy.MatchingProperty,
-		Default: v.accountStore(e.Linking.Default), Outcome: e.Linking.Outcome, Refusal: refusal(e.Linking.Refusal), Reason: e.Linking.Reason,
+		Policy: v.base.Link("accountLinkingPolicies", policy.ID), Status: policy.Status, Provisioning: policy.AutomaticProvisioning,
+		Matching: policy.MatchingProperty,
+		Default:  v.accountStore(e.Linking.Default), Outcome: e.Linking.Outcome, Refusal: refusal(e.Linking.Refusal), Reason: e.Linking.Reason,
 	}
 	if e.Linking.Account != nil {
 		view.Linking.Account = v.base.OptionalLink("accounts", e.Linking.Account.ID)
@@ -110,7 +111,8 @@ func (v views) consultedStore(s application.ConsultedStore) consultedStoreView {
 		view.Name, view.Status = &s.Name, &s.Status
 	}
 	if !s.OrganizationID.IsZero() {
-		view.Organization = &organizationOnTheWay{Href: v.base.To("organizations", s.OrganizationID), NameKey: s.NameKey, Status: s.OrganizationStatus}
+		view.Organization = &organizationOnTheWay{Href: v.base.To("organizations", s.OrganizationID), NameKey: s.NameKey,
+			Status: s.OrganizationStatus}
 	}
 	return view
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // createWithDirectory is rest.CreateOwn for what can begin with a directory.
-func createWithDirectory[In, T any, View rest.Resource](create func(context.Context, id.ID, In, application.FirstDirectory) (T, error), view func(T) View) fiber.Handler {
+func createWithDirectory[In, T any, View rest.Resource](create func(context.Context, id.ID, In, application.FirstDirectory) (T, error),
+	view func(T) View) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		first, err := firstDirectory(c)
 		if err != nil {

@@ -27,7 +27,8 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base, word alias.
 	v1.Get("/tenants/:id/applications", rest.List(store.Applications, svc.ListApplications, v.application))
 	v1.Get("/tenants/:id/organizations", rest.List(store.Organizations, svc.ListOrganizations, v.organization))
 
-	v1.Get("/tenants/:id/registeredSamlServiceProviders", rest.List(store.SAMLServiceProviders, svc.ListSAMLServiceProviders, v.serviceProvider))
+	v1.Get("/tenants/:id/registeredSamlServiceProviders", rest.List(store.SAMLServiceProviders, svc.ListSAMLServiceProviders,
+		v.serviceProvider))
 
 	v1.Post("/applications", createWithDirectory(svc.CreateApplication, v.application))
 	v1.Get("/applications/:id", rest.Get(svc.Application, v.application))
@@ -79,8 +80,10 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base, word alias.
 	v1.Post("/samlServiceProviders/:id/defaultRelayStates", createRelayState(svc))
 	v1.Get("/samlIdentityProviders/:id", rest.Get(svc.SAMLIdentityProvider, v.identityProvider))
 	v1.Post("/samlIdentityProviders/:id", rest.Update(svc.UpdateSAMLIdentityProvider, v.identityProvider))
-	v1.Get("/samlIdentityProviders/:id/registeredSamlServiceProviders", rest.List(store.SAMLServiceProviders, svc.ListServedSAMLServiceProviders, v.serviceProvider))
-	v1.Get("/samlIdentityProviders/:id/samlServiceProviderRegistrations", rest.List(store.SAMLRegistrations, svc.ListSAMLRegistrations, v.registration))
+	v1.Get("/samlIdentityProviders/:id/registeredSamlServiceProviders",
+		rest.List(store.SAMLServiceProviders, svc.ListServedSAMLServiceProviders, v.serviceProvider))
+	v1.Get("/samlIdentityProviders/:id/samlServiceProviderRegistrations",
+		rest.List(store.SAMLRegistrations, svc.ListSAMLRegistrations, v.registration))
 	v1.Post("/samlIdentityProviders/:id/samlServiceProviderRegistrations", rest.Create(svc.CreateSAMLRegistration, v.registration))
 	v1.Post("/samlIdentityProviders/:id/authnVerifications", verifyAuthnRequest(svc, v))
 	v1.Post("/samlIdentityProviders/:id/samlResponses", createSAMLResponse(svc, v))
@@ -96,7 +99,8 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base, word alias.
 	v1.Get("/directories/:id/applications", rest.List(store.Applications, svc.ListDirectoryApplications, v.application))
 	v1.Get("/directories/:id/applicationMappings", rest.List(store.Mappings, svc.DirectoryMappings(store.ApplicationKind), v.mapping))
 	v1.Get("/directories/:id/organizations", rest.List(store.Organizations, svc.ListDirectoryOrganizations, v.organization))
-	v1.Get("/directories/:id/organizationMappings", rest.List(store.Mappings, svc.DirectoryMappings(store.OrganizationKind), v.organizationMapping))
+	v1.Get("/directories/:id/organizationMappings", rest.List(store.Mappings, svc.DirectoryMappings(store.OrganizationKind),
+		v.organizationMapping))
 	v1.Get("/groups/:id/applications", rest.List(store.Applications, svc.ListGroupApplications, v.application))
 	v1.Get("/groups/:id/accountStoreMappings", rest.List(store.Mappings, svc.GroupMappings, v.mapping))
 	v1.Get("/accounts/:id/applications", rest.List(store.Applications, svc.ListAccountApplications, v.application))

@@ -37,7 +37,8 @@ type identityMetadataView struct {
 func (v views) identityProvider(p application.SAMLIdentityProvider) identityProviderView {
 	return identityProviderView{
 		Head:   v.identityHead("samlIdentityProviders", p),
-		Status: p.Status, SSOLoginEndpoint: loginEndpoint(p), SignatureAlgorithm: p.SignatureAlgorithm, SHAFingerprint: saml.Fingerprint(p.Certificate),
+		Status: p.Status, SSOLoginEndpoint: loginEndpoint(p), SignatureAlgorithm: p.SignatureAlgorithm,
+		SHAFingerprint:  saml.Fingerprint(p.Certificate),
 		X509SigningCert: v.base.Link("x509certificates", p.CertificateID), Metadata: v.base.Link("samlIdentityProviderMetadatas", p.ID),
 		AttributeStatementMappingRules:   v.base.Link(string(mappingrule.AttributeStatement), p.ID),
 		RegisteredSAMLServiceProviders:   v.base.Link("samlIdentityProviders", p.ID, "registeredSamlServiceProviders"),

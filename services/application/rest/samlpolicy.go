@@ -33,8 +33,9 @@ type relayStateView struct {
 
 func (v views) samlPolicy(a applicationapi.Application) samlPolicyView {
 	return samlPolicyView{
-		Head:            v.satellite("samlPolicies", a),
-		ServiceProvider: v.base.Link("samlServiceProviders", a.SAMLPolicyID), IdentityProvider: v.base.Link("samlIdentityProviders", a.SAMLPolicyID),
+		Head:             v.satellite("samlPolicies", a),
+		ServiceProvider:  v.base.Link("samlServiceProviders", a.SAMLPolicyID),
+		IdentityProvider: v.base.Link("samlIdentityProviders", a.SAMLPolicyID),
 	}
 }
 

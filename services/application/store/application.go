@@ -17,8 +17,10 @@ import (
 // which an application has at most one each.
 const applicationColumns = `a.tenant_id, a.id, a.name, a.description, a.status, a.builtin, a.dns_label, a.created_by,
 	a.authorized_callback_uris, a.authorized_origin_uris,
-	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id AND m.is_default_account_store) AS default_account_store,
-	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id AND m.is_default_group_store) AS default_group_store,
+	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id
+		AND m.is_default_account_store) AS default_account_store,
+	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id
+		AND m.is_default_group_store) AS default_group_store,
 	a.saml_policy_id, a.web_config_id, a.account_linking_policy_id, a.created_at, a.modified_at`
 
 // Applications are searched and sorted by these attributes.
@@ -32,19 +34,22 @@ var Applications = list.Spec{
 
 // Application returns an application, or apierr.NotFound.
 func (s *Store) Application(ctx context.Context, tenant, application id.ID) (applicationapi.Application, error) {
-	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.id = $2`, tenant, application)
+	return pg.One[applicationapi.Application](ctx, s.db,
+		`SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.id = $2`, tenant, application)
 }
 
 // ApplicationOfWebConfig returns the application that has a web config, or
 // apierr.NotFound.
 func (s *Store) ApplicationOfWebConfig(ctx context.Context, tenant, config id.ID) (applicationapi.Application, error) {
-	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.web_config_id = $2`, tenant, config)
+	return pg.One[applicationapi.Application](ctx, s.db,
+		`SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.web_config_id = $2`, tenant, config)
 }
 
 // ApplicationOfSAMLPolicy returns the application that has a SAML policy, or
 // apierr.NotFound.
 func (s *Store) ApplicationOfSAMLPolicy(ctx context.Context, tenant, policy id.ID) (applicationapi.Application, error) {
-	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.saml_policy_id = $2`, tenant, policy)
+	return pg.One[applicationapi.Application](ctx, s.db,
+		`SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.saml_policy_id = $2`, tenant, policy)
 }
 
 // ListApplications returns a page of the tenant's applications.
@@ -55,7 +60,8 @@ func (s *Store) ListApplications(ctx context.Context, tenant id.ID, query list.Q
 
 // ListStoreApplications returns a page of the applications that a store is mapped
 // to.
-func (s *Store) ListStoreApplications(ctx context.Context, tenant, store id.ID, query list.Query) (list.Page[applicationapi.Application], error) {
+func (s *Store) ListStoreApplications(ctx context.Context, tenant, store id.ID, query list.Query) (list.Page[applicationapi.Application],
+	error) {
 	return listsql.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
 		`FROM applications a WHERE a.tenant_id = $1 AND a.id IN (
 			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "a.id", tenant, store)
@@ -63,17 +69,20 @@ func (s *Store) ListStoreApplications(ctx context.Context, tenant, store id.ID, 
 
 // ListReachingApplications returns a page of the applications that one of the stores
 // is mapped to, or an organization that it is mapped to.
-func (s *Store) ListReachingApplications(ctx context.Context, tenant id.ID, stores []id.ID, query list.Query) (list.Page[applicationapi.Application], error) {
+func (s *Store) ListReachingApplications(ctx context.Context, tenant id.ID, stores []id.ID,
+	query list.Query) (list.Page[applicationapi.Application], error) {
 	return listsql.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
 		`FROM applications a WHERE a.tenant_id = $1 AND a.id IN (
 			WITH direct AS (SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = ANY ($2))
 			SELECT owner_id FROM direct
-			UNION SELECT m.owner_id FROM account_store_mappings m JOIN direct ON m.store_id = direct.owner_id WHERE m.tenant_id = $1)`, "a.id", tenant, stores)
+			UNION SELECT m.owner_id FROM account_store_mappings m JOIN direct ON m.store_id = direct.owner_id
+				WHERE m.tenant_id = $1)`, "a.id", tenant, stores)
 }
 
 // NameTaken reports whether the tenant has an application of that name.
 func (s *Store) NameTaken(ctx context.Context, tenant id.ID, name string) (bool, error) {
-	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM applications WHERE tenant_id = $1 AND name_folded = $2)`, tenant, field.Fold(name))
+	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM applications WHERE tenant_id = $1 AND name_folded = $2)`, tenant,
+		field.Fold(name))
 }
 
 // LockApplication reads an application that the transaction will change. Its
@@ -87,7 +96,8 @@ func (tx *Tx) LockApplication(ctx context.Context, tenant, application id.ID) (a
 // policy. A name that is taken is apierr.Exists.
 func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Application, data customdata.Document) error {
 	tx.changes(a.TenantID, a.ID)
-	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin, dns_label, created_by,
+	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin, dns_label,
+		created_by,
 		authorized_callback_uris, authorized_origin_uris, saml_policy_id, web_config_id, account_linking_policy_id, created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.Builtin, a.DNSLabel, a.CreatedBy,
@@ -103,7 +113,8 @@ func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Applicatio
 	tx.changes(a.TenantID, a.ID)
 	return pg.MustChange(ctx, tx, `UPDATE applications SET name = $3, name_folded = $4, description = $5, status = $6,
 		authorized_callback_uris = $7, authorized_origin_uris = $8, modified_at = $9, dns_label = $10 WHERE tenant_id = $1 AND id = $2`,
-		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.ModifiedAt, a.DNSLabel)
+		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.ModifiedAt,
+		a.DNSLabel)
 }
 
 // DeleteApplication removes an application with what belongs to it, and frees

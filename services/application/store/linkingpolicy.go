@@ -34,7 +34,8 @@ func (s *Store) LinkingPolicy(ctx context.Context, tenant, policy id.ID) (Linkin
 
 // LinkingPolicyOf returns the policy of an application or an organization.
 func (s *Store) LinkingPolicyOf(ctx context.Context, tenant, owner id.ID) (LinkingPolicy, error) {
-	return pg.One[LinkingPolicy](ctx, s.db, `SELECT `+linkingPolicyColumns+` FROM account_linking_policies WHERE tenant_id = $1 AND owner_id = $2`, tenant, owner)
+	return pg.One[LinkingPolicy](ctx, s.db,
+		`SELECT `+linkingPolicyColumns+` FROM account_linking_policies WHERE tenant_id = $1 AND owner_id = $2`, tenant, owner)
 }
 
 // LockLinkingPolicy reads a policy that the transaction will change.
@@ -44,7 +45,8 @@ func (tx *Tx) LockLinkingPolicy(ctx context.Context, tenant, policy id.ID) (Link
 
 // insertLinkingPolicy adds the policy of a new owner, which is off.
 func (tx *Tx) insertLinkingPolicy(ctx context.Context, kind OwnerKind, owner id.Ref, policy id.ID, now time.Time) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO account_linking_policies (tenant_id, id, owner_kind, owner_id, status, automatic_provisioning, created_at, modified_at)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO account_linking_policies (tenant_id, id, owner_kind, owner_id, status, automatic_provisioning,
+		created_at, modified_at)
 		VALUES ($1, $2, $3, $4, 'DISABLED', 'DISABLED', $5, $5)`, owner.Tenant, policy, kind, owner.ID, now)
 	return err
 }
@@ -52,6 +54,7 @@ func (tx *Tx) insertLinkingPolicy(ctx context.Context, kind OwnerKind, owner id.
 // UpdateLinkingPolicy writes what a client can change.
 func (tx *Tx) UpdateLinkingPolicy(ctx context.Context, p LinkingPolicy) error {
 	tx.changes(p.TenantID, p.OwnerID)
-	return pg.MustChange(ctx, tx, `UPDATE account_linking_policies SET status = $3, automatic_provisioning = $4, matching_property = $5, modified_at = $6
+	return pg.MustChange(ctx, tx, `UPDATE account_linking_policies
+		SET status = $3, automatic_provisioning = $4, matching_property = $5, modified_at = $6
 		WHERE tenant_id = $1 AND id = $2`, p.TenantID, p.ID, p.Status, p.AutomaticProvisioning, p.MatchingProperty, p.ModifiedAt)
 }

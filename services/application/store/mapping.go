@@ -46,7 +46,8 @@ const (
 	ForGroups   Default = "is_default_group_store"
 )
 
-const mappingColumns = `m.tenant_id, m.id, m.owner_kind, m.owner_id, m.store_kind, m.store_id, m.directory_id, m.social_provider, m.list_index,
+const mappingColumns = `m.tenant_id, m.id, m.owner_kind, m.owner_id, m.store_kind, m.store_id, m.directory_id, m.social_provider,
+	m.list_index,
 	m.is_default_account_store, m.is_default_group_store, m.created_at, m.modified_at`
 
 // Mappings are searched by their place and times, and sorted by these attributes.
@@ -96,7 +97,8 @@ func (s *Store) StoreMappings(ctx context.Context, kind OwnerKind, store id.Ref,
 
 // Mapping reads a mapping as it is under the lock, or returns apierr.NotFound.
 func (tx *Tx) Mapping(ctx context.Context, tenant, mapping id.ID) (Mapping, error) {
-	return pg.One[Mapping](ctx, tx, `SELECT `+mappingColumns+` FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.id = $2`, tenant, mapping)
+	return pg.One[Mapping](ctx, tx, `SELECT `+mappingColumns+` FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.id = $2`, tenant,
+		mapping)
 }
 
 // CountMappings returns the number of an owner's mappings.
@@ -114,16 +116,20 @@ func (tx *Tx) SocialMapping(ctx context.Context, m Mapping) (bool, error) {
 // is mapped to the owner already is apierr.Exists.
 func (tx *Tx) InsertMapping(ctx context.Context, m Mapping) error {
 	tx.changes(m.TenantID, m.OwnerID)
-	_, err := pg.Exec(ctx, tx, `INSERT INTO account_store_mappings (tenant_id, id, owner_kind, owner_id, store_kind, store_id, directory_id, social_provider, list_index,
-		is_default_account_store, is_default_group_store, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		m.TenantID, m.ID, m.OwnerKind, m.OwnerID, m.StoreKind, m.StoreID, m.DirectoryID, m.SocialProvider, m.ListIndex, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.CreatedAt, m.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO account_store_mappings (tenant_id, id, owner_kind, owner_id, store_kind, store_id, directory_id,
+		social_provider, list_index,
+		is_default_account_store, is_default_group_store, created_at, modified_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		m.TenantID, m.ID, m.OwnerKind, m.OwnerID, m.StoreKind, m.StoreID, m.DirectoryID, m.SocialProvider, m.ListIndex, m.IsDefaultAccountStore,
+		m.IsDefaultGroupStore, m.CreatedAt, m.ModifiedAt)
 	return err
 }
 
 // UpdateMapping writes a mapping's flags. Its place is changed by MoveMapping.
 func (tx *Tx) UpdateMapping(ctx context.Context, m Mapping) error {
 	tx.changes(m.TenantID, m.OwnerID)
-	return pg.MustChange(ctx, tx, `UPDATE account_store_mappings SET is_default_account_store = $3, is_default_group_store = $4, modified_at = $5
+	return pg.MustChange(ctx, tx, `UPDATE account_store_mappings
+		SET is_default_account_store = $3, is_default_group_store = $4, modified_at = $5
 		WHERE tenant_id = $1 AND id = $2`, m.TenantID, m.ID, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.ModifiedAt)
 }
 

@@ -33,8 +33,10 @@ type Organization struct {
 func (o Organization) Ref() id.Ref { return id.Ref{Tenant: o.TenantID, ID: o.ID} }
 
 const organizationColumns = `o.tenant_id, o.id, o.name, o.name_key, o.description, o.status,
-	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = o.tenant_id AND m.owner_id = o.id AND m.is_default_account_store) AS default_account_store,
-	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = o.tenant_id AND m.owner_id = o.id AND m.is_default_group_store) AS default_group_store,
+	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = o.tenant_id AND m.owner_id = o.id
+		AND m.is_default_account_store) AS default_account_store,
+	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = o.tenant_id AND m.owner_id = o.id
+		AND m.is_default_group_store) AS default_group_store,
 	o.account_linking_policy_id, o.created_at, o.modified_at`
 
 // Organizations are searched and sorted by these attributes.
@@ -49,13 +51,15 @@ var Organizations = list.Spec{
 
 // Organization returns an organization, or apierr.NotFound.
 func (s *Store) Organization(ctx context.Context, tenant, organization id.ID) (Organization, error) {
-	return pg.One[Organization](ctx, s.db, `SELECT `+organizationColumns+` FROM organizations o WHERE o.tenant_id = $1 AND o.id = $2`, tenant, organization)
+	return pg.One[Organization](ctx, s.db, `SELECT `+organizationColumns+` FROM organizations o WHERE o.tenant_id = $1 AND o.id = $2`,
+		tenant, organization)
 }
 
 // OrganizationOfKey returns the organization of a key in lower case, or
 // apierr.NotFound.
 func (s *Store) OrganizationOfKey(ctx context.Context, tenant id.ID, key string) (Organization, error) {
-	return pg.One[Organization](ctx, s.db, `SELECT `+organizationColumns+` FROM organizations o WHERE o.tenant_id = $1 AND o.name_key = $2`, tenant, key)
+	return pg.One[Organization](ctx, s.db, `SELECT `+organizationColumns+` FROM organizations o WHERE o.tenant_id = $1 AND o.name_key = $2`,
+		tenant, key)
 }
 
 // ListOrganizations returns a page of the tenant's organizations.
@@ -115,7 +119,8 @@ func (tx *Tx) InsertOrganization(ctx context.Context, o Organization, data custo
 // UpdateOrganization writes what a client can change.
 func (tx *Tx) UpdateOrganization(ctx context.Context, o Organization) error {
 	tx.changes(o.TenantID, o.ID)
-	return pg.MustChange(ctx, tx, `UPDATE organizations SET name = $3, name_folded = $4, name_key = $5, description = $6, description_folded = $7,
+	return pg.MustChange(ctx, tx, `UPDATE organizations
+		SET name = $3, name_folded = $4, name_key = $5, description = $6, description_folded = $7,
 		status = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
 		o.TenantID, o.ID, o.Name, field.Fold(o.Name), o.NameKey, o.Description, field.FoldOptional(o.Description), o.Status, o.ModifiedAt)
 }

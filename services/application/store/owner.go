@@ -46,7 +46,8 @@ func (tx *Tx) LockStoreOwners(ctx context.Context, tenant, store id.ID) ([]id.ID
 }
 
 // insertBelongings adds what every owner begins with.
-func (tx *Tx) insertBelongings(ctx context.Context, kind OwnerKind, owner id.Ref, policy id.ID, data customdata.Document, now time.Time) error {
+func (tx *Tx) insertBelongings(ctx context.Context, kind OwnerKind, owner id.Ref, policy id.ID, data customdata.Document,
+	now time.Time) error {
 	tx.changes(owner.Tenant, owner.ID)
 	if err := tx.insertLinkingPolicy(ctx, kind, owner, policy, now); err != nil {
 		return err
@@ -61,10 +62,12 @@ func (tx *Tx) deleteOwner(ctx context.Context, kind OwnerKind, owner id.Ref) err
 	if err := pg.MustChange(ctx, tx, `DELETE FROM `+string(kind)+` WHERE tenant_id = $1 AND id = $2`, owner.Tenant, owner.ID); err != nil {
 		return err
 	}
-	if _, err := pg.Exec(ctx, tx, `DELETE FROM account_store_mappings WHERE tenant_id = $1 AND owner_id = $2`, owner.Tenant, owner.ID); err != nil {
+	if _, err := pg.Exec(ctx, tx, `DELETE FROM account_store_mappings WHERE tenant_id = $1 AND owner_id = $2`, owner.Tenant,
+		owner.ID); err != nil {
 		return err
 	}
-	if _, err := pg.Exec(ctx, tx, `DELETE FROM account_linking_policies WHERE tenant_id = $1 AND owner_id = $2`, owner.Tenant, owner.ID); err != nil {
+	if _, err := pg.Exec(ctx, tx, `DELETE FROM account_linking_policies WHERE tenant_id = $1 AND owner_id = $2`, owner.Tenant,
+		owner.ID); err != nil {
 		return err
 	}
 	return customdatastore.Remove(ctx, tx, owner.Tenant, owner.ID)

@@ -26,10 +26,12 @@ type SAMLIdentityProvider struct {
 }
 
 const (
-	identityProviderColumns = `SELECT tenant_id, id, application_id, status, signature_algorithm, certificate_id, certificate, private_key_sealed,
+	identityProviderColumns = `SELECT tenant_id, id, application_id, status, signature_algorithm, certificate_id, certificate,
+		private_key_sealed,
 		created_at, modified_at FROM saml_identity_providers`
 	identityProviderQuery = identityProviderColumns + ` WHERE tenant_id = $1 AND id = $2`
-	samlRulesQuery        = `SELECT tenant_id, id, '` + string(mappingrule.AttributeStatement) + `' AS kind, mapping_rules AS items, created_at, rules_modified_at AS modified_at
+	samlRulesQuery        = `SELECT tenant_id, id, '` + string(mappingrule.AttributeStatement) + `' AS kind, mapping_rules AS items,
+		created_at, rules_modified_at AS modified_at
 		FROM saml_identity_providers WHERE tenant_id = $1 AND id = $2`
 )
 
@@ -53,10 +55,12 @@ func (s *Store) SAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, er
 // KeepSAMLIdentityProvider adds an identity provider unless it is there already.
 // It returns apierr.NotFound when the application is gone.
 func (tx *Tx) KeepSAMLIdentityProvider(ctx context.Context, p SAMLIdentityProvider) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_identity_providers (tenant_id, id, application_id, status, signature_algorithm, certificate_id,
+	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_identity_providers (tenant_id, id, application_id, status, signature_algorithm,
+		certificate_id,
 		certificate, private_key_sealed, rules_modified_at, created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10) ON CONFLICT DO NOTHING`,
-		p.TenantID, p.ID, p.ApplicationID, p.Status, p.SignatureAlgorithm, p.CertificateID, p.Certificate, p.PrivateKeySealed, p.CreatedAt, p.ModifiedAt)
+		p.TenantID, p.ID, p.ApplicationID, p.Status, p.SignatureAlgorithm, p.CertificateID, p.Certificate, p.PrivateKeySealed, p.CreatedAt,
+		p.ModifiedAt)
 	return err
 }
 
@@ -80,6 +84,7 @@ func (tx *Tx) UpdateSAMLIdentityProvider(ctx context.Context, p SAMLIdentityProv
 
 // UpdateSAMLRules writes what a client can change.
 func (tx *Tx) UpdateSAMLRules(ctx context.Context, r mappingrule.Rules) error {
-	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET mapping_rules = $3, rules_modified_at = $4 WHERE tenant_id = $1 AND id = $2`,
+	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET mapping_rules = $3, rules_modified_at = $4 WHERE tenant_id = $1
+		AND id = $2`,
 		r.TenantID, r.ID, r.Items, r.ModifiedAt)
 }

@@ -25,8 +25,9 @@ type SAMLRegistration struct {
 }
 
 const (
-	registrationColumns = `r.tenant_id, r.id, r.identity_provider_id, r.service_provider_id, r.status, r.default_relay_state, r.created_at, r.modified_at`
-	registrationQuery   = `SELECT ` + registrationColumns + ` FROM saml_registrations r WHERE r.tenant_id = $1 AND r.id = $2`
+	registrationColumns = `r.tenant_id, r.id, r.identity_provider_id, r.service_provider_id, r.status, r.default_relay_state, r.created_at,
+		r.modified_at`
+	registrationQuery = `SELECT ` + registrationColumns + ` FROM saml_registrations r WHERE r.tenant_id = $1 AND r.id = $2`
 )
 
 // SAMLRegistrations are searched and sorted by these attributes.
@@ -58,10 +59,12 @@ func (s *Store) ListSAMLRegistrations(ctx context.Context, provider id.Ref, quer
 
 // ListServedSAMLServiceProviders returns a page of the service providers that are
 // registered with an identity provider.
-func (s *Store) ListServedSAMLServiceProviders(ctx context.Context, provider id.Ref, query list.Query) (list.Page[SAMLServiceProvider], error) {
+func (s *Store) ListServedSAMLServiceProviders(ctx context.Context, provider id.Ref, query list.Query) (list.Page[SAMLServiceProvider],
+	error) {
 	return listsql.Select[SAMLServiceProvider](ctx, s.db, SAMLServiceProviders, query, serviceProviderColumns,
 		`FROM saml_service_providers p WHERE p.tenant_id = $1 AND p.id IN (
-			SELECT r.service_provider_id FROM saml_registrations r WHERE r.tenant_id = $1 AND r.identity_provider_id = $2)`, "p.id", provider.Tenant, provider.ID)
+			SELECT r.service_provider_id FROM saml_registrations r WHERE r.tenant_id = $1
+				AND r.identity_provider_id = $2)`, "p.id", provider.Tenant, provider.ID)
 }
 
 // LockSAMLRegistration reads a registration that the transaction will change.
@@ -72,7 +75,8 @@ func (tx *Tx) LockSAMLRegistration(ctx context.Context, at id.Ref) (SAMLRegistra
 // InsertSAMLRegistration adds a registration. One that the two have already is
 // apierr.Exists; a provider that is gone is apierr.NotFound.
 func (tx *Tx) InsertSAMLRegistration(ctx context.Context, r SAMLRegistration) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_registrations (tenant_id, id, identity_provider_id, service_provider_id, status, default_relay_state, created_at, modified_at)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_registrations (tenant_id, id, identity_provider_id, service_provider_id, status,
+		default_relay_state, created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		r.TenantID, r.ID, r.IdentityProviderID, r.ServiceProviderID, r.Status, r.DefaultRelayState, r.CreatedAt, r.ModifiedAt)
 	return err
@@ -80,7 +84,8 @@ func (tx *Tx) InsertSAMLRegistration(ctx context.Context, r SAMLRegistration) er
 
 // UpdateSAMLRegistration writes what a client can change.
 func (tx *Tx) UpdateSAMLRegistration(ctx context.Context, r SAMLRegistration) error {
-	return pg.MustChange(ctx, tx, `UPDATE saml_registrations SET status = $3, default_relay_state = $4, modified_at = $5 WHERE tenant_id = $1 AND id = $2`,
+	return pg.MustChange(ctx, tx, `UPDATE saml_registrations SET status = $3, default_relay_state = $4, modified_at = $5
+		WHERE tenant_id = $1 AND id = $2`,
 		r.TenantID, r.ID, r.Status, r.DefaultRelayState, r.ModifiedAt)
 }
 

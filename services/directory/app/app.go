@@ -29,14 +29,17 @@ type Config struct {
 	Service  service.Config
 	Sender   deployment.Sender
 	Events   events.Config
-	Database secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
+	Database secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`
 
 	Argon2Memory    int           `env:"DOORWARD_ARGON2_MEMORY" default:"19456" min:"8" help:"memory of a password hash in KiB"`
 	Argon2Time      int           `env:"DOORWARD_ARGON2_TIME" default:"2" min:"1" help:"passes of a password hash"`
 	Argon2Threads   int           `env:"DOORWARD_ARGON2_THREADS" default:"1" min:"1" help:"lanes of a password hash"`
-	HashWorkers     int           `env:"DOORWARD_HASH_WORKERS" default:"0" min:"0" help:"password hashes computed at once; 0 means one per processor; never more than a CPU quota has whole processors"`
-	HashQueue       int           `env:"DOORWARD_HASH_QUEUE" default:"128" min:"1" help:"password hashes that may wait; more are refused with 503"`
+	HashWorkers     int           `env:"DOORWARD_HASH_WORKERS" default:"0" min:"0" help:"password hashes computed at once; 0 means one per"`
+	_               env.More      `help:"processor; never more than a CPU quota has whole processors"`
+	HashQueue       int           `env:"DOORWARD_HASH_QUEUE" default:"128" min:"1" help:"password hashes that may wait; more are refused"`
+	_               env.More      `help:"with 503"`
 	VerificationTTL time.Duration `env:"DOORWARD_VERIFICATION_TTL" default:"168h" help:"how long an email verification token is good"`
+	AgentArchive    string        `env:"DOORWARD_AGENT_ARCHIVE" help:"ZIP archive of the directory agent, offered at /v1/agents/{id}/download; none without it"`
 }
 
 // FromEnv reads the configuration.
@@ -74,9 +77,11 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	p.OnClose("password hashes", passwords.Close)
 	data := store.New(s.DB, s.Now)
 	svc := directory.New(data, passwords, s.Keyring, s.Base, s.Now,
-		directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: s.Alias})
+		directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: s.Alias, AgentArchive: cfg.AgentArchive})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("purge", svc.Purge)
+	s.Go("syncs", svc.SyncWorker)
+	s.Go("notifications", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, directory.Sealed...))
 
 	directoryapi.Serve(rest.Contract(s.HTTP), svc)

@@ -70,7 +70,8 @@ func byName(query list.Query) list.Query {
 	return query
 }
 
-func (s *Store) listGroups(ctx context.Context, query list.Query, parts []listsql.Part, args ...any) (list.Page[directoryapi.Group], error) {
+func (s *Store) listGroups(ctx context.Context, query list.Query, parts []listsql.Part, args ...any) (list.Page[directoryapi.Group],
+	error) {
 	return listsql.SelectParts[directoryapi.Group](ctx, s.db, listsql.Parts{
 		Spec: DirectoryGroups, Columns: groupColumns, Table: "groups g", Key: "g.id", Tenant: "g.tenant_id = $1", Parts: parts, Args: args,
 	}, byName(query))

@@ -26,7 +26,8 @@ const selectProviderUser = `SELECT ` + accountColumns + `, d.status AS directory
 // LockProviderUser reads the account that a provider knows by an id and that the
 // transaction will change, or returns apierr.NotFound.
 func (tx *Tx) LockProviderUser(ctx context.Context, tenant, directory id.ID, externalID string) (ProviderUser, error) {
-	return pg.One[ProviderUser](ctx, tx, selectProviderUser+`p.directory_id = $2 AND p.external_id = $3 FOR UPDATE OF a`, tenant, directory, externalID)
+	return pg.One[ProviderUser](ctx, tx, selectProviderUser+`p.directory_id = $2 AND p.external_id = $3 FOR UPDATE OF a`, tenant, directory,
+		externalID)
 }
 
 // LockAccountByLoginName reads the account of a directory that has a user name or

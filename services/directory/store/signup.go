@@ -48,11 +48,13 @@ func (s *Store) SignUpOf(ctx context.Context, tenant, account id.ID) (SignUp, er
 func (tx *Tx) CountSignUps(ctx context.Context, email, addressHash string, since time.Time) (ofEmail, ofAddress int, err error) {
 	email = field.Fold(email)
 	if _, err := pg.Exec(ctx, tx, `SELECT pg_advisory_xact_lock(key) FROM
-		(SELECT unnest(ARRAY[hashtextextended('sign-up email ' || $1, 0), hashtextextended('sign-up address ' || $2, 0)]) AS key ORDER BY 1) keys`,
+		(SELECT unnest(ARRAY[hashtextextended('sign-up email ' || $1, 0), hashtextextended('sign-up address ' || $2, 0)]) AS key
+			ORDER BY 1) keys`,
 		email, addressHash); err != nil {
 		return 0, 0, err
 	}
-	if ofEmail, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM sign_ups WHERE email_folded = $1 AND created_at > $2`, email, since); err != nil {
+	if ofEmail, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM sign_ups WHERE email_folded = $1 AND created_at > $2`, email,
+		since); err != nil {
 		return 0, 0, err
 	}
 	ofAddress, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM sign_ups WHERE address_hash = $1 AND created_at > $2`, addressHash, since)

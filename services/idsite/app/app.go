@@ -33,13 +33,17 @@ type Config struct {
 	Service  service.Config
 	Database secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 
-	Suffix     string        `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages, <tenant key>.id.<suffix>"`
+	Suffix     string        `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages,"`
+	_          env.More      `help:"<tenant key>.id.<suffix>"`
 	SignUp     bool          `env:"DOORWARD_SIGN_UP" default:"false" help:"true lets everybody make a tenant at /register"`
-	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID" help:"id of the API key of the first tenant, which is made at the start; letters and digits"`
-	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET" help:"secret of that key, at least 32 characters; make one with: openssl rand -hex 24"`
+	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID" help:"id of the API key of the first tenant, which is made at the start;"`
+	_          env.More      `help:"letters and digits"`
+	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET" help:"secret of that key, at least 32 characters; make one with: openssl"`
+	_          env.More      `help:"rand -hex 24"`
 	OwnerEmail string        `env:"DOORWARD_BOOTSTRAP_OWNER_EMAIL" default:"owner@doorward.localhost" help:"email of the first tenant's owner"`
 
-	PrivateNetworks []string `env:"DOORWARD_OUTBOUND_PRIVATE_NETWORKS" help:"networks besides the public ones in which the git repositories of custom pages may be, comma separated, such as 10.1.0.0/16"`
+	PrivateNetworks []string `env:"DOORWARD_OUTBOUND_PRIVATE_NETWORKS" help:"networks besides the public ones in which the git repositories"`
+	_               env.More `help:"of custom pages may be, comma separated, such as 10.1.0.0/16"`
 
 	Peers Addresses
 }

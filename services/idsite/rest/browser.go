@@ -90,7 +90,8 @@ func (h *handlers) openPage(c *fiber.Ctx) error {
 	}
 	c.Locals(pageKey{}, page)
 	err = c.Next()
-	if len(c.Response().Header.Peek(h.redirect)) > 0 || errors.Is(err, apierr.SessionTimedOut) || c.Response().StatusCode() == http.StatusAccepted && err == nil {
+	if len(c.Response().Header.Peek(h.redirect)) > 0 || errors.Is(err, apierr.SessionTimedOut) ||
+		c.Response().StatusCode() == http.StatusAccepted && err == nil {
 		return err
 	}
 	next, failed := page.Token(c.UserContext())
@@ -154,12 +155,14 @@ func (h *handlers) model(c *fiber.Ctx) error {
 		return err
 	}
 	v := modelView{
-		Href: m.Href, Name: m.Name, LoginAttempts: h.base.Link("applications", m.Application, "loginAttempts"), Accounts: href.Link{Href: m.Accounts},
+		Href: m.Href, Name: m.Name, LoginAttempts: h.base.Link("applications", m.Application, "loginAttempts"),
+		Accounts:            href.Link{Href: m.Accounts},
 		PasswordResetTokens: h.base.Link("applications", m.Application, "passwordResetTokens"), Tenant: h.base.Link("tenants", m.Tenant),
 		IDSiteModel: siteModel{Href: m.Href + "/idSiteModel", LogoURL: m.LogoURL, AccentColor: m.AccentColor, Providers: []providerView{}},
 	}
 	for _, d := range m.Directories {
-		v.IDSiteModel.Providers = append(v.IDSiteModel.Providers, providerView{d.ProviderID, d.ClientID, storeView{h.base.To("directories", d.ID), d.Name}})
+		v.IDSiteModel.Providers = append(v.IDSiteModel.Providers,
+			providerView{d.ProviderID, d.ClientID, storeView{h.base.To("directories", d.ID), d.Name}})
 	}
 	if r := m.Rules; r != nil {
 		v.IDSiteModel.PasswordPolicy = &policyView{
@@ -260,7 +263,8 @@ func (h *handlers) browserRegister(c *fiber.Ctx) error {
 		return c.SendStatus(http.StatusNoContent)
 	}
 	c.Status(http.StatusCreated)
-	return c.JSON(fiber.Map{"href": h.base.To("accounts", answer.Account), "email": answer.Created.Email, "username": answer.Created.Username, "status": answer.Created.Status})
+	return c.JSON(fiber.Map{"href": h.base.To("accounts", answer.Account), "email": answer.Created.Email,
+		"username": answer.Created.Username, "status": answer.Created.Status})
 }
 
 type forgotBody struct {
@@ -354,7 +358,8 @@ type phoneView struct {
 func (h *handlers) factorView(account id.ID, f mfaapi.AccountFactor) factorView {
 	v := factorView{
 		Href: h.base.To("factors", f.ID), Type: f.Type, Status: f.Status, VerificationStatus: f.VerificationStatus,
-		Account: h.base.Link("accounts", account), Challenges: h.base.Link("factors", f.ID, "challenges"), AccountName: f.AccountName, Issuer: f.Issuer,
+		Account: h.base.Link("accounts", account), Challenges: h.base.Link("factors", f.ID, "challenges"), AccountName: f.AccountName,
+		Issuer: f.Issuer,
 	}
 	if f.Type == mfaapi.SMS {
 		v.Type = strings.ToUpper(f.Type)

@@ -108,8 +108,9 @@ func (h *handlers) head(kind string, at interface{ String() string }, created, m
 
 func (h *handlers) account(a directoryapi.Account) accountView {
 	v := accountView{
-		Head: h.head("accounts", a.ID, a.CreatedAt, a.ModifiedAt), Username: a.Username, Email: a.Email, GivenName: a.GivenName, MiddleName: a.MiddleName,
-		Surname: a.Surname, FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus,
+		Head: h.head("accounts", a.ID, a.CreatedAt, a.ModifiedAt), Username: a.Username, Email: a.Email, GivenName: a.GivenName,
+		MiddleName: a.MiddleName,
+		Surname:    a.Surname, FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus,
 	}
 	if a.PasswordModifiedAt != nil {
 		at := rest.Time(*a.PasswordModifiedAt)
@@ -174,7 +175,9 @@ func (c *clientCall) sameSite() string {
 
 func (c *clientCall) clearCookies(f *fiber.Ctx) {
 	for _, name := range []string{accessCookie, refreshCookie} {
-		f.Cookie(&fiber.Cookie{Name: name, Path: "/", Expires: time.Unix(1, 0), HTTPOnly: true, Secure: true, SameSite: c.sameSite()})
+		f.Cookie(&fiber.Cookie{
+			Name: name, Path: "/", Expires: time.Unix(1, 0), HTTPOnly: true, Secure: true, SameSite: c.sameSite(),
+		})
 	}
 }
 

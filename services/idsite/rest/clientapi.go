@@ -195,7 +195,8 @@ type input map[string]json.RawMessage
 // readInput reads the body of a request. An empty text counts as absent.
 func readInput(f *fiber.Ctx) (input, error) {
 	kind, params, err := mime.ParseMediaType(f.Get(fiber.HeaderContentType))
-	if charset := strings.ToLower(params["charset"]); err == nil && charset != "" && charset != "utf-8" && charset != "iso-8859-1" && charset != "us-ascii" {
+	if charset := strings.ToLower(params["charset"]); err == nil && charset != "" && charset != "utf-8" && charset != "iso-8859-1" &&
+		charset != "us-ascii" {
 		return nil, apierr.Encoding.Because("the charset %q is not supported; send UTF-8", charset)
 	}
 	in := input{}
@@ -289,7 +290,8 @@ func (c *clientCall) stores(directories []directoryapi.LoginDirectory) []account
 	for _, d := range directories {
 		at := c.base.To("directories", d.ID)
 		provider := at + "/provider"
-		v := accountStoreView{Href: at, Name: d.Name, AuthorizeURI: c.AuthorizeURI(c.self, d), Provider: map[string]*string{"href": &provider, "providerId": &d.ProviderID}}
+		v := accountStoreView{Href: at, Name: d.Name, AuthorizeURI: c.AuthorizeURI(c.self, d),
+			Provider: map[string]*string{"href": &provider, "providerId": &d.ProviderID}}
 		if d.ProviderID != "saml" {
 			scope := strings.Join(d.Scope, " ")
 			v.Provider["clientId"], v.Provider["scope"] = d.ClientID, &scope

@@ -55,13 +55,15 @@ func (c *clientCall) profile(me idsite.Me) (map[string]any, error) {
 		return namedView{Head: c.head("groups", g.ID, g.CreatedAt, g.ModifiedAt), Name: g.Name, Description: g.Description, Status: g.Status}
 	}
 	application := func(a applicationapi.Application) namedView {
-		return namedView{Head: c.head("applications", a.ID, a.CreatedAt, a.ModifiedAt), Name: a.Name, Description: a.Description, Status: a.Status}
+		return namedView{Head: c.head("applications", a.ID, a.CreatedAt, a.ModifiedAt), Name: a.Name, Description: a.Description,
+			Status: a.Status}
 	}
 	for _, name := range c.Config.MeExpand {
 		switch name {
 		case "directory":
 			d := me.Directory
-			out[name] = namedView{Head: c.head("directories", d.ID, d.CreatedAt, d.ModifiedAt), Name: d.Name, Description: d.Description, Status: d.Status}
+			out[name] = namedView{Head: c.head("directories", d.ID, d.CreatedAt, d.ModifiedAt), Name: d.Name, Description: d.Description,
+				Status: d.Status}
 		case "tenant":
 			t := me.Tenant
 			out[name] = namedView{Head: c.head("tenants", t.ID, t.CreatedAt, t.ModifiedAt), Name: t.Name, Key: t.Key}

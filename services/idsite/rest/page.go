@@ -69,10 +69,11 @@ func (h *handlers) askPassword(c *fiber.Ctx, status int, token secure.Secret, pr
 	t := texter(c)
 	return h.page(c, status, pages.Page{
 		Title: t("resetTitle"), Text: t("resetText", "email", account.Email), Problem: problem,
-		Form: &pages.Form{Button: t("setPassword"), Hidden: map[string]string{"sptoken": token.Reveal()}, Login: account.Username, Fields: []pages.Field{
-			{Name: "password", Label: t("newPassword"), Type: "password", Autocomplete: "new-password"},
-			{Name: "again", Label: t("passwordAgain"), Type: "password", Autocomplete: "new-password"},
-		}},
+		Form: &pages.Form{Button: t("setPassword"), Hidden: map[string]string{"sptoken": token.Reveal()}, Login: account.Username,
+			Fields: []pages.Field{
+				{Name: "password", Label: t("newPassword"), Type: "password", Autocomplete: "new-password"},
+				{Name: "again", Label: t("passwordAgain"), Type: "password", Autocomplete: "new-password"},
+			}},
 	})
 }
 

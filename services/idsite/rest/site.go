@@ -38,8 +38,9 @@ func (h *handlers) view(s store.Site) view {
 		Head:       rest.Head{Href: h.base.To("idSites", s.ID), CreatedAt: rest.Time(s.CreatedAt), ModifiedAt: rest.Time(s.ModifiedAt)},
 		DomainName: s.DomainName, TLSPublicCert: s.TLSPublicCert, TLSPrivateKey: key, TLSStatus: h.svc.TLSStatus(s),
 		GitRepoURL: s.GitRepoURL, GitBranch: s.GitBranch, GitStatus: s.GitStatus, GitMessage: s.GitMessage,
-		AuthorizedOriginURIs: s.AuthorizedOriginURIs, AuthorizedRedirectURIs: s.AuthorizedRedirectURIs, LogoURL: s.LogoURL, AccentColor: s.AccentColor,
-		SessionTTI: s.SessionTTI, SessionTTL: s.SessionTTL, SessionCookiePersistent: s.SessionCookiePersistent,
+		AuthorizedOriginURIs: s.AuthorizedOriginURIs, AuthorizedRedirectURIs: s.AuthorizedRedirectURIs, LogoURL: s.LogoURL,
+		AccentColor: s.AccentColor,
+		SessionTTI:  s.SessionTTI, SessionTTL: s.SessionTTL, SessionCookiePersistent: s.SessionCookiePersistent,
 		Tenant: h.base.Link("tenants", s.TenantID),
 	}
 }

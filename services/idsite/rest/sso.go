@@ -39,7 +39,8 @@ func (h *handlers) depart(c *fiber.Ctx, parameter string, rule func(context.Cont
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	to, err := rule(c.UserContext(), idsite.Visit{
-		Token: secure.Secret(c.Query(parameter)), Browser: secure.Secret(c.Cookies(browserCookie)), Session: secure.Secret(c.Cookies(sessionCookie)),
+		Token: secure.Secret(c.Query(parameter)), Browser: secure.Secret(c.Cookies(browserCookie)),
+		Session: secure.Secret(c.Cookies(sessionCookie)),
 	})
 	if err != nil {
 		return h.refusedHosted(c, err)
@@ -62,14 +63,16 @@ func (h *handlers) depart(c *fiber.Ctx, parameter string, rule func(context.Cont
 
 func ssoCookie(name, value string, life time.Duration) *fiber.Cookie {
 	return &fiber.Cookie{
-		Name: name, Value: value, Path: "/sso", MaxAge: int(life / time.Second), HTTPOnly: true, Secure: true, SameSite: fiber.CookieSameSiteNoneMode,
+		Name: name, Value: value, Path: "/sso", MaxAge: int(life / time.Second), HTTPOnly: true, Secure: true,
+		SameSite: fiber.CookieSameSiteNoneMode,
 	}
 }
 
 // refusedHosted answers a browser with a page and a program with JSON.
 func (h *handlers) refusedHosted(c *fiber.Ctx, err error) error {
 	refusal := apierr.From(err)
-	if refusal.Status >= http.StatusInternalServerError || errors.Is(err, apierr.TooMany) || !strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
+	if refusal.Status >= http.StatusInternalServerError || errors.Is(err, apierr.TooMany) ||
+		!strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
 		return err
 	}
 	t := texter(c)

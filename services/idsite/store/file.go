@@ -26,14 +26,16 @@ func (f File) ETag() string {
 
 // File returns a file of a tenant's custom pages, or apierr.NotFound.
 func (s *Store) File(ctx context.Context, tenant id.ID, path string) (File, error) {
-	return pg.One[File](ctx, s.db, `SELECT tenant_id, path, content, fetched_at FROM site_files WHERE tenant_id = $1 AND path = $2`, tenant, path)
+	return pg.One[File](ctx, s.db, `SELECT tenant_id, path, content, fetched_at FROM site_files WHERE tenant_id = $1 AND path = $2`, tenant,
+		path)
 }
 
 // DueRepositories returns the sites whose repository was not fetched since a
 // time, or has changed, at most limit.
 func (s *Store) DueRepositories(ctx context.Context, before time.Time, limit int) ([]Site, error) {
 	return pg.All[Site](ctx, s.db, `SELECT `+siteColumns+` FROM id_sites WHERE git_repo_url IS NOT NULL
-		AND (git_status = 'PENDING' OR git_fetched_at IS NULL OR git_fetched_at < $1) ORDER BY git_fetched_at NULLS FIRST LIMIT $2`, before, limit)
+		AND (git_status = 'PENDING' OR git_fetched_at IS NULL OR git_fetched_at < $1) ORDER BY git_fetched_at NULLS FIRST
+			LIMIT $2`, before, limit)
 }
 
 // ClaimRepository marks a repository as fetched at a time, so that other replicas

@@ -36,8 +36,8 @@ type Flow struct {
 	ExpiresAt        time.Time
 }
 
-const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback_uri, state, name_key, account_store, show_organization, token,
-	factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, created_at, expires_at, state_json`
+const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback_uri, state, name_key, account_store, show_organization,
+	token, factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, created_at, expires_at, state_json`
 
 // InsertFlow adds a flow. A request that has begun one already is apierr.Exists.
 func (tx *Tx) InsertFlow(ctx context.Context, f Flow) error {
@@ -72,7 +72,8 @@ func (tx *Tx) FinishFlow(ctx context.Context, f Flow, now time.Time) error {
 // browser that began it; afterwards, and for another browser, apierr.NotFound.
 func (tx *Tx) TakeAssertion(ctx context.Context, tenant id.ID, assertion string, browser []byte, since time.Time) (Flow, error) {
 	return pg.One[Flow](ctx, tx, `UPDATE login_flows SET assertion_id = NULL
-		WHERE tenant_id = $1 AND assertion_id = $2 AND browser = $3 AND finished_at > $4 RETURNING `+flowColumns, tenant, assertion, browser, since)
+		WHERE tenant_id = $1 AND assertion_id = $2 AND browser = $3 AND finished_at > $4
+			RETURNING `+flowColumns, tenant, assertion, browser, since)
 }
 
 // DeleteExpiredFlows removes flows that ended before a time, at most limit.

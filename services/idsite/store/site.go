@@ -48,7 +48,8 @@ type Site struct {
 func (s Site) HasCustomDomain() bool { return s.DomainName != s.DefaultDomain }
 
 const siteColumns = `tenant_id, id, coalesce(default_domain, domain_name) AS default_domain, domain_name, tls_public_cert, tls_private_key,
-	tls_private_key_sealed, git_repo_url, git_branch, git_status, git_message, git_fetched_at, authorized_origin_uris, authorized_redirect_uris,
+	tls_private_key_sealed, git_repo_url, git_branch, git_status, git_message, git_fetched_at, authorized_origin_uris,
+		authorized_redirect_uris,
 	logo_url, accent_color, session_tti, session_ttl, session_cookie_persistent, created_at, modified_at`
 
 // Sites are searched and sorted by these attributes.
@@ -81,7 +82,8 @@ func (s *Store) ListSites(ctx context.Context, tenant id.ID, query list.Query) (
 
 // EnsureSite adds the site of a tenant that has none, with its default domain.
 func (tx *Tx) EnsureSite(ctx context.Context, site Site) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO id_sites (tenant_id, id, default_domain, domain_name, authorized_origin_uris, created_at, modified_at)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO id_sites (tenant_id, id, default_domain, domain_name, authorized_origin_uris, created_at,
+		modified_at)
 		VALUES ($1, $2, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
 		site.TenantID, site.ID, site.DomainName, site.AuthorizedOriginURIs, site.CreatedAt, site.ModifiedAt)
 	return err

@@ -26,11 +26,13 @@ type Config struct {
 	Service   service.Config
 	Events    events.Config
 	Database  secure.Secret `env:"MFA_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
-	Directory []string      `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
+	Directory []string      `env:"DOORWARD_DIRECTORY_URL" help:"addresses of the directory service's replicas, http://host:port"`
 
-	NumberMessages  int `env:"DOORWARD_SMS_PER_NUMBER" default:"20" min:"1" help:"text messages that a tenant sends to one number within an hour"`
-	CountryMessages int `env:"DOORWARD_SMS_PER_COUNTRY" default:"1000" min:"1" help:"text messages that a tenant sends to the numbers of one country within an hour"`
-	TenantMessages  int `env:"DOORWARD_SMS_PER_TENANT" default:"2000" min:"1" help:"text messages that a tenant sends within an hour"`
+	NumberMessages  int      `env:"DOORWARD_SMS_PER_NUMBER" default:"20" min:"1" help:"text messages that a tenant sends to one number"`
+	_               env.More `help:"within an hour"`
+	CountryMessages int      `env:"DOORWARD_SMS_PER_COUNTRY" default:"1000" min:"1" help:"text messages that a tenant sends to the numbers of"`
+	_               env.More `help:"one country within an hour"`
+	TenantMessages  int      `env:"DOORWARD_SMS_PER_TENANT" default:"2000" min:"1" help:"text messages that a tenant sends within an hour"`
 }
 
 // FromEnv reads the configuration.

@@ -30,14 +30,16 @@ type Config struct {
 	Service  service.Config
 	Sender   deployment.Sender
 	Events   events.Config
-	Database secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
+	Database secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`
 
 	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service, http://host:port"`
 	Application []string `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service, http://host:port"`
 
-	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"server that takes all mail, smtp://[user:password@]host:port (STARTTLS where it is offered) or smtps://"`
+	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"server that takes all mail, smtp://[user:password@]host:port"`
+	_       env.More      `help:"(STARTTLS where it is offered) or smtps://"`
 	Senders int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process hands over at once"`
-	Reach   []string      `env:"DOORWARD_SMTP_PRIVATE_NETWORKS" help:"comma-separated networks, such as 10.1.0.0/16, in which the mail servers of tenants may be; others than these and public ones are refused"`
+	Reach   []string      `env:"DOORWARD_SMTP_PRIVATE_NETWORKS" help:"comma-separated networks, such as 10.1.0.0/16, in which the mail"`
+	_       env.More      `help:"servers of tenants may be; others than these and public ones are refused"`
 	Timeout time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"longest time that handing over one mail may take"`
 
 	SMS SMS

@@ -31,7 +31,7 @@ type Config struct {
 	Database    secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 	ClientAPI   deployment.ClientAPI
 	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
-	Application []string `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service's replicas, http://host:port"`
+	Application []string `env:"DOORWARD_APPLICATION_URL" help:"addresses of the application service's replicas, http://host:port"`
 	MFA         []string `env:"DOORWARD_MFA_URL" help:"comma-separated addresses of the mfa service's replicas, http://host:port"`
 }
 

@@ -14,7 +14,8 @@ func administrators(t *testing.T, s Subject) {
 	s.Map(t, n.id, n.signUp.Console, staff)
 	s.Map(t, n.id, n.signUp.Console, closed)
 	jo, idle := n.account(t, staff, "jo@example.test", directoryapi.Enabled), n.account(t, staff, "idle@example.test", directoryapi.Disabled)
-	shut, user := n.account(t, closed, "shut@example.test", directoryapi.Enabled), n.account(t, unmapped, "ann@example.test", directoryapi.Enabled)
+	shut, user := n.account(t, closed, "shut@example.test", directoryapi.Enabled),
+		n.account(t, unmapped, "ann@example.test", directoryapi.Enabled)
 	s.DisableDirectory(t, n.ref(closed))
 
 	for _, c := range []struct {

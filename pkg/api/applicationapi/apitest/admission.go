@@ -69,7 +69,8 @@ func links(t *testing.T, s Subject) {
 	s.Map(t, n.id, plain, away)
 	s.Map(t, n.id, plain, home)
 	s.FollowLinks(t, n.id, shop, home)
-	jo, resident := n.account(t, away, "jo@example.test", directoryapi.Enabled), n.account(t, home, "resident@example.test", directoryapi.Enabled)
+	jo, resident := n.account(t, away, "jo@example.test", directoryapi.Enabled),
+		n.account(t, home, "resident@example.test", directoryapi.Enabled)
 	s.Link(t, n.ref(jo), n.ref(resident))
 	sam, idle := n.account(t, away, "sam@example.test", directoryapi.Enabled), n.account(t, home, "idle@example.test", directoryapi.Disabled)
 	s.Link(t, n.ref(sam), n.ref(idle))

@@ -62,7 +62,8 @@ func logins(t *testing.T, s Subject) {
 		{"a named store of another deployment", shop, "jo@example.test", func(in *applicationapi.Login) {
 			in.AccountStore = href.Base("https://elsewhere.example/v1").Link("directories", first)
 		}, id.ID{}, apierr.Reference},
-		{"an organization that never was", shop, "jo@example.test", func(in *applicationapi.Login) { in.NameKey = "nobody" }, id.ID{}, apierr.Reference},
+		{"an organization that never was", shop, "jo@example.test", func(in *applicationapi.Login) { in.NameKey = "nobody" }, id.ID{},
+			apierr.Reference},
 		{"a store that is not mapped", shop, "ann@example.test", nil, id.ID{}, apierr.NoSuchAccount},
 		{"an unknown login", shop, "nobody@example.test", nil, id.ID{}, apierr.NoSuchAccount},
 		{"a wrong password", shop, "jo@example.test", password, id.ID{}, apierr.WrongPassword},
@@ -73,7 +74,8 @@ func logins(t *testing.T, s Subject) {
 		{"a named store, where there are none", bare, "jo@example.test", in("directories", first), id.ID{}, apierr.NotMapped},
 		{"a disabled application", disabled, "jo@example.test", nil, id.ID{}, apierr.NoSuchAccount},
 		{"a disabled application, with a wrong password", disabled, "jo@example.test", password, id.ID{}, apierr.NoSuchAccount},
-		{"a disabled application, whatever store is named", disabled, "jo@example.test", in("directories", newID()), id.ID{}, apierr.NoSuchAccount},
+		{"a disabled application, whatever store is named", disabled, "jo@example.test", in("directories", newID()), id.ID{},
+			apierr.NoSuchAccount},
 		{"an application that never was", newID(), "jo@example.test", nil, id.ID{}, apierr.NotFound},
 		{"an application of another tenant", other.signUp.Console, "owner@example.test", nil, id.ID{}, apierr.NotFound},
 	} {

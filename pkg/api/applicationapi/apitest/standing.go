@@ -42,7 +42,8 @@ func reaches(t *testing.T, s Subject) {
 			equal(t, "reached", answer.Reached, c.want)
 		})
 	}
-	for what, application := range map[string]id.ID{"an application that never was": newID(), "an application of another tenant": other.signUp.Application} {
+	for what, application := range map[string]id.ID{"an application that never was": newID(),
+		"an application of another tenant": other.signUp.Application} {
 		t.Run(what, func(t *testing.T) {
 			refuse(s.API.Reaches(t.Context(), applicationapi.Reaches{Tenant: n.id, Application: application, Account: enabled}))(t, apierr.NotFound)
 		})

@@ -75,7 +75,8 @@ func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicati
 			if where, err = s.narrow(ctx, a, named); err != nil {
 				return out, err
 			}
-			if account, err = s.directories.CheckAccess(ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: where.stores}); err != nil {
+			if account, err = s.directories.CheckAccess(ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account,
+				Stores: where.stores}); err != nil {
 				return out, err
 			}
 		}

@@ -65,11 +65,12 @@ func accounts(t *testing.T, s Subject) {
 		}{
 			"no email":            {func(a *directoryapi.NewAccount) { a.Email = field.Text{} }, apierr.Required},
 			"an email of no form": {func(a *directoryapi.NewAccount) { a.Email = field.Some("jo") }, apierr.Format},
-			"a long email":        {func(a *directoryapi.NewAccount) { a.Email = field.Some(strings.Repeat("x", 250) + "@example.test") }, apierr.TooLong},
-			"a long name":         {func(a *directoryapi.NewAccount) { a.Surname = field.Some(strings.Repeat("x", 256)) }, apierr.TooLong},
-			"no password":         {func(a *directoryapi.NewAccount) { a.Password = field.Text{} }, apierr.Required},
-			"a short password":    {func(a *directoryapi.NewAccount) { a.Password = field.Some("Short1") }, apierr.TooShort},
-			"an unknown status":   {func(a *directoryapi.NewAccount) { a.Status = field.Some("asleep") }, apierr.Unsupported},
+			"a long email": {func(a *directoryapi.NewAccount) { a.Email = field.Some(strings.Repeat("x", 250) + "@example.test") },
+				apierr.TooLong},
+			"a long name":       {func(a *directoryapi.NewAccount) { a.Surname = field.Some(strings.Repeat("x", 256)) }, apierr.TooLong},
+			"no password":       {func(a *directoryapi.NewAccount) { a.Password = field.Text{} }, apierr.Required},
+			"a short password":  {func(a *directoryapi.NewAccount) { a.Password = field.Some("Short1") }, apierr.TooShort},
+			"an unknown status": {func(a *directoryapi.NewAccount) { a.Status = field.Some("asleep") }, apierr.Unsupported},
 		} {
 			t.Run(what, func(t *testing.T) {
 				in := n.newAccount(d, "invalid@example.test", func(in *directoryapi.CreateAccount) { c.change(&in.Account) })

@@ -25,7 +25,8 @@ func directories(t *testing.T, s Subject) {
 			equal(t, "the directory", must(s.API.CreateDirectory(t.Context(), in))(t), made)
 		})
 		t.Run("its name is taken, in any case", func(t *testing.T) {
-			refuse(s.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: newID(), Name: "SHOP directory"}))(t, apierr.Exists)
+			refuse(s.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: newID(), Name: "SHOP directory"}))(t,
+				apierr.Exists)
 		})
 		t.Run("its name is free in another tenant", func(t *testing.T) {
 			other.directory(t, in.Name)

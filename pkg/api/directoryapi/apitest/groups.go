@@ -130,9 +130,11 @@ func groupLists(t *testing.T, s Subject) {
 	}{
 		{"all the groups of the directories, in the order of their names", both, list.First(), 3, []string{"editors", "Readers", "Writers"}},
 		{"a group that is a store", []directoryapi.Store{ofGroup(editors)}, list.First(), 1, []string{"editors"}},
-		{"each once, though named twice and beside its directory", append([]directoryapi.Store{ofGroup(writers), ofGroup(writers), ofDirectory(first)}, both...),
+		{"each once, though named twice and beside its directory",
+			append([]directoryapi.Store{ofGroup(writers), ofGroup(writers), ofDirectory(first)}, both...),
 			list.First(), 3, []string{"editors", "Readers", "Writers"}},
-		{"a directory and a group of another", []directoryapi.Store{ofDirectory(second), ofGroup(editors)}, list.First(), 2, []string{"editors", "Readers"}},
+		{"a directory and a group of another", []directoryapi.Store{ofDirectory(second), ofGroup(editors)}, list.First(), 2,
+			[]string{"editors", "Readers"}},
 		{"none of no store", nil, list.First(), 0, nil},
 		{"none of a store that is not there", []directoryapi.Store{ofDirectory(newID()), ofGroup(newID())}, list.First(), 0, nil},
 		{"none where the kind is another", []directoryapi.Store{ofGroup(first), ofDirectory(writers)}, list.First(), 0, nil},

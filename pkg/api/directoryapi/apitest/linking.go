@@ -67,7 +67,8 @@ func leads(t *testing.T, got directoryapi.LinkedAccount, outcome directoryapi.Li
 // residents are the accounts of the default store.
 func (h *home) residents(t *testing.T) int {
 	t.Helper()
-	return must(h.API.ListAccounts(t.Context(), directoryapi.ListAccounts{Tenant: h.id, Stores: []directoryapi.Store{h.store}, Query: list.First()}))(t).Size
+	return must(h.API.ListAccounts(t.Context(), directoryapi.ListAccounts{Tenant: h.id, Stores: []directoryapi.Store{h.store},
+		Query: list.First()}))(t).Size
 }
 
 func linkedAccounts(t *testing.T, s Subject) {
@@ -329,7 +330,8 @@ func groupHomes(t *testing.T, s Subject) {
 
 func refusedResidents(t *testing.T, s Subject) {
 	h := newHome(t, s)
-	for state, want := range map[string]error{directoryapi.Disabled: apierr.AccountDisabled, directoryapi.Unverified: apierr.AccountUnverified} {
+	for state, want := range map[string]error{directoryapi.Disabled: apierr.AccountDisabled,
+		directoryapi.Unverified: apierr.AccountUnverified} {
 		t.Run("behind a link: "+state, func(t *testing.T) {
 			from, to := h.account(t, h.away, h.email()), h.account(t, h.directory, h.email(), status(state))
 			h.Link(t, h.ref(from.ID), h.ref(to.ID))

@@ -16,7 +16,8 @@ func lists(t *testing.T, s Subject) {
 	first, second, third := n.directory(t, "First"), n.directory(t, "Second"), n.directory(t, "Third")
 	for i := range 3 {
 		n.account(t, first, fmt.Sprintf("ann%d@example.test", i))
-		n.account(t, second, fmt.Sprintf("bob%d@example.test", i), func(in *directoryapi.CreateAccount) { in.Account.Surname = field.Some("Stone") })
+		n.account(t, second, fmt.Sprintf("bob%d@example.test", i),
+			func(in *directoryapi.CreateAccount) { in.Account.Surname = field.Some("Stone") })
 	}
 	n.account(t, first, "idle@example.test", status("DISABLED"))
 	n.account(t, third, "unlisted@example.test")
@@ -34,7 +35,8 @@ func lists(t *testing.T, s Subject) {
 		{"none of no store", nil, list.First(), 0, nil},
 		{"none of a store that is not there", []id.ID{newID()}, list.First(), 0, nil},
 		{"none of another tenant's store", []id.ID{other.administrators}, list.First(), 0, nil},
-		{"a page in the middle", []id.ID{first, second}, query(func(q *list.Query) { q.Offset, q.Limit = 2, 3 }), 7, []string{"ann1", "bob1", "ann2"}},
+		{"a page in the middle", []id.ID{first, second}, query(func(q *list.Query) { q.Offset, q.Limit = 2, 3 }), 7,
+			[]string{"ann1", "bob1", "ann2"}},
 		{"a page past the end", []id.ID{first, second}, query(func(q *list.Query) { q.Offset = 7 }), 7, nil},
 		{"by a whole value, in any case", []id.ID{first, second}, query(func(q *list.Query) {
 			q.Filters = []list.Filter{{Attribute: "email", Text: "BOB1@example.test"}}

@@ -13,7 +13,8 @@ func logins(t *testing.T, s Subject) {
 	n, other := newTenant(t, s), newTenant(t, s)
 	first, second, closed := n.directory(t, "First"), n.directory(t, "Second"), n.directory(t, "Closed")
 	jo := n.account(t, first, "jo@example.test", func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("Jo") })
-	otherJo := n.account(t, second, "jo@example.test", func(in *directoryapi.CreateAccount) { in.Account.Password = field.Some("Different1!") })
+	otherJo := n.account(t, second, "jo@example.test",
+		func(in *directoryapi.CreateAccount) { in.Account.Password = field.Some("Different1!") })
 	sam := n.account(t, first, "sam@example.test", func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("sam") })
 	refuse(s.API.CreateAccount(t.Context(), n.newAccount(first, "other@example.test", func(in *directoryapi.CreateAccount) {
 		in.Account.Username, in.Account.Password = field.Some("SAM@example.test"), field.Some("Different1!")
@@ -34,7 +35,8 @@ func logins(t *testing.T, s Subject) {
 		{"in any case", "JO@EXAMPLE.TEST", Password, []id.ID{first}, jo.ID, nil},
 		{"the first store decides", "jo@example.test", Password, []id.ID{first, second}, jo.ID, nil},
 		{"in another order another store decides", "jo@example.test", "Different1!", []id.ID{second, first}, otherJo.ID, nil},
-		{"a wrong password is not tried in a later store", "jo@example.test", "Different1!", []id.ID{first, second}, id.ID{}, apierr.WrongPassword},
+		{"a wrong password is not tried in a later store", "jo@example.test", "Different1!", []id.ID{first, second}, id.ID{},
+			apierr.WrongPassword},
 		{"a store without the login does not decide", "Jo", Password, []id.ID{second, first}, jo.ID, nil},
 		{"an email that another wanted as user name", "sam@example.test", Password, []id.ID{first}, sam.ID, nil},
 		{"an unknown login", "nobody@example.test", Password, []id.ID{first, second}, id.ID{}, apierr.NoSuchAccount},
@@ -47,9 +49,11 @@ func logins(t *testing.T, s Subject) {
 		{"no password", "jo@example.test", "", []id.ID{first}, id.ID{}, apierr.WrongPassword},
 		{"a password in another case", "jo@example.test", "cHANGEME1!", []id.ID{first}, id.ID{}, apierr.WrongPassword},
 		{"a disabled account", "idle@example.test", Password, []id.ID{first}, id.ID{}, apierr.AccountDisabled},
-		{"a disabled account shows only with the right password", "idle@example.test", "Wrong1234", []id.ID{first}, id.ID{}, apierr.WrongPassword},
+		{"a disabled account shows only with the right password", "idle@example.test", "Wrong1234", []id.ID{first}, id.ID{},
+			apierr.WrongPassword},
 		{"an unverified account", "new@example.test", Password, []id.ID{first}, id.ID{}, apierr.AccountUnverified},
-		{"an unverified account shows only with the right password", "new@example.test", "Wrong1234", []id.ID{first}, id.ID{}, apierr.WrongPassword},
+		{"an unverified account shows only with the right password", "new@example.test", "Wrong1234", []id.ID{first}, id.ID{},
+			apierr.WrongPassword},
 		{"a disabled directory", shut.Email, Password, []id.ID{closed}, id.ID{}, apierr.DirectoryDisabled},
 		{"a disabled directory shows only to who knows a password", shut.Email, "Wrong1234", []id.ID{closed}, id.ID{}, apierr.WrongPassword},
 	} {

@@ -22,7 +22,8 @@ func mails(t *testing.T, s Subject) {
 		equal(t, "the directory", made.Directory.ID, d)
 		equal(t, "the workflow", made.Template.Workflow, directoryapi.Reset)
 		equal(t, "the directory of the template", made.Template.DirectoryID, d)
-		if made.Template.Subject == "" || !strings.Contains(made.Template.TextBody, "{url}") || !strings.Contains(made.Template.HTMLBody, "{url}") {
+		if made.Template.Subject == "" || !strings.Contains(made.Template.TextBody, "{url}") ||
+			!strings.Contains(made.Template.HTMLBody, "{url}") {
 			t.Errorf("the template lacks its subject or its link: %+v", made.Template)
 		}
 	})
@@ -41,6 +42,7 @@ func mails(t *testing.T, s Subject) {
 		refuse(s.API.Mail(t.Context(), directoryapi.MailOf{Tenant: n.id, Account: newID(), Workflow: directoryapi.Reset}))(t, apierr.NotFound)
 	})
 	t.Run("an account of another tenant", func(t *testing.T) {
-		refuse(s.API.Mail(t.Context(), directoryapi.MailOf{Tenant: other.id, Account: account.ID, Workflow: directoryapi.Reset}))(t, apierr.NotFound)
+		refuse(s.API.Mail(t.Context(), directoryapi.MailOf{Tenant: other.id, Account: account.ID, Workflow: directoryapi.Reset}))(t,
+			apierr.NotFound)
 	})
 }

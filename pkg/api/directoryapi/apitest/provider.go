@@ -35,7 +35,8 @@ func providerAccounts(t *testing.T, s Subject) {
 		equal(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Verified)
 		equal(t, "the user name", made.Account.Username, "jo@example.test")
 		equal(t, "a repeated call's isNew", must(s.API.ProviderAccount(t.Context(), first))(t).IsNew, true)
-		found := must(s.API.ProviderAccount(t.Context(), user("1", "jo.new@example.test", func(in *directoryapi.ProviderAccount) { in.Surname = "Doe" })))(t)
+		found := must(s.API.ProviderAccount(t.Context(),
+			user("1", "jo.new@example.test", func(in *directoryapi.ProviderAccount) { in.Surname = "Doe" })))(t)
 		equal(t, "isNew", found.IsNew, false)
 		equal(t, "the id", found.Account.ID, made.Account.ID)
 		equal(t, "the email", found.Account.Email, "jo.new@example.test")

@@ -28,7 +28,8 @@ func (n tenant) spend(token secure.Secret, password string) directoryapi.ResetPa
 // login tries a password.
 func (n tenant) login(t *testing.T, login, password string, in ...id.ID) error {
 	t.Helper()
-	_, err := n.API.Authenticate(t.Context(), directoryapi.Authenticate{Tenant: n.id, Stores: stores(in...), Login: login, Password: secret(password)})
+	_, err := n.API.Authenticate(t.Context(), directoryapi.Authenticate{Tenant: n.id, Stores: stores(in...), Login: login,
+		Password: secret(password)})
 	return err
 }
 
@@ -79,7 +80,8 @@ func resets(t *testing.T, s Subject) {
 	t.Run("a token alone names its tenant", func(t *testing.T) {
 		token := directoryapi.ResetToken{Token: n.reset(t, "jo", first)}
 		equal(t, "whose", must(s.API.Reset(t.Context(), token))(t).Account.ID, jo.ID)
-		equal(t, "whose, spent", must(s.API.ResetPassword(t.Context(), directoryapi.ResetPassword{ResetToken: token, Password: field.Some(Password)}))(t).Account.ID, jo.ID)
+		equal(t, "whose, spent", must(s.API.ResetPassword(t.Context(),
+			directoryapi.ResetPassword{ResetToken: token, Password: field.Some(Password)}))(t).Account.ID, jo.ID)
 		refuse(s.API.Reset(t.Context(), token))(t, apierr.NotFound)
 	})
 	t.Run("another tenant's token", func(t *testing.T) {

@@ -83,8 +83,9 @@ func named(a *account, name string) bool {
 func (d *Service) read(in directoryapi.CreateAccount) (a account, err error) {
 	now := d.now()
 	a.Account = directoryapi.Account{
-		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, EmailVerificationStatus: in.Account.EmailVerificationStatus.Or(directoryapi.Unverified),
-		PasswordModifiedAt: &now, CreatedAt: now, ModifiedAt: now,
+		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory,
+		EmailVerificationStatus: in.Account.EmailVerificationStatus.Or(directoryapi.Unverified),
+		PasswordModifiedAt:      &now, CreatedAt: now, ModifiedAt: now,
 	}
 	if a.Email, err = field.Required(in.Account.Email, "email", 255); err != nil {
 		return a, err
@@ -93,7 +94,8 @@ func (d *Service) read(in directoryapi.CreateAccount) (a account, err error) {
 		return a, apierr.Format
 	}
 	a.Username = in.Account.Username.Or(a.Email)
-	for from, to := range map[*field.Text]**string{&in.Account.GivenName: &a.GivenName, &in.Account.MiddleName: &a.MiddleName, &in.Account.Surname: &a.Surname} {
+	for from, to := range map[*field.Text]**string{&in.Account.GivenName: &a.GivenName, &in.Account.MiddleName: &a.MiddleName,
+		&in.Account.Surname: &a.Surname} {
 		if *to, err = field.Optional(*from, "name", 255); err != nil {
 			return a, err
 		}
@@ -306,6 +308,13 @@ func (d *Service) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.T
 			return tenant, nil
 		}
 		return directoryapi.Tenant{}, apierr.NotFound
+	})
+}
+
+// AuthenticateAgent refuses every key: there are no agents.
+func (d *Service) AuthenticateAgent(context.Context, directoryapi.AuthenticateAgent) (directoryapi.AgentKey, error) {
+	return call(d, "AuthenticateAgent", func() (directoryapi.AgentKey, error) {
+		return directoryapi.AgentKey{}, apierr.Unauthorized
 	})
 }
 

@@ -30,7 +30,8 @@ func (d *Service) ProviderAccount(_ context.Context, in directoryapi.ProviderAcc
 		}
 		a.externalID = cmp.Or(in.ExternalID, field.Fold(in.Email))
 		a.Email, a.Username = in.Email, cmp.Or(in.Username, in.Email)
-		a.GivenName, a.MiddleName, a.Surname = stated(in.GivenName, a.GivenName), stated(in.MiddleName, a.MiddleName), stated(in.Surname, a.Surname)
+		a.GivenName, a.MiddleName, a.Surname = stated(in.GivenName, a.GivenName), stated(in.MiddleName, a.MiddleName),
+			stated(in.Surname, a.Surname)
 		if in.EmailVerified {
 			a.EmailVerificationStatus = directoryapi.Verified
 		}

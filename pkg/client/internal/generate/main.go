@@ -1,5 +1,5 @@
-// Command generate writes the document that the types of pkg/client are
-// generated from.
+// Command generate writes the methods of pkg/client, and the document from which
+// oapi-codegen makes its types.
 package main
 
 import (
@@ -14,11 +14,13 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	text, err := document.ClientJSON()
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := os.WriteFile(os.Args[1], text, 0o600); err != nil {
-		log.Fatal(err)
+	for i, write := range []func() ([]byte, error){document.ClientJSON, func() ([]byte, error) { return operations(document) }} {
+		text, err := write()
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := os.WriteFile(os.Args[i+1], text, 0o644); err != nil { //nolint:gosec // a source file
+			log.Fatal(err)
+		}
 	}
 }

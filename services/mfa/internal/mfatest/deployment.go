@@ -173,7 +173,8 @@ func (d *Deployment) Rows(table string) int {
 // Holding gives the number of rows of a table that hold a text.
 func (d *Deployment) Holding(table, text string) int {
 	d.T.Helper()
-	n, err := pg.Value[int](d.T.Context(), d.DB, fmt.Sprintf(`SELECT count(*) FROM %s r WHERE strpos(r::text, $1) > 0 OR strpos(r::text, $2) > 0`, table),
+	n, err := pg.Value[int](d.T.Context(), d.DB,
+		fmt.Sprintf(`SELECT count(*) FROM %s r WHERE strpos(r::text, $1) > 0 OR strpos(r::text, $2) > 0`, table),
 		text, fmt.Sprintf("%x", text))
 	if err != nil {
 		d.T.Fatal(err)

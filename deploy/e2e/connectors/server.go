@@ -1,0 +1,123 @@
+package connectors
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+// stopLimit bounds the orderly end of a server.
+const stopLimit = 20 * time.Second
+
+// serve starts a server for one test. Its log is printed when the test fails.
+func serve(t testing.TB, server *harness.Daemon) {
+	t.Helper()
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(server.Tail())
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), stopLimit)
+		defer cancel()
+		// How a server of others ends is not what is tried here; that it is gone is.
+		if err := server.Stop(ctx); err != nil && server.PID() != 0 {
+			t.Error(err)
+		}
+	})
+}
+
+// tool finds a program that setup.sh installs.
+func tool(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/sbin"} { // off a user's PATH
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not installed; run deploy/setup/setup.sh connectors", name)
+}
+
+// fetched is the folder of something that setup.sh has fetched.
+func fetched(name string) (string, error) {
+	root, err := harness.Root()
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command(filepath.Join(root, "deploy/setup/setup.sh"), "where", name).Output()
+	if err != nil {
+		return "", fmt.Errorf("ask setup.sh for %s: %w", name, err)
+	}
+	dir := strings.TrimSpace(string(out))
+	if _, err := os.Stat(dir); err != nil {
+		return "", fmt.Errorf("find %s: %w; run deploy/setup/setup.sh connectors", name, err)
+	}
+	return dir, nil
+}
+
+// command runs a program to its end, with standard input, and returns what it printed.
+func command(ctx context.Context, env []string, input, name string, args ...string) (string, error) {
+	path, err := tool(name)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Stdin = append(os.Environ(), env...), strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("%s: %w\n%s", name, err, out)
+	}
+	return string(out), nil
+}
+
+// trusting is an HTTP client for servers with certificates of the authority.
+func trusting(a *Authority) (*http.Client, error) {
+	pem, err := os.ReadFile(a.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the authority: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	return &http.Client{
+		Timeout:   30 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
+	}, nil
+}
+
+// answersOK asks an address for a 200.
+func answersOK(ctx context.Context, client *http.Client, address string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", address, err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", address, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 4096))
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", address, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %d %s", address, response.StatusCode, bytes.TrimSpace(body))
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+package harness
+
+import "context"
+
+// NewDaemon is a server of the test's own, with the environment that all
+// children get. It is started by its Start, and ends with this process at the
+// latest. The log is appended to the file; ready returns nil once it serves.
+func NewDaemon(name, log string, ready func(ctx context.Context) error, path string, args ...string) *Daemon {
+	return &Daemon{Name: name, path: path, args: args, env: environment(), log: log, ready: ready}
+}
+
+// Setenv adds variables to the environment of the next start.
+func (d *Daemon) Setenv(variables ...string) { d.env = append(d.env, variables...) }
+
+// FreeAddress is a port of 127.0.0.1 that nobody listens on, with its host. It
+// is not handed out again by this process.
+func FreeAddress() (string, error) { return freeAddress() }
