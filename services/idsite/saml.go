@@ -43,9 +43,10 @@ func (s *Service) BeginSAML(ctx context.Context, application id.ID, token secure
 		return "", err
 	}
 	now, where := s.now(), r.where()
+	state, stateJSON := r.state()
 	flow := store.Flow{
 		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.text("jti"), CallbackURI: r.callback,
-		State: r.state(), NameKey: where.NameKey, AccountStore: where.AccountStore.Href, FactorTypes: []string{},
+		State: state, StateJSON: stateJSON, NameKey: where.NameKey, AccountStore: where.AccountStore.Href, FactorTypes: []string{},
 		CreatedAt: now, ExpiresAt: now.Add(samlLife),
 	}
 	if err := s.insertFlow(ctx, flow); err != nil {
