@@ -175,9 +175,9 @@ func TestALoginForASAMLServiceProvider(t *testing.T) {
 	t.Run("the answer is there once, and for the browser that began", func(t *testing.T) {
 		e2e.CheckError(t, browser.Want(t, http.StatusBadRequest, get(back)), http.StatusBadRequest, 400)
 		_, address := w.request(nil)
-		page := w.page(browser, w.open(browser, address))
+		fresh, other := client.Browser(), client.Browser()
+		page := w.page(fresh, w.open(fresh, address))
 		page.logIn(w.account.Text("email"))
-		other := client.Browser()
 		e2e.CheckError(t, other.Want(t, http.StatusBadRequest, get(w.landed(page))), http.StatusBadRequest, 400)
 	})
 	t.Run("a browser with a session sees no page, unless the service provider wants one", func(t *testing.T) {
