@@ -33,7 +33,7 @@ func Every(pause time.Duration, failure string, purge func(context.Context) erro
 }
 
 // Drain repeats a bounded deletion, each time in a transaction of its own, until
-// it finds nothing, and gives the number of rows. Several replicas may do it at
+// it finds nothing, and returns the number of rows. Several replicas may do it at
 // once where each takes rows that the others have not.
 func Drain[Tx any](ctx context.Context, inTx func(context.Context, func(Tx) error) error, remove func(Tx) (int64, error)) (total int64,
 	err error) {

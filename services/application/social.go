@@ -23,7 +23,7 @@ func (s *Service) SocialDirectory(ctx context.Context, in applicationapi.SocialD
 		return directoryapi.Ref{}, err
 	}
 	provider := field.Fold(in.Provider)
-	at := slices.IndexFunc(reach.Places, func(p store.Place) bool { return provider != "" && p.SocialProvider == provider })
+	at := slices.IndexFunc(reach.Mapped, func(p store.MappedStore) bool { return provider != "" && p.SocialProvider == provider })
 	if at < 0 {
 		if !reach.Named.IsZero() {
 			return directoryapi.Ref{}, apierr.OrgDirectoryTypeUnmapped.Because(
@@ -34,7 +34,7 @@ func (s *Service) SocialDirectory(ctx context.Context, in applicationapi.SocialD
 			"no directory of the provider %q is mapped to the application", in.Provider,
 		)
 	}
-	return directoryapi.Ref{Tenant: in.Tenant, ID: reach.Places[at].StoreID}, nil
+	return directoryapi.Ref{Tenant: in.Tenant, ID: reach.Mapped[at].StoreID}, nil
 }
 
 // newSocialAccount asks the directory of a social provider for the account of the

@@ -32,7 +32,7 @@ type clientCall struct {
 	trusted bool   // cookies may be set: no Origin, or an allowed one
 }
 
-// endpoint is a route of the Client API. on tells whether the web config has it.
+// endpoint is a route of the Client API. on reports whether the web config has it.
 type endpoint struct {
 	on      func(*fiber.Ctx, *clientCall) (bool, error)
 	methods map[string]clientHandler
