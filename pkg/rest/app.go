@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -118,10 +119,22 @@ func Observe(service string) fiber.Handler {
 	if err != nil {
 		otel.Handle(err)
 	}
+	var inFlight atomic.Int64
+	_, err = otel.Meter(service).Int64ObservableGauge("doorward_"+service+"_requests_in_flight",
+		metric.WithDescription("requests that are being answered"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(inFlight.Load())
+			return nil
+		}))
+	if err != nil {
+		otel.Handle(err)
+	}
 	series := series{made: map[labels][]metric.RecordOption{}}
 	asServer := trace.WithSpanKind(trace.SpanKindServer)
 	return func(c *fiber.Ctx) error {
 		started := time.Now()
+		inFlight.Add(1)
+		defer inFlight.Add(-1)
 		ctx, span := telemetry.Span(rpc.Traced(c.UserContext(), &c.Request().Header), service, asServer)
 		defer span.End()
 		c.SetUserContext(ctx)

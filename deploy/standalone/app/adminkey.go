@@ -6,42 +6,39 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/pg"
-	"github.com/doorward/doorward/pkg/pg/private"
 	"github.com/doorward/doorward/pkg/secure"
 	directory "github.com/doorward/doorward/services/directory/store"
 	"github.com/doorward/doorward/services/oauth"
 	tokens "github.com/doorward/doorward/services/oauth/store"
 )
 
-// adminKeyConfig says where the data is: in the data folder, unless the
-// environment names a database.
+// adminKeyConfig says where the data is.
 type adminKeyConfig struct {
-	Config
 	Directory secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" help:"PostgreSQL of the directory service"`
 	OAuth     secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" help:"PostgreSQL of the oauth service"`
 	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" help:"keys that seal secrets at rest"`
 }
 
+// AdminKeyVariables declares what AdminKey reads.
+func AdminKeyVariables(source *env.Source) { source.Declare(new(adminKeyConfig)) }
+
 // AdminKey creates an API key of the owner of a tenant and writes it to out as
 // JSON. It works on the database, whether the product runs or not: it is for a
 // tenant that has no usable administrator's key left.
 func AdminKey(ctx context.Context, source *env.Source, tenant string, out io.Writer) (err error) {
+	stop, err := openData(ctx, source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	var cfg adminKeyConfig
 	source.Load(&cfg)
-	if cfg.Directory == "" || cfg.OAuth == "" {
-		stop, err := cfg.openFolder(ctx)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, stop()) }()
-	}
 	ring, err := secure.ParseKeyring(cfg.MasterKey)
 	if err != nil {
 		return fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
@@ -65,40 +62,6 @@ func AdminKey(ctx context.Context, source *env.Source, tenant string, out io.Wri
 	answer := json.NewEncoder(out)
 	answer.SetIndent("", "  ")
 	return answer.Encode(map[string]string{"id": made.ID, "secret": made.Secret.Reveal()})
-}
-
-// openFolder uses the data folder's database and master key. Where no process
-// runs the database it is started, and stop ends it.
-func (cfg *adminKeyConfig) openFolder(ctx context.Context) (stop func() error, err error) {
-	at := folder{path: cfg.DataDir}
-	var own shared
-	known, err := at.readJSON("secrets.json", &own)
-	if err != nil {
-		return nil, err
-	}
-	if !known {
-		return nil, fmt.Errorf("%s is no data folder of standalone; set DOORWARD_DATA_DIR, or DATABASE_URL and DOORWARD_MASTER_KEY", cfg.DataDir)
-	}
-	if cfg.MasterKey == "" {
-		cfg.MasterKey = secure.Secret(own.Master)
-	}
-	stop = func() error { return nil }
-	dir := filepath.Join(cfg.DataDir, "postgres")
-	server, err := private.Start(ctx, private.Config{Dir: dir, Bin: cfg.PostgresBin, Durable: true})
-	var url string
-	switch {
-	case errors.Is(err, private.ErrRunning):
-		if url, err = private.Running(dir); err != nil {
-			return nil, err
-		}
-	case err != nil:
-		return nil, err
-	default:
-		url = server.URL(private.Database)
-		stop = func() error { return server.Stop(context.WithoutCancel(ctx)) }
-	}
-	cfg.Directory, cfg.OAuth = secure.Secret(url), secure.Secret(url)
-	return stop, nil
 }
 
 // owner returns the account of the owner of the tenant with a key.

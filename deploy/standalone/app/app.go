@@ -31,7 +31,7 @@ import (
 
 // About says in --help what the process is.
 const About = "the whole identity service in one process, with a database, a broker and a mailbox of its own;\n" +
-	"doorward admin key --tenant KEY makes an administrator's key in the database"
+	"doorward help lists the commands that work on its data"
 
 // Config is what standalone itself reads; the services read the rest.
 type Config struct {

@@ -1,13 +1,16 @@
-// Command doorward runs the whole product as one process. With "admin key" it
-// creates an administrator's API key in the database instead.
+// Command doorward runs the whole product as one process. With a subcommand it
+// does one thing to the data of a deployment instead, of this shape or of the
+// distributed one (docs/operations.md).
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
-	"slices"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward/deploy/standalone/app"
 	"github.com/doorward/doorward/pkg/env"
@@ -15,15 +18,60 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 2 && slices.Equal(os.Args[1:3], []string{"admin", "key"}) {
-		flags := flag.NewFlagSet("doorward admin key", flag.ExitOnError)
-		tenant := flags.String("tenant", "", "key of the tenant, such as clever-otter")
-		_ = flags.Parse(os.Args[3:]) // exits on an error
-		if err := app.AdminKey(context.Background(), env.New(os.Environ()), *tenant, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, "doorward admin key:", err)
-			os.Exit(1)
-		}
-		return
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	root := commands()
+	if len(os.Args) == 1 || os.Args[1][0] == '-' {
+		stop()
+		run.Main("doorward", app.About, app.FromEnv, app.Run)
 	}
-	run.Main("doorward", app.About, app.FromEnv, app.Run)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "doorward:", err)
+		os.Exit(1)
+	}
+}
+
+// source is the environment that the commands read.
+var source = env.New(os.Environ())
+
+func commands() *cobra.Command {
+	root := &cobra.Command{Use: "doorward", SilenceErrors: true, SilenceUsage: true}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(migrate(), admin())
+	return root
+}
+
+// reads makes the help of a command list its variables.
+func reads(command *cobra.Command, variables func(*env.Source)) *cobra.Command {
+	usual := command.HelpFunc()
+	command.SetHelpFunc(func(c *cobra.Command, args []string) {
+		usual(c, args)
+		_, _ = fmt.Fprint(c.OutOrStdout(),
+			"\nVariables of the environment; without a database among them the data folder, DOORWARD_DATA_DIR, is used:\n\n")
+		variables(source)
+		source.Help(c.OutOrStdout())
+	})
+	return command
+}
+
+func migrate() *cobra.Command {
+	return reads(&cobra.Command{
+		Use: "migrate", Short: "bring the schemas of all services up to date and end", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return app.Migrate(c.Context(), source, c.OutOrStdout()) },
+	}, app.MigrateVariables)
+}
+
+func admin() *cobra.Command {
+	parent := &cobra.Command{Use: "admin", Short: "administrators' access"}
+	var tenant string
+	key := &cobra.Command{
+		Use: "key", Short: "make an administrator's API key in the database", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return app.AdminKey(c.Context(), source, tenant, c.OutOrStdout())
+		},
+	}
+	key.Flags().StringVar(&tenant, "tenant", "", "key of the tenant, such as clever-otter")
+	_ = key.MarkFlagRequired("tenant") // fails for a flag that does not exist
+	parent.AddCommand(reads(key, app.AdminKeyVariables))
+	return parent
 }

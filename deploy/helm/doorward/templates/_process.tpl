@@ -1,0 +1,232 @@
+{{/*
+Which process calls which: docs/architecture.md#who-calls-whom. The variables with
+the addresses of peers and the network policies are made from this one list.
+*/}}
+{{- define "doorward.calls" -}}
+gateway: [directory, application, oauth, mfa, notification, idsite]
+directory: []
+application: [directory]
+mfa: [directory]
+oauth: [directory, application, mfa]
+notification: [directory, application]
+idsite: [directory, application, oauth, mfa]
+{{- end }}
+
+{{/* Which process uses which server. */}}
+{{- define "doorward.servers" -}}
+gateway: [redis]
+directory: [database, kafka]
+application: [database, kafka]
+mfa: [database, kafka]
+oauth: [database, kafka]
+notification: [database, kafka, mail]
+idsite: [database]
+migrate: [database]
+{{- end }}
+
+{{- define "doorward.selector" -}}
+app.kubernetes.io/name: doorward
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .process }}
+{{- end }}
+
+{{- define "doorward.labels" -}}
+{{ include "doorward.selector" . }}
+app.kubernetes.io/version: {{ include "doorward.tag" .root | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+{{- end }}
+
+{{- define "doorward.name" -}}
+{{ .root.Release.Name }}-{{ .process }}
+{{- end }}
+
+{{- define "doorward.tag" -}}
+{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "doorward.image" -}}
+{{ .root.Values.image.registry }}/{{ .process }}:{{ include "doorward.tag" .root }}
+{{- end }}
+
+{{/*
+The secrets of a process: a line for each variable, with its Secret and key. The
+value is mounted as a file, which the variable NAME_FILE names.
+*/}}
+{{- define "doorward.secrets" -}}
+{{- $v := .root.Values -}}
+{{- $servers := index (include "doorward.servers" .root | fromYaml) .process -}}
+{{- if ne .process "migrate" }}
+DOORWARD_INTERNAL_SECRET: {{ toJson $v.secrets.internalSecret }}
+{{- end }}
+{{- if eq .process "migrate" }}
+DATABASE_URL: {{ toJson $v.database.url }}
+{{- range $service, $url := $v.database.services }}
+{{ upper $service }}_DATABASE_URL: {{ toJson $url }}
+{{- end }}
+{{- else if has "database" $servers }}
+DOORWARD_MASTER_KEY: {{ toJson $v.secrets.masterKey }}
+{{- with index $v.database.services .process }}
+{{ upper $.process }}_DATABASE_URL: {{ toJson . }}
+{{- else }}
+DATABASE_URL: {{ toJson $v.database.url }}
+{{- end }}
+{{- end }}
+{{- if has "redis" $servers }}
+REDIS_URL: {{ toJson $v.redis.url }}
+{{- end }}
+{{- if and (has "kafka" $servers) $v.kafka.username }}
+KAFKA_PASSWORD: {{ toJson $v.kafka.password }}
+{{- end }}
+{{- if has "mail" $servers }}
+DOORWARD_SMTP_URL: {{ toJson $v.mail.url }}
+{{- if eq $v.sms.provider "twilio" }}
+DOORWARD_SMS_TWILIO_AUTH_TOKEN: {{ toJson $v.sms.authToken }}
+{{- end }}
+{{- end }}
+{{- if and (eq .process "gateway") (eq $v.tls.mode "certificate") }}
+DOORWARD_TLS_CERT: {{ dict "name" $v.tls.secret "key" "tls.crt" | toJson }}
+DOORWARD_TLS_KEY: {{ dict "name" $v.tls.secret "key" "tls.key" | toJson }}
+{{- end }}
+{{- if and (eq .process "idsite") $v.bootstrap.keyId.name }}
+DOORWARD_BOOTSTRAP_KEY_ID: {{ toJson $v.bootstrap.keyId }}
+DOORWARD_BOOTSTRAP_KEY_SECRET: {{ toJson $v.bootstrap.keySecret }}
+{{- end }}
+{{- end }}
+
+{{/* The variables of a process that are no secret. An empty one is left out. */}}
+{{- define "doorward.plain" -}}
+{{- $v := .root.Values -}}
+{{- $servers := index (include "doorward.servers" .root | fromYaml) .process -}}
+{{- if ne .process "migrate" }}
+DOORWARD_BASE_URL: {{ required "baseUrl is missing: set it to the public address, https://host/v1" $v.baseUrl | quote }}
+DOORWARD_ALIAS: {{ $v.alias | quote }}
+DOORWARD_DRAIN: "{{ $v.drainSeconds }}s"
+DOORWARD_STOP_TIMEOUT: "{{ $v.stopSeconds }}s"
+DOORWARD_LOG_LEVEL: {{ $v.logLevel | quote }}
+OTEL_EXPORTER_OTLP_ENDPOINT: {{ $v.monitoring.tracesEndpoint | quote }}
+{{- range index (include "doorward.calls" .root | fromYaml) .process }}
+DOORWARD_{{ upper . }}_URL: "http://{{ $.root.Release.Name }}-{{ . }}:8080"
+{{- end }}
+{{- end }}
+{{- if has "kafka" $servers }}
+KAFKA_BROKERS: {{ required "kafka.brokers is empty: name at least one, host:port" (join "," $v.kafka.brokers) | quote }}
+KAFKA_TLS: {{ $v.kafka.tls | quote }}
+DOORWARD_KAFKA_PARTITIONS: {{ $v.kafka.partitions | quote }}
+{{- if $v.kafka.username }}
+KAFKA_USERNAME: {{ $v.kafka.username | quote }}
+KAFKA_SASL_MECHANISM: {{ $v.kafka.mechanism | quote }}
+{{- end }}
+{{- end }}
+{{- if has .process (list "gateway" "application" "oauth") }}
+DOORWARD_CLIENT_API_SUFFIX: {{ $v.clientApiSuffix | quote }}
+{{- end }}
+{{- if has .process (list "directory" "notification") }}
+DOORWARD_MAIL_FROM: {{ $v.mail.from | quote }}
+DOORWARD_MAIL_FROM_NAME: {{ $v.mail.fromName | quote }}
+{{- end }}
+{{- if eq .process "gateway" }}
+DOORWARD_TLS: {{ $v.tls.mode | quote }}
+DOORWARD_TRUSTED_HOPS: {{ $v.tls.trustedHops | quote }}
+{{- end }}
+{{- if eq .process "notification" }}
+DOORWARD_SMS_PROVIDER: {{ $v.sms.provider | quote }}
+DOORWARD_SMS_TWILIO_ACCOUNT_SID: {{ $v.sms.accountSid | quote }}
+DOORWARD_SMS_TWILIO_FROM: {{ $v.sms.from | quote }}
+{{- end }}
+{{- if eq .process "idsite" }}
+DOORWARD_IDSITE_SUFFIX: {{ $v.idsiteSuffix | quote }}
+DOORWARD_BOOTSTRAP_OWNER_EMAIL: {{ $v.bootstrap.ownerEmail | quote }}
+{{- end }}
+{{- if or $v.authorities.configMap $v.authorities.secret }}
+SSL_CERT_DIR: /etc/doorward/ca
+{{- end }}
+{{- end }}
+
+{{/* Nine tenths of a container's memory, at which Go collects garbage more often. */}}
+{{- define "doorward.memory" -}}
+{{- if hasSuffix "Gi" . -}}{{ div (mul (trimSuffix "Gi" . | int) 1024 9) 10 }}MiB
+{{- else -}}{{ div (mul (trimSuffix "Mi" . | int) 9) 10 }}MiB
+{{- end -}}
+{{- end }}
+
+{{/* The environment of a container; .own has the variables of values.yaml. */}}
+{{- define "doorward.env" -}}
+{{- range $name, $secret := include "doorward.secrets" . | fromYaml }}
+- { name: {{ $name }}_FILE, value: /run/secrets/doorward/{{ $name }} }
+{{- end }}
+{{- $plain := include "doorward.plain" . | fromYaml -}}
+{{- range $name, $value := merge (deepCopy (.own | default dict)) $plain }}
+{{- if ne (toString $value) "" }}
+- name: {{ $name }}
+  value: {{ toString $value | quote }}
+{{- end }}
+{{- end }}
+- name: GOMEMLIMIT
+  value: {{ include "doorward.memory" .resources.limits.memory | quote }}
+{{- end }}
+
+{{- define "doorward.mounts" -}}
+- { name: secrets, mountPath: /run/secrets/doorward, readOnly: true }
+{{- if or .root.Values.authorities.configMap .root.Values.authorities.secret }}
+- { name: authorities, mountPath: /etc/doorward/ca, readOnly: true }
+{{- end }}
+{{- end }}
+
+{{- define "doorward.volumes" -}}
+- name: secrets
+  projected:
+    defaultMode: 0440
+    sources:
+    {{- range $name, $secret := include "doorward.secrets" . | fromYaml }}
+    - secret:
+        name: {{ $secret.name }}
+        items: [{ key: {{ $secret.key | quote }}, path: {{ $name }} }]
+    {{- end }}
+{{- with .root.Values.authorities }}
+{{- if .configMap }}
+- name: authorities
+  configMap: { name: {{ .configMap }} }
+{{- else if .secret }}
+- name: authorities
+  secret: { secretName: {{ .secret }}, defaultMode: 0440 }
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What the restricted level of Pod Security Standards asks for, and a read-only root. */}}
+{{- define "doorward.podSecurity" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  seccompProfile: { type: RuntimeDefault }
+{{- end }}
+
+{{- define "doorward.containerSecurity" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: { drop: [ALL] }
+{{- end }}
+
+{{- define "doorward.placement" -}}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{ toJson . }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{ toJson . }}
+{{- end }}
+{{- end }}

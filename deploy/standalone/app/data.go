@@ -1,0 +1,78 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/private"
+	"github.com/doorward/doorward/pkg/secure"
+	application "github.com/doorward/doorward/services/application/store"
+	directory "github.com/doorward/doorward/services/directory/store"
+	idsite "github.com/doorward/doorward/services/idsite/store"
+	mfa "github.com/doorward/doorward/services/mfa/store"
+	notification "github.com/doorward/doorward/services/notification/store"
+	oauth "github.com/doorward/doorward/services/oauth/store"
+)
+
+// databases say where the data of each service is.
+type databases struct {
+	Directory    secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the directory service"`
+	Application  secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the application service"`
+	OAuth        secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the oauth service"`
+	MFA          secure.Secret `env:"MFA_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the mfa service"`
+	Notification secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the notification service"`
+	IDSite       secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the idsite service"`
+}
+
+// configs returns the schemas, of which none needs another.
+func (d databases) configs() []pg.Config {
+	return []pg.Config{
+		directory.Config(d.Directory), application.Config(d.Application), oauth.Config(d.OAuth),
+		mfa.Config(d.MFA), notification.Config(d.Notification), idsite.Config(d.IDSite),
+	}
+}
+
+// openData makes the database and the secrets of the data folder those of the
+// source, unless the environment names a database. Where no process runs the
+// folder's database it is started, and stop ends it.
+func openData(ctx context.Context, source *env.Source) (stop func() error, err error) {
+	stop = func() error { return nil }
+	var cfg Config
+	source.Load(&cfg)
+	for _, service := range []string{"", "DIRECTORY_", "APPLICATION_", "OAUTH_", "MFA_", "NOTIFICATION_", "IDSITE_"} {
+		if source.Has(service + "DATABASE_URL") {
+			return stop, nil
+		}
+	}
+	at := folder{path: cfg.DataDir}
+	var own shared
+	known, err := at.readJSON("secrets.json", &own)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		return nil, fmt.Errorf("%s is no data folder of standalone; set DOORWARD_DATA_DIR, or DATABASE_URL and DOORWARD_MASTER_KEY", cfg.DataDir)
+	}
+	dir := filepath.Join(cfg.DataDir, "postgres")
+	server, err := private.Start(ctx, private.Config{Dir: dir, Bin: cfg.PostgresBin, Durable: true})
+	var url string
+	switch {
+	case errors.Is(err, private.ErrRunning):
+		if url, err = private.Running(dir); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, err
+	default:
+		url = server.URL(private.Database)
+		stop = func() error { return server.Stop(context.WithoutCancel(ctx)) }
+	}
+	source.Set("DATABASE_URL", url)
+	source.Set("DOORWARD_MASTER_KEY", own.Master)
+	source.Set("DOORWARD_INTERNAL_SECRET", own.Internal)
+	return stop, nil
+}

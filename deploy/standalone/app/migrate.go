@@ -1,0 +1,38 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// MigrateVariables declares what Migrate reads.
+func MigrateVariables(source *env.Source) { source.Declare(new(databases)) }
+
+// Migrate brings the schema of every service up to date and ends. Each is migrated
+// under an advisory lock, so that a second command, and a service that starts, wait.
+func Migrate(ctx context.Context, source *env.Source, out io.Writer) (err error) {
+	stop, err := openData(ctx, source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	var cfg databases
+	source.Load(&cfg)
+	if err := source.Err(); err != nil {
+		return err
+	}
+	for _, schema := range cfg.configs() {
+		db, err := pg.Open(ctx, schema)
+		if err != nil {
+			return err
+		}
+		db.Close()
+		_, _ = fmt.Fprintf(out, "%s: up to date\n", schema.Schema)
+	}
+	return nil
+}

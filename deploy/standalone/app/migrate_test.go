@@ -1,0 +1,53 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+func TestMigrationsRunOnceWhenTwoCommandsStartTogether(t *testing.T) {
+	url := pgtest.New(t, nil)
+	all := secure.Secret(url)
+	schemas := databases{all, all, all, all, all, all}.configs()
+	if _, err := pg.Pending(t.Context(), schemas[0]); err == nil {
+		t.Error("an empty database lacks no migration")
+	}
+	results := make(chan error, 2)
+	var outs [2]bytes.Buffer
+	for i := range outs {
+		go func() { results <- Migrate(t.Context(), env.New([]string{"DATABASE_URL=" + url}), &outs[i]) }()
+	}
+	if err := errors.Join(<-results, <-results); err != nil {
+		t.Fatal(err)
+	}
+	for _, schema := range schemas {
+		if pending, err := pg.Pending(t.Context(), schema); err != nil || len(pending) > 0 {
+			t.Errorf("%s lacks %v, %v", schema.Schema, pending, err)
+		}
+		for i := range outs {
+			if !strings.Contains(outs[i].String(), schema.Schema+": up to date\n") {
+				t.Errorf("a command says\n%s", outs[i].String())
+			}
+		}
+	}
+}
+
+func TestMigrationsNeedADatabase(t *testing.T) {
+	for _, environ := range [][]string{
+		{"DOORWARD_DATA_DIR=" + t.TempDir()},
+		{"OAUTH_DATABASE_URL=postgres://localhost/none"},
+	} {
+		if err := Migrate(t.Context(), env.New(environ), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "DATABASE_URL") {
+			t.Errorf("%v: %v", environ, err)
+		}
+	}
+}
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
