@@ -52,6 +52,10 @@ up: ## start the distributed shape in containers, on https://localhost:8443
 down: ## stop the containers; their data stays
 	@deploy/docker/compose.sh down
 
+.PHONY: agent
+agent: ## build the directory agent for all systems, and its archive .work/agent.zip
+	@.ci/agent
+
 ##@ Prove
 
 .PHONY: test
@@ -71,7 +75,7 @@ fuzz: ## fuzz every parser of outside input for FUZZTIME (10s)
 
 .PHONY: fuzz-api
 fuzz-api: ## send REQUESTS (20000) made up from the description of the interface to a standalone
-	@$(SETUP) postgresql
+	@$(SETUP) postgresql python
 	@.ci/fuzzapi $(REQUESTS)
 
 .PHONY: e2e
