@@ -59,9 +59,7 @@ func TestABrowserChoosesAnOrganization(t *testing.T) {
 	if changed.Text("tlsStatus") != "VALID" {
 		t.Errorf("the certificate is %s", changed.Text("tlsStatus"))
 	}
-	t.Cleanup(func() {
-		client.Update(t, site.Href(), e2e.Object{"domainName": nil, "tlsPublicCert": nil, "tlsPrivateKey": nil})
-	})
+	defer client.Update(t, site.Href(), e2e.Object{"domainName": nil, "tlsPublicCert": nil, "tlsPrivateKey": nil})
 	host := func(b *browser) string {
 		b.Helper()
 		host, err := evaluate[string](b, "location.hostname")
@@ -162,7 +160,7 @@ func TestABrowserSignsInOnPagesOfACustomersOwn(t *testing.T) {
 	shop, site := newShop(t), idSite(t)
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
 	client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": repository(t, map[string]string{"index.html": customPage, "own.js": customScript})})
-	t.Cleanup(func() { client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": nil, "gitBranch": nil}) })
+	defer client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": nil, "gitBranch": nil})
 	awaitTrue(t, "the pages to be fetched", func() bool { return client.Get(t, site.Href()).Text("gitStatus") == "OK" })
 	b := openBrowser(t)
 	shop.begin(b, nil)
