@@ -52,6 +52,10 @@ up: ## start the distributed shape in containers, on https://localhost:8443
 down: ## stop the containers; their data stays
 	@deploy/docker/compose.sh down
 
+.PHONY: agent
+agent: ## build the directory agent for all systems, and its archive .work/agent.zip
+	@.ci/agent
+
 ##@ Prove
 
 .PHONY: test

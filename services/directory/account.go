@@ -104,9 +104,6 @@ func (s *Service) NewAccount(ctx context.Context, in directoryapi.CreateAccount)
 // CreateAccount makes an account in a directory, and a member of a group where
 // one is named, and lets its mails go out (docs/interface/accounts.md#status).
 func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
-	if in.Social != nil {
-		return directoryapi.Account{}, s.refuseSocial(ctx, in)
-	}
 	to, err := s.registrar(ctx, in)
 	if err != nil {
 		return directoryapi.Account{}, err

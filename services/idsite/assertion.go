@@ -44,9 +44,6 @@ func (s *Service) returnTo(ctx context.Context, f store.Flow, site store.Site, j
 	if !o.account.IsZero() {
 		claims["sub"] = s.cfg.Base.To("accounts", o.account)
 	}
-	if f.State != nil {
-		claims["state"] = *f.State
-	}
 	if f.FactorPassed {
 		claims["amr"] = []string{"pwd", "mfa"} // RFC 8176
 	}
@@ -78,13 +75,16 @@ func (s *Service) failTo(ctx context.Context, f store.Flow, cause error) (string
 			"moreInfo": s.cfg.Base.Host() + "/errors/" + strconv.Itoa(refusal.Code),
 		},
 	}
-	if f.State != nil {
-		claims["state"] = *f.State
-	}
 	return s.signReturn(ctx, f, claims)
 }
 
 func (s *Service) signReturn(ctx context.Context, f store.Flow, claims secure.Claims) (string, error) {
+	switch {
+	case f.State != nil:
+		claims["state"] = *f.State
+	case f.StateJSON != nil:
+		claims["state"] = json.RawMessage(*f.StateJSON)
+	}
 	text, err := json.Marshal(claims)
 	if err != nil {
 		return "", err

@@ -72,9 +72,10 @@ func (s *Service) newFlow(r request, browser secure.Secret) (store.Flow, error) 
 		return store.Flow{}, err
 	}
 	now, where := s.now(), r.where()
+	state, stateJSON := r.state()
 	return store.Flow{
 		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.text("jti"),
-		CallbackURI: r.callback, State: r.state(), NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
+		CallbackURI: r.callback, State: state, StateJSON: stateJSON, NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
 		ShowOrganization: r.flag("sof"), Token: r.text("sp_token"), FactorTypes: r.factorTypes(), Browser: secure.Digest(browser),
 		CreatedAt: now, ExpiresAt: now.Add(max(ttl, keepEnded)),
 	}, nil

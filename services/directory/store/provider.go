@@ -41,6 +41,7 @@ type ProviderSettings struct {
 	AuthorizationEndpoint     *string  `json:"authorizationEndpoint,omitempty"`
 	TokenEndpoint             *string  `json:"tokenEndpoint,omitempty"`
 	ResourceEndpoint          *string  `json:"resourceEndpoint,omitempty"`
+	DiscoveryURL              *string  `json:"discoveryUrl,omitempty"`
 	IDField                   *string  `json:"idField,omitempty"`
 	AccessTokenType           *string  `json:"accessTokenType,omitempty"`
 	SSOLoginURL               *string  `json:"ssoLoginUrl,omitempty"`

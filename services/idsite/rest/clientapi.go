@@ -30,6 +30,7 @@ type clientCall struct {
 	*idsite.Client
 	self    string // address of this Client API
 	trusted bool   // cookies may be set: no Origin, or an allowed one
+	crossed bool   // an allowed Origin was sent, so that the page may be of another site
 }
 
 // endpoint is a route of the Client API. on tells whether the web config has it.
@@ -174,7 +175,7 @@ func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 		}
 		return false, nil
 	}
-	c.trusted = true
+	c.trusted, c.crossed = true, true
 	f.Set(fiber.HeaderAccessControlAllowOrigin, origin)
 	f.Set(fiber.HeaderAccessControlAllowCredentials, "true")
 	if preflight {

@@ -20,8 +20,9 @@ type Flow struct {
 	RequestID        string // jti of the request
 	CallbackURI      string `db:"callback_uri"`
 	State            *string
-	NameKey          string // of the organization that the request names
-	AccountStore     string // href that the request names
+	StateJSON        *string `db:"state_json"` // a state that is no text
+	NameKey          string  // of the organization that the request names
+	AccountStore     string  // href that the request names
 	ShowOrganization bool
 	Token            string   // of a mailed link
 	FactorTypes      []string // one of which must be passed
@@ -36,15 +37,14 @@ type Flow struct {
 }
 
 const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback_uri, state, name_key, account_store, show_organization,
-	token,
-	factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, created_at, expires_at`
+	token, factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, created_at, expires_at, state_json`
 
 // InsertFlow adds a flow. A request that has begun one already is apierr.Exists.
 func (tx *Tx) InsertFlow(ctx context.Context, f Flow) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO login_flows (`+flowColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 		f.TenantID, f.ID, f.ApplicationID, f.KeyID, f.RequestID, f.CallbackURI, f.State, f.NameKey, f.AccountStore, f.ShowOrganization, f.Token,
-		f.FactorTypes, f.Browser, f.AccountID, f.IsNew, f.FinishedAt, f.AssertionID, f.FactorPassed, f.CreatedAt, f.ExpiresAt)
+		f.FactorTypes, f.Browser, f.AccountID, f.IsNew, f.FinishedAt, f.AssertionID, f.FactorPassed, f.CreatedAt, f.ExpiresAt, f.StateJSON)
 	return err
 }
 
