@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/doorward/doorward/deploy/e2e"
@@ -123,7 +124,7 @@ func (k *Keycloak) SAML() string { return k.Issuer() + "/protocol/saml" }
 // Fields are those of Keycloak's representation.
 func (k *Keycloak) NewUser(t testing.TB, fields e2e.Object) (email string) {
 	t.Helper()
-	email = e2e.Unique("kim") + "@example.test"
+	email = strings.ToLower(e2e.Unique("kim")) + "@example.test" // Keycloak knows no capitals
 	user := e2e.Object{
 		"username": email, "email": email, "emailVerified": true, "firstName": "Kim", "lastName": "Ruiz", "enabled": true,
 		"credentials": []e2e.Object{{"type": "password", "value": e2e.Password, "temporary": false}},
