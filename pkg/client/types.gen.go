@@ -2274,6 +2274,9 @@ type NewProvider struct {
 	// EncodedX509SigningCert Of `saml`: a certificate in PEM.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
 
+	// EncodedX509SigningCertNext Of `saml`: a certificate in PEM, besides the first, while the provider changes its key.
+	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
+
 	// EntityId Of `saml`: the issuer of its answers.
 	EntityId *string `json:"entityId,omitempty"`
 
@@ -2880,6 +2883,9 @@ type Provider struct {
 	// EncodedX509SigningCert Of `saml`: the certificate in PEM that answers are signed with.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
 
+	// EncodedX509SigningCertNext Of `saml`: another certificate that answers may be signed with already.
+	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
+
 	// EntityId Of `saml`: the issuer of its answers.
 	EntityId *string `json:"entityId,omitempty"`
 
@@ -2966,6 +2972,9 @@ type ProviderChange struct {
 
 	// EncodedX509SigningCert Of `saml`: a certificate in PEM.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
+
+	// EncodedX509SigningCertNext Of `saml`: a certificate in PEM, besides the first, while the provider changes its key.
+	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
 
 	// EntityId Of `saml`: the issuer of its answers.
 	EntityId *string `json:"entityId,omitempty"`
