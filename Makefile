@@ -75,7 +75,7 @@ fuzz: ## fuzz every parser of outside input for FUZZTIME (10s)
 
 .PHONY: fuzz-api
 fuzz-api: ## send REQUESTS (20000) made up from the description of the interface to a standalone
-	@$(SETUP) postgresql
+	@$(SETUP) postgresql python
 	@.ci/fuzzapi $(REQUESTS)
 
 .PHONY: e2e

@@ -310,7 +310,7 @@ func (s *Service) newSession(ctx context.Context, tenant id.ID, assertion string
 		}
 		return tx.InsertSession(ctx, store.Session{
 			TenantID: tenant, ID: secure.Digest(cookie), AccountID: flow.AccountID, FactorPassed: flow.FactorPassed,
-			PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle), ExpiresAt: now.Add(ttl),
+			SAMLSession: flow.SAMLSession, PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle), ExpiresAt: now.Add(ttl),
 		})
 	})
 }
@@ -354,6 +354,9 @@ func (s *Service) logout(ctx context.Context, r request, f store.Flow, cookie se
 			ended.account = session.AccountID
 			if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }); err != nil {
 				return "", err
+			}
+			if to := s.samlLogout(ctx, f, session); to != "" {
+				return to, nil
 			}
 		}
 	}
