@@ -332,6 +332,15 @@ func TestWhereARequestLeads(t *testing.T) {
 			t.Errorf("%s leads to %s", what, to.Location)
 		}
 	}
+	page := l.open(t, pageOf(t, l.begin(t, map[string]any{"onk": "acme", "usd": true}, idsite.Visit{}).Location))
+	for origin, want := range map[string]bool{
+		"https://acme.login.example.test:8443": true, "https://login.example.test:8443": true, "https://other.login.example.test:8443": false,
+		"https://acme.login.example.test": false, "https://evil.example": false, "null": false, "": false,
+	} {
+		if got := page.AllowsOrigin(origin); got != want {
+			t.Errorf("the origin %q is allowed: %t", origin, got)
+		}
+	}
 	for _, crafted := range []string{"evil.example/", "evil.example#", "a.b", "acme@evil.example", "..", "acme\\"} {
 		if to := l.begin(t, map[string]any{"onk": crafted, "usd": true}, idsite.Visit{}); !strings.HasPrefix(to.Location, callback) {
 			t.Errorf("the name key %q leads to %s", crafted, to.Location)

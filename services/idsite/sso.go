@@ -125,11 +125,19 @@ func (s *Service) insertFlow(ctx context.Context, f store.Flow) error {
 // pageOrigin is the origin of the hosted pages. With usd the organization has a
 // subdomain of the tenant's own domain.
 func (s *Service) pageOrigin(r request, f store.Flow) string {
-	host := r.site.DomainName
-	if r.flag("usd") && f.NameKey != "" && r.site.HasCustomDomain() {
-		host = f.NameKey + "." + host
+	if origin := s.organizationOrigin(r.site, f.NameKey); r.flag("usd") && origin != "" {
+		return origin
 	}
-	return s.originOf(host)
+	return s.originOf(r.site.DomainName)
+}
+
+// organizationOrigin is the origin of an organization's pages: a subdomain of the
+// tenant's own domain. It is empty where there is no organization or no such domain.
+func (s *Service) organizationOrigin(site store.Site, nameKey string) string {
+	if nameKey == "" || !site.HasCustomDomain() {
+		return ""
+	}
+	return s.originOf(nameKey + "." + site.DomainName)
 }
 
 // originOf adds the port of the deployment's address to a host of hosted pages.
