@@ -19,8 +19,14 @@ func Every(pause time.Duration, failure string, purge func(context.Context) erro
 		ctx = telemetry.Quiet(ctx)
 		ticker := time.NewTicker(pause)
 		defer ticker.Stop()
+		last, forget := observeAge()
+		defer forget()
 		for {
-			if err := purge(ctx); err != nil && ctx.Err() == nil {
+			err := purge(ctx)
+			switch {
+			case err == nil:
+				last.Store(time.Now().UnixNano())
+			case ctx.Err() == nil:
 				slog.WarnContext(ctx, failure, "error", err.Error())
 			}
 			select {
