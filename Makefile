@@ -30,7 +30,7 @@ ARGS     ?=
 help: ## explain the targets
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: ## start standalone, everything in one process, on https://localhost:8443
@@ -57,6 +57,10 @@ observe: ## start Prometheus, and Grafana where it is installed, for a standalon
 	@$(SETUP) prometheus
 	@deploy/prometheus/observe.sh
 
+.PHONY: agent
+agent: ## build the directory agent for all systems, and its archive .work/agent.zip
+	@.ci/agent
+
 ##@ Prove
 
 .PHONY: test
@@ -76,14 +80,19 @@ fuzz: ## fuzz every parser of outside input for FUZZTIME (10s)
 
 .PHONY: fuzz-api
 fuzz-api: ## send REQUESTS (20000) made up from the description of the interface to a standalone
-	@$(SETUP) postgresql
+	@$(SETUP) postgresql python
 	@.ci/fuzzapi $(REQUESTS)
 
 .PHONY: e2e
 e2e: ## try both shapes end to end, with a real Redis and a real Kafka
 	@$(SETUP) postgresql redis kafka chromium prometheus
-	@.ci/test -count 1 -p 1 -timeout 15m $(ARGS) ./deploy/e2e/...
+	@.ci/test -count 1 -p 1 -timeout 15m $(ARGS) $$(go list ./deploy/e2e/... | grep -v /connectors)
 	@DOORWARD_E2E_SHAPE=distributed .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e
+
+.PHONY: e2e-connectors
+e2e-connectors: ## try both shapes with Keycloak, node-oidc-provider, pysaml2, slapd and Samba
+	@$(SETUP) postgresql redis kafka chromium connectors
+	@.ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e/connectors
 
 .PHONY: kill
 kill: ## kill notification every second of 10,000 mails: none is lost, 1 in 1,000 may come twice

@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 )
@@ -28,6 +29,9 @@ func (g *Gateway) authenticate(x *exchange) error {
 		if err != nil {
 			return g.refused.because(err)
 		}
+		if directoryapi.IsAgentKey(who.Key) && !x.isOfAgent(who.Key) {
+			return g.refused.because(errAgentKey)
+		}
 		x.caller = who
 	}
 	address, err := g.userAddress(x)
@@ -37,6 +41,20 @@ func (g *Gateway) authenticate(x *exchange) error {
 	x.caller.Address, x.caller.RequestID = address, caller.From(x.ctx).RequestID
 	x.signed = g.cfg.Common.Signer.Sign(x.caller)
 	return nil
+}
+
+// errAgentKey refuses the key of an agent anywhere but at that agent.
+var errAgentKey = apierr.Unauthorized.Because("the key of an agent is good for the calls of this agent alone")
+
+// isOfAgent reports whether a request is one of the calls of the agent of a key.
+func (x *exchange) isOfAgent(key string) bool {
+	agent, ok := directoryapi.AgentOfKey(key)
+	if !ok || x.route == nil || !x.route.agents {
+		return false
+	}
+	path := bytes.TrimPrefix(x.target[:x.path], []byte("/v1/agents/"))
+	name, _, _ := bytes.Cut(path, []byte{'/'})
+	return string(name) == agent.ID.String()
 }
 
 // who returns whose key a request carries.

@@ -39,6 +39,7 @@ type change struct {
 // account (docs/interface/authentication.md#what-a-key-may-do).
 var keyChanges = map[string]func(x *exchange, name string) change{
 	"/v1/apiKeys/:id":                          keyChange,
+	"/v1/agents/:id/keys/:key":                 keyChange,
 	"/v1/accounts/:id":                         accountChange,
 	"/v1/directories/:id":                      tenantChange,
 	"/v1/groups/:id":                           tenantChange,

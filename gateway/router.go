@@ -25,7 +25,7 @@ const (
 	byNetwork                   // nothing, but only from this machine or a private network
 )
 
-var accesses = map[string]access{"key": byKey, "user": byKey, "public": byNone, "hosted": byBrowser, "private": byNetwork}
+var accesses = map[string]access{"key": byKey, "user": byKey, "agent": byKey, "public": byNone, "hosted": byBrowser, "private": byNetwork}
 
 // methods names the methods behind the letters of the table.
 var methods = map[byte][]string{
@@ -42,6 +42,7 @@ type route struct {
 	allow      string // the same, as the header Allow
 	access     access
 	users      bool            // lets an end user in, which counts apart
+	agents     bool            // takes the keys of the agent that the path names
 	owners     []string        // services, asked one after the other until one has what the path names
 	upstreams  []*rpc.Upstream // those of the owners
 	page       page            // of the gateway itself, in place of owners
@@ -78,7 +79,7 @@ var table = sync.OnceValue(func() []route {
 		kind, collection := strings.CutPrefix(line[4], "[")
 		resource, known := links[strings.TrimSuffix(kind, "]")]
 		r := route{
-			access: accesses[line[1]], users: line[1] == "user", owners: strings.Split(line[3], "|"),
+			access: accesses[line[1]], users: line[1] == "user", agents: line[1] == "agent", owners: strings.Split(line[3], "|"),
 			collection: collection, expandable: resource,
 		}
 		if r.access == 0 || !known && !collection && kind != "-" {

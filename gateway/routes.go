@@ -4,7 +4,8 @@ package gateway
 //
 // Methods: G is GET and HEAD, P is POST, D is DELETE, O is OPTIONS; others
 // answer 405. Access: key needs an API key, and so does user, for what lets an
-// end user in (logins, tokens, codes, mails), which has limits of its own; public
+// end user in (logins, tokens, codes, mails), which has limits of its own; agent is
+// key, and takes the keys of the agent that the path names too; public
 // and hosted need none (public is called by programs and identity providers,
 // hosted by browsers, with cookies); private is for clients on this machine or
 // its network. Path: :name stands for one segment, * for the rest, {a,b} for
@@ -79,9 +80,11 @@ GP- key     /v1/userInfoMappingRules/:id                             directory  
 GP- key     /v1/attributeStatementMappingRules/:id                   directory|application -
 --- key     /v1/agents                                               directory     -
 GP- key     /v1/agents/:id                                           directory     -
--P- key     /v1/agents/:id/{ping,sync}                               directory     -
-G-- key     /v1/agents/:id/{authentications,download}                directory     -
--P- key     /v1/agents/:id/authentications/:check                    directory     -
+GP- key     /v1/agents/:id/keys                                      directory     -
+--D key     /v1/agents/:id/keys/:key                                 directory     -
+-P- agent   /v1/agents/:id/{ping,sync}                               directory     -
+G-- agent   /v1/agents/:id/{configuration,refusals,authentications,download} directory -
+-P- agent   /v1/agents/:id/authentications/:check                    directory     -
 
 GPD key     /v1/groups/:id                                           directory     group
 G-- key     /v1/groups/:id/accounts                                  directory     [account]

@@ -28,6 +28,7 @@ var interfaced = map[string]string{
 		GET /passwordPolicies/1/resetEmailTemplates, GET /passwordPolicies/1/resetSuccessEmailTemplates,
 		GET /emailTemplates/1, POST /emailTemplates/1, GET /schemas/1, GET /schemas/1/fields, GET /fields/1, POST /fields/1,
 		GET /agents/1, POST /agents/1, POST /agents/1/ping, POST /agents/1/sync, GET /agents/1/authentications, POST /agents/1/authentications/1, GET /agents/1/download,
+		GET /agents/1/keys, POST /agents/1/keys, DELETE /agents/1/keys/1, GET /agents/1/configuration, GET /agents/1/refusals,
 		GET /userInfoMappingRules/1, POST /userInfoMappingRules/1, GET /attributeStatementMappingRules/1, POST /attributeStatementMappingRules/1,
 		GET /samlServiceProviderMetadatas/1, GET /x509certificates/1,
 		GET /tenants/1/customData, POST /tenants/1/customData, DELETE /tenants/1/customData, DELETE /tenants/1/customData/k, GET /directories/1/customData,

@@ -79,6 +79,11 @@ func (c *Client) ListTenantRegisteredSamlServiceProviders(ctx context.Context, t
 	return all[SamlServiceProvider](ctx, c, at("tenants", tenant, "registeredSamlServiceProviders"), query)
 }
 
+// InviteAdministrator: Invite an administrator by mail.
+func (c *Client) InviteAdministrator(ctx context.Context, tenant string, body NewInvitation, query ...url.Values) (*Invitation, error) {
+	return call[Invitation](ctx, c, http.MethodPost, at("tenants", tenant, "invitations"), body, query)
+}
+
 // CreateApplication: Create an application.
 func (c *Client) CreateApplication(ctx context.Context, body NewApplication, query ...url.Values) (*Application, error) {
 	return call[Application](ctx, c, http.MethodPost, at("applications"), body, query)
@@ -742,6 +747,31 @@ func (c *Client) UpdateAgent(ctx context.Context, agent string, body AgentChange
 // PingAgent: Say how the agent does.
 func (c *Client) PingAgent(ctx context.Context, agent string, body AgentPing, query ...url.Values) (*Agent, error) {
 	return call[Agent](ctx, c, http.MethodPost, at("agents", agent, "ping"), body, query)
+}
+
+// ListAgentKeys: List the keys of an agent.
+func (c *Client) ListAgentKeys(ctx context.Context, agent string, query ...url.Values) (*AgentKeys, error) {
+	return call[AgentKeys](ctx, c, http.MethodGet, at("agents", agent, "keys"), nil, query)
+}
+
+// CreateAgentKey: Make a key that can do nothing but be this agent.
+func (c *Client) CreateAgentKey(ctx context.Context, agent string, body NewAgentKey, query ...url.Values) (*AgentKey, error) {
+	return call[AgentKey](ctx, c, http.MethodPost, at("agents", agent, "keys"), body, query)
+}
+
+// DeleteAgentKey: Delete a key of an agent.
+func (c *Client) DeleteAgentKey(ctx context.Context, agent string, key string, query ...url.Values) error {
+	return call0(ctx, c, http.MethodDelete, at("agents", agent, "keys", key), nil, query)
+}
+
+// GetAgentConfiguration: Read what the agent works by.
+func (c *Client) GetAgentConfiguration(ctx context.Context, agent string, query ...url.Values) (*AgentConfiguration, error) {
+	return call[AgentConfiguration](ctx, c, http.MethodGet, at("agents", agent, "configuration"), nil, query)
+}
+
+// ListAgentRefusals: List the entries that could not be taken.
+func (c *Client) ListAgentRefusals(ctx context.Context, agent string, query ...url.Values) (*AgentRefusals, error) {
+	return call[AgentRefusals](ctx, c, http.MethodGet, at("agents", agent, "refusals"), nil, query)
 }
 
 // SyncAgent: Send accounts and groups.

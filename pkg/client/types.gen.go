@@ -4,6 +4,8 @@
 package client
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -511,11 +513,17 @@ type AgentChange struct {
 
 // AgentCheck A password to compare.
 type AgentCheck struct {
+	// ExternalId Id of the account at the directory server.
+	ExternalId string `json:"externalId"`
+
 	// Id Id of the check.
 	Id string `json:"id"`
 
 	// Password The password.
 	Password string `json:"password"`
+
+	// Trace Headers that continue the trace of the login.
+	Trace map[string]string `json:"trace"`
 
 	// Username The user.
 	Username string `json:"username"`
@@ -523,8 +531,11 @@ type AgentCheck struct {
 
 // AgentCheckResult What came of a check.
 type AgentCheckResult struct {
-	// Code One of 9001 to 9006, with `ERROR`.
+	// Code What went wrong, with `ERROR`.
 	Code *int `json:"code,omitempty"`
+
+	// Reason Why the directory server refuses a user whose password may be right, with `FAILURE`.
+	Reason *string `json:"reason,omitempty"`
 
 	// Result Whether the password is right.
 	Result string `json:"result"`
@@ -633,6 +644,64 @@ type AgentConfig struct {
 	SslRequired *bool `json:"sslRequired,omitempty"`
 }
 
+// AgentConfiguration What the agent works by.
+type AgentConfiguration struct {
+	// AgentUserDnPassword Password of the user of the directory server.
+	AgentUserDnPassword string `json:"agentUserDnPassword"`
+
+	// ProviderId The kind of directory server.
+	ProviderId           string                 `json:"providerId"`
+	AdditionalProperties map[string]interface{} `json:"-"`
+}
+
+// AgentKey A key that is good for the calls of one agent.
+type AgentKey struct {
+	// Agent A link to a resource.
+	Agent *Link `json:"agent,omitempty"`
+
+	// CreatedAt When it was made.
+	CreatedAt time.Time `json:"createdAt"`
+
+	// Href Its address.
+	Href string `json:"href"`
+
+	// Id The user name of Basic authentication.
+	Id string `json:"id"`
+
+	// ModifiedAt The same.
+	ModifiedAt time.Time `json:"modifiedAt"`
+
+	// Name What the key is for.
+	Name *string `json:"name"`
+
+	// Secret Its password, in the answer that makes it and never again.
+	Secret *string `json:"secret,omitempty"`
+}
+
+// AgentKeys A page of the keys of an agent, without secrets.
+type AgentKeys struct {
+	// CreatedAt When the agent was made.
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
+
+	// Href Its address.
+	Href string `json:"href"`
+
+	// Items The keys.
+	Items []AgentKey `json:"items"`
+
+	// Limit Most of a page.
+	Limit int `json:"limit"`
+
+	// ModifiedAt When the agent last changed.
+	ModifiedAt *time.Time `json:"modifiedAt,omitempty"`
+
+	// Offset How many come before.
+	Offset int `json:"offset"`
+
+	// Size How many there are.
+	Size int `json:"size"`
+}
+
 // AgentPing How the agent does.
 type AgentPing struct {
 	// Message What is wrong, with `ERROR`.
@@ -640,6 +709,42 @@ type AgentPing struct {
 
 	// Status Whether it reaches the directory server.
 	Status string `json:"status"`
+}
+
+// AgentRefusals A page of the entries that could not be taken.
+type AgentRefusals struct {
+	// CreatedAt When the agent was made.
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
+
+	// Href Its address.
+	Href string `json:"href"`
+
+	// Items The entries.
+	Items []struct {
+		// ExternalId Id at the directory server.
+		ExternalId *string `json:"externalId"`
+
+		// Kind What it would be.
+		Kind string `json:"kind"`
+
+		// Name User name or email, or name of the group.
+		Name string `json:"name"`
+
+		// Reason Why it was left out.
+		Reason string `json:"reason"`
+	} `json:"items"`
+
+	// Limit Most of a page.
+	Limit int `json:"limit"`
+
+	// ModifiedAt When the agent last changed.
+	ModifiedAt *time.Time `json:"modifiedAt,omitempty"`
+
+	// Offset How many come before.
+	Offset int `json:"offset"`
+
+	// Size How many there are.
+	Size int `json:"size"`
 }
 
 // AgentSync Accounts and groups as the directory server has them.
@@ -671,6 +776,12 @@ type AgentSync struct {
 	// Complete Whether this is the last page: what no page had is deleted.
 	Complete *bool `json:"complete,omitempty"`
 
+	// DeletedAccounts Ids of accounts that the directory server has no longer.
+	DeletedAccounts *[]string `json:"deletedAccounts,omitempty"`
+
+	// DeletedGroups Ids of groups that it has no longer.
+	DeletedGroups *[]string `json:"deletedGroups,omitempty"`
+
 	// Groups Groups.
 	Groups *[]struct {
 		// Description What the group is for.
@@ -679,7 +790,7 @@ type AgentSync struct {
 		// ExternalId Id at the directory server.
 		ExternalId *string `json:"externalId,omitempty"`
 
-		// Members Ids of its accounts at the directory server.
+		// Members Ids of all its accounts at the directory server.
 		Members *[]string `json:"members,omitempty"`
 
 		// Name Name.
@@ -1870,6 +1981,12 @@ type NewAccountStoreMapping struct {
 	ListIndex *int `json:"listIndex,omitempty"`
 }
 
+// NewAgentKey A key to be made.
+type NewAgentKey struct {
+	// Name What the key is for.
+	Name *string `json:"name,omitempty"`
+}
+
 // NewApiKey What a new API key is made of.
 type NewApiKey struct {
 	// Description What the key is for.
@@ -2148,11 +2265,17 @@ type NewProvider struct {
 	// ClientSecret Client secret at the provider.
 	ClientSecret *string `json:"clientSecret,omitempty"`
 
+	// DiscoveryUrl Of a generic provider of OpenID Connect: its issuer, in the place of the three endpoints.
+	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
+
 	// Display Of `google`: how its pages look.
 	Display *string `json:"display,omitempty"`
 
 	// EncodedX509SigningCert Of `saml`: a certificate in PEM.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
+
+	// EncodedX509SigningCertNext Of `saml`: a certificate in PEM, besides the first, while the provider changes its key.
+	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
 
 	// EntityId Of `saml`: the issuer of its answers.
 	EntityId *string `json:"entityId,omitempty"`
@@ -2751,11 +2874,17 @@ type Provider struct {
 	// CreatedAt When it was created, in UTC.
 	CreatedAt CreatedAt `json:"createdAt"`
 
+	// DiscoveryUrl Of a generic provider of OpenID Connect: its issuer, whose discovery document names the endpoints.
+	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
+
 	// Display Of `google`: how its pages look.
 	Display *string `json:"display,omitempty"`
 
 	// EncodedX509SigningCert Of `saml`: the certificate in PEM that answers are signed with.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
+
+	// EncodedX509SigningCertNext Of `saml`: another certificate that answers may be signed with already.
+	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
 
 	// EntityId Of `saml`: the issuer of its answers.
 	EntityId *string `json:"entityId,omitempty"`
@@ -2835,11 +2964,17 @@ type ProviderChange struct {
 	// ClientSecret Client secret at the provider.
 	ClientSecret *string `json:"clientSecret,omitempty"`
 
+	// DiscoveryUrl Of a generic provider of OpenID Connect: its issuer, in the place of the three endpoints.
+	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
+
 	// Display Of `google`: how its pages look.
 	Display *string `json:"display,omitempty"`
 
 	// EncodedX509SigningCert Of `saml`: a certificate in PEM.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
+
+	// EncodedX509SigningCertNext Of `saml`: a certificate in PEM, besides the first, while the provider changes its key.
+	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
 
 	// EntityId Of `saml`: the issuer of its answers.
 	EntityId *string `json:"entityId,omitempty"`
@@ -3821,6 +3956,9 @@ type Jwt = string
 // Key defines model for key.
 type Key = string
 
+// KeyId The last part of an address, as it was returned.
+type KeyId = Id
+
 // Limit defines model for limit.
 type Limit = int
 
@@ -3907,3 +4045,82 @@ type Unavailable = Error
 
 // UnsupportedMediaType Why a request failed.
 type UnsupportedMediaType = Error
+
+// Getter for additional properties for AgentConfiguration. Returns the specified
+// element and whether it was found
+func (a AgentConfiguration) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for AgentConfiguration
+func (a *AgentConfiguration) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for AgentConfiguration to handle AdditionalProperties
+func (a *AgentConfiguration) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["agentUserDnPassword"]; found {
+		err = json.Unmarshal(raw, &a.AgentUserDnPassword)
+		if err != nil {
+			return fmt.Errorf("error reading 'agentUserDnPassword': %w", err)
+		}
+		delete(object, "agentUserDnPassword")
+	}
+
+	if raw, found := object["providerId"]; found {
+		err = json.Unmarshal(raw, &a.ProviderId)
+		if err != nil {
+			return fmt.Errorf("error reading 'providerId': %w", err)
+		}
+		delete(object, "providerId")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for AgentConfiguration to handle AdditionalProperties
+func (a AgentConfiguration) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	object["agentUserDnPassword"], err = json.Marshal(a.AgentUserDnPassword)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'agentUserDnPassword': %w", err)
+	}
+
+	object["providerId"], err = json.Marshal(a.ProviderId)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'providerId': %w", err)
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}

@@ -273,7 +273,9 @@ func (w *writer) parameters() []any {
 		}
 		if r := w.resources[w.List]; r != nil {
 			for _, name := range r.Search {
-				out = append(out, w.filter(r, name))
+				if get(w.Query, name) == nil {
+					out = append(out, w.filter(r, name))
+				}
 			}
 		}
 		w.codes = append(w.codes, 2100, 2101, 2102, 2103, 2104, 2105, 2106, 2107, 2108)

@@ -4,6 +4,7 @@
 package outbound
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -18,7 +19,10 @@ var ErrForbidden = errors.New("the address is not public")
 // Guard says which addresses may be reached: public ones, and those of the
 // networks that the operator of the deployment allows. The zero value allows
 // public ones alone.
-type Guard struct{ allowed []netip.Prefix }
+type Guard struct {
+	allowed []netip.Prefix
+	roots   *x509.CertPool // nil: those of the system
+}
 
 // ParseGuard reads the networks that are allowed besides the public ones, each
 // an address or a prefix such as 10.1.0.0/16.

@@ -27,6 +27,12 @@ type channel struct {
 	notify func(payload string)
 }
 
+// OnNotify calls notify with the payload of each notification on a channel, while
+// Listen runs. It is to be called before Listen, and notify must not wait.
+func (db *DB) OnNotify(name string, notify func(payload string)) {
+	db.register(channel{name, func(bool) {}, notify})
+}
+
 func (db *DB) register(c channel) {
 	db.channelsMu.Lock()
 	defer db.channelsMu.Unlock()

@@ -15,6 +15,11 @@ import (
 // its ctx ends. A purge that fails is logged with what that means, and made up
 // for by the next.
 func Every(pause time.Duration, failure string, purge func(context.Context) error) func(context.Context) error {
+	return EveryOr(pause, nil, failure, purge)
+}
+
+// EveryOr is Every that also purges when it is woken.
+func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx = telemetry.Quiet(ctx)
 		ticker := time.NewTicker(pause)
@@ -33,6 +38,7 @@ func Every(pause time.Duration, failure string, purge func(context.Context) erro
 			case <-ctx.Done():
 				return nil
 			case <-ticker.C:
+			case <-wake:
 			}
 		}
 	}

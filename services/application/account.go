@@ -46,34 +46,23 @@ func (s *Service) ListOrganizationAccounts(
 // store of an application. It returns apierr.NoAccountStore when there is none,
 // apierr.AccountStoreDisabled when it is disabled, OrgWithoutAccountStore or
 // OrgDisabledAccountStore when an organization is the default store and has
-// none, and the errors of a body. A social login leads to the directory of its
-// provider instead.
+// none, and the errors of a body.
 func (s *Service) NewAccount(ctx context.Context, application id.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
 	if _, err := s.Application(ctx, application); err != nil {
 		return directoryapi.Account{}, err
 	}
 	in.Application = application.ID
-	if in.Social != nil {
-		return s.newSocialAccount(ctx, application, in)
-	}
 	return s.newAccount(ctx, application, applications.accounts, in)
 }
 
 // NewOrganizationAccount makes an account in the default account store of an
 // organization. It returns apierr.OrgNoAccountStore when there is none,
-// OrgAccountStoreDisabled when it is disabled, and the errors of a body. A social
-// login is for applications, which it may name the organization to:
-// apierr.UnusedProperty.
+// OrgAccountStoreDisabled when it is disabled, and the errors of a body.
 func (s *Service) NewOrganizationAccount(
 	ctx context.Context, organization id.Ref, in directoryapi.CreateAccount,
 ) (directoryapi.Account, error) {
 	if _, err := s.Organization(ctx, organization); err != nil {
 		return directoryapi.Account{}, err
-	}
-	if in.Social != nil {
-		return directoryapi.Account{}, apierr.UnusedProperty.Because(
-			"providerData is for the accounts of an application or a directory; its accountStore names the organization",
-		)
 	}
 	return s.newAccount(ctx, organization, organizations.accounts, in)
 }

@@ -9,50 +9,85 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
-	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// SocialDirectory returns the directory through which the accounts of a social
-// provider log in: the first in the order of login.
-func (s *Service) SocialDirectory(ctx context.Context, in applicationapi.SocialDirectory) (directoryapi.Ref, error) {
-	where := directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}
-	reach, err := s.searched(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, where)
-	if err != nil && !errors.Is(err, apierr.NoStores) {
-		return directoryapi.Ref{}, err
+// ProviderLogin logs in the user of a social or OAuth provider
+// (docs/interface/applications.md#accounts-by-provider), and follows the links of
+// the account.
+func (s *Service) ProviderLogin(ctx context.Context, in applicationapi.ProviderLogin) (applicationapi.ProviderLoggedIn, error) {
+	reach, at, err := s.providerDirectory(ctx, in)
+	if err != nil {
+		return applicationapi.ProviderLoggedIn{}, err
 	}
-	provider := field.Fold(in.Provider)
-	at := slices.IndexFunc(reach.Places, func(p store.Place) bool { return provider != "" && p.SocialProvider == provider })
-	if at < 0 {
-		if !reach.Named.IsZero() {
-			return directoryapi.Ref{}, apierr.OrgDirectoryTypeUnmapped.Because(
-				"no directory of the provider %q is mapped to the organization", in.Provider,
-			)
-		}
-		return directoryapi.Ref{}, apierr.DirectoryTypeUnavailable.Because(
-			"no directory of the provider %q is mapped to the application", in.Provider,
-		)
+	in.Login.Provider = field.Fold(in.Login.Provider)
+	made, err := s.directories.SocialAccount(ctx, directoryapi.SocialAccount{
+		Tenant: in.Tenant, Directory: at.ID, Application: in.Application, Account: id.New(s.now()), Login: in.Login,
+	})
+	if errors.Is(err, apierr.NotFound) {
+		err = apierr.Reference.Because("the directory of the provider %q was deleted", in.Login.Provider)
 	}
-	return directoryapi.Ref{Tenant: in.Tenant, ID: reach.Places[at].StoreID}, nil
+	if err != nil {
+		return applicationapi.ProviderLoggedIn{}, err
+	}
+	logged, err := s.linked(ctx, reach, directoryapi.Authenticated{Account: made.Account, Store: at})
+	// Of two new accounts, the copy in the default store comes after the other.
+	isNew := made.IsNew && !logged.Account.CreatedAt.Before(made.Account.CreatedAt)
+	return applicationapi.ProviderLoggedIn{LoggedIn: logged, IsNew: isNew}, err
 }
 
-// newSocialAccount asks the directory of a social provider for the account of the
-// user who logged in there.
-func (s *Service) newSocialAccount(
-	ctx context.Context, application directoryapi.Ref, in directoryapi.CreateAccount,
-) (directoryapi.Account, error) {
-	at, err := s.SocialDirectory(ctx, applicationapi.SocialDirectory{
-		Tenant: application.Tenant, Application: application.ID, Provider: in.Social.Provider,
-		AccountStore: href.Link{Href: in.Social.AccountStore}, NameKey: in.Social.NameKey,
+// providerDirectory returns the directory through which users of a provider log in:
+// the one that is named, or the first of the provider in the order of login. The
+// reach is that of the account store that the login names.
+func (s *Service) providerDirectory(ctx context.Context, in applicationapi.ProviderLogin) (store.Reach, directoryapi.Store, error) {
+	where := directoryapi.StoreName{Href: in.Login.AccountStore, NameKey: in.Login.NameKey}
+	reach, err := s.searched(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, where)
+	if err != nil && !errors.Is(err, apierr.NoStores) {
+		return reach, directoryapi.Store{}, err
+	}
+	provider := field.Fold(in.Login.Provider)
+	i := slices.IndexFunc(reach.Places, func(p store.Place) bool {
+		return provider != "" && p.SocialProvider == provider && (in.Directory.IsZero() || p.StoreID == in.Directory)
 	})
-	if err != nil {
-		return directoryapi.Account{}, err
+	switch {
+	case i < 0 && !reach.Named.IsZero():
+		return reach, directoryapi.Store{}, apierr.OrgDirectoryTypeUnmapped.Because(
+			"no directory of the provider %q is mapped to the organization", in.Login.Provider,
+		)
+	case i < 0:
+		return reach, directoryapi.Store{}, apierr.DirectoryTypeUnavailable.Because(
+			"no directory of the provider %q is mapped to the application", in.Login.Provider,
+		)
 	}
-	in.Tenant, in.ID, in.Directory = at.Tenant, id.New(s.now()), at.ID
-	account, err := s.directories.CreateAccount(ctx, in)
-	if errors.Is(err, apierr.NotFound) {
-		err = apierr.Reference.Because("the directory of the provider %q was deleted", in.Social.Provider)
+	at := reach.Places[i].Store()
+	if !slices.Contains(reach.Open(), at) {
+		return reach, at, apierr.OrganizationDisabled.Because("the organization through which the directory of the provider is reached is disabled")
 	}
-	return account, err
+	return reach, at, nil
+}
+
+// NewProviderAccount returns the account of a login at a provider, for a client
+// that holds an API key.
+func (s *Service) NewProviderAccount(
+	ctx context.Context, application id.Ref, login directoryapi.SocialLogin,
+) (directoryapi.ProvidedAccount, error) {
+	if _, err := s.Application(ctx, application); err != nil {
+		return directoryapi.ProvidedAccount{}, err
+	}
+	out, err := s.ProviderLogin(ctx, applicationapi.ProviderLogin{Tenant: application.Tenant, Application: application.ID, Login: login})
+	return directoryapi.ProvidedAccount{Account: out.Account, IsNew: out.IsNew}, err
+}
+
+// NewOrganizationProviderAccount refuses a login at a provider: those are for
+// applications, to which the login may name the organization.
+func (s *Service) NewOrganizationProviderAccount(
+	ctx context.Context, organization id.Ref, _ directoryapi.SocialLogin,
+) (directoryapi.ProvidedAccount, error) {
+	if _, err := s.Organization(ctx, organization); err != nil {
+		return directoryapi.ProvidedAccount{}, err
+	}
+	return directoryapi.ProvidedAccount{}, apierr.UnusedProperty.Because(
+		"providerData is for the accounts of an application or a directory; its accountStore names the organization",
+	)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
@@ -55,9 +56,10 @@ func TestTheDirectoryOfASocialProvider(t *testing.T) {
 		"in a store that never was":         {tenant, shop, "google", applicationtest.Base.Link("directories", shop), id.ID{}, apierr.Reference},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := d.Service.SocialDirectory(t.Context(), applicationapi.SocialDirectory{Tenant: c.tenant, Application: c.application, Provider: c.provider, AccountStore: c.store})
-			if !errors.Is(err, c.want) || found.ID != c.directory {
-				t.Errorf("it is %v, %v; want %v, %v", found.ID, err, c.directory, c.want)
+			found, err := d.Service.ProviderLogin(t.Context(), applicationapi.ProviderLogin{Tenant: c.tenant, Application: c.application,
+				Login: directoryapi.SocialLogin{Provider: c.provider, AccountStore: c.store.Href, Code: directoryfake.UserToken("1", "jo@example.test")}})
+			if !errors.Is(err, c.want) || found.Account.DirectoryID != c.directory {
+				t.Errorf("it is %v, %v; want %v, %v", found.Account.DirectoryID, err, c.directory, c.want)
 			}
 		})
 	}

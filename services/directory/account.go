@@ -104,9 +104,6 @@ func (s *Service) NewAccount(ctx context.Context, in directoryapi.CreateAccount)
 // CreateAccount makes an account in a directory, and a member of a group where
 // one is named, and lets its mails go out (docs/interface/accounts.md#status).
 func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
-	if in.Social != nil {
-		return directoryapi.Account{}, s.refuseSocial(ctx, in)
-	}
 	to, err := s.registrar(ctx, in)
 	if err != nil {
 		return directoryapi.Account{}, err
@@ -248,6 +245,11 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 		if mirror {
 			if name := differs(before, a); name != "" {
 				return mirrored(name)
+			}
+			if in.Status.Present {
+				if err := wantStatus(ctx, tx, &a); err != nil {
+					return err
+				}
 			}
 		}
 		if err := tx.MergeAccountData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || isCustomDataAlone(in) {

@@ -2,7 +2,10 @@ package directory
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
@@ -286,6 +289,33 @@ func (s *Service) UpdateAgent(ctx context.Context, at id.Ref, in NewAgent) (stor
 		return tx.UpdateAgent(ctx, a)
 	})
 	return a, err
+}
+
+// AgentConfiguration returns an agent with the password that it has at its
+// directory server.
+func (s *Service) AgentConfiguration(ctx context.Context, at id.Ref) (store.Agent, secure.Secret, error) {
+	a, err := s.Agent(ctx, at)
+	if err != nil {
+		return a, "", err
+	}
+	password, err := s.ring.Open(a.PasswordSealed, agentPasswordPurpose(a.ID))
+	return a, password, err
+}
+
+// AgentDownload returns the archive of the agent's program, or apierr.NotFound
+// where the deployment has none.
+func (s *Service) AgentDownload(ctx context.Context, at id.Ref) ([]byte, error) {
+	if _, err := s.Agent(ctx, at); err != nil {
+		return nil, err
+	}
+	if s.cfg.AgentArchive == "" {
+		return nil, apierr.NotFound.Because("this deployment has no archive of the agent; set DOORWARD_AGENT_ARCHIVE")
+	}
+	archive, err := os.ReadFile(s.cfg.AgentArchive)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, apierr.NotFound.Because("this deployment has no archive of the agent; its DOORWARD_AGENT_ARCHIVE is no file")
+	}
+	return archive, err
 }
 
 // Ping is what an agent says of itself.

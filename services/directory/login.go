@@ -17,14 +17,21 @@ var errNoAccount = apierr.NoSuchAccount.Because("no account of that user name or
 
 // Authenticate checks a password. The first of the stores that holds an account
 // of that login with a password decides. One hash is computed whether or not an account was
-// found, and the state of an account shows only with the right password.
+// found, and the state of an account shows only with the right password. Passwords of
+// LDAP and Active Directory are compared there, by an agent.
 func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	found, err := s.store.FindLogin(ctx, in.Tenant, in.Stores, in.Login)
 	absent := errors.Is(err, apierr.NotFound)
 	if err != nil && !absent {
 		return directoryapi.Authenticated{}, err
 	}
-	match, stale, err := s.passwords.Verify(ctx, found.PasswordHash, in.Password)
+	var match, stale bool
+	if delegated(found) {
+		err = s.delegate(ctx, found, in.Password)
+		match = err == nil
+	} else {
+		match, stale, err = s.passwords.Verify(ctx, found.PasswordHash, in.Password)
+	}
 	switch {
 	case err != nil:
 		return directoryapi.Authenticated{}, err

@@ -33,11 +33,13 @@ type NewProvider struct {
 	AuthorizationEndpoint          field.Text                   `json:"authorizationEndpoint"`
 	TokenEndpoint                  field.Text                   `json:"tokenEndpoint"`
 	ResourceEndpoint               field.Text                   `json:"resourceEndpoint"`
+	DiscoveryURL                   field.Text                   `json:"discoveryUrl"`
 	IDField                        field.Text                   `json:"idField"`
 	AccessTokenType                field.Text                   `json:"accessTokenType"`
 	SSOLoginURL                    field.Text                   `json:"ssoLoginUrl"`
 	SSOLogoutURL                   field.Text                   `json:"ssoLogoutUrl"`
 	EncodedX509SigningCert         field.Text                   `json:"encodedX509SigningCert"`
+	EncodedX509SigningCertNext     field.Text                   `json:"encodedX509SigningCertNext"`
 	RequestSignatureAlgorithm      field.Text                   `json:"requestSignatureAlgorithm"`
 	ForceAuthn                     field.Bool                   `json:"forceAuthn"`
 	EntityID                       field.Text                   `json:"entityId"`
@@ -60,6 +62,12 @@ func (in *NewProvider) UnmarshalJSON(data []byte) error {
 // nothing of it.
 func (s *Service) apply(p *store.Provider, in NewProvider, isNew bool) error {
 	kind := typeOf(p.ProviderID)
+	if isOpenID := in.DiscoveryURL.Given() || !in.DiscoveryURL.Present && p.Settings.DiscoveryURL != nil; isOpenID && kind.members["discoveryUrl"] != 0 {
+		kind = openIDConnect
+		if isNew && !in.IDField.Given() {
+			in.IDField = field.Some("sub") // OpenID Connect Core, section 5.1
+		}
+	}
 	var secret *string
 	var refusals []error
 	for _, t := range in.texts(&p.Settings, &secret) {

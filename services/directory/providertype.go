@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -47,7 +48,8 @@ var providerTypes = map[string]providerType{
 	"twitter":  {members: socialMembers},
 	"saml": {members: map[string]need{
 		"ssoLoginUrl": mustHave, "ssoLogoutUrl": mustHave, "encodedX509SigningCert": mustHave,
-		"requestSignatureAlgorithm": mayHave, "forceAuthn": mayHave, "attributeStatementMappingRules": mayHave, "entityId": mayHave,
+		"encodedX509SigningCertNext": mayHave,
+		"requestSignatureAlgorithm":  mayHave, "forceAuthn": mayHave, "attributeStatementMappingRules": mayHave, "entityId": mayHave,
 	}},
 }
 
@@ -58,8 +60,18 @@ var socialMembers = map[string]need{
 // genericOAuth is the type of every other providerId (docs/interface/directories.md#generic-oauth-20).
 var genericOAuth = providerType{members: map[string]need{
 	"clientId": mustHave, "clientSecret": mustHave, "authorizationEndpoint": mustHave, "tokenEndpoint": mustHave, "resourceEndpoint": mustHave,
-	"idField": mayHave, "accessTokenType": mayHave, "scope": mayHave, "userInfoMappingRules": mayHave,
+	"discoveryUrl": mayHave, "idField": mayHave, "accessTokenType": mayHave, "scope": mayHave, "userInfoMappingRules": mayHave,
 }}
+
+// openIDConnect is genericOAuth where a discovery document fills in the endpoints
+// that are left out.
+var openIDConnect = func() providerType {
+	members := maps.Clone(genericOAuth.members)
+	for _, endpoint := range []string{"authorizationEndpoint", "tokenEndpoint", "resourceEndpoint"} {
+		members[endpoint] = mayHave
+	}
+	return providerType{members: members}
+}()
 
 func typeOf(providerID string) providerType {
 	if named, ok := providerTypes[providerID]; ok {

@@ -34,8 +34,10 @@ func (s *Service) purge(ctx context.Context) error {
 	_, resets := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeResets(ctx, s.now(), batch) })
 	_, signUps := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeSignUps(ctx, s.now(), batch) })
 	_, left := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return s.removeNext(ctx, tx) })
+	_, checks := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeChecks(ctx, s.now().Add(-checkAge), batch) })
 	_, values := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.FillGroupValues(ctx, fillBatch) })
-	return errors.Join(resets, signUps, left, values)
+	_, assertions := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeSAMLAssertions(ctx, s.now(), batch) })
+	return errors.Join(resets, signUps, left, checks, values, assertions)
 }
 
 // removeNext deletes some of what a deleted directory has left: its accounts, then

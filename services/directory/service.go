@@ -12,7 +12,9 @@ import (
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory/connect"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -22,8 +24,11 @@ type Service struct {
 	passwords *secure.Passwords
 	ring      *secure.Keyring
 	base      href.Base
+	providers *connect.Client
 	now       func() time.Time
 	cfg       Config
+	checks    *checks       // that agents of directories make
+	syncEnded chan struct{} // wakes SyncWorker
 }
 
 // Config is what the deployment decides.
@@ -31,11 +36,21 @@ type Config struct {
 	VerificationTTL time.Duration // how long an email verification token is good
 	Sender          mail.Address  // who mails come from, unless a template names another
 	Alias           alias.Alias   // empty means alias.Neutral
+	// Providers asks the providers of directories who has logged in.
+	Providers    *connect.Client
+	AgentArchive string // file with the program of the agent; empty for none
 }
 
 // New makes the service.
 func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
-	return &Service{store: s, passwords: passwords, ring: ring, base: base, now: now, cfg: cfg}
+	svc := &Service{store: s, passwords: passwords, ring: ring, base: base, now: now, cfg: cfg,
+		checks: newChecks(), providers: cfg.Providers, syncEnded: make(chan struct{}, 1)}
+	if svc.providers == nil {
+		svc.providers = connect.New(outbound.Guard{}, nil, now)
+	}
+	s.OnNotify(store.ChecksChannel, svc.checks.created)
+	s.OnNotify(store.ResultsChannel, svc.checks.answered)
+	return svc
 }
 
 var _ directoryapi.API = (*Service)(nil)

@@ -1,6 +1,7 @@
 package idsite
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -31,6 +32,7 @@ type outcome struct {
 	status  string
 	account id.ID // zero: a logout without a session
 	isNew   bool
+	issuer  string // empty: the domain of the hosted pages
 }
 
 // returnTo is where the browser goes with an assertion: the callback with
@@ -38,14 +40,11 @@ type outcome struct {
 func (s *Service) returnTo(ctx context.Context, f store.Flow, site store.Site, jti string, o outcome) (string, error) {
 	now := s.now()
 	claims := secure.Claims{
-		"iss": "https://" + site.DomainName, "sub": nil, "aud": f.KeyID, "iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
+		"iss": cmp.Or(o.issuer, "https://"+site.DomainName), "sub": nil, "aud": f.KeyID, "iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
 		"jti": jti, "irt": f.RequestID, "isNewSub": o.isNew, "status": o.status, "cb_uri": f.CallbackURI,
 	}
 	if !o.account.IsZero() {
 		claims["sub"] = s.cfg.Base.To("accounts", o.account)
-	}
-	if f.State != nil {
-		claims["state"] = *f.State
 	}
 	if f.FactorPassed {
 		claims["amr"] = []string{"pwd", "mfa"} // RFC 8176
@@ -78,18 +77,23 @@ func (s *Service) failTo(ctx context.Context, f store.Flow, cause error) (string
 			"moreInfo": s.cfg.Base.Host() + "/errors/" + strconv.Itoa(refusal.Code),
 		},
 	}
-	if f.State != nil {
-		claims["state"] = *f.State
-	}
 	return s.signReturn(ctx, f, claims)
 }
 
 func (s *Service) signReturn(ctx context.Context, f store.Flow, claims secure.Claims) (string, error) {
+	switch {
+	case f.State != nil:
+		claims["state"] = *f.State
+	case f.StateJSON != nil:
+		claims["state"] = json.RawMessage(*f.StateJSON)
+	}
 	text, err := json.Marshal(claims)
 	if err != nil {
 		return "", err
 	}
-	signed, err := s.peers.OAuth.SignAssertion(ctx, oauthapi.SignAssertion{Tenant: f.TenantID, KeyID: f.KeyID, Claims: text})
+	signed, err := s.peers.OAuth.SignAssertion(ctx, oauthapi.SignAssertion{
+		Tenant: f.TenantID, Application: f.ApplicationID, KeyID: f.KeyID, Claims: text,
+	})
 	if err != nil {
 		return "", err
 	}

@@ -49,7 +49,8 @@ type Repositories struct {
 // the networks that guard allows. Only HTTP is spoken: go-git's other transports
 // would not use the guard.
 func NewRepositories(svc *Service, guard outbound.Guard) *Repositories {
-	transport := &http.Transport{DialContext: guard.Dialer().DialContext, ForceAttemptHTTP2: true, ResponseHeaderTimeout: fetchTimeout / 2}
+	transport := guard.Transport()
+	transport.ResponseHeaderTimeout = fetchTimeout / 2
 	bounded := githttp.NewClient(&http.Client{Transport: limited{transport}, Timeout: fetchTimeout})
 	for _, scheme := range []string{"http", "https"} {
 		client.InstallProtocol(scheme, bounded)

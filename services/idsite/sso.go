@@ -72,9 +72,10 @@ func (s *Service) newFlow(r request, browser secure.Secret) (store.Flow, error) 
 		return store.Flow{}, err
 	}
 	now, where := s.now(), r.where()
+	state, stateJSON := r.state()
 	return store.Flow{
 		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.text("jti"),
-		CallbackURI: r.callback, State: r.state(), NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
+		CallbackURI: r.callback, State: state, StateJSON: stateJSON, NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
 		ShowOrganization: r.flag("sof"), Token: r.text("sp_token"), FactorTypes: r.factorTypes(), Browser: secure.Digest(browser),
 		CreatedAt: now, ExpiresAt: now.Add(max(ttl, keepEnded)),
 	}, nil
@@ -301,7 +302,7 @@ func (s *Service) newSession(ctx context.Context, tenant id.ID, assertion string
 		}
 		return tx.InsertSession(ctx, store.Session{
 			TenantID: tenant, ID: secure.Digest(cookie), AccountID: flow.AccountID, FactorPassed: flow.FactorPassed,
-			PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle), ExpiresAt: now.Add(ttl),
+			SAMLSession: flow.SAMLSession, PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle), ExpiresAt: now.Add(ttl),
 		})
 	})
 }
@@ -345,6 +346,9 @@ func (s *Service) logout(ctx context.Context, r request, f store.Flow, cookie se
 			ended.account = session.AccountID
 			if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }); err != nil {
 				return "", err
+			}
+			if to := s.samlLogout(ctx, f, session); to != "" {
+				return to, nil
 			}
 		}
 	}

@@ -106,7 +106,7 @@ func (c *mailSender) useServer(v store.SMTPServer) error {
 	if c.custom != nil {
 		c.custom.Close()
 	}
-	c.custom, err = newSMTPClient(server, c.s.cfg.Reach.Dialer(), tenantServerTimeout)
+	c.custom, err = newSMTPClient(server, c.s.cfg.Reach.Dialer(), c.s.cfg.Reach, tenantServerTimeout)
 	return err
 }
 

@@ -33,7 +33,7 @@ func (s *Service) mailChannel() *channel {
 		kind: store.Mail, name: "mail", workers: s.cfg.Senders, timeout: s.cfg.Timeout, wake: make(chan struct{}, 1),
 		skip: s.inFlight.skip,
 		newSender: func() (sender, error) {
-			own, err := newSMTPClient(s.cfg.Server, &net.Dialer{}, s.cfg.Timeout)
+			own, err := newSMTPClient(s.cfg.Server, &net.Dialer{}, s.cfg.Reach, s.cfg.Timeout)
 			return &mailSender{s: s, own: own}, err
 		},
 		backoff: mailBackoff,

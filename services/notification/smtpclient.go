@@ -11,6 +11,8 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
+
+	"github.com/doorward/doorward/pkg/outbound"
 )
 
 // quitTimeout is how long the server may take to answer QUIT.
@@ -21,6 +23,7 @@ const quitTimeout = 2 * time.Second
 type smtpClient struct {
 	server  Server
 	dialer  *net.Dialer
+	guard   outbound.Guard // knows the authorities of certificates
 	timeout time.Duration
 	client  *gomail.Client // writes the mails; Dial opens the session (smtpdial.go)
 	session *smtp.Client   // nil: no connection
@@ -61,13 +64,13 @@ func (c *limitedConn) Read(p []byte) (int, error) {
 
 // newSMTPClient makes a client of a server that is reached through the dialer.
 // The timeout bounds each step.
-func newSMTPClient(server Server, dialer *net.Dialer, timeout time.Duration) (*smtpClient, error) {
+func newSMTPClient(server Server, dialer *net.Dialer, guard outbound.Guard, timeout time.Duration) (*smtpClient, error) {
 	client, err := gomail.NewClient(server.Host, gomail.WithPort(server.Port), gomail.WithTimeout(timeout),
 		gomail.WithoutNoop(), gomail.WithoutRset())
 	if err != nil {
 		return nil, fmt.Errorf("make an SMTP client: %w", err)
 	}
-	return &smtpClient{server: server, dialer: dialer, timeout: timeout, client: client}, nil
+	return &smtpClient{server: server, dialer: dialer, guard: guard, timeout: timeout, client: client}, nil
 }
 
 // Send sends one mail, and dials first where there is no connection. An

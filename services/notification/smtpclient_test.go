@@ -14,6 +14,8 @@ import (
 
 	"github.com/doorward/doorward/services/notification/mailtest"
 	"github.com/doorward/doorward/services/notification/store"
+
+	"github.com/doorward/doorward/pkg/outbound"
 )
 
 const user, password = "doorward", "geheim-123"
@@ -109,7 +111,7 @@ func TestAnEndlessAnswerIsNotReadToItsEnd(t *testing.T) {
 	for at, want := range map[string]error{"": errAnswerTooLong, "EHLO": errAnswerTooLong, "MAIL": errUnavailable, "DATA": errBroken} {
 		t.Run("to "+at, func(t *testing.T) {
 			said := make(chan int, 1)
-			c, err := newSMTPClient(babble(t, at, said), &net.Dialer{}, 30*time.Second)
+			c, err := newSMTPClient(babble(t, at, said), &net.Dialer{}, outbound.Guard{}, 30*time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}

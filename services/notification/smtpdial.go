@@ -95,7 +95,7 @@ func (c *smtpClient) encrypt(session *smtp.Client) error {
 }
 
 func (c *smtpClient) tls() *tls.Config {
-	return &tls.Config{ServerName: c.server.Host, MinVersion: tls.VersionTLS12}
+	return c.guard.TLS(c.server.Host)
 }
 
 // login authenticates by the strongest mechanism that the server offers. PLAIN and LOGIN refuse to show the password to a server that is

@@ -277,7 +277,7 @@ func (s *Service) serverOf(v store.SMTPServer) (Server, error) {
 func (s *Service) tryServer(ctx context.Context, server Server) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	c, err := newSMTPClient(server, s.cfg.Reach.Dialer(), checkTimeout)
+	c, err := newSMTPClient(server, s.cfg.Reach.Dialer(), s.cfg.Reach, checkTimeout)
 	if err != nil {
 		return apierr.SMTPUnreachable.Because("host and port name no server")
 	}

@@ -164,6 +164,9 @@ func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthap
 	if !isKeyID(in.ID) {
 		return oauthapi.Key{}, apierr.Format.Because("the id of an API key has 1 to %d letters, digits, hyphens and underscores", maxKeyID)
 	}
+	if directoryapi.IsAgentKey(in.ID) {
+		return oauthapi.Key{}, apierr.Format.Because("the id of an API key cannot begin as that of a key of an agent")
+	}
 	if in.Secret == "" {
 		return oauthapi.Key{}, apierr.Required.Because("the secret of an API key cannot be empty")
 	}

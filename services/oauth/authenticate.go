@@ -19,8 +19,13 @@ var errBadKey = apierr.Unauthorized.Because("the API key is unknown, its secret 
 // Authenticate checks an API key as a management credential
 // (docs/interface/authentication.md#what-a-key-may-do): the key must be enabled,
 // and its account an administrator. An unknown id costs the same work as a wrong
-// secret.
+// secret. The directory service has the keys of agents.
 func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
+	if directoryapi.IsAgentKey(in.ID) {
+		k, err := s.peers.Directory.AuthenticateAgent(ctx, directoryapi.AuthenticateAgent{ID: in.ID, Secret: in.Secret})
+		return oauthapi.Key{TenantID: k.TenantID, ID: k.ID, Status: directoryapi.Enabled, Name: k.Name, CreatedAt: k.CreatedAt,
+			ModifiedAt: k.CreatedAt}, err
+	}
 	if !isKeyID(in.ID) {
 		in.ID = "" // no key has it; the query costs the same
 	}

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"errors"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -26,12 +27,13 @@ func (s *Service) socialGrant(ctx context.Context, in TokenRequest) (Issued, err
 	if err != nil {
 		return Issued{}, err
 	}
-	_, err = s.peers.Application.SocialDirectory(ctx, applicationapi.SocialDirectory{
-		Tenant: in.Tenant, Application: in.Application, Provider: login.Provider, AccountStore: where.href, NameKey: where.nameKey,
-	})
-	if err != nil {
+	login.AccountStore, login.NameKey = where.href.Href, where.nameKey
+	logged, err := s.peers.Application.ProviderLogin(ctx, applicationapi.ProviderLogin{Tenant: in.Tenant, Application: in.Application, Login: login})
+	switch {
+	case errors.Is(err, apierr.ProviderRefused), errors.Is(err, apierr.ProviderIncomplete), errors.Is(err, apierr.ProviderOtherClient):
+		return Issued{}, refused(err, "invalid_client")
+	case err != nil:
 		return Issued{}, refused(err, "invalid_request")
 	}
-	return Issued{}, refused(apierr.ProviderRefused.Because("logins by social providers are not available in this deployment"),
-		"invalid_client")
+	return s.logIn(ctx, in, holder{logged.Account.ID, logged.Organization}, secondStep{})
 }

@@ -51,9 +51,13 @@ func (s *Service) VerifyJWT(ctx context.Context, in oauthapi.VerifyJWT) (oauthap
 
 // SignAssertion signs an assertion with an API key of the tenant.
 func (s *Service) SignAssertion(ctx context.Context, in oauthapi.SignAssertion) (oauthapi.SignedAssertion, error) {
-	var claims secure.Claims
-	if err := json.Unmarshal(in.Claims, &claims); err != nil {
+	var members map[string]json.RawMessage // as the caller wrote them: a large number must not change
+	if err := json.Unmarshal(in.Claims, &members); err != nil {
 		return oauthapi.SignedAssertion{}, apierr.Format.Because("claims must be a JSON object: %v", err)
+	}
+	claims := secure.Claims{}
+	for name, value := range members {
+		claims[name] = value
 	}
 	if in.KeyID == "" {
 		chosen, err := s.applicationKey(ctx, in.Tenant, in.Application)
@@ -69,10 +73,14 @@ func (s *Service) SignAssertion(ctx context.Context, in oauthapi.SignAssertion) 
 	if key.Status != directoryapi.Enabled {
 		return oauthapi.SignedAssertion{}, apierr.NotFound.Because("the API key %s is not enabled", key.ID)
 	}
-	if audience, given := claims["aud"].(string); given && audience == "" {
+	if string(members["aud"]) == `""` {
 		claims["aud"] = key.ID
 	}
-	text, err := secure.SignJWT(map[string]any{"typ": "JWT", "kid": key.ID, "stt": "assertion"}, claims, key.Secret)
+	header := map[string]any{"typ": "JWT", "kid": key.ID, "stt": "assertion"}
+	if _, failed := claims["err"]; failed {
+		delete(header, "stt") // an error is nothing that can be exchanged
+	}
+	text, err := secure.SignJWT(header, claims, key.Secret)
 	return oauthapi.SignedAssertion{Token: secure.Secret(text), KeyID: key.ID}, err
 }
 

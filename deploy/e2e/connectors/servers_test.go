@@ -22,10 +22,6 @@ userPassword: Changeme1!
 
 // What the LDAP scenarios build on.
 func TestTheDirectoryServersKeepMembers(t *testing.T) {
-	authority, err := connectors.NewAuthority(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Run("slapd", func(t *testing.T) {
 		server := connectors.StartSlapd(t, authority, person)
 		server.Add(t, "dn: cn=staff,dc=example,dc=test\nobjectClass: groupOfNames\ncn: staff\nmember: uid=jo,ou=people,dc=example,dc=test\n")

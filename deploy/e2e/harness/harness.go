@@ -37,6 +37,10 @@ type Config struct {
 	// "DOORWARD_LOG_LEVEL=debug".
 	Env []string
 
+	// Settings are added to the environment of those of the product's processes
+	// that list them in their --help.
+	Settings []string
+
 	// MailTimeout bounds the work on one mail; zero leaves the product's own
 	// limit.
 	MailTimeout time.Duration

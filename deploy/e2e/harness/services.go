@@ -43,7 +43,7 @@ func (d *Distributed) settings(p *plan) []string {
 	for _, name := range deployment.Services {
 		settings = append(settings, deployment.AddressVariable(name)+"=http://"+strings.Join(p.peers[name], ",http://"))
 	}
-	return append(settings, d.config.mailEnv()...)
+	return append(append(settings, d.config.mailEnv()...), d.config.Settings...)
 }
 
 // services prepares the processes of all services and returns what starts them.
@@ -60,16 +60,9 @@ func (d *Distributed) services(ctx context.Context, p *plan) (starts []func() er
 
 // replicas prepares the replicas of a service, or of the gateway.
 func (d *Distributed) replicas(ctx context.Context, p *plan, name string) ([]func() error, error) {
-	help, err := exec.CommandContext(ctx, filepath.Join(d.config.Bin, name), "--help").Output()
+	known, err := known(ctx, filepath.Join(d.config.Bin, name), d.settings(p))
 	if err != nil {
-		return nil, fmt.Errorf("ask %s for its variables: %w", name, err)
-	}
-	var known []string
-	for _, setting := range d.settings(p) {
-		variable, _, _ := strings.Cut(setting, "=")
-		if slices.Contains(strings.FieldsFunc(string(help), notOfName), strings.TrimSuffix(variable, "_FILE")) {
-			known = append(known, setting)
-		}
+		return nil, err
 	}
 	var starts []func() error
 	for i, address := range p.peers[name] {
@@ -81,6 +74,21 @@ func (d *Distributed) replicas(ctx context.Context, p *plan, name string) ([]fun
 		starts = append(starts, d.add(ctx, name, i, ops, env))
 	}
 	return starts, nil
+}
+
+// known returns the settings that a program lists in its --help.
+func known(ctx context.Context, program string, settings []string) (known []string, err error) {
+	help, err := exec.CommandContext(ctx, program, "--help").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for its variables: %w", program, err)
+	}
+	for _, setting := range settings {
+		variable, _, _ := strings.Cut(setting, "=")
+		if slices.Contains(strings.FieldsFunc(string(help), notOfName), strings.TrimSuffix(variable, "_FILE")) {
+			known = append(known, setting)
+		}
+	}
+	return known, nil
 }
 
 // notOfName reports whether a character is none of a variable's name.

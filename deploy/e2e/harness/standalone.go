@@ -39,7 +39,11 @@ func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
 	if bin := os.Getenv("DOORWARD_POSTGRES_BIN"); bin != "" {
 		env = append(env, "DOORWARD_POSTGRES_BIN="+bin)
 	}
-	env = append(append(env, config.mailEnv()...), config.Env...)
+	settings, err := known(ctx, filepath.Join(config.Bin, "doorward"), config.Settings)
+	if err != nil {
+		return nil, err
+	}
+	env = append(append(append(env, config.mailEnv()...), settings...), config.Env...)
 	s.daemon = &Daemon{
 		Name:  "standalone",
 		path:  filepath.Join(config.Bin, "doorward"),

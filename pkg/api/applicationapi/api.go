@@ -76,12 +76,14 @@ type API interface {
 	// is in no store.
 	Reaches(context.Context, Reaches) (Reached, error)
 
-	// SocialDirectory returns the directory through which the accounts of a social
-	// provider log in to an application. It returns apierr.NotFound for the
-	// application, apierr.DirectoryTypeUnavailable when it has none of that
-	// provider, OrgDirectoryTypeUnmapped when the organization that is named has
-	// none, and those errors of Login that are about AccountStore and NameKey.
-	SocialDirectory(context.Context, SocialDirectory) (directoryapi.Ref, error)
+	// ProviderLogin logs in the user of a social or OAuth provider, through the
+	// directory of that provider which the application reaches. It returns
+	// apierr.NotFound for the application, apierr.DirectoryTypeUnavailable when it
+	// has no such directory, OrgDirectoryTypeUnmapped when the organization that is
+	// named has none, those errors of Login that are about the account store,
+	// OrganizationDisabled, the errors of directoryapi's SocialAccount, and those of
+	// Login about the account that links lead to.
+	ProviderLogin(context.Context, ProviderLogin) (ProviderLoggedIn, error)
 }
 
 // Application is a program that leaves its users to the service.
@@ -204,12 +206,19 @@ type Reached struct {
 	Reached bool `json:"reached"`
 }
 
-// SocialDirectory asks for a directory.
-type SocialDirectory struct {
-	Tenant      id.ID  `json:"tenant"`
-	Application id.ID  `json:"application"`
-	Provider    string `json:"provider"` // providerId, in any letter case
-	// AccountStore and NameKey restrict the login as those of Login do.
-	AccountStore href.Link `json:"accountStore,omitzero"`
-	NameKey      string    `json:"nameKey,omitempty"`
+// ProviderLogin asks for a login at a provider.
+type ProviderLogin struct {
+	Tenant      id.ID `json:"tenant"`
+	Application id.ID `json:"application"`
+	// Directory is that of the provider; zero: the first one of the provider that
+	// Login names.
+	Directory id.ID `json:"directory,omitzero"`
+	// Login has the account store that restricts the login, too.
+	Login directoryapi.SocialLogin `json:"login"`
+}
+
+// ProviderLoggedIn is the account that logged in.
+type ProviderLoggedIn struct {
+	LoggedIn
+	IsNew bool `json:"isNew"` // the login created it
 }

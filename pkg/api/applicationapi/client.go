@@ -62,7 +62,7 @@ func (c Client) Reaches(ctx context.Context, in Reaches) (Reached, error) {
 	return rpc.Call[Reaches, Reached](ctx, c.Peer, "application.Reaches", in)
 }
 
-// SocialDirectory asks the far service.
-func (c Client) SocialDirectory(ctx context.Context, in SocialDirectory) (directoryapi.Ref, error) {
-	return rpc.Call[SocialDirectory, directoryapi.Ref](ctx, c.Peer, "application.SocialDirectory", in)
+// ProviderLogin asks the far service.
+func (c Client) ProviderLogin(ctx context.Context, in ProviderLogin) (ProviderLoggedIn, error) {
+	return rpc.Call[ProviderLogin, ProviderLoggedIn](ctx, c.Peer, "application.ProviderLogin", in)
 }

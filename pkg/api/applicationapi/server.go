@@ -16,5 +16,5 @@ func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "application.Standing", api.Standing)
 	rpc.Serve(router, "application.Administrator", api.Administrator)
 	rpc.Serve(router, "application.Reaches", api.Reaches)
-	rpc.Serve(router, "application.SocialDirectory", api.SocialDirectory)
+	rpc.Serve(router, "application.ProviderLogin", api.ProviderLogin)
 }

@@ -38,9 +38,7 @@ type API interface {
 
 	// CreateAccount makes an account in a directory. It returns the
 	// validation errors of the interface, apierr.Exists, apierr.NotFound for
-	// the directory, and apierr.AccountStoreDisabled for a disabled one. For a
-	// social login it returns apierr.Reference when the directory is not one of
-	// its provider, RedirectURIMissing and ProviderRefused.
+	// the directory, and apierr.AccountStoreDisabled for a disabled one.
 	CreateAccount(context.Context, CreateAccount) (Account, error)
 
 	// Account returns an account, or apierr.NotFound.
@@ -122,6 +120,9 @@ type API interface {
 	// apierr.NotFound when the account is gone, the workflow is off, or the
 	// directory is a mirror.
 	Mail(context.Context, MailOf) (Mail, error)
+
+	// AuthenticateAgent checks a key of an agent. It returns apierr.Unauthorized.
+	AuthenticateAgent(context.Context, AuthenticateAgent) (AgentKey, error)
 
 	// Owner returns the account of the owner of a tenant, which is both members of
 	// the reference, or apierr.NotFound.
@@ -303,9 +304,6 @@ type CreateAccount struct {
 	Group       id.ID      `json:"group,omitzero"`       // of the directory, which it joins
 	Application id.ID      `json:"application,omitzero"` // through which it is created, for its mails
 	Account     NewAccount `json:"account"`
-	// Social asks for the account of who logged in at the directory's provider,
-	// whatever Account says.
-	Social *SocialLogin `json:"social,omitempty"`
 	// HashedPassword says that the password is a hash in the modular crypt
 	// format (docs/interface/accounts.md#password-hashes).
 	HashedPassword bool `json:"hashedPassword,omitempty"`

@@ -77,6 +77,11 @@ func (c Client) Tenant(ctx context.Context, in Ref) (Tenant, error) {
 	return rpc.Call[Ref, Tenant](ctx, c.Peer, "directory.Tenant", in)
 }
 
+// AuthenticateAgent asks the far service.
+func (c Client) AuthenticateAgent(ctx context.Context, in AuthenticateAgent) (AgentKey, error) {
+	return rpc.Call[AuthenticateAgent, AgentKey](ctx, c.Peer, "directory.AuthenticateAgent", in)
+}
+
 // Owner asks the far service.
 func (c Client) Owner(ctx context.Context, in Ref) (Account, error) {
 	return rpc.Call[Ref, Account](ctx, c.Peer, "directory.Owner", in)

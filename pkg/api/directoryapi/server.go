@@ -19,6 +19,7 @@ func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "directory.ExplainLogin", api.ExplainLogin)
 	rpc.Serve(router, "directory.CheckAccess", api.CheckAccess)
 	rpc.Serve(router, "directory.Mail", api.Mail)
+	rpc.Serve(router, "directory.AuthenticateAgent", api.AuthenticateAgent)
 	rpc.Serve(router, "directory.Owner", api.Owner)
 	rpc.Serve(router, "directory.Profile", api.Profile)
 	rpc.Serve(router, "directory.CreateGroup", api.CreateGroup)

@@ -23,6 +23,55 @@ type Providers interface {
 	// an email, and Exists where the email belongs to an account that this user
 	// cannot have: one of another user, unless both addresses are verified.
 	ProviderAccount(context.Context, ProviderAccount) (ProvidedAccount, error)
+
+	// SocialAccount asks the social or OAuth provider of a directory for the user of
+	// a login, and returns the account as ProviderAccount does. It returns
+	// apierr.Reference when the directory is not one of the provider that the login
+	// names, RedirectURIMissing, ProviderRefused with what the provider said, and
+	// ProviderOtherClient for a token that was issued to another client.
+	SocialAccount(context.Context, SocialAccount) (ProvidedAccount, error)
+
+	// BeginSocialLogin returns where a browser goes to log in at the social or OAuth
+	// provider of a directory. It returns apierr.NotFound for the directory,
+	// Reference for one without such a provider, and ProviderRefused.
+	BeginSocialLogin(context.Context, BeginSocialLogin) (SocialLoginBegun, error)
+}
+
+// SocialAccount asks for the account of a login at a provider.
+type SocialAccount struct {
+	Tenant      id.ID       `json:"tenant"`
+	Directory   id.ID       `json:"directory"`
+	Application id.ID       `json:"application,omitzero"` // through which the user logs in
+	Account     id.ID       `json:"account,omitzero"`     // as that of ProviderAccount
+	Login       SocialLogin `json:"login"`
+}
+
+// BeginSocialLogin asks for a login that a browser begins.
+type BeginSocialLogin struct {
+	Tenant      id.ID         `json:"tenant"`
+	Directory   id.ID         `json:"directory"`
+	RedirectURI string        `json:"redirectUri"`     // where the provider sends the browser back
+	State       secure.Secret `json:"state"`           // that it brings along
+	Scope       []string      `json:"scope,omitempty"` // in the place of the directory's
+}
+
+// SocialLoginBegun is where a login begins. The secrets come back with its code, in
+// SocialLogin.
+type SocialLoginBegun struct {
+	URL           string        `json:"url"`
+	Verifier      secure.Secret `json:"verifier,omitempty"`
+	Nonce         secure.Secret `json:"nonce,omitempty"`
+	RequestSecret secure.Secret `json:"requestSecret,omitempty"`
+}
+
+// SocialAccount calls the remote service.
+func (c Client) SocialAccount(ctx context.Context, in SocialAccount) (ProvidedAccount, error) {
+	return rpc.Call[SocialAccount, ProvidedAccount](ctx, c.Peer, "directory.SocialAccount", in)
+}
+
+// BeginSocialLogin calls the remote service.
+func (c Client) BeginSocialLogin(ctx context.Context, in BeginSocialLogin) (SocialLoginBegun, error) {
+	return rpc.Call[BeginSocialLogin, SocialLoginBegun](ctx, c.Peer, "directory.BeginSocialLogin", in)
 }
 
 // ProviderAccount is what a provider states of a user who has logged in there. An
@@ -78,6 +127,8 @@ func (c Client) ProviderAccount(ctx context.Context, in ProviderAccount) (Provid
 
 func serveProviders(router rpc.Router, api Providers) {
 	rpc.Serve(router, "directory.ProviderAccount", api.ProviderAccount)
+	rpc.Serve(router, "directory.SocialAccount", api.SocialAccount)
+	rpc.Serve(router, "directory.BeginSocialLogin", api.BeginSocialLogin)
 }
 
 // IsSocial reports whether the accounts of a provider log in elsewhere on the web,
@@ -103,6 +154,12 @@ type SocialLogin struct {
 	// an account store or the key of an organization; both empty is everywhere.
 	AccountStore string `json:"accountStore,omitempty"`
 	NameKey      string `json:"nameKey,omitempty"`
+
+	// Verifier and Nonce are those of SocialLoginBegun. Of twitter, the request token
+	// comes back as AccessToken, its secret as AccessTokenSecret, and the verifier
+	// as Code.
+	Verifier secure.Secret `json:"verifier,omitempty"`
+	Nonce    secure.Secret `json:"nonce,omitempty"`
 }
 
 // Check refuses with apierr.Required what does not prove a login. Most providers

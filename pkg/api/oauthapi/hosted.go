@@ -22,7 +22,7 @@ type Hosted interface {
 	// SignAssertion signs an assertion with the secret of a key of the tenant: the
 	// named one, or the one that signs for the application (its web config's, else
 	// the oldest enabled key of an administrator). The header gets typ, alg, kid
-	// and stt, and the claims get aud where they have an empty one. It returns
+	// and, unless the claims have err, stt; the claims get aud where they have an empty one. It returns
 	// apierr.NotFound where no such key is enabled.
 	SignAssertion(context.Context, SignAssertion) (SignedAssertion, error)
 

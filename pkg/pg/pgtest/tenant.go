@@ -22,6 +22,7 @@ var acrossTenants = []struct {
 	{regexp.MustCompile(`\boutbox\b`), "the relay sends the events of all tenants in their order"},
 	{regexp.MustCompile(`SELECT tenant_id FROM accounts WHERE verification_digest = \$1`), "a mailed link names its token alone"},
 	{regexp.MustCompile(`SELECT tenant_id FROM sign_ups WHERE digest = \$1`), "a mailed link names its token alone"},
+	{regexp.MustCompile(`SELECT tenant_id FROM id_site_domains WHERE domain = \$1`), "a host leads to its tenant"},
 	{regexp.MustCompile(`count\(\*\) FROM sign_ups`), "a sign-up has no tenant yet"},
 	{regexp.MustCompile(`length\(\$1::bytea\)`), "the resealer looks at the seals of all tenants"},
 }

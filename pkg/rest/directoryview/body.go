@@ -8,40 +8,50 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
 )
 
 // ReadNewAccount reads a request that creates an account, by a directory or by
-// an application, or finds that of a social login. The caller fills in the tenant
-// and the directory.
-func ReadNewAccount(c *fiber.Ctx) (directoryapi.CreateAccount, error) {
+// an application. social is the login at a provider in its place, if the body has
+// one. The caller fills in the tenant and the directory.
+func ReadNewAccount(c *fiber.Ctx) (in directoryapi.CreateAccount, social *directoryapi.SocialLogin, err error) {
 	var body struct {
 		directoryapi.NewAccount
 		ProviderData field.Of[providerData] `json:"providerData"`
 	}
 	if err := rest.Body[AccountView](c, &body); err != nil {
-		return directoryapi.CreateAccount{}, err
+		return in, nil, err
 	}
-	in := directoryapi.CreateAccount{Account: body.NewAccount, Workflow: true}
+	in = directoryapi.CreateAccount{Account: body.NewAccount, Workflow: true}
 	if body.ProviderData.Given() && !body.ProviderData.Value.isLink {
-		login, err := body.ProviderData.Value.login()
-		if err != nil {
-			return in, err
+		if social, err = body.ProviderData.Value.login(); err != nil {
+			return in, nil, err
 		}
-		in.Social = login
 	}
 	switch workflow := c.Query("registrationWorkflowEnabled"); {
 	case workflow == "" || strings.EqualFold(workflow, "true"):
 	case strings.EqualFold(workflow, "false"):
 		in.Workflow = false
 	default:
-		return in, apierr.ParameterInvalid.Because("registrationWorkflowEnabled is true or false, not %q", workflow)
+		return in, nil, apierr.ParameterInvalid.Because("registrationWorkflowEnabled is true or false, not %q", workflow)
 	}
 	if c.Context().QueryArgs().Has("passwordFormat") {
 		if format := c.Query("passwordFormat"); !strings.EqualFold(format, "mcf") {
-			return in, apierr.QueryUnsupported.Because("passwordFormat is mcf or absent, not %q", format)
+			return in, nil, apierr.QueryUnsupported.Because("passwordFormat is mcf or absent, not %q", format)
 		}
 		in.HashedPassword = true
 	}
-	return in, nil
+	return in, social, nil
+}
+
+// Provided answers a login at a provider with its account: 201 for a new one, 200
+// otherwise.
+func Provided(c *fiber.Ctx, base href.Base, out directoryapi.ProvidedAccount) error {
+	view := Account(base, out.Account)
+	if out.IsNew {
+		return rest.Created(c, view.Self(), view)
+	}
+	c.Set(fiber.HeaderLocation, view.Self())
+	return rest.OK(c, view)
 }

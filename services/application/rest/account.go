@@ -35,16 +35,25 @@ func (v views) account(a directoryapi.Account) directoryview.AccountView {
 	return directoryview.Account(v.base, a)
 }
 
-// createAccount makes an account through an application or an organization.
-func createAccount(create func(context.Context, id.Ref, directoryapi.CreateAccount) (directoryapi.Account, error), v views) fiber.Handler {
+// createAccount makes an account through an application or an organization, or
+// finds or makes that of a login at a provider.
+func createAccount(create func(context.Context, id.Ref, directoryapi.CreateAccount) (directoryapi.Account, error),
+	provide func(context.Context, id.Ref, directoryapi.SocialLogin) (directoryapi.ProvidedAccount, error), v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		through, err := rest.Ref(c)
 		if err != nil {
 			return err
 		}
-		in, err := directoryview.ReadNewAccount(c)
+		in, social, err := directoryview.ReadNewAccount(c)
 		if err != nil {
 			return err
+		}
+		if social != nil {
+			out, err := provide(c.UserContext(), through, *social)
+			if err != nil {
+				return err
+			}
+			return directoryview.Provided(c, v.base, out)
 		}
 		a, err := create(c.UserContext(), through, in)
 		if err != nil {

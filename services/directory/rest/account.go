@@ -23,9 +23,16 @@ func createAccount(svc *directory.Service, v views) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		in, err := directoryview.ReadNewAccount(c)
+		in, social, err := directoryview.ReadNewAccount(c)
 		if err != nil {
 			return err
+		}
+		if social != nil {
+			out, err := svc.SocialAccount(c.UserContext(), directoryapi.SocialAccount{Tenant: at.Tenant, Directory: at.ID, Login: *social})
+			if err != nil {
+				return err
+			}
+			return directoryview.Provided(c, v.base, out)
 		}
 		in.Tenant, in.Directory = at.Tenant, at.ID
 		a, err := svc.NewAccount(c.UserContext(), in)

@@ -11,15 +11,31 @@ type agentView struct {
 	ID        string            `json:"id"`
 	Status    string            `json:"status"`
 	Config    store.AgentConfig `json:"config"`
+	LastSync  *lastSyncView     `json:"lastSync"`
 	Directory href.Link         `json:"directory"`
 	Download  href.Link         `json:"download"`
 	Tenant    href.Link         `json:"tenant"`
 }
 
+type lastSyncView struct {
+	StartedAt   rest.Time  `json:"startedAt"`
+	CompletedAt *rest.Time `json:"completedAt"`
+	Accounts    int64      `json:"accounts"`
+	Groups      int64      `json:"groups"`
+	Refused     int64      `json:"refused"`
+}
+
+func lastSync(l *store.LastSync) *lastSyncView {
+	if l == nil {
+		return nil
+	}
+	return &lastSyncView{rest.Time(l.StartedAt), (*rest.Time)(l.CompletedAt), l.Accounts, l.Groups, l.Refused}
+}
+
 func (v views) agent(a store.Agent) agentView {
 	return agentView{
 		Head: rest.Head{Href: v.base.To("agents", a.ID), CreatedAt: rest.Time(a.CreatedAt), ModifiedAt: rest.Time(a.ModifiedAt)},
-		ID:   a.ID.String(), Status: a.Status, Config: a.Config,
+		ID:   a.ID.String(), Status: a.Status, Config: a.Config, LastSync: lastSync(a.LastSync),
 		Directory: v.base.Link("directories", a.DirectoryID), Download: v.base.Link("agents", a.ID,
 			"download"), Tenant: v.base.Link("tenants", a.TenantID),
 	}

@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"sync"
@@ -37,10 +38,9 @@ func TestAgent(t *testing.T) {
 	b.Get(b.tenant() + "/agents?limit=1").Want(200).Golden("tenant_agents")
 	b.Delete(ldap).WantError(405, 1100)
 	b.Get("/v1/agents/"+id.New(b.clock.Now()).String()).WantError(404, 404)
-	for _, path := range []string{"/download", "/authentications"} {
-		b.Get(ldap+path).WantError(404, 404)
+	if archive := b.Get(ldap + "/download").Want(200); archive.Header.Get("Content-Type") != "application/zip" || !bytes.HasPrefix(archive.Body, []byte("PK")) {
+		t.Errorf("the download is %q", archive.Header.Get("Content-Type"))
 	}
-	b.Post(ldap+"/sync", `{}`).WantError(404, 404)
 }
 
 func TestAgentRefusals(t *testing.T) {

@@ -286,3 +286,13 @@ func TestAnotherTenantHasNoPartInGroups(t *testing.T) {
 		}
 	}
 }
+
+func TestDeletingTheZeroIDIsDone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	groups := b.unknown("groups")
+	groups = groups[:strings.LastIndexByte(groups, '/')+1]
+	b.Delete(groups + "0000000000000000000000").Want(204)
+	b.Get(groups+"0000000000000000000000").WantError(404, 404)
+	b.Delete(groups+"nothing").WantError(404, 404)
+}

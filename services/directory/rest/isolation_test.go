@@ -52,6 +52,8 @@ var bodies = map[string]string{
 	"/v1/directories/:id/provider":           `{"clientSecret":"taken over"}`,
 	"/v1/agents/:id":                         `{"config":{"directoryHost":"taken.over"}}`,
 	"/v1/agents/:id/ping":                    `{"status":"ERROR"}`,
+	"/v1/agents/:id/sync":                    `{"accounts":[{"externalId":"x","email":"intruder@example.test"}],"complete":true}`,
+	"/v1/agents/:id/authentications/:check":  `{"result":"SUCCESS"}`,
 	"/v1/userInfoMappingRules/:id":           `{"items":[]}`,
 	"/v1/attributeStatementMappingRules/:id": `{"items":[]}`,
 }

@@ -20,8 +20,10 @@ var unseen = map[string]string{
 	"TokenAccountDisabled": "tokens", "TokenAccountUnreachable": "tokens", "TokenStoreDisabled": "tokens",
 	"NoSuchResource": "resets and verification mails of applications", "VerificationDisabled": "verification mails of applications",
 	"Forbidden": "who comes without a caller", "TooLarge": "who sends more than the server reads",
-	"AccountStoreDisabled": "applications, as creators of accounts",
-	"Internal":             "nobody, by a request alone",
+	"AccountStoreDisabled": "applications, as creators of accounts", "Unauthorized": "keys of agents, at the gateway",
+	"AgentUnreachable": "delegated logins", "ServerUnreachable": "delegated logins", "AgentSlow": "delegated logins", "ServerSlow": "delegated logins",
+	"AgentAnswer": "delegated logins", "ServerAnswer": "delegated logins", "ReferralFailed": "delegated logins",
+	"Internal": "nobody, by a request alone",
 }
 
 // TestEveryErrorOfTheService provokes each error that the service names and

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"fmt"
 	"net/mail"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -56,6 +57,7 @@ func newBenchOf(t *testing.T, word alias.Alias) *bench {
 	passwords := secure.NewPasswords(pwhash.Cost{Memory: 64, Time: 1, Threads: 1}, 2, 1000)
 	b.svc = directory.New(store.New(b.db, b.clock.Now), passwords, ring, base, b.clock.Now, directory.Config{
 		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: word,
+		AgentArchive: filepath.Join("testdata", "agent.zip"),
 	})
 	signer := caller.NewSigner("a secret that is long enough for this", time.Now)
 	app := rest.New(rest.Config{Service: "directory", Base: base, Signer: signer})

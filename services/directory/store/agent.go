@@ -25,7 +25,8 @@ type Agent struct {
 	ProviderID     string // of its directory
 	Status         string // Online, Offline or Failed
 	Config         AgentConfig
-	PasswordSealed []byte // of the server's user AgentUserDN
+	PasswordSealed []byte    // of the server's user AgentUserDN
+	LastSync       *LastSync // nil when there was none
 	CreatedAt      time.Time
 	ModifiedAt     time.Time
 }
@@ -81,10 +82,10 @@ var Agents = list.Spec{
 // The agents of tenant $1, of which those that have not called since $2 are
 // offline.
 const (
-	agentColumns = `tenant_id, id, directory_id, provider_id, status, config, password_sealed, created_at, modified_at`
+	agentColumns = `tenant_id, id, directory_id, provider_id, status, config, password_sealed, last_sync, created_at, modified_at`
 	fromAgents   = ` FROM (SELECT a.tenant_id, a.id, a.directory_id, d.provider_id,
 		CASE WHEN a.status = 'ONLINE' AND a.called_at < $2 THEN 'OFFLINE' ELSE a.status END AS status,
-		a.config, a.password_sealed, a.created_at, a.modified_at
+		a.config, a.password_sealed, ` + lastSync + `, a.created_at, a.modified_at
 		FROM agents a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id) agent WHERE tenant_id = $1`
 )
 
@@ -118,6 +119,13 @@ func (tx *Tx) InsertAgent(ctx context.Context, a Agent) error {
 func (tx *Tx) UpdateAgent(ctx context.Context, a Agent) error {
 	return pg.MustChange(ctx, tx, `UPDATE agents SET config = $3, password_sealed = $4, modified_at = $5 WHERE tenant_id = $1 AND id = $2`,
 		a.TenantID, a.ID, a.Config, a.PasswordSealed, a.ModifiedAt)
+}
+
+// AgentSeen notes that an agent called now. One that was offline is online when
+// it synchronizes.
+func (tx *Tx) AgentSeen(_ context.Context, tenant, agent id.ID, now time.Time, synchronizes bool) {
+	tx.Queue(`UPDATE agents SET called_at = $3, status = CASE WHEN status = 'OFFLINE' AND $4 THEN 'ONLINE' ELSE status END
+		WHERE tenant_id = $1 AND id = $2`, tenant, agent, now, synchronizes)
 }
 
 // AgentCalled writes the status of an agent that called now.

@@ -17,6 +17,7 @@ type Candidate struct {
 	directoryapi.Account
 	PasswordHash    string
 	DirectoryStatus string
+	ProviderID      string // of the directory
 	StoreKind       string
 	StoreID         id.ID
 	StoreStatus     string
@@ -69,7 +70,7 @@ func (s *Store) find(ctx context.Context, tenant id.ID, stores []directoryapi.St
 			JOIN group_memberships m ON m.tenant_id = $1 AND m.group_id = g.id AND m.account_id = n.account_id
 			WHERE s.kind = 'groups'
 		)
-		SELECT `+accountColumns+`, a.password_hash, d.status AS directory_status,
+		SELECT `+accountColumns+`, a.password_hash, d.status AS directory_status, d.provider_id,
 			f.store_kind, f.store_id, f.store_status
 		FROM found f
 		JOIN accounts a ON a.tenant_id = $1 AND a.id = f.account_id

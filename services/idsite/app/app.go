@@ -42,8 +42,7 @@ type Config struct {
 	_          env.More      `help:"rand -hex 24"`
 	OwnerEmail string        `env:"DOORWARD_BOOTSTRAP_OWNER_EMAIL" default:"owner@doorward.localhost" help:"email of the first tenant's owner"`
 
-	PrivateNetworks []string `env:"DOORWARD_OUTBOUND_PRIVATE_NETWORKS" help:"networks besides the public ones in which the git repositories"`
-	_               env.More `help:"of custom pages may be, comma separated, such as 10.1.0.0/16"`
+	Outbound outbound.Config
 
 	Peers Addresses
 }
@@ -85,9 +84,9 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	svc := idsite.New(store.New(s.DB), peers, s.Keyring, s.Now, idsite.Config{
 		Base: s.Base, Shared: s.Shared, Title: s.Alias.Title(), Suffix: cfg.Suffix, SignUp: cfg.SignUp,
 	})
-	guard, err := outbound.ParseGuard(cfg.PrivateNetworks)
+	guard, err := cfg.Outbound.Open()
 	if err != nil {
-		return nil, fmt.Errorf("DOORWARD_OUTBOUND_PRIVATE_NETWORKS: %w", err)
+		return nil, err
 	}
 	s.Go("repositories", idsite.NewRepositories(svc, guard).Run)
 	s.Go("purge", svc.Purger(idsite.PurgeEvery))

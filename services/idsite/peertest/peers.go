@@ -29,6 +29,7 @@ type Deployment struct {
 	keys         map[string]oauthapi.EnsureKey
 	links        map[secure.Secret]directoryapi.Account
 	signUps      map[secure.Secret]directoryapi.PendingSignUp
+	hosted       hosted
 	calls        int
 	fail         func(call int) error
 }
@@ -38,14 +39,14 @@ func New() *Deployment {
 	return &Deployment{
 		tenants: map[id.ID]directoryapi.SignedUp{}, tenantKeys: map[string]id.ID{},
 		applications: map[id.ID]applicationapi.SignUp{}, keys: map[string]oauthapi.EnsureKey{}, links: map[secure.Secret]directoryapi.Account{},
-		signUps: map[secure.Secret]directoryapi.PendingSignUp{},
-		fail:    func(int) error { return nil },
+		signUps: map[secure.Secret]directoryapi.PendingSignUp{}, hosted: newHosted(),
+		fail: func(int) error { return nil },
 	}
 }
 
 // Peers gives the ways to the services.
 func (d *Deployment) Peers() idsite.Peers {
-	return idsite.Peers{Directory: directory{d: d}, Application: application{d: d}, OAuth: oauth{d: d}, MFA: mfa{}}
+	return idsite.Peers{Directory: directory{d: d}, Application: application{d: d}, OAuth: oauth{d: d}, MFA: mfa{d: d}}
 }
 
 // Fail lets calls fail after they had their effect: their number counts from 1.
@@ -160,6 +161,7 @@ func (p application) SignUp(ctx context.Context, in applicationapi.SignUp) (appl
 type mfa struct {
 	mfaapi.API
 	mfaapi.Hosted
+	d *Deployment
 }
 
 type oauth struct {

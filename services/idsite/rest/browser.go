@@ -30,6 +30,7 @@ func (h *handlers) mountBrowser(app *fiber.App) {
 	session := app.Group("/session", h.cors, h.openPage)
 	v1 := session.Group("/v1")
 	v1.Get("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id", h.model)
+	v1.Get("/applications/:id/saml/sso/idpRedirect", h.browserBeginSAML)
 	v1.Post("/applications/:id/loginAttempts", h.browserLogin)
 	v1.Post("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id/accounts", h.browserRegister)
 	v1.Post("/applications/:id/passwordResetTokens", h.browserForgot)

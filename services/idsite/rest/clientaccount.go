@@ -160,14 +160,24 @@ func (c *clientCall) setTokens(f *fiber.Ctx, tokens oauthapi.ClientTokens) {
 func (c *clientCall) setCookie(f *fiber.Ctx, name string, token secure.Secret, expires time.Time) {
 	f.Cookie(&fiber.Cookie{
 		Name: name, Value: token.Reveal(), Path: "/", Expires: expires, MaxAge: max(1, int(time.Until(expires)/time.Second)),
-		HTTPOnly: true, Secure: true, SameSite: fiber.CookieSameSiteNoneMode,
+		HTTPOnly: true, Secure: true, SameSite: c.sameSite(),
 	})
 }
 
-func clearCookies(f *fiber.Ctx) {
+// sameSite lets pages of other sites send the cookies where the origin of one has
+// asked for them (docs/interface/client-api.md#cookies).
+func (c *clientCall) sameSite() string {
+	if c.crossed {
+		return fiber.CookieSameSiteNoneMode
+	}
+	return fiber.CookieSameSiteLaxMode
+}
+
+func (c *clientCall) clearCookies(f *fiber.Ctx) {
 	for _, name := range []string{accessCookie, refreshCookie} {
-		f.Cookie(&fiber.Cookie{Name: name, Path: "/", Expires: time.Unix(1, 0), HTTPOnly: true, Secure: true,
-			SameSite: fiber.CookieSameSiteNoneMode})
+		f.Cookie(&fiber.Cookie{
+			Name: name, Path: "/", Expires: time.Unix(1, 0), HTTPOnly: true, Secure: true, SameSite: c.sameSite(),
+		})
 	}
 }
 
@@ -227,7 +237,7 @@ func (c *clientCall) revoke(f *fiber.Ctx) error {
 	if err := c.Revoke(f.UserContext(), form); err != nil {
 		return err
 	}
-	clearCookies(f)
+	c.clearCookies(f)
 	return empty(f)
 }
 
@@ -241,7 +251,7 @@ func (c *clientCall) logout(f *fiber.Ctx) error {
 			return err
 		}
 	}
-	clearCookies(f)
+	c.clearCookies(f)
 	return empty(f)
 }
 
@@ -376,7 +386,7 @@ func (c *clientCall) me(f *fiber.Ctx) error {
 	}
 	if refusal := apierr.From(err); err != nil && refusal.Status < 500 && !errors.Is(err, apierr.TooMany) {
 		if f.Cookies(accessCookie) != "" || f.Cookies(refreshCookie) != "" {
-			clearCookies(f)
+			c.clearCookies(f)
 		}
 		f.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="`+strings.NewReplacer(`"`, "'", `\`, "").Replace(c.Application.Name)+`"`)
 		f.Status(http.StatusUnauthorized)

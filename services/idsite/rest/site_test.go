@@ -43,7 +43,7 @@ type client struct {
 	peers  *peertest.Deployment
 }
 
-func newClient(t *testing.T) client {
+func newClient(t testing.TB) client {
 	t.Helper()
 	now := func() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
 	signer := caller.NewSigner("0123456789abcdef0123456789abcdef", now)
@@ -63,7 +63,7 @@ func newClient(t *testing.T) client {
 }
 
 // tenant signs a tenant up and gives its id and that of its site.
-func (c client) tenant(t *testing.T, key string) (tenant, site id.ID) {
+func (c client) tenant(t testing.TB, key string) (tenant, site id.ID) {
 	t.Helper()
 	made, err := c.svc.SignUp(t.Context(), idsite.Bootstrap{KeyID: key, KeySecret: "secret", OwnerEmail: "owner@example.test"})
 	if err != nil {

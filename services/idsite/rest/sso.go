@@ -23,15 +23,25 @@ const (
 )
 
 // sso begins a hosted login, or with jwtResponse makes the session of one that has
-// ended.
+// ended, or with signOn goes on with one that a SAML service provider asked for.
 func (h *handlers) sso(c *fiber.Ctx) error {
 	if c.Query("jwtResponse") != "" {
 		return h.depart(c, "jwtResponse", h.svc.Land)
 	}
+	if c.Query("signOn") != "" {
+		return h.depart(c, "signOn", h.svc.ContinueSignOn)
+	}
 	return h.depart(c, "jwtRequest", h.svc.Begin)
 }
 
-func (h *handlers) ssoLogout(c *fiber.Ctx) error { return h.depart(c, "jwtRequest", h.svc.Logout) }
+// ssoLogout ends the session of the browser. With RelayState and without a request
+// it comes back from a logout at a SAML identity provider.
+func (h *handlers) ssoLogout(c *fiber.Ctx) error {
+	if c.Query("jwtRequest") == "" && c.Query("RelayState") != "" {
+		return h.ssoLogoutReturn(c)
+	}
+	return h.depart(c, "jwtRequest", h.svc.Logout)
+}
 
 // depart sends the browser where a rule says. A token that leads nowhere is a
 // page, or JSON for a client that does not ask for a page.

@@ -38,11 +38,10 @@ type Config struct {
 	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"server that takes all mail, smtp://[user:password@]host:port"`
 	_       env.More      `help:"(STARTTLS where it is offered) or smtps://"`
 	Senders int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process hands over at once"`
-	Reach   []string      `env:"DOORWARD_SMTP_PRIVATE_NETWORKS" help:"comma-separated networks, such as 10.1.0.0/16, in which the mail"`
-	_       env.More      `help:"servers of tenants may be; others than these and public ones are refused"`
 	Timeout time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"longest time that handing over one mail may take"`
 
-	SMS SMS
+	SMS      SMS
+	Outbound outbound.Config
 }
 
 // FromEnv reads the configuration.
@@ -97,8 +96,8 @@ func (c Config) leave(common deployment.Common) (cfg notification.Config, err er
 	if c.Timeout <= 0 {
 		return cfg, fmt.Errorf("DOORWARD_MAIL_TIMEOUT must be longer than nothing")
 	}
-	if cfg.Reach, err = outbound.ParseGuard(c.Reach); err != nil {
-		return cfg, fmt.Errorf("DOORWARD_SMTP_PRIVATE_NETWORKS: %w", err)
+	if cfg.Reach, err = c.Outbound.Open(); err != nil {
+		return cfg, err
 	}
 	if cfg.Provider, err = c.SMS.provider(); err != nil {
 		return cfg, err

@@ -1,10 +1,12 @@
 package applicationfake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
@@ -239,24 +241,30 @@ func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (appli
 	})
 }
 
-// SocialDirectory returns the directory of a social provider.
-func (s *Service) SocialDirectory(ctx context.Context, in applicationapi.SocialDirectory) (directoryapi.Ref, error) {
-	return call(s, "SocialDirectory", func() (directoryapi.Ref, error) {
+// ProviderLogin logs in the user of a token of the fake directory service; a
+// provider refuses other tokens.
+func (s *Service) ProviderLogin(ctx context.Context, in applicationapi.ProviderLogin) (applicationapi.ProviderLoggedIn, error) {
+	return call(s, "ProviderLogin", func() (out applicationapi.ProviderLoggedIn, err error) {
 		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
 		if err != nil {
-			return directoryapi.Ref{}, err
+			return out, err
 		}
-		where, err := s.narrow(ctx, a, directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey})
+		where, err := s.narrow(ctx, a, directoryapi.StoreName{Href: in.Login.AccountStore, NameKey: in.Login.NameKey})
 		if err != nil && !errors.Is(err, apierr.NoStores) {
-			return directoryapi.Ref{}, err
+			return out, err
 		}
-		at, ok := a.social[field.Fold(in.Provider)]
+		at, ok := a.social[field.Fold(in.Login.Provider)]
 		if !ok || !slices.Contains(where.stores, directoryapi.Store{Kind: directoryapi.Directories, ID: at}) {
 			if !where.organization.IsZero() {
-				return directoryapi.Ref{}, apierr.OrgDirectoryTypeUnmapped
+				return out, apierr.OrgDirectoryTypeUnmapped
 			}
-			return directoryapi.Ref{}, apierr.DirectoryTypeUnavailable
+			return out, apierr.DirectoryTypeUnavailable
 		}
-		return directoryapi.Ref{Tenant: in.Tenant, ID: at}, nil
+		if !strings.HasPrefix(cmp.Or(in.Login.AccessToken, in.Login.Code).Reveal(), "user:") {
+			return out, apierr.ProviderRefused
+		}
+		made, err := s.directories.SocialAccount(ctx, directoryapi.SocialAccount{Tenant: in.Tenant, Directory: at, Login: in.Login})
+		out.Account, out.IsNew, out.Organization = made.Account, made.IsNew, where.organization
+		return out, err
 	})
 }

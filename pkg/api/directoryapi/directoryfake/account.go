@@ -36,12 +36,7 @@ func (d *Service) CreateAccount(_ context.Context, in directoryapi.CreateAccount
 		if err != nil {
 			return directoryapi.Account{}, err
 		}
-		switch {
-		case in.Social != nil && directory.Mirror() && field.Fold(directory.ProviderID) == in.Social.Provider:
-			return directoryapi.Account{}, apierr.ProviderRefused
-		case in.Social != nil:
-			return directoryapi.Account{}, apierr.Reference
-		case directory.Mirror():
+		if directory.Mirror() {
 			return directoryapi.Account{}, apierr.MirrorReadOnly
 		}
 		if directory.Status != directoryapi.Enabled && !in.Application.IsZero() {
@@ -308,6 +303,13 @@ func (d *Service) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.T
 			return tenant, nil
 		}
 		return directoryapi.Tenant{}, apierr.NotFound
+	})
+}
+
+// AuthenticateAgent refuses every key: there are no agents.
+func (d *Service) AuthenticateAgent(context.Context, directoryapi.AuthenticateAgent) (directoryapi.AgentKey, error) {
+	return call(d, "AuthenticateAgent", func() (directoryapi.AgentKey, error) {
+		return directoryapi.AgentKey{}, apierr.Unauthorized
 	})
 }
 

@@ -3,11 +3,13 @@ package directoryfake
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 // ProviderAccount returns the account of a user of a provider, or creates it.
@@ -77,4 +79,37 @@ func (d *Service) user(in directoryapi.ProviderAccount) (a *account, isNew bool,
 	}
 	d.accounts = append(d.accounts, a)
 	return a, true, nil
+}
+
+// UserToken is an access token or code of a user, of any provider.
+func UserToken(externalID, email string) secure.Secret {
+	return secure.Secret("user:" + externalID + ":" + email)
+}
+
+// SocialAccount returns the account of a UserToken; a provider refuses others.
+func (d *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccount) (directoryapi.ProvidedAccount, error) {
+	directory, err := d.Directory(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory})
+	if err != nil {
+		return directoryapi.ProvidedAccount{}, err
+	}
+	if !directory.Mirror() || field.Fold(directory.ProviderID) != in.Login.Provider {
+		return directoryapi.ProvidedAccount{}, apierr.Reference
+	}
+	parts := strings.SplitN(cmp.Or(in.Login.AccessToken, in.Login.Code).Reveal(), ":", 3)
+	if len(parts) != 3 || parts[0] != "user" {
+		return directoryapi.ProvidedAccount{}, apierr.ProviderRefused
+	}
+	return d.ProviderAccount(ctx, directoryapi.ProviderAccount{
+		Tenant: in.Tenant, Directory: in.Directory, Application: in.Application, Account: in.Account,
+		ExternalID: parts[1], Email: parts[2], EmailVerified: true,
+	})
+}
+
+// BeginSocialLogin begins a login at an address that nobody answers.
+func (d *Service) BeginSocialLogin(ctx context.Context, in directoryapi.BeginSocialLogin) (directoryapi.SocialLoginBegun, error) {
+	directory, err := d.Directory(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory})
+	if err != nil {
+		return directoryapi.SocialLoginBegun{}, err
+	}
+	return directoryapi.SocialLoginBegun{URL: "https://" + directory.ProviderID + ".test/authorize?state=" + in.State.Reveal()}, nil
 }

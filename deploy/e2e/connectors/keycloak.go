@@ -1,0 +1,289 @@
+package connectors
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+// Keycloak is one server with one realm, which all scenarios of a run share:
+// each makes its own users, clients and identity providers in it.
+type Keycloak struct {
+	*harness.Daemon
+
+	// URL is its address; the realm is below it, at Realm.
+	URL string
+
+	client   *http.Client
+	password string // of its administrator
+}
+
+// Realm is the path of the realm.
+const Realm = "/realms/doorward"
+
+// Compiled for a quick start rather than for a long run. The open packages are
+// those that its own start script opens.
+var keycloakJava = []string{
+	"-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Dfile.encoding=UTF-8",
+	"--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
+	"--add-opens=java.base/java.security=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED",
+	"-Djava.util.concurrent.ForkJoinPool.common.threadFactory=io.quarkus.bootstrap.forkjoin.QuarkusForkJoinWorkerThreadFactory",
+	"-Djava.util.logging.manager=org.jboss.logmanager.LogManager",
+}
+
+// StartKeycloak runs the distribution that setup.sh has fetched, on an address of
+// 127.0.0.1, with its database in memory.
+func StartKeycloak(ctx context.Context, dir, address string, authority *Authority) (*Keycloak, error) {
+	java, err := exec.LookPath("java")
+	if err != nil {
+		return nil, fmt.Errorf("%w; run deploy/setup/setup.sh connectors", err)
+	}
+	distribution, err := fetched("keycloak")
+	if err != nil {
+		return nil, err
+	}
+	// A home of its own, where it writes, around the distribution, where it does not.
+	if err := os.MkdirAll(filepath.Join(dir, "data", "import"), 0o755); err != nil {
+		return nil, fmt.Errorf("make Keycloak's home: %w", err)
+	}
+	for _, name := range []string{"bin", "conf", "lib", "providers", "themes"} {
+		if err := os.Symlink(filepath.Join(distribution, name), filepath.Join(dir, name)); err != nil {
+			return nil, fmt.Errorf("make Keycloak's home: %w", err)
+		}
+	}
+	realm, err := json.Marshal(e2e.Object{"realm": "doorward", "enabled": true, "sslRequired": "none"})
+	if err != nil {
+		return nil, fmt.Errorf("encode the realm: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "data", "import", "doorward.json"), realm, 0o644); err != nil {
+		return nil, fmt.Errorf("write the realm: %w", err)
+	}
+	cert, key, err := authority.Issue(dir, "localhost", "127.0.0.1")
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("read Keycloak's address: %w", err)
+	}
+	management, err := harness.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	_, managementPort, err := net.SplitHostPort(management)
+	if err != nil {
+		return nil, fmt.Errorf("read Keycloak's address: %w", err)
+	}
+	k := &Keycloak{URL: "https://localhost:" + port, password: rand.Text()}
+	if k.client, err = trusting(authority); err != nil {
+		return nil, err
+	}
+	args := append([]string{"-Dkc.home.dir=" + dir, "-Djboss.server.config.dir=" + filepath.Join(dir, "conf")}, keycloakJava...)
+	args = append(args, "-cp", filepath.Join(distribution, "lib", "quarkus-run.jar"), "io.quarkus.bootstrap.runner.QuarkusEntryPoint",
+		"start", "--optimized", "--import-realm", "--cache=local",
+		"--hostname="+k.URL, "--http-host="+host, "--https-port="+port, "--http-management-port="+managementPort,
+		"--https-certificate-file="+cert, "--https-certificate-key-file="+key,
+		"--truststore-paths="+authority.CAFile)
+	k.Daemon = harness.NewDaemon("keycloak", filepath.Join(dir, "keycloak.log"), k.answers, java, args...)
+	k.Setenv("KC_BOOTSTRAP_ADMIN_USERNAME=admin", "KC_BOOTSTRAP_ADMIN_PASSWORD="+k.password)
+	return k, k.Start(ctx)
+}
+
+func (k *Keycloak) answers(ctx context.Context) error {
+	return answersOK(ctx, k.client, k.URL+Realm+"/.well-known/openid-configuration")
+}
+
+// Issuer is the realm as an OpenID provider.
+func (k *Keycloak) Issuer() string { return k.URL + Realm }
+
+// OpenID is the address of an endpoint of the realm's OpenID provider.
+func (k *Keycloak) OpenID(endpoint string) string {
+	return k.Issuer() + "/protocol/openid-connect/" + endpoint
+}
+
+// SAML is the address of the realm's SAML identity provider.
+func (k *Keycloak) SAML() string { return k.Issuer() + "/protocol/saml" }
+
+// NewUser makes a user who signs in with their email address and e2e.Password.
+// Fields are those of Keycloak's representation.
+func (k *Keycloak) NewUser(t testing.TB, fields e2e.Object) (email string) {
+	t.Helper()
+	email = strings.ToLower(e2e.Unique("kim")) + "@example.test" // Keycloak knows no capitals
+	user := e2e.Object{
+		"username": email, "email": email, "emailVerified": true, "firstName": "Kim", "lastName": "Ruiz", "enabled": true,
+		"credentials": []e2e.Object{{"type": "password", "value": e2e.Password, "temporary": false}},
+	}
+	for name, value := range fields {
+		user[name] = value
+	}
+	k.Admin(t, http.MethodPost, "/users", user)
+	return email
+}
+
+// NewClient makes a confidential OpenID client with this address of return.
+func (k *Keycloak) NewClient(t testing.TB, redirect string) (id, secret string) {
+	t.Helper()
+	id, secret = e2e.Unique("client"), rand.Text()
+	k.Admin(t, http.MethodPost, "/clients", e2e.Object{
+		"clientId": id, "secret": secret, "protocol": "openid-connect", "redirectUris": []string{redirect},
+		"standardFlowEnabled": true, "directAccessGrantsEnabled": true, "publicClient": false,
+	})
+	return id, secret
+}
+
+// Token signs a user in by the password grant and returns the access token.
+func (k *Keycloak) Token(t testing.TB, id, secret, email string) string {
+	t.Helper()
+	token, err := k.token(t.Context(), k.OpenID("token"), url.Values{
+		"grant_type": {"password"}, "client_id": {id}, "client_secret": {secret},
+		"username": {email}, "password": {e2e.Password}, "scope": {"openid email profile"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// Certificate is that of the realm's SAML signatures, in PEM.
+func (k *Keycloak) Certificate(t testing.TB) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, k.SAML()+"/descriptor", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := k.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var metadata struct {
+		Certificate []byte `xml:"IDPSSODescriptor>KeyDescriptor>KeyInfo>X509Data>X509Certificate"`
+	}
+	if err := xml.NewDecoder(response.Body).Decode(&metadata); err != nil {
+		t.Fatal(err)
+	}
+	der, err := base64.StdEncoding.DecodeString(string(metadata.Certificate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificatePEM(der)
+}
+
+// NewServiceProvider makes a SAML client of what Keycloak itself reads in the
+// service provider's metadata, with its email address, names and user name as
+// attributes. It returns the client's id and the name of its logins that begin at
+// Keycloak.
+func (k *Keycloak) NewServiceProvider(t testing.TB, metadata []byte, attributes e2e.Object) (id, initiated string) {
+	t.Helper()
+	said, _ := k.Admin(t, http.MethodPost, "/client-description-converter", Upload{"application/xml", metadata}).(map[string]any)
+	client := e2e.Object(said)
+	id, initiated = rand.Text(), e2e.Unique("start")
+	settings := client.Object("attributes")
+	settings["saml_idp_initiated_sso_url_name"] = initiated
+	for name, value := range attributes {
+		settings[name] = value
+	}
+	mapper := func(attribute, property string) e2e.Object {
+		return e2e.Object{"name": attribute, "protocol": "saml", "protocolMapper": "saml-user-property-mapper", "config": e2e.Object{
+			"user.attribute": property, "attribute.name": attribute, "attribute.nameformat": "Basic",
+		}}
+	}
+	client["id"], client["attributes"] = id, settings
+	client["protocolMappers"] = []e2e.Object{
+		mapper("mail", "email"), mapper("givenName", "firstName"), mapper("sn", "lastName"), mapper("login", "username"),
+	}
+	k.Admin(t, http.MethodPost, "/clients", client)
+	return id, initiated
+}
+
+// Upload is a body that is not JSON.
+type Upload struct {
+	ContentType string
+	Body        []byte
+}
+
+// Admin calls the realm's administration. The answer is nil where there is none.
+func (k *Keycloak) Admin(t testing.TB, method, path string, body any) any {
+	t.Helper()
+	answer, err := k.admin(t.Context(), method, path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func (k *Keycloak) admin(ctx context.Context, method, path string, body any) (any, error) {
+	token, err := k.token(ctx, k.URL+"/realms/master/protocol/openid-connect/token", url.Values{
+		"grant_type": {"password"}, "client_id": {"admin-cli"}, "username": {"admin"}, "password": {k.password},
+	})
+	if err != nil {
+		return nil, err
+	}
+	upload, ok := body.(Upload)
+	if !ok {
+		upload.ContentType = "application/json"
+		if upload.Body, err = json.Marshal(body); err != nil {
+			return nil, fmt.Errorf("encode for Keycloak: %w", err)
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, k.URL+"/admin"+Realm+path, bytes.NewReader(upload.Body))
+	if err != nil {
+		return nil, fmt.Errorf("ask Keycloak: %w", err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", upload.ContentType)
+	var answer any
+	err = k.call(request, &answer)
+	return answer, err
+}
+
+func (k *Keycloak) token(ctx context.Context, address string, form url.Values) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader([]byte(form.Encode())))
+	if err != nil {
+		return "", fmt.Errorf("ask Keycloak: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	var token struct {
+		AccessToken string `json:"access_token"`
+	}
+	err = k.call(request, &token)
+	return token.AccessToken, err
+}
+
+func (k *Keycloak) call(request *http.Request, into any) error {
+	response, err := k.client.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask Keycloak: %w", err)
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return fmt.Errorf("ask Keycloak: %w", err)
+	}
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("%s %s answers %d %s", request.Method, request.URL, response.StatusCode, raw)
+	}
+	if len(raw) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("read Keycloak's answer %s: %w", raw, err)
+	}
+	return nil
+}

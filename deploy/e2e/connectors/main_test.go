@@ -1,0 +1,157 @@
+package connectors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/connectors"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+// shapeEnv names one shape; without it the scenarios run on both, one after the other.
+const shapeEnv = "DOORWARD_E2E_SHAPE"
+
+// startLimit bounds building and starting a shape, on a machine that has nothing in
+// its build cache.
+const startLimit = 10 * time.Minute
+
+// What the scenarios of a run share.
+var (
+	client    *e2e.Client           // speaks with the deployment under test
+	authority *connectors.Authority // whom the deployment trusts besides the system's
+	shared    foreign
+)
+
+// foreign are the servers that are started at most once, by the first scenario that
+// asks for them.
+type foreign struct {
+	dir string
+
+	once     sync.Once
+	keycloak *connectors.Keycloak
+	err      error
+}
+
+// keycloak returns the Keycloak that all scenarios share.
+func keycloak(t testing.TB) *connectors.Keycloak {
+	t.Helper()
+	shared.once.Do(func() {
+		address, err := harness.FreeAddress()
+		if err != nil {
+			shared.err = err
+			return
+		}
+		// It outlives the test that asks first.
+		shared.keycloak, shared.err = connectors.StartKeycloak(context.WithoutCancel(t.Context()), filepath.Join(shared.dir, "keycloak"), address, authority)
+	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.keycloak
+}
+
+// stop ends what was started. How Java ends on SIGTERM, with status 143, is no failure.
+func (f *foreign) stop(failed bool) {
+	if f.keycloak == nil {
+		return
+	}
+	if failed {
+		fmt.Fprintln(os.Stderr, f.keycloak.Tail())
+	}
+	_ = f.keycloak.Stop(context.Background())
+}
+
+func TestMain(m *testing.M) {
+	status, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+// run starts the shapes one after the other and runs the scenarios on each.
+func run(m *testing.M) (status int, err error) {
+	dir, remove, err := harness.Folder()
+	if err != nil {
+		return 1, err
+	}
+	defer func() {
+		if status != 0 || err != nil {
+			fmt.Fprintln(os.Stderr, "logs and data are kept in", dir)
+			return
+		}
+		err = remove()
+	}()
+	if authority, err = connectors.NewAuthority(dir); err != nil {
+		return 1, err
+	}
+	shared.dir = dir
+	defer func() { shared.stop(status != 0) }()
+	shapes := []string{"standalone", "distributed"}
+	if only := os.Getenv(shapeEnv); only != "" {
+		shapes = []string{only}
+	}
+	for _, shape := range shapes {
+		began := time.Now()
+		one, err := scenarios(m, shape, dir)
+		if err != nil {
+			return 1, err
+		}
+		fmt.Fprintf(os.Stderr, "%s: status %d after %s\n", shape, one, time.Since(began).Round(time.Second))
+		status = max(status, one)
+	}
+	return status, nil
+}
+
+func scenarios(m *testing.M, name, dir string) (status int, err error) {
+	shape, err := start(name, dir)
+	if err != nil {
+		return 1, err
+	}
+	defer func() {
+		if status != 0 {
+			shape.Logs(os.Stderr)
+		}
+		err = errors.Join(err, shape.Stop(context.Background()))
+	}()
+	key, err := e2e.ReadKey(shape.KeyFile())
+	if err != nil {
+		return 1, err
+	}
+	if client, err = e2e.NewClient(key); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+func start(name, dir string) (harness.Shape, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	config := harness.Config{Dir: filepath.Join(dir, name), Settings: []string{
+		"DOORWARD_OUTBOUND_PRIVATE_NETWORKS=127.0.0.0/8",
+		"DOORWARD_OUTBOUND_CA_FILE=" + authority.CAFile,
+	}}
+	var err error
+	switch name {
+	case "standalone":
+		if config.Bin, err = harness.Build(ctx, dir, harness.StandalonePackages...); err != nil {
+			return nil, err
+		}
+		return harness.StartStandalone(ctx, config)
+	case "distributed":
+		if config.Bin, err = harness.Build(ctx, dir, harness.DistributedPackages...); err != nil {
+			return nil, err
+		}
+		return harness.StartDistributed(ctx, config)
+	default:
+		return nil, fmt.Errorf("%s is %q; it can be standalone or distributed", shapeEnv, name)
+	}
+}

@@ -1,0 +1,126 @@
+package connectors
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	_ "embed"
+
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+//go:embed pysaml.py
+var pysamlScript []byte
+
+// PySAML is a SAML identity provider and a service provider by pysaml2. The addresses
+// are there from the beginning; it runs from Start on.
+type PySAML struct {
+	// URL is its address; the script says what lies below it.
+	URL string
+
+	// Certificate is that of its signatures, in PEM.
+	Certificate string
+
+	authority *Authority
+	dir       string
+	port      int
+}
+
+// SAMLUser is what the identity provider says of its one user, and how.
+type SAMLUser struct {
+	NameID     string              `json:"name_id"`
+	Attributes map[string][]string `json:"attributes"`
+}
+
+// SAMLOptions says how the identity provider protects what it says.
+type SAMLOptions struct {
+	SignResponse     bool `json:"sign_response"`
+	SignAssertion    bool `json:"sign_assertion"`
+	EncryptAssertion bool `json:"encrypt_assertion"`
+}
+
+// NewPySAML prepares a key pair and an address.
+func NewPySAML(t testing.TB, authority *Authority) *PySAML {
+	t.Helper()
+	p := &PySAML{authority: authority, dir: t.TempDir(), port: freePort(t)}
+	p.URL = "https://localhost:" + strconv.Itoa(p.port)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "pysaml2"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(90 * 24 * time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writePEM(p.path("signing.pem"), "CERTIFICATE", der); err != nil {
+		t.Fatal(err)
+	}
+	// xmlsec1 reads keys of PKCS #1 in all of its releases.
+	if err := writePEM(p.path("signing.key"), "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)); err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := os.ReadFile(p.path("signing.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Certificate = string(certificate)
+	return p
+}
+
+// Start runs it until the test ends. The metadata is that of the product in the
+// other role.
+func (p *PySAML) Start(t testing.TB, metadata []byte, user SAMLUser, options SAMLOptions) {
+	t.Helper()
+	venv, err := fetched("pysaml2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tool("xmlsec1"); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"pysaml.py": pysamlScript, "other.xml": metadata} {
+		if err := os.WriteFile(p.path(name), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cert, key, err := p.authority.Issue(p.dir, "localhost", "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := json.Marshal(struct {
+		SAMLOptions
+		Address     string   `json:"address"`
+		Port        int      `json:"port"`
+		Cert        string   `json:"cert"`
+		Key         string   `json:"key"`
+		SigningCert string   `json:"signing_cert"`
+		SigningKey  string   `json:"signing_key"`
+		Metadata    []string `json:"metadata"`
+		User        SAMLUser `json:"user"`
+	}{options, p.URL, p.port, cert, key, p.path("signing.pem"), p.path("signing.key"), []string{p.path("other.xml")}, user})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := trusting(p.authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := func(ctx context.Context) error { return answersOK(ctx, client, p.URL+"/sp/metadata") }
+	serve(t, harness.NewDaemon("pysaml2", p.path("pysaml.log"), ready, filepath.Join(venv, "bin", "python"), "-u", p.path("pysaml.py"), string(settings)))
+}
+
+func (p *PySAML) path(name string) string { return filepath.Join(p.dir, name) }

@@ -1,0 +1,275 @@
+package connectors_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+// shopCallback is the address of an application to which visitors come back. Nothing
+// is asked of it.
+const shopCallback = "https://shop.example.test/callback"
+
+// visitor is a browser without JavaScript: it keeps cookies, follows redirects until
+// it is sent to shopCallback, and submits forms.
+type visitor struct {
+	*testing.T
+	http *http.Client
+
+	at     *url.URL
+	status int
+	body   string
+}
+
+func newVisitor(t *testing.T) *visitor {
+	t.Helper()
+	roots := x509.NewCertPool()
+	for _, file := range []string{authority.CAFile, client.Key.CAFile} {
+		pem, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		roots.AppendCertsFromPEM(pem)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		// Names below localhost are this machine, as they are for browsers.
+		if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".localhost") {
+			address = net.JoinHostPort("localhost", port)
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	transport := &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &visitor{T: t, http: &http.Client{Timeout: time.Minute, Jar: jar, Transport: transport, CheckRedirect: func(next *http.Request, before []*http.Request) error {
+		if strings.HasPrefix(next.URL.String(), shopCallback) || len(before) > 20 {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}}
+}
+
+// open shows an address.
+func (v *visitor) open(address string) {
+	v.Helper()
+	request, err := http.NewRequestWithContext(v.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		v.Fatal(err)
+	}
+	v.follow(request)
+}
+
+// submit sends the page's first form with what it holds and these fields.
+func (v *visitor) submit(fields map[string]string) {
+	v.Helper()
+	form := v.form()
+	values := form.values
+	for name, value := range fields {
+		values.Set(name, value)
+	}
+	action, err := v.at.Parse(form.action)
+	if err != nil {
+		v.Fatal(err)
+	}
+	body := io.Reader(strings.NewReader(values.Encode()))
+	if form.method == http.MethodGet {
+		action.RawQuery, body = values.Encode(), nil
+	}
+	request, err := http.NewRequestWithContext(v.Context(), form.method, action.String(), body)
+	if err != nil {
+		v.Fatal(err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	v.follow(request)
+}
+
+func (v *visitor) follow(request *http.Request) {
+	v.Helper()
+	response, err := v.http.Do(request)
+	if err != nil {
+		v.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		v.Fatal(err)
+	}
+	v.at, v.status, v.body = response.Request.URL, response.StatusCode, string(body)
+	if location := response.Header.Get("Location"); strings.HasPrefix(location, shopCallback) {
+		if v.at, err = url.Parse(location); err != nil {
+			v.Fatal(err)
+		}
+	}
+}
+
+// page describes where the visitor is, for a failed test.
+func (v *visitor) page() string {
+	return fmt.Sprintf("%s with status %d: %.2000s", v.at, v.status, v.body)
+}
+
+// arrived returns the query with which the visitor came back to the application.
+func (v *visitor) arrived() url.Values {
+	v.Helper()
+	if !strings.HasPrefix(v.at.String(), shopCallback) {
+		v.Fatalf("the visitor is at %s", v.page())
+	}
+	return v.at.Query()
+}
+
+type pageForm struct {
+	action, method string
+	values         url.Values
+}
+
+func (v *visitor) form() pageForm {
+	v.Helper()
+	root, err := html.Parse(strings.NewReader(v.body))
+	if err != nil {
+		v.Fatal(err)
+	}
+	for node := range root.Descendants() {
+		if node.Data != "form" || node.Type != html.ElementNode {
+			continue
+		}
+		form := pageForm{action: attribute(node, "action"), method: strings.ToUpper(attribute(node, "method")), values: url.Values{}}
+		if form.method == "" {
+			form.method = http.MethodGet
+		}
+		for field := range node.Descendants() {
+			if kind := attribute(field, "type"); field.Data == "input" && attribute(field, "name") != "" && kind != "submit" && kind != "checkbox" {
+				form.values.Set(attribute(field, "name"), attribute(field, "value"))
+			}
+		}
+		return form
+	}
+	v.Fatalf("there is no form at %s", v.page())
+	return pageForm{}
+}
+
+func attribute(node *html.Node, name string) string {
+	for _, each := range node.Attr {
+		if each.Key == name {
+			return each.Val
+		}
+	}
+	return ""
+}
+
+// newShop is an application without a directory that may send visitors to shopCallback.
+func newShop(t *testing.T) e2e.Object {
+	t.Helper()
+	return client.Update(t, client.NewApplication(t).Href(), e2e.Object{"authorizedCallbackUris": []string{shopCallback}})
+}
+
+// connect makes a directory of a provider and maps it to the application.
+func connect(t *testing.T, application, provider e2e.Object) e2e.Object {
+	t.Helper()
+	directory := client.Create(t, "/directories", e2e.Object{"name": e2e.Unique("elsewhere"), "provider": provider})
+	client.DeleteAtEnd(t, directory.Href())
+	client.Create(t, "/accountStoreMappings", e2e.Object{
+		"application": e2e.Object{"href": application.Href()}, "accountStore": e2e.Object{"href": directory.Href()},
+	})
+	return directory
+}
+
+// clientAPI is the address of the application's Client API.
+func clientAPI(t *testing.T, application e2e.Object) string {
+	t.Helper()
+	base, err := url.Parse(client.Key.HostURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	base.Host = client.Get(t, application.Link(t, "webConfig")).Text("domainName")
+	if _, port, err := net.SplitHostPort(client.Address()); err == nil && port != "443" {
+		base.Host += ":" + port
+	}
+	return base.String()
+}
+
+// redeem exchanges the assertion that a visitor brought and returns its claims and the account.
+func redeem(t *testing.T, application e2e.Object, query url.Values) (claims, account e2e.Object) {
+	t.Helper()
+	assertion := query.Get("jwtResponse")
+	if assertion == "" {
+		t.Fatalf("the visitor brings %v", query)
+	}
+	claims = claimsOf(t, assertion)
+	if claims.Text("status") != "AUTHENTICATED" {
+		t.Fatalf("the assertion says %v", claims)
+	}
+	client.Token(t, application.Href(), url.Values{"grant_type": {"service_token"}, "token": {assertion}})
+	return claims, client.Get(t, claims.Text("sub"))
+}
+
+// refusal returns the error that an error assertion holds.
+func refusal(t *testing.T, query url.Values) e2e.Object {
+	t.Helper()
+	return claimsOf(t, query.Get("jwtResponse")).Object("err")
+}
+
+func claimsOf(t testing.TB, token string) (claims e2e.Object) {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("%q is no JWT", token)
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err == nil {
+		err = json.Unmarshal(raw, &claims)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claims
+}
+
+// requestJWT is a request for a login, signed by the client's key.
+func requestJWT(t *testing.T, application, changes e2e.Object) string {
+	t.Helper()
+	claims := e2e.Object{
+		"iss": client.Key.ID, "sub": application.Href(), "iat": time.Now().Unix(), "jti": rand.Text(), "cb_uri": shopCallback, "state": "a b~?ü",
+	}
+	for name, value := range changes {
+		claims[name] = value
+	}
+	var parts []string
+	for _, part := range []e2e.Object{{"alg": "HS256", "typ": "JWT", "kid": client.Key.ID}, claims} {
+		raw, err := json.Marshal(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, base64.RawURLEncoding.EncodeToString(raw))
+	}
+	text := strings.Join(parts, ".")
+	mac := hmac.New(sha256.New, []byte(client.Key.Secret))
+	mac.Write([]byte(text))
+	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+func post(address string, body any) e2e.Request {
+	return e2e.Request{Method: http.MethodPost, URL: address, Body: body}
+}

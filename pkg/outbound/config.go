@@ -1,0 +1,65 @@
+package outbound
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/doorward/doorward/pkg/env"
+)
+
+// Config is the environment of the connections that processes make to addresses
+// which tenants have named.
+type Config struct {
+	PrivateNetworks []string `env:"DOORWARD_OUTBOUND_PRIVATE_NETWORKS,DOORWARD_SMTP_PRIVATE_NETWORKS" help:"networks besides the public ones"`
+	_               env.More `help:"in which providers, mail servers and git repositories may be, comma separated, such as 10.1.0.0/16"`
+	CA              string   `env:"DOORWARD_OUTBOUND_CA" help:"authorities in PEM that sign the certificates of such servers, besides those"`
+	_               env.More `help:"of the system; mostly given as DOORWARD_OUTBOUND_CA_FILE"`
+}
+
+// Open checks the configuration.
+func (c Config) Open() (Guard, error) {
+	g, err := ParseGuard(c.PrivateNetworks)
+	if err != nil {
+		return g, fmt.Errorf("DOORWARD_OUTBOUND_PRIVATE_NETWORKS, also called DOORWARD_SMTP_PRIVATE_NETWORKS: %w", err)
+	}
+	if c.CA != "" {
+		if g, err = g.Trusting(c.CA); err != nil {
+			return g, fmt.Errorf("DOORWARD_OUTBOUND_CA: %w", err)
+		}
+	}
+	return g, nil
+}
+
+// Trusting returns a guard that also accepts the certificates which authorities
+// have signed, in PEM, besides those of the system.
+func (g Guard) Trusting(authorities string) (Guard, error) {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM([]byte(authorities)) {
+		return g, errors.New("the text has no certificate in PEM; name a file with DOORWARD_OUTBOUND_CA_FILE")
+	}
+	g.roots = roots
+	return g, nil
+}
+
+// TLS returns how a server of that name is verified.
+func (g Guard) TLS(serverName string) *tls.Config {
+	return &tls.Config{ServerName: serverName, MinVersion: tls.VersionTLS12, RootCAs: g.roots}
+}
+
+// Transport returns an HTTP transport that connects to nothing but what the guard
+// allows, and uses no proxy. A connection is made within connectTimeout.
+func (g Guard) Transport() *http.Transport {
+	return &http.Transport{
+		DialContext: g.Dialer().DialContext, TLSClientConfig: g.TLS(""), ForceAttemptHTTP2: true, TLSHandshakeTimeout: connectTimeout,
+		MaxIdleConnsPerHost: 4, MaxIdleConns: 256, IdleConnTimeout: 30 * time.Second,
+	}
+}
+
+const connectTimeout = 10 * time.Second

@@ -1,0 +1,286 @@
+// Package providertest stands in for an OAuth 2.0 and OpenID Connect provider: for
+// tests, in their process or in one of its own. Its login page has one button for
+// each user.
+package providertest
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"html"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// Client id and secret of every client.
+const (
+	ClientID     = "client-1"
+	ClientSecret = "a secret of the client"
+)
+
+// Provider keeps users, codes and tokens in memory.
+type Provider struct {
+	// URL is where it is served; it is the issuer of its id tokens.
+	URL string
+	// Change, where it is set, changes the claims of an id token before it is signed.
+	Change func(claims jwt.MapClaims)
+	// Audience is what the token info endpoint says; empty: ClientID.
+	Audience string
+
+	key *rsa.PrivateKey
+
+	mu     sync.Mutex
+	users  map[string]map[string]any // by their sub or id
+	order  []string
+	grants map[string]grant // by code
+	tokens map[string]string
+	asked  []string // paths in their order
+}
+
+type grant struct{ user, redirect, challenge, nonce, scope string }
+
+// New makes a provider without users.
+func New() *Provider {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return &Provider{key: key, users: map[string]map[string]any{}, grants: map[string]grant{}, tokens: map[string]string{}}
+}
+
+// Start serves a provider over TLS until the test ends, and returns it with the
+// certificate of its authority in PEM.
+func Start(t testing.TB) (p *Provider, authority string) {
+	t.Helper()
+	p = New()
+	server := httptest.NewTLSServer(p)
+	t.Cleanup(server.Close)
+	p.URL = server.URL
+	return p, Authority(server)
+}
+
+// Authority is the certificate of a test server in PEM.
+func Authority(server *httptest.Server) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+}
+
+// AddUser adds a user with the members of its user object, and returns an access
+// token of it.
+func (p *Provider) AddUser(id string, object map[string]any) (accessToken string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.users[id]; !known {
+		p.order = append(p.order, id)
+	}
+	p.users[id] = object
+	return p.token(id)
+}
+
+func (p *Provider) token(user string) string {
+	token := rand.Text()
+	p.tokens[token] = user
+	return token
+}
+
+// Code returns an authorization code of a user.
+func (p *Provider) Code(user, redirect, nonce string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.code(grant{user: user, redirect: redirect, nonce: nonce, scope: "openid"})
+}
+
+func (p *Provider) code(g grant) string {
+	code := rand.Text()
+	p.grants[code] = g
+	return code
+}
+
+// Asked returns the paths that were asked for.
+func (p *Provider) Asked() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.asked)
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = append(p.asked, r.URL.Path)
+	switch r.URL.Path {
+	case "/.well-known/openid-configuration":
+		w.Header().Set("Cache-Control", "max-age=300")
+		answer(w, http.StatusOK, map[string]any{
+			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token",
+			"userinfo_endpoint": p.URL + "/userinfo", "jwks_uri": p.URL + "/jwks", "id_token_signing_alg_values_supported": []string{"RS256"},
+			"code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"client_secret_basic"},
+		})
+	case "/jwks":
+		answer(w, http.StatusOK, map[string]any{"keys": []any{map[string]any{
+			"kty": "RSA", "use": "sig", "alg": "RS256", "kid": p.keyID(), "n": base64.RawURLEncoding.EncodeToString(p.key.N.Bytes()),
+			"e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(p.key.E)).Bytes()),
+		}}})
+	case "/authorize":
+		p.authorize(w, r)
+	case "/token":
+		p.exchange(w, r)
+	case "/tokeninfo":
+		p.tokenInfo(w, r)
+	case "/userinfo", "/user", "/me":
+		p.userInfo(w, r)
+	case "/user/emails":
+		p.emails(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (p *Provider) keyID() string {
+	sum := sha256.Sum256(p.key.N.Bytes())
+	return base64.RawURLEncoding.EncodeToString(sum[:8])
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// authorize shows the login page, or sends the browser back as the user that the
+// parameter user names.
+func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	redirect, err := url.Parse(query.Get("redirect_uri"))
+	if err != nil || !redirect.IsAbs() || query.Get("client_id") != ClientID || query.Get("response_type") != "code" {
+		http.Error(w, "client_id, redirect_uri or response_type is wrong", http.StatusBadRequest)
+		return
+	}
+	user, chosen := query.Get("user"), query.Has("user")
+	if !chosen {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = fmt.Fprint(w, `<!doctype html><title>Stand-in provider</title><h1>Who are you?</h1>`)
+		for _, id := range append(slices.Clone(p.order), "") {
+			query.Set("user", id)
+			label := "Log in as " + id
+			if id == "" {
+				label = "Refuse"
+			}
+			_, _ = fmt.Fprintf(w, `<p><a id="user-%s" href="/authorize?%s">%s</a></p>`, html.EscapeString(id), html.EscapeString(query.Encode()), html.EscapeString(label))
+		}
+		return
+	}
+	back := redirect.Query()
+	back.Set("state", query.Get("state"))
+	if user == "" {
+		back.Set("error", "access_denied")
+		back.Set("error_description", "The user refused.")
+	} else {
+		back.Set("code", p.code(grant{user, query.Get("redirect_uri"), query.Get("code_challenge"), query.Get("nonce"), query.Get("scope")}))
+	}
+	redirect.RawQuery = back.Encode()
+	http.Redirect(w, r, redirect.String(), http.StatusFound)
+}
+
+func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
+	id, secret, basic := r.BasicAuth()
+	if !basic {
+		id, secret = r.FormValue("client_id"), url.QueryEscape(r.FormValue("client_secret"))
+	}
+	code := r.FormValue("code")
+	g, known := p.grants[code]
+	delete(p.grants, code)
+	verifier := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+	switch {
+	case id != ClientID || secret != url.QueryEscape(ClientSecret):
+		answer(w, http.StatusUnauthorized, map[string]any{"error": "invalid_client"})
+		return
+	case r.Method != http.MethodPost || !known || g.redirect != r.FormValue("redirect_uri") || r.FormValue("grant_type") != "authorization_code",
+		g.challenge != "" && g.challenge != base64.RawURLEncoding.EncodeToString(verifier[:]):
+		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant", "error_description": "The code " + code + " is not valid."})
+		return
+	}
+	token := p.token(g.user)
+	out := map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": rand.Text()}
+	if slices.Contains(strings.Fields(g.scope), "openid") {
+		now := time.Now()
+		claims := jwt.MapClaims{"iss": p.URL, "aud": ClientID, "sub": g.user, "iat": now.Unix(), "exp": now.Add(time.Hour).Unix()}
+		if g.nonce != "" {
+			claims["nonce"] = g.nonce
+		}
+		for name, value := range p.users[g.user] {
+			if name == "email" || name == "email_verified" {
+				claims[name] = value
+			}
+		}
+		if p.Change != nil {
+			p.Change(claims)
+		}
+		signed := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
+		signed.Header["kid"] = p.keyID()
+		idToken, err := signed.SignedString(p.key)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		out["id_token"] = idToken
+	}
+	answer(w, http.StatusOK, out)
+}
+
+// holder is the user of the access token of a request.
+func (p *Provider) holder(r *http.Request) (user string, object map[string]any) {
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	for _, name := range []string{"access_token", "oauth_token"} {
+		if named := r.URL.Query().Get(name); named != "" {
+			token = named
+		}
+	}
+	if _, rest, isOAuth1 := strings.Cut(r.Header.Get("Authorization"), `oauth_token="`); isOAuth1 {
+		token, _, _ = strings.Cut(rest, `"`)
+	}
+	user = p.tokens[token]
+	return user, p.users[user]
+}
+
+func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
+	if _, object := p.holder(r); object != nil {
+		answer(w, http.StatusOK, object)
+		return
+	}
+	answer(w, http.StatusUnauthorized, map[string]any{"message": "Bad credentials"})
+}
+
+func (p *Provider) emails(w http.ResponseWriter, r *http.Request) {
+	_, object := p.holder(r)
+	if emails, has := object["emails"]; has {
+		answer(w, http.StatusOK, emails)
+		return
+	}
+	answer(w, http.StatusNotFound, map[string]any{"message": "Not Found"})
+}
+
+func (p *Provider) tokenInfo(w http.ResponseWriter, r *http.Request) {
+	user, object := p.holder(r)
+	if object == nil {
+		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_token"})
+		return
+	}
+	audience := p.Audience
+	if audience == "" {
+		audience = ClientID
+	}
+	answer(w, http.StatusOK, map[string]any{"aud": audience, "sub": user})
+}

@@ -1,0 +1,265 @@
+// Package connect asks the providers of directories who has logged in there:
+// social providers (social.go, twitter.go), OAuth 2.0 providers that tenants have
+// configured (generic.go), and OpenID Connect providers by their discovery document
+// (discovery.go, idtoken.go). transport.go bounds every call, endpoints.go has the
+// addresses of the social providers.
+package connect
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/outbound"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// loginTimeout bounds all calls of a login together. It is shorter than the time
+// that a request may take.
+const loginTimeout = 12 * time.Second
+
+// The social providers.
+const (
+	google   = "google"
+	facebook = "facebook"
+	github   = "github"
+	linkedin = "linkedin"
+	twitter  = "twitter"
+)
+
+// Provider is the provider of a directory.
+type Provider struct {
+	ID           string // of a social provider, otherwise any
+	ClientID     string
+	ClientSecret secure.Secret
+	RedirectURI  string // used where a login names none
+	Scope        []string
+	HD           string // google: the domain that users must have
+	Display      string // google
+	AccessType   string // google
+	// Endpoints are those of a generic provider. DiscoveryURL fills those that it
+	// leaves out.
+	Endpoints
+	DiscoveryURL    string
+	IDField         string // path of the user's id in the user object
+	AccessTokenType string // bearer, access_token or oauth_token
+}
+
+// Client calls providers. It is safe for use by several goroutines.
+type Client struct {
+	http      *http.Client
+	endpoints map[string]Endpoints
+	documents *documents
+	now       func() time.Time
+}
+
+// New makes a client. endpoints are those of the social providers, by their ids.
+func New(guard outbound.Guard, endpoints map[string]Endpoints, now func() time.Time) *Client {
+	return &Client{http: newHTTP(guard.Transport()), endpoints: endpoints, documents: newDocuments(), now: now}
+}
+
+// Begin asks for a login that a browser begins.
+type Begin struct {
+	RedirectURI string // where the provider sends the browser back
+	State       secure.Secret
+	Scope       []string // in the place of the provider's, if there is one
+}
+
+// Started is where a login begins, and what its end needs.
+type Started struct {
+	URL           string        // of the provider, for the browser
+	Verifier      secure.Secret // RFC 7636; empty: the provider takes none
+	Nonce         secure.Secret // in the id token; empty: none
+	RequestSecret secure.Secret // twitter: of the request token
+}
+
+// Begin returns where the browser goes to log in at a provider. It returns
+// apierr.ProviderRefused for a provider that is misconfigured or cannot be asked.
+func (c *Client) Begin(ctx context.Context, of Provider, in Begin) (Started, error) {
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	p, err := c.resolve(ctx, of)
+	if err != nil {
+		return Started{}, err
+	}
+	if len(in.Scope) > 0 {
+		p.Scope = in.Scope
+	}
+	if p.ID == twitter {
+		return c.beginTwitter(ctx, p, in)
+	}
+	var out Started
+	var options []oauth2.AuthCodeOption
+	set := func(name, value string) {
+		if value != "" {
+			options = append(options, oauth2.SetAuthURLParam(name, value))
+		}
+	}
+	if p.takesPKCE {
+		out.Verifier = secure.Secret(oauth2.GenerateVerifier())
+		options = append(options, oauth2.S256ChallengeOption(out.Verifier.Reveal()))
+	}
+	if p.Issuer != "" && (p.ID == google || slices.Contains(p.Scope, "openid")) {
+		out.Nonce = secure.Token(32)
+		set("nonce", out.Nonce.Reveal())
+	}
+	if p.ID == google {
+		set("hd", p.HD)
+		set("display", p.Display)
+		set("access_type", p.AccessType)
+	}
+	if p.Issuer == appleIssuer {
+		set("response_mode", "form_post") // without which it shares no email
+	}
+	out.URL = p.oauth2(in.RedirectURI).AuthCodeURL(in.State.Reveal(), options...)
+	return out, nil
+}
+
+const appleIssuer = "https://appleid.apple.com"
+
+// Login is what a client or a browser brings from a provider: the access token or
+// the authorization code of a user.
+type Login struct {
+	AccessToken       secure.Secret
+	AccessTokenSecret secure.Secret
+	Code              secure.Secret
+	RedirectURI       string        // that the browser came back to; empty: the provider's
+	Verifier          secure.Secret // of Started
+	Nonce             secure.Secret // of Started
+}
+
+// User asks the provider who has logged in. Tenant, Directory and Application of
+// the answer are left to the caller. It returns apierr.ProviderRefused where the
+// provider refuses the login, cannot be asked or makes no sense,
+// ProviderOtherClient for a token that was issued to another client, and
+// ProviderIncomplete for a user without an id.
+func (c *Client) User(ctx context.Context, of Provider, in Login) (directoryapi.ProviderAccount, error) {
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	p, err := c.resolve(ctx, of)
+	if err != nil {
+		return directoryapi.ProviderAccount{}, err
+	}
+	s := &session{Client: c, provider: p, login: in, tokens: directoryapi.ProviderTokens{
+		AccessToken: in.AccessToken, AccessTokenSecret: in.AccessTokenSecret,
+	}}
+	if p.ID == twitter {
+		return s.twitter(ctx)
+	}
+	if in.Code != "" {
+		if err := s.exchange(ctx); err != nil {
+			return directoryapi.ProviderAccount{}, err
+		}
+	}
+	switch p.ID {
+	case google:
+		return s.google(ctx)
+	case facebook:
+		return s.facebook(ctx)
+	case github:
+		return s.github(ctx)
+	case linkedin:
+		return s.linkedin(ctx)
+	}
+	return s.generic(ctx)
+}
+
+// session is one login at a provider.
+type session struct {
+	*Client
+	provider provider
+	login    Login
+	tokens   directoryapi.ProviderTokens
+	idToken  string
+	claims   map[string]any // of the id token, once it is verified
+}
+
+// provider is a Provider with all that it leaves to defaults or to discovery.
+type provider struct {
+	Provider
+	takesPKCE      bool
+	secretInHeader bool     // at the token endpoint: HTTP Basic
+	algorithms     []string // of id tokens
+}
+
+func (c *Client) resolve(ctx context.Context, p Provider) (provider, error) {
+	out := provider{Provider: p}
+	if known, social := c.endpoints[p.ID]; social {
+		out.Endpoints = known
+		out.takesPKCE = p.ID == google || p.ID == github || p.ID == facebook
+		return out, nil
+	}
+	if p.DiscoveryURL == "" {
+		return out, nil
+	}
+	return out, c.discover(ctx, &out)
+}
+
+func (p provider) oauth2(redirect string) *oauth2.Config {
+	style := oauth2.AuthStyleInParams
+	if p.secretInHeader {
+		style = oauth2.AuthStyleInHeader
+	}
+	return &oauth2.Config{
+		ClientID: p.ClientID, ClientSecret: p.ClientSecret.Reveal(), RedirectURL: redirect, Scopes: p.Scope,
+		Endpoint: oauth2.Endpoint{AuthURL: p.Authorization, TokenURL: p.Token, AuthStyle: style},
+	}
+}
+
+// exchange trades the authorization code for tokens (RFC 6749, section 4.1.3), and
+// verifies the id token among them.
+func (s *session) exchange(ctx context.Context) error {
+	redirect := s.login.RedirectURI
+	if redirect == "" {
+		redirect = s.provider.RedirectURI
+	}
+	var options []oauth2.AuthCodeOption
+	if s.login.Verifier != "" {
+		options = append(options, oauth2.VerifierOption(s.login.Verifier.Reveal()))
+	}
+	token, err := s.provider.oauth2(redirect).Exchange(context.WithValue(ctx, oauth2.HTTPClient, s.http), s.login.Code.Reveal(), options...)
+	if err != nil {
+		return s.failed(err)
+	}
+	s.tokens = directoryapi.ProviderTokens{AccessToken: secure.Secret(token.AccessToken), RefreshToken: secure.Secret(token.RefreshToken)}
+	s.idToken, _ = token.Extra("id_token").(string)
+	if s.idToken == "" {
+		if s.login.Nonce != "" && s.provider.DiscoveryURL != "" {
+			return s.refuse("it answered without an id token, though the scope has openid")
+		}
+		return nil
+	}
+	if s.provider.Issuer == "" {
+		return nil // whose keys nobody knows
+	}
+	return s.verifyIDToken(ctx)
+}
+
+// refuse is the failure of a login at the provider, with what it said.
+func (s *session) refuse(text string) *apierr.Error {
+	for _, secret := range []secure.Secret{s.tokens.AccessToken, s.tokens.AccessTokenSecret, s.tokens.RefreshToken, s.login.Code, s.provider.ClientSecret,
+		s.login.AccessToken, s.login.AccessTokenSecret, s.login.Verifier} {
+		if len(secret) > 3 {
+			text = strings.ReplaceAll(strings.ReplaceAll(text, secret.Reveal(), "***"), url.QueryEscape(secret.Reveal()), "***")
+		}
+	}
+	return refuse(s.provider.Provider, text)
+}
+
+func (s *session) failed(err error) error { return s.refuse(reason(err)) }
+
+// refuse names the provider as clients compare it: with a capital letter.
+func refuse(p Provider, text string) *apierr.Error {
+	name := strings.ToLower(p.ID)
+	if name != "" {
+		name = strings.ToUpper(name[:1]) + name[1:]
+	}
+	return apierr.ProviderRefused.Because("%s error message: %s", name, text)
+}

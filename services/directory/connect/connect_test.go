@@ -1,0 +1,583 @@
+package connect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/outbound"
+	"github.com/doorward/doorward/pkg/providertest"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+const callback = "https://shop.apps.localhost/authorize/callback"
+
+// trusting is a guard that reaches test servers.
+func trusting(t *testing.T, authorities string) outbound.Guard {
+	t.Helper()
+	guard, err := outbound.Config{PrivateNetworks: []string{"127.0.0.0/8"}, CA: authorities}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return guard
+}
+
+// start serves a provider that stands in for all of the social ones.
+func start(t *testing.T) (*Client, *providertest.Provider) {
+	t.Helper()
+	p, authority := providertest.Start(t)
+	endpoints := map[string]Endpoints{}
+	for id := range defaults {
+		endpoints[id] = Endpoints{
+			Authorization: p.URL + "/authorize", Token: p.URL + "/token", Resource: p.URL + "/user", TokenInfo: p.URL + "/tokeninfo",
+			JWKS: p.URL + "/jwks", Issuer: p.URL,
+		}
+	}
+	return New(trusting(t, authority), endpoints, time.Now), p
+}
+
+func social(id string) Provider {
+	return Provider{ID: id, ClientID: providertest.ClientID, ClientSecret: providertest.ClientSecret, RedirectURI: callback, Scope: []string{"email"}}
+}
+
+func forge(p *providertest.Provider) Provider {
+	f := social("forge")
+	f.IDField, f.AccessTokenType = "id", "bearer"
+	f.Endpoints = Endpoints{Authorization: p.URL + "/authorize", Token: p.URL + "/token", Resource: p.URL + "/user"}
+	return f
+}
+
+func openID(p *providertest.Provider) Provider {
+	f := social("corp")
+	f.DiscoveryURL, f.IDField, f.Scope = p.URL, "sub", []string{"openid", "email"}
+	return f
+}
+
+func TestEachProviderStatesItsUser(t *testing.T) {
+	t.Parallel()
+	c, p := start(t)
+	jo := func(id string, members map[string]any) Login {
+		members["id"] = id
+		return Login{AccessToken: secure.Secret(p.AddUser(id, members)), AccessTokenSecret: "s"}
+	}
+	nested := forge(p)
+	nested.ID, nested.IDField, nested.AccessTokenType = "nested", "items[0].user_id", "oauth_token"
+	query := forge(p)
+	query.ID, query.AccessTokenType = "query", "access_token"
+	for _, test := range []struct {
+		provider Provider
+		login    Login
+		want     directoryapi.ProviderAccount
+	}{
+		{social("google"), jo("g", map[string]any{"email": "jo@example.test", "verified_email": true, "given_name": "Jo", "family_name": "Doe"}),
+			directoryapi.ProviderAccount{ExternalID: "g", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
+		{social("google"), jo("g2", map[string]any{"email": "jo@example.test", "email_verified": false}),
+			directoryapi.ProviderAccount{ExternalID: "g2", Email: "jo@example.test"}},
+		{social("facebook"), jo("f", map[string]any{"email": "jo@example.test", "first_name": "Jo", "middle_name": "M", "last_name": "Doe"}),
+			directoryapi.ProviderAccount{ExternalID: "f", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", MiddleName: "M", Surname: "Doe"}},
+		{social("facebook"), jo("f2", map[string]any{"name": "Jo Doe"}), directoryapi.ProviderAccount{ExternalID: "f2", GivenName: "Jo", Surname: "Doe"}},
+		{social("github"), jo("gh", map[string]any{"login": "jo", "name": "Jo Ann Doe", "email": "public@example.test", "emails": []any{
+			map[string]any{"email": "old@example.test", "verified": true}, map[string]any{"email": "jo@example.test", "primary": true, "verified": true}}}),
+			directoryapi.ProviderAccount{ExternalID: "gh", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo Ann", Surname: "Doe"}},
+		{social("github"), jo("gh2", map[string]any{"emails": []any{map[string]any{"email": "jo@example.test", "primary": true, "verified": false}}}),
+			directoryapi.ProviderAccount{ExternalID: "gh2", Email: "jo@example.test"}},
+		{social("github"), jo("gh3", map[string]any{"email": "public@example.test", "name": "Jo"}),
+			directoryapi.ProviderAccount{ExternalID: "gh3", Email: "public@example.test", EmailVerified: true, GivenName: "Jo"}},
+		{social("linkedin"), jo("l", map[string]any{"firstName": "Jo", "lastName": "Doe", "emailAddress": "jo@example.test"}),
+			directoryapi.ProviderAccount{ExternalID: "l", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
+		{social("linkedin"), jo("l2", map[string]any{"given_name": "Jo", "email": "jo@example.test", "email_verified": false}),
+			directoryapi.ProviderAccount{ExternalID: "l2", Email: "jo@example.test", GivenName: "Jo"}},
+		{social("twitter"), jo("12345678901234567890", map[string]any{"id_str": "12345678901234567890", "name": "Jo Doe", "email": "jo@example.test"}),
+			directoryapi.ProviderAccount{ExternalID: "12345678901234567890", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
+		{forge(p), jo("o", map[string]any{"email": "jo@example.test", "login": "jo", "first_name": "Jo"}),
+			directoryapi.ProviderAccount{ExternalID: "o", Email: "jo@example.test", Username: "jo", GivenName: "Jo"}},
+		{nested, jo("n", map[string]any{"items": []any{map[string]any{"user_id": 7}}, "email": "jo@example.test", "email_verified": true}),
+			directoryapi.ProviderAccount{ExternalID: "7", Email: "jo@example.test", EmailVerified: true}},
+		{query, jo("q", map[string]any{"email": "jo@example.test"}), directoryapi.ProviderAccount{ExternalID: "q", Email: "jo@example.test"}},
+	} {
+		got, err := c.User(t.Context(), test.provider, test.login)
+		if err != nil {
+			t.Errorf("%s: %v", test.provider.ID, err)
+			continue
+		}
+		if got.Tokens.AccessToken != test.login.AccessToken || !json.Valid(got.UserInfo) {
+			t.Errorf("%s: the tokens or the user object are lost: %s", test.provider.ID, got.UserInfo)
+		}
+		got.UserInfo, got.Tokens = nil, directoryapi.ProviderTokens{}
+		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", test.want) {
+			t.Errorf("%s: %+v, want %+v", test.provider.ID, got, test.want)
+		}
+	}
+}
+
+// refusal wants an error of the catalogue and returns its reason.
+func refusal(t *testing.T, err error, want *apierr.Error) string {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("the error is %v, want %v", err, want)
+		return ""
+	}
+	return apierr.From(err).Reason
+}
+
+func TestWhatAProviderRefusesIsRepeated(t *testing.T) {
+	t.Parallel()
+	c, p := start(t)
+	p.AddUser("1", map[string]any{"id": "1", "email": "jo@example.test"})
+	for _, id := range []string{"facebook", "github", "linkedin", "twitter"} {
+		_, err := c.User(t.Context(), social(id), Login{AccessToken: "bad-token", AccessTokenSecret: "s"})
+		want := strings.ToUpper(id[:1]) + id[1:] + " error message: 401 Unauthorized"
+		if got := refusal(t, err, apierr.ProviderRefused); got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+	_, err := c.User(t.Context(), social("google"), Login{AccessToken: "bad-token"})
+	if got := refusal(t, err, apierr.ProviderRefused); got != "Google error message: 400 Bad Request" {
+		t.Error(got)
+	}
+	_, err = c.User(t.Context(), social("google"), Login{Code: "a-bad-code"})
+	got := refusal(t, err, apierr.ProviderRefused)
+	if !strings.HasPrefix(got, "Google error message: 400 Bad Request: invalid_grant: The code") || strings.Contains(got, "a-bad-code") {
+		t.Error(got)
+	}
+	wrong := social("google")
+	wrong.ClientSecret = "wrong"
+	_, err = c.User(t.Context(), wrong, Login{Code: secure.Secret(p.Code("1", callback, ""))})
+	if got := refusal(t, err, apierr.ProviderRefused); got != "Google error message: 401 Unauthorized: invalid_client" {
+		t.Error(got)
+	}
+	nameless := forge(p)
+	nameless.IDField = "data.id"
+	_, err = c.User(t.Context(), nameless, Login{AccessToken: secure.Secret(p.AddUser("2", map[string]any{"email": "x@example.test"}))})
+	refusal(t, err, apierr.ProviderIncomplete)
+}
+
+func TestATokenOfAnotherClientIsRefused(t *testing.T) {
+	t.Parallel()
+	c, p := start(t)
+	token := secure.Secret(p.AddUser("1", map[string]any{"id": "1", "email": "jo@example.test"}))
+	p.Audience = "another-client"
+	_, err := c.User(t.Context(), social("google"), Login{AccessToken: token})
+	refusal(t, err, apierr.ProviderOtherClient)
+	for claim, value := range map[string]string{"azp": "another", "client_id": "another", "appid": "another"} {
+		signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{claim: value}).SignedString([]byte("k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.User(t.Context(), openID(p), Login{AccessToken: secure.Secret(signed)})
+		refusal(t, err, apierr.ProviderOtherClient)
+	}
+}
+
+func TestUsersOfAHostedDomain(t *testing.T) {
+	t.Parallel()
+	c, p := start(t)
+	hosted := social("google")
+	hosted.HD = "corp.test"
+	inside := p.AddUser("1", map[string]any{"id": "1", "email": "jo@corp.test", "hd": "corp.test"})
+	outside := p.AddUser("2", map[string]any{"id": "2", "email": "jo@corp.test"})
+	if _, err := c.User(t.Context(), hosted, Login{AccessToken: secure.Secret(inside)}); err != nil {
+		t.Error(err)
+	}
+	_, err := c.User(t.Context(), hosted, Login{AccessToken: secure.Secret(outside)})
+	refusal(t, err, apierr.ProviderRefused)
+}
+
+func TestALoginThatABrowserBegins(t *testing.T) {
+	t.Parallel()
+	c, p := start(t)
+	p.AddUser("1", map[string]any{"id": "1", "sub": "1", "email": "jo@example.test", "email_verified": true})
+	offline := social("google")
+	offline.HD, offline.Display, offline.AccessType, offline.Scope = "*", "popup", "offline", []string{"openid", "email"}
+	for _, test := range []struct {
+		provider    Provider
+		pkce, nonce bool
+	}{{offline, true, true}, {social("facebook"), true, false}, {social("github"), true, false}, {social("linkedin"), false, false}, {forge(p), false, false},
+		{openID(p), true, true}} {
+		begun, err := c.Begin(t.Context(), test.provider, Begin{RedirectURI: callback, State: "state-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := url.Parse(begun.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		query := at.Query()
+		if query.Get("client_id") != providertest.ClientID || query.Get("response_type") != "code" || query.Get("redirect_uri") != callback ||
+			query.Get("state") != "state-1" || query.Get("scope") != strings.Join(test.provider.Scope, " ") {
+			t.Errorf("%s begins at %s", test.provider.ID, begun.URL)
+		}
+		if (query.Get("code_challenge_method") == "S256") != test.pkce || (begun.Verifier != "") != test.pkce || (begun.Nonce != "") != test.nonce {
+			t.Errorf("%s begins at %s with %+v", test.provider.ID, begun.URL, begun)
+		}
+		if test.provider.ID == "google" && (query.Get("hd") != "*" || query.Get("display") != "popup" || query.Get("access_type") != "offline") {
+			t.Errorf("google begins at %s", begun.URL)
+		}
+		login := func(with ...func(*Login)) error {
+			code := follow(t, c, begun.URL+"&user=1")
+			in := Login{Code: secure.Secret(code), RedirectURI: callback, Verifier: begun.Verifier, Nonce: begun.Nonce}
+			for _, change := range with {
+				change(&in)
+			}
+			got, err := c.User(t.Context(), test.provider, in)
+			if err == nil && (got.ExternalID != "1" || got.Tokens.RefreshToken == "") {
+				t.Errorf("%s: %+v", test.provider.ID, got)
+			}
+			return err
+		}
+		if err := login(); err != nil {
+			t.Errorf("%s: %v", test.provider.ID, err)
+		}
+		if test.pkce {
+			refusal(t, login(func(in *Login) { in.Verifier = "another" }), apierr.ProviderRefused)
+		}
+		if test.nonce {
+			refusal(t, login(func(in *Login) { in.Nonce = "another" }), apierr.ProviderRefused)
+		}
+		refusal(t, login(func(in *Login) { in.RedirectURI = "https://elsewhere.test" }), apierr.ProviderRefused)
+	}
+	begun, err := c.Begin(t.Context(), forge(p), Begin{RedirectURI: callback, State: "s", Scope: []string{"a", "b"}})
+	if err != nil || !strings.Contains(begun.URL, "scope=a+b") {
+		t.Errorf("another scope: %s, %v", begun.URL, err)
+	}
+}
+
+// follow asks a login page as a browser does, and returns the code that it is sent
+// back with.
+func follow(t *testing.T, c *Client, address string) string {
+	t.Helper()
+	answer, _, err := c.call(t.Context(), c.http, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := url.Parse(answer.Header.Get("Location"))
+	if err != nil || back.Query().Get("code") == "" {
+		t.Fatalf("the provider sends the browser to %v, %v", back, err)
+	}
+	return back.Query().Get("code")
+}
+
+func TestIDTokensAreVerified(t *testing.T) {
+	t.Parallel()
+	p, authority := providertest.Start(t)
+	c := New(trusting(t, authority), nil, time.Now)
+	p.AddUser("1", map[string]any{"sub": "1", "email": "jo@example.test", "email_verified": true, "preferred_username": "jo"})
+	for name, test := range map[string]struct {
+		change func(jwt.MapClaims)
+		want   *apierr.Error
+	}{
+		"good":                    {nil, nil},
+		"another issuer":          {func(c jwt.MapClaims) { c["iss"] = "https://elsewhere.test" }, apierr.ProviderRefused},
+		"expired":                 {func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Hour).Unix() }, apierr.ProviderRefused},
+		"of another client":       {func(c jwt.MapClaims) { c["aud"] = "another" }, apierr.ProviderOtherClient},
+		"of two clients":          {func(c jwt.MapClaims) { c["aud"] = []string{providertest.ClientID, "another"} }, apierr.ProviderOtherClient},
+		"for another party":       {func(c jwt.MapClaims) { c["azp"] = "another" }, apierr.ProviderOtherClient},
+		"of another user":         {func(c jwt.MapClaims) { c["sub"] = "2" }, apierr.ProviderRefused},
+		"of no user":              {func(c jwt.MapClaims) { delete(c, "sub") }, apierr.ProviderRefused},
+		"of another access token": {func(c jwt.MapClaims) { c["at_hash"] = "MTIzNDU2Nzg5MDEyMzQ1Ng" }, apierr.ProviderRefused},
+		"without a nonce":         {func(c jwt.MapClaims) { delete(c, "nonce") }, apierr.ProviderRefused},
+	} {
+		p.Change = test.change
+		user, err := c.User(t.Context(), openID(p), Login{Code: secure.Secret(p.Code("1", callback, "n-1")), RedirectURI: callback, Nonce: "n-1"})
+		if test.want != nil {
+			refusal(t, err, test.want)
+		} else if err != nil || user.ExternalID != "1" || !user.EmailVerified || user.Username != "jo" || strings.Contains(string(user.UserInfo), "nonce") {
+			t.Errorf("%s: %+v, %v", name, user, err)
+		}
+	}
+	if n := strings.Count(strings.Join(p.Asked(), " "), "openid-configuration"); n != 1 {
+		t.Errorf("the discovery document was fetched %d times", n)
+	}
+	if n := strings.Count(strings.Join(p.Asked(), " "), "jwks"); n != 1 {
+		t.Errorf("the keys were fetched %d times", n)
+	}
+}
+
+func TestDiscoveryDocuments(t *testing.T) {
+	t.Parallel()
+	var document string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(document)) }))
+	t.Cleanup(server.Close)
+	for name, test := range map[string]struct{ document, says string }{
+		"of another issuer":  {`{"issuer":"https://elsewhere.test","authorization_endpoint":"https://a.test","token_endpoint":"https://a.test"}`, "issuer"},
+		"without endpoints":  {`{"issuer":"` + server.URL + `"}`, "lacks the authorization"},
+		"with plain HTTP":    {`{"issuer":"` + server.URL + `","authorization_endpoint":"http://a.test","token_endpoint":"https://a.test"}`, "without https"},
+		"that is no object":  {`<html>`, "makes no sense"},
+		"that is not there ": {"", "makes no sense"},
+	} {
+		document = test.document
+		c := New(trusting(t, providertest.Authority(server)), nil, time.Now)
+		_, err := c.Begin(t.Context(), Provider{ID: "corp", DiscoveryURL: server.URL + "/.well-known/openid-configuration"}, Begin{})
+		if got := refusal(t, err, apierr.ProviderRefused); !strings.Contains(got, test.says) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestDocumentsAreKeptForTheirLifetime(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]time.Duration{
+		"": time.Hour, "max-age=600": 10 * time.Minute, "public, max-age=\"120\"": 2 * time.Minute, "max-age=1": time.Minute, "no-store": time.Minute,
+		"max-age=9999999": 24 * time.Hour, "max-age=x": time.Hour, "no-cache, max-age=600": time.Minute,
+	} {
+		if got := lifetime(header); got != want {
+			t.Errorf("%q: %s, want %s", header, got, want)
+		}
+	}
+	p, authority := providertest.Start(t)
+	now := time.Now()
+	c := New(trusting(t, authority), nil, func() time.Time { return now })
+	fetch := func(fresh bool) int {
+		if _, err := c.document(t.Context(), p.URL+wellKnown, fresh); err != nil {
+			t.Fatal(err)
+		}
+		return len(p.Asked())
+	}
+	for _, step := range []struct {
+		wait  time.Duration
+		fresh bool
+		want  int
+	}{{0, false, 1}, {4 * time.Minute, false, 1}, {2 * time.Minute, false, 2}, {0, true, 2}, {2 * time.Minute, true, 3}} {
+		now = now.Add(step.wait)
+		if got := fetch(step.fresh); got != step.want {
+			t.Errorf("after %+v it was fetched %d times", step, got)
+		}
+	}
+}
+
+// Answers that nobody expects are bounded and have a code.
+func TestProvidersThatMisbehave(t *testing.T) {
+	t.Parallel()
+	private := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the call followed a redirection") }))
+	t.Cleanup(private.Close)
+	for name, test := range map[string]struct {
+		answer http.HandlerFunc
+		says   string
+	}{
+		"huge":              {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2<<20)) }, "more than 1048576 bytes"},
+		"no JSON":           {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "a JSON object"},
+		"a list":            {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("[]")) }, "a JSON object"},
+		"empty":             {func(http.ResponseWriter, *http.Request) {}, "a JSON object"},
+		"an error":          {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "503 Service Unavailable"},
+		"an unknown status": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(599) }, "599"},
+		"a redirection":     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, private.URL, 302) }, "302 Found"},
+		"a broken answer":   {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "cannot be reached"},
+		"half of the answer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "10")
+			_, _ = w.Write([]byte("{"))
+		}, "cannot be reached"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewTLSServer(test.answer)
+			t.Cleanup(server.Close)
+			c := New(trusting(t, providertest.Authority(server)), nil, time.Now)
+			p := social("forge")
+			p.Endpoints = Endpoints{Token: server.URL, Resource: server.URL}
+			_, err := c.User(t.Context(), p, Login{AccessToken: "t"})
+			if got := refusal(t, err, apierr.ProviderRefused); !strings.Contains(got, test.says) {
+				t.Errorf("the user object: %q", got)
+			}
+			_, err = c.User(t.Context(), p, Login{Code: "c"})
+			refusal(t, err, apierr.ProviderRefused)
+		})
+	}
+	t.Run("lies about its content type", func(t *testing.T) {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-16")
+			_, _ = w.Write([]byte(` {"access_token":"t","token_type":"bearer","id":"1"}`))
+		}))
+		t.Cleanup(server.Close)
+		p := social("forge")
+		p.Endpoints = Endpoints{Token: server.URL, Resource: server.URL}
+		if _, err := New(trusting(t, providertest.Authority(server)), nil, time.Now).User(t.Context(), p, Login{Code: "c"}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("answers 200 with an error", func(t *testing.T) {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"error":"bad_verification_code","error_description":"The code\n has expired."}`))
+		}))
+		t.Cleanup(server.Close)
+		p := social("forge")
+		p.Endpoints = Endpoints{Token: server.URL}
+		_, err := New(trusting(t, providertest.Authority(server)), nil, time.Now).User(t.Context(), p, Login{Code: "c"})
+		if got := refusal(t, err, apierr.ProviderRefused); got != "Forge error message: bad_verification_code: The code  has expired." {
+			t.Error(got)
+		}
+	})
+	t.Run("is not trusted, or not public, or down", func(t *testing.T) {
+		p, authority := providertest.Start(t)
+		for says, guard := range map[string]outbound.Guard{"cannot be reached": trusting(t, ""), "is not public": {}} {
+			_, err := New(guard, nil, time.Now).User(t.Context(), forge(p), Login{AccessToken: "t"})
+			if got := refusal(t, err, apierr.ProviderRefused); !strings.Contains(got, says) && says != "cannot be reached" {
+				t.Errorf("%q, want %q", got, says)
+			}
+		}
+		down := forge(p)
+		down.Resource = "https://127.0.0.1:1"
+		_, err := New(trusting(t, authority), nil, time.Now).User(t.Context(), down, Login{AccessToken: "t"})
+		if got := refusal(t, err, apierr.ProviderRefused); !strings.Contains(got, "cannot be reached") {
+			t.Error(got)
+		}
+	})
+}
+
+// 200 logins wait for a provider that never answers: those of another provider do
+// not notice, and most of the 200 fail soon.
+func TestADeadProviderHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	dead := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(dead.Close)
+	p, authority := providertest.Start(t)
+	token := secure.Secret(p.AddUser("1", map[string]any{"id": "1"}))
+	c := New(trusting(t, authority+providertest.Authority(dead)), nil, time.Now)
+	ctx, cancel := context.WithCancel(t.Context())
+	hanging := forge(p)
+	hanging.ID, hanging.Resource = "dead", dead.URL
+	var all sync.WaitGroup
+	failed := make(chan error, 200)
+	for range 200 {
+		all.Go(func() {
+			_, err := c.User(ctx, hanging, Login{AccessToken: "t"})
+			failed <- err
+		})
+	}
+	for range 200 - maxCalls {
+		if got := refusal(t, <-failed, apierr.ProviderRefused); !strings.Contains(got, "too many logins wait") {
+			t.Error(got)
+		}
+		began := time.Now()
+		if _, err := c.User(t.Context(), forge(p), Login{AccessToken: token}); err != nil || time.Since(began) > 5*time.Second {
+			t.Errorf("the login of another provider took %s: %v", time.Since(began), err)
+		}
+	}
+	cancel()
+	close(release)
+	all.Wait()
+	if l, ok := c.http.Transport.(*limited); !ok || len(l.hosts) != 0 {
+		t.Errorf("hosts that are not called any more are kept: %v", l.hosts)
+	}
+}
+
+func TestEndpointsOfADeployment(t *testing.T) {
+	t.Parallel()
+	all, err := ParseEndpoints(`{"google":{"tokenEndpoint":"https://p.test/token","issuer":"https://p.test"},"twitter":{"tokenEndpoint":"https://p.test/oauth/access_token"}}`)
+	if err != nil || all["google"].Token != "https://p.test/token" || all["google"].Resource != defaults["google"].Resource ||
+		all["twitter"].RequestToken != "https://p.test/oauth/request_token" || all["github"] != defaults["github"] {
+		t.Errorf("%+v, %v", all, err)
+	}
+	for text, says := range map[string]string{
+		`[]`: "must be a JSON object", `{`: "must be a JSON object", `{"myspace":{}}`: `"myspace" is no social provider`,
+		`{"google":{"tokenEndpont":"https://p.test"}}`: "tokenEndpont", `{"google":{"tokenEndpoint":"http://p.test"}}`: "absolute https URL",
+		`{"google":{"tokenEndpoint":1}}`: "google", `{"google":{"jwksUri":"//p.test"}}`: "jwksUri",
+	} {
+		if _, err := ParseEndpoints(text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if all, err := ParseEndpoints(""); err != nil || len(all) != 5 {
+		t.Errorf("no text: %v, %v", all, err)
+	}
+	for id, endpoints := range defaults {
+		for name, address := range endpoints.named() {
+			if address != "" && !strings.HasPrefix(address, "https://") {
+				t.Errorf("%s of %s is %s", name, id, address)
+			}
+		}
+	}
+}
+
+func TestTwitterByOAuth1(t *testing.T) {
+	t.Parallel()
+	var authorization []string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		authorization = append(authorization, r.Header.Get("Authorization"))
+		switch r.URL.Path {
+		case "/oauth/request_token":
+			_, _ = w.Write([]byte("oauth_token=request&oauth_token_secret=request-secret&oauth_callback_confirmed=true"))
+		case "/oauth/access_token":
+			_, _ = w.Write([]byte("oauth_token=access&oauth_token_secret=access-secret"))
+		case "/me":
+			_, _ = w.Write([]byte(`{"id":1,"id_str":"1","email":"jo@example.test"}`))
+		}
+	}))
+	t.Cleanup(server.Close)
+	c := New(trusting(t, providertest.Authority(server)), map[string]Endpoints{"twitter": {
+		Authorization: server.URL + "/oauth/authenticate", Token: server.URL + "/oauth/access_token", RequestToken: server.URL + "/oauth/request_token",
+		Resource: server.URL + "/me",
+	}}, time.Now)
+	begun, err := c.Begin(t.Context(), social("twitter"), Begin{RedirectURI: callback, State: "state-1"})
+	if err != nil || begun.URL != server.URL+"/oauth/authenticate?oauth_token=request" || begun.RequestSecret != "request-secret" ||
+		!strings.Contains(authorization[0], url.QueryEscape(callback+"?state=state-1")) {
+		t.Fatalf("%+v, %v, %v", begun, err, authorization)
+	}
+	user, err := c.User(t.Context(), social("twitter"), Login{AccessToken: "request", AccessTokenSecret: begun.RequestSecret, Code: "verifier"})
+	if err != nil || user.ExternalID != "1" || user.Tokens.AccessToken != "access" || user.Tokens.AccessTokenSecret != "access-secret" {
+		t.Errorf("%+v, %v", user, err)
+	}
+	if !slices.ContainsFunc(authorization, func(h string) bool { return strings.Contains(h, `oauth_verifier="verifier"`) }) ||
+		!strings.Contains(authorization[2], `oauth_token="access"`) || !strings.Contains(authorization[2], "oauth_signature=") {
+		t.Errorf("the calls are signed with %v", authorization)
+	}
+}
+
+// FuzzAnswers: whatever a provider answers, a login succeeds with an id or is
+// refused with an error of the interface.
+func FuzzAnswers(f *testing.F) {
+	for _, seed := range []string{`{"id":"1","email":"jo@example.test"}`, `{"access_token":"t","id_token":"a.b.c","id":1}`, `access_token=t&id=1`, `[]`, ``,
+		`{"error":"x","error_description":"\u0000"}`, `{"id":{"id":1},"items":[{"user_id":1e999}]}`, `oauth_token=a&oauth_token_secret=b`} {
+		f.Add(seed, 200, "application/json")
+	}
+	var status int
+	var body, kind string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}))
+	f.Cleanup(server.Close)
+	guard, err := outbound.Config{PrivateNetworks: []string{"127.0.0.0/8"}, CA: providertest.Authority(server)}.Open()
+	if err != nil {
+		f.Fatal(err)
+	}
+	same := Endpoints{Authorization: server.URL, Token: server.URL, Resource: server.URL, TokenInfo: server.URL, JWKS: server.URL, Issuer: server.URL}
+	endpoints := map[string]Endpoints{}
+	for id := range defaults {
+		endpoints[id] = same
+	}
+	f.Fuzz(func(t *testing.T, text string, code int, contentType string) {
+		body, status, kind = text, 200+(code%400+400)%400, contentType
+		c := New(guard, endpoints, time.Now)
+		for _, id := range []string{"google", "facebook", "github", "linkedin", "twitter", "forge"} {
+			p := social(id)
+			if id == "forge" {
+				p.Endpoints, p.IDField = same, "items[0].user_id"
+			}
+			for _, login := range []Login{{AccessToken: "t", AccessTokenSecret: "s"}, {Code: "c"}} {
+				user, err := c.User(t.Context(), p, login)
+				if refused := apierr.From(err); err != nil && refused.Status != 400 || err == nil && user.ExternalID == "" {
+					t.Fatalf("%s answers %q: %+v, %v", id, text, user, err)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package connect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Endpoints are the addresses of a provider.
+type Endpoints struct {
+	Authorization string `json:"authorizationEndpoint"`
+	Token         string `json:"tokenEndpoint"`
+	Resource      string `json:"resourceEndpoint"`     // of the user object
+	TokenInfo     string `json:"tokeninfoEndpoint"`    // google: says whose an access token is
+	JWKS          string `json:"jwksUri"`              // keys of id tokens
+	Issuer        string `json:"issuer"`               // of id tokens
+	RequestToken  string `json:"requestTokenEndpoint"` // twitter: where a login begins
+}
+
+// defaults are the public addresses of the social providers.
+var defaults = map[string]Endpoints{
+	google: {
+		Authorization: "https://accounts.google.com/o/oauth2/v2/auth", Token: "https://oauth2.googleapis.com/token",
+		Resource: "https://www.googleapis.com/oauth2/v2/userinfo", TokenInfo: "https://oauth2.googleapis.com/tokeninfo",
+		JWKS: "https://www.googleapis.com/oauth2/v3/certs", Issuer: "https://accounts.google.com",
+	},
+	facebook: {
+		Authorization: "https://www.facebook.com/v23.0/dialog/oauth", Token: "https://graph.facebook.com/v23.0/oauth/access_token",
+		Resource: "https://graph.facebook.com/v23.0/me",
+	},
+	github: {
+		Authorization: "https://github.com/login/oauth/authorize", Token: "https://github.com/login/oauth/access_token",
+		Resource: "https://api.github.com/user",
+	},
+	linkedin: {
+		Authorization: "https://www.linkedin.com/oauth/v2/authorization", Token: "https://www.linkedin.com/oauth/v2/accessToken",
+		Resource: "https://api.linkedin.com/v2/userinfo",
+	},
+	twitter: {
+		Authorization: "https://api.twitter.com/oauth/authenticate", Token: "https://api.twitter.com/oauth/access_token",
+		Resource: "https://api.twitter.com/1.1/account/verify_credentials.json", RequestToken: "https://api.twitter.com/oauth/request_token",
+	},
+}
+
+// ParseEndpoints reads the addresses of social providers, in JSON by their ids.
+// Members that are missing keep the public addresses; an empty text changes nothing.
+func ParseEndpoints(text string) (map[string]Endpoints, error) {
+	all := maps.Clone(defaults)
+	if strings.TrimSpace(text) == "" {
+		return all, nil
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &given); err != nil || given == nil {
+		return nil, errors.New(`the text must be a JSON object such as {"google":{"tokenEndpoint":"https://…"}}`)
+	}
+	for _, id := range slices.Sorted(maps.Keys(given)) {
+		endpoints, known := all[id]
+		if !known {
+			return nil, fmt.Errorf("%q is no social provider; those are %s", id, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+		}
+		before := endpoints
+		decoder := json.NewDecoder(bytes.NewReader(given[id]))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&endpoints); err != nil {
+			return nil, fmt.Errorf("the endpoints of %s: %w", id, err)
+		}
+		for name, address := range endpoints.named() {
+			if u, err := url.Parse(address); address != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "") {
+				return nil, fmt.Errorf("the %s of %s must be an absolute https URL", name, id)
+			}
+		}
+		if endpoints.Token != before.Token && endpoints.RequestToken == before.RequestToken && strings.HasSuffix(endpoints.Token, "/access_token") {
+			endpoints.RequestToken = strings.TrimSuffix(endpoints.Token, "access_token") + "request_token"
+		}
+		all[id] = endpoints
+	}
+	return all, nil
+}
+
+func (e Endpoints) named() map[string]string {
+	return map[string]string{
+		"authorizationEndpoint": e.Authorization, "tokenEndpoint": e.Token, "resourceEndpoint": e.Resource, "tokeninfoEndpoint": e.TokenInfo,
+		"jwksUri": e.JWKS, "issuer": e.Issuer, "requestTokenEndpoint": e.RequestToken,
+	}
+}

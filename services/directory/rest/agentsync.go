@@ -1,0 +1,96 @@
+package rest
+
+import (
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// configurationView is what an agent works by, the password of the directory
+// server among it.
+type configurationView struct {
+	ProviderID string `json:"providerId"`
+	store.AgentConfig
+	AgentUserDNPassword string `json:"agentUserDnPassword"`
+}
+
+func agentConfiguration(svc *directory.Service) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		agent, password, err := svc.AgentConfiguration(c.UserContext(), at)
+		if err != nil {
+			return err
+		}
+		return unstored(c, configurationView{agent.ProviderID, agent.Config, password.Reveal()})
+	}
+}
+
+// unstored answers 200 with what nothing between may keep.
+func unstored(c *fiber.Ctx, view any) error {
+	if err := c.JSON(view); err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, rest.MIME)
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return nil
+}
+
+func syncAgent(svc *directory.Service) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		var in directory.Sync
+		if err := rest.Body[struct{}](c, &in); err != nil {
+			return err
+		}
+		if err := svc.Sync(c.UserContext(), at, in); err != nil {
+			return err
+		}
+		return rest.Accepted(c)
+	}
+}
+
+type refusalView struct {
+	ExternalID *string `json:"externalId"`
+	Name       string  `json:"name"`
+	Kind       string  `json:"kind"`
+	Reason     string  `json:"reason"`
+}
+
+func (v views) refusal(r store.Refusal) refusalView {
+	view := refusalView{ExternalID: &r.ExternalID, Name: r.Name, Kind: r.Kind, Reason: r.Reason}
+	if r.Kind == store.GroupEntry {
+		external, isID := strings.CutPrefix(r.ExternalID, "id:")
+		if view.ExternalID = &external; !isID {
+			view.ExternalID = nil
+		}
+	}
+	return view
+}
+
+// agentDownload answers with the program of the agent, where the deployment has
+// it.
+func agentDownload(svc *directory.Service) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		file, err := svc.AgentDownload(c.UserContext(), at)
+		if err != nil {
+			return err
+		}
+		c.Set(fiber.HeaderContentType, "application/zip")
+		c.Set(fiber.HeaderContentDisposition, `attachment; filename="doorward-agent.zip"`)
+		return c.Send(file)
+	}
+}

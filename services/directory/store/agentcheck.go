@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// The channels on which PostgreSQL tells all replicas of password checks.
+const (
+	ChecksChannel  = "directory_agent_checks"  // payload: the id of an agent that has a new check
+	ResultsChannel = "directory_agent_results" // payload: the id of a check and its result
+)
+
+// Results of a check that are not the code of an error.
+const (
+	CheckSuccess = 0
+	CheckFailure = 1
+)
+
+// AgentCheck is a password check that a login waits for.
+type AgentCheck struct {
+	TenantID   id.ID
+	AgentID    id.ID
+	ID         id.ID
+	ExternalID string // of the account at the directory server
+	Username   string
+	Password   []byte            // sealed
+	Trace      map[string]string // of the login
+	CreatedAt  time.Time
+}
+
+// Delegate is the agent that checks the passwords of an account.
+type Delegate struct {
+	AgentID    id.ID
+	Status     string
+	ExternalID string // of the account
+}
+
+// Delegate returns the agent of a mirrored account, or apierr.NotFound. One that
+// has not called since lively is offline.
+func (s *Store) Delegate(ctx context.Context, tenant, directory, account id.ID, lively time.Time) (Delegate, error) {
+	return pg.One[Delegate](ctx, s.db, `SELECT a.id AS agent_id, m.external_id,
+		CASE WHEN a.status = 'ONLINE' AND a.called_at < $4 THEN 'OFFLINE' ELSE a.status END AS status
+		FROM agents a JOIN mirrored_accounts m ON m.tenant_id = $1 AND m.directory_id = $2 AND m.account_id = $3
+		WHERE a.tenant_id = $1 AND a.directory_id = $2`, tenant, directory, account, lively)
+}
+
+// InsertCheck adds a check and notifies the replicas at which its agent waits.
+func (tx *Tx) InsertCheck(_ context.Context, c AgentCheck) error {
+	tx.Queue(`INSERT INTO agent_checks (tenant_id, agent_id, id, external_id, username, password, trace, created_at, taken_until)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
+		c.TenantID, c.AgentID, c.ID, c.ExternalID, c.Username, c.Password, c.Trace, c.CreatedAt)
+	tx.Queue(`SELECT pg_notify($1, $2)`, ChecksChannel, c.AgentID.String())
+	return nil
+}
+
+// TakeChecks hands out checks of an agent that are not older than since, at most
+// limit, the oldest first. Nobody else gets one before until, which should be
+// answered by then.
+func (tx *Tx) TakeChecks(ctx context.Context, tenant, agent id.ID, since, now, until time.Time, limit int) ([]AgentCheck, error) {
+	return pg.All[AgentCheck](ctx, tx, `UPDATE agent_checks SET taken_until = $5
+		WHERE tenant_id = $1 AND id IN (
+			SELECT id FROM agent_checks WHERE tenant_id = $1 AND agent_id = $2 AND result IS NULL AND created_at >= $3 AND taken_until <= $4
+			ORDER BY created_at LIMIT $6 FOR UPDATE SKIP LOCKED)
+		RETURNING tenant_id, agent_id, id, external_id, username, password, trace, created_at`, tenant, agent, since, now, until, limit)
+}
+
+// AnswerCheck stores the result of a check, notifies the replica that waits for
+// it, and removes its password. A check that is answered or gone is
+// apierr.NotFound.
+func (tx *Tx) AnswerCheck(ctx context.Context, tenant, agent, check id.ID, result int) error {
+	_, err := pg.Value[string](ctx, tx, `WITH answered AS (
+			UPDATE agent_checks SET result = $4, password = NULL WHERE tenant_id = $1 AND agent_id = $2 AND id = $3 AND result IS NULL
+			RETURNING id
+		)
+		SELECT pg_notify($5, $6 || ' ' || $4::integer)::text FROM answered`, tenant, agent, check, result, ResultsChannel, check.String())
+	return err
+}
+
+// CheckResult returns the result of a check; nil while it has none. A check that
+// is gone is apierr.NotFound.
+func (s *Store) CheckResult(ctx context.Context, tenant, check id.ID) (*int, error) {
+	return pg.Value[*int](ctx, s.db, `SELECT result FROM agent_checks WHERE tenant_id = $1 AND id = $2`, tenant, check)
+}
+
+// DropCheck removes a check that no login waits for any more.
+func (tx *Tx) DropCheck(_ context.Context, tenant, check id.ID) error {
+	tx.Queue(`DELETE FROM agent_checks WHERE tenant_id = $1 AND id = $2`, tenant, check)
+	return nil
+}
+
+// PurgeChecks removes at most limit checks that are older than before, which the
+// process of their login has left, and returns their number.
+func (tx *Tx) PurgeChecks(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return pg.Exec(ctx, tx, `DELETE FROM agent_checks WHERE (tenant_id, id) IN
+		(SELECT tenant_id, id FROM agent_checks WHERE created_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
+}
+
+// OnNotify calls notify with the payload of each notification on a channel, while
+// the database listens.
+func (s *Store) OnNotify(channel string, notify func(payload string)) { s.db.OnNotify(channel, notify) }

@@ -1,0 +1,184 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/openapi/openapitest"
+	"github.com/doorward/doorward/services/idsite/peertest"
+)
+
+const origin = "https://shop.example.test"
+
+// newClientAPI is a service with an application and an account of its tenant.
+func newClientAPI(t testing.TB) (client, directoryapi.Account) {
+	t.Helper()
+	c := newClient(t)
+	tenant, _ := c.tenant(t, "K1")
+	c.peers.PutApplication(applicationapi.Application{
+		TenantID: tenant, ID: id.ID{7}, Name: `The "Shop"`, Status: directoryapi.Enabled, DNSLabel: "calm-otter", AuthorizedOriginURIs: []string{origin},
+	})
+	account := directoryapi.Account{TenantID: tenant, ID: id.ID{8}, Email: "jo@example.test", Status: directoryapi.Enabled,
+		EmailVerificationStatus: directoryapi.Verified}
+	c.peers.PutAccount(account)
+	return c, account
+}
+
+// call asks the Client API as a browser does, in JSON.
+func (c client) call(t *testing.T, method, path, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	request := httptest.NewRequest(method, "/client/calm-otter"+path, strings.NewReader(body))
+	if body != "" {
+		request.Header.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	}
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	request.Header.Set(caller.Header, c.signer.Sign(caller.Caller{}))
+	answer, err := openapitest.Do(t, c.app, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(text)
+}
+
+const signIn = `{"login":"jo@example.test","password":"` + peertest.Password + `"}`
+
+// A page of another site gets its cookies back only where its origin is allowed.
+func TestTheCookiesOfTheClientAPI(t *testing.T) {
+	c, _ := newClientAPI(t)
+	for from, want := range map[string]http.SameSite{"": http.SameSiteLaxMode, origin: http.SameSiteNoneMode, "https://evil.example": 0} {
+		var header []string
+		if from != "" {
+			header = []string{"Origin", from}
+		}
+		answer, body := c.call(t, "POST", "/login", signIn, header...)
+		if answer.StatusCode != 200 {
+			t.Fatalf("%d: %s", answer.StatusCode, body)
+		}
+		if cookies := answer.Cookies(); (len(cookies) == 2) != (want != 0) {
+			t.Errorf("from %q the cookies are %v", from, cookies)
+		}
+		for _, cookie := range answer.Cookies() {
+			if !cookie.HttpOnly || !cookie.Secure || cookie.Path != "/" || cookie.SameSite != want || cookie.MaxAge < 1 {
+				t.Errorf("from %q the cookie is %v", from, cookie)
+			}
+		}
+		if answer.Header.Get("Access-Control-Allow-Origin") != strings.TrimPrefix(from, "https://evil.example") {
+			t.Errorf("from %q the header is %v", from, answer.Header)
+		}
+	}
+	answer, _ := c.call(t, "POST", "/logout", "", "Cookie", "access_token=x")
+	for _, cookie := range answer.Cookies() {
+		if cookie.Value != "" || cookie.Expires.Year() > 1970 {
+			t.Errorf("a logout leaves %v", cookie)
+		}
+	}
+	if len(answer.Cookies()) != 2 || answer.StatusCode != 200 {
+		t.Errorf("a logout answers %d with %v", answer.StatusCode, answer.Cookies())
+	}
+}
+
+func TestMeWantsAnAccessToken(t *testing.T) {
+	c, account := newClientAPI(t)
+	for _, header := range [][]string{nil, {"Authorization", "Bearer x"}, {"Authorization", "Basic eDp5"}, {"Cookie", "access_token=x"}} {
+		answer, body := c.call(t, "GET", "/me", "", header...)
+		if answer.StatusCode != 401 || body != "" || answer.Header.Get("WWW-Authenticate") != `Bearer realm="The 'Shop'"` {
+			t.Errorf("%v gets %d %q, %s", header, answer.StatusCode, body, answer.Header.Get("WWW-Authenticate"))
+		}
+		if cleared := len(answer.Cookies()) == 2; cleared != (header != nil && header[0] == "Cookie") {
+			t.Errorf("%v: the cookies are %v", header, answer.Cookies())
+		}
+	}
+	token := c.peers.Issue(account.ID).Reveal()
+	for _, header := range [][]string{{"Authorization", "Bearer " + token}, {"Cookie", "access_token=" + token}} {
+		answer, body := c.call(t, "GET", "/me", "", header...)
+		if answer.StatusCode != 200 || !strings.Contains(body, `"jo@example.test"`) || answer.Header.Get("Cache-Control") != "no-store, no-cache" || answer.Header.Get("Pragma") != "no-cache" {
+			t.Errorf("%v gets %d %s, %v", header, answer.StatusCode, body, answer.Header)
+		}
+	}
+}
+
+// The answers do not tell whether an account exists, and the links of the mails do
+// not follow what a client says of the host.
+func TestForgotTellsNothing(t *testing.T) {
+	c, _ := newClientAPI(t)
+	for _, path := range []string{"/forgot", "/verify"} {
+		var first string
+		for _, login := range []string{"jo@example.test", "nobody@example.test"} {
+			answer, body := c.call(t, "POST", path, `{"login":"`+login+`"}`, "X-Forwarded-Host", "evil.example", "Forwarded", "host=evil.example")
+			all := answer.Status + body + answer.Header.Get("Content-Length") + answer.Header.Get("Content-Type")
+			if first == "" {
+				first = all
+			}
+			if all != first || answer.StatusCode != 200 || body != "" {
+				t.Errorf("%s of %s answers %q, want %q", path, login, all, first)
+			}
+		}
+	}
+	if mails := len(c.peers.Mails()); mails != 4 {
+		t.Errorf("%d mails are asked for, want one for each", mails)
+	}
+}
+
+// Whatever a body is, the answer is one of the Client API's own: no failure of the
+// server, and of an error its two members alone.
+func FuzzClientBodies(f *testing.F) {
+	paths := []string{"/login", "/register", "/forgot", "/change", "/verify", "/factors", "/challenges", "/oauth/token", "/oauth/revoke", "/logout"}
+	for i, seed := range []string{
+		signIn, `{"email":"a@b.test","password":"x","customData":{"a":1},"accountStore":{"href":"x"}}`, `{"login":"x","organizationNameKey":"a"}`,
+		`{"sptoken":"x","password":"y"}`, `login=x&email=y`, `{"type":"sms","phone":{"number":"+1"},"state":"x"}`, `{"state":1,"code":[]}`,
+		"grant_type=password&username=a&password=b", "token=%ZZ", "\xff{", "{\"login\":\"a\x00\"}", `{"providerData":{"providerId":"google"}}`, "[]", "null", `{"a":` + strings.Repeat("[", 100),
+	} {
+		f.Add(uint8(i), i%3 == 0, seed)
+	}
+	c, _ := newClientAPI(f)
+	f.Fuzz(func(t *testing.T, path uint8, form bool, body string) {
+		at := paths[int(path)%len(paths)]
+		request := httptest.NewRequest("POST", "/client/calm-otter"+at, strings.NewReader(body))
+		request.Header.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+		if form {
+			request.Header.Set(fiber.HeaderContentType, fiber.MIMEApplicationForm)
+		}
+		request.Header.Set(caller.Header, c.signer.Sign(caller.Caller{}))
+		answer, err := c.app.Test(request, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = answer.Body.Close() }()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.StatusCode >= 500 {
+			t.Fatalf("%s of %q answers %d: %s", at, body, answer.StatusCode, text)
+		}
+		if answer.StatusCode < 400 {
+			return
+		}
+		var members map[string]any
+		if err := json.Unmarshal(text, &members); err != nil || len(members) != 2 || members["message"] == nil {
+			t.Fatalf("%s of %q answers %d: %s", at, body, answer.StatusCode, text)
+		}
+		values, _ := url.ParseQuery(body)
+		if password := values.Get("password"); len(password) > 8 && strings.Contains(string(text), password) {
+			t.Fatalf("the answer has the password: %s", text)
+		}
+	})
+}
