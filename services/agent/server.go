@@ -15,7 +15,9 @@ import (
 )
 
 const (
-	dialTimeout = 5 * time.Second
+	// dialTimeout is less than checkTimeout: a server that cannot be reached is not
+	// a slow one.
+	dialTimeout = 3 * time.Second
 	// searchTimeout bounds one page of a search.
 	searchTimeout = 60 * time.Second
 	// maxIdle bounds the connections that are kept for later.
