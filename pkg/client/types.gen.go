@@ -2265,11 +2265,17 @@ type NewProvider struct {
 	// ClientSecret Client secret at the provider.
 	ClientSecret *string `json:"clientSecret,omitempty"`
 
+	// DiscoveryUrl Of a generic provider of OpenID Connect: its issuer, in the place of the three endpoints.
+	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
+
 	// Display Of `google`: how its pages look.
 	Display *string `json:"display,omitempty"`
 
 	// EncodedX509SigningCert Of `saml`: a certificate in PEM.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
+
+	// EncodedX509SigningCertNext Of `saml`: a certificate in PEM, besides the first, while the provider changes its key.
+	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
 
 	// EntityId Of `saml`: the issuer of its answers.
 	EntityId *string `json:"entityId,omitempty"`
@@ -2868,11 +2874,17 @@ type Provider struct {
 	// CreatedAt When it was created, in UTC.
 	CreatedAt CreatedAt `json:"createdAt"`
 
+	// DiscoveryUrl Of a generic provider of OpenID Connect: its issuer, whose discovery document names the endpoints.
+	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
+
 	// Display Of `google`: how its pages look.
 	Display *string `json:"display,omitempty"`
 
 	// EncodedX509SigningCert Of `saml`: the certificate in PEM that answers are signed with.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
+
+	// EncodedX509SigningCertNext Of `saml`: another certificate that answers may be signed with already.
+	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
 
 	// EntityId Of `saml`: the issuer of its answers.
 	EntityId *string `json:"entityId,omitempty"`
@@ -2952,11 +2964,17 @@ type ProviderChange struct {
 	// ClientSecret Client secret at the provider.
 	ClientSecret *string `json:"clientSecret,omitempty"`
 
+	// DiscoveryUrl Of a generic provider of OpenID Connect: its issuer, in the place of the three endpoints.
+	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
+
 	// Display Of `google`: how its pages look.
 	Display *string `json:"display,omitempty"`
 
 	// EncodedX509SigningCert Of `saml`: a certificate in PEM.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
+
+	// EncodedX509SigningCertNext Of `saml`: a certificate in PEM, besides the first, while the provider changes its key.
+	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
 
 	// EntityId Of `saml`: the issuer of its answers.
 	EntityId *string `json:"entityId,omitempty"`
