@@ -2265,6 +2265,9 @@ type NewProvider struct {
 	// ClientSecret Client secret at the provider.
 	ClientSecret *string `json:"clientSecret,omitempty"`
 
+	// DiscoveryUrl Of a generic provider of OpenID Connect: its issuer, in the place of the three endpoints.
+	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
+
 	// Display Of `google`: how its pages look.
 	Display *string `json:"display,omitempty"`
 
@@ -2871,6 +2874,9 @@ type Provider struct {
 	// CreatedAt When it was created, in UTC.
 	CreatedAt CreatedAt `json:"createdAt"`
 
+	// DiscoveryUrl Of a generic provider of OpenID Connect: its issuer, whose discovery document names the endpoints.
+	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
+
 	// Display Of `google`: how its pages look.
 	Display *string `json:"display,omitempty"`
 
@@ -2957,6 +2963,9 @@ type ProviderChange struct {
 
 	// ClientSecret Client secret at the provider.
 	ClientSecret *string `json:"clientSecret,omitempty"`
+
+	// DiscoveryUrl Of a generic provider of OpenID Connect: its issuer, in the place of the three endpoints.
+	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
 
 	// Display Of `google`: how its pages look.
 	Display *string `json:"display,omitempty"`
