@@ -6,7 +6,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// First is the refusal that a client is told of several: what is required before
+// First is the refusal that a client gets of several: what is required before
 // what has a wrong value, and that before what has a wrong form
 // (docs/interface/errors.md#statuses). Of the same kind it is the first; nil when
 // there is none.
@@ -30,3 +30,12 @@ func First(refusals ...error) error {
 	}
 	return first
 }
+
+// Refusals collects what a rule refuses of the members of a body.
+type Refusals []error
+
+// Add notes a refusal; nil is none.
+func (r *Refusals) Add(err error) { *r = append(*r, err) }
+
+// First is the refusal that the client is told, nil for none: see First.
+func (r Refusals) First() error { return First(r...) }

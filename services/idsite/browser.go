@@ -224,7 +224,7 @@ func (s *Service) taken(ctx context.Context, where applicationapi.Where, email s
 	return Answer{Pending: true}, nil
 }
 
-// quietly is how long a call takes at least whose answer must not tell whether an
+// quietly is how long a call takes at least whose answer must not show whether an
 // account exists.
 const quietly = 50 * time.Millisecond
 

@@ -93,7 +93,7 @@ func (l *login) sign(t testing.TB, header map[string]any, changes map[string]any
 }
 
 // begin sends a browser to the hosted pages.
-func (l *login) begin(t testing.TB, changes map[string]any, v idsite.Visit) idsite.Departure {
+func (l *login) begin(t testing.TB, changes map[string]any, v idsite.Visit) idsite.Redirect {
 	t.Helper()
 	v.Token = l.sign(t, nil, changes)
 	to, err := l.Begin(t.Context(), v)
@@ -188,9 +188,9 @@ func TestARequestWithoutATrustworthyCallbackIsAPage(t *testing.T) {
 		"a callback not listed": l.sign(t, nil, map[string]any{"cb_uri": "https://evil.example/callback"}),
 		"a NUL":                 l.sign(t, nil, map[string]any{"state": "a\x00b"}),
 	} {
-		for name, rule := range map[string]func() (idsite.Departure, error){
-			"login":  func() (idsite.Departure, error) { return l.Begin(t.Context(), idsite.Visit{Token: token}) },
-			"logout": func() (idsite.Departure, error) { return l.Logout(t.Context(), idsite.Visit{Token: token}) },
+		for name, rule := range map[string]func() (idsite.Redirect, error){
+			"login":  func() (idsite.Redirect, error) { return l.Begin(t.Context(), idsite.Visit{Token: token}) },
+			"logout": func() (idsite.Redirect, error) { return l.Logout(t.Context(), idsite.Visit{Token: token}) },
 		} {
 			if to, err := rule(); apierr.From(err) == nil || apierr.From(err).Status != 400 || to.Location != "" {
 				t.Errorf("%s of %s leads to %q, %v", name, what, to.Location, err)
@@ -361,7 +361,7 @@ func TestWhereARequestLeads(t *testing.T) {
 	}
 }
 
-// ownDomain gives the tenant a domain of its own.
+// ownDomain returns the tenant a domain of its own.
 func (l *login) ownDomain(t *testing.T) {
 	t.Helper()
 	l.change(t, idsite.SiteChange{DomainName: field.Some("login.example.test")})
@@ -490,7 +490,7 @@ func TestASessionTokenEnds(t *testing.T) {
 
 func TestASessionHasItsLimits(t *testing.T) {
 	l := newLogin(t)
-	sso := func(visit idsite.Visit) idsite.Departure { return l.begin(t, nil, visit) }
+	sso := func(visit idsite.Visit) idsite.Redirect { return l.begin(t, nil, visit) }
 	signIn := func() idsite.Visit {
 		began := sso(idsite.Visit{})
 		_, _, response := assertion(t, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect)

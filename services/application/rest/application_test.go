@@ -50,6 +50,8 @@ func TestApplicationsThatAreRefused(t *testing.T) {
 	}
 	t.Run("created without a name", func(t *testing.T) {
 		c.refused(t, 400, 2000, "POST", "/applications", object{"description": "nameless"})
+		c.refused(t, 400, 2000, "POST", shop, object{"description": long(4001), "status": nil})
+		c.refused(t, 400, 2003, "POST", shop, object{"description": long(4001), "status": "LOST"})
 	})
 	t.Run("nothing was made or changed", func(t *testing.T) {
 		page := c.get(t, applicationtest.Base.To("tenants", c.tenant, "applications"))
@@ -178,13 +180,13 @@ func TestADeletedApplicationIsGone(t *testing.T) {
 	if page := c.get(t, directory+"/applicationMappings"); page["size"] != 0.0 {
 		t.Errorf("the directory has the mappings %v", page)
 	}
-	t.Run("and others are told, once", func(t *testing.T) {
-		told, err := pg.All[struct{ Envelope []byte }](t.Context(), c.DB, `SELECT envelope FROM outbox`)
+	t.Run("and others learn of it, once", func(t *testing.T) {
+		sent, err := pg.All[struct{ Envelope []byte }](t.Context(), c.DB, `SELECT envelope FROM outbox`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(told) != 1 || !strings.Contains(string(told[0].Envelope), `"ApplicationDeleted"`) || !strings.Contains(string(told[0].Envelope), idOf(t, href).String()) {
-			t.Errorf("the outbox holds %q", told)
+		if len(sent) != 1 || !strings.Contains(string(sent[0].Envelope), `"ApplicationDeleted"`) || !strings.Contains(string(sent[0].Envelope), idOf(t, href).String()) {
+			t.Errorf("the outbox holds %q", sent)
 		}
 	})
 }

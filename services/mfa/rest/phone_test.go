@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/services/mfa/internal/mfatest"
 )
 
-// parallel makes calls at once and gives the number of answers by status.
+// parallel makes calls at once and returns the number of answers by status.
 func parallel(times int, call func(i int) resttest.Answer) map[int]int {
 	var group sync.WaitGroup
 	statuses := make(chan int, times)
@@ -30,7 +30,7 @@ func parallel(times int, call func(i int) resttest.Answer) map[int]int {
 	return count
 }
 
-// values gives a member of each item of a collection.
+// values returns a member of each item of a collection.
 func values(a resttest.Answer, name string) []string {
 	list := []string{}
 	for _, item := range a.Items() {
@@ -83,6 +83,8 @@ func TestPhoneRefusals(t *testing.T) {
 		{number(`,"status":"LOST"`), 400, 2003},
 		{number(`,"status":null`), 400, 2000},
 		{number(`,"verificationStatus":"MAYBE"`), 400, 2003},
+		{`{"number":"none","verificationStatus":"MAYBE"}`, 400, 2003},
+		{`{"number":"none","verificationStatus":"MAYBE","status":null}`, 400, 2000},
 		{number(`,"colour":"red"`), 400, 2015},
 		{`[]`, 400, 2006},
 	} {
@@ -179,7 +181,7 @@ func TestPhonesAreSearchedAndSorted(t *testing.T) {
 	} {
 		for _, list := range []string{phones, mfatest.Base.To("tenants", d.Tenant, "phones")} {
 			if got := values(d.Get(list+"?"+query).Want(200), "number"); !slices.Equal(got, want) {
-				t.Errorf("%s?%s gives %v, want %v", list, query, got, want)
+				t.Errorf("%s?%s returns %v, want %v", list, query, got, want)
 			}
 		}
 	}
