@@ -37,7 +37,8 @@ func newSignUps(t *testing.T) signUps {
 	}
 	db := pgtest.Open(t, store.Config)
 	passwords := secure.NewPasswords(cheap, 2, 1000)
-	return signUps{directory.New(store.New(db, now), passwords, ring, "https://localhost:8443/v1", now, directory.Config{VerificationTTL: 1e12, Alias: "service"}), db, ring}
+	return signUps{directory.New(store.New(db, now), passwords, ring, "https://localhost:8443/v1", now,
+		directory.Config{VerificationTTL: 1e12, Alias: "service"}), db, ring}
 }
 
 func newOwner(email string) directoryapi.RequestSignUp {
@@ -85,22 +86,26 @@ func TestASignUpWaitsForItsMail(t *testing.T) {
 	}
 	token := s.mails(t)[in.Account]
 	pending, err := s.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: token})
-	if want := (directoryapi.PendingSignUp{Tenant: in.Tenant, Account: in.Account, Email: "Owner@Example.test"}); err != nil || pending != want {
+	if want := (directoryapi.PendingSignUp{Tenant: in.Tenant, Account: in.Account, Email: "Owner@Example.test"}); err != nil ||
+		pending != want {
 		t.Errorf("the token leads to %+v, %v", pending, err)
 	}
 	mail, err := s.Mail(t.Context(), directoryapi.MailOf{Tenant: in.Tenant, Account: in.Account, Workflow: directoryapi.SigningUp})
 	if err != nil || mail.Account.Email != "Owner@Example.test" || mail.Template.TextBody == "" {
 		t.Errorf("the mail is %+v, %v", mail, err)
 	}
-	signUp := directoryapi.SignUp{Tenant: in.Tenant, Directory: id.New(now()), Owner: in.Account, Key: "calm-otter", DirectoryName: "Administrators", Pending: true}
+	signUp := directoryapi.SignUp{Tenant: in.Tenant, Directory: id.New(now()), Owner: in.Account, Key: "calm-otter",
+		DirectoryName: "Administrators", Pending: true}
 	for range 2 {
 		made, err := s.SignUp(t.Context(), signUp)
-		if err != nil || made.Owner.Email != "Owner@Example.test" || made.Owner.EmailVerificationStatus != directoryapi.Verified || *made.Owner.GivenName != "Jo" {
+		if err != nil || made.Owner.Email != "Owner@Example.test" || made.Owner.EmailVerificationStatus != directoryapi.Verified ||
+			*made.Owner.GivenName != "Jo" {
 			t.Fatalf("the tenant is %+v, %v", made, err)
 		}
 	}
 	if _, err := s.Authenticate(t.Context(), directoryapi.Authenticate{
-		Tenant: in.Tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: signUp.Directory}}, Login: "owner@example.test", Password: "Changeme1",
+		Tenant: in.Tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: signUp.Directory}},
+		Login: "owner@example.test", Password: "Changeme1",
 	}); err != nil {
 		t.Errorf("the owner cannot log in: %v", err)
 	}
@@ -205,7 +210,8 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 	s := newSignUps(t)
 	tenant := id.New(now())
 	made, err := s.SignUp(t.Context(), directoryapi.SignUp{
-		Tenant: tenant, Directory: id.New(now()), Owner: id.New(now()), Key: "calm-otter", DirectoryName: "Administrators", Email: "owner@example.test",
+		Tenant: tenant, Directory: id.New(now()), Owner: id.New(now()), Key: "calm-otter", DirectoryName: "Administrators",
+		Email: "owner@example.test",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +227,8 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 	if err := invite("none"); !errors.Is(err, apierr.Format) {
 		t.Errorf("no address is invited: %v", err)
 	}
-	if _, err := s.Invite(t.Context(), id.Ref{Tenant: id.New(now()), ID: tenant}, directory.Invite{Email: field.Some("x@example.test")}); !errors.Is(err, apierr.NotFound) {
+	if _, err := s.Invite(t.Context(), id.Ref{Tenant: id.New(now()), ID: tenant},
+		directory.Invite{Email: field.Some("x@example.test")}); !errors.Is(err, apierr.NotFound) {
 		t.Errorf("another tenant invites: %v", err)
 	}
 	for i := range 4 {
@@ -233,7 +240,8 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 	for _, token = range s.mails(t) {
 		break
 	}
-	if pending, err := s.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: token}); err != nil || !pending.Invitation || pending.Tenant != tenant {
+	if pending, err := s.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: token}); err != nil || !pending.Invitation ||
+		pending.Tenant != tenant {
 		t.Fatalf("the token leads to %+v, %v", pending, err)
 	}
 	accept := func(email, password string) (directoryapi.Account, error) {
@@ -254,7 +262,8 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 			a, err := accept("NEW@example.test", "Changeme1")
 			if err == nil {
 				accepted.Add(1)
-				if a.DirectoryID != made.Directory.ID || a.Status != directoryapi.Enabled || a.EmailVerificationStatus != directoryapi.Verified || a.Owner {
+				if a.DirectoryID != made.Directory.ID || a.Status != directoryapi.Enabled ||
+					a.EmailVerificationStatus != directoryapi.Verified || a.Owner {
 					t.Errorf("the administrator is %+v", a)
 				}
 			} else if !errors.Is(err, apierr.NotFound) {
