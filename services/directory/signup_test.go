@@ -69,8 +69,7 @@ func (s signUps) mails(t *testing.T) map[id.ID]secure.Secret {
 	return tokens
 }
 
-func (s signUps) request(t *testing.T, ctx context.Context, in directoryapi.RequestSignUp) error {
-	t.Helper()
+func (s signUps) request(ctx context.Context, in directoryapi.RequestSignUp) error {
 	_, err := s.RequestSignUp(ctx, in)
 	return err
 }
@@ -79,7 +78,7 @@ func TestASignUpWaitsForItsMail(t *testing.T) {
 	t.Parallel()
 	s := newSignUps(t)
 	in := newOwner("Owner@Example.test")
-	if err := s.request(t, t.Context(), in); err != nil {
+	if err := s.request(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Tenant(t.Context(), id.Ref{Tenant: in.Tenant, ID: in.Tenant}); !errors.Is(err, apierr.NotFound) {
@@ -160,7 +159,7 @@ func TestASignUpIsRefusedAsAnAccountIs(t *testing.T) {
 	} {
 		in := newOwner("owner@example.test")
 		c.change(&in.Owner)
-		if err := s.request(t, t.Context(), in); !errors.Is(err, c.want) {
+		if err := s.request(t.Context(), in); !errors.Is(err, c.want) {
 			t.Errorf("%s ends with %v", name, err)
 		}
 	}
@@ -179,7 +178,7 @@ func TestSignUpsAreLimited(t *testing.T) {
 		if i%2 == 1 {
 			email = "VICTIM@Example.test"
 		}
-		if err := s.request(t, t.Context(), newOwner(email)); err != nil {
+		if err := s.request(t.Context(), newOwner(email)); err != nil {
 			t.Errorf("sign-up %d of the same email ends with %v", i, err)
 		}
 	}
@@ -190,7 +189,7 @@ func TestSignUpsAreLimited(t *testing.T) {
 		var refused int
 		for i := range 12 {
 			ctx := caller.Into(t.Context(), caller.Caller{Address: netip.MustParseAddr(network[i%2])})
-			if err := s.request(t, ctx, newOwner(string(rune('a'+i))+network[0][:3]+"@example.test")); errors.Is(err, apierr.TooMany) {
+			if err := s.request(ctx, newOwner(string(rune('a'+i))+network[0][:3]+"@example.test")); errors.Is(err, apierr.TooMany) {
 				refused++
 			} else if err != nil {
 				t.Error(err)
@@ -201,7 +200,7 @@ func TestSignUpsAreLimited(t *testing.T) {
 		}
 	}
 	ctx := caller.Into(t.Context(), caller.Caller{Address: netip.MustParseAddr("203.0.113.8")})
-	if err := s.request(t, ctx, newOwner("other@example.test")); err != nil {
+	if err := s.request(ctx, newOwner("other@example.test")); err != nil {
 		t.Errorf("another network is refused: %v", err)
 	}
 }
@@ -277,7 +276,7 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 		t.Errorf("%d of 20 calls accepted the invitation", accepted.Load())
 	}
 	signUp := newOwner("second@example.test")
-	if err := s.request(t, t.Context(), signUp); err != nil {
+	if err := s.request(t.Context(), signUp); err != nil {
 		t.Fatal(err)
 	}
 	if token = s.mails(t)[signUp.Account]; token == "" {

@@ -39,7 +39,6 @@ type login struct {
 	tenant directoryapi.Tenant
 	app    applicationapi.Application
 	user   directoryapi.Account
-	site   id.ID
 }
 
 func newLogin(t testing.TB) *login {
