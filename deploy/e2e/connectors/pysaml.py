@@ -21,6 +21,7 @@ from saml2.config import IdPConfig, SPConfig
 from saml2.metadata import entity_descriptor
 from saml2.saml import NAME_FORMAT_UNSPECIFIED, NAMEID_FORMAT_EMAILADDRESS, NameID
 from saml2.server import Server
+from saml2.xmldsig import DIGEST_SHA256, SIG_RSA_SHA256
 
 given = json.loads(sys.argv[1])
 address = given["address"]
@@ -30,6 +31,8 @@ shared = {
     "encryption_keypairs": [{"key_file": given["signing_key"], "cert_file": given["signing_cert"]}],
     "metadata": {"local": given["metadata"]} if given["metadata"] else {},
     "accepted_time_diff": 5,
+    "signing_algorithm": SIG_RSA_SHA256,
+    "digest_algorithm": DIGEST_SHA256,
 }
 idp_config = IdPConfig().load({
     **shared,
