@@ -27,7 +27,8 @@ var (
 		"http://www.w3.org/2009/xmlenc11#aes256-gcm":  {32, true},
 	}
 	oaepHashes = map[string]crypto.Hash{
-		"": crypto.SHA1, sha1Hash: crypto.SHA1, hashAlgorithms[0]: crypto.SHA256, hashAlgorithms[1]: crypto.SHA384, hashAlgorithms[2]: crypto.SHA512,
+		"": crypto.SHA1, sha1Hash: crypto.SHA1, hashAlgorithms[0]: crypto.SHA256, hashAlgorithms[1]: crypto.SHA384,
+		hashAlgorithms[2]: crypto.SHA512,
 	}
 	maskHashes = map[string]crypto.Hash{
 		"": crypto.SHA1, "http://www.w3.org/2009/xmlenc11#mgf1sha1": crypto.SHA1, "http://www.w3.org/2009/xmlenc11#mgf1sha256": crypto.SHA256,

@@ -189,7 +189,8 @@ func (p ServiceProvider) decrypted(v verifier, whole, sealed *etree.Element, cov
 		return nil, refused
 	}
 	assertion, err := parseDocument(text)
-	if err != nil || !is(assertion, assertionNamespace, "Assertion") || assertion.SelectAttrValue("ID", "") == whole.SelectAttrValue("ID", "") {
+	if err != nil || !is(assertion, assertionNamespace, "Assertion") ||
+		assertion.SelectAttrValue("ID", "") == whole.SelectAttrValue("ID", "") {
 		return nil, refused
 	}
 	if err := eachElement(assertion, func(e *etree.Element) error {

@@ -64,7 +64,8 @@ func (r Response) Sign(pair KeyPair, algorithm string) ([]byte, error) {
 	if assertion.Signature, err = signer.sign(assertion.Element()); err != nil {
 		return nil, err
 	}
-	return signer.envelope(r.Issuer, r.ConsumerURL, r.InResponseTo, r.Now, saml.Status{StatusCode: saml.StatusCode{Value: saml.StatusSuccess}}, assertion.Element())
+	return signer.envelope(r.Issuer, r.ConsumerURL, r.InResponseTo, r.Now,
+		saml.Status{StatusCode: saml.StatusCode{Value: saml.StatusSuccess}}, assertion.Element())
 }
 
 // The reasons of a Refusal (SAML 2.0 core, section 3.2.2.2).

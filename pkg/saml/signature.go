@@ -96,7 +96,8 @@ func (v verifier) checkSignature(element, signature *etree.Element) error {
 		return errors.New("the signature must have one SignedInfo and no Object")
 	}
 	reference := childOf(info, signatureNamespace, "Reference")
-	if reference == nil || element.SelectAttrValue("ID", "") == "" || reference.SelectAttrValue("URI", "") != "#"+element.SelectAttrValue("ID", "") {
+	if reference == nil || element.SelectAttrValue("ID", "") == "" ||
+		reference.SelectAttrValue("URI", "") != "#"+element.SelectAttrValue("ID", "") {
 		return errors.New("the signature must have one Reference, to the element that it stands in")
 	}
 	methods, hashes := signatureAlgorithms, hashAlgorithms

@@ -155,10 +155,12 @@ func (a *Agent) Healthy(context.Context) error {
 var page = template.Must(template.New("page").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Directory agent</title>
 <h1>Directory agent</h1>
-{{if .Problems}}<h2>Problems</h2><ul>{{range $part, $p := .Problems}}<li>{{$part}}, since {{$p.Since.Format "2006-01-02 15:04:05 MST"}}: {{$p.Message}}</li>{{end}}</ul>
+{{if .Problems}}<h2>Problems</h2><ul>{{range $part, $p := .Problems}}<li>{{$part}},
+	since {{$p.Since.Format "2006-01-02 15:04:05 MST"}}: {{$p.Message}}</li>{{end}}</ul>
 {{else}}<p>All is well.</p>{{end}}
 <dl>
-<dt>Last look for changes</dt><dd>{{if .SyncedAt}}{{.SyncedAt.Format "2006-01-02 15:04:05 MST"}}, {{printf "%.0f" .LagS}} s ago{{else}}none yet{{end}}</dd>
+<dt>Last look for changes</dt><dd>{{if .SyncedAt}}{{.SyncedAt.Format "2006-01-02 15:04:05 MST"}},
+	{{printf "%.0f" .LagS}} s ago{{else}}none yet{{end}}</dd>
 <dt>Last full comparison</dt><dd>{{if .FullAt}}{{.FullAt.Format "2006-01-02 15:04:05 MST"}}{{else}}none yet{{end}}</dd>
 <dt>Accounts</dt><dd>{{.Accounts}}</dd><dt>Groups</dt><dd>{{.Groups}}</dd>
 <dt>Entries sent since the start</dt><dd>{{.Sent}}</dd>

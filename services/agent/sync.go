@@ -262,7 +262,8 @@ func (m *mirror) poll(ctx context.Context) error {
 	settings := m.settings
 	from := m.newest
 	processed := m.atNewest
-	filter := "(&(" + settings.changeAttribute() + ">=" + ldap.EscapeFilter(from) + ")(|" + settings.accountFilter() + settings.groupFilter() + "))"
+	filter := "(&(" + settings.changeAttribute() + ">=" + ldap.EscapeFilter(from) + ")(|" + settings.accountFilter() +
+		settings.groupFilter() + "))"
 	attributes := append(settings.accountAttributes(), settings.groupAttributes()...)
 	out := m.newSender(ctx, "")
 	groupsChanged := false

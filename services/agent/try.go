@@ -50,7 +50,8 @@ func Try(ctx context.Context, cfg Config, out io.Writer) error {
 			return nil
 		}
 		if accounts-refused <= shown {
-			say("  %s: username %s, email %s, name %s %s, disabled %t", entry.DN, text(a.Username), text(a.Email), text(a.GivenName), text(a.Surname),
+			say("  %s: username %s, email %s, name %s %s, disabled %t", entry.DN, text(a.Username), text(a.Email), text(a.GivenName),
+				text(a.Surname),
 				a.Disabled)
 		}
 		return nil

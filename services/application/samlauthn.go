@@ -276,7 +276,7 @@ func (s *Service) nameID(
 	return a.Email, saml.EmailNameID, nil
 }
 
-// assertedAttributes returns what the rules of an identity provider tell of an
+// assertedAttributes returns what the rules of an identity provider state of an
 // account. A rule without a name takes those of its account attributes, and an
 // attribute without a value is left out.
 func (s *Service) assertedAttributes(ctx context.Context, at id.Ref, a directoryapi.Account) ([]saml.Attribute, error) {

@@ -44,8 +44,8 @@ func (s *Service) purge(ctx context.Context) error {
 // its groups, each in a transaction of their own, so that it waits for nobody
 // who waits for it.
 func (s *Service) removeNext(ctx context.Context, tx *store.Tx) (int64, error) {
-	settled := s.now().Add(-removalGrace)
-	r, err := tx.NextRemoval(ctx, settled)
+	before := s.now().Add(-removalGrace)
+	r, err := tx.NextRemoval(ctx, before)
 	if errors.Is(err, apierr.NotFound) {
 		return 0, nil
 	}
@@ -58,7 +58,7 @@ func (s *Service) removeNext(ctx context.Context, tx *store.Tx) (int64, error) {
 	if groups, err := tx.RemoveGroups(ctx, r, batch); err != nil || len(groups) > 0 {
 		return int64(len(groups)), err
 	}
-	return tx.EndRemoval(ctx, r, settled)
+	return tx.EndRemoval(ctx, r, before)
 }
 
 // removeAccounts deletes some of the accounts that a directory has left, and lets

@@ -294,7 +294,8 @@ func (s *Service) defaultRelay(ctx context.Context, relay secure.Secret) (from s
 // unsolicitedFlow is a flow that is not stored: no request waits for its end.
 func (s *Service) unsolicitedFlow(a applicationapi.Application, callback string) store.Flow {
 	now := s.now()
-	return store.Flow{TenantID: a.TenantID, ID: id.New(now), ApplicationID: a.ID, CallbackURI: callback, CreatedAt: now, ExpiresAt: now.Add(samlLife)}
+	return store.Flow{TenantID: a.TenantID, ID: id.New(now), ApplicationID: a.ID, CallbackURI: callback, CreatedAt: now,
+		ExpiresAt: now.Add(samlLife)}
 }
 
 // finishSAML logs the user of a response in.

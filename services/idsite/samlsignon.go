@@ -30,13 +30,13 @@ type SignOn struct {
 
 // BeginSignOn verifies the request and returns where the login begins, with the
 // cookie of the browser.
-func (c *Client) BeginSignOn(ctx context.Context, self string, in SignOn) (Departure, error) {
+func (c *Client) BeginSignOn(ctx context.Context, self string, in SignOn) (Redirect, error) {
 	s, tenant := c.svc, c.Application.TenantID
 	verified, err := s.peers.Application.VerifySAMLRequest(ctx, applicationapi.VerifySAMLRequest{
 		Tenant: tenant, Application: c.Application.ID, Request: in.Request, RelayState: in.RelayState, Query: in.Query,
 	})
 	if err != nil {
-		return Departure{}, err
+		return Redirect{}, err
 	}
 	browser := in.Browser
 	if len(browser) != browserLength {
@@ -55,21 +55,21 @@ func (c *Client) BeginSignOn(ctx context.Context, self string, in SignOn) (Depar
 	}
 	flow.RequestID, flow.CallbackURI = flow.ID.String(), self+"?flow="+flow.ID.String()
 	if err := s.insertFlow(ctx, flow); err != nil {
-		return Departure{}, err
+		return Redirect{}, err
 	}
 	token, err := s.signRelay(tenant, signOnRelay, secure.Claims{"flow": flow.ID.String()})
-	return Departure{Location: s.cfg.Base.Host() + "/sso?signOn=" + token.Reveal(), Browser: browser}, err
+	return Redirect{Location: s.cfg.Base.Host() + "/sso?signOn=" + token.Reveal(), Browser: browser}, err
 }
 
 // ContinueSignOn answers GET /sso?signOn=: the flow goes on in the browser that is
 // here, which may have a session. A token is good once.
-func (s *Service) ContinueSignOn(ctx context.Context, v Visit) (Departure, error) {
+func (s *Service) ContinueSignOn(ctx context.Context, v Visit) (Redirect, error) {
 	_, f, err := s.openRelay(ctx, signOnRelay, v.Token)
 	if errors.Is(err, errNoRelay) || errors.Is(err, apierr.NotFound) || err == nil && f.SAMLRequest == nil {
 		err = apierr.BadRequest.Because("signOn is not the token of a login that goes on")
 	}
 	if err != nil {
-		return Departure{}, err
+		return Redirect{}, err
 	}
 	browser := v.Browser
 	if len(browser) != browserLength {
@@ -81,14 +81,14 @@ func (s *Service) ContinueSignOn(ctx context.Context, v Visit) (Departure, error
 		err = apierr.BadRequest.Because("the login has begun in a browser already, or has timed out")
 	}
 	if err != nil {
-		return Departure{}, err
+		return Redirect{}, err
 	}
 	site, err := s.store.TenantSite(ctx, f.TenantID)
 	if err != nil {
-		return Departure{}, err
+		return Redirect{}, err
 	}
 	location, err := s.signOn(ctx, f, site, v.Session)
-	return Departure{Location: location, Browser: browser}, err
+	return Redirect{Location: location, Browser: browser}, err
 }
 
 // signOn returns where a login goes: back, where the session of the browser is
@@ -127,7 +127,8 @@ type SignedOn struct {
 // browser that brought its request. Nobody is logged in by a flow that has not
 // ended: the answer says so.
 func (c *Client) EndSignOn(ctx context.Context, name string, browser secure.Secret) (SignedOn, error) {
-	s, gone := c.svc, apierr.BadRequest.Because("the login has ended, has timed out, or began in another browser; begin again at the application")
+	s, gone := c.svc, apierr.BadRequest.Because(
+		"the login has ended, has timed out, or began in another browser; begin again at the application")
 	flowID, err := id.Parse(name)
 	if err != nil {
 		return SignedOn{}, gone

@@ -69,7 +69,7 @@ func New(guard outbound.Guard, endpoints map[string]Endpoints, now func() time.T
 type Begin struct {
 	RedirectURI string // where the provider sends the browser back
 	State       secure.Secret
-	Scope       []string // in the place of the provider's, if there is one
+	Scope       []string // in place of the provider's, if there is one
 }
 
 // Started is where a login begins, and what its end needs.
@@ -244,7 +244,8 @@ func (s *session) exchange(ctx context.Context) error {
 
 // refuse is the failure of a login at the provider, with what it said.
 func (s *session) refuse(text string) *apierr.Error {
-	for _, secret := range []secure.Secret{s.tokens.AccessToken, s.tokens.AccessTokenSecret, s.tokens.RefreshToken, s.login.Code, s.provider.ClientSecret,
+	for _, secret := range []secure.Secret{s.tokens.AccessToken, s.tokens.AccessTokenSecret, s.tokens.RefreshToken, s.login.Code,
+		s.provider.ClientSecret,
 		s.login.AccessToken, s.login.AccessTokenSecret, s.login.Verifier} {
 		if len(secret) > 3 {
 			text = strings.ReplaceAll(strings.ReplaceAll(text, secret.Reveal(), "***"), url.QueryEscape(secret.Reveal()), "***")

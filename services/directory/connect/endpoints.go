@@ -70,11 +70,13 @@ func ParseEndpoints(text string) (map[string]Endpoints, error) {
 			return nil, fmt.Errorf("the endpoints of %s: %w", id, err)
 		}
 		for name, address := range endpoints.named() {
-			if u, err := url.Parse(address); address != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "") {
+			if u, err := url.Parse(address); address != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil ||
+				u.Fragment != "") {
 				return nil, fmt.Errorf("the %s of %s must be an absolute https URL", name, id)
 			}
 		}
-		if endpoints.Token != before.Token && endpoints.RequestToken == before.RequestToken && strings.HasSuffix(endpoints.Token, "/access_token") {
+		if endpoints.Token != before.Token && endpoints.RequestToken == before.RequestToken &&
+			strings.HasSuffix(endpoints.Token, "/access_token") {
 			endpoints.RequestToken = strings.TrimSuffix(endpoints.Token, "access_token") + "request_token"
 		}
 		all[id] = endpoints

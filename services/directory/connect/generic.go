@@ -31,11 +31,13 @@ func (s *session) generic(ctx context.Context) (directoryapi.ProviderAccount, er
 			}
 		}
 	} else if s.claims == nil {
-		return directoryapi.ProviderAccount{}, s.refuse("it shares users by id tokens alone; log in with an authorization code and the scope openid")
+		return directoryapi.ProviderAccount{},
+			s.refuse("it shares users by id tokens alone; log in with an authorization code and the scope openid")
 	}
 	if s.claims != nil {
 		merged := maps.Clone(s.claims)
-		for _, name := range []string{"iss", "aud", "exp", "iat", "nbf", "nonce", "at_hash", "c_hash", "azp", "sid", "jti", "typ", "acr", "amr", "auth_time"} {
+		for _, name := range []string{"iss", "aud", "exp", "iat", "nbf", "nonce", "at_hash", "c_hash", "azp", "sid", "jti", "typ", "acr", "amr",
+			"auth_time"} {
 			delete(merged, name)
 		}
 		maps.Copy(merged, object)

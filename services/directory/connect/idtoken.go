@@ -29,7 +29,8 @@ func (s *session) verifyIDToken(ctx context.Context) error {
 		return s.refuse("its id token makes no sense")
 	}
 	party := text(claims, "azp")
-	if !slices.Contains(token.Audience, s.provider.ClientID) || len(token.Audience) > 1 && party == "" || party != "" && party != s.provider.ClientID {
+	if !slices.Contains(token.Audience, s.provider.ClientID) || len(token.Audience) > 1 && party == "" || party != "" &&
+		party != s.provider.ClientID {
 		return s.otherClient()
 	}
 	if s.login.Nonce != "" && subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(s.login.Nonce.Reveal())) != 1 {

@@ -59,7 +59,8 @@ func (s *session) user(object map[string]any, kept json.RawMessage) (directoryap
 		u.ExternalID, _ = mappingrule.Text(value)
 	}
 	if u.ExternalID == "" {
-		return u, apierr.ProviderIncomplete.Because("the user object of the provider %q has no %s", s.provider.ID, cmp.Or(s.provider.IDField, "id"))
+		return u, apierr.ProviderIncomplete.Because("the user object of the provider %q has no %s", s.provider.ID,
+			cmp.Or(s.provider.IDField, "id"))
 	}
 	return u, nil
 }
@@ -110,7 +111,8 @@ func (s *session) wantOwnToken(ctx context.Context) error {
 }
 
 func (s *session) otherClient() error {
-	return apierr.ProviderOtherClient.Because("the token of the provider %q was issued to another client than that of the directory", s.provider.ID)
+	return apierr.ProviderOtherClient.Because("the token of the provider %q was issued to another client than that of the directory",
+		s.provider.ID)
 }
 
 // wantSameUser refuses a user object of somebody else than the id token is about

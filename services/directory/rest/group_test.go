@@ -198,7 +198,7 @@ func TestGroupsAreSearchedAndSorted(t *testing.T) {
 		"offset=3":                      {},
 	} {
 		if got := values(b.Get(staff+"/groups?"+query).Want(200), "name"); !slices.Equal(got, want) {
-			t.Errorf("?%s gives %v, want %v", query, got, want)
+			t.Errorf("?%s returns %v, want %v", query, got, want)
 		}
 	}
 	for query, code := range map[string]int{

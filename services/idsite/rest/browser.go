@@ -175,8 +175,8 @@ func (h *handlers) model(c *fiber.Ctx) error {
 	return c.JSON(v)
 }
 
-// departed sends the browser back to the application, and reports whether it did.
-func (h *handlers) departed(c *fiber.Ctx, a idsite.Answer) bool {
+// redirected sends the browser back to the application, and reports whether it did.
+func (h *handlers) redirected(c *fiber.Ctx, a idsite.Answer) bool {
 	if a.Redirect == "" {
 		return false
 	}
@@ -224,7 +224,7 @@ func (h *handlers) browserLogin(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if h.departed(c, answer) {
+	if h.redirected(c, answer) {
 		return c.SendStatus(http.StatusNoContent)
 	}
 	return c.JSON(fiber.Map{"account": h.base.Link("accounts", answer.Account)})
@@ -260,7 +260,7 @@ func (h *handlers) browserRegister(c *fiber.Ctx) error {
 	case answer.Pending:
 		c.Status(http.StatusAccepted)
 		return nil
-	case h.departed(c, answer):
+	case h.redirected(c, answer):
 		return c.SendStatus(http.StatusNoContent)
 	}
 	c.Status(http.StatusCreated)
@@ -456,7 +456,7 @@ func (h *handlers) challenged(c *fiber.Ctx, status int, challenged mfaapi.Challe
 	if err != nil {
 		return err
 	}
-	h.departed(c, answer)
+	h.redirected(c, answer)
 	c.Status(status)
 	return c.JSON(fiber.Map{
 		"href": h.base.To("challenges", challenged.ID), "status": challenged.Status,

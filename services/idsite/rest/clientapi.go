@@ -33,7 +33,7 @@ type clientCall struct {
 	crossed bool   // an allowed Origin was sent, so that the page may be of another site
 }
 
-// endpoint is a route of the Client API. on tells whether the web config has it.
+// endpoint is a route of the Client API. on reports whether the web config has it.
 type endpoint struct {
 	on      func(*fiber.Ctx, *clientCall) (bool, error)
 	methods map[string]clientHandler

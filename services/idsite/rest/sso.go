@@ -26,12 +26,12 @@ const (
 // ended, or with signOn goes on with one that a SAML service provider asked for.
 func (h *handlers) sso(c *fiber.Ctx) error {
 	if c.Query("jwtResponse") != "" {
-		return h.depart(c, "jwtResponse", h.svc.Land)
+		return h.sendTo(c, "jwtResponse", h.svc.Land)
 	}
 	if c.Query("signOn") != "" {
-		return h.depart(c, "signOn", h.svc.ContinueSignOn)
+		return h.sendTo(c, "signOn", h.svc.ContinueSignOn)
 	}
-	return h.depart(c, "jwtRequest", h.svc.Begin)
+	return h.sendTo(c, "jwtRequest", h.svc.Begin)
 }
 
 // ssoLogout ends the session of the browser. With RelayState and without a request
@@ -40,12 +40,12 @@ func (h *handlers) ssoLogout(c *fiber.Ctx) error {
 	if c.Query("jwtRequest") == "" && c.Query("RelayState") != "" {
 		return h.ssoLogoutReturn(c)
 	}
-	return h.depart(c, "jwtRequest", h.svc.Logout)
+	return h.sendTo(c, "jwtRequest", h.svc.Logout)
 }
 
-// depart sends the browser where a rule says. A token that leads nowhere is a
+// sendTo sends the browser where a rule says. A token that leads nowhere is a
 // page, or JSON for a client that does not ask for a page.
-func (h *handlers) depart(c *fiber.Ctx, parameter string, rule func(context.Context, idsite.Visit) (idsite.Departure, error)) error {
+func (h *handlers) sendTo(c *fiber.Ctx, parameter string, rule func(context.Context, idsite.Visit) (idsite.Redirect, error)) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	to, err := rule(c.UserContext(), idsite.Visit{

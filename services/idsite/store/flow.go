@@ -40,7 +40,8 @@ type Flow struct {
 }
 
 const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback_uri, state, name_key, account_store, show_organization,
-	token, factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, saml_request, saml_session, created_at, expires_at,
+	token, factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, saml_request, saml_session, created_at,
+		expires_at,
 	state_json`
 
 // InsertFlow adds a flow. A request that has begun one already is apierr.Exists.
@@ -68,7 +69,8 @@ func (tx *Tx) PassFirstStep(ctx context.Context, f Flow, account id.ID, isNew bo
 // FinishFlow ends a flow, once: of parallel calls one succeeds, the others return
 // apierr.NotFound.
 func (tx *Tx) FinishFlow(ctx context.Context, f Flow, now time.Time) error {
-	return pg.MustChange(ctx, tx, `UPDATE login_flows SET finished_at = $3, assertion_id = $4, account_id = $5, factor_passed = $6, saml_session = $7
+	return pg.MustChange(ctx, tx, `UPDATE login_flows SET finished_at = $3, assertion_id = $4, account_id = $5, factor_passed = $6,
+		saml_session = $7
 		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $3`,
 		f.TenantID, f.ID, now, f.AssertionID, f.AccountID, f.FactorPassed, f.SAMLSession)
 }
