@@ -67,6 +67,10 @@ var clientEndpoints = map[string]endpoint{
 		map[string]clientHandler{"POST": (*clientCall).enrollFactor}, false},
 	"challenges": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
 		map[string]clientHandler{"POST": (*clientCall).challengeFactor}, false},
+	"authorize": {enabled(func(oauthapi.ClientConfig) bool { return true }),
+		map[string]clientHandler{"GET": (*clientCall).authorize}, false},
+	"authorize/callback": {enabled(func(oauthapi.ClientConfig) bool { return true }),
+		map[string]clientHandler{"GET": (*clientCall).authorized, "POST": (*clientCall).authorizedByForm}, false},
 	"logout": {enabled(func(oauthapi.ClientConfig) bool { return true }),
 		map[string]clientHandler{"POST": (*clientCall).logout}, false},
 }
