@@ -101,8 +101,8 @@ func (c *Client) authorize(ctx context.Context, in Authorize, returnTo string, b
 	}
 	return c.svc.beginAtProvider(ctx, store.ProviderLogin{
 		TenantID: where.Tenant, ApplicationID: where.Application, DirectoryID: d.ID, Provider: field.Fold(d.ProviderID),
-		RedirectURI: in.Self + "/authorize/callback", ReturnTo: returnTo, State: in.State, AccountStore: where.AccountStore.Href, NameKey: where.NameKey,
-		Browser: secure.Digest(browser),
+		RedirectURI: in.Self + "/authorize/callback", ReturnTo: returnTo, State: in.State, AccountStore: where.AccountStore.Href,
+		NameKey: where.NameKey, Browser: secure.Digest(browser),
 	}, strings.Fields(in.Scope))
 }
 
@@ -192,7 +192,8 @@ func (c *Client) LogInAtProvider(ctx context.Context, login directoryapi.SocialL
 	form := map[string]secure.Secret{"grant_type": "service_social", "providerId": secure.Secret(login.Provider)}
 	for name, value := range map[string]secure.Secret{
 		"accessToken": login.AccessToken, "accessTokenSecret": login.AccessTokenSecret, "code": login.Code,
-		"redirectUri": secure.Secret(login.RedirectURI), "accountStore": secure.Secret(login.AccountStore), "nameKey": secure.Secret(login.NameKey),
+		"redirectUri": secure.Secret(login.RedirectURI), "accountStore": secure.Secret(login.AccountStore),
+		"nameKey": secure.Secret(login.NameKey),
 	} {
 		if value != "" {
 			form[name] = value

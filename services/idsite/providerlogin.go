@@ -42,12 +42,14 @@ func (s *Service) beginAtProvider(ctx context.Context, l store.ProviderLogin, sc
 	if err != nil {
 		return "", err
 	}
-	secrets, err := json.Marshal(directoryapi.SocialLoginBegun{Verifier: begun.Verifier, Nonce: begun.Nonce, RequestSecret: begun.RequestSecret})
+	location := begun.URL
+	begun.URL = ""
+	secrets, err := json.Marshal(begun)
 	if err != nil {
 		return "", err
 	}
 	l.SecretsSealed = s.ring.Seal(secure.Secret(secrets), providerSecretsPurpose(l.ID))
-	return begun.URL, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertProviderLogin(ctx, l) })
+	return location, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertProviderLogin(ctx, l) })
 }
 
 // ProviderReturn is a browser that a provider has sent back.
@@ -179,7 +181,8 @@ func (p *Page) BeginAtProvider(ctx context.Context, application id.ID, named str
 	}
 	return p.svc.beginAtProvider(ctx, store.ProviderLogin{
 		TenantID: f.TenantID, ApplicationID: f.ApplicationID, DirectoryID: d.ID, Provider: field.Fold(d.ProviderID),
-		RedirectURI: p.svc.cfg.Base.Host() + hostedReturn, AccountStore: f.AccountStore, NameKey: f.NameKey, FlowID: f.ID, Browser: f.Browser,
+		RedirectURI: p.svc.cfg.Base.Host() + hostedReturn, AccountStore: f.AccountStore, NameKey: f.NameKey, FlowID: f.ID,
+		Browser: f.Browser,
 	}, nil)
 }
 

@@ -44,7 +44,8 @@ type Config struct {
 	SocialEndpoints string        `env:"DOORWARD_SOCIAL_ENDPOINTS" help:"addresses of social providers instead of their public ones, JSON by"`
 	_               env.More      `help:"provider id; mostly given as DOORWARD_SOCIAL_ENDPOINTS_FILE"`
 	VerificationTTL time.Duration `env:"DOORWARD_VERIFICATION_TTL" default:"168h" help:"how long an email verification token is good"`
-	AgentArchive    string        `env:"DOORWARD_AGENT_ARCHIVE" help:"ZIP archive of the directory agent, offered at /v1/agents/{id}/download; none without it"`
+	AgentArchive    string        `env:"DOORWARD_AGENT_ARCHIVE" help:"ZIP archive of the directory agent, offered at"`
+	_               env.More      `help:"/v1/agents/{id}/download; none without it"`
 }
 
 // FromEnv reads the configuration.
@@ -85,8 +86,9 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	passwords.ReserveProcessors()
 	p.OnClose("password hashes", passwords.Close)
 	data := store.New(s.DB, s.Now)
-	svc := directory.New(data, passwords, s.Keyring, s.Base, s.Now,
-		directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: s.Alias, AgentArchive: cfg.AgentArchive, Providers: providers})
+	svc := directory.New(data, passwords, s.Keyring, s.Base, s.Now, directory.Config{
+		VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: s.Alias, AgentArchive: cfg.AgentArchive, Providers: providers,
+	})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("purge", svc.Purge)
 	s.Go("syncs", svc.SyncWorker)

@@ -31,8 +31,9 @@ func leaveFor(c *fiber.Ctx, location string) error {
 // authorize begins a login at the provider of a directory.
 func (c *clientCall) authorize(f *fiber.Ctx) error {
 	in := idsite.Authorize{
-		ResponseType: f.Query("response_type"), AccountStore: f.Query("account_store_href"), RedirectURI: f.Query("redirect_uri"), Scope: f.Query("scope"),
-		Organization: f.Query("organization_href"), NameKey: f.Query("organization_name_key"), Self: c.self, Browser: secure.Secret(f.Cookies(authorizeCookie)),
+		ResponseType: f.Query("response_type"), AccountStore: f.Query("account_store_href"), RedirectURI: f.Query("redirect_uri"),
+		Scope: f.Query("scope"), Organization: f.Query("organization_href"), NameKey: f.Query("organization_name_key"),
+		Self: c.self, Browser: secure.Secret(f.Cookies(authorizeCookie)),
 	}
 	if f.Context().QueryArgs().Has("state") {
 		state := f.Query("state")

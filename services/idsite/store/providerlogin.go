@@ -26,8 +26,8 @@ type ProviderLogin struct {
 	ExpiresAt     time.Time
 }
 
-const providerLoginColumns = `tenant_id, id, application_id, directory_id, provider, redirect_uri, return_to, state, account_store, name_key,
-	flow_id, browser, secrets_sealed, expires_at`
+const providerLoginColumns = `tenant_id, id, application_id, directory_id, provider, redirect_uri, return_to, state, account_store,
+	name_key, flow_id, browser, secrets_sealed, expires_at`
 
 // InsertProviderLogin adds a login.
 func (tx *Tx) InsertProviderLogin(ctx context.Context, l ProviderLogin) error {
