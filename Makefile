@@ -52,6 +52,10 @@ up: ## start the distributed shape in containers, on https://localhost:8443
 down: ## stop the containers; their data stays
 	@deploy/docker/compose.sh down
 
+.PHONY: agent
+agent: ## build the directory agent for all systems, and its archive .work/agent.zip
+	@.ci/agent
+
 ##@ Prove
 
 .PHONY: test
@@ -71,12 +75,12 @@ fuzz: ## fuzz every parser of outside input for FUZZTIME (10s)
 
 .PHONY: fuzz-api
 fuzz-api: ## send REQUESTS (20000) made up from the description of the interface to a standalone
-	@$(SETUP) postgresql
+	@$(SETUP) postgresql python
 	@.ci/fuzzapi $(REQUESTS)
 
 .PHONY: e2e
 e2e: ## try both shapes end to end, with a real Redis and a real Kafka
-	@$(SETUP) postgresql redis kafka chromium
+	@$(SETUP) postgresql redis kafka chromium axe-core
 	@.ci/test -count 1 -p 1 -timeout 15m $(ARGS) $$(go list ./deploy/e2e/... | grep -v /connectors)
 	@DOORWARD_E2E_SHAPE=distributed .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e
 
@@ -84,6 +88,11 @@ e2e: ## try both shapes end to end, with a real Redis and a real Kafka
 e2e-connectors: ## try both shapes with Keycloak, node-oidc-provider, pysaml2, slapd and Samba
 	@$(SETUP) postgresql redis kafka chromium connectors
 	@.ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e/connectors
+
+.PHONY: screenshots
+screenshots: ## photograph every hosted screen: light, dark, telephone, all languages, into .work/screenshots
+	@$(SETUP) postgresql chromium axe-core
+	@DOORWARD_SCREENSHOTS=$(CURDIR)/.work/screenshots .ci/test -count 1 -timeout 15m -run EveryScreen ./deploy/e2e
 
 .PHONY: kill
 kill: ## kill notification every second of 10,000 mails: none is lost, 1 in 1,000 may come twice

@@ -45,7 +45,7 @@ func TestTheKeyOfAnAgentIsGoodForItsCallsAlone(t *testing.T) {
 			if allowed[method+" "+route.pattern] {
 				tried++
 				if e := answer.want(200).echo(); e.Caller.Tenant != tenant || e.Caller.Key != key || !e.Caller.Account.IsZero() && e.Caller.Account != account {
-					t.Errorf("%s %s: the service is told %+v", method, path, e.Caller)
+					t.Errorf("%s %s: the service gets %+v", method, path, e.Caller)
 				}
 				path = strings.ReplaceAll(route.pattern, ":id", other)
 				s.do(t, call{method: method, path: path, body: body, header: header}).wantError(401, 401)

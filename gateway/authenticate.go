@@ -19,20 +19,20 @@ import (
 const maxCredentials = 1 << 10
 
 // authenticate finds the caller. Under /v1 a path that does not exist needs a
-// key too, so that a stranger cannot tell which do.
+// key too, so that a stranger cannot know which do.
 func (g *Gateway) authenticate(x *exchange) error {
 	if x.admission != nil {
 		defer x.admission.signed()
 	}
 	if x.managed && (x.route == nil || x.route.access == byKey) {
-		who, err := g.who(x.ctx, x.Request(), x.address)
+		found, err := g.findCaller(x.ctx, x.Request(), x.address)
 		if err != nil {
 			return g.refused.because(err)
 		}
-		if directoryapi.IsAgentKey(who.Key) && !x.isOfAgent(who.Key) {
+		if directoryapi.IsAgentKey(found.Key) && !x.isOfAgent(found.Key) {
 			return g.refused.because(errAgentKey)
 		}
-		x.caller = who
+		x.caller = found
 	}
 	address, err := g.userAddress(x)
 	if err != nil {
@@ -57,8 +57,8 @@ func (x *exchange) isOfAgent(key string) bool {
 	return string(name) == agent.ID.String()
 }
 
-// who returns whose key a request carries.
-func (g *Gateway) who(ctx context.Context, request *fasthttp.Request, from netip.Addr) (caller.Caller, error) {
+// findCaller returns whose key a request carries.
+func (g *Gateway) findCaller(ctx context.Context, request *fasthttp.Request, from netip.Addr) (caller.Caller, error) {
 	signed, text, err := authorization(&request.Header)
 	if err != nil {
 		return caller.Caller{}, err

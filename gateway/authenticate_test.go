@@ -21,14 +21,14 @@ func TestTheServiceIsToldWhoAsks(t *testing.T) {
 	s := open(t)
 	e := s.get(t, "/v1/accounts/1").echo()
 	if e.Caller.Tenant != tenant || e.Caller.Key != keyID || e.Caller.Account != account {
-		t.Errorf("the service was told %+v", e.Caller)
+		t.Errorf("the service got %+v", e.Caller)
 	}
 	if secret := e.Headers["Authorization"]; secret != nil {
 		t.Errorf("the service was sent the credentials")
 	}
 }
 
-// Whoever has a key may tell for whom it asks.
+// A caller that has a key may tell for whom it asks.
 func TestTheServiceIsToldWhereTheRequestComesFrom(t *testing.T) {
 	s := open(t, func(cfg *Config, _ *site) { cfg.TrustedHops = 1 })
 	const path = "/v1/accounts/1"
@@ -49,16 +49,16 @@ func TestTheServiceIsToldWhereTheRequestComesFrom(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			e := s.do(t, call{method: "GET", path: c.path, header: c.header}).echo()
 			if e.Caller.Address.String() != c.want {
-				t.Errorf("the service is told %s, want %s", e.Caller.Address, c.want)
+				t.Errorf("the service gets %s, want %s", e.Caller.Address, c.want)
 			}
-			if told := e.Headers["Service-User-Address"]; told != nil {
-				t.Errorf("the service is sent %q", told)
+			if sent := e.Headers["Service-User-Address"]; sent != nil {
+				t.Errorf("the service is sent %q", sent)
 			}
 		})
 	}
-	for _, told := range [][]string{{""}, {"x"}, {"198.51.100.1, 198.51.100.2"}, {"198.51.100.1", "198.51.100.1"}, {"198.51.100.256"}, {"fe80::1%"}} {
-		t.Run(fmt.Sprintf("refused: %q", told), func(t *testing.T) {
-			s.do(t, call{method: "GET", path: path, header: http.Header{"Service-User-Address": told}}).wantError(400, 400)
+	for _, sent := range [][]string{{""}, {"x"}, {"198.51.100.1, 198.51.100.2"}, {"198.51.100.1", "198.51.100.1"}, {"198.51.100.256"}, {"fe80::1%"}} {
+		t.Run(fmt.Sprintf("refused: %q", sent), func(t *testing.T) {
+			s.do(t, call{method: "GET", path: path, header: http.Header{"Service-User-Address": sent}}).wantError(400, 400)
 		})
 	}
 	t.Run("nobody learns without a key what is refused", func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestManyAtOnceAskOneQuestion(t *testing.T) {
 }
 
 // What other clients of an address try does not reach the OAuth service
-// without end, and does not lock out whoever has a good key.
+// without end, and does not lock out a good key.
 func TestWrongKeysOfAnAddressAreBounded(t *testing.T) {
 	s := open(t)
 	s.get(t, "/v1/accounts/1").want(200)

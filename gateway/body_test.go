@@ -112,18 +112,18 @@ func TestLargeBodiesAreCountedByTenantAndProcess(t *testing.T) {
 	defer release()
 	large := strings.Repeat(" ", maxSmall+1)
 	post := call{method: "POST", path: "/v1/accounts/1", body: large}
-	wait := crowd(t, s, s.services["directory"], maxTenantLargeBodies, post)
+	wait := occupy(t, s, s.services["directory"], maxTenantLargeBodies, post)
 	a := s.do(t, post)
 	wantTurnedAway(t, a)
 	if a.header.Get("RateLimit-Policy") != `"body_limit";q=2;qu="concurrent-requests"` {
 		t.Errorf("the limit is named %v", a.header)
 	}
-	small := crowd(t, s, s.services["directory"], 3, call{method: "POST", path: "/v1/accounts/1", body: large[2:]})
+	small := occupy(t, s, s.services["directory"], 3, call{method: "POST", path: "/v1/accounts/1", body: large[2:]})
 	var others []func()
 	for i := range maxLargeBodies/maxTenantLargeBodies - 1 {
 		name := fmt.Sprintf("OTHER%d", i)
 		s.keys.add(name, "secret", id.New(time.Now()))
-		others = append(others, crowd(t, s, s.services["directory"], maxTenantLargeBodies, call{method: "POST", path: "/v1/accounts/1", body: large, header: as(name, "secret")}))
+		others = append(others, occupy(t, s, s.services["directory"], maxTenantLargeBodies, call{method: "POST", path: "/v1/accounts/1", body: large, header: as(name, "secret")}))
 	}
 	s.keys.add("LAST", "secret", id.New(time.Now()))
 	wantTurnedAway(t, s.do(t, call{method: "POST", path: "/v1/accounts/1", body: large, header: as("LAST", "secret")}))

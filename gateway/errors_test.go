@@ -23,7 +23,7 @@ var reader = func() *sdkmetric.ManualReader {
 	return reader
 }()
 
-// counted gives how many refusals were counted for a reason.
+// counted returns how many refusals were counted for a reason.
 func counted(t *testing.T, _ *site, reason string) (n int64) {
 	t.Helper()
 	for _, m := range measured(t, "doorward_gateway_refused_total") {

@@ -34,7 +34,7 @@ func (g *Gateway) parseExpand(x *exchange) (err error) {
 	return err
 }
 
-// expand puts the resources that links name in the place of the links. The
+// expand puts the resources that links name in place of the links. The
 // bytes around them stay as the service wrote them.
 //
 // A link stays a link where it is null, where the field holds something else,
@@ -236,7 +236,7 @@ func (g *Gateway) fetch(ctx context.Context, signed, address string) (*fasthttp.
 var errExpanded = apierr.MalformedQuery.Because("the expanded answer is larger than %d bytes; ask for fewer items or fewer links",
 	maxExpanded)
 
-// splice returns the body with what was found in the place of the links.
+// splice returns the body with what was found in place of the links.
 func splice(body []byte, links []link, found fetched) ([]byte, error) {
 	size := len(body)
 	for _, l := range links {

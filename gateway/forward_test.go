@@ -81,7 +81,7 @@ func TestABodyWithoutATypeStaysWithoutOne(t *testing.T) {
 	s := open(t)
 	e := s.raw(t, "%sContent-Length: 2\r\n\r\n{}", head("POST", "/v1/applications")).echo()
 	if kind, given := e.Headers["Content-Type"]; given {
-		t.Errorf("the service was told %q", kind)
+		t.Errorf("the service got %q", kind)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestAnEmptyAnswerStaysEmpty(t *testing.T) {
 	s.get(t, "/v1/accounts/1").want(304)
 }
 
-// free gives an address that refuses connections.
+// free returns an address that refuses connections.
 func free(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -51,7 +51,7 @@ func wellFramed(h *fasthttp.RequestHeader) bool {
 	return hosts == 1 && lengths+encodings <= 1
 }
 
-// header gives the value of a header as it was received, several joined by
+// header returns the value of a header as it was received, several joined by
 // commas. The name is in lower case. What proxies say is read so: the server adds
 // the trailers of a body in chunks, which the client writes, to its own list.
 func header(raw []byte, wanted string) (value string, found bool) {

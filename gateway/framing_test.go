@@ -37,7 +37,7 @@ func TestWhatIsTooLargeIs413(t *testing.T) {
 			from := bufio.NewReader(conn)
 			if strings.Contains(text, "Expect") {
 				if line, err := from.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
-					t.Fatalf("the client is told %q (%v)", line, err)
+					t.Fatalf("the client gets %q (%v)", line, err)
 				}
 				_, _ = from.ReadString('\n')
 			}

@@ -28,13 +28,13 @@ func FuzzExpand(f *testing.F) {
 			return
 		}
 		if len(all) == 0 || len(all) > len(allowed) {
-			t.Fatalf("%q gives %d names", text, len(all))
+			t.Fatalf("%q returns %d names", text, len(all))
 		}
 		var again []string
 		for _, e := range all {
 			query, err := url.ParseQuery(e.page)
 			if !slices.Contains(names, e.name) || !strings.Contains(text, e.name) || err != nil || len(query) > 2 || e.name == "tenant" && e.page != "" {
-				t.Fatalf("%q gives %+v", text, e)
+				t.Fatalf("%q returns %+v", text, e)
 			}
 			page := strings.NewReplacer("=", ":", "&", ",").Replace(e.page)
 			if page != "" {
@@ -43,7 +43,7 @@ func FuzzExpand(f *testing.F) {
 			again = append(again, e.name+page)
 		}
 		if second, err := parseExpansions(strings.Join(again, ","), allowed); err != nil || !slices.Equal(all, second) {
-			t.Fatalf("%q gives %v, read again %v, %v", text, all, second, err)
+			t.Fatalf("%q returns %v, read again %v, %v", text, all, second, err)
 		}
 	})
 }
@@ -64,11 +64,11 @@ func FuzzAuthorization(f *testing.F) {
 		}
 		plain, err := base64.StdEncoding.DecodeString(strings.Trim(string(encoded), " "))
 		if err != nil || string(plain) != string(cred.id)+":"+string(cred.secret) || len(cred.secret) == 0 {
-			t.Fatalf("%q gives %q and %q", encoded, cred.id, cred.secret)
+			t.Fatalf("%q returns %q and %q", encoded, cred.id, cred.secret)
 		}
 		for _, b := range cred.id {
 			if b <= ' ' || b >= 0x7f || b == ':' {
-				t.Fatalf("%q gives the id %q", encoded, cred.id)
+				t.Fatalf("%q returns the id %q", encoded, cred.id)
 			}
 		}
 	})

@@ -180,7 +180,7 @@ func (f *fakeService) says(answers map[string]string) {
 	})
 }
 
-// requests gives what the service was sent so far.
+// requests returns what the service was sent so far.
 func (f *fakeService) requests() []echo {
 	f.mu.Lock()
 	defer f.mu.Unlock()

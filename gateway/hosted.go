@@ -20,6 +20,9 @@ const (
 	siteRoute    = "//site/*"    // hosted pages, by the host
 )
 
+// samlRoute is public, and hosted pages call it with their session too.
+const samlRoute = "/v1/applications/:id/saml/sso/idpRedirect"
+
 // hostedRoute finds the route of a request whose host or credential decides where
 // it goes, and rewrites its target: a session of a hosted page, the Client API of
 // an application, the hosted pages of a tenant. r is the route by the path alone.
@@ -33,7 +36,7 @@ func (g *Gateway) hostedRoute(x *exchange, r *route) *route {
 		return g.router.match(x.target)
 	}
 	if x.managed {
-		if r == nil || r.access != byKey || !isSession(header) {
+		if r == nil || r.access != byKey && r.pattern != samlRoute || !isSession(header) {
 			return r
 		}
 		rewrite(x, "/session")

@@ -62,8 +62,8 @@ type goodKey struct {
 
 // fresh reports whether an answer may be used: it is recent, and from after the
 // last change of the key, its account and its tenant.
-func (k *keys) fresh(asked time.Time, who caller.Caller) bool {
-	return time.Since(asked) < keyTTL && k.current(asked, change{key: who.Key}, change{id: who.Account}, change{id: who.Tenant})
+func (k *keys) fresh(asked time.Time, owner caller.Caller) bool {
+	return time.Since(asked) < keyTTL && k.current(asked, change{key: owner.Key}, change{id: owner.Account}, change{id: owner.Tenant})
 }
 
 func newKeys(api oauthapi.API, limits *Limits) *keys {
@@ -80,15 +80,15 @@ func newKeys(api oauthapi.API, limits *Limits) *keys {
 // that is not good, apierr.TooMany where the subject of wrong keys has had too
 // many within a second.
 func (k *keys) authenticate(ctx context.Context, cred credential, from subject) (caller.Caller, error) {
-	if who, ok, err := k.cached(cred); ok || err != nil {
-		return who, err
+	if owner, ok, err := k.cached(cred); ok || err != nil {
+		return owner, err
 	}
 	// Requests with the same credential share one call, but none that began
 	// before a change.
 	name := string(binary.BigEndian.AppendUint64(cred.hash[:], k.generation.Load()))
 	answer, err, _ := k.calls.Do(name, func() (any, error) {
-		if who, ok, err := k.cached(cred); ok || err != nil {
-			return who, err // answered since
+		if owner, ok, err := k.cached(cred); ok || err != nil {
+			return owner, err // answered since
 		}
 		in := oauthapi.Authenticate{ID: string(cred.id), Secret: secure.Secret(cred.secret)}
 		ask := func() (caller.Caller, error) { return k.ask(ctx, in, cred.hash) }
@@ -104,7 +104,7 @@ func (k *keys) authenticate(ctx context.Context, cred credential, from subject) 
 }
 
 // cached returns the answer of a moment ago, if there is one.
-func (k *keys) cached(cred credential) (who caller.Caller, ok bool, err error) {
+func (k *keys) cached(cred credential) (owner caller.Caller, ok bool, err error) {
 	name := utils.UnsafeString(cred.id) // no cache keeps what it is asked for
 	known, ok := k.good.Get(name)
 	if ok && subtle.ConstantTimeCompare(known.hash[:], cred.hash[:]) == 1 && k.fresh(known.asked, known.caller) {
@@ -126,13 +126,13 @@ func (k *keys) verify(ctx context.Context, in oauthapi.VerifySignature, from sub
 		key, err := k.api.VerifySignature(ctx, in)
 		return callerOf(key), err
 	}
-	who := signer{in.ID, from}
-	if k.signers.Contains(who) {
+	owner := signer{in.ID, from}
+	if k.signers.Contains(owner) {
 		return ask()
 	}
 	found, err := k.askUnproven(ctx, from, ask)
 	if err == nil {
-		k.signers.Add(who, struct{}{})
+		k.signers.Add(owner, struct{}{})
 	}
 	return found, err
 }
@@ -184,9 +184,9 @@ func (k *keys) ask(ctx context.Context, in oauthapi.Authenticate, hash [sha256.S
 	if err != nil {
 		return caller.Caller{}, err
 	}
-	who := callerOf(key)
-	k.good.Add(in.ID, goodKey{hash, who, asked})
-	return who, nil
+	owner := callerOf(key)
+	k.good.Add(in.ID, goodKey{hash, owner, asked})
+	return owner, nil
 }
 
 func callerOf(key oauthapi.Key) caller.Caller {

@@ -32,7 +32,7 @@ const (
 	wrongBodyKeyLimit                  // unproven keys that announce a large body, of all clients
 	unknownSignerLimit                 // ids that announce a large signed body, of all clients
 	bodyLimit                          // bodies of more than maxSmall of a tenant
-	processBodyLimit                   // the same of this process; the other gateways are not told
+	processBodyLimit                   // the same of this process; the other gateways do not learn of it
 	limitKinds
 )
 

@@ -28,8 +28,8 @@ func hold(f *fakeService) (release func()) {
 	return sync.OnceFunc(func() { close(gate) })
 }
 
-// crowd sends requests that a service holds, and waits until it has them all.
-func crowd(t *testing.T, s *site, f *fakeService, n int, c call) (wait func()) {
+// occupy sends requests that a service holds, and waits until it has them all.
+func occupy(t *testing.T, s *site, f *fakeService, n int, c call) (wait func()) {
 	t.Helper()
 	before := f.calls.Load()
 	var group sync.WaitGroup
@@ -59,7 +59,7 @@ func TestATenantHasOnlySoManyInFlight(t *testing.T) {
 	release := hold(s.services["directory"])
 	defer release()
 	before := counted(t, s, "tenant_limit")
-	wait := crowd(t, s, s.services["directory"], 5, call{method: "GET", path: "/v1/accounts/1"})
+	wait := occupy(t, s, s.services["directory"], 5, call{method: "GET", path: "/v1/accounts/1"})
 	wantTurnedAway(t, s.get(t, "/v1/accounts/1"))
 	wantTurnedAway(t, s.get(t, "/v1/nothing"))
 	wantTurnedAway(t, s.do(t, call{method: "GET", path: "/v1/applications/1", header: as("SECOND", "secret")}))
@@ -83,7 +83,7 @@ func TestAnAddressWithoutAKeyHasOnlySoManyInFlight(t *testing.T) {
 	}
 	release := hold(s.services["idsite"])
 	defer release()
-	wait := crowd(t, s, s.services["idsite"], 3, from("2001:db8::1", "/client/calm-otter/login"))
+	wait := occupy(t, s, s.services["idsite"], 3, from("2001:db8::1", "/client/calm-otter/login"))
 	wantTurnedAway(t, s.do(t, from("2001:db8::1", "/sso?jwtRequest=x")))
 	wantTurnedAway(t, s.do(t, from("2001:db8::2", "/v1/applications/1/saml/sso/idpRedirect")))
 	t.Run("a client cannot pretend to be another", func(t *testing.T) {
@@ -139,14 +139,14 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 
 	release := hold(first.services["directory"])
 	defer release()
-	wait := crowd(t, first, first.services["directory"], 3, call{method: "GET", path: "/v1/accounts/1"})
+	wait := occupy(t, first, first.services["directory"], 3, call{method: "GET", path: "/v1/accounts/1"})
 	others := func(n int) func() bool {
 		return func() bool { return (*second.Limits.remote.Load())[tenantSubject(tenantLimit, tenant)] == n }
 	}
 	eventually(t, "the second gateway hears of the first one's requests", others(3))
 	letGo := hold(second.services["directory"])
 	defer letGo()
-	waitSecond := crowd(t, second, second.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})
+	waitSecond := occupy(t, second, second.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})
 	wantTurnedAway(t, second.get(t, "/v1/accounts/1"))
 	eventually(t, "the first gateway hears of the second one's", func() bool { return (*first.Limits.remote.Load())[tenantSubject(tenantLimit, tenant)] == 1 })
 	wantTurnedAway(t, first.get(t, "/v1/accounts/1"))
@@ -155,10 +155,10 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 		warned := logged.has("synchronising the rate limits through Redis failed")
 		server.Close()
 		eventually(t, "the gateways notice", both(false))
-		eventually(t, "what the first told is forgotten", others(0))
+		eventually(t, "what the first published has expired", others(0))
 		eventually(t, "the gauge says that they do", func() bool { return sharedGauge(t) == 0 })
 		began := time.Now()
-		waitMore := crowd(t, second, second.services["directory"], 3, call{method: "GET", path: "/v1/accounts/1"})
+		waitMore := occupy(t, second, second.services["directory"], 3, call{method: "GET", path: "/v1/accounts/1"})
 		wantTurnedAway(t, second.get(t, "/v1/accounts/1"))
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("it took %s", took)
@@ -207,7 +207,7 @@ func TestAGatewayStartsWithoutRedis(t *testing.T) {
 	synchronise(t, s, client)
 	release := hold(s.services["directory"])
 	defer release()
-	wait := crowd(t, s, s.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})
+	wait := occupy(t, s, s.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})
 	wantTurnedAway(t, s.get(t, "/v1/accounts/1"))
 	release()
 	wait()

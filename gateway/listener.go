@@ -157,7 +157,7 @@ func (c *conn) Read(into []byte) (int, error) {
 }
 
 // Write answers the client: what it sends next is another request, but for the
-// body that it was told to go on with.
+// body for which it got 100 Continue.
 func (c *conn) Write(answer []byte) (int, error) {
 	if !bytes.HasPrefix(answer, []byte("HTTP/1.1 100 ")) {
 		c.headers = newHeaders

@@ -138,7 +138,7 @@ func hsts(base href.Base) string {
 	return "max-age=31536000"
 }
 
-// secureTransport tells browsers to come by HTTPS alone.
+// secureTransport makes browsers use HTTPS alone.
 func (g *Gateway) secureTransport(x *exchange) {
 	if g.hsts != "" && !x.managed {
 		x.Set(fiber.HeaderStrictTransportSecurity, g.hsts)

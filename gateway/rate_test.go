@@ -17,7 +17,7 @@ func timed(c *clocktest.Clock) setting {
 	}
 }
 
-// spend sends requests until one is turned away, and gives how many were not.
+// spend sends requests until one is turned away, and returns how many were not.
 func spend(t *testing.T, s *site, c call) (n int, last answer) {
 	t.Helper()
 	for {
@@ -101,7 +101,7 @@ func TestAStormOfLoginsHoldsUpNobodyElse(t *testing.T) {
 	defer release()
 	login := call{method: "POST", path: "/v1/applications/1/loginAttempts", body: "{}"}
 	before := counted(t, s, "users_limit")
-	wait := crowd(t, s, s.services["application"], 3, login)
+	wait := occupy(t, s, s.services["application"], 3, login)
 	wantTurnedAway(t, s.do(t, login))
 	if counted(t, s, "users_limit") != before+1 {
 		t.Error("the refusal was not counted")
@@ -109,7 +109,7 @@ func TestAStormOfLoginsHoldsUpNobodyElse(t *testing.T) {
 	for range 3 {
 		s.get(t, "/v1/accounts/1").want(200)
 	}
-	more := crowd(t, s, s.services["application"], 3, call{method: "POST", path: "/v1/applications/1/loginAttempts", body: "{}", header: as("OTHER", "secret")})
+	more := occupy(t, s, s.services["application"], 3, call{method: "POST", path: "/v1/applications/1/loginAttempts", body: "{}", header: as("OTHER", "secret")})
 	wantTurnedAway(t, s.post(t, "/v1/applications/1/oauth/token", "{}"))
 	s.get(t, "/v1/applications/1/authTokens/x").want(200) // an application goes on for whom it has let in
 	release()
@@ -118,7 +118,7 @@ func TestAStormOfLoginsHoldsUpNobodyElse(t *testing.T) {
 	t.Run("and a storm of management leaves the logins alone", func(t *testing.T) {
 		release := hold(s.services["directory"])
 		defer release()
-		wait := crowd(t, s, s.services["directory"], 3, call{method: "POST", path: "/v1/directories/1/accounts", body: "{}"})
+		wait := occupy(t, s, s.services["directory"], 3, call{method: "POST", path: "/v1/directories/1/accounts", body: "{}"})
 		wantTurnedAway(t, s.get(t, "/v1/accounts/1"))
 		s.do(t, login).want(200)
 		release()
@@ -157,7 +157,7 @@ func TestSeveralGatewaysHoldOneRate(t *testing.T) {
 	})
 }
 
-// ahead gives how far the tenant has used up its rate.
+// ahead returns how far the tenant has used up its rate.
 func ahead(s *site) time.Duration {
 	s.Limits.mu.Lock()
 	defer s.Limits.mu.Unlock()
@@ -167,7 +167,7 @@ func ahead(s *site) time.Duration {
 	return 0
 }
 
-// used gives how many subjects are remembered.
+// used returns how many subjects are remembered.
 func used(s *site) int {
 	s.Limits.mu.Lock()
 	defer s.Limits.mu.Unlock()

@@ -37,7 +37,7 @@ type signing struct {
 // owner signs as who has the key of the tests.
 func owner() signing { return signing{key: keyID, secret: keySecret, date: "x-service-date"} }
 
-// sign gives the headers of a request, Host among them.
+// sign returns the headers of a request, Host among them.
 func (s signing) sign(t testing.TB, method, host, target, body string, more http.Header) http.Header {
 	t.Helper()
 	if s.timestamp == "" {
@@ -402,7 +402,7 @@ func TestALargeSignedBodyArrivesWhole(t *testing.T) {
 		eventually(t, "all are being read", func() bool { return inFlight(s, textSubject(signedBodyLimit, []byte(keyID))) == maxSignedBodies })
 		a := s.raw(t, "%s", announce(owner(), large)).wantError(429, 429)
 		if a.header.Get("RateLimit-Policy") != `"authentication_limit";q=8;qu="concurrent-requests"` || a.header.Get("RateLimit") != `"authentication_limit";r=0;t=1` {
-			t.Errorf("the limit is told as %v", a.header)
+			t.Errorf("the limit is reported as %v", a.header)
 		}
 		s.keys.add("OTHER", "secret", tenant)
 		signing{key: "OTHER", secret: "secret", date: "x-service-date"}.send(t, s, "POST", "/v1/applications", large).want(200)
@@ -416,7 +416,7 @@ func TestALargeSignedBodyArrivesWhole(t *testing.T) {
 	})
 }
 
-// inFlight gives how many requests are counted for a subject.
+// inFlight returns how many requests are counted for a subject.
 func inFlight(s *site, who subject) int {
 	s.Limits.mu.Lock()
 	defer s.Limits.mu.Unlock()
@@ -480,11 +480,11 @@ func FuzzDigest(f *testing.F) {
 		}
 		again, ok := parseSignature([]byte("sauthc1Id=" + d.key + "/" + d.date + "/" + d.nonce + "/" + signatureSuffix + ",sauthc1SignedHeaders=" + d.signed + ",sauthc1Signature=" + d.signature))
 		if !ok || again.key != d.key || again.date != d.date || again.nonce != d.nonce || again.signed != d.signed || again.signature != d.signature {
-			t.Fatalf("%q gives %+v, read again %+v", sent, d, again)
+			t.Fatalf("%q returns %+v, read again %+v", sent, d, again)
 		}
 		for _, part := range []string{d.key, d.date, d.nonce, d.signed, d.signature} {
 			if strings.ContainsAny(part, " ,\r\n\x00") || !strings.Contains(sent, part) {
-				t.Fatalf("%q gives %+v", sent, d)
+				t.Fatalf("%q returns %+v", sent, d)
 			}
 		}
 	})

@@ -148,7 +148,7 @@ func TestHostedPagesNeedNoKeyAndReachTheirOwnerAsTheyAre(t *testing.T) {
 func TestHostsAndTokensChooseTheRoute(t *testing.T) {
 	s := open(t, func(cfg *Config, _ *site) { cfg.ClientSuffix = "apps.example.com" })
 	bearer := "Authorization: Bearer a.b.c\r\n"
-	for _, c := range []struct{ method, host, path, more, target, told string }{
+	for _, c := range []struct{ method, host, path, more, target, sent string }{
 		{"GET", "calm-otter.apps.example.com", "/login?a=b", "", "/client/calm-otter/login?a=b", "calm-otter.apps.example.com"},
 		{"POST", "Calm-Otter.Apps.Example.Com:8443", "//oauth//token/", "", "/client/calm-otter/oauth/token", "calm-otter.apps.example.com:8443"},
 		{"OPTIONS", "calm-otter.apps.example.com", "/forgot", "", "/client/calm-otter/forgot", "calm-otter.apps.example.com"},
@@ -161,8 +161,8 @@ func TestHostsAndTokensChooseTheRoute(t *testing.T) {
 		{"OPTIONS", "id.example.com", "/v1/challenges/1", "Origin: https://x\r\nAccess-Control-Request-Method: POST\r\n", "/session/v1/challenges/1", ""},
 	} {
 		e := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\nX-Doorward-Host: forged\r\n%sContent-Length: 0\r\n\r\n", c.method, c.path, c.host, c.more).echo()
-		if told := strings.Join(e.Headers["X-Doorward-Host"], ""); e.Service != "idsite" || e.Target != c.target || e.Method != c.method || !e.Caller.Tenant.IsZero() || told != c.told {
-			t.Errorf("%s %s%s reached %s as %s for %q", c.method, c.host, c.path, e.Service, e.Target, told)
+		if sent := strings.Join(e.Headers["X-Doorward-Host"], ""); e.Service != "idsite" || e.Target != c.target || e.Method != c.method || !e.Caller.Tenant.IsZero() || sent != c.sent {
+			t.Errorf("%s %s%s reached %s as %s for %q", c.method, c.host, c.path, e.Service, e.Target, sent)
 		}
 	}
 	for _, c := range []struct{ method, host, path, more string }{

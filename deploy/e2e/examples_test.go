@@ -18,7 +18,6 @@ var notSent = map[string]string{
 	"createSmtpServer": "an SMTP server that answers", "getSmtpServer": "an SMTP server", "updateSmtpServer": "an SMTP server",
 	"answerChallenge": "the code of the moment", "startSamlLogin": "a browser that begins a login",
 	"listAgentChecks": "a login that waits for an agent", "answerAgentCheck": "a login that waits for an agent",
-	"getAgent": "an agent", "updateAgent": "an agent",
 	"syncAgent": "an agent's own key", "pingAgent": "an agent's own key", "downloadAgent": "an agent of a release",
 	"verifyAuthnRequest": "a request of a service provider", "createSamlResponse": "a request of a service provider",
 	"consumeSamlResponse": "an answer of an identity provider", "getSamlServiceProviderMetadata": "a directory of an identity provider",
@@ -71,13 +70,17 @@ type interfaceDocument struct {
 func TestEveryExampleSucceeds(t *testing.T) {
 	site := client.NewSite(t)
 	account := client.Create(t, site.Application.Link(t, "accounts"), e2e.Object{"email": "jo@example.test", "username": "jo-examples", "password": e2e.Password})
-	known, twin := exampleResources(t, site, account)
-
 	var document interfaceDocument
 	text := string(client.Want(t, http.StatusOK, get(client.Key.HostURL()+"/openapi.json")).Body)
 	if err := json.Unmarshal([]byte(text), &document); err != nil {
 		t.Fatal(err)
 	}
+	known, twin := exampleResources(t, site, account)
+	mirror := document.Paths["/v1/directories"]["post"].RequestBody.Content["application/json"].Examples["ldap"].Value.(map[string]any)
+	mirror["name"] = e2e.Unique("mirror")
+	directory := client.Create(t, "/directories?expand=provider", mirror)
+	client.DeleteAtEnd(t, directory.Href())
+	known["agentId"] = directory.Object("provider").Object("agent").ID()
 	for name, id := range known {
 		if strings.HasPrefix(name, "/") {
 			continue

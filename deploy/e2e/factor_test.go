@@ -18,7 +18,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// oneTime gives the code that an authenticator shows at a time, made from its
+// oneTime returns the code that an authenticator shows at a time, made from its
 // URI by RFC 6238 alone.
 func oneTime(t testing.TB, keyURI string, at time.Time) string {
 	t.Helper()
@@ -37,7 +37,7 @@ func oneTime(t testing.TB, keyURI string, at time.Time) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[place:])&0x7fffffff%1_000_000)
 }
 
-// otherThan gives a code that is not the given one.
+// otherThan returns a code that is not the given one.
 func otherThan(code string) string {
 	return strings.Map(func(r rune) rune { return '0' + (r-'0'+5)%10 }, code)
 }
@@ -92,7 +92,7 @@ func TestAnAccountEnrolsAnAuthenticator(t *testing.T) {
 		}
 		client.Refused(t, 400, 13112, post(challenge.Href(), e2e.Object{"code": code}))
 	})
-	t.Run("of fifty guesses at once eight are looked at", func(t *testing.T) {
+	t.Run("of fifty wrong codes at once eight are checked", func(t *testing.T) {
 		statuses := together(t, 50, post(challenges, e2e.Object{"code": wrong}))
 		if statuses[http.StatusCreated] != 8 || statuses[http.StatusBadRequest] != 42 {
 			t.Errorf("the answers by status are %v; two wrong codes were there, ten are allowed", statuses)
@@ -132,7 +132,7 @@ func TestAnAccountHasPhones(t *testing.T) {
 }
 
 // awaitStatus waits until a challenge is in a state: what becomes of a text is
-// told from one service to another.
+// sent from one service to another.
 func awaitStatus(t testing.TB, challenge, status string) {
 	t.Helper()
 	err := e2e.AwaitFor(t.Context(), 30*time.Second, "the challenge to be "+status, func(ctx context.Context) error {
@@ -177,7 +177,7 @@ func TestAPhoneIsVerifiedByTheCodeOfItsTextMessage(t *testing.T) {
 		client.Create(t, factor.Link(t, "challenges"), e2e.Object{"message": "Shop: ${code} is for you"})
 		client.AwaitMailWith(t, number, " is for you")
 	})
-	t.Run("of fifty guesses at once five are looked at", func(t *testing.T) {
+	t.Run("of fifty wrong codes at once five are checked", func(t *testing.T) {
 		challenge := client.Create(t, factor.Link(t, "challenges"), e2e.Object{}).Href()
 		statuses := together(t, 50, post(challenge, e2e.Object{"code": "0"}))
 		if statuses[http.StatusOK] != 5 || statuses[http.StatusBadRequest] != 45 {

@@ -703,7 +703,7 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 		}
 		returned(t, plain, ssoRequest(hostedRequest(t, site.Application, nil)))
 	})
-	t.Run("whoever knows the password alone cannot enrol another factor", func(t *testing.T) {
+	t.Run("a client that knows the password alone cannot enrol another factor", func(t *testing.T) {
 		page := password(t, client.Browser(), anyFactor)
 		page.call(http.StatusForbidden, http.MethodPost, factors, e2e.Object{"type": "google-authenticator"})
 		page.call(http.StatusForbidden, http.MethodPost, factors, e2e.Object{"type": "sms", "phone": e2e.Object{"number": "+12675550100"}})

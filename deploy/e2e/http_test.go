@@ -22,8 +22,8 @@ const (
 	urlLimit  = 16 << 10
 )
 
-// patience bounds one exchange on a raw connection.
-const patience = 20 * time.Second
+// exchangeTimeout bounds one exchange on a raw connection.
+const exchangeTimeout = 20 * time.Second
 
 func get(address string) e2e.Request { return e2e.Request{Method: http.MethodGet, URL: address} }
 
@@ -253,7 +253,7 @@ func dial(t *testing.T) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(exchangeTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -286,7 +286,7 @@ func TestPlainHTTPIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(exchangeTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintf(conn, "GET /v1/tenants/current HTTP/1.1\r\nHost: %s\r\nAuthorization: %s\r\n\r\n", client.Address(), basic())

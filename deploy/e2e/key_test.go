@@ -141,12 +141,12 @@ func TestAKeyThatEndsIsRefusedWithinASecond(t *testing.T) {
 			holder := client.With(key.Text("id"), key.Text("secret"))
 			var load endLoad
 			stop := load.run(t, holder)
-			if err := e2e.AwaitFor(t.Context(), patience, "requests with the key", load.flows); err != nil {
+			if err := e2e.AwaitFor(t.Context(), exchangeTimeout, "requests with the key", load.flows); err != nil {
 				t.Fatal(err)
 			}
 			end(key.Href())
 			ended := time.Now()
-			if err := e2e.AwaitFor(t.Context(), patience, "refusals", func(context.Context) error { return load.over(ended.Add(keyLife)) }); err != nil {
+			if err := e2e.AwaitFor(t.Context(), exchangeTimeout, "refusals", func(context.Context) error { return load.over(ended.Add(keyLife)) }); err != nil {
 				t.Error(err)
 			}
 			stop()

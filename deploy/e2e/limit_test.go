@@ -17,47 +17,47 @@ import (
 )
 
 const (
-	// crowd is how many clients call at the same time: three times what one
+	// clients is how many clients call at the same time: three times what one
 	// tenant may have in flight.
-	crowd = 300
+	clients = 300
 
-	// crowdLimit bounds how long the crowd tries to be turned away.
-	crowdLimit = time.Minute
+	// limitTimeout bounds how long it takes until requests are refused.
+	limitTimeout = time.Minute
 )
 
-// A tenant has a limited number of requests in flight. Every client of the
-// crowd calls as fast as it is answered; where the service is busier than two
-// cores can be, requests pile up in it, and then some must be turned away.
-func TestTooManyRequestsAtOnceAreTurnedAway(t *testing.T) {
+// A tenant has a limited number of requests in flight. Every client
+// calls as fast as it is answered; where the service is busier than two
+// cores can be, requests pile up in it, and then some must be refused.
+func TestTooManyRequestsAtOnceAreRefused(t *testing.T) {
 	site := client.NewSite(t)
 	account := client.Register(t, site.Application.Link(t, "accounts"))
 	login := e2e.Login(site.Application, account.Text("email"), e2e.Password)
 	calls := []e2e.Request{login, get(site.Application.Link(t, "accounts")), get(account.Href())}
 
-	ctx, cancel := context.WithTimeoutCause(t.Context(), crowdLimit, errors.New("nobody was turned away"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), limitTimeout, errors.New("no request was refused"))
 	defer cancel()
-	var tally tally
+	var answers answers
 	var group sync.WaitGroup
-	for i := range crowd {
+	for i := range clients {
 		group.Go(func() {
 			for ctx.Err() == nil {
 				// The call goes on when others have seen enough: it counts too.
 				answer, err := client.Do(context.WithoutCancel(ctx), calls[i%len(calls)])
-				if tally.note(answer, err) {
+				if answers.note(answer, err) {
 					cancel()
 				}
 			}
 		})
 	}
 	group.Wait()
-	t.Logf("answers by status: %v", tally.statuses)
-	for _, err := range tally.wrong {
+	t.Logf("answers by status: %v", answers.statuses)
+	for _, err := range answers.wrong {
 		t.Error(err)
 	}
-	if len(tally.away) == 0 {
-		t.Fatalf("%d clients at once for %s: %v", crowd, crowdLimit, context.Cause(ctx))
+	if len(answers.refused) == 0 {
+		t.Fatalf("%d clients at once for %s: %v", clients, limitTimeout, context.Cause(ctx))
 	}
-	for _, answer := range tally.away {
+	for _, answer := range answers.refused {
 		e2e.CheckError(t, answer, http.StatusTooManyRequests, 429)
 		if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err != nil || seconds < 1 {
 			t.Errorf("Retry-After is %q, want seconds", answer.Header.Get("Retry-After"))
@@ -66,7 +66,7 @@ func TestTooManyRequestsAtOnceAreTurnedAway(t *testing.T) {
 			break
 		}
 	}
-	t.Run("and are served again when the crowd is gone", func(t *testing.T) {
+	t.Run("and are served again when there are few", func(t *testing.T) {
 		for _, call := range calls {
 			client.Want(t, http.StatusOK, call)
 		}
@@ -75,7 +75,7 @@ func TestTooManyRequestsAtOnceAreTurnedAway(t *testing.T) {
 
 // A flood of logins is shed, and leaves alone what else the same tenant does:
 // management and the validation of tokens have room of their own.
-func TestAStormOfLoginsIsShedAndHoldsUpNothingElse(t *testing.T) {
+func TestManyLoginsAreShedAndDelayNothingElse(t *testing.T) {
 	const (
 		storm   = 200 // clients, twice what may be in flight
 		samples = 100
@@ -111,7 +111,7 @@ func TestAStormOfLoginsIsShedAndHoldsUpNothingElse(t *testing.T) {
 	}
 	defer group.Wait()
 	defer cancel()
-	if err := e2e.AwaitFor(t.Context(), crowdLimit, "logins to be shed", func(context.Context) error {
+	if err := e2e.AwaitFor(t.Context(), limitTimeout, "logins to be shed", func(context.Context) error {
 		if n := shed.Load(); n < storm {
 			return fmt.Errorf("%d were shed", n)
 		}
@@ -141,34 +141,34 @@ func TestAStormOfLoginsIsShedAndHoldsUpNothingElse(t *testing.T) {
 	}
 }
 
-// tally gathers what the crowd was answered.
-type tally struct {
+// answers gathers the answers to all clients.
+type answers struct {
 	sync.Mutex
 	statuses map[int]int
-	away     []e2e.Answer
+	refused  []e2e.Answer
 	wrong    []error
 }
 
-// note records one answer and tells whether it was the one looked for.
-func (y *tally) note(answer e2e.Answer, err error) bool {
-	y.Lock()
-	defer y.Unlock()
-	if y.statuses == nil {
-		y.statuses = map[int]int{}
+// note records one answer and reports whether it was the one looked for.
+func (a *answers) note(answer e2e.Answer, err error) bool {
+	a.Lock()
+	defer a.Unlock()
+	if a.statuses == nil {
+		a.statuses = map[int]int{}
 	}
-	y.statuses[answer.Status]++
+	a.statuses[answer.Status]++
 	switch {
 	case err != nil:
-		y.wrong = append(y.wrong, err)
+		a.wrong = append(a.wrong, err)
 	case answer.Status == http.StatusTooManyRequests:
-		y.away = append(y.away, answer)
+		a.refused = append(a.refused, answer)
 		return true
 	case answer.Status == http.StatusServiceUnavailable:
 		if answer.Header.Get("Retry-After") == "" {
-			y.wrong = append(y.wrong, fmt.Errorf("a 503 without Retry-After: %s", answer))
+			a.wrong = append(a.wrong, fmt.Errorf("a 503 without Retry-After: %s", answer))
 		}
 	case answer.Status != http.StatusOK:
-		y.wrong = append(y.wrong, fmt.Errorf("want 200, 429 or 503: %s", answer))
+		a.wrong = append(a.wrong, fmt.Errorf("want 200, 429 or 503: %s", answer))
 	}
 	return false
 }

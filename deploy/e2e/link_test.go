@@ -27,7 +27,7 @@ var anID = regexp.MustCompile(`/[0-9A-Za-z]{20,26}(/|$)`)
 func kind(address string) string { return anID.ReplaceAllString(address, "/:id$1") }
 
 // crawl follows every link of a resource, and of the resources behind it, once
-// for each kind, and gives the collections among them.
+// for each kind, and returns the collections among them.
 func crawl(t *testing.T, address string, seen map[string]string, collections map[string]string) {
 	t.Helper()
 	if seen[kind(address)] != "" {

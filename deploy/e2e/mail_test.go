@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// mailsTo gives the subjects of the messages to an address, oldest first.
+// mailsTo returns the subjects of the messages to an address, oldest first.
 func mailsTo(t *testing.T, address string) (subjects []string) {
 	t.Helper()
 	messages, err := client.Mailbox(t.Context(), nil)

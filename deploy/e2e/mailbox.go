@@ -30,7 +30,7 @@ type Message struct {
 	ReceivedAt string   `json:"receivedAt"`
 }
 
-// SentTo tells whether the address is among the recipients, ignoring case and
+// SentTo reports whether the address is among the recipients, ignoring case and
 // a display name around it.
 func (m Message) SentTo(address string) bool {
 	return slices.ContainsFunc(m.To, func(to string) bool { return strings.EqualFold(bare(to), address) })

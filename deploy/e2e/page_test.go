@@ -21,7 +21,7 @@ func page(method, address string, form url.Values) e2e.Request {
 	return request
 }
 
-// fieldsOf gives what the form of a page would send.
+// fieldsOf returns what the form of a page would send.
 func fieldsOf(html string) url.Values {
 	values := url.Values{}
 	for _, field := range regexp.MustCompile(`<input[^>]* name="([^"]+)"[^>]* value="([^"]*)"`).FindAllStringSubmatch(html, -1) {
@@ -30,7 +30,7 @@ func fieldsOf(html string) url.Values {
 	return values
 }
 
-// follow opens the link of the mail to an address and gives the link and what
+// follow opens the link of the mail to an address and returns the link and what
 // the page's form would send.
 func follow(t *testing.T, email, below string) (string, url.Values) {
 	t.Helper()

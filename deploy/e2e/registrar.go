@@ -66,7 +66,7 @@ func (r *Registrar) work(ctx context.Context) {
 	}
 }
 
-// note records one outcome and tells whether the account is promised.
+// note records one outcome and reports whether the account is promised.
 func (r *Registrar) note(email string, answer Answer, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// identityProvider gives the SAML identity provider of an application.
+// identityProvider returns the SAML identity provider of an application.
 func identityProvider(t *testing.T, application e2e.Object) e2e.Object {
 	t.Helper()
 	return client.Get(t, client.Get(t, application.Link(t, "samlPolicy")).Link(t, "identityProvider"))
@@ -32,7 +32,7 @@ func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
 	address := policy.Link(t, "identityProvider")
 
 	certificates := make([]string, 20)
-	t.Run("whose key pair is made once, whoever asks first", func(t *testing.T) {
+	t.Run("whose key pair is made once", func(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range certificates {
 			group.Go(func() { certificates[i] = client.Get(t, address).Text("shaFingerprint") })
@@ -65,7 +65,7 @@ func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
 			}
 		}
 	})
-	t.Run("it can be told what assertions say", func(t *testing.T) {
+	t.Run("its assertions can be configured", func(t *testing.T) {
 		rules := provider.Object("attributeStatementMappingRules")
 		if items, ok := rules["items"].([]any); !ok || len(items) != 0 {
 			t.Errorf("it begins with %v", rules)
@@ -75,7 +75,7 @@ func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
 			t.Errorf("it keeps %v", items)
 		}
 	})
-	t.Run("it serves whom it is told to", func(t *testing.T) {
+	t.Run("it serves registered providers", func(t *testing.T) {
 		wiki := client.Create(t, "/registeredSamlServiceProviders", e2e.Object{"assertionConsumerServiceUrl": "https://wiki.example.test/acs", "entityId": e2e.Unique("wiki")})
 		body := e2e.Object{"serviceProvider": e2e.Object{"href": wiki.Href()}}
 		registration := client.Create(t, provider.Object("samlServiceProviderRegistrations").Href()+"?expand=serviceProvider,identityProvider", body)

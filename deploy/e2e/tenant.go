@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -16,8 +15,7 @@ const Password = "Changeme1!"
 // Tenant is the tenant that the client's key belongs to.
 func (c *Client) Tenant(t testing.TB) Object {
 	t.Helper()
-	answer := c.Want(t, http.StatusFound, Request{Method: http.MethodGet, URL: "/tenants/current"})
-	return c.Get(t, answer.Header.Get("Location"))
+	return c.resource(t, "/tenants/current")
 }
 
 // Unique makes a name that no earlier run has used, so that scenarios can be
@@ -38,9 +36,9 @@ type Site struct {
 // are deleted when the test ends.
 func (c *Client) NewSite(t testing.TB) Site {
 	t.Helper()
-	application := c.Create(t, "/applications?createDirectory=true", Object{"name": Unique("site")})
-	mapping := c.Get(t, application.Link(t, "defaultAccountStoreMapping"))
-	site := Site{Application: application, Directory: c.Get(t, mapping.Link(t, "accountStore"))}
+	application := c.newResource(t, "/applications?createDirectory=true", Object{"name": Unique("site")})
+	mapping := c.resource(t, application.Link(t, "defaultAccountStoreMapping"))
+	site := Site{Application: application, Directory: c.resource(t, mapping.Link(t, "accountStore"))}
 	c.DeleteAtEnd(t, application.Href())
 	c.DeleteAtEnd(t, site.Directory.Href())
 	return site
@@ -50,7 +48,7 @@ func (c *Client) NewSite(t testing.TB) Site {
 // when the test ends.
 func (c *Client) NewApplication(t testing.TB) Object {
 	t.Helper()
-	application := c.Create(t, "/applications", Object{"name": Unique("bare")})
+	application := c.newResource(t, "/applications", Object{"name": Unique("bare")})
 	c.DeleteAtEnd(t, application.Href())
 	return application
 }
@@ -76,11 +74,7 @@ const cleanLimit = 30 * time.Second
 func (c *Client) DeleteAtEnd(t testing.TB, address string) {
 	t.Cleanup(func() {
 		err := AwaitFor(context.WithoutCancel(t.Context()), cleanLimit, "the clean-up", func(ctx context.Context) error {
-			answer, err := c.Do(ctx, Request{Method: http.MethodDelete, URL: address})
-			if err == nil && answer.Status != http.StatusNoContent && answer.Status != http.StatusNotFound {
-				err = errors.New(answer.String())
-			}
-			return err
+			return c.remove(ctx, t, address)
 		})
 		if err != nil {
 			t.Error(err)
@@ -92,7 +86,7 @@ func (c *Client) DeleteAtEnd(t testing.TB, address string) {
 func (c *Client) Register(t testing.TB, accounts string) Object {
 	t.Helper()
 	email := Unique("jo") + "@example.test"
-	return c.Create(t, accounts, Object{"email": email, "password": Password, "givenName": "Jo", "surname": "Doe"})
+	return c.newResource(t, accounts, Object{"email": email, "password": Password, "givenName": "Jo", "surname": "Doe"})
 }
 
 // Login is the request of one login attempt against an application.

@@ -221,7 +221,7 @@ func TestTokensOfWhoIsDisabledFailAtOnce(t *testing.T) {
 	})
 }
 
-// A refresh asks anew whether the account may act, at that moment.
+// A refresh asks again whether the account may act, at that moment.
 func TestARefreshFailsAtOnce(t *testing.T) {
 	site := client.NewSite(t)
 	account := client.Register(t, site.Application.Link(t, "accounts"))

@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// webConfig gives the web config of an application.
+// webConfig returns the web config of an application.
 func webConfig(t *testing.T, application e2e.Object) e2e.Object {
 	t.Helper()
 	return client.Get(t, application.Link(t, "webConfig"))

@@ -270,7 +270,7 @@ func (q query) matches(env *envelope) bool {
 	return false
 }
 
-// wantsJSON tells whether the client asks for JSON by name and does not like
+// wantsJSON reports whether the client asks for JSON by name and does not like
 // HTML better. A client that takes anything gets the page.
 func wantsJSON(r *http.Request) bool {
 	asJSON, asHTML := 0.0, 0.0

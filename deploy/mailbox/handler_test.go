@@ -98,7 +98,7 @@ func TestTheListCanBeNarrowed(t *testing.T) {
 		"?before=0000000000000000&limit=1": "",
 	} {
 		if got := subjects(box.messages(t, query)); got != want {
-			t.Errorf("%s gave %q", query, got)
+			t.Errorf("%s returned %q", query, got)
 		}
 	}
 	if got := box.messages(t, "?summary=true")[0]; got.Raw != "" || got.Text != "" {
@@ -106,7 +106,7 @@ func TestTheListCanBeNarrowed(t *testing.T) {
 	}
 	for _, query := range []string{"?limit=-1", "?limit=many"} {
 		if status, _, _ := box.get(t, "/_mailbox"+query, "application/json"); status != http.StatusBadRequest {
-			t.Errorf("%s gave %d", query, status)
+			t.Errorf("%s returned %d", query, status)
 		}
 	}
 }
@@ -124,22 +124,22 @@ func TestAPollCostsNothingWhileNothingChanges(t *testing.T) {
 		t.Fatal(status)
 	}
 	if status, _ := ask(first); status != http.StatusNotModified {
-		t.Errorf("unchanged gave %d", status)
+		t.Errorf("unchanged returned %d", status)
 	}
 	box.send(t, mail("two", ""))
 	status, second := ask(first)
 	if status != http.StatusOK {
-		t.Errorf("a new message gave %d", status)
+		t.Errorf("a new message returned %d", status)
 	}
 	box.request(t, http.MethodDelete, "/_mailbox", nil)
 	if status, _ := ask(second); status != http.StatusOK {
-		t.Errorf("emptying gave %d", status)
+		t.Errorf("emptying returned %d", status)
 	}
 	box.stop()
 	box = start(t, dir)
 	for _, tag := range []string{first, second} {
 		if status, _ := ask(tag); status != http.StatusOK {
-			t.Errorf("a tag of the process before gave %d", status)
+			t.Errorf("a tag of the process before returned %d", status)
 		}
 	}
 }
@@ -153,28 +153,28 @@ func TestMethods(t *testing.T) {
 		for _, accept := range []string{html, "application/json"} {
 			status, header, body := box.request(t, http.MethodHead, path, http.Header{"Accept": {accept}})
 			if status != http.StatusOK || len(body) != 0 || header.Get("Content-Type") == "" {
-				t.Errorf("HEAD %s for %s gave %d %v", path, accept, status, header)
+				t.Errorf("HEAD %s for %s returned %d %v", path, accept, status, header)
 			}
 		}
 		for _, method := range []string{"POST", "PUT", "PATCH", "OPTIONS"} {
 			status, header, _ := box.request(t, method, path, nil)
 			if status != http.StatusMethodNotAllowed || header.Get("Allow") != "DELETE, GET, HEAD" {
-				t.Errorf("%s %s gave %d, allowed %s", method, path, status, header.Get("Allow"))
+				t.Errorf("%s %s returned %d, allowed %s", method, path, status, header.Get("Allow"))
 			}
 		}
 	}
 	for _, path := range []string{"/_mailbox/" + id, "/_mailbox/" + id + "/html", "/_mailbox/" + id + "/raw"} {
 		if status, _, _ := box.request(t, http.MethodHead, path, nil); status != http.StatusOK {
-			t.Errorf("HEAD %s gave %d", path, status)
+			t.Errorf("HEAD %s returned %d", path, status)
 		}
 		if status, header, _ := box.request(t, http.MethodDelete, path, nil); status != http.StatusMethodNotAllowed || header.Get("Allow") != "GET, HEAD" {
-			t.Errorf("DELETE %s gave %d, allowed %s", path, status, header.Get("Allow"))
+			t.Errorf("DELETE %s returned %d, allowed %s", path, status, header.Get("Allow"))
 		}
 	}
 	for _, path := range []string{"/", "/_mailboxes", "/_mailbox/1", "/_mailbox/1/html", "/_mailbox/1/raw", "/_mailbox/" + id + "/other", "/_mailbox/..%2f..%2fetc%2fpasswd/raw"} {
 		for _, accept := range []string{html, "application/json"} {
 			if status, _, _ := box.get(t, path, accept); status != http.StatusNotFound {
-				t.Errorf("GET %s gave %d", path, status)
+				t.Errorf("GET %s returned %d", path, status)
 			}
 		}
 	}
@@ -195,7 +195,7 @@ func TestDeleteEmptiesTheMailbox(t *testing.T) {
 		t.Errorf("left %v", got)
 	}
 	if status, _, _ := box.get(t, "/_mailbox/"+id, html); status != http.StatusNotFound {
-		t.Errorf("the message gives %d", status)
+		t.Errorf("the message returns %d", status)
 	}
 	box.send(t, mail("two", ""))
 	if got := box.messages(t, ""); subjects(got) != "two" || got[0].ID <= id {
@@ -208,12 +208,12 @@ func TestOtherOriginsGetNothing(t *testing.T) {
 	box.send(t, mail("one", ""))
 	for _, header := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"https://evil.example"}}} {
 		if status, _, _ := box.request(t, http.MethodDelete, "/_mailbox", header); status != http.StatusForbidden {
-			t.Errorf("DELETE with %v gave %d", header, status)
+			t.Errorf("DELETE with %v returned %d", header, status)
 		}
 	}
 	for _, header := range []http.Header{{"Sec-Fetch-Site": {"same-origin"}}, {"Origin": {box.http}}, {}} {
 		if status, _, _ := box.request(t, http.MethodDelete, "/_mailbox", header); status != http.StatusNoContent {
-			t.Errorf("DELETE with %v gave %d", header, status)
+			t.Errorf("DELETE with %v returned %d", header, status)
 		}
 	}
 	_, header, _ := box.request(t, http.MethodGet, "/_mailbox", http.Header{"Accept": {"application/json"}, "Origin": {"https://evil.example"}})
@@ -262,7 +262,7 @@ func TestTheHTMLBodyIsLockedIn(t *testing.T) {
 		t.Errorf("body %s", body)
 	}
 	if status, _, _ := box.get(t, "/_mailbox/"+all[0].ID+"/html", html); status != http.StatusOK {
-		t.Errorf("a mail without HTML gives %d", status)
+		t.Errorf("a mail without HTML returns %d", status)
 	}
 	if _, header, _ := box.get(t, "/_mailbox/"+all[1].ID+"/raw", html); header.Get("Content-Disposition") != "attachment; filename="+all[1].ID+".eml" ||
 		header.Get("Content-Type") != "message/rfc822" {
@@ -348,10 +348,10 @@ func TestAFileThatIsGone(t *testing.T) {
 	}
 	for _, accept := range []string{html, "application/json"} {
 		if status, _, _ := box.get(t, "/_mailbox", accept); status != http.StatusOK {
-			t.Errorf("the list gives %d", status)
+			t.Errorf("the list returns %d", status)
 		}
 	}
 	if status, _, _ := box.get(t, "/_mailbox/"+gone.ID, "application/json"); status != http.StatusNotFound {
-		t.Errorf("the message gives %d", status)
+		t.Errorf("the message returns %d", status)
 	}
 }

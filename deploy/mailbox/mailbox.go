@@ -2,7 +2,7 @@
 // its text messages: it accepts every message, delivers none, keeps them in a
 // folder, and shows them on a page.
 //
-// Open gives a Mailbox. ServeSMTP receives mail (smtp.go, connection.go), Intake
+// Open returns a Mailbox. ServeSMTP receives mail (smtp.go, connection.go), Intake
 // receives text messages (intake.go), and Handler is the page and its JSON
 // (handler.go, page.go). A message is one file (message.go, folder.go); what
 // the list needs of it is held in memory (index.go).

@@ -2,10 +2,10 @@
 # setup.sh finds what Doorward's commands need on this machine, and installs
 # what is missing on Debian and Ubuntu.
 #
-#   setup.sh postgresql chromium redis kafka | all         find or install
+#   setup.sh postgresql chromium redis kafka axe-core | all find or install
 #   setup.sh connectors                                    the servers of make e2e-connectors:
 #                                                          keycloak slapd samba xmlsec1 pysaml2 oidc-provider
-#   setup.sh where kafka | keycloak | pysaml2 | oidc-provider
+#   setup.sh where kafka | axe-core | keycloak | pysaml2 | oidc-provider
 #                                                          print the folder that it lies in
 #
 # What is found is passed over in silence. What is missing is announced, then
@@ -21,7 +21,7 @@ export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/setup.sh
 connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider)
-fetched=(kafka keycloak pysaml2 oidc-provider) # not from the distribution
+fetched=(kafka axe-core keycloak pysaml2 oidc-provider) # not from the distribution
 known=(postgresql chromium redis jq java maven python node "${fetched[@]}" slapd samba xmlsec1)
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # Debian keeps slapd and samba there, off a user's PATH
 
@@ -76,18 +76,21 @@ found_node() {
 # A folder gets its name in one step when all of it is there, so a folder that
 # exists is complete.
 found_kafka() { found_java && [[ -d $(folder kafka) ]]; }
+found_axe-core() { [[ -d $(folder axe-core) ]]; }
 found_keycloak() { found_java && [[ -d $(folder keycloak) ]]; }
 found_pysaml2() { found_python && [[ -d $(folder pysaml2) ]]; }
 found_oidc-provider() { found_node && [[ -d $(folder oidc-provider) ]]; }
 
 # needs names what has to be there before something is fetched and run.
 needs_kafka() { echo java maven; }
+needs_axe-core() { echo node; }
 needs_keycloak() { echo java maven; }
 needs_pysaml2() { echo python; }
 needs_oidc-provider() { echo node; }
 
 # The versions stand in the files that the package managers read.
 version_kafka() { sed -nE 's:.*<kafka\.version>(.*)</kafka\.version>.*:\1:p' "$here/pom.xml"; }
+version_axe-core() { sed -nE 's:.*"axe-core"\: "([0-9.]+)".*:\1:p' "$here/axe-core/package.json"; }
 version_keycloak() { sed -nE 's:.*<keycloak\.version>(.*)</keycloak\.version>.*:\1:p' "$here/pom.xml"; }
 version_pysaml2() { sed -nE 's:^pysaml2==::p' "$here/requirements.txt"; }
 version_oidc-provider() { sed -nE 's:.*"oidc-provider"\: "([0-9.]+)".*:\1:p' "$here/package.json"; }
@@ -285,6 +288,11 @@ fill_kafka() { # 45 MB of jars from Maven Central
 		-DincludeScope=runtime -DoutputDirectory="$1"
 }
 
+fill_axe-core() { # from the npm registry, by the checksums of the lock file
+	cp "$here/axe-core/package.json" "$here/axe-core/package-lock.json" "$1"
+	npm ci --prefix "$1" --ignore-scripts --no-audit --no-fund --loglevel=error
+}
+
 # fill_keycloak unpacks the distribution (176 MB from Maven Central) and lets it
 # compile its settings, which takes longer than its start.
 fill_keycloak() {
@@ -321,7 +329,7 @@ main() {
 	fi
 	for name in "$@"; do
 		case $name in
-		all) names+=(postgresql chromium redis kafka "${connectors[@]}") ;;
+		all) names+=(postgresql chromium redis kafka axe-core "${connectors[@]}") ;;
 		connectors) names+=("${connectors[@]}") ;;
 		*) names+=("$name") ;;
 		esac

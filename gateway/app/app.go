@@ -107,7 +107,7 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	return app, nil
 }
 
-// certificate gives nil where a load balancer ends TLS.
+// certificate returns nil where a load balancer ends TLS.
 func (c Config) certificate() (*tls.Certificate, error) {
 	switch c.TLS {
 	case "proxy":

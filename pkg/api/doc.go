@@ -3,7 +3,7 @@
 // suite (apitest) that is run against the service in the same process and over
 // HTTP, so that near and far mean the same.
 //
-// A method exists because a peer calls it. It takes a request and gives an
+// A method exists because a peer calls it. It takes a request and returns an
 // answer, both values; it names the errors it returns; it may be repeated,
 // because a request that creates something carries the id of what it creates.
 // Every request names its tenant, and an answer never leaves it.

@@ -23,7 +23,7 @@ type Error struct {
 	Code    int    `json:"code"`    // stable number that clients compare
 	Message string `json:"message"` // may be shown to an end user
 
-	// Reason tells the developer of the client what to change.
+	// Reason says to the developer of the client what to change.
 	Reason string `json:"reason,omitempty"`
 	// RetryAfter, where not zero, is sent as the header Retry-After.
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`

@@ -1,9 +1,9 @@
 // Package cache is the one way in which the product keeps in memory what another
 // place decides: bounded in size and age, invalidated by key.
 //
-// A value is served for at most MaxAge after its load began. Whoever changes what
+// A value is served for at most MaxAge after its load began. A caller that changes what
 // a key stands for calls Forget: the next Get loads again, and a load that began
-// before the change is not kept. Package pg forgets what PostgreSQL tells of.
+// before the change is not kept. Package pg invalidates what PostgreSQL reports.
 package cache
 
 import (

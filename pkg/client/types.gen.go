@@ -2277,6 +2277,9 @@ type NewProvider struct {
 	// EncodedX509SigningCert Of `saml`: a certificate in PEM.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
 
+	// EncodedX509SigningCertNext Of `saml`: a certificate in PEM, besides the first, while the provider changes its key.
+	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
+
 	// EntityId Of `saml`: the issuer of its answers.
 	EntityId *string `json:"entityId,omitempty"`
 
@@ -2883,6 +2886,9 @@ type Provider struct {
 	// EncodedX509SigningCert Of `saml`: the certificate in PEM that answers are signed with.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
 
+	// EncodedX509SigningCertNext Of `saml`: another certificate that answers may be signed with already.
+	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
+
 	// EntityId Of `saml`: the issuer of its answers.
 	EntityId *string `json:"entityId,omitempty"`
 
@@ -2969,6 +2975,9 @@ type ProviderChange struct {
 
 	// EncodedX509SigningCert Of `saml`: a certificate in PEM.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
+
+	// EncodedX509SigningCertNext Of `saml`: a certificate in PEM, besides the first, while the provider changes its key.
+	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
 
 	// EntityId Of `saml`: the issuer of its answers.
 	EntityId *string `json:"entityId,omitempty"`

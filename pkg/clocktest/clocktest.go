@@ -15,7 +15,7 @@ type Clock struct {
 	since time.Duration
 }
 
-// Now gives the time.
+// Now returns the time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

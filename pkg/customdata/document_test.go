@@ -408,9 +408,9 @@ func TestWhatStandsInAText(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := d.Printed([]string{"plan"}); !maps.Equal(got, map[string]string{"plan": "gold"}) {
-		t.Errorf("one key gives %q", got)
+		t.Errorf("one key returns %q", got)
 	}
 	if got := customdata.Document("").Printed(keys); len(got) != 0 {
-		t.Errorf("the empty document gives %q", got)
+		t.Errorf("the empty document returns %q", got)
 	}
 }

@@ -73,7 +73,7 @@ func TestLeavesAreBounded(t *testing.T) {
 		t.Errorf("paths of %d characters give %q", len(path)+1, got)
 	}
 	if got := leaves(t, fmt.Sprintf(`{%q:{%q:{"a":1,"ab":2}},"b":3}`, key, key[1:])); len(got) != 2 {
-		t.Errorf("a path of %d characters gives %q", customdata.MaxPath, got)
+		t.Errorf("a path of %d characters returns %q", customdata.MaxPath, got)
 	}
 
 	for number, numeric := range map[string]bool{

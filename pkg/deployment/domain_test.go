@@ -13,7 +13,7 @@ func TestTheDomainOfClientAPIs(t *testing.T) {
 	}
 	for _, bad := range []string{"", ".", ".apps", "apps.", "Apps", "a_b", "-a", "a-", "https://apps", "apps:8443", "a..b", "a b", strings.Repeat("a", maxDomain+1)} {
 		if _, err := (ClientAPI{Suffix: bad}).Open(); err == nil || !strings.Contains(err.Error(), "DOORWARD_CLIENT_API_SUFFIX") {
-			t.Errorf("%q gave %v", bad, err)
+			t.Errorf("%q returned %v", bad, err)
 		}
 	}
 }

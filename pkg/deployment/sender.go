@@ -5,7 +5,7 @@ import (
 	"net/mail"
 )
 
-// Sender is who the deployment's mails come from. The notification service
+// Sender is the From address of the deployment's mails. The notification service
 // writes it into mails, the directory service shows it in templates.
 type Sender struct {
 	Address string `env:"DOORWARD_MAIL_FROM" help:"address that mails come from; absent: no-reply@ and the host of DOORWARD_BASE_URL"`

@@ -6,7 +6,7 @@
 //	}
 //
 // Every variable can be given as NAME_FILE, naming a file that holds the
-// value. All problems are gathered and told at once, with what to change, and
+// value. All problems are gathered and reported at once, with what to change, and
 // a DOORWARD_ variable that nothing declares is one of them.
 package env
 
@@ -227,7 +227,7 @@ func assign(target reflect.Value, text, least string) error {
 	return nil
 }
 
-// Err tells every problem found by Load, and every DOORWARD_ variable that no
+// Err reports every problem found by Load, and every DOORWARD_ variable that no
 // Load declared. Nil means that the configuration is complete.
 func (s *Source) Err() error {
 	problems := slices.Clone(s.problems)

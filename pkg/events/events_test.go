@@ -141,7 +141,7 @@ func (b *bench) startBroker(options ...kfake.Opt) {
 	b.cfg = events.Config{Brokers: cluster.ListenAddrs(), Partitions: 3, Secret: secret}
 }
 
-// emit commits n events of one account and gives the accounts in order.
+// emit commits n events of one account and returns the accounts in order.
 func (b *bench) emit(n int) []id.ID {
 	b.Helper()
 	accounts := make([]id.ID, n)

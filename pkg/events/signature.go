@@ -21,7 +21,7 @@ var (
 )
 
 // signer signs and verifies messages under a key that is derived from the
-// internal secret. Who can write to Kafka alone cannot cause an effect.
+// internal secret. Write access to Kafka alone cannot cause an effect.
 type signer []byte
 
 func newSigner(cfg Config) (signer, error) {

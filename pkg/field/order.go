@@ -6,7 +6,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// First is the refusal that a client is told of several: what is required before
+// First is the refusal that a client gets of several: what is required before
 // what has a wrong value, and that before what has a wrong form
 // (docs/interface/errors.md#statuses). Of the same kind it is the first; nil when
 // there is none.

@@ -16,9 +16,9 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
-// patience bounds each step of a command, so that a Redis that hangs holds
+// commandTimeout bounds each step of a command, so that a Redis that hangs holds
 // nobody up for long.
-const patience = time.Second
+const commandTimeout = time.Second
 
 // Config says where Redis is.
 type Config struct {
@@ -64,20 +64,20 @@ func dial(address string) (Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.MaxRetries = patience, patience, patience, 1
+		options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.MaxRetries = commandTimeout, commandTimeout, commandTimeout, 1
 		return redis.NewFailoverClient(options), nil
 	case query.Has("addr"):
 		options, err := redis.ParseClusterURL(address)
 		if err != nil {
 			return nil, err
 		}
-		options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.MaxRetries = patience, patience, patience, 1
+		options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.MaxRetries = commandTimeout, commandTimeout, commandTimeout, 1
 		return redis.NewClusterClient(options), nil
 	}
 	options, err := redis.ParseURL(address)
 	if err != nil {
 		return nil, err
 	}
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.MaxRetries = patience, patience, patience, 1
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.MaxRetries = commandTimeout, commandTimeout, commandTimeout, 1
 	return redis.NewClient(options), nil
 }

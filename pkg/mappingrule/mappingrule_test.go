@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 )
 
-// FuzzChange: a body is refused with an error of the interface, or gives rules
+// FuzzChange: a body is refused with an error of the interface, or returns rules
 // that name something and can be sent back as they are read.
 func FuzzChange(f *testing.F) {
 	for _, seed := range []string{`{"items":[{"name":"mail","accountAttributes":["email"]}]}`, `{"items":[{"nameFormat":"urn:x","accountAttributes":["customData.a"]}]}`,
@@ -26,13 +26,13 @@ func FuzzChange(f *testing.F) {
 			}
 			if err != nil {
 				if apierr.From(err).Status != 400 {
-					t.Fatalf("%s gives %v", body, err)
+					t.Fatalf("%s returns %v", body, err)
 				}
 				continue
 			}
 			for _, rule := range rules.Items {
 				if rule.Name == nil && (rule.NameFormat == nil || kind == UserInfo) || len(rule.AccountAttributes) == 0 {
-					t.Fatalf("%s gives %+v", body, rule)
+					t.Fatalf("%s returns %+v", body, rule)
 				}
 			}
 			read, err := json.Marshal(map[string]any{"items": rules.Items})
@@ -41,10 +41,10 @@ func FuzzChange(f *testing.F) {
 			}
 			var again Change
 			if err := field.Decode(read, &again, nil); err != nil {
-				t.Fatalf("%s gives %s, which gives %v", body, read, err)
+				t.Fatalf("%s returns %s, which returns %v", body, read, err)
 			}
 			if err := rules.Apply(again); err != nil {
-				t.Fatalf("%s gives %s, which gives %v", body, read, err)
+				t.Fatalf("%s returns %s, which returns %v", body, read, err)
 			}
 		}
 	})

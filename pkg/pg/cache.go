@@ -17,7 +17,7 @@ const (
 )
 
 // Cache holds the rows of resources that are read with every request and hardly
-// ever change. PostgreSQL tells of each change (listen.go): triggers notify the
+// ever change. PostgreSQL reports each change (listen.go): triggers notify the
 // channel, which is the name of the cache, with the tenant and the id that changed.
 // The process that makes a change calls Forget, and sees it at once. While nothing
 // listens, the cache holds nothing.

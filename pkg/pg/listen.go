@@ -13,8 +13,8 @@ import (
 const (
 	// A connection that has been silent for listenSilence is asked whether it is
 	// there, and has listenTimeout to answer. Together they bound how long a cache
-	// serves what was changed elsewhere when the connection that should tell it
-	// hangs. Otherwise it is told within milliseconds.
+	// serves what was changed elsewhere when the connection that should report it
+	// hangs. Otherwise it learns so within milliseconds.
 	listenSilence = time.Second
 	listenTimeout = time.Second
 	listenRetry   = time.Second
@@ -45,7 +45,7 @@ func (db *DB) registered() []channel {
 	return slices.Clone(db.channels)
 }
 
-// Listen enables the caches of the database and invalidates what PostgreSQL tells
+// Listen enables the caches of the database and invalidates what PostgreSQL reports
 // of (LISTEN and NOTIFY), until ctx ends. Without a connection they are disabled;
 // it is made again.
 func (db *DB) Listen(ctx context.Context) error {
@@ -85,11 +85,11 @@ func (db *DB) listen(ctx context.Context) error {
 	}
 	for {
 		silence, cancel := context.WithTimeout(ctx, listenSilence)
-		told, err := conn.WaitForNotification(silence)
+		received, err := conn.WaitForNotification(silence)
 		cancel()
 		switch {
 		case err == nil:
-			db.notify(told)
+			db.notify(received)
 		case ctx.Err() != nil || silence.Err() == nil:
 			return Error(err)
 		default:
@@ -103,10 +103,10 @@ func (db *DB) listen(ctx context.Context) error {
 	}
 }
 
-func (db *DB) notify(told *pgconn.Notification) {
+func (db *DB) notify(received *pgconn.Notification) {
 	for _, c := range db.registered() {
-		if c.name == told.Channel {
-			c.notify(told.Payload)
+		if c.name == received.Channel {
+			c.notify(received.Payload)
 		}
 	}
 }

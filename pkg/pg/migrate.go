@@ -94,7 +94,7 @@ func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role stri
 }
 
 // ensureExtensions makes the extensions that the migrations need, where nobody
-// has, and gives the search path under which migrations see them. They lie in the
+// has, and returns the search path under which migrations see them. They lie in the
 // schema public, or wherever an administrator put them. Only the
 // migrations name what is in them.
 func ensureExtensions(ctx context.Context, conn *pgx.Conn, cfg Config) (path string, err error) {

@@ -132,7 +132,7 @@ func All[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, e
 	return list, Error(err)
 }
 
-// Exec runs a statement and gives the number of rows that it changed.
+// Exec runs a statement and returns the number of rows that it changed.
 func Exec(ctx context.Context, q Querier, sql string, args ...any) (int64, error) {
 	tag, err := q.Exec(ctx, sql, args...)
 	return tag.RowsAffected(), Error(err)
@@ -190,7 +190,7 @@ func (db *DB) Stop(context.Context) error {
 	return nil
 }
 
-// Error gives what a failure of the database means to the caller: no row is
+// Error returns what a failure of the database means to the caller: no row is
 // NotFound, so is a row that others must belong to and that is gone, a unique
 // value that is taken is Exists, a database that cannot be reached is
 // Unavailable. Other errors stay as they are.

@@ -75,7 +75,7 @@ func TestTheQueriesOfABatchAreReadTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(one) != 1 || one[0].Text != "one" || len(none) != 0 || len(two) != 1 || two[0].Text != "two" {
-		t.Errorf("the batch gives %v, %v and %v", one, none, two)
+		t.Errorf("the batch returns %v, %v and %v", one, none, two)
 	}
 	batch = pg.Batch{}
 	pg.QueueAll(&batch, &one, `INSERT INTO notes (tenant_id, id, text) VALUES ($1, $2, 'one') RETURNING text, id, tenant_id`, tenant, id.New(time.Now()))

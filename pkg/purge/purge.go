@@ -39,7 +39,7 @@ func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge fu
 }
 
 // Drain repeats a bounded deletion, each time in a transaction of its own, until
-// it finds nothing, and gives the number of rows. Several replicas may do it at
+// it finds nothing, and returns the number of rows. Several replicas may do it at
 // once where each takes rows that the others have not.
 func Drain[Tx any](ctx context.Context, inTx func(context.Context, func(Tx) error) error, remove func(Tx) (int64, error)) (total int64,
 	err error) {

@@ -35,12 +35,12 @@ func TestCallbackURIs(t *testing.T) {
 	}
 	for _, uri := range good {
 		if list, err := Callbacks(field.Some([]string{uri}), "uris"); err != nil || !slices.Equal(list, []string{uri}) {
-			t.Errorf("%q gave %q, %v", uri, list, err)
+			t.Errorf("%q returned %q, %v", uri, list, err)
 		}
 	}
 	for _, uri := range bad {
 		if _, err := Callbacks(field.Some([]string{good[0], uri}), "uris"); !errors.Is(err, apierr.Format) {
-			t.Errorf("%q gave %v", uri, err)
+			t.Errorf("%q returned %v", uri, err)
 		}
 	}
 }
@@ -52,12 +52,12 @@ func TestOriginURIs(t *testing.T) {
 		"https://user@app.example.test", "app.example.test", "//app.example.test", "https://*", "https://*.*.test", "ionic://*.localhost", "file://", "file:///", "data:", "https://app.example.test:0", "com.example.app:/"}
 	for _, uri := range good {
 		if _, err := Origins(field.Some([]string{uri}), "uris"); err != nil {
-			t.Errorf("%q gave %v", uri, err)
+			t.Errorf("%q returned %v", uri, err)
 		}
 	}
 	for _, uri := range bad {
 		if _, err := Origins(field.Some([]string{uri}), "uris"); !errors.Is(err, apierr.Format) {
-			t.Errorf("%q gave %v", uri, err)
+			t.Errorf("%q returned %v", uri, err)
 		}
 	}
 }
@@ -68,16 +68,16 @@ func TestAListOfURIsIsBounded(t *testing.T) {
 	fits := slices.Repeat([]string{entry}, 8)
 	fits[7] = fits[7][:493] // 4000 with the commas
 	if _, err := Callbacks(field.Some(fits), "uris"); err != nil {
-		t.Errorf("4000 characters gave %v", err)
+		t.Errorf("4000 characters returned %v", err)
 	}
 	fits[7] += "x"
 	if _, err := Callbacks(field.Some(fits), "uris"); !errors.Is(err, apierr.TooLong) {
-		t.Errorf("4001 characters gave %v", err)
+		t.Errorf("4001 characters returned %v", err)
 	}
 	t.Run("and may be emptied", func(t *testing.T) {
 		for _, in := range []field.List{field.Some([]string{}), {Present: true, Null: true}} {
 			if list, err := Callbacks(in, "uris"); err != nil || list == nil || len(list) != 0 {
-				t.Errorf("%v gave %v, %v", in, list, err)
+				t.Errorf("%v returned %v, %v", in, list, err)
 			}
 		}
 	})
@@ -92,7 +92,7 @@ func FuzzCallbackURI(f *testing.F) {
 		_, err := Callbacks(field.Some([]string{uri}), "uris")
 		if err != nil {
 			if !errors.Is(err, apierr.Format) && !errors.Is(err, apierr.TooLong) {
-				t.Fatalf("%q gave %v", uri, err)
+				t.Fatalf("%q returned %v", uri, err)
 			}
 			return
 		}
@@ -107,7 +107,7 @@ func FuzzCallbackURI(f *testing.F) {
 			t.Fatalf("%q was accepted with its wildcard", uri)
 		}
 		if _, err := Origins(field.Some([]string{u.Scheme + "://" + u.Host}), "uris"); u.Host != "" && err != nil {
-			t.Fatalf("the origin of %q gave %v", uri, err)
+			t.Fatalf("the origin of %q returned %v", uri, err)
 		}
 	})
 }

@@ -25,7 +25,7 @@ type Column[K any] struct {
 	Purpose            func(K) string
 }
 
-// Worker gives the worker that, once at each start, seals again what is sealed
+// Worker returns the worker that, once at each start, seals again what is sealed
 // under another than the active master key, and says so in the log when it has
 // done. What fails is tried again each minute.
 func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...Column[K]) func(context.Context) error {

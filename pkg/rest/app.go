@@ -37,7 +37,7 @@ import (
 const MaxBody = 12 << 20
 
 // requestTimeout bounds the work on one request. A client that leaves does not cancel
-// it (fasthttp cannot tell), this does.
+// it (fasthttp cannot know), this does.
 const requestTimeout = 15 * time.Second
 
 // NewFiber makes the Fiber app of a process. Immutable keeps strings valid

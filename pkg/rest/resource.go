@@ -120,7 +120,9 @@ func write[In, T, View any](c *fiber.Ctx, rule func(context.Context, id.Ref, In)
 func Delete(remove func(context.Context, id.Ref) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := Ref(c)
-		if err != nil {
+		if _, malformed := id.Parse(c.Params("id")); err != nil && malformed == nil {
+			return NoContent(c) // the zero id, which no resource has
+		} else if err != nil {
 			return err
 		}
 		return Deleted(c, remove(c.UserContext(), at))

@@ -59,7 +59,7 @@ type closer struct {
 const garbage = 400
 
 // Main is the whole main function of a process: it reads the configuration,
-// answers --help, opens the parts, and ends when it is told to or when a part
+// answers --help, opens the parts, and ends on a signal or when a part
 // fails. load declares the variables; open starts the parts.
 func Main[C any](name, about string, load func(*env.Source) C, open func(context.Context, *Process, C) error) {
 	if os.Getenv("GOGC") == "" {

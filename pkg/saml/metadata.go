@@ -41,6 +41,7 @@ type serviceProvider struct {
 	Signed       bool       `xml:"AuthnRequestsSigned,attr"`
 	Protocols    string     `xml:"protocolSupportEnumeration,attr"`
 	Key          signingKey `xml:"md:KeyDescriptor"`
+	Logout       endpoint   `xml:"md:SingleLogoutService"`
 	NameIDFormat string     `xml:"md:NameIDFormat"`
 	Consumer     consumer   `xml:"md:AssertionConsumerService"`
 }
@@ -56,7 +57,7 @@ type identityProvider struct {
 	Protocols     string     `xml:"protocolSupportEnumeration,attr"`
 	Key           signingKey `xml:"md:KeyDescriptor"`
 	NameIDFormats []string   `xml:"md:NameIDFormat"`
-	SignOn        *endpoint  `xml:"md:SingleSignOnService"`
+	SignOn        []endpoint `xml:"md:SingleSignOnService"`
 }
 
 type endpoint struct {
@@ -65,24 +66,25 @@ type endpoint struct {
 }
 
 // ServiceProviderMetadata describes a service provider that signs its requests
-// with the key of a certificate and takes assertions at consumerURL by
-// HTTP-POST.
-func ServiceProviderMetadata(entityID, certificate, consumerURL string) ([]byte, error) {
+// with the key of a certificate, takes assertions at consumerURL by HTTP-POST, and
+// the answers to its logout requests at logoutURL by HTTP-Redirect.
+func ServiceProviderMetadata(entityID, certificate, consumerURL, logoutURL string) ([]byte, error) {
 	return describe(entityDescriptor{EntityID: entityID, ServiceProvider: &serviceProvider{
 		Signed: true, Protocols: protocol, Key: keyOf(certificate), NameIDFormat: EmailNameID,
+		Logout:   endpoint{redirectBinding, logoutURL},
 		Consumer: consumer{Binding: postBinding, Location: consumerURL, Default: true},
 	}})
 }
 
 // IdentityProviderMetadata describes an identity provider that signs its
 // assertions with the key of a certificate and takes requests at signOnURL by
-// HTTP-Redirect; an empty one leaves the endpoint out.
+// HTTP-Redirect and HTTP-POST; an empty one leaves the endpoint out.
 func IdentityProviderMetadata(entityID, certificate, signOnURL string) ([]byte, error) {
 	role := identityProvider{
 		Protocols: protocol, Key: keyOf(certificate), NameIDFormats: []string{EmailNameID, PersistentNameID, TransientNameID},
 	}
 	if signOnURL != "" {
-		role.SignOn = &endpoint{redirectBinding, signOnURL}
+		role.SignOn = []endpoint{{redirectBinding, signOnURL}, {postBinding, signOnURL}}
 	}
 	return describe(entityDescriptor{EntityID: entityID, IdentityProvider: &role})
 }

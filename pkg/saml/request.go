@@ -9,15 +9,13 @@ import (
 	_ "crypto/sha256"
 	_ "crypto/sha512"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/xml"
 	"errors"
 	"io"
 	"net/url"
 	"strings"
 	"time"
 
-	"github.com/crewjam/saml"
+	"github.com/beevik/etree"
 	dsig "github.com/russellhaering/goxmldsig"
 
 	"github.com/doorward/doorward/pkg/apierr"
@@ -37,16 +35,11 @@ type Request struct {
 	Issuer      string // entity id of the service provider
 	ConsumerURL string // where it wants the response; empty: as registered
 	IssuedAt    time.Time
-}
+	Destination string // empty: not stated
+	ForceAuthn  bool   // the user must log in now
+	IsPassive   bool   // the user must see nothing
 
-// authnRequest is what is read of a request.
-type authnRequest struct {
-	XMLName     xml.Name         `xml:"urn:oasis:names:tc:SAML:2.0:protocol AuthnRequest"`
-	ID          string           `xml:"ID,attr"`
-	Version     string           `xml:"Version,attr"`
-	IssuedAt    saml.RelaxedTime `xml:"IssueInstant,attr"`
-	ConsumerURL string           `xml:"AssertionConsumerServiceURL,attr"`
-	Issuer      string           `xml:"urn:oasis:names:tc:SAML:2.0:assertion Issuer"`
+	element *etree.Element
 }
 
 // ParseRequest reads a SAMLRequest: Base64 of the XML, which is deflated when it
@@ -56,37 +49,82 @@ func ParseRequest(encoded string) (Request, error) {
 	malformed := func(reason string) (Request, error) {
 		return Request{}, apierr.Format.Because("samlRequest %s", reason)
 	}
+	message, err := decodeMessage(encoded)
+	if err != nil {
+		return malformed(err.Error())
+	}
+	root, err := parseDocument(message)
+	if err != nil {
+		return malformed("is not an AuthnRequest in XML: " + err.Error())
+	}
+	if !is(root, protocol, "AuthnRequest") {
+		return malformed("is not an AuthnRequest in XML")
+	}
+	return readRequest(root)
+}
+
+// decodeMessage returns the XML behind Base64.
+func decodeMessage(encoded string) ([]byte, error) {
 	if len(encoded) > MaxRequest {
-		return malformed("is too large")
+		return nil, errors.New("is too large")
 	}
 	message, err := decodeBase64(encoded)
 	if err != nil {
-		return malformed("is not Base64")
+		return nil, errors.New("is not Base64")
 	}
-	if !bytes.HasPrefix(bytes.TrimSpace(message), []byte("<")) {
-		message, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(message)), MaxRequest+1))
-		if err != nil {
-			return malformed("is neither XML nor deflated XML")
-		}
-		if len(message) > MaxRequest {
-			return malformed("is too large when it is decompressed")
-		}
+	if bytes.HasPrefix(bytes.TrimSpace(message), []byte("<")) {
+		return message, nil
 	}
-	var in authnRequest
-	document := xml.NewDecoder(bytes.NewReader(message))
-	if err := document.Decode(&in); err != nil {
-		return malformed("is not an AuthnRequest in XML")
+	message, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(message)), MaxRequest+1))
+	if err != nil {
+		return nil, errors.New("is neither XML nor deflated XML")
 	}
-	request := Request{ID: in.ID, Issuer: strings.TrimSpace(in.Issuer), ConsumerURL: in.ConsumerURL, IssuedAt: time.Time(in.IssuedAt)}
+	if len(message) > MaxRequest {
+		return nil, errors.New("is too large when it is decompressed")
+	}
+	return message, nil
+}
+
+func readRequest(root *etree.Element) (Request, error) {
+	malformed := func(reason string) (Request, error) {
+		return Request{}, apierr.Format.Because("samlRequest %s", reason)
+	}
+	issued, err := instant(root, "IssueInstant")
+	request := Request{
+		ID: root.SelectAttrValue("ID", ""), Issuer: textOf(childOf(root, assertionNamespace, "Issuer")),
+		ConsumerURL: root.SelectAttrValue("AssertionConsumerServiceURL", ""), Destination: root.SelectAttrValue("Destination", ""),
+		ForceAuthn: isTrue(root, "ForceAuthn"), IsPassive: isTrue(root, "IsPassive"), element: root,
+	}
 	switch {
-	case in.Version != "2.0":
+	case root.SelectAttrValue("Version", "") != "2.0":
 		return malformed("must have the Version 2.0")
 	case request.Issuer == "":
 		return malformed("has no Issuer")
-	case request.IssuedAt.IsZero():
+	case err != nil || issued == nil:
 		return malformed("has no IssueInstant")
 	}
+	request.IssuedAt = *issued
 	return request, MessageID("the ID of samlRequest", request.ID)
+}
+
+// isTrue reads a boolean of XML Schema, which is false where it is absent.
+func isTrue(element *etree.Element, name string) bool {
+	value := strings.TrimSpace(element.SelectAttrValue(name, ""))
+	return value == "true" || value == "1"
+}
+
+// IsSigned reports whether the request has a signature in its XML, as one has that
+// came by HTTP-POST.
+func (r Request) IsSigned() bool { return hasSignature(r.element) }
+
+// Verify checks the signature in the XML of a request against a certificate in PEM,
+// and returns what the signature covers. Otherwise it returns apierr.Format.
+func (r Request) Verify(certificate string, allowSHA1 bool, now time.Time) (Request, error) {
+	signed, err := verifier{[]string{certificate}, allowSHA1, now}.verify(r.element)
+	if err != nil {
+		return r, apierr.Format.Because("samlRequest is not signed as the service provider is registered: %s", err.Error())
+	}
+	return readRequest(signed)
 }
 
 // MessageID checks the id of a message, which is an NCName of XML: it is
@@ -199,9 +237,4 @@ func publicKey(certificate string) (*rsa.PublicKey, error) {
 		return nil, errors.New("the key is not RSA")
 	}
 	return key, nil
-}
-
-// decodeBase64 reads Base64 that may be broken into lines.
-func decodeBase64(text string) ([]byte, error) {
-	return base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 }

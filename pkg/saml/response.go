@@ -27,6 +27,10 @@ const (
 	responseLife = 5 * time.Minute // how long a response can be used
 )
 
+// bearer is the method by which the browser that brings an assertion is its subject
+// (SAML 2.0 profiles, section 3.3).
+const bearer = "urn:oasis:names:tc:SAML:2.0:cm:bearer"
+
 // Response tells a service provider that a user has logged in (SAML 2.0 profiles,
 // section 4.1.4.2).
 type Response struct {
@@ -45,6 +49,8 @@ type Attribute struct {
 	Name       string
 	NameFormat string // empty: unspecified
 	Values     []string
+
+	FriendlyName string // for people; empty: none
 }
 
 // Sign returns the response in XML. Its assertion and the response itself are
@@ -58,22 +64,38 @@ func (r Response) Sign(pair KeyPair, algorithm string) ([]byte, error) {
 	if assertion.Signature, err = signer.sign(assertion.Element()); err != nil {
 		return nil, err
 	}
-	signed := assertion.Element()
-	response := saml.Response{
-		ID: newMessageID(), InResponseTo: r.InResponseTo, Version: "2.0", IssueInstant: r.Now.UTC(), Destination: r.ConsumerURL,
-		Issuer: &saml.Issuer{Value: r.Issuer}, Status: saml.Status{StatusCode: saml.StatusCode{Value: saml.StatusSuccess}},
-	}
-	whole := response.Element()
-	whole.AddChild(signed)
-	if response.Signature, err = signer.sign(whole); err != nil {
+	return signer.envelope(r.Issuer, r.ConsumerURL, r.InResponseTo, r.Now,
+		saml.Status{StatusCode: saml.StatusCode{Value: saml.StatusSuccess}}, assertion.Element())
+}
+
+// The reasons of a Refusal (SAML 2.0 core, section 3.2.2.2).
+const (
+	NoPassive     = saml.StatusNoPassive
+	AuthnFailed   = saml.StatusAuthnFailed
+	RequestDenied = saml.StatusRequestDenied
+)
+
+// Refusal tells a service provider that a user has not logged in.
+type Refusal struct {
+	Issuer       string // entity id of the identity provider
+	ConsumerURL  string // where the response goes
+	InResponseTo string // id of the request
+	Reason       string // one of the URNs above
+	Message      string
+	Now          time.Time
+}
+
+// Sign returns the signed response in XML.
+func (r Refusal) Sign(pair KeyPair, algorithm string) ([]byte, error) {
+	signer, err := newSigner(pair, algorithm)
+	if err != nil {
 		return nil, err
 	}
-	whole = response.Element()
-	whole.AddChild(signed)
-	document := etree.NewDocument()
-	document.WriteSettings = etree.WriteSettings{CanonicalText: true, CanonicalAttrVal: true, CanonicalEndTags: true}
-	document.SetRoot(whole)
-	return document.WriteToBytes()
+	status := saml.Status{StatusCode: saml.StatusCode{Value: saml.StatusResponder, StatusCode: &saml.StatusCode{Value: r.Reason}}}
+	if r.Message != "" {
+		status.StatusMessage = &saml.StatusMessage{Value: xmlText(r.Message)}
+	}
+	return signer.envelope(r.Issuer, r.ConsumerURL, r.InResponseTo, r.Now, status, nil)
 }
 
 func (r Response) assertion() saml.Assertion {
@@ -83,7 +105,7 @@ func (r Response) assertion() saml.Assertion {
 		Subject: &saml.Subject{
 			NameID: &saml.NameID{Format: r.NameIDFormat, Value: xmlText(r.NameID)},
 			SubjectConfirmations: []saml.SubjectConfirmation{{
-				Method:                  "urn:oasis:names:tc:SAML:2.0:cm:bearer",
+				Method:                  bearer,
 				SubjectConfirmationData: &saml.SubjectConfirmationData{NotOnOrAfter: until, Recipient: r.ConsumerURL, InResponseTo: r.InResponseTo},
 			}},
 		},
@@ -145,6 +167,34 @@ func newSigner(pair KeyPair, algorithm string) (signer, error) {
 	}
 	context.Canonicalizer = dsig.MakeC14N10ExclusiveCanonicalizerWithPrefixList("")
 	return signer{context}, context.SetSignatureMethod(signatureMethods[algorithm])
+}
+
+// envelope returns a signed response in XML, with an assertion where there is one.
+func (s signer) envelope(issuer, to, inResponseTo string, now time.Time, status saml.Status, assertion *etree.Element) ([]byte, error) {
+	response := saml.Response{
+		ID: newMessageID(), InResponseTo: inResponseTo, Version: "2.0", IssueInstant: now.UTC(), Destination: to,
+		Issuer: &saml.Issuer{Value: issuer}, Status: status,
+	}
+	whole := func() *etree.Element {
+		element := response.Element()
+		if assertion != nil {
+			element.AddChild(assertion)
+		}
+		return element
+	}
+	var err error
+	if response.Signature, err = s.sign(whole()); err != nil {
+		return nil, err
+	}
+	return written(whole())
+}
+
+// written returns an element in the canonical form, which signatures survive.
+func written(element *etree.Element) ([]byte, error) {
+	document := etree.NewDocument()
+	document.WriteSettings = etree.WriteSettings{CanonicalText: true, CanonicalAttrVal: true, CanonicalEndTags: true}
+	document.SetRoot(element)
+	return document.WriteToBytes()
 }
 
 func (s signer) sign(element *etree.Element) (*etree.Element, error) {

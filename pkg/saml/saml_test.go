@@ -68,14 +68,16 @@ func TestMetadata(t *testing.T) {
 		want string
 	}{
 		{"a service provider", func() ([]byte, error) {
-			return ServiceProviderMetadata("urn:a&b", certificate, "https://sp.example.test/acs?a&b")
-		}, head + `<md:SPSSODescriptor AuthnRequestsSigned="true" protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol">` + key + emailFormat +
+			return ServiceProviderMetadata("urn:a&b", certificate, "https://sp.example.test/acs?a&b", "https://sp.example.test/logout")
+		}, head + `<md:SPSSODescriptor AuthnRequestsSigned="true" protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol">` + key +
+			`<md:SingleLogoutService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="https://sp.example.test/logout"></md:SingleLogoutService>` + emailFormat +
 			`<md:AssertionConsumerService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST" Location="https://sp.example.test/acs?a&amp;b" index="0" isDefault="true"></md:AssertionConsumerService>` +
 			`</md:SPSSODescriptor>` + tail},
 		{"an identity provider", func() ([]byte, error) {
 			return IdentityProviderMetadata("urn:a&b", certificate, "https://shop.example.test/saml/sso")
 		}, head + identityRole +
 			`<md:SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="https://shop.example.test/saml/sso"></md:SingleSignOnService>` +
+			`<md:SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST" Location="https://shop.example.test/saml/sso"></md:SingleSignOnService>` +
 			`</md:IDPSSODescriptor>` + tail},
 		{"an identity provider that nobody can ask", func() ([]byte, error) {
 			return IdentityProviderMetadata("urn:a&b", certificate, "")

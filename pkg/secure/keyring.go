@@ -97,7 +97,7 @@ func (r *Keyring) Open(sealed []byte, purpose string) (Secret, error) {
 	return Secret(plain), nil
 }
 
-// Derive gives a key of 32 bytes that signs for one purpose alone (HKDF with
+// Derive returns a key of 32 bytes that signs for one purpose alone (HKDF with
 // SHA-256, RFC 5869), and the id of the active key, which it comes from. It tells
 // nothing of the ring's keys, nor of those for other purposes.
 func (r *Keyring) Derive(purpose string) (keyID string, key Secret) {
@@ -108,7 +108,7 @@ func (r *Keyring) Derive(purpose string) (keyID string, key Secret) {
 	return r.active, key
 }
 
-// Derived gives the key that Derive gave when the key of that id was active.
+// Derived returns the key that Derive gave when the key of that id was active.
 func (r *Keyring) Derived(keyID, purpose string) (Secret, error) {
 	root, ok := r.roots[keyID]
 	if !ok {

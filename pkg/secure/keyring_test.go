@@ -87,7 +87,7 @@ func TestADerivedKeyIsForOnePurpose(t *testing.T) {
 		t.Error("the active key is the former")
 	}
 	if _, err := ring(t, second).Derived("k1", "a"); !errors.Is(err, ErrSealed) {
-		t.Errorf("a key that was dropped gives %v", err)
+		t.Errorf("a key that was dropped returns %v", err)
 	}
 }
 

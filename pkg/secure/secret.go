@@ -27,5 +27,5 @@ func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
 // LogValue hides the value from slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 
-// Reveal gives the value.
+// Reveal returns the value.
 func (s Secret) Reveal() string { return string(s) }

@@ -39,7 +39,7 @@ func Digest(token Secret) []byte {
 	return sum[:]
 }
 
-// Derive gives a key of 32 bytes for one purpose from a secret that serves
+// Derive returns a key of 32 bytes for one purpose from a secret that serves
 // others too (HKDF with SHA-256, RFC 5869): neither tells of the other.
 func Derive(secret Secret, purpose string) Secret {
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, purpose, 32)

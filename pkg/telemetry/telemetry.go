@@ -106,7 +106,7 @@ func Recording() bool {
 	return ok
 }
 
-// Quiet gives a context whose work is in no trace: a worker that polls would
+// Quiet returns a context whose work is in no trace: a worker that polls would
 // otherwise start a trace each time.
 func Quiet(ctx context.Context) context.Context {
 	return trace.ContextWithRemoteSpanContext(ctx,

@@ -40,7 +40,7 @@ func read(t *testing.T, d *applicationtest.Deployment, tenant, at id.ID) applica
 	return a
 }
 
-// relabel names an application anew.
+// relabel names an application again.
 func relabel(t *testing.T, d *applicationtest.Deployment, tenant, at id.ID, label string) (applicationapi.Application, error) {
 	t.Helper()
 	return d.Service.SetDNSLabel(t.Context(), applicationapi.SetDNSLabel{Tenant: tenant, Application: at, Label: label})

@@ -28,7 +28,7 @@ type Explanation struct {
 // ConsultedStore is an account store on the way of a login. An organization
 // without account stores is one that is no store.
 type ConsultedStore struct {
-	store.Place
+	store.MappedStore
 	Name   string
 	Status string // of the store; of a group, it says nothing of its directory
 	// Provider is that of the directory: accounts of another than Native log in
@@ -140,11 +140,13 @@ func consulted(reach store.Reach, found directoryapi.ExplainedLogin) []Consulted
 	for _, store := range found.Stores {
 		named[store.Store] = store
 	}
-	stores, seen, isDecided := make([]ConsultedStore, len(reach.Places)), map[directoryapi.Store]bool{}, false
-	for i, place := range reach.Places {
-		at := place.Store()
+	stores, seen, isDecided := make([]ConsultedStore, len(reach.Mapped)), map[directoryapi.Store]bool{}, false
+	for i, mapped := range reach.Mapped {
+		at := mapped.Store()
 		facts, isThere := named[at]
-		stores[i] = ConsultedStore{Place: place, Name: facts.Name, Status: facts.Status, Provider: facts.ProviderID, Outcome: NoAccount}
+		stores[i] = ConsultedStore{
+			MappedStore: mapped, Name: facts.Name, Status: facts.Status, Provider: facts.ProviderID, Outcome: NoAccount,
+		}
 		switch {
 		case at.ID.IsZero():
 			stores[i].Outcome = Empty

@@ -277,11 +277,11 @@ func TestASignUpThatFailedIsCompletedByTheNext(t *testing.T) {
 			}
 			d.Directories.Break("CreateDirectory", moment, once(func() error { return apierr.Unavailable }))
 			if _, err := d.Service.SignUp(t.Context(), in); !errors.Is(err, apierr.Unavailable) {
-				t.Fatalf("the first call gave %v", err)
+				t.Fatalf("the first call returned %v", err)
 			}
 			made, err := d.Service.SignUp(t.Context(), in)
 			if err != nil || made.Application.DefaultAccountStore != in.ApplicationMapping {
-				t.Fatalf("the second call gave %v, %v", made.Application, err)
+				t.Fatalf("the second call returned %v, %v", made.Application, err)
 			}
 			if names := d.Directories.Names(tenant); len(names) != 2 {
 				t.Errorf("the directories are %q", names)

@@ -32,9 +32,9 @@ func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (app
 		return applicationapi.LoginStores{}, err
 	}
 	out := applicationapi.LoginStores{Organization: reach.Named}
-	for _, place := range reach.Places {
-		if place.OrganizationID == reach.Named {
-			out.NameKey = place.NameKey
+	for _, mapped := range reach.Mapped {
+		if mapped.OrganizationID == reach.Named {
+			out.NameKey = mapped.NameKey
 		}
 	}
 	for _, at := range reach.Open() {
@@ -75,7 +75,7 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 	if !reach.Named.IsZero() {
 		return s.newAccount(ctx, id.Ref{Tenant: in.Tenant, ID: reach.Named}, organizations.accounts, account)
 	}
-	at, err := s.accountStore(ctx, in.Tenant, reach.Places[0].Store())
+	at, err := s.accountStore(ctx, in.Tenant, reach.Mapped[0].Store())
 	if err != nil {
 		return directoryapi.Account{}, err
 	}

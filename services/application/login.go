@@ -195,7 +195,7 @@ func (s *Service) narrowed(
 		return s.at(ctx, application, reach, where.Href)
 	case where.NameKey != "":
 		return s.keyed(ctx, application, reach, where.NameKey)
-	case len(reach.Places) == 0:
+	case len(reach.Mapped) == 0:
 		return reach, apierr.NoStores.Because("the application has no account stores")
 	}
 	return reach, nil
@@ -211,16 +211,16 @@ func (s *Service) at(ctx context.Context, application directoryapi.Ref, reach st
 	}
 	found := directoryapi.Store{Kind: ref.Kind, ID: ref.ID}
 	isOrganization := ref.Kind == organizations.name()
-	narrow := reach.Within(func(p store.Place) bool {
+	narrow := reach.Within(func(p store.MappedStore) bool {
 		if isOrganization {
 			return p.OrganizationID == ref.ID
 		}
 		return p.OrganizationID.IsZero() && p.Store() == found
 	})
 	switch {
-	case len(narrow.Places) > 0 && isOrganization:
+	case len(narrow.Mapped) > 0 && isOrganization:
 		return wantOrganization(narrow)
-	case len(narrow.Places) > 0:
+	case len(narrow.Mapped) > 0:
 		return narrow, nil
 	}
 	_, err := s.accountStore(ctx, application.Tenant, found)
@@ -240,8 +240,8 @@ func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, reach
 	if err != nil {
 		return reach, unknown
 	}
-	narrow := reach.Within(func(p store.Place) bool { return p.NameKey == key })
-	if len(narrow.Places) > 0 {
+	narrow := reach.Within(func(p store.MappedStore) bool { return p.NameKey == key })
+	if len(narrow.Mapped) > 0 {
 		return wantOrganization(narrow)
 	}
 	exists, err := s.store.NameKeyTaken(ctx, application.Tenant, key)
@@ -259,7 +259,7 @@ func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, reach
 func wantOrganization(reach store.Reach) (store.Reach, error) {
 	reach = reach.Organization()
 	switch {
-	case reach.Places[0].OrganizationStatus != directoryapi.Enabled:
+	case reach.Mapped[0].OrganizationStatus != directoryapi.Enabled:
 		return reach, apierr.OrganizationDisabled.Because("the organization is disabled")
 	case len(reach.Stores()) == 0:
 		return reach, apierr.OrgNoStores.Because("the organization has no account stores")

@@ -81,12 +81,12 @@ func FuzzLoginValue(f *testing.F) {
 		}
 		var in LoginAttempt
 		if err := field.Decode(body, &in, struct{}{}); err != nil {
-			t.Fatalf("the body gave %v", err)
+			t.Fatalf("the body returned %v", err)
 		}
 		login, password, err := readValue(in.Value)
 		if err != nil {
 			if code := apierr.From(err).Code; code != 2000 && code != 2005 && code != 2006 {
-				t.Fatalf("%q gave %v", value, err)
+				t.Fatalf("%q returned %v", value, err)
 			}
 			return
 		}

@@ -164,7 +164,7 @@ func (w *world) create() {
 			Organization: link("organizations", at), AccountStore: link(w.kinds[of], of), MappingChange: in})
 	}
 	if want := w.refusal(o, of, in, true); !errors.Is(err, want) {
-		w.Fatalf("mapping a store of the %s to one of the %s gave %v, want %v", w.kinds[of], o.kind, err, want)
+		w.Fatalf("mapping a store of the %s to one of the %s returned %v, want %v", w.kinds[of], o.kind, err, want)
 	}
 	if err != nil {
 		return
@@ -194,7 +194,7 @@ func (w *world) update() {
 	in := w.change()
 	_, err := w.Service.UpdateMapping(o.kind)(w.Context(), id.Ref{Tenant: w.tenant, ID: o.mappings[of]}, in)
 	if want := w.refusal(o, of, in, false); !errors.Is(err, want) {
-		w.Fatalf("the change gave %v, want %v", err, want)
+		w.Fatalf("the change returned %v, want %v", err, want)
 	}
 	if err == nil {
 		o.order.change(of, in)

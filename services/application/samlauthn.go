@@ -38,6 +38,8 @@ type AuthnVerification struct {
 	ServiceProvider id.ID
 	RequestID       string
 	IssuedAt        time.Time
+
+	request saml.Request
 }
 
 // VerifyAuthnRequest checks a request of a service provider to an identity
@@ -92,10 +94,20 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVer
 			return AuthnVerification{}, err
 		}
 	}
+	if request.IsSigned() {
+		if provider.EncodedX509Certificate == nil {
+			return AuthnVerification{}, apierr.Format.Because(
+				"samlRequest has a signature; set encodedX509Certificate of the service provider, so that it can be verified")
+		}
+		allowSHA1 := identity.SignatureAlgorithm == saml.SHA1
+		if request, err = request.Verify(*provider.EncodedX509Certificate, allowSHA1, s.now()); err != nil {
+			return AuthnVerification{}, err
+		}
+	}
 	if relayState == nil || *relayState == "" {
 		relayState = registration.DefaultRelayState
 	}
-	return AuthnVerification{relayState, provider.ID, request.ID, request.IssuedAt}, nil
+	return AuthnVerification{relayState, provider.ID, request.ID, request.IssuedAt, request}, nil
 }
 
 // usableRegistration returns the registration of a service provider with an
@@ -187,21 +199,32 @@ func (s *Service) NewSAMLResponse(
 	if err != nil {
 		return nil, err
 	}
+	return s.samlResponse(ctx, identity, provider, account, in.RequestID.Value, entity(identity.ApplicationID))
+}
+
+// samlResponse returns the signed response for an account.
+func (s *Service) samlResponse(ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider,
+	account directoryapi.Account, requestID, entityID string,
+) (signed []byte, err error) {
 	response := saml.Response{
-		Issuer: entity(identity.ApplicationID), Audience: provider.EntityID, ConsumerURL: provider.AssertionConsumerServiceURL,
-		InResponseTo: in.RequestID.Value, Now: s.now(),
+		Issuer: entityID, Audience: provider.EntityID, ConsumerURL: provider.AssertionConsumerServiceURL, InResponseTo: requestID, Now: s.now(),
 	}
 	if response.NameID, response.NameIDFormat, err = s.nameID(ctx, identity, provider, account); err != nil {
 		return nil, err
 	}
-	if response.Attributes, err = s.assertedAttributes(ctx, at, account); err != nil {
+	if response.Attributes, err = s.assertedAttributes(ctx, id.Ref{Tenant: identity.TenantID, ID: identity.ID}, account); err != nil {
 		return nil, err
 	}
-	private, err := s.ring.Open(identity.PrivateKeySealed, samlKeyPurpose(identity.ID))
+	pair, err := s.samlKeyPair(identity)
 	if err != nil {
 		return nil, err
 	}
-	return response.Sign(saml.KeyPair{Certificate: identity.Certificate, PrivateKey: private}, identity.SignatureAlgorithm)
+	return response.Sign(pair, identity.SignatureAlgorithm)
+}
+
+func (s *Service) samlKeyPair(identity SAMLIdentityProvider) (saml.KeyPair, error) {
+	private, err := s.ring.Open(identity.PrivateKeySealed, samlKeyPurpose(identity.ID))
+	return saml.KeyPair{Certificate: identity.Certificate, PrivateKey: private}, err
 }
 
 // reachableAccount returns an account that may log in to the application of an
@@ -211,11 +234,15 @@ func (s *Service) reachableAccount(ctx context.Context, identity SAMLIdentityPro
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	unreachable := apierr.Reference.Because("account: the application reaches no account %q", in.Value.Href)
-	if _, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: ref.ID}); errors.Is(err, apierr.NotFound) {
+	return s.admittedAccount(ctx, identity, ref.ID)
+}
+
+func (s *Service) admittedAccount(ctx context.Context, identity SAMLIdentityProvider, asked id.ID) (directoryapi.Account, error) {
+	unreachable := apierr.Reference.Because("account: the application reaches no account %q", s.base.To("accounts", asked))
+	if _, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: asked}); errors.Is(err, apierr.NotFound) {
 		return directoryapi.Account{}, unreachable
 	}
-	account, err := s.Standing(ctx, applicationapi.Standing{Tenant: identity.TenantID, Application: identity.ApplicationID, Account: ref.ID})
+	account, err := s.Standing(ctx, applicationapi.Standing{Tenant: identity.TenantID, Application: identity.ApplicationID, Account: asked})
 	switch refusal := apierr.From(err); {
 	case err == nil:
 		return account, nil
@@ -249,7 +276,7 @@ func (s *Service) nameID(
 	return a.Email, saml.EmailNameID, nil
 }
 
-// assertedAttributes returns what the rules of an identity provider tell of an
+// assertedAttributes returns what the rules of an identity provider state of an
 // account. A rule without a name takes those of its account attributes, and an
 // attribute without a value is left out.
 func (s *Service) assertedAttributes(ctx context.Context, at id.Ref, a directoryapi.Account) ([]saml.Attribute, error) {

@@ -75,7 +75,7 @@ func TestAnIdentityProviderOfAnApplicationThatGoes(t *testing.T) {
 		}
 		group.Wait()
 		if _, err := d.Service.SAMLIdentityProvider(t.Context(), at); !errors.Is(err, apierr.NotFound) {
-			t.Errorf("afterwards it gives %v", err)
+			t.Errorf("afterwards it returns %v", err)
 		}
 	}
 	var left int
@@ -98,11 +98,11 @@ func TestOneKeyPairIsMadeAtATime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if _, err := d.Service.SAMLIdentityProvider(ctx, made); err != nil {
-		t.Errorf("one that is there gives %v", err)
+		t.Errorf("one that is there returns %v", err)
 	}
 	_, err := d.Service.SAMLIdentityProvider(ctx, waiting)
 	if refusal := apierr.From(err); !errors.Is(err, apierr.Unavailable) || refusal.RetryAfter == 0 {
-		t.Errorf("it gives %v", err)
+		t.Errorf("it returns %v", err)
 	}
 }
 

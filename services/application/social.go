@@ -47,7 +47,7 @@ func (s *Service) providerDirectory(ctx context.Context, in applicationapi.Provi
 		return reach, directoryapi.Store{}, err
 	}
 	provider := field.Fold(in.Login.Provider)
-	i := slices.IndexFunc(reach.Places, func(p store.Place) bool {
+	i := slices.IndexFunc(reach.Mapped, func(p store.MappedStore) bool {
 		return provider != "" && p.SocialProvider == provider && (in.Directory.IsZero() || p.StoreID == in.Directory)
 	})
 	switch {
@@ -60,7 +60,7 @@ func (s *Service) providerDirectory(ctx context.Context, in applicationapi.Provi
 			"no directory of the provider %q is mapped to the application", in.Login.Provider,
 		)
 	}
-	at := reach.Places[i].Store()
+	at := reach.Mapped[i].Store()
 	if !slices.Contains(reach.Open(), at) {
 		return reach, at, apierr.OrganizationDisabled.Because(
 			"the organization through which the directory of the provider is reached is disabled",

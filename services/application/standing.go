@@ -80,13 +80,13 @@ func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (appli
 // wantStill refuses an account whose login named an organization that the
 // application does not reach any more, or that is disabled. The zero id is none.
 func wantStill(reach store.Reach, organization id.ID) error {
-	at := slices.IndexFunc(reach.Places, func(p store.Place) bool { return p.OrganizationID == organization })
+	at := slices.IndexFunc(reach.Mapped, func(p store.MappedStore) bool { return p.OrganizationID == organization })
 	switch {
 	case organization.IsZero():
 		return nil
 	case at < 0:
 		return apierr.TokenAccountUnreachable.Because("the organization that the login named is no longer mapped to the application")
-	case reach.Places[at].OrganizationStatus != directoryapi.Enabled:
+	case reach.Mapped[at].OrganizationStatus != directoryapi.Enabled:
 		return apierr.TokenStoreDisabled.Because("the organization that the login named is disabled")
 	}
 	return nil

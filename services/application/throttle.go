@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
@@ -22,6 +23,7 @@ import (
 // throttle, which is how many logins may fail before the next are refused.
 type Config struct {
 	Suffix   string        // domain of the applications' Client APIs
+	Alias    alias.Alias   // names identity providers; empty: alias.Neutral
 	LoginKey secure.Secret // of the HMACs under which logins and addresses are counted
 
 	Pair    Limit // of one login at one address

@@ -202,7 +202,7 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 	})
 }
 
-// An address is known anew by every login that succeeds there after it was
+// An address is known again by every login that succeeds there after it was
 // forgotten, also where that is sooner than notes of a success are renewed.
 func TestAnAddressIsTrustedAgain(t *testing.T) {
 	t.Parallel()
@@ -270,7 +270,7 @@ func TestAnAddressHasSoManyFailuresWithAllLogins(t *testing.T) {
 	}
 	x.want(apierr.TooMany, home, user(1000), wrong)
 	x.want(nil, elsewhere(1), "ann@example.test", right)
-	x.want(nil, home, jo, right) // who has been there before, whoever shares the address
+	x.want(nil, home, jo, right) // a user of that address, whatever others do there
 	x.fail(limits.Pair.Failures, home, jo)
 	x.want(apierr.TooMany, home, jo, right)
 	x.Clock.Move(limits.Address.Within)
@@ -397,7 +397,7 @@ func TestAnotherTenantCountsForItself(t *testing.T) {
 	}
 }
 
-// Whoever has reset the password gets in, by user name and by email, on a device
+// A caller that has reset the password gets in, by user name and by email, on a device
 // that nobody knows and during an attack.
 func TestAPasswordResetMakesTheAddressTrusted(t *testing.T) {
 	t.Parallel()

@@ -147,7 +147,7 @@ func TestKnownAndUnknownLoginsTakeTheSameWork(t *testing.T) {
 			trips, questions := count.trips.Load(), asked
 			err := at.try(from, login, wrong)
 			if refused := errors.Is(err, apierr.TooMany); refused != (i >= limits.Pair.Failures) {
-				t.Fatalf("the try %d of %s gives %v", i+1, login, err)
+				t.Fatalf("the try %d of %s returns %v", i+1, login, err)
 			}
 			all = append(all, count.trips.Load()-trips, int64(asked-questions))
 		}

@@ -303,7 +303,7 @@ func TestEveryLoginTakesOneHash(t *testing.T) {
 			err := w.login(t, dear, c.login, c.password)
 			runtime.ReadMemStats(&after)
 			if refusal := apierr.From(err); !errors.Is(err, c.want) || err != nil && (refusal.Status != 400 || refusal.Message != apierr.WrongPassword.Message) {
-				t.Errorf("it gives %v, want %v", err, c.want)
+				t.Errorf("it returns %v, want %v", err, c.want)
 			}
 			if hashes := (after.TotalAlloc - before.TotalAlloc) / memory; hashes != 1 {
 				t.Errorf("it takes %d hashes", hashes)

@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// ExplainLogin finds the account of a login as Authenticate does, and tells what
+// ExplainLogin finds the account of a login as Authenticate does, and reports what
 // stands in its way besides the password.
 func (s *Service) ExplainLogin(ctx context.Context, in directoryapi.ExplainLogin) (out directoryapi.ExplainedLogin, err error) {
 	if out.Stores, err = s.store.NamedStores(ctx, in.Tenant, in.Stores); err != nil {

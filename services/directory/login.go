@@ -82,7 +82,7 @@ func (s *Service) rehash(ctx context.Context, found store.Candidate, password se
 	}
 }
 
-// CheckAccess tells whether an account may act through one of the stores now.
+// CheckAccess reports whether an account may act through one of the stores now.
 func (s *Service) CheckAccess(ctx context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
 	found, err := s.store.Held(ctx, in.Tenant, in.Account)
 	switch {
@@ -106,7 +106,7 @@ func (s *Service) CheckAccess(ctx context.Context, in directoryapi.CheckAccess) 
 	return s.unsealed(found.Account)
 }
 
-// reached tells whether a store holds an account, and whether one does that is
+// reached reports whether a store holds an account, and whether one does that is
 // not a disabled group. The groups matter where its directory is not a store.
 func (s *Service) reached(ctx context.Context, a directoryapi.Account, stores []directoryapi.Store) (reached, open bool, err error) {
 	directories, groups := split(stores)

@@ -39,6 +39,7 @@ type NewProvider struct {
 	SSOLoginURL                    field.Text                   `json:"ssoLoginUrl"`
 	SSOLogoutURL                   field.Text                   `json:"ssoLogoutUrl"`
 	EncodedX509SigningCert         field.Text                   `json:"encodedX509SigningCert"`
+	EncodedX509SigningCertNext     field.Text                   `json:"encodedX509SigningCertNext"`
 	RequestSignatureAlgorithm      field.Text                   `json:"requestSignatureAlgorithm"`
 	ForceAuthn                     field.Bool                   `json:"forceAuthn"`
 	EntityID                       field.Text                   `json:"entityId"`

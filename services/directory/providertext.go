@@ -49,6 +49,8 @@ func (in NewProvider) texts(to *store.ProviderSettings, secret **string) []provi
 		{name: "ssoLogoutUrl", in: in.SSOLogoutURL, to: &to.SSOLogoutURL, most: maxURL, check: field.URL("https", "http")},
 		{name: "encodedX509SigningCert", in: in.EncodedX509SigningCert, to: &to.EncodedX509SigningCert, most: maxCertificate,
 			check: field.Certificate},
+		{name: "encodedX509SigningCertNext", in: in.EncodedX509SigningCertNext, to: &to.EncodedX509SigningCertNext, most: maxCertificate,
+			check: field.Certificate},
 		{name: "entityId", in: in.EntityID, to: &to.EntityID, most: maxURL},
 		{name: "requestSignatureAlgorithm", in: in.RequestSignatureAlgorithm, to: &to.RequestSignatureAlgorithm, most: maxName,
 			check: enumOf("RSA-SHA256", "RSA-SHA1"), fallback: "RSA-SHA256"},

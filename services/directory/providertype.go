@@ -48,7 +48,8 @@ var providerTypes = map[string]providerType{
 	"twitter":  {members: socialMembers},
 	"saml": {members: map[string]need{
 		"ssoLoginUrl": mustHave, "ssoLogoutUrl": mustHave, "encodedX509SigningCert": mustHave,
-		"requestSignatureAlgorithm": mayHave, "forceAuthn": mayHave, "attributeStatementMappingRules": mayHave, "entityId": mayHave,
+		"encodedX509SigningCertNext": mayHave,
+		"requestSignatureAlgorithm":  mayHave, "forceAuthn": mayHave, "attributeStatementMappingRules": mayHave, "entityId": mayHave,
 	}},
 }
 

@@ -36,15 +36,16 @@ func (s *Service) purge(ctx context.Context) error {
 	_, left := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return s.removeNext(ctx, tx) })
 	_, checks := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeChecks(ctx, s.now().Add(-checkAge), batch) })
 	_, values := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.FillGroupValues(ctx, fillBatch) })
-	return errors.Join(resets, signUps, left, checks, values)
+	_, assertions := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeSAMLAssertions(ctx, s.now(), batch) })
+	return errors.Join(resets, signUps, left, checks, values, assertions)
 }
 
 // removeNext deletes some of what a deleted directory has left: its accounts, then
 // its groups, each in a transaction of their own, so that it waits for nobody
 // who waits for it.
 func (s *Service) removeNext(ctx context.Context, tx *store.Tx) (int64, error) {
-	settled := s.now().Add(-removalGrace)
-	r, err := tx.NextRemoval(ctx, settled)
+	before := s.now().Add(-removalGrace)
+	r, err := tx.NextRemoval(ctx, before)
 	if errors.Is(err, apierr.NotFound) {
 		return 0, nil
 	}
@@ -57,7 +58,7 @@ func (s *Service) removeNext(ctx context.Context, tx *store.Tx) (int64, error) {
 	if groups, err := tx.RemoveGroups(ctx, r, batch); err != nil || len(groups) > 0 {
 		return int64(len(groups)), err
 	}
-	return tx.EndRemoval(ctx, r, settled)
+	return tx.EndRemoval(ctx, r, before)
 }
 
 // removeAccounts deletes some of the accounts that a directory has left, and lets

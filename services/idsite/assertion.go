@@ -1,6 +1,7 @@
 package idsite
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -31,6 +32,7 @@ type outcome struct {
 	status  string
 	account id.ID // zero: a logout without a session
 	isNew   bool
+	issuer  string // empty: the domain of the hosted pages
 }
 
 // returnTo is where the browser goes with an assertion: the callback with
@@ -38,7 +40,7 @@ type outcome struct {
 func (s *Service) returnTo(ctx context.Context, f store.Flow, site store.Site, jti string, o outcome) (string, error) {
 	now := s.now()
 	claims := secure.Claims{
-		"iss": "https://" + site.DomainName, "sub": nil, "aud": f.KeyID, "iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
+		"iss": cmp.Or(o.issuer, "https://"+site.DomainName), "sub": nil, "aud": f.KeyID, "iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
 		"jti": jti, "irt": f.RequestID, "isNewSub": o.isNew, "status": o.status, "cb_uri": f.CallbackURI,
 	}
 	if !o.account.IsZero() {
@@ -89,7 +91,9 @@ func (s *Service) signReturn(ctx context.Context, f store.Flow, claims secure.Cl
 	if err != nil {
 		return "", err
 	}
-	signed, err := s.peers.OAuth.SignAssertion(ctx, oauthapi.SignAssertion{Tenant: f.TenantID, KeyID: f.KeyID, Claims: text})
+	signed, err := s.peers.OAuth.SignAssertion(ctx, oauthapi.SignAssertion{
+		Tenant: f.TenantID, Application: f.ApplicationID, KeyID: f.KeyID, Claims: text,
+	})
 	if err != nil {
 		return "", err
 	}

@@ -99,6 +99,18 @@ func (c *Client) authorize(ctx context.Context, in Authorize, returnTo string, b
 	if err != nil {
 		return "", err
 	}
+	if d.ProviderID == "saml" {
+		now := c.svc.now()
+		flow := store.Flow{
+			TenantID: where.Tenant, ID: id.New(now), ApplicationID: where.Application, RequestID: id.New(now).String(), CallbackURI: returnTo,
+			State: in.State, NameKey: where.NameKey, AccountStore: where.AccountStore.Href, FactorTypes: []string{},
+			CreatedAt: now, ExpiresAt: now.Add(samlLife),
+		}
+		if err := c.svc.insertFlow(ctx, flow); err != nil {
+			return "", err
+		}
+		return c.svc.samlRedirect(ctx, flow, d.ID, false)
+	}
 	return c.svc.beginAtProvider(ctx, store.ProviderLogin{
 		TenantID: where.Tenant, ApplicationID: where.Application, DirectoryID: d.ID, Provider: field.Fold(d.ProviderID),
 		RedirectURI: in.Self + "/authorize/callback", ReturnTo: returnTo, State: in.State, AccountStore: where.AccountStore.Href,

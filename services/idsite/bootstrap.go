@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// patience bounds one try of a sign-up.
-const patience = 30 * time.Second
+// signUpTimeout bounds one attempt at a sign-up.
+const signUpTimeout = 30 * time.Second
 
 // Ensure signs the first tenant up, and tries again until it is done or ctx
 // ends: the other services may start later than this one. It fails at once, with
@@ -41,13 +41,13 @@ func (s *Service) Ensure(ctx context.Context, in Bootstrap) error {
 }
 
 func (s *Service) tryOnce(ctx context.Context, in Bootstrap) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, signUpTimeout)
 	defer cancel()
 	_, err := s.SignUp(ctx, in)
 	return err
 }
 
-// refused gives what the operator has to change, or nil for a failure that may
+// refused returns what the operator has to change, or nil for a failure that may
 // pass by itself.
 func refused(err error) error {
 	switch {

@@ -54,10 +54,11 @@ func (p *Page) Token(ctx context.Context) (secure.Secret, error) {
 }
 
 // AllowsOrigin reports whether pages of an origin may read the answers: the
-// site's own, subdomains of a domain of the tenant's own for organizations, and
-// those of the settings.
+// site's own, the subdomain of the organization that the request names, and those
+// of the settings.
 func (p *Page) AllowsOrigin(origin string) bool {
-	return origin == p.svc.originOf(p.site.DomainName) || redirecturi.IsListedOrigin(origin, p.site.AuthorizedOriginURIs)
+	return origin == p.svc.originOf(p.site.DomainName) || origin == p.svc.organizationOrigin(p.site, p.flow.NameKey) ||
+		redirecturi.IsListedOrigin(origin, p.site.AuthorizedOriginURIs)
 }
 
 func (p *Page) wantApplication(application id.ID) error {
@@ -223,7 +224,7 @@ func (s *Service) taken(ctx context.Context, where applicationapi.Where, email s
 	return Answer{Pending: true}, nil
 }
 
-// quietly is how long a call takes at least whose answer must not tell whether an
+// quietly is how long a call takes at least whose answer must not show whether an
 // account exists.
 const quietly = 50 * time.Millisecond
 

@@ -99,12 +99,12 @@ func (c *Client) ForgotOn(ctx context.Context) (bool, error) {
 	return c.on(ctx, c.Config.ForgotPassword, func(r directoryapi.RegistrationRules) bool { return r.ResetEmail })
 }
 
-// ChangeOn tells whether passwords can be changed with a mailed token.
+// ChangeOn reports whether passwords can be changed with a mailed token.
 func (c *Client) ChangeOn(ctx context.Context) (bool, error) {
 	return c.on(ctx, c.Config.ChangePassword, func(r directoryapi.RegistrationRules) bool { return r.ResetEmail })
 }
 
-// VerifyOn tells whether email addresses are confirmed.
+// VerifyOn reports whether email addresses are confirmed.
 func (c *Client) VerifyOn(ctx context.Context) (bool, error) {
 	return c.on(ctx, c.Config.VerifyEmail, func(r directoryapi.RegistrationRules) bool { return r.VerificationEmail })
 }

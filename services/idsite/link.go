@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Who follows a mailed link shows its token and nothing else: the token leads to
+// A request from a mailed link carries its token and nothing else: it leads to
 // its tenant (docs/interface/mail.md#links).
 
 // VerifyEmail spends the token of a verification mail, or returns
@@ -17,7 +17,7 @@ func (s *Service) VerifyEmail(ctx context.Context, token secure.Secret) (directo
 	return s.peers.Directory.VerifyEmail(ctx, directoryapi.VerifyEmail{Token: token})
 }
 
-// Reset gives the account of the token of a reset mail, or apierr.NotFound.
+// Reset returns the account of the token of a reset mail, or apierr.NotFound.
 func (s *Service) Reset(ctx context.Context, token secure.Secret) (directoryapi.Account, error) {
 	reset, err := s.peers.Directory.Reset(ctx, directoryapi.ResetToken{Token: token})
 	return reset.Account, err

@@ -133,7 +133,7 @@ func (r *Repositories) FetchDue(ctx context.Context) error {
 }
 
 // fetch replaces the pages of a site by those of its repository. A failure keeps
-// the former ones, and is told by gitStatus.
+// the former ones, and is shown by gitStatus.
 func (r *Repositories) fetch(ctx context.Context, site store.Site) error {
 	files, failure := r.files(ctx, site)
 	return r.svc.store.Tx(ctx, func(tx *store.Tx) error {

@@ -90,7 +90,7 @@ func (l *login) sign(t testing.TB, header map[string]any, changes map[string]any
 }
 
 // begin sends a browser to the hosted pages.
-func (l *login) begin(t testing.TB, changes map[string]any, v idsite.Visit) idsite.Departure {
+func (l *login) begin(t testing.TB, changes map[string]any, v idsite.Visit) idsite.Redirect {
 	t.Helper()
 	v.Token = l.sign(t, nil, changes)
 	to, err := l.Begin(t.Context(), v)
@@ -183,9 +183,9 @@ func TestARequestWithoutATrustworthyCallbackIsAPage(t *testing.T) {
 		"a callback not listed": l.sign(t, nil, map[string]any{"cb_uri": "https://evil.example/callback"}),
 		"a NUL":                 l.sign(t, nil, map[string]any{"state": "a\x00b"}),
 	} {
-		for name, rule := range map[string]func() (idsite.Departure, error){
-			"login":  func() (idsite.Departure, error) { return l.Begin(t.Context(), idsite.Visit{Token: token}) },
-			"logout": func() (idsite.Departure, error) { return l.Logout(t.Context(), idsite.Visit{Token: token}) },
+		for name, rule := range map[string]func() (idsite.Redirect, error){
+			"login":  func() (idsite.Redirect, error) { return l.Begin(t.Context(), idsite.Visit{Token: token}) },
+			"logout": func() (idsite.Redirect, error) { return l.Logout(t.Context(), idsite.Visit{Token: token}) },
 		} {
 			if to, err := rule(); apierr.From(err) == nil || apierr.From(err).Status != 400 || to.Location != "" {
 				t.Errorf("%s of %s leads to %q, %v", name, what, to.Location, err)
@@ -332,6 +332,15 @@ func TestWhereARequestLeads(t *testing.T) {
 			t.Errorf("%s leads to %s", what, to.Location)
 		}
 	}
+	page := l.open(t, pageOf(t, l.begin(t, map[string]any{"onk": "acme", "usd": true}, idsite.Visit{}).Location))
+	for origin, want := range map[string]bool{
+		"https://acme.login.example.test:8443": true, "https://login.example.test:8443": true, "https://other.login.example.test:8443": false,
+		"https://acme.login.example.test": false, "https://evil.example": false, "null": false, "": false,
+	} {
+		if got := page.AllowsOrigin(origin); got != want {
+			t.Errorf("the origin %q is allowed: %t", origin, got)
+		}
+	}
 	for _, crafted := range []string{"evil.example/", "evil.example#", "a.b", "acme@evil.example", "..", "acme\\"} {
 		if to := l.begin(t, map[string]any{"onk": crafted, "usd": true}, idsite.Visit{}); !strings.HasPrefix(to.Location, callback) {
 			t.Errorf("the name key %q leads to %s", crafted, to.Location)
@@ -339,7 +348,7 @@ func TestWhereARequestLeads(t *testing.T) {
 	}
 }
 
-// ownDomain gives the tenant a domain of its own.
+// ownDomain returns the tenant a domain of its own.
 func (l *login) ownDomain(t *testing.T) {
 	t.Helper()
 	l.change(t, idsite.SiteChange{DomainName: field.Some("login.example.test")})
@@ -465,7 +474,7 @@ func TestASessionTokenEnds(t *testing.T) {
 
 func TestASessionHasItsLimits(t *testing.T) {
 	l := newLogin(t)
-	sso := func(visit idsite.Visit) idsite.Departure { return l.begin(t, nil, visit) }
+	sso := func(visit idsite.Visit) idsite.Redirect { return l.begin(t, nil, visit) }
 	signIn := func() idsite.Visit {
 		began := sso(idsite.Visit{})
 		_, _, response := assertion(t, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect)

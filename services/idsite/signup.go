@@ -74,7 +74,7 @@ func (s *Service) makeTenant(ctx context.Context, seed string, named func(string
 	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.EnsureSite(ctx, site) }); err != nil {
 		return tenant, fmt.Errorf("make the site of the hosted pages: %w", err)
 	}
-	// The key comes last: who holds a key that works holds a whole tenant.
+	// The key comes last: a key that works means a whole tenant.
 	key.Tenant, key.Account = tenant.ID, named("owner")
 	if _, err := s.peers.OAuth.EnsureKey(ctx, key); err != nil {
 		return tenant, fmt.Errorf("make the API key: %w", err)
@@ -157,7 +157,7 @@ func (s *Service) signUpTenant(ctx context.Context, seed string, in directoryapi
 	return made, fmt.Errorf("none of %d keys is free: %s", keyTries, err.Error()) // no refusal of the API key: it may pass
 }
 
-// derived gives the id of a part of the first tenant: a UUID of version 8 (RFC
+// derived returns the id of a part of the first tenant: a UUID of version 8 (RFC
 // 9562) made from the SHA-256 of the key's id and the part's name.
 func derived(keyID, what string) id.ID {
 	sum := sha256.Sum256([]byte("doorward/bootstrap/" + keyID + "/" + what))

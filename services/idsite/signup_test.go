@@ -39,7 +39,7 @@ func newService(t *testing.T, d *peertest.Deployment) (svc *idsite.Service, url 
 }
 
 // complete checks that the deployment holds one tenant with all that belongs to
-// it, and gives the tenant.
+// it, and returns the tenant.
 func complete(t *testing.T, svc *idsite.Service, d *peertest.Deployment) id.ID {
 	t.Helper()
 	tenants := d.Tenants()
@@ -93,7 +93,7 @@ func TestASignUpIsTheSameHoweverOftenItIsAsked(t *testing.T) {
 	other := in
 	other.KeyID = "another"
 	if tenant, err := svc.SignUp(t.Context(), other); err != nil || tenant.ID == first || len(d.Tenants()) != 2 {
-		t.Errorf("another key gives the tenant %s, %v", tenant.ID, err)
+		t.Errorf("another key returns the tenant %s, %v", tenant.ID, err)
 	}
 }
 

@@ -40,7 +40,7 @@ const (
 	TLSExpired = "EXPIRED"
 )
 
-// SealedKey is shown in the place of a private key. Sent back, it changes nothing.
+// SealedKey is shown in place of a private key. Sent back, it changes nothing.
 const SealedKey = "[sealed]"
 
 // SiteChange is the body that updates the settings of a site. The spellings URIs
@@ -265,7 +265,7 @@ func domainName(in field.Text, fallback string) (string, error) {
 
 var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// TLSStatus tells whether the tenant's own domain can be served with its
+// TLSStatus reports whether the tenant's own domain can be served with its
 // certificate and key.
 func (s *Service) TLSStatus(site store.Site) string {
 	if site.TLSPublicCert == nil && site.TLSPrivateKey == nil && site.TLSPrivateKeySealed == nil {

@@ -32,8 +32,8 @@ type Visit struct {
 	Session secure.Secret // cookie of the single sign-on session
 }
 
-// Departure is where a browser is sent, with its new cookies.
-type Departure struct {
+// Redirect is where a browser is sent, with its new cookies.
+type Redirect struct {
 	Location string
 	Browser  secure.Secret // empty: the cookie stays as it is
 	Session  secure.Secret // empty: the cookie stays as it is
@@ -44,10 +44,10 @@ type Departure struct {
 
 // Begin answers GET /sso: it sends the browser to the hosted pages, or straight
 // back where it has a session. An error has no place to be sent to and is a page.
-func (s *Service) Begin(ctx context.Context, v Visit) (Departure, error) {
+func (s *Service) Begin(ctx context.Context, v Visit) (Redirect, error) {
 	r, err := s.readRequest(ctx, v.Token)
 	if err != nil {
-		return Departure{}, err
+		return Redirect{}, err
 	}
 	browser := v.Browser
 	if len(browser) != browserLength {
@@ -55,15 +55,15 @@ func (s *Service) Begin(ctx context.Context, v Visit) (Departure, error) {
 	}
 	flow, err := s.newFlow(r, browser)
 	if err != nil {
-		return Departure{}, err
+		return Redirect{}, err
 	}
 	location, err := s.begin(ctx, r, &flow, v)
 	if err != nil {
 		if location, err = s.failTo(ctx, flow, err); err != nil {
-			return Departure{}, err
+			return Redirect{}, err
 		}
 	}
-	return Departure{Location: location, Browser: browser}, nil
+	return Redirect{Location: location, Browser: browser}, nil
 }
 
 func (s *Service) newFlow(r request, browser secure.Secret) (store.Flow, error) {
@@ -125,11 +125,19 @@ func (s *Service) insertFlow(ctx context.Context, f store.Flow) error {
 // pageOrigin is the origin of the hosted pages. With usd the organization has a
 // subdomain of the tenant's own domain.
 func (s *Service) pageOrigin(r request, f store.Flow) string {
-	host := r.site.DomainName
-	if r.flag("usd") && f.NameKey != "" && r.site.HasCustomDomain() {
-		host = f.NameKey + "." + host
+	if origin := s.organizationOrigin(r.site, f.NameKey); r.flag("usd") && origin != "" {
+		return origin
 	}
-	return s.originOf(host)
+	return s.originOf(r.site.DomainName)
+}
+
+// organizationOrigin is the origin of an organization's pages: a subdomain of the
+// tenant's own domain. It is empty where there is no organization or no such domain.
+func (s *Service) organizationOrigin(site store.Site, nameKey string) string {
+	if nameKey == "" || !site.HasCustomDomain() {
+		return ""
+	}
+	return s.originOf(nameKey + "." + site.DomainName)
 }
 
 // originOf adds the port of the deployment's address to a host of hosted pages.
@@ -226,13 +234,13 @@ func (s *Service) finish(ctx context.Context, f store.Flow, site store.Site, sta
 // Land answers GET /sso/?jwtResponse=: a session is made for the browser that
 // began the login, and the browser goes on to the callback with the same
 // assertion.
-func (s *Service) Land(ctx context.Context, v Visit) (Departure, error) {
+func (s *Service) Land(ctx context.Context, v Visit) (Redirect, error) {
 	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: v.Token})
 	if errors.Is(err, apierr.TokenSignature) {
-		return Departure{}, apierr.BadRequest.Because("jwtResponse is not an assertion of this service")
+		return Redirect{}, apierr.BadRequest.Because("jwtResponse is not an assertion of this service")
 	}
 	if err != nil {
-		return Departure{}, err
+		return Redirect{}, err
 	}
 	var header struct {
 		STT string `json:"stt"`
@@ -245,14 +253,14 @@ func (s *Service) Land(ctx context.Context, v Visit) (Departure, error) {
 	}
 	site, err := s.store.TenantSite(ctx, verified.Tenant)
 	if err != nil {
-		return Departure{}, err
+		return Redirect{}, err
 	}
 	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(verified.Claims, &claims) != nil ||
 		header.STT != "assertion" || claims.Callback == "" || claims.Issuer != "https://"+site.DomainName ||
 		s.now().Unix() > int64(claims.Expires) {
-		return Departure{}, apierr.BadRequest.Because("jwtResponse is not an assertion of this service, or has expired")
+		return Redirect{}, apierr.BadRequest.Because("jwtResponse is not an assertion of this service, or has expired")
 	}
-	out := Departure{Location: withResponse(claims.Callback, v.Token)}
+	out := Redirect{Location: withResponse(claims.Callback, v.Token)}
 	session, err := s.newSession(ctx, verified.Tenant, claims.ID, site, v)
 	if errors.Is(err, apierr.NotFound) {
 		return out, nil // another browser began, or it has its session
@@ -302,25 +310,26 @@ func (s *Service) newSession(ctx context.Context, tenant id.ID, assertion string
 		}
 		return tx.InsertSession(ctx, store.Session{
 			TenantID: tenant, ID: secure.Digest(cookie), AccountID: flow.AccountID, FactorPassed: flow.FactorPassed,
-			PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle), ExpiresAt: now.Add(ttl),
+			SAMLSession: flow.SAMLSession, PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle),
+			ExpiresAt: now.Add(ttl),
 		})
 	})
 }
 
 // Logout answers GET /sso/logout: it ends the session of the browser and sends it
 // back.
-func (s *Service) Logout(ctx context.Context, v Visit) (Departure, error) {
+func (s *Service) Logout(ctx context.Context, v Visit) (Redirect, error) {
 	r, err := s.readRequest(ctx, v.Token)
 	if err != nil {
-		return Departure{}, err
+		return Redirect{}, err
 	}
 	flow, err := s.newFlow(r, secure.Token(browserLength))
 	if err != nil {
-		return Departure{}, err
+		return Redirect{}, err
 	}
 	now := s.now()
 	flow.FinishedAt = &now
-	out := Departure{EndSession: true}
+	out := Redirect{EndSession: true}
 	out.Location, err = s.logout(ctx, r, flow, v.Session)
 	if err != nil {
 		out.EndSession = false
@@ -346,6 +355,9 @@ func (s *Service) logout(ctx context.Context, r request, f store.Flow, cookie se
 			ended.account = session.AccountID
 			if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }); err != nil {
 				return "", err
+			}
+			if to := s.samlLogout(ctx, f, session); to != "" {
+				return to, nil
 			}
 		}
 	}

@@ -45,10 +45,10 @@ func TestNewsOfADelivery(t *testing.T) {
 		"it arrives": {[]mfa.Delivery{mfa.HandedOver, mfa.Delivered}, store.WaitingForValidation},
 		"news come twice": {[]mfa.Delivery{mfa.HandedOver, mfa.HandedOver, mfa.Delivered, mfa.Delivered},
 			store.WaitingForValidation},
-		"it does not arrive":               {[]mfa.Delivery{mfa.HandedOver, mfa.Refused}, store.Undelivered},
-		"it arrives after all":             {[]mfa.Delivery{mfa.HandedOver, mfa.Refused, mfa.Delivered}, store.Undelivered},
-		"the gateway was never told of it": {[]mfa.Delivery{mfa.Delivered, mfa.Refused}, store.Created},
-		"it cannot be sent":                {[]mfa.Delivery{mfa.Broken, mfa.HandedOver}, store.Error},
+		"it does not arrive":       {[]mfa.Delivery{mfa.HandedOver, mfa.Refused}, store.Undelivered},
+		"it arrives after all":     {[]mfa.Delivery{mfa.HandedOver, mfa.Refused, mfa.Delivered}, store.Undelivered},
+		"the gateway never got it": {[]mfa.Delivery{mfa.Delivered, mfa.Refused}, store.Created},
+		"it cannot be sent":        {[]mfa.Delivery{mfa.Broken, mfa.HandedOver}, store.Error},
 	} {
 		t.Run(name, func(t *testing.T) {
 			challenge := d.Post(factor+"/challenges", "").Want(201).Href()

@@ -31,7 +31,7 @@ func AcceptedStep(secret secure.Secret, code string, now time.Time, last int64) 
 	return acceptedStep(secret, code, now, last)
 }
 
-// Follows tells whether a challenge can go from one state to another.
+// Follows reports whether a challenge can go from one state to another.
 func Follows(from, to string) bool { return follows(from, to) }
 
 // Draw makes the QR code of a text.

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/services/mfa/internal/mfatest"
 )
 
-// enrol gives an account two phones, two factors and a challenge.
+// enrol returns an account two phones, two factors and a challenge.
 func enrol(t testing.TB, d *mfatest.Deployment, a directoryapi.Account) {
 	t.Helper()
 	d.Post(mfatest.Of(a)+"/phones", `{"number":"+12675555555"}`).Want(201)

@@ -35,7 +35,7 @@ func redeem(d *mfatest.Deployment, s *mfa.Service, application id.ID, state secu
 	return err
 }
 
-// last gives the code that was sent last.
+// last returns the code that was sent last.
 func last(d *mfatest.Deployment) string {
 	sent := d.Sent()
 	return d.Code(mfatest.Base.To("challenges", sent[len(sent)-1].Challenge))
@@ -86,7 +86,7 @@ func TestALimitOfMessagesAnswersALogin(t *testing.T) {
 	sent, challenges := len(d.Sent()), d.Rows("challenges")
 	_, err := demand(d, application)
 	if refusal := apierr.From(err); !errors.Is(err, apierr.TooMany) || refusal.Status != 429 || refusal.RetryAfter <= 0 {
-		t.Errorf("the demand gives %v", err)
+		t.Errorf("the demand returns %v", err)
 	}
 	if len(d.Sent()) != sent || d.Rows("challenges") != challenges {
 		t.Error("what is refused leaves something behind")
@@ -115,7 +115,7 @@ func TestAnotherLoginGivesNoNewTries(t *testing.T) {
 	}
 	_, err := demand(d, application)
 	if !errors.Is(err, apierr.ChallengeFailures) || apierr.From(err).RetryAfter <= 0 {
-		t.Errorf("after ten wrong codes the demand gives %v", err)
+		t.Errorf("after ten wrong codes the demand returns %v", err)
 	}
 
 	t.Run("a factor that is out of tries leaves the others", func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestAStateIsSignedForItsTenantAndPurpose(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := redeem(d, d.Service, application, secure.Secret(forged), code); !errors.Is(err, apierr.Reference) {
-			t.Errorf("%s gives %v", name, err)
+			t.Errorf("%s returns %v", name, err)
 		}
 	}
 	for name, text := range map[string]string{"the code": code, "the number": "8883915282"} {
@@ -184,12 +184,12 @@ func TestACodeDoesNotOutliveItsFactor(t *testing.T) {
 	}
 	d.Post(factor, `{"status":"DISABLED"}`).Want(200)
 	if err := redeem(d, d.Service, application, out.State, last(d)); !errors.Is(err, apierr.FactorDisabled) {
-		t.Errorf("the code of a disabled factor gives %v", err)
+		t.Errorf("the code of a disabled factor returns %v", err)
 	}
 	code := last(d)
 	d.Delete(factor).Want(204)
 	if err := redeem(d, d.Service, application, out.State, code); !errors.Is(err, apierr.Reference) {
-		t.Errorf("the code of a factor that is gone gives %v", err)
+		t.Errorf("the code of a factor that is gone returns %v", err)
 	}
 }
 

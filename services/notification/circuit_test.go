@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/services/notification/store"
 )
 
-// relay gives the tenant of the office a mail server of its own.
+// relay returns the tenant of the office a mail server of its own.
 func (o *office) relay(s *Service, behaviour mailtest.Behaviour) (*mailtest.Server, store.SMTPServer) {
 	o.t.Helper()
 	behaviour.User, behaviour.Password = "relay@shop.example.test", password

@@ -12,7 +12,7 @@ func (s *Service) Challenged(ctx context.Context, e events.Envelope, event event
 	return s.challenged(ctx, e, event)
 }
 
-// IsSigned tells whether a receipt is signed.
+// IsSigned reports whether a receipt is signed.
 func (r Receipt) IsSigned(token secure.Secret, address string) bool {
 	return r.isSigned(token, address)
 }

@@ -44,7 +44,7 @@ func FuzzProviderAnswer(f *testing.F) {
 		status = 200 + (status&0x7fff)%400
 		err := responseError(&http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))})
 		if (status < 300) != (err == nil) {
-			t.Fatalf("%d gives %v", status, err)
+			t.Fatalf("%d returns %v", status, err)
 		}
 		if err == nil {
 			return
@@ -53,7 +53,7 @@ func FuzzProviderAnswer(f *testing.F) {
 		var broken deploymentError
 		known := errors.Is(err, errUnavailable) || errors.Is(err, errBusy) || errors.Is(err, errNoAnswer) || errors.As(err, &refused) || errors.As(err, &broken)
 		if !known || len(err.Error()) > 120 {
-			t.Errorf("%d gives %v", status, err)
+			t.Errorf("%d returns %v", status, err)
 		}
 	})
 }

@@ -103,7 +103,7 @@ func TestAnEventWaitsForTheDatabase(t *testing.T) {
 	e, event := o.registration()
 	end := pgtest.Outage(t, pgtest.URL(o.db))
 	if err := s.registered(t.Context(), e, event); !errors.Is(err, apierr.Unavailable) {
-		t.Errorf("without a database the consumer is told %v", err)
+		t.Errorf("without a database the consumer gets %v", err)
 	}
 	end()
 	if err := s.registered(t.Context(), e, event); err != nil {

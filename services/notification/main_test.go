@@ -104,7 +104,7 @@ func (o *office) config() Config {
 	}
 }
 
-// service gives another replica of the service.
+// service returns another replica of the service.
 func (o *office) service(change ...func(*Config)) *Service {
 	cfg := o.config()
 	for _, c := range change {
@@ -146,7 +146,7 @@ func (directoryOf) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.
 	return directoryapi.Tenant{ID: in.ID, CreatedAt: since, ModifiedAt: since}, nil
 }
 
-// Owner gives the owner of any tenant.
+// Owner returns the owner of any tenant.
 func (d directoryOf) Owner(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	return directoryapi.Account{TenantID: in.Tenant, ID: in.ID, Email: "owner@example.test"}, nil
 }
@@ -232,7 +232,7 @@ func (o *office) await(what string, is func([]row) bool) []row {
 	}
 }
 
-// all tells whether every delivery is in the state.
+// all reports whether every delivery is in the state.
 func all(state string) func([]row) bool {
 	return func(rows []row) bool {
 		for _, r := range rows {
@@ -244,7 +244,7 @@ func all(state string) func([]row) bool {
 	}
 }
 
-// tried tells whether every delivery waits for another try.
+// tried reports whether every delivery waits for another try.
 func tried(rows []row) bool {
 	for _, r := range rows {
 		if r.State != store.Waiting || r.LastError == "" || r.Leased {

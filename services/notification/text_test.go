@@ -61,7 +61,7 @@ func (x *exchange) now() time.Time { return x.started.Add(time.Duration(x.elapse
 
 func (x *exchange) turn(d time.Duration) { x.elapsed.Add(int64(d)) }
 
-// replica gives another process of the service.
+// replica returns another process of the service.
 func (x *exchange) replica(change ...func(*notification.Config)) *notification.Service {
 	cfg := notification.Config{From: mail.Address{Address: "no-reply@id.example.test"}, Provider: x.provider.Config(), TextSenders: 2}
 	for _, c := range change {
@@ -84,7 +84,7 @@ func (x *exchange) challenge() (events.Envelope, events.ChallengeCreated) {
 	}
 }
 
-// order lets the service take a challenge, and gives the event.
+// order lets the service take a challenge, and returns the event.
 func (x *exchange) order(change ...func(*events.ChallengeCreated)) events.ChallengeCreated {
 	x.t.Helper()
 	envelope, event := x.challenge()
@@ -146,7 +146,7 @@ func (x *exchange) awaitState(state string) row {
 	return x.await(state, func(r row) bool { return r.State == state })
 }
 
-// news are what the mfa service is told, in the order of the telling.
+// news are the states that the mfa service gets, in order.
 func (x *exchange) news(event events.ChallengeCreated) (news []events.TextStatus) {
 	x.t.Helper()
 	envelopes, err := pg.Values[[]byte](x.t.Context(), x.db, `SELECT envelope FROM outbox ORDER BY seq`)
@@ -155,25 +155,25 @@ func (x *exchange) news(event events.ChallengeCreated) (news []events.TextStatus
 	}
 	for _, text := range envelopes {
 		var envelope events.Envelope
-		var told events.TextReported
+		var reported events.TextReported
 		if err := json.Unmarshal(text, &envelope); err != nil {
 			x.t.Fatal(err)
 		}
-		if err := json.Unmarshal(envelope.Data, &told); err != nil {
+		if err := json.Unmarshal(envelope.Data, &reported); err != nil {
 			x.t.Fatal(err)
 		}
-		if envelope.Type != "TextReported" || told.Tenant != event.Tenant || told.Account != event.Account || told.Challenge != event.Challenge {
-			x.t.Errorf("the event is %s %+v", envelope.Type, told)
+		if envelope.Type != "TextReported" || reported.Tenant != event.Tenant || reported.Account != event.Account || reported.Challenge != event.Challenge {
+			x.t.Errorf("the event is %s %+v", envelope.Type, reported)
 		}
-		news = append(news, told.Status)
+		news = append(news, reported.Status)
 	}
 	return news
 }
 
-func (x *exchange) told(event events.ChallengeCreated, want ...events.TextStatus) {
+func (x *exchange) reported(event events.ChallengeCreated, want ...events.TextStatus) {
 	x.t.Helper()
 	if got := x.news(event); !reflect.DeepEqual(got, want) {
-		x.t.Errorf("the mfa service is told %v, want %v", got, want)
+		x.t.Errorf("the mfa service gets %v, want %v", got, want)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestATextGoesToTheProvider(t *testing.T) {
 			if !r.Erased || r.LastError != "" {
 				t.Errorf("what is left is %+v", r)
 			}
-			x.told(event, c.news...)
+			x.reported(event, c.news...)
 		})
 	}
 }
@@ -242,7 +242,7 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 			if strings.Contains(r.LastError, code) || strings.Contains(r.LastError, number[4:]) {
 				t.Errorf("the note tells too much: %s", r.LastError)
 			}
-			x.told(event, c.news...)
+			x.reported(event, c.news...)
 			if c.state != store.Unsent {
 				return
 			}
@@ -252,7 +252,7 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 			x.provider.Answers(nil)
 			x.turn(10 * time.Second)
 			x.awaitState(store.Sent)
-			x.told(event, events.TextAccepted)
+			x.reported(event, events.TextAccepted)
 		})
 	}
 }
@@ -286,7 +286,7 @@ func TestATextIsTriedUntilItsCodeIsLate(t *testing.T) {
 	if r := x.awaitState(store.Unwanted); !r.Erased || len(x.provider.Asked()) != asked {
 		t.Errorf("a late code was sent: %+v", r)
 	}
-	x.told(event)
+	x.reported(event)
 }
 
 func TestACodeThatIsLateIsNotSent(t *testing.T) {
@@ -316,7 +316,7 @@ func TestATextThatCannotBeSentSaysSo(t *testing.T) {
 			broken(x)
 			x.run(x.service)
 			x.awaitState(store.Broken)
-			x.told(event, events.TextUnsendable)
+			x.reported(event, events.TextUnsendable)
 			if len(x.provider.Asked()) != 0 {
 				t.Error("it was sent")
 			}
@@ -338,7 +338,7 @@ func TestATextIsSentOnceWhenItsSenderDies(t *testing.T) {
 	if r := x.awaitState(store.Lost); !r.Erased || len(x.provider.Asked()) != 0 {
 		t.Errorf("the text is %+v, the provider was asked %d times", r, len(x.provider.Asked()))
 	}
-	x.told(event, events.TextAccepted)
+	x.reported(event, events.TextAccepted)
 }
 
 func TestReplicasSendEachTextOnce(t *testing.T) {
@@ -390,8 +390,8 @@ func TestReceiptsTellWhatBecameOfAText(t *testing.T) {
 		"arrived":                  {[]string{"sent", "delivered"}, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
 		"lost on its way":          {[]string{"undelivered"}, store.Failed, []events.TextStatus{events.TextAccepted, events.TextFailed}},
 		"never sent":               {[]string{"failed"}, store.Failed, []events.TextStatus{events.TextAccepted, events.TextFailed}},
-		"told twice":               {[]string{"delivered", "delivered"}, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
-		"told out of order":        {[]string{"delivered", "sent", "undelivered"}, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
+		"reported twice":           {[]string{"delivered", "delivered"}, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
+		"reported out of order":    {[]string{"delivered", "sent", "undelivered"}, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
 		"what nobody has heard of": {[]string{"teleported", ""}, store.Sent, []events.TextStatus{events.TextAccepted}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -408,7 +408,7 @@ func TestReceiptsTellWhatBecameOfAText(t *testing.T) {
 			if c.state == store.Failed && r.LastError != "the provider could not deliver it: code 30003" {
 				t.Errorf("the reason is %q", r.LastError)
 			}
-			x.told(event, c.news...)
+			x.reported(event, c.news...)
 		})
 	}
 }
@@ -429,7 +429,7 @@ func TestAReceiptThatComesBeforeTheAnswerCounts(t *testing.T) {
 	event := x.order()
 	x.run(x.service)
 	x.awaitState(store.Delivered)
-	x.told(event, events.TextAccepted, events.TextDelivered)
+	x.reported(event, events.TextAccepted, events.TextDelivered)
 }
 
 func TestAReceiptAfterALostAnswerCounts(t *testing.T) {
@@ -442,7 +442,7 @@ func TestAReceiptAfterALostAnswerCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.awaitState(store.Delivered)
-	x.told(event, events.TextAccepted, events.TextDelivered)
+	x.reported(event, events.TextAccepted, events.TextDelivered)
 }
 
 func TestAReceiptThatTheProviderHasNotSignedChangesNothing(t *testing.T) {
@@ -465,19 +465,19 @@ func TestAReceiptThatTheProviderHasNotSignedChangesNothing(t *testing.T) {
 	} {
 		err := x.service.Receive(t.Context(), id.Ref{Tenant: x.tenant, ID: r.ID}, notification.Receipt{Signature: signature, Form: form})
 		if apierr.From(err).Status != http.StatusForbidden {
-			t.Errorf("a signature %s gives %v", name, err)
+			t.Errorf("a signature %s returns %v", name, err)
 		}
 	}
 	if err := x.receipt(id.New(x.now()), "delivered"); apierr.From(err).Status != http.StatusNotFound {
-		t.Errorf("a receipt of nothing gives %v", err)
+		t.Errorf("a receipt of nothing returns %v", err)
 	}
 	quiet := x.replica(func(cfg *notification.Config) { cfg.Provider = notification.Provider{} })
 	err := quiet.Receive(t.Context(), id.Ref{Tenant: x.tenant, ID: r.ID}, notification.Receipt{Signature: texttest.Sign("", address, "MessageStatusundelivered"), Form: form})
 	if apierr.From(err).Status != http.StatusForbidden {
-		t.Errorf("without a provider a receipt gives %v", err)
+		t.Errorf("without a provider a receipt returns %v", err)
 	}
 	x.awaitState(store.Sent)
-	x.told(event, events.TextAccepted)
+	x.reported(event, events.TextAccepted)
 }
 
 // The example of the provider's documentation of its signatures.
@@ -561,7 +561,7 @@ func TestCodesAndNumbersAreNotTold(t *testing.T) {
 			t.Errorf("%d rows of %s hold the code or the number, %v", n, place, err)
 		}
 	}
-	if told := text.String(); !strings.Contains(told, "text lost") || strings.Contains(told, code) || strings.Contains(told, number[1:]) || strings.Contains(told, texttest.Token) {
-		t.Errorf("the log says:\n%s", told)
+	if reported := text.String(); !strings.Contains(reported, "text lost") || strings.Contains(reported, code) || strings.Contains(reported, number[1:]) || strings.Contains(reported, texttest.Token) {
+		t.Errorf("the log says:\n%s", reported)
 	}
 }

@@ -22,7 +22,7 @@ func TestAnOperatorMakesAnAdministratorKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := d.Service.Authenticate(t.Context(), last); !errors.Is(err, apierr.Unauthorized) {
-		t.Fatalf("the disabled key gives %v", err)
+		t.Fatalf("the disabled key returns %v", err)
 	}
 	ring, err := secure.ParseKeyring(d.Master)
 	if err != nil {

@@ -104,7 +104,7 @@ func TestDerivationsAreBounded(t *testing.T) {
 	release := d.Service.OccupyDerivations(t.Context())
 	_, err := d.Service.Encrypter(t.Context(), d.Tenant, d.Key, long)
 	if !errors.Is(err, apierr.Unavailable) || apierr.From(err).RetryAfter == 0 {
-		t.Errorf("beside others the derivation gives %v", err)
+		t.Errorf("beside others the derivation returns %v", err)
 	}
 	release()
 	for _, err := range together(10, func(int) error {

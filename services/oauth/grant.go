@@ -118,25 +118,25 @@ func holderOf(t store.Token) holder { return holder{t.AccountID, t.OrganizationI
 
 // newToken returns a token that is not stored yet. Its times are whole seconds, as in
 // a JWT, and its id is of the time when the request began.
-func (s *Service) newToken(in TokenRequest, kind store.Kind, who holder, ttl time.Duration) store.Token {
+func (s *Service) newToken(in TokenRequest, kind store.Kind, user holder, ttl time.Duration) store.Token {
 	issued := in.began.Truncate(time.Second)
 	return store.Token{
-		Kind: kind, TenantID: in.Tenant, ID: id.New(in.began), ApplicationID: in.Application, AccountID: who.account, KeyID: in.Key,
-		IssuedAt: issued, ExpiresAt: issued.Add(ttl), OrganizationID: who.organization,
+		Kind: kind, TenantID: in.Tenant, ID: id.New(in.began), ApplicationID: in.Application, AccountID: user.account, KeyID: in.Key,
+		IssuedAt: issued, ExpiresAt: issued.Add(ttl), OrganizationID: user.organization,
 	}
 }
 
 // issue stores and returns an access token for an account and, where the grant and
 // the policy allow one, a refresh token.
-func (s *Service) issue(ctx context.Context, in TokenRequest, who holder, withRefresh bool) (Issued, error) {
+func (s *Service) issue(ctx context.Context, in TokenRequest, user holder, withRefresh bool) (Issued, error) {
 	accessTTL, refreshTTL, err := s.lifetimes(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return Issued{}, err
 	}
-	access := s.newToken(in, store.Access, who, accessTTL)
+	access := s.newToken(in, store.Access, user, accessTTL)
 	var refresh store.Token
 	if withRefresh && refreshTTL > 0 {
-		refresh = s.newToken(in, store.Refresh, who, refreshTTL)
+		refresh = s.newToken(in, store.Refresh, user, refreshTTL)
 		access.RefreshID = refresh.ID
 	}
 	issued, err := s.signPair(ctx, in, access, refresh)

@@ -34,9 +34,9 @@ func (s *Service) clientGrant(ctx context.Context, in TokenRequest) (Issued, err
 	}
 	k, err := s.store.Key(ctx, in.Tenant, id)
 	k, err = s.proven(secret, k, err)
-	who := holder{account: k.AccountID}
+	user := holder{account: k.AccountID}
 	if err == nil {
-		err = s.standing(ctx, in.Tenant, in.Application, who)
+		err = s.standing(ctx, in.Tenant, in.Application, user)
 	}
 	if err != nil {
 		if status := apierr.From(err).Status; status == http.StatusBadRequest || status == http.StatusUnauthorized {
@@ -44,5 +44,5 @@ func (s *Service) clientGrant(ctx context.Context, in TokenRequest) (Issued, err
 		}
 		return Issued{}, err
 	}
-	return s.issue(ctx, in, who, false)
+	return s.issue(ctx, in, user, false)
 }

@@ -23,12 +23,12 @@ func (s *Service) factorGrant(ctx context.Context, in TokenRequest) (Issued, err
 	redeemed, err := s.peers.MFA.Redeem(ctx, mfaapi.Redeem{
 		Tenant: in.Tenant, Application: in.Application, State: state, Challenge: href.Link{Href: challenge.Reveal()}, Code: code.Reveal(),
 	})
-	who := holder{redeemed.Account, redeemed.Organization}
+	user := holder{redeemed.Account, redeemed.Organization}
 	if err == nil {
-		err = s.standing(ctx, in.Tenant, in.Application, who)
+		err = s.standing(ctx, in.Tenant, in.Application, user)
 	}
 	if err != nil {
 		return Issued{}, refused(err, "invalid_grant")
 	}
-	return s.issue(ctx, in, who, true)
+	return s.issue(ctx, in, user, true)
 }

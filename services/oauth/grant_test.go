@@ -30,7 +30,7 @@ func count(t testing.TB, d *oauthtest.Deployment, kind store.Kind) int {
 	return page.Size
 }
 
-// together runs work n times at once and gives the errors.
+// together runs work n times at once and returns the errors.
 func together(n int, work func(i int) error) []error {
 	var group sync.WaitGroup
 	start := make(chan struct{})
@@ -60,7 +60,7 @@ func TestRefresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	if second.Refresh != first.Refresh || second.Access == first.Access || second.AccessTokenID == first.AccessTokenID {
-		t.Error("a refresh gives a new access token and the same refresh token")
+		t.Error("a refresh returns a new access token and the same refresh token")
 	}
 	_, before := open(t, first.Access)
 	_, after := open(t, second.Access)
@@ -333,7 +333,7 @@ func TestPolicyDecidesLifetimes(t *testing.T) {
 		set("PT1H", zero)
 		login := d.LogIn(t, d.Site)
 		if _, claims := open(t, login.Access); login.Refresh != "" || claims["rti"] != nil {
-			t.Errorf("%s gives a refresh token %v", zero, claims)
+			t.Errorf("%s returns a refresh token %v", zero, claims)
 		}
 	}
 	t.Run("a refresh takes what the policy says then", func(t *testing.T) {

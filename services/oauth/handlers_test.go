@@ -190,7 +190,7 @@ func TestALoginThatThePasswordChangeOvertakesIssuesNothing(t *testing.T) {
 	_, err := d.Service.Token(t.Context(), d.Request("grant_type", "password", "username", oauthtest.Login, "password",
 		oauthtest.Password.Reveal()))
 	if !errors.Is(err, apierr.WrongPassword) || !d.Clock.Now().After(began) {
-		t.Errorf("the login gives %v", err)
+		t.Errorf("the login returns %v", err)
 	}
 	d.Applications.Break("Login", fault.After, nil)
 	if after := [2]int{count(t, d, store.Access), count(t, d, store.Refresh)}; after != before {

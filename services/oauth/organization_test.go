@@ -83,7 +83,7 @@ func TestALoginThatNamesTwoAccountStoresIsRefused(t *testing.T) {
 	} {
 		_, err := d.Service.Token(t.Context(), logInTo(d, pairs...))
 		if !errors.Is(err, apierr.Invalid) || apierr.From(err).Fields["error"] != "invalid_request" {
-			t.Errorf("%v gives %v", pairs, err)
+			t.Errorf("%v returns %v", pairs, err)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestTokensOfAnOrganizationThatIsGone(t *testing.T) {
 			c.change(d, organization)
 			validate(t, d, d.Site, through.Access, c.want)
 			if _, err := d.Service.Token(t.Context(), refreshWith(d.Site, through.Refresh)); !errors.Is(err, c.want) {
-				t.Errorf("the refresh gives %v", err)
+				t.Errorf("the refresh returns %v", err)
 			}
 			validate(t, d, d.Site, without.Access, nil)
 			header, claims := selfMade(d, d.Site)

@@ -108,7 +108,7 @@ func lifetime(in field.Text, name string, mayBeZero bool) (string, error) {
 }
 
 // lifetimes returns how long the tokens of an application live, in whole seconds
-// because those are what a JWT tells. A refresh lifetime of zero means none.
+// because those are what a JWT states. A refresh lifetime of zero means none.
 func (s *Service) lifetimes(ctx context.Context, tenant, application id.ID) (access, refresh time.Duration, err error) {
 	p, err := s.store.CachedPolicy(ctx, tenant, application)
 	if errors.Is(err, apierr.NotFound) {

@@ -37,15 +37,15 @@ func secondStepOf(claims secure.Claims) (step secondStep) {
 
 // logIn completes a login whose first step has succeeded: with tokens, or with the
 // demand for a second step (docs/interface/oauth.md#second-factors).
-func (s *Service) logIn(ctx context.Context, in TokenRequest, who holder, step secondStep) (Issued, error) {
-	if err := s.demand(ctx, in, who, step); err != nil {
+func (s *Service) logIn(ctx context.Context, in TokenRequest, user holder, step secondStep) (Issued, error) {
+	if err := s.demand(ctx, in, user, step); err != nil {
 		return Issued{}, err
 	}
-	return s.issue(ctx, in, who, true)
+	return s.issue(ctx, in, user, true)
 }
 
 // demand refuses a login that needs a second step.
-func (s *Service) demand(ctx context.Context, in TokenRequest, who holder, step secondStep) error {
+func (s *Service) demand(ctx context.Context, in TokenRequest, user holder, step secondStep) error {
 	if step.passed {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (s *Service) demand(ctx context.Context, in TokenRequest, who holder, step 
 		step.types = config.MFA.FactorTypes
 	}
 	demanded, err := s.peers.MFA.Demand(ctx, mfaapi.Demand{
-		Tenant: in.Tenant, Application: in.Application, Account: who.account, Organization: who.organization, Types: step.types,
+		Tenant: in.Tenant, Application: in.Application, Account: user.account, Organization: user.organization, Types: step.types,
 	})
 	if err != nil {
 		return refused(err, "access_denied")

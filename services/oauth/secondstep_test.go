@@ -29,7 +29,7 @@ func requireFactor(t *testing.T, d *oauthtest.Deployment, types ...string) {
 	}
 }
 
-// demanded wants a request answered by a demand, and gives the members of its
+// demanded wants a request answered by a demand, and returns the members of its
 // body.
 func demanded(t *testing.T, d *oauthtest.Deployment, in oauth.TokenRequest, action string) map[string]any {
 	t.Helper()
@@ -62,7 +62,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		issued, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_factor_challenge", "state", state, "code",
 			d.Code(d.Tenant, d.Account)))
 		if err != nil || issued.Refresh == "" {
-			t.Fatalf("the second step gives %v, %v", issued, err)
+			t.Fatalf("the second step returns %v, %v", issued, err)
 		}
 		validate(t, d, d.Site, issued.Access, nil)
 	}
@@ -208,7 +208,7 @@ func TestTheGrantOfAFactor(t *testing.T) {
 		t.Helper()
 		issued, err := grant(pairs...)
 		if !errors.Is(err, want) || apierr.From(err).Fields["error"] != code || apierr.From(err).Status != 400 || issued != (oauth.Issued{}) {
-			t.Errorf("%v gives %v with %v", pairs, err, apierr.From(err).Fields)
+			t.Errorf("%v returns %v with %v", pairs, err, apierr.From(err).Fields)
 		}
 	}
 	t.Run("takes the code of a challenge", func(t *testing.T) {

@@ -52,7 +52,7 @@ func TestAReplicaKnowsTheNoncesOfAnother(t *testing.T) {
 	}
 	for range 2 {
 		if _, err := other.VerifySignature(t.Context(), in); !errors.Is(err, apierr.Unauthorized) {
-			t.Errorf("another replica gives %v", err)
+			t.Errorf("another replica returns %v", err)
 		}
 		other = d.Under(t, d.Master) // as after a restart
 	}
@@ -100,7 +100,7 @@ func TestAKeyThatEndedElsewhereSignsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := d.Service.VerifySignature(t.Context(), signed(d)); !errors.Is(err, apierr.Unauthorized) {
-				t.Errorf("the process that has the key in memory gives %v", err)
+				t.Errorf("the process that has the key in memory returns %v", err)
 			}
 		})
 	}

@@ -42,13 +42,13 @@ func TestTheSocialGrant(t *testing.T) {
 			issued, err := d.Service.Token(t.Context(), s.Request(append([]string{"grant_type", "service_social", "providerId", provider},
 				c.fields...)...))
 			if !errors.Is(err, c.want) || apierr.From(err).Fields["error"] != c.code || issued != (oauth.Issued{}) {
-				t.Errorf("%s with %v gives %v with %v, want %v", provider, c.fields, err, apierr.From(err).Fields, c.want)
+				t.Errorf("%s with %v returns %v with %v, want %v", provider, c.fields, err, apierr.From(err).Fields, c.want)
 			}
 		}
 		_, err := d.Service.Token(t.Context(), other.Request("grant_type", "service_social", "providerId", provider, "accessToken", "a",
 			"accessTokenSecret", "s"))
 		if !errors.Is(err, apierr.DirectoryTypeUnavailable) || apierr.From(err).Fields["error"] != "invalid_request" {
-			t.Errorf("%s, which is not mapped, gives %v", provider, err)
+			t.Errorf("%s, which is not mapped, returns %v", provider, err)
 		}
 	}
 	t.Run("a provider in any letters", func(t *testing.T) {

@@ -186,9 +186,9 @@ func (s *Service) issued(t store.Token, p presented) bool {
 
 // standing refuses an account that may not act through an application now, or
 // not through the organization that its login named.
-func (s *Service) standing(ctx context.Context, tenant, application id.ID, who holder) error {
+func (s *Service) standing(ctx context.Context, tenant, application id.ID, user holder) error {
 	_, err := s.peers.Application.Standing(ctx, applicationapi.Standing{
-		Tenant: tenant, Application: application, Account: who.account, Organization: who.organization,
+		Tenant: tenant, Application: application, Account: user.account, Organization: user.organization,
 	})
 	return err
 }

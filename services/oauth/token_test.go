@@ -77,7 +77,7 @@ func with(o object, name string, value any) object {
 func validate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site, token secure.Secret, want error) {
 	t.Helper()
 	if _, err := d.Service.Validate(t.Context(), s.Tenant, s.Application, token); !errors.Is(err, want) {
-		t.Errorf("validation gives %v, want %v", err, want)
+		t.Errorf("validation returns %v, want %v", err, want)
 	}
 }
 
@@ -318,9 +318,9 @@ func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
 	other := d.Under(t, d.Master)
 	busy := d.LogIn(t, d.Site).Access
 	ended, end := context.WithCancel(t.Context())
-	var crowd sync.WaitGroup
+	var clients sync.WaitGroup
 	for range 8 {
-		crowd.Go(func() {
+		clients.Go(func() {
 			for ended.Err() == nil {
 				if _, err := other.Validate(t.Context(), d.Tenant, d.Application, busy); err != nil {
 					t.Errorf("the token that nobody ended: %v", err)
@@ -344,7 +344,7 @@ func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
 		}
 	}
 	end()
-	crowd.Wait()
+	clients.Wait()
 }
 
 // Of the two tokens of a login, none is there without the other.

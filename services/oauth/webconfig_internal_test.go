@@ -40,7 +40,7 @@ func FuzzWebConfigChange(f *testing.F) {
 		for _, list := range []struct{ some, all []string }{{c.MeExpand, MeExpansions}, {c.FactorTypes, factorTypes}} {
 			for i, name := range list.some {
 				if !slices.Contains(list.all, name) || slices.Contains(list.some[:i], name) {
-					t.Fatalf("%q gives %v", body, list.some)
+					t.Fatalf("%q returns %v", body, list.some)
 				}
 			}
 		}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/doorward/doorward/deploy/e2e"
@@ -121,7 +124,7 @@ func (k *Keycloak) SAML() string { return k.Issuer() + "/protocol/saml" }
 // Fields are those of Keycloak's representation.
 func (k *Keycloak) NewUser(t testing.TB, fields e2e.Object) (email string) {
 	t.Helper()
-	email = e2e.Unique("kim") + "@example.test"
+	email = strings.ToLower(e2e.Unique("kim")) + "@example.test" // Keycloak knows no capitals
 	user := e2e.Object{
 		"username": email, "email": email, "emailVerified": true, "firstName": "Kim", "lastName": "Ruiz", "enabled": true,
 		"credentials": []e2e.Object{{"type": "password", "value": e2e.Password, "temporary": false}},
@@ -157,6 +160,64 @@ func (k *Keycloak) Token(t testing.TB, id, secret, email string) string {
 	return token
 }
 
+// Certificate is that of the realm's SAML signatures, in PEM.
+func (k *Keycloak) Certificate(t testing.TB) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, k.SAML()+"/descriptor", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := k.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var metadata struct {
+		Certificate []byte `xml:"IDPSSODescriptor>KeyDescriptor>KeyInfo>X509Data>X509Certificate"`
+	}
+	if err := xml.NewDecoder(response.Body).Decode(&metadata); err != nil {
+		t.Fatal(err)
+	}
+	der, err := base64.StdEncoding.DecodeString(string(metadata.Certificate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificatePEM(der)
+}
+
+// NewServiceProvider makes a SAML client of what Keycloak itself reads in the
+// service provider's metadata, with its email address, names and user name as
+// attributes. It returns the client's id and the name of its logins that begin at
+// Keycloak.
+func (k *Keycloak) NewServiceProvider(t testing.TB, metadata []byte, attributes e2e.Object) (id, initiated string) {
+	t.Helper()
+	said, _ := k.Admin(t, http.MethodPost, "/client-description-converter", Upload{"application/xml", metadata}).(map[string]any)
+	client := e2e.Object(said)
+	id, initiated = rand.Text(), e2e.Unique("start")
+	settings := client.Object("attributes")
+	settings["saml_idp_initiated_sso_url_name"] = initiated
+	for name, value := range attributes {
+		settings[name] = value
+	}
+	mapper := func(attribute, property string) e2e.Object {
+		return e2e.Object{"name": attribute, "protocol": "saml", "protocolMapper": "saml-user-property-mapper", "config": e2e.Object{
+			"user.attribute": property, "attribute.name": attribute, "attribute.nameformat": "Basic",
+		}}
+	}
+	client["id"], client["attributes"] = id, settings
+	client["protocolMappers"] = []e2e.Object{
+		mapper("mail", "email"), mapper("givenName", "firstName"), mapper("sn", "lastName"), mapper("login", "username"),
+	}
+	k.Admin(t, http.MethodPost, "/clients", client)
+	return id, initiated
+}
+
+// Upload is a body that is not JSON.
+type Upload struct {
+	ContentType string
+	Body        []byte
+}
+
 // Admin calls the realm's administration. The answer is nil where there is none.
 func (k *Keycloak) Admin(t testing.TB, method, path string, body any) any {
 	t.Helper()
@@ -174,16 +235,19 @@ func (k *Keycloak) admin(ctx context.Context, method, path string, body any) (an
 	if err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return nil, fmt.Errorf("encode for Keycloak: %w", err)
+	upload, ok := body.(Upload)
+	if !ok {
+		upload.ContentType = "application/json"
+		if upload.Body, err = json.Marshal(body); err != nil {
+			return nil, fmt.Errorf("encode for Keycloak: %w", err)
+		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, k.URL+"/admin"+Realm+path, bytes.NewReader(raw))
+	request, err := http.NewRequestWithContext(ctx, method, k.URL+"/admin"+Realm+path, bytes.NewReader(upload.Body))
 	if err != nil {
 		return nil, fmt.Errorf("ask Keycloak: %w", err)
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Content-Type", upload.ContentType)
 	var answer any
 	err = k.call(request, &answer)
 	return answer, err

@@ -120,7 +120,8 @@ func (p *PySAML) Start(t testing.TB, metadata []byte, user SAMLUser, options SAM
 		t.Fatal(err)
 	}
 	ready := func(ctx context.Context) error { return answersOK(ctx, client, p.URL+"/sp/metadata") }
-	serve(t, harness.NewDaemon("pysaml2", p.path("pysaml.log"), ready, filepath.Join(venv, "bin", "python"), "-u", p.path("pysaml.py"), string(settings)))
+	serve(t, harness.NewDaemon("pysaml2", p.path("pysaml.log"), ready, filepath.Join(venv, "bin", "python"), "-u", p.path("pysaml.py"),
+		string(settings)))
 }
 
 func (p *PySAML) path(name string) string { return filepath.Join(p.dir, name) }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,4 +121,20 @@ func answersOK(ctx context.Context, client *http.Client, address string) error {
 		return fmt.Errorf("%s answers %d %s", address, response.StatusCode, bytes.TrimSpace(body))
 	}
 	return nil
+}
+
+// NewTLSServer serves a handler on 127.0.0.1 with a certificate of the authority.
+func NewTLSServer(t testing.TB, a *Authority, handler http.Handler) (*httptest.Server, error) {
+	cert, key, err := a.Issue(t.TempDir(), "127.0.0.1", "localhost")
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("read a certificate: %w", err)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	return server, nil
 }

@@ -186,7 +186,7 @@ func tail(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(file, from, most))
 }
 
-// exitError gives a process that ended well, when it should not have ended at
+// exitError returns a process that ended well, when it should not have ended at
 // all, a reason too.
 func exitError(err error) error {
 	if err == nil {

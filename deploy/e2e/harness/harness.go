@@ -6,7 +6,7 @@
 //     services, PostgreSQL, Redis, Kafka and the mailbox (distributed.go).
 //
 // Either writes the same apikey.json, so that whoever speaks to the deployment
-// cannot tell the difference. Everything that is started is a child that dies
+// cannot know the difference. Everything that is started is a child that dies
 // with its parent, however the parent dies, on Linux; elsewhere it dies with an
 // orderly Stop. Every wait has a limit and says what it waited for.
 package harness

@@ -76,7 +76,7 @@ func TestChildrenDieWithAParentThatIsKilled(t *testing.T) {
 	}
 }
 
-// isZombie tells whether the process has ended and only waits to be reaped by
+// isZombie reports whether the process has ended and only waits to be reaped by
 // whoever inherited it.
 func isZombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

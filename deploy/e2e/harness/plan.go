@@ -36,11 +36,11 @@ type identity struct {
 }
 
 func (d *Distributed) plan() (*plan, error) {
-	who, err := d.identity()
+	own, err := d.identity()
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{identity: who, peers: map[string][]string{}}
+	p := &plan{identity: own, peers: map[string][]string{}}
 	if p.certs, err = makeCertificates(d.config); err != nil {
 		return nil, err
 	}
@@ -62,23 +62,23 @@ func (d *Distributed) plan() (*plan, error) {
 
 // identity reads the identity of the folder, or makes one.
 func (d *Distributed) identity() (identity, error) {
-	var who identity
+	var own identity
 	path := d.config.path("identity.json")
 	raw, err := os.ReadFile(path)
 	if err == nil {
-		if err := json.Unmarshal(raw, &who); err != nil {
-			return who, fmt.Errorf("read %s: %w", path, err)
+		if err := json.Unmarshal(raw, &own); err != nil {
+			return own, fmt.Errorf("read %s: %w", path, err)
 		}
-		return who, nil
+		return own, nil
 	}
 	if !errors.Is(err, os.ErrNotExist) {
-		return who, fmt.Errorf("read the folder's identity: %w", err)
+		return own, fmt.Errorf("read the folder's identity: %w", err)
 	}
 	port, err := freePort()
 	if err != nil {
-		return who, err
+		return own, err
 	}
-	who = identity{
+	own = identity{
 		Key: e2e.Key{
 			ID:      rand.Text(),
 			Secret:  strings.TrimRight(secret(), "="),
@@ -88,13 +88,13 @@ func (d *Distributed) identity() (identity, error) {
 		Internal: secret(),
 		Master:   "e2e:" + secret(),
 	}
-	if raw, err = json.MarshalIndent(who, "", "  "); err != nil {
-		return who, fmt.Errorf("encode the folder's identity: %w", err)
+	if raw, err = json.MarshalIndent(own, "", "  "); err != nil {
+		return own, fmt.Errorf("encode the folder's identity: %w", err)
 	}
 	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		return who, fmt.Errorf("write the folder's identity: %w", err)
+		return own, fmt.Errorf("write the folder's identity: %w", err)
 	}
-	return who, nil
+	return own, nil
 }
 
 // secret is 32 random bytes in Base64.

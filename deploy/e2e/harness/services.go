@@ -39,6 +39,7 @@ func (d *Distributed) settings(p *plan) []string {
 		"DOORWARD_BOOTSTRAP_KEY_ID=" + p.Key.ID,
 		"DOORWARD_BOOTSTRAP_KEY_SECRET=" + p.Key.Secret,
 		"DOORWARD_BOOTSTRAP_OWNER_EMAIL=owner@example.test",
+		"DOORWARD_SIGN_UP=true",
 	}
 	for _, name := range deployment.Services {
 		settings = append(settings, deployment.AddressVariable(name)+"=http://"+strings.Join(p.peers[name], ",http://"))

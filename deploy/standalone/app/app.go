@@ -1,7 +1,7 @@
 // Package app runs the whole product as one process: it starts small private
 // servers (postgres.go, redis.go, kafka.go), keeps its secrets and certificates
 // in the data folder (folder.go, certificate.go), and wires the services and
-// the gateway to each other in memory (wiring.go). The services cannot tell.
+// the gateway to each other in memory (wiring.go). The services cannot know.
 package app
 
 import (
@@ -103,7 +103,7 @@ func FromEnv(source *env.Source) Config {
 	return cfg
 }
 
-// Run opens everything and tells the developer what to do next.
+// Run opens everything and prints what to do next.
 func Run(ctx context.Context, p *run.Process, cfg Config) error { return runTo(ctx, p, cfg, os.Stdout) }
 
 func runTo(ctx context.Context, p *run.Process, cfg Config, out io.Writer) error {
@@ -212,7 +212,7 @@ func (s *standalone) servers(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// greet tells where everything is and what to do first.
+// greet prints where everything is and what to do first.
 func (s *standalone) greet(out io.Writer) {
 	host := strings.TrimSuffix(s.key.BaseURL, "/v1")
 	lines := []string{

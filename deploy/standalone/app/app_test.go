@@ -158,7 +158,7 @@ func (p *product) mails(n int) []any {
 	}
 }
 
-// verifying gives a directory whose registrations must be verified, and the
+// verifying returns a directory whose registrations must be verified, and the
 // address of its application.
 func (p *product) verifying() (application string) {
 	p.Helper()

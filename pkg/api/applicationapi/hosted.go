@@ -52,6 +52,8 @@ type Hosted interface {
 	// AccountApplications returns the applications that reach an account, at most
 	// 100 of them, or apierr.NotFound for the account.
 	AccountApplications(context.Context, directoryapi.Ref) (Applications, error)
+
+	SAML
 }
 
 // DNSLabel names the Client API of an application in the deployment.
@@ -161,4 +163,5 @@ func ServeHosted(router rpc.Router, api Hosted) {
 	rpc.Serve(router, "application.CheckReset", api.CheckReset)
 	rpc.Serve(router, "application.ResetPassword", api.ResetPassword)
 	rpc.Serve(router, "application.AccountApplications", api.AccountApplications)
+	serveSAML(router, api)
 }

@@ -81,7 +81,7 @@ type API interface {
 	// nothing.
 	LinkedAccount(context.Context, LinkAccount) (LinkedAccount, error)
 
-	// ExplainLogin tells what Authenticate would do with a login of any
+	// ExplainLogin reports what Authenticate would do with a login of any
 	// password. It checks none and changes nothing.
 	ExplainLogin(context.Context, ExplainLogin) (ExplainedLogin, error)
 
@@ -110,7 +110,7 @@ type API interface {
 	// errors of a new password, which spend nothing.
 	ResetPassword(context.Context, ResetPassword) (PasswordReset, error)
 
-	// CheckAccess tells whether an account may act through one of the stores
+	// CheckAccess reports whether an account may act through one of the stores
 	// now. It returns apierr.TokenAccountDisabled for an account that is gone
 	// or not enabled, TokenStoreDisabled when only a disabled store holds it,
 	// and TokenAccountUnreachable when none does.
@@ -342,7 +342,7 @@ type LinkAccount struct {
 	ByEmail bool `json:"byEmail,omitempty"`
 	// Provision makes a copy of the account in the store, and links it.
 	Provision bool `json:"provision,omitempty"`
-	// DryRun tells what would be done, and makes nothing.
+	// DryRun reports what would be done, and makes nothing.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 

@@ -21,6 +21,8 @@ type Hosted interface {
 	// apierr.NotFound.
 	RegistrationRules(context.Context, Ref) (RegistrationRules, error)
 
+	SAML
+
 	// RequestSignUp lets the mail go out that confirms a sign-up. It returns the
 	// refusals of a new account, and apierr.TooMany.
 	RequestSignUp(context.Context, RequestSignUp) (Empty, error)
@@ -180,6 +182,7 @@ func (c Client) AcceptInvitation(ctx context.Context, in AcceptInvitation) (Acco
 func ServeHosted(router rpc.Router, api Hosted) {
 	rpc.Serve(router, "directory.LoginDirectories", api.LoginDirectories)
 	rpc.Serve(router, "directory.RegistrationRules", api.RegistrationRules)
+	serveSAML(router, api)
 	rpc.Serve(router, "directory.RequestSignUp", api.RequestSignUp)
 	rpc.Serve(router, "directory.PendingSignUp", api.PendingSignUp)
 	rpc.Serve(router, "directory.EndSignUp", api.EndSignUp)

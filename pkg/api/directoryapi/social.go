@@ -52,7 +52,7 @@ type BeginSocialLogin struct {
 	Directory   id.ID         `json:"directory"`
 	RedirectURI string        `json:"redirectUri"`     // where the provider sends the browser back
 	State       secure.Secret `json:"state"`           // that it brings along
-	Scope       []string      `json:"scope,omitempty"` // in the place of the directory's
+	Scope       []string      `json:"scope,omitempty"` // in place of the directory's
 }
 
 // SocialLoginBegun is where a login begins. The secrets come back with its code, in

@@ -179,7 +179,7 @@ func TestOwnersThatAreNotThere(t *testing.T) {
 		_, nothing := b.Merge(t.Context(), owner, "")
 		for _, err := range []error{read, merged, nothing, b.Clear(t.Context(), owner), b.DeleteKey(t.Context(), owner, "a")} {
 			if !errors.Is(err, apierr.NotFound) {
-				t.Errorf("%s gives %v", what, err)
+				t.Errorf("%s returns %v", what, err)
 			}
 		}
 	}

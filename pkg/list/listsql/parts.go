@@ -58,7 +58,7 @@ func SelectParts[T any](ctx context.Context, db pg.Querier, c Parts, query list.
 	return page, err
 }
 
-// count gives the number of rows of all parts.
+// count returns the number of rows of all parts.
 func (c Parts) count(ctx context.Context, db pg.Querier, query list.Query) (int, error) {
 	b := builder{spec: c.Spec, args: c.Args}
 	return pg.Value[int](ctx, db, b.size(c, query), b.planned()...)
@@ -108,7 +108,7 @@ func first(q list.Query) string {
 	return q.Order[0].Attribute
 }
 
-// divided gives the rows that have a value of custom data and those that do not.
+// divided returns the rows that have a value of custom data and those that do not.
 func (c Parts) divided(attribute string) (having, lacking Parts) {
 	a, path, _ := c.Spec.Find(attribute)
 	c.Args = append(slices.Clip(c.Args), path)
@@ -123,7 +123,7 @@ func (c Parts) divided(attribute string) (having, lacking Parts) {
 	return having, lacking
 }
 
-// planned gives the arguments of a statement, which is planned for their values:
+// planned returns the arguments of a statement, which is planned for their values:
 // how many rows a part has and a search finds decides which index serves, and a
 // plan for parts of a common size reads all of a large one.
 func (b *builder) planned() []any { return append([]any{pg.PlanEach}, b.args...) }

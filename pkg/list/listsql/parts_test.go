@@ -97,7 +97,7 @@ func shelves(counted []int, other int) listsql.Parts {
 	return c
 }
 
-// page gives the titles of a page and the size of the whole.
+// page returns the titles of a page and the size of the whole.
 func (l *library) page(c listsql.Parts, raw string) (titles []string, size int) {
 	l.Helper()
 	query, err := list.Parse(raw, bookSpec)

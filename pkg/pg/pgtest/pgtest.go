@@ -26,8 +26,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// patience bounds every single step, so that a test fails instead of hanging.
-const patience = time.Minute
+// stepTimeout bounds every single step, so that a test fails instead of hanging.
+const stepTimeout = time.Minute
 
 // Migrate brings the empty database at the url to the schema under test. It
 // closes its connections before it returns.
@@ -45,7 +45,7 @@ func New(t testing.TB, migrate Migrate) string {
 // create copies the template of key, a function, which migrate makes.
 func create(t testing.TB, key any, migrate Migrate) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
 	s, err := running(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func create(t testing.TB, key any, migrate Migrate) string {
 		t.Fatalf("create a database for the test: %v", err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 		defer cancel()
 		if err := s.exec(ctx, `DROP DATABASE `+name+` WITH (FORCE)`); err != nil {
 			t.Errorf("drop the test's database: %v", err)
@@ -133,7 +133,7 @@ func Outage(t testing.TB, url string) (end func()) {
 
 func administer(t testing.TB, do func(context.Context, *server) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
 	s, err := running(ctx)
 	if err == nil {

@@ -154,7 +154,7 @@ func TestBinaryThatIsKilled(t *testing.T) {
 	if _, err := os.Stat(dir); err != nil {
 		t.Fatalf("a killed binary cannot have cleared away: %v", err)
 	}
-	long := time.Now().Add(-2 * settled)
+	long := time.Now().Add(-2 * staleAge)
 	if err := os.Chtimes(dir, long, long); err != nil {
 		t.Fatal(err)
 	}

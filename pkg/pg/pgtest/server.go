@@ -100,7 +100,7 @@ func stop() error {
 	if current == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
 	s := current
 	current = nil
@@ -173,9 +173,9 @@ func (s *server) administer(ctx context.Context, do func(*pgx.Conn) error) error
 // folderPrefix marks the clusters of test binaries.
 const folderPrefix = "doorward-test-"
 
-// settled is the age at which a cluster that nobody has locked was left behind:
+// staleAge is the age at which a cluster that nobody has locked was left behind:
 // a living binary locks its own at once.
-const settled = time.Minute
+const staleAge = time.Minute
 
 // clearStale removes the clusters of binaries that were killed. Others may be
 // writing in the same folder, so it touches only what is this user's, and what
@@ -184,7 +184,7 @@ func clearStale(ctx context.Context) {
 	left, _ := filepath.Glob(filepath.Join(private.Scratch(), folderPrefix+"*")) // the only error is a bad pattern
 	for _, dir := range left {
 		info, err := os.Lstat(dir)
-		if err != nil || time.Since(info.ModTime()) < settled {
+		if err != nil || time.Since(info.ModTime()) < staleAge {
 			continue
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {

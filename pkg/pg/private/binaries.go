@@ -96,8 +96,8 @@ var (
 
 // inspect returns the version of the programs in a folder, or why they will not
 // do. It asks initdb, which takes a third of a warm start, unless the folder's
-// name told.
-func inspect(dir string, told []string) (binaries, error) {
+// name prints.
+func inspect(dir string, printed []string) (binaries, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return binaries{}, err
@@ -110,8 +110,8 @@ func inspect(dir string, told []string) (binaries, error) {
 		}
 	}
 	var version string
-	if len(told) == 2 {
-		version = told[1]
+	if len(printed) == 2 {
+		version = printed[1]
 	} else {
 		says, err := exec.Command(filepath.Join(dir, "initdb"), "--version").Output()
 		if err != nil {
@@ -121,7 +121,7 @@ func inspect(dir string, told []string) (binaries, error) {
 	}
 	major, err := strconv.Atoi(version)
 	if err != nil {
-		return binaries{}, errors.New("initdb does not tell its version")
+		return binaries{}, errors.New("initdb does not print its version")
 	}
 	if major < oldest {
 		return binaries{}, fmt.Errorf("PostgreSQL %d is too old: %d or newer is needed", major, oldest)

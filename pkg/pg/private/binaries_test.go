@@ -72,7 +72,7 @@ func TestClusterOfAnotherVersion(t *testing.T) {
 	dir := filepath.Join(home(t), "postgres")
 	server := mustStart(t, dir)
 	mustStop(t, server)
-	if err := os.WriteFile(filepath.Join(server.place.data(), "PG_VERSION"), []byte("99\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(server.location.data(), "PG_VERSION"), []byte("99\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Start(deadline(t), Config{Dir: dir})

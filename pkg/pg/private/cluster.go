@@ -148,7 +148,7 @@ func (l location) evict(ctx context.Context) error {
 	leader, _ := strconv.Atoi(lines[0])
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	began, told := time.Now(), syscall.Signal(0)
+	began, sent := time.Now(), syscall.Signal(0)
 	for left := residents(l.data(), leader); len(left) > 0; left = residents(l.data(), leader) {
 		signal := syscall.SIGINT
 		if slices.Contains(left, leader) {
@@ -156,14 +156,14 @@ func (l location) evict(ctx context.Context) error {
 		} else {
 			signal = syscall.SIGQUIT // orphans of a killed postmaster, which would do the same
 		}
-		if time.Since(began) > patience {
+		if time.Since(began) > stopTimeout {
 			signal = syscall.SIGQUIT
 		}
-		if signal != told {
+		if signal != sent {
 			for _, pid := range left {
 				_ = syscall.Kill(pid, signal) // it may just have ended
 			}
-			told = signal
+			sent = signal
 		}
 		select {
 		case <-ctx.Done():

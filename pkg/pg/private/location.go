@@ -61,7 +61,7 @@ func locate(dir string) (location, error) {
 	resolved, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		target, _ := os.Readlink(dir)
-		return location{}, fmt.Errorf("%s says that its cluster lies in %s, which is gone: bring that back, or delete %s to begin anew", dir,
+		return location{}, fmt.Errorf("%s says that its cluster lies in %s, which is gone: bring that back, or delete %s to start again", dir,
 			target, dir)
 	}
 	if err != nil {
@@ -217,7 +217,7 @@ func unlock(file *os.File) {
 	_ = file.Close()
 }
 
-// openLog appends to the log, but begins it anew once it is large: the server
+// openLog appends to the log, but begins it again once it is large: the server
 // writes a few lines at each start and stop.
 func (l location) openLog() (*os.File, error) {
 	file, err := l.open("postgres.log", os.O_WRONLY|os.O_APPEND)

@@ -39,8 +39,8 @@ const (
 // runs the cluster.
 var ErrRunning = errors.New("already running")
 
-// patience is how long a server that was told to end at once may take.
-const patience = 10 * time.Second
+// stopTimeout is how long a server may take to end at once.
+const stopTimeout = 10 * time.Second
 
 // Config says where the cluster lies and how it is run.
 type Config struct {
@@ -53,7 +53,7 @@ type Config struct {
 
 // Server is a running PostgreSQL server.
 type Server struct {
-	place    location
+	location location
 	lock     *os.File
 	log      *os.File // nil where Config has one
 	sockets  string
@@ -67,22 +67,22 @@ type Server struct {
 // the database Database answers. The context bounds the starting, not the
 // server's life.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	place, err := locate(cfg.Dir)
+	at, err := locate(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := place.lock(ctx)
+	lock, err := at.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{place: place, lock: lock, done: make(chan struct{})}
+	s := &Server{location: at, lock: lock, done: make(chan struct{})}
 	if err := s.launch(ctx, cfg); err != nil {
 		s.release()
-		return nil, fmt.Errorf("PostgreSQL in %s: %w", place.dir, err)
+		return nil, fmt.Errorf("PostgreSQL in %s: %w", at.dir, err)
 	}
 	go s.watch()
 	if err := s.awaitReady(ctx); err != nil {
-		cut, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		cut, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
 		return nil, errors.Join(err, s.Stop(cut))
 	}
@@ -90,30 +90,30 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func (s *Server) launch(ctx context.Context, cfg Config) error {
-	bin, err := binariesFor(cfg.Bin, s.place.version())
+	bin, err := binariesFor(cfg.Bin, s.location.version())
 	if err != nil {
 		return err
 	}
-	if err := s.place.account.canRun(bin); err != nil {
+	if err := s.location.account.canRun(bin); err != nil {
 		return err
 	}
-	if err := s.place.evict(ctx); err != nil {
+	if err := s.location.evict(ctx); err != nil {
 		return err
 	}
-	if err := s.place.initialize(ctx, bin, cfg.Durable); err != nil {
+	if err := s.location.initialize(ctx, bin, cfg.Durable); err != nil {
 		return err
 	}
-	if s.sockets, err = s.place.socketFolder(); err != nil {
+	if s.sockets, err = s.location.socketFolder(); err != nil {
 		return err
 	}
 	log := cfg.Log
 	if log == nil {
-		if s.log, err = s.place.openLog(); err != nil {
+		if s.log, err = s.location.openLog(); err != nil {
 			return err
 		}
 		log = s.log
 	}
-	s.process, err = s.place.account.postmaster(bin, s.place.data(), settings(cfg, s.sockets), log)
+	s.process, err = s.location.account.postmaster(bin, s.location.data(), settings(cfg, s.sockets), log)
 	return err
 }
 
@@ -141,7 +141,7 @@ func Running(dir string) (url string, err error) {
 
 // Location is the folder that really holds the cluster, which is not Config.Dir
 // where the server's account cannot reach that.
-func (s *Server) Location() string { return s.place.dir }
+func (s *Server) Location() string { return s.location.dir }
 
 // Done is closed when the server has ended, for whatever reason.
 func (s *Server) Done() <-chan struct{} { return s.done }
@@ -171,7 +171,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.process.signal(syscall.SIGQUIT)
 	select {
 	case <-s.done:
-	case <-time.After(patience):
+	case <-time.After(stopTimeout):
 		s.process.signal(syscall.SIGKILL)
 		<-s.done
 	}
@@ -181,7 +181,7 @@ func (s *Server) Stop(ctx context.Context) error {
 func (s *Server) watch() {
 	err := s.process.wait()
 	if !s.stopping.Load() {
-		s.err = fmt.Errorf("PostgreSQL in %s ended: %w", s.place.dir, err)
+		s.err = fmt.Errorf("PostgreSQL in %s ended: %w", s.location.dir, err)
 	}
 	s.release()
 	close(s.done)
@@ -189,7 +189,7 @@ func (s *Server) watch() {
 
 // release leaves the cluster to the next launcher.
 func (s *Server) release() {
-	s.place.dropSocketFolder()
+	s.location.dropSocketFolder()
 	if s.log != nil {
 		_ = s.log.Close()
 	}
@@ -206,7 +206,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 		case <-s.done:
 			return s.err
 		case <-ctx.Done():
-			return fmt.Errorf("PostgreSQL in %s was not ready in time: %w", s.place.dir, context.Cause(ctx))
+			return fmt.Errorf("PostgreSQL in %s was not ready in time: %w", s.location.dir, context.Cause(ctx))
 		case <-tick.C:
 		}
 	}
@@ -218,7 +218,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 
 // ready reads the status line that the postmaster keeps in its lock file.
 func (s *Server) ready() bool {
-	lines := s.place.lockFile()
+	lines := s.location.lockFile()
 	return len(lines) >= 8 && lines[0] == strconv.Itoa(s.process.pid()) && strings.TrimSpace(lines[7]) == "ready"
 }
 
@@ -243,20 +243,20 @@ func Remove(ctx context.Context, dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	place, err := locate(dir)
+	at, err := locate(dir)
 	if err != nil {
 		return err
 	}
-	lock, err := place.lock(ctx)
+	lock, err := at.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock(lock)
-	if err := place.evict(ctx); err != nil {
+	if err := at.evict(ctx); err != nil {
 		return err
 	}
-	place.dropSocketFolder()
-	if err := os.RemoveAll(place.dir); err != nil {
+	at.dropSocketFolder()
+	if err := os.RemoveAll(at.dir); err != nil {
 		return err
 	}
 	return os.RemoveAll(filepath.Clean(dir))

@@ -147,13 +147,13 @@ func TestCluster(t *testing.T) {
 	})
 
 	t.Run("is closed to other accounts", func(t *testing.T) {
-		for _, folder := range []string{server.place.data(), server.sockets} {
+		for _, folder := range []string{server.location.data(), server.sockets} {
 			info, err := os.Stat(folder)
 			if err != nil {
 				t.Fatal(err)
 			}
 			uid, _ := owner(info)
-			if info.Mode().Perm() != 0o700 || uid != server.place.account.uid || uid == 0 {
+			if info.Mode().Perm() != 0o700 || uid != server.location.account.uid || uid == 0 {
 				t.Errorf("%s has mode %v and owner %d", folder, info.Mode().Perm(), uid)
 			}
 		}
@@ -235,7 +235,7 @@ func TestRefusalIsReportedWithTheLog(t *testing.T) {
 	dir := filepath.Join(home(t), "postgres")
 	server := mustStart(t, dir)
 	mustStop(t, server)
-	conf := filepath.Join(server.place.data(), "postgresql.conf")
+	conf := filepath.Join(server.location.data(), "postgresql.conf")
 	text, err := os.ReadFile(conf)
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func TestKilledPostmaster(t *testing.T) {
 	// After a restart of a container the id in the lock files may be anyone's,
 	// also a process of the server's own account.
 	stranger := exec.Command("cat")
-	stranger.SysProcAttr = attributes(server.place.account.credential(), syscall.SIGKILL)
+	stranger.SysProcAttr = attributes(server.location.account.credential(), syscall.SIGKILL)
 	stranger.Dir = "/"
 	hold, err := stranger.StdinPipe()
 	if err != nil {
@@ -278,8 +278,8 @@ func TestKilledPostmaster(t *testing.T) {
 	if err := start(stranger); err != nil {
 		t.Fatal(err)
 	}
-	lockFile := filepath.Join(server.place.data(), "postmaster.pid")
-	lines := server.place.lockFile()
+	lockFile := filepath.Join(server.location.data(), "postmaster.pid")
+	lines := server.location.lockFile()
 	lines[0] = strconv.Itoa(stranger.Process.Pid)
 	if err := os.WriteFile(lockFile, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// Whatever stands in the place of a social login, it is one that proves
+// Whatever stands in place of a social login, it is one that proves
 // something, a link, or refused for what the client did.
 func FuzzProviderData(f *testing.F) {
 	for _, seed := range []string{`{"providerId":"google","code":"c"}`, `{"href":"x"}`,

@@ -37,14 +37,14 @@ type Client struct {
 	t      testing.TB
 	app    *fiber.App
 	signer *caller.Signer
-	who    caller.Caller
+	from   caller.Caller
 	header http.Header
 	times  bool // golden files hold times as they are
 }
 
 // New makes a client.
-func New(t testing.TB, app *fiber.App, signer *caller.Signer, who caller.Caller) *Client {
-	return &Client{t: t, app: app, signer: signer, who: who}
+func New(t testing.TB, app *fiber.App, signer *caller.Signer, from caller.Caller) *Client {
+	return &Client{t: t, app: app, signer: signer, from: from}
 }
 
 // WithTimes returns a client whose golden files hold times as they are, for a
@@ -55,14 +55,14 @@ func (c *Client) WithTimes() *Client {
 	return &other
 }
 
-// As gives a client of the same app for another caller.
-func (c *Client) As(who caller.Caller) *Client {
+// As returns a client of the same app for another caller.
+func (c *Client) As(from caller.Caller) *Client {
 	other := *c
-	other.who = who
+	other.from = from
 	return &other
 }
 
-// With gives a client of the same app and caller that also sends a header.
+// With returns a client of the same app and caller that also sends a header.
 func (c *Client) With(name, value string) *Client {
 	header := c.header.Clone()
 	if header == nil {
@@ -106,7 +106,7 @@ func (c *Client) Send(method, path, contentType, body string) Answer {
 	if contentType != "" {
 		request.Header.Set(fiber.HeaderContentType, contentType)
 	}
-	request.Header.Set(caller.Header, c.signer.Sign(c.who))
+	request.Header.Set(caller.Header, c.signer.Sign(c.from))
 	response, err := openapitest.Do(c.t, c.app, request)
 	if err != nil {
 		c.t.Fatalf("%s %s: %v", method, path, err)
@@ -148,19 +148,19 @@ func (a Answer) Object() map[string]any {
 	return object
 }
 
-// Text gives a text member of the body.
+// Text returns a text member of the body.
 func (a Answer) Text(name string) string {
 	text, _ := a.Object()[name].(string)
 	return text
 }
 
-// Int gives a number of the body.
+// Int returns a number of the body.
 func (a Answer) Int(name string) int {
 	number, _ := a.Object()[name].(float64)
 	return int(number)
 }
 
-// Href gives the address of the resource, or of one that it links to.
+// Href returns the address of the resource, or of one that it links to.
 func (a Answer) Href(link ...string) string {
 	a.t.Helper()
 	object := a.Object()
@@ -248,7 +248,7 @@ func (a Answer) golden(name, got string) Answer {
 	return a
 }
 
-// Items gives the items of a collection.
+// Items returns the items of a collection.
 func (a Answer) Items() []map[string]any {
 	a.t.Helper()
 	list, ok := a.Object()["items"].([]any)

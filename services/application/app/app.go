@@ -75,6 +75,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	}
 	data := store.New(s.DB, s.Now)
 	svc := application.New(data, peers.Directory, s.Keyring, s.Base, s.Now, application.Config{
+		Alias:    s.Alias,
 		Suffix:   suffix,
 		LoginKey: secure.Derive(cfg.Service.InternalSecret, "application logins"),
 		Pair:     application.Limit{Failures: cfg.PairLimit, Within: cfg.PairWindow},

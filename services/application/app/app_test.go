@@ -75,7 +75,7 @@ func start(t *testing.T) *process {
 	return p
 }
 
-// source is an environment that is complete: what is missing would be told.
+// source is an environment that is complete: what is missing would be reported.
 func source(t *testing.T, values map[string]string) *env.Source {
 	t.Helper()
 	var environ []string
@@ -279,16 +279,16 @@ func TestTheProcess(t *testing.T) {
 		})
 	})
 	t.Run("tells that an application is gone", func(t *testing.T) {
-		told := make(chan events.ApplicationDeleted, 8)
+		received := make(chan events.ApplicationDeleted, 8)
 		p.work(p.outbox.Consume(p.cfg, []string{"application"}, events.On(func(_ context.Context, _ events.Envelope, event events.ApplicationDeleted) error {
-			told <- event
+			received <- event
 			return nil
 		})))
 		if status, _ := p.send("DELETE", shop, nil); status != http.StatusNoContent {
 			t.Fatalf("it answers %d", status)
 		}
 		select {
-		case event := <-told:
+		case event := <-received:
 			if event.Tenant != p.tenant || applicationtest.Base.To("applications", event.Application) != shop {
 				t.Errorf("it tells of %+v", event)
 			}

@@ -178,13 +178,13 @@ func TestADeletedApplicationIsGone(t *testing.T) {
 	if page := c.get(t, directory+"/applicationMappings"); page["size"] != 0.0 {
 		t.Errorf("the directory has the mappings %v", page)
 	}
-	t.Run("and others are told, once", func(t *testing.T) {
-		told, err := pg.All[struct{ Envelope []byte }](t.Context(), c.DB, `SELECT envelope FROM outbox`)
+	t.Run("and others learn of it, once", func(t *testing.T) {
+		sent, err := pg.All[struct{ Envelope []byte }](t.Context(), c.DB, `SELECT envelope FROM outbox`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(told) != 1 || !strings.Contains(string(told[0].Envelope), `"ApplicationDeleted"`) || !strings.Contains(string(told[0].Envelope), idOf(t, href).String()) {
-			t.Errorf("the outbox holds %q", told)
+		if len(sent) != 1 || !strings.Contains(string(sent[0].Envelope), `"ApplicationDeleted"`) || !strings.Contains(string(sent[0].Envelope), idOf(t, href).String()) {
+			t.Errorf("the outbox holds %q", sent)
 		}
 	})
 }

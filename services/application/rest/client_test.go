@@ -93,7 +93,7 @@ func (c *client) want(t *testing.T, status int, method, path string, body any) a
 	t.Helper()
 	a := c.send(t, method, path, body)
 	if a.status != status {
-		t.Fatalf("%s %s gave %d %s, want %d", method, path, a.status, a.body, status)
+		t.Fatalf("%s %s returned %d %s, want %d", method, path, a.status, a.body, status)
 	}
 	return a
 }
@@ -130,7 +130,7 @@ func (c *client) refused(t *testing.T, status, code int, method, path string, bo
 	a := c.want(t, status, method, path, body)
 	refusal := a.object(t)
 	if refusal["code"] != float64(code) {
-		t.Errorf("%s %s gave %s, want the code %d", method, path, a.body, code)
+		t.Errorf("%s %s returned %s, want the code %d", method, path, a.body, code)
 	}
 	return refusal
 }

@@ -47,7 +47,7 @@ func TestCollectionsFromEverySide(t *testing.T) {
 		t.Helper()
 		for path, want := range wants {
 			if got := list(path, member); got != want {
-				t.Errorf("%s gives %s, want %s", path, got, want)
+				t.Errorf("%s returns %s, want %s", path, got, want)
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func TestCollectionsFromEverySide(t *testing.T) {
 				got = append(got, linked(t, item.(map[string]any), "accountStore"))
 			}
 			if fmt.Sprint(got) != want {
-				t.Errorf("%s gives %v, want %s", path, got, want)
+				t.Errorf("%s returns %v, want %s", path, got, want)
 			}
 		}
 	})

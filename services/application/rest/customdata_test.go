@@ -105,7 +105,7 @@ func TestCustomDataThatIsRefused(t *testing.T) {
 		}
 		_ = response.Body.Close()
 		if want := map[int]int{1101: 415, 2005: 400}[code]; response.StatusCode != want {
-			t.Errorf("the content type %q gives %d, want %d", kind, response.StatusCode, want)
+			t.Errorf("the content type %q returns %d, want %d", kind, response.StatusCode, want)
 		}
 	}
 	if now := c.want(t, 200, "GET", shop+"/customData", nil).body; string(now) != string(kept) {
@@ -238,7 +238,7 @@ func TestAKeyOfCustomDataIsOnlyDeleted(t *testing.T) {
 	for _, method := range []string{"GET", "POST"} {
 		a := c.want(t, 405, method, shop+"/customData/plan", `{"plan":1}`)
 		if a.object(t)["code"] != 1100.0 || a.header.Get("Allow") != "DELETE" {
-			t.Errorf("%s gives %s and allows %q", method, a.body, a.header.Get("Allow"))
+			t.Errorf("%s returns %s and allows %q", method, a.body, a.header.Get("Allow"))
 		}
 	}
 	for _, path := range []string{"/customData", "/customData/a"} {

@@ -190,7 +190,7 @@ func TestAnExplanationIsRefusedAsTheAttempt(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			attempt, explain := e.send(t, "POST", e.shop+"/loginAttempts", body), e.send(t, "POST", e.shop+"/loginAttempts?explain=true", body)
 			if attempt.status != 400 || explain.status != 400 || attempt.object(t)["code"] != explain.object(t)["code"] {
-				t.Errorf("the attempt gave %s, the explanation %s", attempt.body, explain.body)
+				t.Errorf("the attempt returned %s, the explanation %s", attempt.body, explain.body)
 			}
 		})
 	}

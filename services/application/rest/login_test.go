@@ -167,7 +167,7 @@ func TestARefusedLoginTellsNothingOfTheAccount(t *testing.T) {
 				first = a
 			}
 			if a.status != 400 || a.object(t)["message"] != first.object(t)["message"] {
-				t.Fatalf("the try %d of %s gives %d %s", i+1, login, a.status, a.body)
+				t.Fatalf("the try %d of %s returns %d %s", i+1, login, a.status, a.body)
 			}
 		}
 		a := wrong(login)

@@ -217,16 +217,16 @@ func TestSAMLResponses(t *testing.T) {
 			{"name": "level", "accountAttributes": []string{"customData.level", "customData.deep.yes"}},
 			{"name": "nothing", "accountAttributes": []string{"surname", "customData.none", "customData.deep", "customData.plan.x", "customData.absent"}},
 		}})
-		var told []string
+		var stated []string
 		for _, a := range c.samlResponse(t, identity, jo, wiki).FindElements("./Assertion/AttributeStatement/Attribute") {
 			values := []string{}
 			for _, value := range a.SelectElements("AttributeValue") {
 				values = append(values, value.Text())
 			}
-			told = append(told, a.SelectAttrValue("Name", "")+" "+a.SelectAttrValue("NameFormat", "")+" "+strings.Join(values, ","))
+			stated = append(stated, a.SelectAttrValue("Name", "")+" "+a.SelectAttrValue("NameFormat", "")+" "+strings.Join(values, ","))
 		}
 		want := "mail urn:format jo@example.test,gold|username urn:other jo@example.test|customData.tags urn:other a,b|level  12,true"
-		if got := strings.Join(told, "|"); got != want {
+		if got := strings.Join(stated, "|"); got != want {
 			t.Errorf("they are %q, want %q", got, want)
 		}
 	})

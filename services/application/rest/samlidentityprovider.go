@@ -55,8 +55,8 @@ func (v views) identityMetadata(p application.SAMLIdentityProvider) identityMeta
 }
 
 // entityID is the name in SAML of an application as an identity provider.
-func (v views) entityID(application id.ID) string {
-	return v.alias.Spell("urn:service:application:") + application.String() + ":provider:idp"
+func (v views) entityID(of id.ID) string {
+	return application.SAMLEntityID(v.alias, of)
 }
 
 // identityDescriptor is the metadata in XML.

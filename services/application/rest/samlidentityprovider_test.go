@@ -190,7 +190,7 @@ func TestTheCertificateOfAnIdentityProvider(t *testing.T) {
 			"application/xml": "application/xml", "application/json": "application/json;charset=UTF-8",
 		} {
 			if status, kind, _ := c.accept(t, metadata, accept); status != 200 || kind != want {
-				t.Errorf("Accept: %s gives %d %s, want %s", accept, status, kind, want)
+				t.Errorf("Accept: %s returns %d %s, want %s", accept, status, kind, want)
 			}
 		}
 	})

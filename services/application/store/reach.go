@@ -13,8 +13,8 @@ import (
 // Reach is where the accounts of an application are.
 type Reach struct {
 	Status  string // of the application
-	Places  []Place
-	Named   id.ID // the organization that the places were narrowed to, if any
+	Mapped  []MappedStore
+	Named   id.ID // the organization that Mapped was narrowed to, if any
 	Linking Linking
 }
 
@@ -33,10 +33,10 @@ type Rules struct {
 	Provision bool `db:"provision"`
 }
 
-// Place is an account store that an application reaches: one that is mapped to
+// MappedStore is an account store that an application reaches: one that is mapped to
 // it, or one that is mapped to an organization that is. An organization without
-// stores is a place without a store.
-type Place struct {
+// stores has no store.
+type MappedStore struct {
 	StoreKind          string
 	StoreID            id.ID
 	SocialProvider     string // of a social directory, folded
@@ -50,29 +50,29 @@ type Place struct {
 	OrganizationLinking, OrganizationByEmail, OrganizationProvision bool
 }
 
-// Store is the account store of the place.
-func (p Place) Store() directoryapi.Store {
+// Store is the account store of the mapped.
+func (p MappedStore) Store() directoryapi.Store {
 	return directoryapi.Store{Kind: p.StoreKind, ID: p.StoreID}
 }
 
 // isOpen reports whether no disabled organization lies on the way.
-func (p Place) isOpen() bool {
+func (p MappedStore) isOpen() bool {
 	return p.OrganizationID.IsZero() || p.OrganizationStatus == directoryapi.Enabled
 }
 
 // Stores are the account stores in the order of login, each once.
 func (r Reach) Stores() []directoryapi.Store {
-	return r.stores(func(Place) bool { return true })
+	return r.stores(func(MappedStore) bool { return true })
 }
 
 // Open are the account stores that are reached otherwise than through a disabled
 // organization, in the order of login.
-func (r Reach) Open() []directoryapi.Store { return r.stores(Place.isOpen) }
+func (r Reach) Open() []directoryapi.Store { return r.stores(MappedStore.isOpen) }
 
-func (r Reach) stores(of func(Place) bool) []directoryapi.Store {
+func (r Reach) stores(of func(MappedStore) bool) []directoryapi.Store {
 	stores, seen := []directoryapi.Store{}, map[directoryapi.Store]bool{}
-	for _, place := range r.Places {
-		if store := place.Store(); !store.ID.IsZero() && of(place) && !seen[store] {
+	for _, mapped := range r.Mapped {
+		if store := mapped.Store(); !store.ID.IsZero() && of(mapped) && !seen[store] {
 			seen[store] = true
 			stores = append(stores, store)
 		}
@@ -80,49 +80,49 @@ func (r Reach) stores(of func(Place) bool) []directoryapi.Store {
 	return stores
 }
 
-// Within gives those of the places that a client means.
-func (r Reach) Within(is func(Place) bool) Reach {
-	r.Places = slices.DeleteFunc(slices.Clone(r.Places), func(p Place) bool { return !is(p) })
+// Within returns the reach with those stores alone that a client means.
+func (r Reach) Within(is func(MappedStore) bool) Reach {
+	r.Mapped = slices.DeleteFunc(slices.Clone(r.Mapped), func(p MappedStore) bool { return !is(p) })
 	return r
 }
 
-// Organization gives the reach whose places are those of one organization, as a
+// Organization returns the reach whose stores are those of one organization, as a
 // login has it that names the organization: under the policy of that.
 func (r Reach) Organization() Reach {
-	of := r.Places[0]
+	of := r.Mapped[0]
 	r.Named = of.OrganizationID
 	r.Linking = Linking{
 		Rules:   Rules{Enabled: of.OrganizationLinking, ByEmail: of.OrganizationByEmail, Provision: of.OrganizationProvision},
-		Default: r.defaultStore(func(p Place) bool { return p.IsDefaultWithin }),
+		Default: r.defaultStore(func(p MappedStore) bool { return p.IsDefaultWithin }),
 	}
 	r.Linking.Closed = !slices.Contains(r.Open(), r.Linking.Default)
 	return r
 }
 
-// defaultStore gives the store of the place that is the default, if any.
-func (r Reach) defaultStore(is func(Place) bool) directoryapi.Store {
-	if i := slices.IndexFunc(r.Places, is); i >= 0 {
-		return r.Places[i].Store()
+// defaultStore returns the store that is the default, if any.
+func (r Reach) defaultStore(is func(MappedStore) bool) directoryapi.Store {
+	if i := slices.IndexFunc(r.Mapped, is); i >= 0 {
+		return r.Mapped[i].Store()
 	}
 	return directoryapi.Store{}
 }
 
 // isDefault reports whether accounts that are made through the application go to
-// the place.
-func (p Place) isDefault() bool {
+// the mapped.
+func (p MappedStore) isDefault() bool {
 	return p.IsDefault && (p.OrganizationID.IsZero() || p.IsDefaultWithin)
 }
 
-// reached is a place of an application, as a query gives it.
+// reached is a row of the query: a store of an application.
 type reached struct {
 	TenantID      id.ID
 	ApplicationID id.ID
 	Status        string
 	Rules
-	Place
+	MappedStore
 }
 
-// organization is the organization whose change changes the place.
+// organization is the organization whose change changes the mapped.
 func (r reached) organization() id.Ref { return id.Ref{Tenant: r.TenantID, ID: r.OrganizationID} }
 
 const reachColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
@@ -197,16 +197,16 @@ func newReach(rows []reached) (Reach, error) {
 	}
 	reach := Reach{Status: rows[0].Status, Linking: Linking{Rules: rows[0].Rules}}
 	for _, r := range rows {
-		if r.Place != (Place{}) { // that of an application without mappings
-			reach.Places = append(reach.Places, r.Place)
+		if r.MappedStore != (MappedStore{}) { // that of an application without mappings
+			reach.Mapped = append(reach.Mapped, r.MappedStore)
 		}
 	}
-	reach.Linking.Default = reach.defaultStore(Place.isDefault)
+	reach.Linking.Default = reach.defaultStore(MappedStore.isDefault)
 	reach.Linking.Closed = !slices.Contains(reach.Open(), reach.Linking.Default)
 	return reach, nil
 }
 
-// OrganizationStores gives the account stores of an organization in their
+// OrganizationStores returns the account stores of an organization in their
 // order.
 func (s *Store) OrganizationStores(ctx context.Context, tenant, organization id.ID) ([]directoryapi.Store, error) {
 	return pg.All[directoryapi.Store](ctx, s.db, `SELECT store_kind AS kind, store_id AS id FROM account_store_mappings

@@ -69,7 +69,7 @@ func New(guard outbound.Guard, endpoints map[string]Endpoints, now func() time.T
 type Begin struct {
 	RedirectURI string // where the provider sends the browser back
 	State       secure.Secret
-	Scope       []string // in the place of the provider's, if there is one
+	Scope       []string // in place of the provider's, if there is one
 }
 
 // Started is where a login begins, and what its end needs.

@@ -3,6 +3,7 @@ package connect
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -176,6 +177,7 @@ func statusText(status int) string {
 func reason(err error) string {
 	var refused *oauth2.RetrieveError
 	var network net.Error
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &refused):
 		text := ""
@@ -197,6 +199,8 @@ func reason(err error) string {
 		return errBusy.Error()
 	case errors.Is(err, outbound.ErrForbidden):
 		return "its address is not public; see DOORWARD_OUTBOUND_PRIVATE_NETWORKS"
+	case errors.As(err, &certificate):
+		return "its certificate is not trusted; see DOORWARD_OUTBOUND_CA_FILE"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return "it did not answer in time"
 	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

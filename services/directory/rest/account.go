@@ -43,7 +43,7 @@ func createAccount(svc *directory.Service, v views) fiber.Handler {
 	}
 }
 
-// updateAccount refuses a hash in the place of a password, which only a new
+// updateAccount refuses a hash in place of a password, which only a new
 // account can have (docs/interface/accounts.md#password-hashes): it would become the password.
 func updateAccount(svc *directory.Service, v views) fiber.Handler {
 	update := rest.Update(svc.UpdateAccount, v.account)

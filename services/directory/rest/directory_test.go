@@ -89,7 +89,7 @@ func TestDirectoriesAreSearchedAndSorted(t *testing.T) {
 			got = append(got, item["name"].(string))
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("?%s gives %v, want %s", query, got, want)
+			t.Errorf("?%s returns %v, want %s", query, got, want)
 		}
 	}
 }

@@ -198,7 +198,7 @@ func TestGroupsAreSearchedAndSorted(t *testing.T) {
 		"offset=3":                      {},
 	} {
 		if got := values(b.Get(staff+"/groups?"+query).Want(200), "name"); !slices.Equal(got, want) {
-			t.Errorf("?%s gives %v, want %v", query, got, want)
+			t.Errorf("?%s returns %v, want %v", query, got, want)
 		}
 	}
 	for query, code := range map[string]int{
@@ -285,4 +285,14 @@ func TestAnotherTenantHasNoPartInGroups(t *testing.T) {
 			t.Errorf("%s has %d, want none", path, got)
 		}
 	}
+}
+
+func TestDeletingTheZeroIDIsDone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	groups := b.unknown("groups")
+	groups = groups[:strings.LastIndexByte(groups, '/')+1]
+	b.Delete(groups + "0000000000000000000000").Want(204)
+	b.Get(groups+"0000000000000000000000").WantError(404, 404)
+	b.Delete(groups+"nothing").WantError(404, 404)
 }

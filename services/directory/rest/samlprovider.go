@@ -4,6 +4,7 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/saml"
+	"github.com/doorward/doorward/services/directory"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -20,7 +21,7 @@ func (v views) samlMetadata(p store.SAMLServiceProvider) samlMetadataView {
 			Href:      v.base.To("samlServiceProviderMetadatas", p.ID),
 			CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt),
 		},
-		EntityID:                             v.alias.Spell("urn:service:directory:") + p.DirectoryID.String() + ":provider:sp",
+		EntityID:                             directory.SAMLEntityID(v.alias, p.DirectoryID),
 		AssertionConsumerServicePostEndpoint: v.base.Link("directories", p.DirectoryID, "saml", "sso", "post"),
 		X509SigningCert:                      v.base.Link("x509certificates", p.CertificateID),
 	}
@@ -29,5 +30,7 @@ func (v views) samlMetadata(p store.SAMLServiceProvider) samlMetadataView {
 // samlDescriptor is the metadata in XML.
 func (v views) samlDescriptor(p store.SAMLServiceProvider) ([]byte, error) {
 	view := v.samlMetadata(p)
-	return saml.ServiceProviderMetadata(view.EntityID, p.Certificate, view.AssertionConsumerServicePostEndpoint.Href)
+	return saml.ServiceProviderMetadata(
+		view.EntityID, p.Certificate, view.AssertionConsumerServicePostEndpoint.Href, v.base.Host()+"/sso/logout",
+	)
 }

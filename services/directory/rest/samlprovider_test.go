@@ -98,7 +98,7 @@ func TestMetadataIsXMLUnlessJSONIsAskedFor(t *testing.T) {
 		}
 		answer := client.Get(metadata).Want(200)
 		if kind := answer.Header.Get("Content-Type"); kind != want {
-			t.Errorf("Accept: %s gives %s, want %s", accept, kind, want)
+			t.Errorf("Accept: %s returns %s, want %s", accept, kind, want)
 		}
 		if answer.Header.Get("Vary") != "Accept" {
 			t.Errorf("Accept: %s: no Vary", accept)

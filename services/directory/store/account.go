@@ -244,7 +244,7 @@ func (tx *Tx) count(ctx context.Context, a directoryapi.Account, from, to string
 	return err
 }
 
-// SetVerification opens a verification in the place of the former.
+// SetVerification opens a verification in place of the former.
 func (tx *Tx) SetVerification(ctx context.Context, tenant, account id.ID, v *Verification) error {
 	return pg.MustChange(ctx, tx, `UPDATE accounts SET verification_digest = $3, verification_sealed = $4, verification_expires_at = $5
 		WHERE tenant_id = $1 AND id = $2`, tenant, account, v.Digest, v.Sealed, v.ExpiresAt)

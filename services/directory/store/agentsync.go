@@ -68,7 +68,8 @@ func (tx *Tx) BeginSync(ctx context.Context, a Agent, syncID string, now time.Ti
 		a.TenantID, a.ID, newest-keptSyncs)
 	number, err = pg.Value[int64](ctx, tx, `INSERT INTO agent_syncs AS s (tenant_id, agent_id, sync_id, directory_id, number, started_at)
 		VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (tenant_id, agent_id, sync_id) DO UPDATE SET started_at = CASE WHEN s.number = 0 THEN excluded.started_at ELSE s.started_at END
+		ON CONFLICT (tenant_id, agent_id, sync_id) DO UPDATE SET started_at = CASE
+			WHEN s.number = 0 THEN excluded.started_at ELSE s.started_at END
 		RETURNING number`, a.TenantID, a.ID, syncID, a.DirectoryID, number, now)
 	if syncID == "" {
 		return newest, err

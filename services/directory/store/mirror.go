@@ -153,7 +153,7 @@ func (tx *Tx) addCounts(ctx context.Context, tenant, directory id.ID, statuses m
 	return err
 }
 
-// ReleaseNames gives accounts that are about to be updated names that nobody else
+// ReleaseNames returns accounts that are about to be updated names that nobody else
 // has, so that others of the same update can have theirs.
 func (tx *Tx) ReleaseNames(ctx context.Context, tenant id.ID, accounts []id.ID) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET username_folded = id::text, email_folded = id::text

@@ -15,7 +15,7 @@ type NewPassword struct {
 	Follows string // the hash that it may take the place of, where former ones stay; empty: no password
 }
 
-// ErrPasswordMoved tells that an account has another password than the one that
+// ErrPasswordMoved means that an account has another password than the one that
 // a new password may take the place of.
 var ErrPasswordMoved = errors.New("store: the password was changed meanwhile")
 

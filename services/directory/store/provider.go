@@ -32,24 +32,25 @@ type Provider struct {
 // ProviderSettings are what a client can change of a provider. A type has some
 // of them. Their JSON is that of the interface.
 type ProviderSettings struct {
-	ClientID                  *string  `json:"clientId,omitempty"`
-	Scope                     []string `json:"scope,omitzero"`
-	RedirectURI               *string  `json:"redirectUri,omitempty"`
-	HD                        *string  `json:"hd,omitempty"`
-	Display                   *string  `json:"display,omitempty"`
-	AccessType                *string  `json:"accessType,omitempty"`
-	AuthorizationEndpoint     *string  `json:"authorizationEndpoint,omitempty"`
-	TokenEndpoint             *string  `json:"tokenEndpoint,omitempty"`
-	ResourceEndpoint          *string  `json:"resourceEndpoint,omitempty"`
-	DiscoveryURL              *string  `json:"discoveryUrl,omitempty"`
-	IDField                   *string  `json:"idField,omitempty"`
-	AccessTokenType           *string  `json:"accessTokenType,omitempty"`
-	SSOLoginURL               *string  `json:"ssoLoginUrl,omitempty"`
-	SSOLogoutURL              *string  `json:"ssoLogoutUrl,omitempty"`
-	EncodedX509SigningCert    *string  `json:"encodedX509SigningCert,omitempty"`
-	RequestSignatureAlgorithm *string  `json:"requestSignatureAlgorithm,omitempty"`
-	ForceAuthn                *bool    `json:"forceAuthn,omitempty"`
-	EntityID                  *string  `json:"entityId,omitempty"`
+	ClientID                   *string  `json:"clientId,omitempty"`
+	Scope                      []string `json:"scope,omitzero"`
+	RedirectURI                *string  `json:"redirectUri,omitempty"`
+	HD                         *string  `json:"hd,omitempty"`
+	Display                    *string  `json:"display,omitempty"`
+	AccessType                 *string  `json:"accessType,omitempty"`
+	AuthorizationEndpoint      *string  `json:"authorizationEndpoint,omitempty"`
+	TokenEndpoint              *string  `json:"tokenEndpoint,omitempty"`
+	ResourceEndpoint           *string  `json:"resourceEndpoint,omitempty"`
+	DiscoveryURL               *string  `json:"discoveryUrl,omitempty"`
+	IDField                    *string  `json:"idField,omitempty"`
+	AccessTokenType            *string  `json:"accessTokenType,omitempty"`
+	SSOLoginURL                *string  `json:"ssoLoginUrl,omitempty"`
+	SSOLogoutURL               *string  `json:"ssoLogoutUrl,omitempty"`
+	EncodedX509SigningCert     *string  `json:"encodedX509SigningCert,omitempty"`
+	EncodedX509SigningCertNext *string  `json:"encodedX509SigningCertNext,omitempty"`
+	RequestSignatureAlgorithm  *string  `json:"requestSignatureAlgorithm,omitempty"`
+	ForceAuthn                 *bool    `json:"forceAuthn,omitempty"`
+	EntityID                   *string  `json:"entityId,omitempty"`
 }
 
 // A cloud directory has a provider since it was created, which never changes.

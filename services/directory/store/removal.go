@@ -16,14 +16,14 @@ type Removal struct {
 }
 
 // NextRemoval returns a directory of any tenant that has left something, or that was
-// deleted before settled: no account of it can come any more. Replicas are given
+// deleted before before: no account of it can come any more. Replicas are given
 // different ones; it returns apierr.NotFound when there is none for now.
-func (tx *Tx) NextRemoval(ctx context.Context, settled time.Time) (Removal, error) {
+func (tx *Tx) NextRemoval(ctx context.Context, before time.Time) (Removal, error) {
 	return pg.One[Removal](ctx, tx, `SELECT r.tenant_id, r.directory_id, r.created_at FROM directory_removals r
 		WHERE r.created_at < $1
 			OR EXISTS (SELECT FROM accounts a WHERE a.tenant_id = r.tenant_id AND a.directory_id = r.directory_id)
 			OR EXISTS (SELECT FROM groups g WHERE g.tenant_id = r.tenant_id AND g.directory_id = r.directory_id)
-		ORDER BY r.created_at LIMIT 1 FOR UPDATE SKIP LOCKED`, settled)
+		ORDER BY r.created_at LIMIT 1 FOR UPDATE SKIP LOCKED`, before)
 }
 
 // RemoveAccounts deletes at most limit of the accounts that a deleted directory
@@ -38,10 +38,10 @@ func (tx *Tx) RemoveGroups(ctx context.Context, r Removal, limit int) ([]id.ID, 
 }
 
 // EndRemoval forgets a directory that has left nothing, if it was deleted before
-// settled, and returns the number of those that it forgot.
-func (tx *Tx) EndRemoval(ctx context.Context, r Removal, settled time.Time) (int64, error) {
+// before, and returns the number of those that it forgot.
+func (tx *Tx) EndRemoval(ctx context.Context, r Removal, before time.Time) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM directory_removals WHERE tenant_id = $1 AND directory_id = $2 AND created_at < $3`,
-		r.TenantID, r.DirectoryID, settled)
+		r.TenantID, r.DirectoryID, before)
 }
 
 func (tx *Tx) removeLeft(ctx context.Context, table string, r Removal, limit int) ([]id.ID, error) {

@@ -29,6 +29,12 @@ func (s *Store) SAMLServiceProvider(ctx context.Context, tenant, metadata id.ID)
 		$1 AND id = $2`, tenant, metadata)
 }
 
+// SAMLTenant returns the tenant of a SAML directory, or apierr.NotFound. The
+// identity provider names the directory alone.
+func (s *Store) SAMLTenant(ctx context.Context, directory id.ID) (id.ID, error) {
+	return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM saml_service_providers WHERE directory_id = $1`, directory)
+}
+
 // Certificate returns a certificate in PEM, or apierr.NotFound.
 func (s *Store) Certificate(ctx context.Context, tenant, certificate id.ID) (string, error) {
 	return pg.Value[string](ctx, s.db, `SELECT certificate FROM saml_service_providers WHERE tenant_id = $1 AND certificate_id = $2`,

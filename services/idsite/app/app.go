@@ -67,7 +67,7 @@ type Peers = idsite.Peers
 // App is the wired service.
 type App struct {
 	HTTP *fiber.App
-	// Bootstrapped gives nil when the first tenant is there, or none is asked for,
+	// Bootstrapped returns nil when the first tenant is there, or none is asked for,
 	// and otherwise why it cannot be made.
 	Bootstrapped <-chan error
 }

@@ -5,7 +5,6 @@ package pages
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"encoding/json"
@@ -28,11 +27,8 @@ var (
 
 // Policy is the Content-Security-Policy of every page: its own style, forms to
 // its own origin, and nothing else.
-var Policy = func() string {
-	sum := sha256.Sum256([]byte(style))
-	return "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-}()
+var Policy = "default-src 'none'; img-src data:; style-src '" + hashOf(style) +
+	"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // readTexts reads the texts that the screens do not have, by language.
 func readTexts() map[string]map[string]string {
@@ -77,6 +73,7 @@ type Page struct {
 
 // Form is what the user can send.
 type Form struct {
+	Action string // of another site, to which the page posts the form by itself (PostPolicy); empty: its own address
 	Button string
 	Hidden map[string]string
 	Login  string // whose password is set, for password managers

@@ -234,7 +234,8 @@ func (p application) Register(_ context.Context, in applicationapi.Register) (di
 	if _, taken := p.account(in.Tenant, in.Account.Email.Or("")); taken {
 		return directoryapi.Account{}, apierr.Exists
 	}
-	a := directoryapi.Account{TenantID: in.Tenant, ID: id.ID{byte(len(p.d.hosted.accounts) + 100)}, Email: in.Account.Email.Or(""), Status: directoryapi.Enabled}
+	a := directoryapi.Account{TenantID: in.Tenant, ID: id.ID{byte(len(p.d.hosted.accounts) + 100)}, Email: in.Account.Email.Or(""),
+		Status: directoryapi.Enabled}
 	p.d.hosted.accounts[a.ID] = a
 	return a, nil
 }

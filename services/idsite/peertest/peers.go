@@ -34,7 +34,7 @@ type Deployment struct {
 	fail         func(call int) error
 }
 
-// New gives an empty deployment.
+// New returns an empty deployment.
 func New() *Deployment {
 	return &Deployment{
 		tenants: map[id.ID]directoryapi.SignedUp{}, tenantKeys: map[string]id.ID{},
@@ -44,7 +44,7 @@ func New() *Deployment {
 	}
 }
 
-// Peers gives the ways to the services.
+// Peers returns the ways to the services.
 func (d *Deployment) Peers() idsite.Peers {
 	return idsite.Peers{Directory: directory{d: d}, Application: application{d: d}, OAuth: oauth{d: d}, MFA: mfa{d: d}}
 }
@@ -63,7 +63,7 @@ func (d *Deployment) Take(key string) {
 	d.tenantKeys[key] = id.ID{1}
 }
 
-// Tenants gives the tenants that were made.
+// Tenants returns the tenants that were made.
 func (d *Deployment) Tenants() (list []directoryapi.SignedUp) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,14 +73,14 @@ func (d *Deployment) Tenants() (list []directoryapi.SignedUp) {
 	return list
 }
 
-// Applications gives the first applications of a tenant.
+// Applications returns the first applications of a tenant.
 func (d *Deployment) Applications(tenant id.ID) applicationapi.SignUp {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.applications[tenant]
 }
 
-// Keys gives the API keys by their ids.
+// Keys returns the API keys by their ids.
 func (d *Deployment) Keys() map[string]oauthapi.EnsureKey {
 	d.mu.Lock()
 	defer d.mu.Unlock()

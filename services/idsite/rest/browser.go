@@ -31,6 +31,7 @@ func (h *handlers) mountBrowser(app *fiber.App) {
 	session := app.Group("/session", h.cors, h.openPage)
 	v1 := session.Group("/v1")
 	v1.Get("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id", h.model)
+	v1.Get("/applications/:id/saml/sso/idpRedirect", h.browserBeginSAML)
 	v1.Post("/applications/:id/loginAttempts", h.browserLogin)
 	v1.Post("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id/accounts", h.browserRegister)
 	v1.Post("/applications/:id/passwordResetTokens", h.browserForgot)
@@ -175,8 +176,8 @@ func (h *handlers) model(c *fiber.Ctx) error {
 	return c.JSON(v)
 }
 
-// departed sends the browser back to the application, and reports whether it did.
-func (h *handlers) departed(c *fiber.Ctx, a idsite.Answer) bool {
+// redirected sends the browser back to the application, and reports whether it did.
+func (h *handlers) redirected(c *fiber.Ctx, a idsite.Answer) bool {
 	if a.Redirect == "" {
 		return false
 	}
@@ -233,7 +234,7 @@ func (h *handlers) browserLogin(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if h.departed(c, answer) {
+	if h.redirected(c, answer) {
 		return c.SendStatus(http.StatusNoContent)
 	}
 	return c.JSON(fiber.Map{"account": h.base.Link("accounts", answer.Account)})
@@ -250,7 +251,7 @@ func (h *handlers) browserProviderLogin(c *fiber.Ctx, application id.ID, data js
 	if err != nil {
 		return err
 	}
-	if h.departed(c, answer) {
+	if h.redirected(c, answer) {
 		return c.SendStatus(http.StatusNoContent)
 	}
 	return c.JSON(fiber.Map{"account": h.base.Link("accounts", answer.Account)})
@@ -289,7 +290,7 @@ func (h *handlers) browserRegister(c *fiber.Ctx) error {
 	case answer.Pending:
 		c.Status(http.StatusAccepted)
 		return nil
-	case h.departed(c, answer):
+	case h.redirected(c, answer):
 		return c.SendStatus(http.StatusNoContent)
 	}
 	c.Status(http.StatusCreated)
@@ -485,7 +486,7 @@ func (h *handlers) challenged(c *fiber.Ctx, status int, challenged mfaapi.Challe
 	if err != nil {
 		return err
 	}
-	h.departed(c, answer)
+	h.redirected(c, answer)
 	c.Status(status)
 	return c.JSON(fiber.Map{
 		"href": h.base.To("challenges", challenged.ID), "status": challenged.Status,

@@ -33,11 +33,12 @@ type clientCall struct {
 	crossed bool   // an allowed Origin was sent, so that the page may be of another site
 }
 
-// endpoint is a route of the Client API. on tells whether the web config has it.
+// endpoint is a route of the Client API. on reports whether the web config has it.
 type endpoint struct {
 	on      func(*fiber.Ctx, *clientCall) (bool, error)
 	methods map[string]clientHandler
 	oauth   bool // errors are those of RFC 6749
+	plain   bool // errors are those of the management API
 }
 
 type clientHandler = func(*clientCall, *fiber.Ctx) error
@@ -48,31 +49,33 @@ func enabled(read func(oauthapi.ClientConfig) bool) func(*fiber.Ctx, *clientCall
 
 var clientEndpoints = map[string]endpoint{
 	"login": {enabled(func(c oauthapi.ClientConfig) bool { return c.Login }),
-		map[string]clientHandler{"GET": (*clientCall).login, "POST": (*clientCall).logIn}, false},
+		map[string]clientHandler{"GET": (*clientCall).login, "POST": (*clientCall).logIn}, false, false},
 	"register": {enabled(func(c oauthapi.ClientConfig) bool { return c.Register }),
-		map[string]clientHandler{"GET": (*clientCall).registration, "POST": (*clientCall).register}, false},
+		map[string]clientHandler{"GET": (*clientCall).registration, "POST": (*clientCall).register}, false, false},
 	"oauth/token": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).token}, true},
+		map[string]clientHandler{"POST": (*clientCall).token}, true, false},
 	"oauth/revoke": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).revoke}, true},
+		map[string]clientHandler{"POST": (*clientCall).revoke}, true, false},
 	"forgot": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.ForgotOn(f.UserContext()) },
-		map[string]clientHandler{"POST": (*clientCall).forgot}, false},
+		map[string]clientHandler{"POST": (*clientCall).forgot}, false, false},
 	"change": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.ChangeOn(f.UserContext()) },
-		map[string]clientHandler{"GET": (*clientCall).checkReset, "POST": (*clientCall).change}, false},
+		map[string]clientHandler{"GET": (*clientCall).checkReset, "POST": (*clientCall).change}, false, false},
 	"verify": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.VerifyOn(f.UserContext()) },
-		map[string]clientHandler{"GET": (*clientCall).verify, "POST": (*clientCall).sendVerification}, false},
+		map[string]clientHandler{"GET": (*clientCall).verify, "POST": (*clientCall).sendVerification}, false, false},
 	"me": {enabled(func(c oauthapi.ClientConfig) bool { return c.Me }),
-		map[string]clientHandler{"GET": (*clientCall).me}, false},
+		map[string]clientHandler{"GET": (*clientCall).me}, false, false},
 	"factors": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).enrollFactor}, false},
+		map[string]clientHandler{"POST": (*clientCall).enrollFactor}, false, false},
 	"challenges": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).challengeFactor}, false},
+		map[string]clientHandler{"POST": (*clientCall).challengeFactor}, false, false},
 	"authorize": {enabled(func(oauthapi.ClientConfig) bool { return true }),
-		map[string]clientHandler{"GET": (*clientCall).authorize}, false},
+		map[string]clientHandler{"GET": (*clientCall).authorize}, false, false},
 	"authorize/callback": {enabled(func(oauthapi.ClientConfig) bool { return true }),
-		map[string]clientHandler{"GET": (*clientCall).authorized, "POST": (*clientCall).authorizedByForm}, false},
+		map[string]clientHandler{"GET": (*clientCall).authorized, "POST": (*clientCall).authorizedByForm}, false, false},
 	"logout": {enabled(func(oauthapi.ClientConfig) bool { return true }),
-		map[string]clientHandler{"POST": (*clientCall).logout}, false},
+		map[string]clientHandler{"POST": (*clientCall).logout}, false, false},
+	"saml/sso": {on: enabled(func(oauthapi.ClientConfig) bool { return true }), plain: true,
+		methods: map[string]clientHandler{"GET": (*clientCall).signOn, "POST": (*clientCall).postedSignOn}},
 }
 
 // clientAPI answers a request to the Client API of a label. Its errors have a body
@@ -88,7 +91,7 @@ func (h *handlers) clientAPI(c *fiber.Ctx) error {
 	if refusal.Status >= http.StatusInternalServerError {
 		return err // logged and answered as everywhere
 	}
-	if refusal.RetryAfter > 0 {
+	if refusal.RetryAfter > 0 || route.plain {
 		return err
 	}
 	if refusal.Allow != "" {

@@ -115,7 +115,7 @@ func TestMeWantsAnAccessToken(t *testing.T) {
 	}
 }
 
-// The answers do not tell whether an account exists, and the links of the mails do
+// The answers do not report whether an account exists, and the links of the mails do
 // not follow what a client says of the host.
 func TestForgotTellsNothing(t *testing.T) {
 	c, _ := newClientAPI(t)

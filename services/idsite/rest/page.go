@@ -136,13 +136,17 @@ func (h *handlers) page(c *fiber.Ctx, status int, p pages.Page) error {
 	if err != nil {
 		return err
 	}
-	c.Set(fiber.HeaderContentSecurityPolicy, pages.Policy)
+	pageHeaders(c, pages.Policy, "same-origin") // with no-referrer browsers send forms with the origin null
+	return c.Status(status).Send(body)
+}
+
+func pageHeaders(c *fiber.Ctx, policy, referrer string) {
+	c.Set(fiber.HeaderContentSecurityPolicy, policy)
 	c.Set(fiber.HeaderXFrameOptions, "DENY")
-	c.Set(fiber.HeaderReferrerPolicy, "same-origin") // with no-referrer browsers send forms with the origin null
+	c.Set(fiber.HeaderReferrerPolicy, referrer)
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
 	c.Vary(fiber.HeaderAcceptLanguage)
 	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	return c.Status(status).Send(body)
 }

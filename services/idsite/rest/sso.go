@@ -23,19 +23,29 @@ const (
 )
 
 // sso begins a hosted login, or with jwtResponse makes the session of one that has
-// ended.
+// ended, or with signOn goes on with one that a SAML service provider asked for.
 func (h *handlers) sso(c *fiber.Ctx) error {
 	if c.Query("jwtResponse") != "" {
-		return h.depart(c, "jwtResponse", h.svc.Land)
+		return h.sendTo(c, "jwtResponse", h.svc.Land)
 	}
-	return h.depart(c, "jwtRequest", h.svc.Begin)
+	if c.Query("signOn") != "" {
+		return h.sendTo(c, "signOn", h.svc.ContinueSignOn)
+	}
+	return h.sendTo(c, "jwtRequest", h.svc.Begin)
 }
 
-func (h *handlers) ssoLogout(c *fiber.Ctx) error { return h.depart(c, "jwtRequest", h.svc.Logout) }
+// ssoLogout ends the session of the browser. With RelayState and without a request
+// it comes back from a logout at a SAML identity provider.
+func (h *handlers) ssoLogout(c *fiber.Ctx) error {
+	if c.Query("jwtRequest") == "" && c.Query("RelayState") != "" {
+		return h.ssoLogoutReturn(c)
+	}
+	return h.sendTo(c, "jwtRequest", h.svc.Logout)
+}
 
-// depart sends the browser where a rule says. A token that leads nowhere is a
+// sendTo sends the browser where a rule says. A token that leads nowhere is a
 // page, or JSON for a client that does not ask for a page.
-func (h *handlers) depart(c *fiber.Ctx, parameter string, rule func(context.Context, idsite.Visit) (idsite.Departure, error)) error {
+func (h *handlers) sendTo(c *fiber.Ctx, parameter string, rule func(context.Context, idsite.Visit) (idsite.Redirect, error)) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	to, err := rule(c.UserContext(), idsite.Visit{

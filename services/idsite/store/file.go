@@ -46,7 +46,7 @@ func (tx *Tx) ClaimRepository(ctx context.Context, site Site, now time.Time) (bo
 	return n == 1, err
 }
 
-// ReplaceFiles puts the files of a repository in the place of those that were
+// ReplaceFiles puts the files of a repository in place of those that were
 // there.
 func (tx *Tx) ReplaceFiles(ctx context.Context, tenant id.ID, files []File) error {
 	if _, err := pg.Exec(ctx, tx, `DELETE FROM site_files WHERE tenant_id = $1`, tenant); err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -32,19 +33,24 @@ type Flow struct {
 	FinishedAt       *time.Time
 	AssertionID      *string // until a session is made of it
 	FactorPassed     bool
+	SAMLRequest      *SAMLRequest              `db:"saml_request"` // that the flow answers; nil: none
+	SAMLSession      *directoryapi.SAMLSession `db:"saml_session"` // of the account; nil: it logged in otherwise
 	CreatedAt        time.Time
 	ExpiresAt        time.Time
 }
 
 const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback_uri, state, name_key, account_store, show_organization,
-	token, factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, created_at, expires_at, state_json`
+	token, factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, saml_request, saml_session, created_at,
+		expires_at,
+	state_json`
 
 // InsertFlow adds a flow. A request that has begun one already is apierr.Exists.
 func (tx *Tx) InsertFlow(ctx context.Context, f Flow) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO login_flows (`+flowColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`,
 		f.TenantID, f.ID, f.ApplicationID, f.KeyID, f.RequestID, f.CallbackURI, f.State, f.NameKey, f.AccountStore, f.ShowOrganization, f.Token,
-		f.FactorTypes, f.Browser, f.AccountID, f.IsNew, f.FinishedAt, f.AssertionID, f.FactorPassed, f.CreatedAt, f.ExpiresAt, f.StateJSON)
+		f.FactorTypes, f.Browser, f.AccountID, f.IsNew, f.FinishedAt, f.AssertionID, f.FactorPassed, f.SAMLRequest, f.SAMLSession,
+		f.CreatedAt, f.ExpiresAt, f.StateJSON)
 	return err
 }
 
@@ -56,16 +62,17 @@ func (s *Store) Flow(ctx context.Context, tenant, flow id.ID) (Flow, error) {
 // PassFirstStep notes the account that passed the first step of a flow. It
 // returns apierr.NotFound for a flow that is finished or expired.
 func (tx *Tx) PassFirstStep(ctx context.Context, f Flow, account id.ID, isNew bool, now time.Time) error {
-	return pg.MustChange(ctx, tx, `UPDATE login_flows SET account_id = $3, is_new = $4
-		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $5`, f.TenantID, f.ID, account, isNew, now)
+	return pg.MustChange(ctx, tx, `UPDATE login_flows SET account_id = $3, is_new = $4, saml_session = $6
+		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $5`, f.TenantID, f.ID, account, isNew, now, f.SAMLSession)
 }
 
 // FinishFlow ends a flow, once: of parallel calls one succeeds, the others return
 // apierr.NotFound.
 func (tx *Tx) FinishFlow(ctx context.Context, f Flow, now time.Time) error {
-	return pg.MustChange(ctx, tx, `UPDATE login_flows SET finished_at = $3, assertion_id = $4, account_id = $5, factor_passed = $6
+	return pg.MustChange(ctx, tx, `UPDATE login_flows SET finished_at = $3, assertion_id = $4, account_id = $5, factor_passed = $6,
+		saml_session = $7
 		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $3`,
-		f.TenantID, f.ID, now, f.AssertionID, f.AccountID, f.FactorPassed)
+		f.TenantID, f.ID, now, f.AssertionID, f.AccountID, f.FactorPassed, f.SAMLSession)
 }
 
 // TakeAssertion returns the flow that ended with an assertion, once, for the

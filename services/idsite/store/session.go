@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -14,13 +15,14 @@ type Session struct {
 	ID                 []byte // SHA-256 of what the cookie holds
 	AccountID          id.ID
 	FactorPassed       bool
-	PasswordModifiedAt *time.Time // of the account, when the session began
+	PasswordModifiedAt *time.Time                // of the account, when the session began
+	SAMLSession        *directoryapi.SAMLSession `db:"saml_session"` // nil: the account logged in otherwise
 	CreatedAt          time.Time
 	IdleAt             time.Time // when it ends unless it is used
 	ExpiresAt          time.Time // when it ends in any case
 }
 
-const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, created_at, idle_at, expires_at`
+const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, saml_session, created_at, idle_at, expires_at`
 
 // Session returns a session that has not ended, or apierr.NotFound.
 func (s *Store) Session(ctx context.Context, tenant id.ID, session []byte, now time.Time) (Session, error) {
@@ -30,8 +32,8 @@ func (s *Store) Session(ctx context.Context, tenant id.ID, session []byte, now t
 
 // InsertSession adds a session.
 func (tx *Tx) InsertSession(ctx context.Context, s Session) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO sso_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		s.TenantID, s.ID, s.AccountID, s.FactorPassed, s.PasswordModifiedAt, s.CreatedAt, s.IdleAt, s.ExpiresAt)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO sso_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		s.TenantID, s.ID, s.AccountID, s.FactorPassed, s.PasswordModifiedAt, s.SAMLSession, s.CreatedAt, s.IdleAt, s.ExpiresAt)
 	return err
 }
 

@@ -36,7 +36,7 @@ func newApp(d *mfatest.Deployment) app {
 	return app{d, made.Href(), made.Text("secret")}
 }
 
-// code gives the code that the authenticator shows.
+// code returns the code that the authenticator shows.
 func (a app) code() string {
 	a.T.Helper()
 	shown, err := totp.GenerateCode(a.secret, a.Now())
@@ -141,7 +141,7 @@ func TestAChallengeExpires(t *testing.T) {
 		"status=EXPIRED": {failed, late}, "status=CREATED": {}, "status=success": {last}, "orderBy=status": {failed, late, last},
 	} {
 		if got := values(d.Get(factor+"/challenges?"+query).Want(200), "href"); !slices.Equal(got, want) {
-			t.Errorf("?%s gives %v, want %v", query, got, want)
+			t.Errorf("?%s returns %v, want %v", query, got, want)
 		}
 	}
 	d.Post(late, code(d.Code(late))).WantError(400, 13108).Golden("challenge_expired")
@@ -189,7 +189,7 @@ func TestAClockMayDifferByOneStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := d.Post(a.href+"/challenges", code(shown)).Want(201).Text("status"); got != want {
-			t.Errorf("a clock that is off by %v gives %s, want %s", drift, got, want)
+			t.Errorf("a clock that is off by %v returns %s, want %s", drift, got, want)
 		}
 	}
 }

@@ -222,7 +222,7 @@ func TestFactorRefusals(t *testing.T) {
 	}
 	d.Post(factors+"?challenge=false", sms(`,"challenge":{"message":"${code}`+strings.Repeat("ä", 153)+`"}`)).Want(201)
 	if got := d.Post(factors, app(`,"issuer":null`)).Want(201); strings.Contains(got.Text("keyUri"), "issuer") {
-		t.Errorf("an issuer that is null gives %s", got.Text("keyUri"))
+		t.Errorf("an issuer that is null returns %s", got.Text("keyUri"))
 	}
 	made := d.Post(factors, app(`,"issuer":"`+long+`","accountName":"`+long+`"`)).Want(201)
 	if uri := made.Text("keyUri"); d.Post(made.Href(), `{"issuer":null}`).Want(200).Text("keyUri") != uri {
@@ -265,7 +265,7 @@ func TestFactorsAreSearchedAndSorted(t *testing.T) {
 		"createdAt=2026-11-20T20:27":    {""},
 	} {
 		if got := values(d.Get(factors+"?"+query).Want(200), "accountName"); !slices.Equal(got, want) {
-			t.Errorf("?%s gives %v, want %v", query, got, want)
+			t.Errorf("?%s returns %v, want %v", query, got, want)
 		}
 	}
 	for query, code := range map[string]int{"type=pigeon": 2105, "secret=x": 2105, "orderBy=secret": 2106, "phone=x": 2105} {
@@ -273,7 +273,7 @@ func TestFactorsAreSearchedAndSorted(t *testing.T) {
 	}
 }
 
-// Whoever reads the tables can neither make codes nor tell which were sent.
+// A caller that reads the tables can neither make codes nor tell which were sent.
 func TestSecretsAreSealed(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)

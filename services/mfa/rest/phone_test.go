@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/services/mfa/internal/mfatest"
 )
 
-// parallel makes calls at once and gives the number of answers by status.
+// parallel makes calls at once and returns the number of answers by status.
 func parallel(times int, call func(i int) resttest.Answer) map[int]int {
 	var group sync.WaitGroup
 	statuses := make(chan int, times)
@@ -30,7 +30,7 @@ func parallel(times int, call func(i int) resttest.Answer) map[int]int {
 	return count
 }
 
-// values gives a member of each item of a collection.
+// values returns a member of each item of a collection.
 func values(a resttest.Answer, name string) []string {
 	list := []string{}
 	for _, item := range a.Items() {
@@ -179,7 +179,7 @@ func TestPhonesAreSearchedAndSorted(t *testing.T) {
 	} {
 		for _, list := range []string{phones, mfatest.Base.To("tenants", d.Tenant, "phones")} {
 			if got := values(d.Get(list+"?"+query).Want(200), "number"); !slices.Equal(got, want) {
-				t.Errorf("%s?%s gives %v, want %v", list, query, got, want)
+				t.Errorf("%s?%s returns %v, want %v", list, query, got, want)
 			}
 		}
 	}

@@ -277,10 +277,10 @@ func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	p, a := w.open(exporter)
 	mfa := events.NewOutbox(w.db, "mfa", now)
-	told := make(chan events.TextReported, 10)
+	reported := make(chan events.TextReported, 10)
 	p.Go("mfa", mfa.Consume(events.Config{Brokers: w.brokers, Partitions: 2, Secret: secret}, []string{"notification"}, events.On(
 		func(_ context.Context, _ events.Envelope, event events.TextReported) error {
-			told <- event
+			reported <- event
 			return nil
 		})))
 	challenge, account := id.New(now()), id.New(now())
@@ -296,7 +296,7 @@ func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
 	want := func(news events.TextStatus) {
 		t.Helper()
 		select {
-		case got := <-told:
+		case got := <-reported:
 			if want := (events.TextReported{Tenant: w.tenant, Account: account, Challenge: challenge, Status: news}); got != want {
 				t.Errorf("the news are %+v, want %+v", got, want)
 			}
@@ -330,12 +330,12 @@ func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
 	signature := texttest.Sign(texttest.Token, callback, "MessageStatusdelivered")
 	for form, status := range map[string]int{"MessageStatus=undelivered": 403, "MessageStatus=delivered&x=1": 403, "%zz": 400, strings.Repeat("x", 65<<10): 413} {
 		if got := send(signature, form); got != status {
-			t.Errorf("the form %.30s gives %d, want %d", form, got, status)
+			t.Errorf("the form %.30s returns %d, want %d", form, got, status)
 		}
 	}
 	for range 2 {
 		if got := send(signature, "MessageStatus=delivered"); got != http.StatusNoContent {
-			t.Errorf("the receipt gives %d", got)
+			t.Errorf("the receipt returns %d", got)
 		}
 	}
 	want(events.TextDelivered)

@@ -99,7 +99,7 @@ func (w *world) awaitDifferent(want int) {
 }
 
 // killEverySecond starts the service and kills it a second later, again and
-// again. stop ends that with a kill, and gives the number of kills.
+// again. stop ends that with a kill, and returns the number of kills.
 func (w *world) killEverySecond() (stop func() (kills int)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan int, 1)

@@ -26,7 +26,7 @@ type SMS struct {
 	_        env.More      `help:"(https://api.twilio.com)"`
 }
 
-// provider reads who sends texts. What belongs to another provider than the one
+// provider returns the provider of text messages. What belongs to another provider than the one
 // that is named is refused: it would be left unused.
 func (c SMS) provider() (p notification.Provider, err error) {
 	isTwilio := c.Account != "" || c.Token != "" || c.From != "" || c.Twilio != ""

@@ -97,7 +97,7 @@ func relay(t *testing.T) *mailtest.Server {
 	return mailtest.Start(t, "", mailtest.Behaviour{User: user, Password: password})
 }
 
-// body is what creates a server, with further members in the place of its own.
+// body is what creates a server, with further members in place of its own.
 func body(server *mailtest.Server, change map[string]any) string {
 	host, port, _ := net.SplitHostPort(server.Address)
 	members := map[string]any{"host": host, "port": port, "username": user, "password": password}

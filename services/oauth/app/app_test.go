@@ -49,7 +49,7 @@ func TestTheConfigurationTellsWhatIsMissing(t *testing.T) {
 		"DOORWARD_LISTEM",
 	} {
 		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s is not told: %v", name, err)
+			t.Errorf("%s is not reported: %v", name, err)
 		}
 	}
 	source = env.New(environment("postgres://localhost/x", []string{"localhost:9092"}))
@@ -71,7 +71,7 @@ func process(t *testing.T) *run.Process {
 
 func TestStartRefusesABadConfiguration(t *testing.T) {
 	url := pgtest.New(t, nil)
-	for name, c := range map[string]struct{ from, to, told string }{
+	for name, c := range map[string]struct{ from, to, reported string }{
 		"a master key":            {"DOORWARD_MASTER_KEY=k1:", "DOORWARD_MASTER_KEY=k1", "DOORWARD_MASTER_KEY"},
 		"a base URL":              {string(oauthtest.Base), "http://id.example.test", "DOORWARD_BASE_URL"},
 		"a secret that is short":  {strings.Repeat("s", 32), "s", "DOORWARD_INTERNAL_SECRET"},
@@ -92,8 +92,8 @@ func TestStartRefusesABadConfiguration(t *testing.T) {
 				variables[i] = strings.ReplaceAll(variables[i], c.from, c.to)
 			}
 			err := app.Run(t.Context(), p, app.FromEnv(env.New(variables)))
-			if err == nil || !strings.Contains(err.Error(), c.told) {
-				t.Errorf("the start gives %v, which does not tell of %s", err, c.told)
+			if err == nil || !strings.Contains(err.Error(), c.reported) {
+				t.Errorf("the start returns %v, which does not mention %s", err, c.reported)
 			}
 			if err := p.Close(); err != nil {
 				t.Error(err)

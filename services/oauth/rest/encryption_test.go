@@ -87,7 +87,7 @@ func TestSecretsAreEncryptedOnRequest(t *testing.T) {
 		} {
 			body := decode(t, want(t, 200, d.Do(t, d.Site, "GET", "/apiKeys/"+key+"?"+query, nil)))
 			if got := oauthtest.Decrypt(t, derived(t, d.Site, 128, 1024), body["secret"].(string)); got != secret {
-				t.Errorf("%s gives %q", query, got)
+				t.Errorf("%s returns %q", query, got)
 			}
 		}
 		if body := decode(t, want(t, 200, d.Do(t, d.Site, "GET", "/apiKeys/"+key+"?encryptSecret=false&encryptionKeySalt=x",

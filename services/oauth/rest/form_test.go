@@ -35,7 +35,7 @@ func TestParseForm(t *testing.T) {
 	} {
 		_, err := parseForm(body)
 		if !errors.Is(err, want) {
-			t.Errorf("%.20q gives %v, want %v", body, err, want)
+			t.Errorf("%.20q returns %v, want %v", body, err, want)
 		}
 		if err != nil && !errors.Is(err, apierr.TooLarge) && apierr.From(err).Fields["error"] != "invalid_request" {
 			t.Errorf("%.20q has the error %v", body, apierr.From(err).Fields)

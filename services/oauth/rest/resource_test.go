@@ -87,7 +87,7 @@ func TestKeys(t *testing.T) {
 				names = append(names, item.(object)["name"].(string))
 			}
 			if got := strings.Join(names, ","); got != want || page["size"] != 2.0 {
-				t.Errorf("%q gives %s of %v, want %s of 2", query, got, page["size"], want)
+				t.Errorf("%q returns %s of %v, want %s of 2", query, got, page["size"], want)
 			}
 		}
 		refused(t, 400, 2105, d.Do(t, d.Site, "GET", collection+"?name=laptop", nil))
@@ -227,7 +227,7 @@ func TestPolicies(t *testing.T) {
 	for _, on := range []bool{false, true} {
 		body := fmt.Sprintf(`{"revokeTokensOnPasswordChange":%t}`, on)
 		if got := decode(t, want(t, 200, d.Do(t, d.Site, "POST", path, body))); got["revokeTokensOnPasswordChange"] != on {
-			t.Errorf("%s gives %v", body, got)
+			t.Errorf("%s returns %v", body, got)
 		}
 	}
 	for _, body := range []string{`{"accessTokenTtl":"P10Y"}`, `{"accessTokenTtl":"P3653D"}`, `{"refreshTokenTtl":"PT0M"}`,

@@ -513,7 +513,7 @@ func TestTokenCollections(t *testing.T) {
 		"?offset=9": nil,
 	} {
 		if _, got := sizes(query); strings.Join(got, " ") != strings.Join(want, " ") {
-			t.Errorf("%q gives %v, want %v", query, got, want)
+			t.Errorf("%q returns %v, want %v", query, got, want)
 		}
 	}
 	if size, _ := sizes("?limit=1"); size != 2 {
@@ -648,7 +648,7 @@ func TestTheAliasNamesGrants(t *testing.T) {
 		form := assertionForm(t, d.Site, nil)
 		form.Set("grant_type", grant)
 		if login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), form))); login["acme_access_token_href"] == nil {
-			t.Errorf("%s gives %v", grant, login)
+			t.Errorf("%s returns %v", grant, login)
 		}
 	}
 	body := refused(t, 400, 2003, d.Do(t, d.Site, "POST", tokens(d.Site), url.Values{"grant_type": {"unknown"}}))

@@ -74,7 +74,7 @@ func (tx *Tx) UpdateKey(ctx context.Context, k Key) error {
 		k.TenantID, k.ID, k.Status, k.Name, k.Description, k.ModifiedAt)
 }
 
-// DeleteKey removes a key, or gives apierr.NotFound.
+// DeleteKey removes a key, or returns apierr.NotFound.
 func (tx *Tx) DeleteKey(ctx context.Context, tenant id.ID, key string) error {
 	return pg.MustChange(ctx, tx, `WITH gone AS (DELETE FROM api_keys WHERE tenant_id = $1 AND id = $2 RETURNING id)
 		DELETE FROM api_key_routes r USING gone WHERE r.id = gone.id`, tenant, key)

@@ -141,7 +141,7 @@ func (tx *Tx) InsertRefreshed(_ context.Context, t Token) error {
 	return nil
 }
 
-// DeleteToken removes one token, or gives apierr.NotFound when it has expired
+// DeleteToken removes one token, or returns apierr.NotFound when it has expired
 // or is gone.
 func (tx *Tx) DeleteToken(ctx context.Context, kind Kind, tenant, token id.ID, now time.Time) error {
 	return pg.MustChange(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id = $2 AND expires_at > $3`, tenant, token, now)
@@ -169,7 +169,7 @@ func (tx *Tx) DeleteAccountTokens(ctx context.Context, tenant id.ID, accounts []
 }
 
 // DeleteApplicationTokens removes at most limit tokens of a kind of an
-// application, and gives their number.
+// application, and returns their number.
 func (tx *Tx) DeleteApplicationTokens(ctx context.Context, kind Kind, tenant, application id.ID, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id IN
 		(SELECT id FROM `+kind.table()+` WHERE tenant_id = $1 AND application_id = $2 LIMIT $3)`, tenant, application, limit)

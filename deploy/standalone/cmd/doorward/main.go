@@ -46,7 +46,8 @@ func reads(command *cobra.Command, variables func(*env.Source)) *cobra.Command {
 	usual := command.HelpFunc()
 	command.SetHelpFunc(func(c *cobra.Command, args []string) {
 		usual(c, args)
-		_, _ = fmt.Fprint(c.OutOrStdout(), "\nVariables of the environment; without a database among them the data folder, DOORWARD_DATA_DIR, is used:\n\n")
+		_, _ = fmt.Fprint(c.OutOrStdout(),
+			"\nVariables of the environment; without a database among them the data folder, DOORWARD_DATA_DIR, is used:\n\n")
 		variables(source)
 		source.Help(c.OutOrStdout())
 	})

@@ -49,7 +49,7 @@ func signUps(t *testing.T, s Subject) {
 			all.Go(func() {
 				made, err := s.API.SignUp(t.Context(), in)
 				if err != nil || made.Application.ID != in.Application || made.Application.DefaultAccountStore != in.ApplicationMapping {
-					t.Errorf("one of the calls gave the application %v, %v", made.Application.ID, err)
+					t.Errorf("one of the calls returned the application %v, %v", made.Application.ID, err)
 				}
 			})
 		}

@@ -167,7 +167,7 @@ func (s *Service) named(ctx context.Context, tenant id.ID, named directoryapi.St
 	return directoryapi.Store{Kind: ref.Kind, ID: ref.ID}, err
 }
 
-// unfold puts the stores of organizations in the place of these.
+// unfold puts the stores of organizations in place of these.
 func (s *Service) unfold(a *application, in []directoryapi.Store) (out []directoryapi.Store) {
 	for _, store := range in {
 		if o, ok := s.organizations[directoryapi.Ref{Tenant: a.TenantID, ID: store.ID}]; ok {

@@ -60,7 +60,7 @@ func signUps(t *testing.T, s Subject) {
 			all.Go(func() {
 				made, err := s.API.SignUp(t.Context(), in)
 				if err != nil || made.Owner.ID != in.Owner {
-					t.Errorf("one of the calls gave the owner %v, %v", made.Owner.ID, err)
+					t.Errorf("one of the calls returned the owner %v, %v", made.Owner.ID, err)
 				}
 			})
 		}

@@ -36,7 +36,7 @@ type Subject struct {
 	// Authenticator gives an account a verified authenticator, and what shows its
 	// codes: a fresh one on each call.
 	Authenticator func(t *testing.T, tenant, account id.ID, issuer string) (shown func() string)
-	// Sent gives the code that was sent to an account last, or "".
+	// Sent returns the code that was sent to an account last, or "".
 	Sent func(t *testing.T, tenant, account id.ID) string
 	// Challenge makes a challenge of the account's newest factor, outside a login.
 	Challenge func(t *testing.T, tenant, account id.ID) href.Link
@@ -137,12 +137,12 @@ func enroll(t *testing.T, l login) {
 		{Tenant: newID(), Application: l.application, Account: l.account},
 	} {
 		if out, err := l.API.Demand(t.Context(), in); !errors.Is(err, apierr.NotFound) {
-			t.Errorf("a stranger's demand gives %+v, %v", out, err)
+			t.Errorf("a stranger's demand returns %+v, %v", out, err)
 		}
 	}
 	if out, err := l.API.Demand(t.Context(), mfaapi.Demand{Tenant: l.tenant, Application: l.application, Account: l.account,
 		Types: []string{"pigeon"}}); !errors.Is(err, apierr.Invalid) {
-		t.Errorf("a type that does not exist gives %+v, %v", out, err)
+		t.Errorf("a type that does not exist returns %+v, %v", out, err)
 	}
 }
 
@@ -287,7 +287,7 @@ func challenges(t *testing.T, l login) {
 	}
 }
 
-// wrong gives a code that is not the one.
+// wrong returns a code that is not the one.
 func wrong(code string) string {
 	if code[0] == '0' {
 		return "1" + code[1:]

@@ -33,7 +33,7 @@ type Surroundings struct {
 	// Delete removes an account or a directory of the tenant, as if the event
 	// that tells it were still on its way.
 	Delete func(resource id.ID)
-	// Now gives the service's time, and Wait lets it pass.
+	// Now returns the service's time, and Wait lets it pass.
 	Now  func() time.Time
 	Wait func(time.Duration)
 	// Fail makes the service's peers unreachable, until it is told false.
@@ -82,7 +82,7 @@ func ensure(t *testing.T, s Surroundings) {
 	}
 	again, err := s.API.EnsureKey(t.Context(), in)
 	if err != nil || !same(again, first) {
-		t.Errorf("repeated it gives %+v, %v; want %+v", again, err, first)
+		t.Errorf("repeated it returns %+v, %v; want %+v", again, err, first)
 	}
 	other := in
 	other.Secret = "another"
@@ -123,7 +123,7 @@ func same(a, b oauthapi.Key) bool {
 func refused(t *testing.T, s Surroundings, in oauthapi.EnsureKey, want error) {
 	t.Helper()
 	if key, err := s.API.EnsureKey(t.Context(), in); !errors.Is(err, want) || key != (oauthapi.Key{}) {
-		t.Errorf("EnsureKey gives %+v, %v; want %v", key, err, want)
+		t.Errorf("EnsureKey returns %+v, %v; want %v", key, err, want)
 	}
 }
 
@@ -140,7 +140,7 @@ func authenticate(t *testing.T, s Surroundings) {
 	key := made(t, s, s.Administrator)
 	got, err := s.API.Authenticate(t.Context(), oauthapi.Authenticate{ID: key.ID, Secret: secret})
 	if err != nil || !same(got, key) {
-		t.Errorf("Authenticate gives %+v, %v; want %+v", got, err, key)
+		t.Errorf("Authenticate returns %+v, %v; want %+v", got, err, key)
 	}
 }
 
@@ -150,7 +150,7 @@ func denied(t *testing.T, s Surroundings, in oauthapi.Authenticate) {
 	t.Helper()
 	key, err := s.API.Authenticate(t.Context(), in)
 	if !errors.Is(err, apierr.Unauthorized) || key != (oauthapi.Key{}) {
-		t.Fatalf("Authenticate gives %+v, %v; want %v", key, err, apierr.Unauthorized)
+		t.Fatalf("Authenticate returns %+v, %v; want %v", key, err, apierr.Unauthorized)
 	}
 	_, unknown := s.API.Authenticate(t.Context(), oauthapi.Authenticate{ID: "NOBODY", Secret: "x"})
 	if apierr.From(err).Error() != apierr.From(unknown).Error() {
@@ -213,7 +213,7 @@ func failing(t *testing.T, s Surroundings) {
 	s.Fail(true)
 	_, err := s.API.Authenticate(t.Context(), oauthapi.Authenticate{ID: key.ID, Secret: secret})
 	if !errors.Is(err, apierr.Unavailable) {
-		t.Errorf("Authenticate gives %v; want %v: a directory that is away is no wrong key", err, apierr.Unavailable)
+		t.Errorf("Authenticate returns %v; want %v: a directory that is away is no wrong key", err, apierr.Unavailable)
 	}
 	s.Fail(false)
 	if _, err := s.API.Authenticate(t.Context(), oauthapi.Authenticate{ID: key.ID, Secret: secret}); err != nil {

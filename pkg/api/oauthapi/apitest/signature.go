@@ -49,7 +49,7 @@ func request(s Surroundings, key oauthapi.Key) oauthapi.VerifySignature {
 func unsigned(t *testing.T, s Surroundings, in oauthapi.VerifySignature) {
 	t.Helper()
 	if key, err := s.API.VerifySignature(t.Context(), in); !errors.Is(err, apierr.Unauthorized) || key != (oauthapi.Key{}) {
-		t.Fatalf("VerifySignature gives %+v, %v; want %v", key, err, apierr.Unauthorized)
+		t.Fatalf("VerifySignature returns %+v, %v; want %v", key, err, apierr.Unauthorized)
 	}
 }
 
@@ -58,7 +58,7 @@ func verify(t *testing.T, s Surroundings) {
 	in := request(s, key)
 	got, err := s.API.VerifySignature(t.Context(), in)
 	if err != nil || !same(got, key) {
-		t.Errorf("VerifySignature gives %+v, %v; want %+v", got, err, key)
+		t.Errorf("VerifySignature returns %+v, %v; want %+v", got, err, key)
 	}
 	unsigned(t, s, in)
 	again := in
@@ -143,7 +143,7 @@ func signers(t *testing.T, s Surroundings) {
 			t.Fatal(err)
 		}
 		if got, err := s.API.ManagementKey(t.Context(), oauthapi.ManagementKey{ID: key.ID}); err != nil || !same(got, key) {
-			t.Fatalf("ManagementKey gives %+v, %v; want %+v", got, err, key)
+			t.Fatalf("ManagementKey returns %+v, %v; want %+v", got, err, key)
 		}
 	}
 	refused := func() {
@@ -151,7 +151,7 @@ func signers(t *testing.T, s Surroundings) {
 		unsigned(t, s, request(s, key))
 		if got, err := s.API.ManagementKey(t.Context(), oauthapi.ManagementKey{ID: key.ID}); !errors.Is(err, apierr.Unauthorized) ||
 			got != (oauthapi.Key{}) {
-			t.Fatalf("ManagementKey gives %+v, %v; want %v", got, err, apierr.Unauthorized)
+			t.Fatalf("ManagementKey returns %+v, %v; want %v", got, err, apierr.Unauthorized)
 		}
 	}
 	allowed()
@@ -182,10 +182,10 @@ func signers(t *testing.T, s Surroundings) {
 		key := made(t, s, s.Administrator)
 		s.Fail(true)
 		if _, err := s.API.VerifySignature(t.Context(), request(s, key)); !errors.Is(err, apierr.Unavailable) {
-			t.Errorf("VerifySignature gives %v; want %v", err, apierr.Unavailable)
+			t.Errorf("VerifySignature returns %v; want %v", err, apierr.Unavailable)
 		}
 		if _, err := s.API.ManagementKey(t.Context(), oauthapi.ManagementKey{ID: key.ID}); !errors.Is(err, apierr.Unavailable) {
-			t.Errorf("ManagementKey gives %v; want %v", err, apierr.Unavailable)
+			t.Errorf("ManagementKey returns %v; want %v", err, apierr.Unavailable)
 		}
 		s.Fail(false)
 	})

@@ -89,11 +89,12 @@ function accent(colour) {
 function showFailure(failure) {
   const over = failure.over === true;
   const back = failure.back;
-  main.replaceChildren(
+  main.replaceChildren(...[
     h('h1', { tabindex: '-1' }, t(over ? 'overTitle' : 'errorTitle')),
     h('p', {}, t(over ? 'overText' : failure.status === 0 ? 'offline' : 'errorText')),
     back ? h('button', { class: 'primary', onclick: () => location.replace(back) }, t('back')) : null,
-    over ? '' : h('button', { class: 'primary', onclick: show }, t('again')));
+    over ? null : h('button', { class: 'primary', onclick: show }, t('again')),
+  ].filter(Boolean));
   main.removeAttribute('aria-busy');
   document.title = t(over ? 'overTitle' : 'errorTitle');
   main.querySelector('h1').focus();

@@ -64,7 +64,7 @@ func Open(t testing.TB) *Deployment {
 	return d
 }
 
-// Under gives the same service as it is after a start with other master keys.
+// Under returns the same service as it is after a start with other master keys.
 func (d *Deployment) Under(master secure.Secret) *mfa.Service {
 	d.T.Helper()
 	ring, err := secure.ParseKeyring(master)
@@ -95,7 +95,7 @@ func (d *Deployment) Account(tenant id.ID, username string) directoryapi.Account
 	return a
 }
 
-// Of gives the address of an account.
+// Of returns the address of an account.
 func Of(a directoryapi.Account) string { return Base.To("accounts", a.ID) }
 
 // Stranger is the client of another tenant, and an account of that.
@@ -135,7 +135,7 @@ func (d *Deployment) Sent() (sent []events.ChallengeCreated) {
 	return sent
 }
 
-// Code gives the code that was sent for a challenge.
+// Code returns the code that was sent for a challenge.
 func (d *Deployment) Code(challenge string) string {
 	d.T.Helper()
 	for _, event := range d.Sent() {
@@ -152,7 +152,7 @@ func (d *Deployment) Code(challenge string) string {
 	return ""
 }
 
-// Wrong gives a code that is not the one.
+// Wrong returns a code that is not the one.
 func Wrong(code string) string {
 	if code[0] == '0' {
 		return "1" + code[1:]
@@ -160,7 +160,7 @@ func Wrong(code string) string {
 	return "0" + code[1:]
 }
 
-// Rows gives the number of rows of a table.
+// Rows returns the number of rows of a table.
 func (d *Deployment) Rows(table string) int {
 	d.T.Helper()
 	n, err := pg.Value[int](d.T.Context(), d.DB, fmt.Sprintf(`SELECT count(*) FROM %s`, table))
@@ -170,7 +170,7 @@ func (d *Deployment) Rows(table string) int {
 	return n
 }
 
-// Holding gives the number of rows of a table that hold a text.
+// Holding returns the number of rows of a table that hold a text.
 func (d *Deployment) Holding(table, text string) int {
 	d.T.Helper()
 	n, err := pg.Value[int](d.T.Context(), d.DB,

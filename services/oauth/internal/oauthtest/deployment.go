@@ -82,7 +82,7 @@ func Open(t testing.TB) *Deployment {
 	return d
 }
 
-// Replica gives another process of the service, whose caches are enabled.
+// Replica returns another process of the service, whose caches are enabled.
 func (d *Deployment) Replica(t testing.TB) *oauth.Service {
 	t.Helper()
 	replica := *d
@@ -92,7 +92,7 @@ func (d *Deployment) Replica(t testing.TB) *oauth.Service {
 	return replica.Under(t, d.Master)
 }
 
-// Under gives the same service as it is after a start with other master keys.
+// Under returns the same service as it is after a start with other master keys.
 func (d *Deployment) Under(t testing.TB, master secure.Secret) *oauth.Service {
 	t.Helper()
 	ring, err := secure.ParseKeyring(master)
@@ -187,7 +187,7 @@ func (d *Deployment) Send(t testing.TB, s Site, request *http.Request) Answer {
 	return Answer{response.StatusCode, response.Header, string(content)}
 }
 
-// Decrypt gives the text of what a client gets for a secret that is encrypted:
+// Decrypt returns the text of what a client gets for a secret that is encrypted:
 // the Base64 of an initialisation vector and of AES-CBC with PKCS #7.
 func Decrypt(t testing.TB, key []byte, encrypted string) string {
 	t.Helper()

@@ -1,6 +1,6 @@
 import { h } from '../dom.js';
 import { field, form, password } from '../field.js';
-import { api, call } from '../session.js';
+import { Failure, api, call } from '../session.js';
 import { t } from '../text.js';
 import { accountStore, organizationField } from './login.js';
 
@@ -27,9 +27,11 @@ const tokenOf = (claims) => claims.sp_token ?? Object.keys(Object.values(claims.
 
 // reset sets a new password with the token of a mailed link.
 export async function reset({ application, model, claims, go }) {
+  const token = tokenOf(claims);
   let at;
   try {
-    at = (await call('GET', `${application.passwordResetTokens.href}/${encodeURIComponent(tokenOf(claims) ?? '')}`)).body.href;
+    if (!token) throw new Failure(404, null, false, null);
+    at = (await call('GET', `${application.passwordResetTokens.href}/${encodeURIComponent(token)}`)).body.href;
   } catch (failure) {
     if (failure.over || failure.status !== 404) throw failure;
     go('/forgot/retry');
@@ -54,11 +56,13 @@ export async function reset({ application, model, claims, go }) {
 
 // verify confirms an email address with the token of a mailed link.
 export async function verify({ claims }) {
+  const dead = () => [h('h1', {}, t('deadLinkTitle')), h('p', {}, t('deadLinkText')), toSignIn()];
+  if (!claims.sp_token) return dead();
   try {
-    await call('POST', `${api}/v1/accounts/emailVerificationTokens/${encodeURIComponent(claims.sp_token ?? '')}`);
+    await call('POST', `${api}/v1/accounts/emailVerificationTokens/${encodeURIComponent(claims.sp_token)}`);
   } catch (failure) {
     if (failure.over || failure.status !== 404) throw failure;
-    return [h('h1', {}, t('deadLinkTitle')), h('p', {}, t('deadLinkText')), toSignIn()];
+    return dead();
   }
   return [h('h1', {}, t('verifiedTitle')), h('p', { role: 'status' }, t('verifiedText')), h('a', { class: 'primary', href: '#/' }, t('signIn'))];
 }

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// heard bounds how many guesses at one account are told that they are wrong
-	// before the others are refused, and heardAtOnce those at all accounts from one
+	// accountLimit bounds how many wrong passwords of one account are answered as such
+	// before the others are refused, addressLimit those of all accounts from one
 	// address. Both are more than the defaults, so that a deployment may differ.
-	heard, heardAtOnce = 100, 400
+	accountLimit, addressLimit = 100, 400
 )
 
 // elsewhere is one of many addresses; each run has a network of its own, because
@@ -25,12 +25,12 @@ func elsewhere(network string, n int) string { return fmt.Sprintf("2001:db8:%s:%
 // network draws the network of a run.
 func network() string { return fmt.Sprintf("%x", rand.N(1<<16)) }
 
-// guessed counts what guesses were answered.
-type guessed struct{ told, refused int }
+// outcomes counts the answers to wrong passwords.
+type outcomes struct{ wrong, refused int }
 
-// guess makes many guesses, some at a time. Each must be told that it is wrong or
-// refused with the time to wait.
-func guess(t *testing.T, guesses int, request func(n int) e2e.Request) (g guessed) {
+// tryPasswords sends many wrong passwords, some at a time. Each must be answered as
+// wrong, or refused with Retry-After.
+func tryPasswords(t *testing.T, attempts int, request func(n int) e2e.Request) (g outcomes) {
 	t.Helper()
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -44,26 +44,26 @@ func guess(t *testing.T, guesses int, request func(n int) e2e.Request) (g guesse
 				case err != nil:
 					t.Error(err)
 				case answer.Status == http.StatusBadRequest:
-					g.told++
+					g.wrong++
 				case answer.Status == http.StatusTooManyRequests && seconds > 1:
 					g.refused++
 				default:
-					t.Errorf("a guess gives %s, to be tried again after %d s", answer, seconds)
+					t.Errorf("an attempt returns %s, to be tried again after %d s", answer, seconds)
 				}
 				mu.Unlock()
 			}
 		})
 	}
-	for n := range guesses {
+	for n := range attempts {
 		next <- n
 	}
 	close(next)
 	group.Wait()
-	t.Logf("of %d guesses %d were told that they are wrong, %d were refused", guesses, g.told, g.refused)
+	t.Logf("of %d attempts %d were answered as wrong, %d were refused", attempts, g.wrong, g.refused)
 	return g
 }
 
-func TestPasswordsCannotBeGuessed(t *testing.T) {
+func TestWrongPasswordsLockTheLoginOut(t *testing.T) {
 	site := client.NewSite(t)
 	account := client.Register(t, site.Application.Link(t, "accounts"))
 	email, here := account.Text("email"), network()
@@ -74,9 +74,9 @@ func TestPasswordsCannotBeGuessed(t *testing.T) {
 	client.Want(t, http.StatusOK, login(home, e2e.Password))
 
 	t.Run("a thousand times from one address", func(t *testing.T) {
-		g := guess(t, 1000, func(n int) e2e.Request { return login(attacker, fmt.Sprint("Wrong", n)) })
-		if g.told < 1 || g.told > heard {
-			t.Errorf("%d guesses were told that they are wrong", g.told)
+		g := tryPasswords(t, 1000, func(n int) e2e.Request { return login(attacker, fmt.Sprint("Wrong", n)) })
+		if g.wrong < 1 || g.wrong > accountLimit {
+			t.Errorf("%d attempts were answered as wrong", g.wrong)
 		}
 		refused := client.Refused(t, http.StatusTooManyRequests, 429, login(attacker, e2e.Password))
 		if refused.Text("message") == "" {
@@ -88,9 +88,9 @@ func TestPasswordsCannotBeGuessed(t *testing.T) {
 		client.Want(t, http.StatusOK, login(elsewhere(here, 0xfffd), e2e.Password))
 	})
 	t.Run("nor from many addresses, and the owner gets in where he has been", func(t *testing.T) {
-		g := guess(t, 300, func(n int) e2e.Request { return login(elsewhere(here, n), "Wrong1234") })
-		if g.told < 1 || g.told > heard {
-			t.Errorf("%d guesses were told that they are wrong", g.told)
+		g := tryPasswords(t, 300, func(n int) e2e.Request { return login(elsewhere(here, n), "Wrong1234") })
+		if g.wrong < 1 || g.wrong > accountLimit {
+			t.Errorf("%d attempts were answered as wrong", g.wrong)
 		}
 		client.Refused(t, http.StatusTooManyRequests, 429, login(elsewhere(here, 400), e2e.Password))
 		client.Want(t, http.StatusOK, login(home, e2e.Password))
@@ -98,11 +98,11 @@ func TestPasswordsCannotBeGuessed(t *testing.T) {
 	})
 	t.Run("nor of many accounts from one address", func(t *testing.T) {
 		from := elsewhere(here, 0xfffc)
-		g := guess(t, 500, func(n int) e2e.Request {
+		g := tryPasswords(t, 500, func(n int) e2e.Request {
 			return e2e.Login(site.Application, fmt.Sprintf("%d-%s", n, email), "Wrong1234").From(from)
 		})
-		if g.told < 1 || g.told > heardAtOnce {
-			t.Errorf("%d guesses were told that they are wrong", g.told)
+		if g.wrong < 1 || g.wrong > addressLimit {
+			t.Errorf("%d attempts were answered as wrong", g.wrong)
 		}
 		client.Refused(t, http.StatusTooManyRequests, 429, login(from, e2e.Password))
 		client.Want(t, http.StatusOK, login(home, e2e.Password))
@@ -110,7 +110,7 @@ func TestPasswordsCannotBeGuessed(t *testing.T) {
 	t.Run("and nobody learns which accounts there are", func(t *testing.T) {
 		from, nobody := elsewhere(here, 0xfffb), "nobody-"+email
 		unknown := func(password string) e2e.Request { return e2e.Login(site.Application, nobody, password).From(from) }
-		guess(t, heard, func(int) e2e.Request { return unknown("Wrong1234") })
+		tryPasswords(t, accountLimit, func(int) e2e.Request { return unknown("Wrong1234") })
 		known := client.Refused(t, http.StatusTooManyRequests, 429, login(attacker, "Wrong1234"))
 		if none := client.Refused(t, http.StatusTooManyRequests, 429, unknown("Wrong1234")); none.Text("message") != known.Text("message") {
 			t.Errorf("an unknown login is refused with %v, a known one with %v", none, known)

@@ -1,0 +1,172 @@
+package connectors_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/connectors"
+)
+
+// providerServer serves a provider's endpoints with a certificate of the authority.
+func providerServer(t *testing.T, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server, err := connectors.NewTLSServer(t, authority, handler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return server
+}
+
+// generic is a directory of a provider with three endpoints below this address.
+func generic(t *testing.T, application e2e.Object, address string) (providerID string) {
+	t.Helper()
+	providerID = e2e.Unique("generic")
+	connect(t, application, e2e.Object{
+		"providerId": providerID, "providerType": "oauth2", "clientId": "c", "clientSecret": "s",
+		"authorizationEndpoint": address + "/authorize", "tokenEndpoint": address + "/token", "resourceEndpoint": address + "/me",
+	})
+	return providerID
+}
+
+// signIn asks for the account of an access token.
+func signIn(application e2e.Object, providerID string) e2e.Request {
+	return post(application.Href()+"/accounts", e2e.Object{"providerData": e2e.Object{"providerId": providerID, "accessToken": "token"}})
+}
+
+// answerLimit is the time that a provider has, and some more for a busy machine.
+const answerLimit = 20 * time.Second
+
+func TestAProviderThatMisbehavesIsRefused(t *testing.T) {
+	const me = `{"id":"7","email":"jo@example.test"}`
+	for name, handler := range map[string]http.HandlerFunc{
+		"a page in the place of JSON": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "<!doctype html><h1>Please sign in</h1>")
+		},
+		"JSON that is no object": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `["`+"jo@example.test"+`"]`)
+		},
+		"more than a mebibyte": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"id":"7","email":"jo@example.test","filler":"`)
+			for range 64 {
+				if _, err := io.WriteString(w, strings.Repeat("x", 1<<16)); err != nil {
+					return
+				}
+			}
+			_, _ = io.WriteString(w, `"}`)
+		},
+		"half an answer": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			_, _ = io.WriteString(w, me[:20])
+		},
+		"a failure of its own": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "out of order", http.StatusBadGateway) },
+		"a way into a private network": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://10.0.0.1/me", http.StatusFound)
+		},
+		"a way to the address of cloud machines": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://169.254.169.254/latest/meta-data/", http.StatusTemporaryRedirect)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			application := newShop(t)
+			began := time.Now()
+			refused := client.Refused(t, 400, 7200, signIn(application, generic(t, application, providerServer(t, handler).URL)))
+			if took := time.Since(began); took > answerLimit {
+				t.Errorf("it took %s", took)
+			}
+			t.Log(refused.Text("developerMessage"))
+		})
+	}
+	t.Run("no email address", func(t *testing.T) {
+		application := newShop(t)
+		server := providerServer(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"id":"7"}`)
+		})
+		client.Refused(t, 400, 7201, signIn(application, generic(t, application, server.URL)))
+	})
+	t.Run("nobody there", func(t *testing.T) {
+		application := newShop(t)
+		server := providerServer(t, http.NotFound)
+		server.Close()
+		client.Refused(t, 400, 7200, signIn(application, generic(t, application, server.URL)))
+	})
+	t.Run("a certificate that nobody vouches for", func(t *testing.T) {
+		application := newShop(t)
+		server := httptest.NewTLSServer(http.NotFoundHandler())
+		t.Cleanup(server.Close)
+		refused := client.Refused(t, 400, 7200, signIn(application, generic(t, application, server.URL)))
+		if !strings.Contains(refused.Text("developerMessage"), "certificate") {
+			t.Errorf("it says %q", refused.Text("developerMessage"))
+		}
+	})
+}
+
+// A provider that does not answer holds up nothing but the logins that wait for it.
+func TestADeadProviderHoldsUpNothingElse(t *testing.T) {
+	const waiting = 60 // of the hundred requests that a tenant may have in flight
+	gate := make(chan struct{})
+	var held atomic.Int64
+	server := providerServer(t, func(_ http.ResponseWriter, r *http.Request) {
+		held.Add(1)
+		select {
+		case <-gate:
+		case <-r.Context().Done():
+		}
+	})
+	t.Cleanup(func() { close(gate) })
+	dead, application, site := newShop(t), newShop(t), client.NewSite(t)
+	providerID := generic(t, dead, server.URL)
+	working := providerServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"8","email":"fay@example.test"}`)
+	})
+	other := generic(t, application, working.URL)
+	account := client.Register(t, site.Directory.Link(t, "accounts"))
+
+	began := time.Now()
+	answers := make(chan error, waiting)
+	for range waiting {
+		go func() {
+			answer, err := client.Do(t.Context(), signIn(dead, providerID))
+			if err == nil && answer.Status != http.StatusBadRequest && answer.Status != http.StatusTooManyRequests && answer.Status != http.StatusServiceUnavailable {
+				err = fmt.Errorf("a login at the dead provider: %s", answer)
+			}
+			answers <- err
+		}()
+	}
+	err := e2e.AwaitFor(t.Context(), answerLimit, "logins to wait", func(context.Context) error {
+		if held.Load() == 0 {
+			return fmt.Errorf("none does")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Create(t, application.Href()+"/accounts", e2e.Object{"providerData": e2e.Object{"providerId": other, "accessToken": "token"}})
+	client.Want(t, http.StatusOK, e2e.Login(site.Application, account.Text("email"), e2e.Password))
+	if len(answers) == waiting {
+		t.Error("no login waited any more when others were tried")
+	}
+	t.Logf("%d logins waited; others were done after %s", held.Load(), time.Since(began))
+	for range waiting {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+	if took := time.Since(began); took > 2*answerLimit {
+		t.Errorf("the logins at the dead provider ended after %s", took)
+	}
+}

@@ -1,0 +1,178 @@
+package e2e_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+// certify makes a certificate of hosts with its key, both in PEM.
+func certify(t *testing.T, hosts ...string) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: hosts, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
+}
+
+// An organization has a subdomain of the tenant's own domain, and the user may name
+// it on the page.
+func TestABrowserChoosesAnOrganization(t *testing.T) {
+	shop, site := newShop(t), idSite(t)
+	nameKey, domain := strings.ToLower(e2e.Unique("acme")), strings.ToLower(e2e.Unique("login"))+".localhost"
+	organization := client.Create(t, "/organizations?createDirectory=true", e2e.Object{"name": nameKey, "nameKey": nameKey})
+	client.DeleteAtEnd(t, organization.Href())
+	client.Create(t, "/accountStoreMappings", e2e.Object{
+		"application": e2e.Object{"href": shop.Application.Href()}, "accountStore": e2e.Object{"href": organization.Href()},
+	})
+	member := client.Register(t, organization.Link(t, "accounts"))
+	outsider := client.Register(t, shop.Application.Link(t, "accounts"))
+	certificate, key := certify(t, domain, "*."+domain)
+	changed := client.Update(t, site.Href(), e2e.Object{"domainName": domain, "tlsPublicCert": certificate, "tlsPrivateKey": key})
+	if changed.Text("tlsStatus") != "VALID" {
+		t.Errorf("the certificate is %s", changed.Text("tlsStatus"))
+	}
+	defer client.Update(t, site.Href(), e2e.Object{"domainName": nil, "tlsPublicCert": nil, "tlsPrivateKey": nil})
+	host := func(b *browser) string {
+		b.Helper()
+		host, err := evaluate[string](b, "location.hostname")
+		if err != nil {
+			b.Fatal(err)
+		}
+		return host
+	}
+
+	b := openBrowser(t)
+	shop.begin(b, e2e.Object{"onk": nameKey, "usd": true})
+	b.heading("Sign in")
+	if at := host(b); at != nameKey+"."+domain {
+		t.Errorf("the pages of the organization are at %s", at)
+	}
+	b.signIn(outsider.Text("email"), e2e.Password)
+	b.until("document.querySelector('.alert').textContent !== ''")
+	b.signIn(member.Text("email"), e2e.Password)
+	shop.back(b, "AUTHENTICATED", member.Href())
+	address, err := evaluate[string](b, "location.href")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claims := claimsOf(t, strings.TrimPrefix(address, shop.callback+"?jwtResponse=")); claims.Text("org") != organization.Href() || claims.Text("iss") != "https://"+domain {
+		t.Errorf("the assertion says %v", claims)
+	}
+
+	other := openBrowser(t)
+	shop.begin(other, e2e.Object{"sof": true})
+	other.heading("Sign in")
+	if at := host(other); at != domain {
+		t.Errorf("the pages are at %s", at)
+	}
+	other.fill("organization", "nobody-"+nameKey)
+	other.signIn(member.Text("email"), e2e.Password)
+	other.until("document.querySelector('.alert').textContent !== ''")
+	other.fill("organization", strings.ToUpper(nameKey))
+	other.signIn(member.Text("email"), e2e.Password)
+	shop.back(other, "AUTHENTICATED", member.Href())
+
+	filled := openBrowser(t)
+	shop.begin(filled, e2e.Object{"sof": true, "onk": nameKey})
+	filled.heading("Sign in")
+	filled.until("document.querySelector(\"input[name=organization]\").value === '" + nameKey + "'")
+	filled.signIn(member.Text("email"), e2e.Password)
+	shop.back(filled, "AUTHENTICATED", member.Href())
+}
+
+// customPage is a page of a customer's own: the smallest that signs in.
+const customPage = `<!doctype html><html lang="en"><title>Ours</title><link rel="icon" href="data:,"><h1>Ours</h1>
+<form><input name="username"><input name="password" type="password"><button type="submit">In</button></form><p id="said"></p><script src="own.js"></script>`
+
+const customScript = `
+const token = /jwt=([^&]+)/.exec(location.href)[1];
+const application = JSON.parse(atob(token.split('.')[1])).app_href;
+document.querySelector('form').addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const form = new FormData(event.target);
+  const answer = await fetch(application + '/loginAttempts', {method: 'POST', headers: {Authorization: 'Bearer ' + token, 'Content-Type': 'application/json'},
+    body: JSON.stringify({type: 'basic', value: btoa(form.get('username') + ':' + form.get('password'))})});
+  const to = [...answer.headers].find(([name]) => name.endsWith('sso-redirect-location'));
+  if (to) location.href = to[1];
+  document.getElementById('said').textContent = answer.status;
+});`
+
+// repository serves a git repository with files over HTTP, on this machine.
+func repository(t *testing.T, files map[string]string) string {
+	t.Helper()
+	home := t.TempDir()
+	work := filepath.Join(home, "pages.git")
+	git := func(arguments ...string) string {
+		arguments = append([]string{"-C", work, "-c", "user.name=Jo", "-c", "user.email=jo@example.test"}, arguments...)
+		out, err := exec.CommandContext(t.Context(), "git", arguments...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v: %s", arguments, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	if err := os.Mkdir(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	git("init", "-q", "-b", "master")
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(work, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("add", "-A")
+	git("commit", "-q", "-m", "pages")
+	server := httptest.NewServer(&cgi.Handler{Path: filepath.Join(git("--exec-path"), "git-http-backend"), Env: []string{
+		"GIT_PROJECT_ROOT=" + home, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+	}})
+	t.Cleanup(server.Close)
+	return server.URL + "/pages.git"
+}
+
+func TestABrowserSignsInOnPagesOfACustomersOwn(t *testing.T) {
+	shop, site := newShop(t), idSite(t)
+	account := client.Register(t, shop.Application.Link(t, "accounts"))
+	client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": repository(t, map[string]string{"index.html": customPage, "own.js": customScript})})
+	defer client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": nil, "gitBranch": nil})
+	awaitTrue(t, "the pages to be fetched", func() bool { return client.Get(t, site.Href()).Text("gitStatus") == "OK" })
+	b := openBrowser(t)
+	shop.begin(b, nil)
+	b.heading("Ours")
+	b.fill("username", account.Text("email"))
+	b.fill("password", e2e.Password)
+	b.submit()
+	shop.back(b, "AUTHENTICATED", account.Href())
+
+	client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": nil})
+	awaitTrue(t, "the built-in pages to be back", func() bool {
+		answer := client.Call(t, e2e.Request{Method: http.MethodGet, URL: pageOrigin(t) + "/", Anonymous: true})
+		return answer.Status == http.StatusOK && !strings.Contains(string(answer.Body), "Ours")
+	})
+}

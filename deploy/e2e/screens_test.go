@@ -1,0 +1,380 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+// screenshotsEnv names the folder that screenshots go to; none are taken without.
+const screenshotsEnv = "DOORWARD_SCREENSHOTS"
+
+// axe is the source of axe-core, which setup.sh fetches.
+var axe = sync.OnceValues(func() (string, error) {
+	folder, err := exec.Command("../setup/setup.sh", "where", "axe-core").Output()
+	if err != nil {
+		return "", fmt.Errorf("the browser tests need axe-core; get it with deploy/setup/setup.sh axe-core: %w", err)
+	}
+	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "node_modules/axe-core/axe.min.js"))
+	return string(source), err
+})
+
+// theme shows pages in light or dark.
+func (b *browser) theme(name string) {
+	b.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+		})
+		return err
+	}))
+}
+
+// language lets the browser ask for pages in a language.
+func (b *browser) language(tag string) {
+	b.Helper()
+	agent, err := evaluate[string](b, "navigator.userAgent")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: agent, AcceptLanguage: tag})
+		return err
+	}))
+}
+
+// inspect checks the screen that is shown: axe-core finds nothing in both themes,
+// and on a telephone nothing is cut off. It takes the screenshots.
+func (b *browser) inspect(name string) {
+	b.Helper()
+	for _, theme := range []string{"light", "dark"} {
+		b.do(chromedp.EmulateViewport(1024, 900))
+		b.theme(theme)
+		b.shoot(name + "-" + theme)
+		b.accessible(name + " in " + theme)
+	}
+	b.theme("light")
+	if printed, err := evaluate[bool](b, `/\b(null|undefined)\b/.test(document.body.innerText)`); err != nil || printed {
+		b.Errorf("%s shows null or undefined: %s", name, b.shown())
+	}
+	b.do(chromedp.EmulateViewport(320, 700))
+	b.fits(name)
+	b.shoot(name + "-telephone")
+	b.do(chromedp.EmulateViewport(1024, 900))
+}
+
+func (b *browser) shoot(name string) {
+	b.Helper()
+	folder := os.Getenv(screenshotsEnv)
+	if folder == "" {
+		return
+	}
+	content, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.MkdirAll(folder, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, name+".png"), content, 0o644)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// accessible checks the page with axe-core, whose rules are those of WCAG 2.2 AA and
+// its own best practices.
+func (b *browser) accessible(what string) {
+	b.Helper()
+	source, err := axe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := evaluate[bool](b, source+"; true"); err != nil {
+		b.Fatal(err)
+	}
+	const run = `axe.run({resultTypes: ['violations']}).then(({violations, passes}) => JSON.stringify({passed: passes.length,
+		found: violations.map(({id, help, nodes}) => ({id, help, at: nodes.map(({html}) => html)}))}))`
+	found, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](run, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var result struct {
+		Passed int
+		Found  []struct {
+			ID, Help string
+			At       []string
+		}
+	}
+	if err := json.Unmarshal([]byte(found), &result); err != nil || result.Passed < 5 {
+		b.Fatalf("%s: axe-core did not run: %s, %v", what, found, err)
+	}
+	for _, v := range result.Found {
+		b.Errorf("%s: axe-core finds %s (%s): %v", what, v.ID, v.Help, v.At)
+	}
+}
+
+// fits checks that nothing is wider than the page or its own box.
+func (b *browser) fits(what string) {
+	b.Helper()
+	const wide = `JSON.stringify([...document.querySelectorAll('html, button, a, h1, p, label, input, .card, .choice, pre')]
+		.filter((each) => !each.matches('.unseen, .key') && each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== 'inline' && each.tagName !== 'INPUT'
+			|| each.getBoundingClientRect().right > innerWidth + 1)
+		.map((each) => each.outerHTML.slice(0, 120)))`
+	found, err := evaluate[string](b, wide)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if found != "[]" {
+		b.Errorf("%s: too wide: %s", what, found)
+	}
+}
+
+// Every screen passes the checks of accessibility, fits a telephone, has no error in
+// its console and keeps its policy (openBrowser checks both).
+func TestEveryScreen(t *testing.T) {
+	shop := newShop(t)
+	client.Update(t, shop.Application.Href(), e2e.Object{"name": e2e.Unique("Otter Outfitters ")})
+	account := client.Register(t, shop.Application.Link(t, "accounts"))
+	anyFactor := e2e.Object{"require_mfa": []string{"sms", "google-authenticator"}}
+
+	t.Run("of a password", func(t *testing.T) {
+		b := openBrowser(t)
+		shop.begin(b, nil)
+		b.heading("Sign in")
+		b.inspect("sign-in")
+		b.submit()
+		b.until("document.querySelector('.field-error').textContent !== ''")
+		b.inspect("sign-in-refused")
+		b.follow("Create one")
+		b.heading("Create your account")
+		b.fill("password", "abc")
+		b.inspect("register")
+		b.follow("Sign in")
+		b.heading("Sign in")
+		b.follow("Forgot your password?")
+		b.heading("Reset your password")
+		b.inspect("forgot")
+		b.fill("email", account.Text("email"))
+		b.submit()
+		b.until("document.querySelector('[role=status]') !== null")
+		b.inspect("forgot-sent")
+		mail := client.AwaitMail(t, account.Text("email"))
+		token, err := mail.Sptoken()
+		if err != nil {
+			t.Fatal(err)
+		}
+		shop.begin(b, e2e.Object{"sof": true, "onk": nil})
+		b.heading("Sign in")
+		b.inspect("sign-in-organization")
+		shop.begin(b, e2e.Object{"path": "/#/verify", "sp_token": "x"})
+		b.heading("This link no longer works")
+		b.inspect("dead-link")
+		shop.begin(b, e2e.Object{"path": "/#/unverified"})
+		b.heading("Look in your inbox")
+		b.inspect("unverified")
+		shop.begin(b, e2e.Object{"path": "/#/reset", "sp_token": token})
+		b.heading("Choose a new password")
+		b.inspect("reset")
+		b.open(linkInMail.FindString(mail.Text))
+		b.heading("Choose a new password")
+		b.inspect("page-reset")
+		b.fill("password", newPassword)
+		b.fill("again", newPassword+"x")
+		b.submit()
+		b.until("document.querySelector('.alert') !== null")
+		b.inspect("page-reset-refused")
+		b.open(client.Key.HostURL() + "/passwordReset?sptoken=x")
+		b.heading("This link no longer works")
+		b.inspect("page-dead-link")
+	})
+	t.Run("of a sign-up", func(t *testing.T) {
+		b := openBrowser(t)
+		b.open(client.Key.HostURL() + "/register")
+		b.heading("Create your account")
+		b.inspect("page-sign-up")
+		email := e2e.Unique("owner") + "@example.test"
+		b.enterOwner(email)
+		b.heading("Look in your inbox")
+		b.inspect("page-sign-up-sent")
+		b.open(linkInMail.FindString(client.AwaitMail(t, email).Text))
+		b.heading("Complete your sign-up")
+		b.inspect("page-complete")
+		b.submit()
+		b.heading("Your tenant is ready")
+		b.inspect("page-ready")
+	})
+	t.Run("of a second factor", func(t *testing.T) {
+		b := openBrowser(t)
+		shop.begin(b, anyFactor)
+		b.signIn(account.Text("email"), e2e.Password)
+		b.heading("Protect your account")
+		b.inspect("factor-choice")
+		b.do(chromedp.Click(chromedp.CSS("a[href='#/mfa/setup/sms']")))
+		b.heading("Your phone number")
+		b.inspect("factor-phone")
+		b.follow("Choose another way")
+		b.heading("Protect your account")
+		b.do(chromedp.Click(chromedp.CSS("a[href='#/mfa/setup/google-authenticator']")))
+		b.heading("Set up your authenticator")
+		b.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('details').open = true"))
+		b.inspect("factor-authenticator")
+		enrolPhone(t, account)
+		shop.begin(b, anyFactor)
+		b.signIn(account.Text("email"), e2e.Password)
+		b.heading("Confirm that it is you")
+		b.until("document.querySelector('[role=status]') !== null")
+		b.inspect("factor-code")
+		b.fill("code", "000000")
+		b.submit()
+		b.until("document.querySelector('.field-error').textContent !== ''")
+		b.inspect("factor-code-refused")
+	})
+	t.Run("of a failure", func(t *testing.T) {
+		b := openBrowser(t)
+		b.open(pageOrigin(t) + "/")
+		b.heading("Your session is over")
+		b.inspect("session-over")
+		shop.begin(b, e2e.Object{"cb_uri": "https://evil.example/callback"})
+		b.heading("This sign-in link does not work")
+		b.inspect("page-request-refused")
+	})
+}
+
+// The longest texts are not in English.
+func TestEveryScreenFitsInEveryLanguage(t *testing.T) {
+	shop := newShop(t)
+	account := client.Register(t, shop.Application.Link(t, "accounts"))
+	for _, language := range []string{"de", "es", "fr", "ja"} {
+		b := openBrowser(t)
+		b.language(language)
+		b.do(chromedp.EmulateViewport(320, 700))
+		look := func(name, selector string) {
+			b.until("document.documentElement.lang === '" + language + "' && document.querySelector('" + selector + "') !== null")
+			b.fits(name + " in " + language)
+			b.shoot(name + "-" + language)
+		}
+		for _, path := range []string{"/", "/#/register", "/#/forgot", "/#/forgot/retry", "/#/unverified", "/#/verify"} {
+			shop.begin(b, e2e.Object{"path": path, "sof": true})
+			look("screen"+strings.NewReplacer("/#/", "-", "/", "-").Replace(path), "h1")
+		}
+		shop.begin(b, e2e.Object{"require_mfa": []string{"sms", "google-authenticator"}})
+		look("screen-", "h1")
+		b.fill("username", account.Text("email"))
+		b.fill("password", e2e.Password)
+		b.submit()
+		look("factor-choice", ".choices")
+		for _, factor := range []string{"sms", "google-authenticator"} {
+			b.do(chromedp.Click(chromedp.CSS("a[href='#/mfa/setup/" + factor + "']")))
+			look("factor-"+factor, "form button")
+			b.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#/mfa/setup'"))
+			b.until("document.querySelector('.choices') !== null")
+		}
+		b.open(client.Key.HostURL() + "/register")
+		look("page-sign-up", "form button")
+		b.open(client.Key.HostURL() + "/emailVerificationTokens?sptoken=x")
+		look("page-verify", "form button")
+	}
+}
+
+// A page without scripts says what it needs, and the pages of mails need none.
+func TestPagesWithoutScripts(t *testing.T) {
+	shop, b := newShop(t), openBrowser(t)
+	b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	}))
+	shop.begin(b, nil)
+	b.until("document.body.innerText.includes('This page needs JavaScript.')")
+	account := client.Register(t, shop.Application.Link(t, "accounts"))
+	client.Want(t, http.StatusOK, post(shop.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")}))
+	b.open(linkInMail.FindString(client.AwaitMail(t, account.Text("email")).Text))
+	b.heading("Choose a new password")
+	b.fill("password", newPassword)
+	b.fill("again", newPassword)
+	b.submit()
+	b.heading("Your password is changed.")
+	client.Want(t, http.StatusOK, e2e.Login(shop.Application, account.Text("email"), newPassword))
+}
+
+// The cookies of a browser, its history and its tabs.
+func TestABrowserGoesBackAndHasTwoTabs(t *testing.T) {
+	shop := newShop(t)
+	account := client.Register(t, shop.Application.Link(t, "accounts"))
+	t.Run("back after the second step", func(t *testing.T) {
+		b := openBrowser(t)
+		shop.begin(b, e2e.Object{"require_mfa": []string{"google-authenticator"}})
+		b.signIn(account.Text("email"), e2e.Password)
+		b.heading("Set up your authenticator")
+		b.fill("code", oneTime(t, b.scan(), time.Now()))
+		b.submit()
+		shop.back(b, "AUTHENTICATED", account.Href())
+		b.do(chromedp.Evaluate[chromedp.Void]("history.back()"))
+		b.heading("Your session is over")
+	})
+	t.Run("two tabs end as one", func(t *testing.T) {
+		b := openBrowser(t)
+		other := &browser{T: t}
+		var stop context.CancelFunc
+		other.ctx, stop = chromedp.NewContext(b.ctx)
+		t.Cleanup(stop)
+		other.do()
+		shop.begin(b, nil)
+		b.heading("Sign in")
+		shop.begin(other, nil)
+		other.heading("Sign in")
+		b.signIn(account.Text("email"), e2e.Password)
+		shop.back(b, "AUTHENTICATED", account.Href())
+		other.signIn(account.Text("email"), e2e.Password)
+		shop.back(other, "AUTHENTICATED", account.Href())
+		shop.begin(other, nil)
+		shop.back(other, "AUTHENTICATED", account.Href())
+	})
+	t.Run("a reset ends the session of before", func(t *testing.T) {
+		b := openBrowser(t)
+		shop.begin(b, nil)
+		b.signIn(account.Text("email"), e2e.Password)
+		shop.back(b, "AUTHENTICATED", account.Href())
+		shop.begin(b, e2e.Object{"path": "/#/forgot"})
+		b.heading("Reset your password")
+		b.fill("email", account.Text("email"))
+		b.submit()
+		b.until("document.querySelector('[role=status]') !== null")
+		b.open(linkInMail.FindString(client.AwaitMail(t, account.Text("email")).Text))
+		b.heading("Choose a new password")
+		b.fill("password", newPassword)
+		b.fill("again", newPassword)
+		b.submit()
+		b.heading("Your password is changed.")
+		shop.begin(b, nil)
+		b.signIn(account.Text("email"), newPassword)
+		shop.back(b, "AUTHENTICATED", account.Href())
+	})
+	t.Run("a persistent cookie has an end", func(t *testing.T) {
+		site := idSite(t)
+		client.Update(t, site.Href(), e2e.Object{"sessionCookiePersistent": true, "sessionTtl": "PT2H"})
+		defer client.Update(t, site.Href(), e2e.Object{"sessionCookiePersistent": site["sessionCookiePersistent"], "sessionTtl": site["sessionTtl"]})
+		hosted := newHosted(t)
+		member := client.Register(t, hosted.Application.Link(t, "accounts"))
+		page := begin(t, client.Browser(), hosted.Application, nil, "/")
+		page.logIn(member.Text("email"))
+		answer := page.browser.Want(t, http.StatusFound, get(client.Key.HostURL()+"/sso/?jwtResponse="+strings.TrimPrefix(page.back, callback+"?jwtResponse=")))
+		cookies := (&http.Response{Header: answer.Header}).Cookies()
+		if len(cookies) != 1 || cookies[0].Name != "sso" || cookies[0].MaxAge != 7200 || !cookies[0].HttpOnly || !cookies[0].Secure {
+			t.Errorf("the cookies are %v", cookies)
+		}
+	})
+}

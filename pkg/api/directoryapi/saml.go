@@ -1,0 +1,114 @@
+package directoryapi
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/rpc"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// SAML is what the hosted login asks of the directory service for logins at the
+// identity provider of a SAML directory (docs/interface/directories.md#saml).
+type SAML interface {
+	// SAMLTenant returns the tenant of a SAML directory, or apierr.NotFound.
+	SAMLTenant(context.Context, SAMLDirectory) (SAMLTenant, error)
+
+	// BeginSAMLLogin returns where a browser goes to log in. It returns
+	// apierr.NotSAML for another directory or none, and DirectoryDisabled.
+	BeginSAMLLogin(context.Context, BeginSAMLLogin) (SAMLRedirect, error)
+
+	// FinishSAMLLogin verifies the response of the identity provider, once, and
+	// returns the account of the user, which is created where there is none. It
+	// returns apierr.NotSAML, SAMLMalformed, SAMLSignature, SAMLFailed,
+	// ProviderIncomplete for a user without an email, and the errors of
+	// ProviderAccount.
+	FinishSAMLLogin(context.Context, FinishSAMLLogin) (SAMLLogin, error)
+
+	// SAMLLogout returns where a browser goes to log out, or apierr.NotSAML.
+	SAMLLogout(context.Context, SAMLLogout) (SAMLRedirect, error)
+}
+
+// SAMLDirectory names a directory of any tenant.
+type SAMLDirectory struct {
+	Directory id.ID `json:"directory"`
+}
+
+// SAMLTenant is the tenant of a directory.
+type SAMLTenant struct {
+	Tenant id.ID `json:"tenant"`
+}
+
+// BeginSAMLLogin asks for an authentication request.
+type BeginSAMLLogin struct {
+	Tenant     id.ID         `json:"tenant"`
+	Directory  id.ID         `json:"directory"`
+	RequestID  string        `json:"requestId"` // saml.NewMessageID; the response names it
+	RelayState secure.Secret `json:"relayState"`
+}
+
+// SAMLRedirect is where a browser goes.
+type SAMLRedirect struct {
+	Location string `json:"location"`
+}
+
+// FinishSAMLLogin brings the response of an identity provider.
+type FinishSAMLLogin struct {
+	Tenant      id.ID         `json:"tenant"`
+	Directory   id.ID         `json:"directory"`
+	Application id.ID         `json:"application"`         // through which the user logs in
+	RequestID   string        `json:"requestId,omitempty"` // empty: the identity provider began
+	Response    secure.Secret `json:"response"`            // SAMLResponse
+}
+
+// SAMLLogin is a login at an identity provider.
+type SAMLLogin struct {
+	Account    Account     `json:"account"`
+	IsNew      bool        `json:"isNew"`
+	ResponseID string      `json:"responseId"`
+	Session    SAMLSession `json:"session"`
+}
+
+// SAMLSession is the session of a user at the identity provider of a directory.
+type SAMLSession struct {
+	Directory    id.ID  `json:"directory"`
+	NameID       string `json:"nameId"`
+	NameIDFormat string `json:"nameIdFormat,omitempty"`
+	Index        string `json:"index,omitempty"`
+}
+
+// SAMLLogout asks for a logout request.
+type SAMLLogout struct {
+	Tenant     id.ID         `json:"tenant"`
+	Session    SAMLSession   `json:"session"`
+	RelayState secure.Secret `json:"relayState"`
+}
+
+var _ SAML = Client{}
+
+// SAMLTenant calls the remote service.
+func (c Client) SAMLTenant(ctx context.Context, in SAMLDirectory) (SAMLTenant, error) {
+	return rpc.Call[SAMLDirectory, SAMLTenant](ctx, c.Peer, "directory.SAMLTenant", in)
+}
+
+// BeginSAMLLogin calls the remote service.
+func (c Client) BeginSAMLLogin(ctx context.Context, in BeginSAMLLogin) (SAMLRedirect, error) {
+	return rpc.Call[BeginSAMLLogin, SAMLRedirect](ctx, c.Peer, "directory.BeginSAMLLogin", in)
+}
+
+// FinishSAMLLogin calls the remote service.
+func (c Client) FinishSAMLLogin(ctx context.Context, in FinishSAMLLogin) (SAMLLogin, error) {
+	return rpc.Call[FinishSAMLLogin, SAMLLogin](ctx, c.Peer, "directory.FinishSAMLLogin", in)
+}
+
+// SAMLLogout calls the remote service.
+func (c Client) SAMLLogout(ctx context.Context, in SAMLLogout) (SAMLRedirect, error) {
+	return rpc.Call[SAMLLogout, SAMLRedirect](ctx, c.Peer, "directory.SAMLLogout", in)
+}
+
+func serveSAML(router rpc.Router, api SAML) {
+	rpc.Serve(router, "directory.SAMLTenant", api.SAMLTenant)
+	rpc.Serve(router, "directory.BeginSAMLLogin", api.BeginSAMLLogin)
+	rpc.Serve(router, "directory.FinishSAMLLogin", api.FinishSAMLLogin)
+	rpc.Serve(router, "directory.SAMLLogout", api.SAMLLogout)
+}

@@ -1,0 +1,157 @@
+package saml
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/beevik/etree"
+	validator "github.com/mattermost/xml-roundtrip-validator"
+)
+
+// Limits of a message.
+const (
+	maxDepth    = 40
+	maxElements = 5000
+)
+
+// The namespaces of messages.
+const (
+	assertionNamespace  = "urn:oasis:names:tc:SAML:2.0:assertion"
+	signatureNamespace  = "http://www.w3.org/2000/09/xmldsig#"
+	encryptionNamespace = "http://www.w3.org/2001/04/xmlenc#"
+)
+
+// parseDocument reads a message in XML. It refuses what a message never needs and
+// parsers disagree about: a document type, entities, processing instructions,
+// comments, and an id that stands twice.
+func parseDocument(text []byte) (*etree.Element, error) {
+	if !utf8.Valid(text) {
+		return nil, errors.New("it is not UTF-8")
+	}
+	if err := checkTokens(text); err != nil {
+		return nil, err
+	}
+	// encoding/xml reads some names otherwise than it writes them.
+	if err := validator.Validate(bytes.NewReader(text)); err != nil {
+		return nil, errors.New("it is not well-formed XML")
+	}
+	document := etree.NewDocument()
+	if err := document.ReadFromBytes(text); err != nil || document.Root() == nil {
+		return nil, errors.New("it is not well-formed XML")
+	}
+	return document.Root(), checkIDs(document.Root(), map[string]bool{})
+}
+
+func checkTokens(text []byte) error {
+	decoder := xml.NewDecoder(bytes.NewReader(text))
+	depth, elements, roots := 0, 0, 0
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			if depth != 0 || roots != 1 {
+				return errors.New("it must be one element")
+			}
+			return nil
+		}
+		if err != nil {
+			return errors.New("it is not well-formed XML")
+		}
+		switch token := token.(type) {
+		case xml.Directive:
+			return errors.New("it has a document type")
+		case xml.Comment:
+			return errors.New("it has a comment")
+		case xml.ProcInst:
+			if token.Target != "xml" {
+				return errors.New("it has a processing instruction")
+			}
+		case xml.StartElement:
+			if depth == 0 {
+				roots++
+			}
+			depth++
+			elements++
+			if depth > maxDepth || elements > maxElements {
+				return fmt.Errorf("it has more than %d elements, or more than %d within one another", maxElements, maxDepth)
+			}
+		case xml.EndElement:
+			depth--
+		}
+	}
+}
+
+// checkIDs refuses an id that two elements have: a signature names what it signs by
+// its id.
+func checkIDs(element *etree.Element, seen map[string]bool) error {
+	for _, attribute := range element.Attr {
+		if !strings.EqualFold(attribute.Key, "ID") {
+			continue
+		}
+		if seen[attribute.Value] {
+			return errors.New("two elements have the same ID")
+		}
+		seen[attribute.Value] = true
+	}
+	for _, child := range element.ChildElements() {
+		if err := checkIDs(child, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// is reports whether an element has a name.
+func is(element *etree.Element, namespace, name string) bool {
+	return element.Tag == name && element.NamespaceURI() == namespace
+}
+
+// childrenOf returns the children of a name.
+func childrenOf(element *etree.Element, namespace, name string) []*etree.Element {
+	var found []*etree.Element
+	for _, child := range element.ChildElements() {
+		if is(child, namespace, name) {
+			found = append(found, child)
+		}
+	}
+	return found
+}
+
+// childOf returns the only child of a name, or nil where there is none or several.
+func childOf(element *etree.Element, namespace, name string) *etree.Element {
+	if found := childrenOf(element, namespace, name); len(found) == 1 {
+		return found[0]
+	}
+	return nil
+}
+
+// textOf returns all of the text in an element without the white space around it.
+func textOf(element *etree.Element) string {
+	if element == nil {
+		return ""
+	}
+	var text strings.Builder
+	var walk func(*etree.Element)
+	walk = func(e *etree.Element) {
+		for _, child := range e.Child {
+			switch child := child.(type) {
+			case *etree.CharData:
+				text.WriteString(child.Data)
+			case *etree.Element:
+				walk(child)
+			}
+		}
+	}
+	walk(element)
+	return strings.TrimSpace(text.String())
+}
+
+// decodeBase64 reads Base64 that may be broken into lines.
+func decodeBase64(text string) ([]byte, error) {
+	return base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+}

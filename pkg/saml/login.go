@@ -1,0 +1,402 @@
+package saml
+
+import (
+	"crypto/rsa"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/beevik/etree"
+	"github.com/crewjam/saml"
+
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+// MaxResponse bounds a response, in bytes, in Base64.
+const MaxResponse = 512 << 10
+
+// ServiceProvider is what a service provider expects of a response (SAML 2.0
+// profiles, section 4.1.4.3).
+type ServiceProvider struct {
+	EntityID     string
+	ConsumerURL  string
+	Issuer       string   // entity id of the identity provider; empty: any that signs with a certificate
+	RequestID    string   // of the request; empty: the identity provider began
+	Certificates []string // of the identity provider, in PEM
+	AllowSHA1    bool
+	KeyPair      func() (KeyPair, error) // decrypts assertions
+	Now          time.Time
+}
+
+// Login is what a response says that holds.
+type Login struct {
+	ResponseID   string
+	AssertionID  string
+	Issuer       string
+	NameID       string
+	NameIDFormat string
+	SessionIndex string
+	Attributes   []Attribute
+	// ExpiresAt is when the assertion is refused for its time, whatever the clocks.
+	ExpiresAt time.Time
+}
+
+// Read reads a SAMLResponse that came by HTTP-POST. It returns apierr.SAMLMalformed,
+// SAMLSignature, or SAMLFailed where the identity provider reports a failure.
+func (p ServiceProvider) Read(encoded string) (Login, error) {
+	if len(encoded) > MaxResponse {
+		return Login{}, malformed("it is too large")
+	}
+	text, err := decodeBase64(encoded)
+	if err != nil {
+		return Login{}, malformed("it is not Base64")
+	}
+	response, err := parseDocument(text)
+	if err != nil {
+		return Login{}, malformed(err.Error())
+	}
+	if err := checkShape(response); err != nil {
+		return Login{}, malformed(err.Error())
+	}
+	whole, assertion, err := p.signed(response)
+	if err != nil {
+		return Login{}, err
+	}
+	if err := p.checkResponse(whole); err != nil {
+		return Login{}, err
+	}
+	if assertion == nil {
+		return Login{}, malformed("it has no assertion")
+	}
+	login, err := p.readAssertion(assertion)
+	login.ResponseID = whole.SelectAttrValue("ID", "")
+	if issuer := textOf(childOf(whole, assertionNamespace, "Issuer")); err == nil && issuer != "" && issuer != login.Issuer {
+		err = malformed("the Issuer of the response is not that of the assertion")
+	}
+	return login, err
+}
+
+func malformed(reason string) error {
+	return apierr.SAMLMalformed.Because("the SAML response cannot be used: %s", reason)
+}
+
+// checkShape wants one response with at most one assertion, and signatures where
+// they are looked for: every known way to wrap a signed element in another needs a
+// second one of some kind.
+func checkShape(response *etree.Element) error {
+	if !is(response, protocol, "Response") {
+		return errors.New("it is not a Response")
+	}
+	if response.SelectAttrValue("Version", "") != "2.0" || MessageID("ID", response.SelectAttrValue("ID", "")) != nil {
+		return errors.New("the response must have the Version 2.0 and an ID")
+	}
+	assertions := 0
+	return eachElement(response, func(e *etree.Element) error {
+		switch e.Tag {
+		case "Response":
+			if e != response {
+				return errors.New("there is a response in the response")
+			}
+		case "Assertion", "EncryptedAssertion":
+			if assertions++; assertions > 1 || e.Parent() != response || e.NamespaceURI() != assertionNamespace {
+				return errors.New("there must be one assertion, in the response itself")
+			}
+		case "Signature":
+			if parent := e.Parent(); parent != response && !is(parent, assertionNamespace, "Assertion") || e.NamespaceURI() != signatureNamespace {
+				return errors.New("a signature must stand in the response or in its assertion")
+			}
+			if len(childrenOf(e.Parent(), signatureNamespace, "Signature")) > 1 {
+				return errors.New("an element has two signatures")
+			}
+		}
+		return nil
+	})
+}
+
+func eachElement(element *etree.Element, fn func(*etree.Element) error) error {
+	if err := fn(element); err != nil {
+		return err
+	}
+	for _, child := range element.ChildElements() {
+		if err := eachElement(child, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hasSignature(element *etree.Element) bool {
+	return len(childrenOf(element, signatureNamespace, "Signature")) > 0
+}
+
+// signed verifies every signature and returns the response and its assertion, the
+// latter as a signature covers it; nil where there is none. A response that reports
+// a failure need not be signed: nobody logs in by it.
+func (p ServiceProvider) signed(response *etree.Element) (whole, assertion *etree.Element, err error) {
+	v := verifier{p.Certificates, p.AllowSHA1, p.Now}
+	whole, covered := response, hasSignature(response)
+	if covered {
+		if whole, err = v.verify(response); err != nil {
+			return nil, nil, badSignature(err)
+		}
+	}
+	if sealed := childOf(whole, assertionNamespace, "EncryptedAssertion"); sealed != nil {
+		assertion, err = p.decrypted(v, whole, sealed, covered)
+		return whole, assertion, err
+	}
+	assertion = childOf(whole, assertionNamespace, "Assertion")
+	if assertion == nil {
+		return whole, nil, nil
+	}
+	if hasSignature(assertion) {
+		if assertion, err = v.verify(assertion); err != nil {
+			return nil, nil, badSignature(err)
+		}
+		covered = true
+	}
+	if !covered {
+		return nil, nil, apierr.SAMLSignature.Because("neither the SAML response nor its assertion is signed")
+	}
+	return whole, assertion, nil
+}
+
+func badSignature(err error) error {
+	return apierr.SAMLSignature.Because("the SAML response is not signed as the directory expects: %s", err.Error())
+}
+
+// decrypted returns an assertion that was encrypted. Where nothing around it is
+// signed, all that can be wrong with it is one error: more would help to decrypt
+// what others have sent.
+func (p ServiceProvider) decrypted(v verifier, whole, sealed *etree.Element, covered bool) (*etree.Element, error) {
+	refused := apierr.SAMLSignature.Because("the encrypted assertion cannot be decrypted, or is not signed as the directory expects")
+	pair, err := p.KeyPair()
+	if err != nil {
+		return nil, err
+	}
+	private, err := x509.ParsePKCS8PrivateKey([]byte(pair.PrivateKey.Reveal()))
+	if err != nil {
+		return nil, err
+	}
+	key, ok := private.(*rsa.PrivateKey)
+	if !ok {
+		return nil, errors.New("the private key is not RSA")
+	}
+	text, err := decrypt(key, sealed)
+	if err != nil {
+		return nil, refused
+	}
+	assertion, err := parseDocument(text)
+	if err != nil || !is(assertion, assertionNamespace, "Assertion") ||
+		assertion.SelectAttrValue("ID", "") == whole.SelectAttrValue("ID", "") {
+		return nil, refused
+	}
+	if err := eachElement(assertion, func(e *etree.Element) error {
+		if isOther := e != assertion && (e.Tag == "Response" || e.Tag == "Assertion" || e.Tag == "EncryptedAssertion"); isOther ||
+			e.Tag == "Signature" && e.Parent() != assertion {
+			return refused
+		}
+		return nil
+	}); err != nil {
+		return nil, refused
+	}
+	if !hasSignature(assertion) {
+		if !covered {
+			return nil, refused
+		}
+		return assertion, nil
+	}
+	if assertion, err = v.verify(assertion); err != nil {
+		return nil, refused
+	}
+	return assertion, nil
+}
+
+// checkResponse checks what stands in the response around its assertion.
+func (p ServiceProvider) checkResponse(response *etree.Element) error {
+	if to := response.SelectAttrValue("Destination", p.ConsumerURL); to != p.ConsumerURL {
+		return malformed(fmt.Sprintf("its Destination is %q", to))
+	}
+	if to := response.SelectAttrValue("InResponseTo", ""); to != p.RequestID {
+		return malformed("its InResponseTo is not the request that was sent")
+	}
+	issued, err := instant(response, "IssueInstant")
+	if err != nil || issued == nil || issued.After(p.Now.Add(clockSkew)) {
+		return malformed("its IssueInstant is missing or in the future")
+	}
+	if issuer := textOf(childOf(response, assertionNamespace, "Issuer")); p.Issuer != "" && issuer != "" && issuer != p.Issuer {
+		return malformed(fmt.Sprintf("its Issuer is %q", issuer))
+	}
+	status := childOf(response, protocol, "Status")
+	if status == nil {
+		return malformed("it has no Status")
+	}
+	code := childOf(status, protocol, "StatusCode")
+	if code == nil {
+		return malformed("its Status has no StatusCode")
+	}
+	if value := code.SelectAttrValue("Value", ""); value != saml.StatusSuccess {
+		reasons := []string{value}
+		if inner := childOf(code, protocol, "StatusCode"); inner != nil {
+			reasons = append(reasons, inner.SelectAttrValue("Value", ""))
+		}
+		if message := textOf(childOf(status, protocol, "StatusMessage")); message != "" {
+			reasons = append(reasons, message)
+		}
+		return apierr.SAMLFailed.Because("the identity provider refused the login: %.500s", strings.Join(reasons, ", "))
+	}
+	return nil
+}
+
+// readAssertion checks an assertion, which is signed, and reads it.
+func (p ServiceProvider) readAssertion(assertion *etree.Element) (login Login, err error) {
+	login.AssertionID = assertion.SelectAttrValue("ID", "")
+	login.Issuer = textOf(childOf(assertion, assertionNamespace, "Issuer"))
+	issued, err := instant(assertion, "IssueInstant")
+	switch {
+	case MessageID("ID", login.AssertionID) != nil || assertion.SelectAttrValue("Version", "") != "2.0":
+		return login, malformed("the assertion must have the Version 2.0 and an ID")
+	case login.Issuer == "" || p.Issuer != "" && login.Issuer != p.Issuer:
+		return login, malformed(fmt.Sprintf("the Issuer of the assertion is %q", login.Issuer))
+	case err != nil || issued == nil || issued.After(p.Now.Add(clockSkew)):
+		return login, malformed("the IssueInstant of the assertion is missing or in the future")
+	}
+	if err := p.checkConditions(assertion); err != nil {
+		return login, err
+	}
+	subject := childOf(assertion, assertionNamespace, "Subject")
+	if subject == nil {
+		return login, malformed("the assertion has no Subject")
+	}
+	if login.ExpiresAt, err = p.confirmed(subject); err != nil {
+		return login, err
+	}
+	if name := childOf(subject, assertionNamespace, "NameID"); name != nil {
+		if len(name.ChildElements()) > 0 {
+			return login, malformed("the NameID has elements")
+		}
+		login.NameID, login.NameIDFormat = textOf(name), name.SelectAttrValue("Format", "")
+	}
+	if login.SessionIndex, err = p.session(assertion); err != nil {
+		return login, err
+	}
+	login.Attributes = readAttributes(assertion)
+	return login, nil
+}
+
+// checkConditions wants an audience that is this service provider, and the present
+// in the time that is set. A condition that is not understood is not met (SAML 2.0
+// core, section 2.5.1.1).
+func (p ServiceProvider) checkConditions(assertion *etree.Element) error {
+	conditions := childOf(assertion, assertionNamespace, "Conditions")
+	if conditions == nil {
+		return malformed("the assertion has no Conditions")
+	}
+	from, err := instant(conditions, "NotBefore")
+	until, err2 := instant(conditions, "NotOnOrAfter")
+	switch {
+	case err != nil || err2 != nil:
+		return malformed("a time of the Conditions cannot be read")
+	case from != nil && p.Now.Add(clockSkew).Before(*from):
+		return malformed("the assertion is not valid yet")
+	case until != nil && !p.Now.Add(-clockSkew).Before(*until):
+		return malformed("the assertion has expired")
+	}
+	restricted := false
+	for _, condition := range conditions.ChildElements() {
+		switch {
+		case is(condition, assertionNamespace, "AudienceRestriction"):
+			restricted = true
+			audiences := childrenOf(condition, assertionNamespace, "Audience")
+			if !slices.ContainsFunc(audiences, func(e *etree.Element) bool { return textOf(e) == p.EntityID }) {
+				return malformed(fmt.Sprintf("the assertion is for another audience than %q", p.EntityID))
+			}
+		case is(condition, assertionNamespace, "OneTimeUse"), is(condition, assertionNamespace, "ProxyRestriction"):
+		default:
+			return malformed("the assertion has a condition that is not understood")
+		}
+	}
+	if !restricted {
+		return malformed("the assertion has no AudienceRestriction")
+	}
+	return nil
+}
+
+// confirmed returns until when the bearer of the assertion is its subject.
+func (p ServiceProvider) confirmed(subject *etree.Element) (time.Time, error) {
+	reason := "the Subject has no SubjectConfirmation of the method bearer"
+	for _, confirmation := range childrenOf(subject, assertionNamespace, "SubjectConfirmation") {
+		if confirmation.SelectAttrValue("Method", "") != bearer {
+			continue
+		}
+		data := childOf(confirmation, assertionNamespace, "SubjectConfirmationData")
+		if data == nil {
+			reason = "the SubjectConfirmation has no data"
+			continue
+		}
+		until, err := instant(data, "NotOnOrAfter")
+		from, err2 := instant(data, "NotBefore")
+		switch {
+		case err != nil || err2 != nil || until == nil:
+			reason = "the SubjectConfirmationData has no NotOnOrAfter"
+		case !p.Now.Add(-clockSkew).Before(*until):
+			reason = "the SubjectConfirmationData has expired"
+		case from != nil && p.Now.Add(clockSkew).Before(*from):
+			reason = "the SubjectConfirmationData is not valid yet"
+		case data.SelectAttrValue("Recipient", "") != p.ConsumerURL:
+			reason = fmt.Sprintf("the Recipient of the SubjectConfirmationData must be %q", p.ConsumerURL)
+		case data.SelectAttrValue("InResponseTo", "") != p.RequestID:
+			reason = "the InResponseTo of the SubjectConfirmationData is not the request that was sent"
+		default:
+			return until.Add(clockSkew), nil
+		}
+	}
+	return time.Time{}, malformed(reason)
+}
+
+// session returns the index of the session at the identity provider.
+func (p ServiceProvider) session(assertion *etree.Element) (string, error) {
+	statements := childrenOf(assertion, assertionNamespace, "AuthnStatement")
+	if len(statements) == 0 {
+		return "", malformed("the assertion has no AuthnStatement")
+	}
+	for _, statement := range statements {
+		until, err := instant(statement, "SessionNotOnOrAfter")
+		if err != nil || until != nil && !p.Now.Add(-clockSkew).Before(*until) {
+			return "", malformed("the session at the identity provider has ended")
+		}
+	}
+	return statements[0].SelectAttrValue("SessionIndex", ""), nil
+}
+
+func readAttributes(assertion *etree.Element) (attributes []Attribute) {
+	for _, statement := range childrenOf(assertion, assertionNamespace, "AttributeStatement") {
+		for _, element := range childrenOf(statement, assertionNamespace, "Attribute") {
+			attribute := Attribute{Name: element.SelectAttrValue("Name", ""), NameFormat: element.SelectAttrValue("NameFormat", "")}
+			attribute.FriendlyName = element.SelectAttrValue("FriendlyName", "")
+			for _, value := range childrenOf(element, assertionNamespace, "AttributeValue") {
+				attribute.Values = append(attribute.Values, textOf(value))
+			}
+			attributes = append(attributes, attribute)
+		}
+	}
+	return attributes
+}
+
+// instant reads a time; nil where there is none.
+func instant(element *etree.Element, name string) (*time.Time, error) {
+	attribute := element.SelectAttr(name)
+	if attribute == nil {
+		return nil, nil
+	}
+	text := strings.TrimSpace(attribute.Value)
+	if text == "" {
+		return nil, errors.New("the time is empty")
+	}
+	var at saml.RelaxedTime
+	err := at.UnmarshalText([]byte(text))
+	read := time.Time(at)
+	return &read, err
+}

@@ -1,0 +1,120 @@
+package saml
+
+import (
+	"bytes"
+	"compress/flate"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/beevik/etree"
+	"github.com/crewjam/saml"
+)
+
+// LoginRequest asks an identity provider to log a user in (SAML 2.0 profiles,
+// section 4.1.4.1).
+type LoginRequest struct {
+	ID          string // NewMessageID
+	Issuer      string // entity id of the service provider
+	Destination string // of the identity provider
+	ConsumerURL string // where the response goes
+	ForceAuthn  bool
+	Now         time.Time
+}
+
+// NewMessageID returns an id that no other message has.
+func NewMessageID() string { return newMessageID() }
+
+// Redirect returns the address that brings the request to the identity provider by
+// HTTP-Redirect.
+func (r LoginRequest) Redirect(pair KeyPair, algorithm, relayState string) (string, error) {
+	format, create := EmailNameID, true
+	request := saml.AuthnRequest{
+		ID: r.ID, Version: "2.0", IssueInstant: r.Now.UTC(), Destination: r.Destination, Issuer: &saml.Issuer{Value: r.Issuer},
+		AssertionConsumerServiceURL: r.ConsumerURL, ProtocolBinding: postBinding,
+		NameIDPolicy: &saml.NameIDPolicy{Format: &format, AllowCreate: &create},
+	}
+	if r.ForceAuthn {
+		request.ForceAuthn = &r.ForceAuthn
+	}
+	return redirect(r.Destination, request.Element(), pair, algorithm, relayState)
+}
+
+// LogoutRequest tells an identity provider that a user has logged out (SAML 2.0
+// profiles, section 4.4.4.1).
+type LogoutRequest struct {
+	Issuer       string // entity id of the service provider
+	Destination  string // of the identity provider
+	NameID       string
+	NameIDFormat string
+	SessionIndex string // empty: all sessions
+	Now          time.Time
+}
+
+// Redirect returns the address that brings the request to the identity provider by
+// HTTP-Redirect.
+func (r LogoutRequest) Redirect(pair KeyPair, algorithm, relayState string) (string, error) {
+	until := r.Now.UTC().Add(responseLife)
+	request := saml.LogoutRequest{
+		ID: newMessageID(), Version: "2.0", IssueInstant: r.Now.UTC(), NotOnOrAfter: &until, Destination: r.Destination,
+		Issuer: &saml.Issuer{Value: r.Issuer}, NameID: &saml.NameID{Format: r.NameIDFormat, Value: xmlText(r.NameID)},
+	}
+	if r.SessionIndex != "" {
+		request.SessionIndex = &saml.SessionIndex{Value: xmlText(r.SessionIndex)}
+	}
+	return redirect(r.Destination, request.Element(), pair, algorithm, relayState)
+}
+
+// redirect returns an address with a signed request (SAML 2.0 bindings, section
+// 3.4.4.1).
+func redirect(destination string, request *etree.Element, pair KeyPair, algorithm, relayState string) (string, error) {
+	text, err := written(request)
+	if err != nil {
+		return "", err
+	}
+	var compressed bytes.Buffer
+	writer, err := flate.NewWriter(&compressed, flate.DefaultCompression)
+	if err != nil {
+		return "", err
+	}
+	if _, err := writer.Write(text); err != nil {
+		return "", err
+	}
+	if err := writer.Close(); err != nil {
+		return "", err
+	}
+	query := "SAMLRequest=" + url.QueryEscape(base64.StdEncoding.EncodeToString(compressed.Bytes()))
+	if relayState != "" {
+		query += "&RelayState=" + url.QueryEscape(relayState)
+	}
+	query += "&SigAlg=" + url.QueryEscape(signatureMethods[algorithm])
+	signature, err := signText(pair, algorithm, query)
+	if err != nil {
+		return "", err
+	}
+	separator := "?"
+	if strings.Contains(destination, "?") {
+		separator = "&"
+	}
+	return destination + separator + query + "&Signature=" + url.QueryEscape(base64.StdEncoding.EncodeToString(signature)), nil
+}
+
+func signText(pair KeyPair, algorithm, text string) ([]byte, error) {
+	private, err := x509.ParsePKCS8PrivateKey([]byte(pair.PrivateKey.Reveal()))
+	if err != nil {
+		return nil, err
+	}
+	key, ok := private.(*rsa.PrivateKey)
+	hash, known := signatureHashes[signatureMethods[algorithm]]
+	if !ok || !known {
+		return nil, errors.New("the key is not RSA, or the algorithm is unknown")
+	}
+	h := hash.New()
+	h.Write([]byte(text))
+	return rsa.SignPKCS1v15(rand.Reader, key, hash, h.Sum(nil))
+}

@@ -1,0 +1,47 @@
+// Command agent connects an LDAP server or Active Directory to Doorward. With
+// the argument check it tries its configuration and prints what it would send.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/services/agent"
+	"github.com/doorward/doorward/services/agent/app"
+)
+
+// memory is what the agent keeps to while it can: it runs beside a directory
+// server that needs the machine.
+const memory = 90 << 20
+
+func main() {
+	debug.SetMemoryLimit(memory)
+	if len(os.Args) == 2 && os.Args[1] == "check" {
+		os.Exit(check())
+	}
+	run.Main("agent", "connects an LDAP server or Active Directory to Doorward; the argument check tries its configuration",
+		agent.FromEnv, app.Run)
+}
+
+func check() int {
+	source := env.New(os.Environ())
+	cfg := agent.FromEnv(source)
+	var process run.Config
+	source.Load(&process)
+	if err := source.Err(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := agent.Try(ctx, cfg, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "check:", err)
+		return 1
+	}
+	return 0
+}

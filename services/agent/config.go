@@ -1,0 +1,42 @@
+// Package agent connects an LDAP server or Active Directory to Doorward. It runs
+// beside the directory server and calls outward only: it sends accounts and
+// groups (sync.go), checks passwords at logins (check.go), and says how it does
+// (agent.go). server.go and search.go speak LDAP, doorward.go HTTPS.
+package agent
+
+import (
+	"time"
+
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// Config is the environment of the agent. All else it reads from Doorward.
+type Config struct {
+	URL       string        `env:"DOORWARD_URL" required:"true" help:"address of Doorward, such as https://id.example.com"`
+	CA        string        `env:"DOORWARD_CA" help:"certificates in PEM that prove Doorward, beside those of the system"`
+	ID        string        `env:"DOORWARD_AGENT_ID" required:"true" help:"id of the agent, the last part of its address"`
+	KeyID     string        `env:"DOORWARD_AGENT_KEY_ID" required:"true" help:"id of a key of the agent (POST /v1/agents/{id}/keys), or of"`
+	_         env.More      `help:"an administrator's API key"`
+	KeySecret secure.Secret `env:"DOORWARD_AGENT_KEY_SECRET" required:"true" help:"secret of that key"`
+
+	LDAPCA        string        `env:"DOORWARD_AGENT_LDAP_CA" help:"certificates in PEM that prove the directory server, beside those of"`
+	_             env.More      `help:"the system"`
+	LDAPTLS       string        `env:"DOORWARD_AGENT_LDAP_TLS" default:"auto" help:"how connections are secured: ldaps, starttls, or auto,"`
+	_             env.More      `help:"which does nothing without sslRequired, StartTLS on the ports 389 and 3268, and LDAPS on all others"`
+	ReferralHosts []string      `env:"DOORWARD_AGENT_REFERRAL_HOSTS" help:"directory servers, host:port, that referrals may lead to with"`
+	_             env.More      `help:"referralMode follow; the password of the agent is sent there"`
+	Listen        string        `env:"DOORWARD_AGENT_LISTEN" default:"127.0.0.1:9390" help:"address of the page that shows how the agent does"`
+	Poll          time.Duration `env:"DOORWARD_AGENT_POLL" default:"0s" help:"time between two looks for changes, in place of pollInterval"`
+	_             env.More      `help:"of the configuration"`
+	Deletions     time.Duration `env:"DOORWARD_AGENT_DELETIONS" default:"15m" help:"least time between two looks for entries that are gone,"`
+	_             env.More      `help:"for which the ids of all entries are read"`
+	Full          time.Duration `env:"DOORWARD_AGENT_FULL" default:"24h" help:"time between two full comparisons"`
+	Checks        int           `env:"DOORWARD_AGENT_CHECKS" default:"200" min:"1" help:"password checks at a time"`
+}
+
+// FromEnv reads the configuration.
+func FromEnv(source *env.Source) (cfg Config) {
+	source.Load(&cfg)
+	return cfg
+}

@@ -1,0 +1,204 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-ldap/ldap/v3"
+)
+
+const (
+	dialTimeout = 5 * time.Second
+	// searchTimeout bounds one page of a search.
+	searchTimeout = 60 * time.Second
+	// maxIdle bounds the connections that are kept for later.
+	maxIdle = 64
+)
+
+// server is the directory server by one configuration.
+type server struct {
+	settings Settings
+	cfg      Config
+	tls      *tls.Config
+	searches chan *ldap.Conn // idle connections of the agent's user
+	binds    chan *ldap.Conn // idle connections on which users are bound
+}
+
+// errReferral is a referral that is not followed.
+var errReferral = errors.New("the directory server refers to another")
+
+func newServer(cfg Config, s Settings) (*server, error) {
+	pool, err := roots(cfg.LDAPCA, "DOORWARD_AGENT_LDAP_CA")
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains([]string{"auto", "ldaps", "starttls"}, cfg.LDAPTLS) {
+		return nil, fmt.Errorf("DOORWARD_AGENT_LDAP_TLS is %q: use auto, ldaps or starttls", cfg.LDAPTLS)
+	}
+	for _, filter := range []string{s.accountFilter(), s.groupFilter()} {
+		if _, err := ldap.CompileFilter(filter); err != nil {
+			return nil, fmt.Errorf("the filter %s of the configuration cannot be read: %w", filter, err)
+		}
+	}
+	return &server{
+		settings: s, cfg: cfg, tls: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+		searches: make(chan *ldap.Conn, maxIdle), binds: make(chan *ldap.Conn, maxIdle),
+	}, nil
+}
+
+// close ends the idle connections.
+func (s *server) close() {
+	for _, pool := range []chan *ldap.Conn{s.searches, s.binds} {
+		for len(pool) > 0 {
+			_ = (<-pool).Close()
+		}
+	}
+}
+
+// address is the host and port of the configuration.
+func (s *server) address() string {
+	return net.JoinHostPort(s.settings.DirectoryHost, strconv.Itoa(s.settings.DirectoryPort))
+}
+
+// dial connects to a directory server and secures the connection.
+func (s *server) dial(ctx context.Context, address string) (*ldap.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	mode := s.cfg.LDAPTLS
+	switch {
+	case mode == "auto" && !s.settings.SSLRequired:
+		mode = "plain"
+	case mode == "auto" && (port == "389" || port == "3268"):
+		mode = "starttls"
+	case mode == "auto":
+		mode = "ldaps"
+	}
+	config := s.tls.Clone()
+	config.ServerName = host
+	scheme := "ldap://"
+	if mode == "ldaps" {
+		scheme = "ldaps://"
+	}
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	if deadline, ok := ctx.Deadline(); ok {
+		dialer.Deadline = deadline
+	}
+	conn, err := ldap.DialURL(scheme+address, ldap.DialWithDialer(dialer), ldap.DialWithTLSConfig(config))
+	if err != nil {
+		return nil, fmt.Errorf("connect to the directory server %s: %w", address, err)
+	}
+	setTimeout(ctx, conn, searchTimeout)
+	if mode == "starttls" {
+		if err := conn.StartTLS(config); err != nil {
+			_ = conn.Close()
+			return nil, fmt.Errorf("secure the connection to the directory server %s: %w", address, err)
+		}
+	}
+	return conn, nil
+}
+
+// setTimeout bounds the next request of a connection.
+func setTimeout(ctx context.Context, conn *ldap.Conn, most time.Duration) {
+	if deadline, ok := ctx.Deadline(); ok {
+		most = max(min(most, time.Until(deadline)), time.Millisecond)
+	}
+	conn.SetTimeout(most)
+}
+
+// bound connects to a directory server as the user of the agent.
+func (s *server) bound(ctx context.Context, address string) (*ldap.Conn, error) {
+	conn, err := s.dial(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	// Bind refuses an empty password, with which a server would let anybody in.
+	if err := conn.Bind(s.settings.AgentUserDN, s.settings.AgentUserDNPassword.Reveal()); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("log in to the directory server as %s: %w", s.settings.AgentUserDN, err)
+	}
+	return conn, nil
+}
+
+// take returns an idle connection, or nil.
+func take(pool chan *ldap.Conn) *ldap.Conn {
+	for {
+		select {
+		case conn := <-pool:
+			if !conn.IsClosing() {
+				return conn
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// put keeps a connection for later.
+func put(pool chan *ldap.Conn, conn *ldap.Conn) {
+	if conn.IsClosing() {
+		return
+	}
+	select {
+	case pool <- conn:
+	default:
+		_ = conn.Close()
+	}
+}
+
+// search runs one search on a connection of the agent's user. A connection that
+// turns out to be broken is replaced once.
+func (s *server) search(ctx context.Context, request *ldap.SearchRequest) (*ldap.SearchResult, error) {
+	conn := take(s.searches)
+	for fresh := conn == nil; ; fresh = true {
+		var err error
+		if conn == nil {
+			if conn, err = s.bound(ctx, s.address()); err != nil {
+				return nil, err
+			}
+		}
+		setTimeout(ctx, conn, searchTimeout)
+		result, err := conn.Search(request)
+		if isBroken(err) {
+			_ = conn.Close()
+			if conn = nil; !fresh && ctx.Err() == nil {
+				continue
+			}
+			return nil, err
+		}
+		put(s.searches, conn)
+		return result, err
+	}
+}
+
+// isBroken reports whether an error ends its connection.
+func isBroken(err error) bool {
+	return err != nil && (ldap.IsErrorWithCode(err, ldap.ErrorNetwork) || ldap.IsErrorWithCode(err, ldap.LDAPResultUnavailable) ||
+		ldap.IsErrorWithCode(err, ldap.LDAPResultOther) || errors.As(err, new(net.Error)))
+}
+
+// probe tells whether the directory server answers.
+func (s *server) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
+	defer cancel()
+	_, err := s.search(ctx, ldap.NewSearchRequest("", ldap.ScopeBaseObject, ldap.NeverDerefAliases, 1, 5, false,
+		"(objectClass=*)", []string{"1.1"}, nil))
+	return err
+}
+
+// mayFollow reports whether a referral may lead to an address: that of the
+// configuration or one that is listed.
+func (s *server) mayFollow(address string) bool {
+	if strings.EqualFold(address, s.address()) {
+		return true
+	}
+	return slices.ContainsFunc(s.cfg.ReferralHosts, func(listed string) bool { return strings.EqualFold(listed, address) })
+}

@@ -1,0 +1,184 @@
+package directory
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/alias"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/mappingrule"
+	"github.com/doorward/doorward/pkg/saml"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// SAMLEntityID is the name in SAML of a directory as a service provider.
+func SAMLEntityID(name alias.Alias, directory id.ID) string {
+	return name.Spell("urn:service:directory:") + directory.String() + ":provider:sp"
+}
+
+// samlConsumer is where the identity provider of a directory sends its responses.
+func (s *Service) samlConsumer(directory id.ID) string {
+	return s.base.To("directories", directory, "saml", "sso", "post")
+}
+
+// SAMLTenant returns the tenant of a SAML directory.
+func (s *Service) SAMLTenant(ctx context.Context, in directoryapi.SAMLDirectory) (directoryapi.SAMLTenant, error) {
+	tenant, err := s.store.SAMLTenant(ctx, in.Directory)
+	return directoryapi.SAMLTenant{Tenant: tenant}, err
+}
+
+// samlProvider returns the provider of a SAML directory, or apierr.NotSAML.
+func (s *Service) samlProvider(ctx context.Context, tenant, directory id.ID) (store.Provider, error) {
+	p, err := s.store.Provider(ctx, tenant, directory)
+	if errors.Is(err, apierr.NotFound) || err == nil && p.ProviderID != "saml" {
+		return p, apierr.NotSAML.Because("the directory %q is not a SAML directory", s.base.To("directories", directory))
+	}
+	return p, err
+}
+
+// samlKeyPair returns the key pair of a SAML directory.
+func (s *Service) samlKeyPair(ctx context.Context, p store.Provider) (saml.KeyPair, error) {
+	own, err := s.store.SAMLServiceProvider(ctx, p.TenantID, p.MetadataID)
+	if err != nil {
+		return saml.KeyPair{}, err
+	}
+	private, err := s.ring.Open(own.PrivateKeySealed, samlKeyPurpose(own.ID))
+	return saml.KeyPair{Certificate: own.Certificate, PrivateKey: private}, err
+}
+
+// BeginSAMLLogin signs an authentication request.
+func (s *Service) BeginSAMLLogin(ctx context.Context, in directoryapi.BeginSAMLLogin) (out directoryapi.SAMLRedirect, err error) {
+	p, err := s.samlProvider(ctx, in.Tenant, in.Directory)
+	if err != nil {
+		return out, err
+	}
+	d, err := s.store.Directory(ctx, in.Tenant, in.Directory)
+	if err != nil {
+		return out, err
+	}
+	if d.Status != directoryapi.Enabled {
+		return out, apierr.DirectoryDisabled.Because("the directory is disabled")
+	}
+	pair, err := s.samlKeyPair(ctx, p)
+	if err != nil {
+		return out, err
+	}
+	out.Location, err = saml.LoginRequest{
+		ID: in.RequestID, Issuer: SAMLEntityID(s.Alias(), p.DirectoryID), Destination: *p.Settings.SSOLoginURL,
+		ConsumerURL: s.samlConsumer(p.DirectoryID), ForceAuthn: p.Settings.ForceAuthn != nil && *p.Settings.ForceAuthn, Now: s.now(),
+	}.Redirect(pair, *p.Settings.RequestSignatureAlgorithm, in.RelayState.Reveal())
+	return out, err
+}
+
+// SAMLLogout signs a logout request.
+func (s *Service) SAMLLogout(ctx context.Context, in directoryapi.SAMLLogout) (out directoryapi.SAMLRedirect, err error) {
+	p, err := s.samlProvider(ctx, in.Tenant, in.Session.Directory)
+	if err != nil {
+		return out, err
+	}
+	pair, err := s.samlKeyPair(ctx, p)
+	if err != nil {
+		return out, err
+	}
+	out.Location, err = saml.LogoutRequest{
+		Issuer: SAMLEntityID(s.Alias(), p.DirectoryID), Destination: *p.Settings.SSOLogoutURL, NameID: in.Session.NameID,
+		NameIDFormat: in.Session.NameIDFormat, SessionIndex: in.Session.Index, Now: s.now(),
+	}.Redirect(pair, *p.Settings.RequestSignatureAlgorithm, in.RelayState.Reveal())
+	return out, err
+}
+
+// FinishSAMLLogin verifies a response and returns the account of its user: the one
+// that has the email, or a new one.
+func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAMLLogin) (out directoryapi.SAMLLogin, err error) {
+	p, err := s.samlProvider(ctx, in.Tenant, in.Directory)
+	if err != nil {
+		return out, err
+	}
+	expected := saml.ServiceProvider{
+		EntityID: SAMLEntityID(s.Alias(), p.DirectoryID), ConsumerURL: s.samlConsumer(p.DirectoryID), RequestID: in.RequestID,
+		Certificates: []string{*p.Settings.EncodedX509SigningCert}, AllowSHA1: *p.Settings.RequestSignatureAlgorithm == saml.SHA1,
+		KeyPair: func() (saml.KeyPair, error) { return s.samlKeyPair(ctx, p) }, Now: s.now(),
+	}
+	if next := p.Settings.EncodedX509SigningCertNext; next != nil {
+		expected.Certificates = append(expected.Certificates, *next)
+	}
+	if p.Settings.EntityID != nil {
+		expected.Issuer = *p.Settings.EntityID
+	}
+	login, err := expected.Read(in.Response.Reveal())
+	if err != nil {
+		return out, err
+	}
+	if err := s.useAssertion(ctx, p, login); err != nil {
+		return out, err
+	}
+	user, err := s.samlUser(ctx, p, login)
+	if err != nil {
+		return out, err
+	}
+	user.Application = in.Application
+	provided, err := s.ProviderAccount(ctx, user)
+	return directoryapi.SAMLLogin{
+		Account: provided.Account, IsNew: provided.IsNew, ResponseID: login.ResponseID,
+		Session: directoryapi.SAMLSession{
+			Directory: p.DirectoryID, NameID: login.NameID, NameIDFormat: login.NameIDFormat, Index: login.SessionIndex,
+		},
+	}, err
+}
+
+// useAssertion refuses an assertion that was used already.
+func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml.Login) error {
+	digest := sha256.Sum256([]byte(login.AssertionID))
+	err := s.tx(ctx, func(tx *store.Tx) error {
+		return tx.InsertSAMLAssertion(ctx, p.TenantID, p.DirectoryID, digest[:], login.ExpiresAt)
+	})
+	if errors.Is(err, apierr.Exists) {
+		err = apierr.SAMLMalformed.Because("the SAML response cannot be used: its assertion was used already")
+	}
+	return err
+}
+
+// samlUser returns what an assertion states of a user. Attributes of well-known
+// names that no rule maps are what their names say; the NameID is the email where no
+// attribute is (docs/interface/directories.md#mapping-rules).
+func (s *Service) samlUser(ctx context.Context, p store.Provider, login saml.Login) (user directoryapi.ProviderAccount, err error) {
+	rules, err := s.store.MappingRules(ctx, mappingrule.AttributeStatement, p.TenantID, p.MappingRulesID)
+	if err != nil {
+		return user, err
+	}
+	user = directoryapi.ProviderAccount{Tenant: p.TenantID, Directory: p.DirectoryID, EmailVerified: true}
+	known := []struct {
+		to       *string
+		suffixes []string
+	}{
+		{&user.Email, []string{"emailaddress", "mail"}}, {&user.GivenName, []string{"givenname"}}, {&user.Surname, []string{"surname", "sn"}},
+	}
+	for _, a := range login.Attributes {
+		user.Attributes = append(user.Attributes, directoryapi.ProviderAttribute{Name: a.Name, NameFormat: a.NameFormat, Values: a.Values})
+		if len(a.Values) == 0 || slices.ContainsFunc(rules.Items, func(r mappingrule.Rule) bool { return isMapped(r, a) }) {
+			continue
+		}
+		for _, k := range known {
+			if *k.to == "" && slices.ContainsFunc(k.suffixes, func(suffix string) bool {
+				return strings.HasSuffix(field.Fold(a.Name), suffix) || strings.HasSuffix(field.Fold(a.FriendlyName), suffix)
+			}) {
+				*k.to = a.Values[0]
+			}
+		}
+	}
+	if user.Email == "" && strings.Contains(login.NameID, "@") {
+		user.Email = login.NameID
+	}
+	return user, nil
+}
+
+// isMapped reports whether a rule reads an attribute.
+func isMapped(rule mappingrule.Rule, a saml.Attribute) bool {
+	return (rule.Name == nil || *rule.Name == a.Name) && (rule.NameFormat == nil || *rule.NameFormat == a.NameFormat)
+}

@@ -1,0 +1,42 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// InsertSAMLAssertion notes the use of an assertion, which digest is the SHA-256 of
+// the id of. One that was used already is apierr.Exists.
+func (tx *Tx) InsertSAMLAssertion(ctx context.Context, tenant, directory id.ID, digest []byte, expiresAt time.Time) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_assertions (tenant_id, directory_id, digest, expires_at) VALUES ($1, $2, $3, $4)`,
+		tenant, directory, digest, expiresAt)
+	return err
+}
+
+// PurgeSAMLAssertions removes assertions that are refused for their time, at most
+// limit.
+func (tx *Tx) PurgeSAMLAssertions(ctx context.Context, now time.Time, limit int) (int64, error) {
+	return pg.Exec(ctx, tx, `DELETE FROM saml_assertions WHERE (tenant_id, directory_id, digest) IN (
+		SELECT tenant_id, directory_id, digest FROM saml_assertions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+		now, limit)
+}
+
+// SAMLCertificate is a certificate of an identity provider.
+type SAMLCertificate struct {
+	TenantID    id.ID
+	DirectoryID id.ID
+	Current     string // PEM
+	Next        string // PEM; empty: none
+}
+
+// SAMLCertificates returns those of at most limit directories behind another one,
+// in the order of tenants and directories. They are of all tenants.
+func (s *Store) SAMLCertificates(ctx context.Context, behind SAMLCertificate, limit int) ([]SAMLCertificate, error) {
+	return pg.All[SAMLCertificate](ctx, s.db, `SELECT tenant_id, directory_id, settings->>'encodedX509SigningCert' AS current,
+		coalesce(settings->>'encodedX509SigningCertNext', '') AS next FROM providers
+		WHERE (tenant_id, directory_id) > ($1, $2) AND settings ? 'encodedX509SigningCert' ORDER BY tenant_id, directory_id LIMIT $3`,
+		behind.TenantID, behind.DirectoryID, limit)
+}

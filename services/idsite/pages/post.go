@@ -1,0 +1,21 @@
+package pages
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+)
+
+// submit is the script of a page that posts its form by itself. Without JavaScript
+// the user presses the button.
+const submit = "document.forms[0].submit()"
+
+// PostPolicy is the Content-Security-Policy of a page that posts its form to another
+// site by itself. It names no form-action, because browsers would apply that to the
+// redirects of the receiver too.
+var PostPolicy = "default-src 'none'; img-src data:; style-src '" + hashOf(style) + "'; script-src '" + hashOf(submit) +
+	"'; base-uri 'none'; frame-ancestors 'none'"
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}

@@ -1,0 +1,171 @@
+package rest
+
+import (
+	"mime"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/saml"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite"
+	"github.com/doorward/doorward/services/idsite/pages"
+	"github.com/doorward/doorward/services/idsite/screens"
+)
+
+// maxSAMLForm bounds the body that an identity provider or a service provider lets a
+// browser post: Base64 grows by a third and more where a form encodes it.
+const maxSAMLForm = 2 * saml.MaxResponse
+
+// signOnCookie binds a login that a service provider asked for to its browser.
+const signOnCookie = "saml.rq"
+
+// samlRedirected sends the browser to an address, which no other site learns.
+func samlRedirected(c *fiber.Ctx, location string) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	c.Set(fiber.HeaderLocation, location)
+	c.Status(http.StatusFound)
+	return nil
+}
+
+// beginSAML sends the browser to the identity provider of a directory.
+func (h *handlers) beginSAML(c *fiber.Ctx) error {
+	at, err := rest.ID(c, "id")
+	if err != nil {
+		return err
+	}
+	location, err := h.svc.BeginSAML(c.UserContext(), at, secure.Secret(c.Query("accessToken")))
+	if err != nil {
+		return h.refusedHosted(c, err)
+	}
+	return samlRedirected(c, location)
+}
+
+// browserBeginSAML tells a hosted page where the identity provider of a directory is.
+func (h *handlers) browserBeginSAML(c *fiber.Ctx) error {
+	at, err := rest.ID(c, "id")
+	if err != nil {
+		return err
+	}
+	location, err := page(c).BeginSAML(c.UserContext(), at, c.Query("accountStore.href"))
+	if err != nil {
+		return err
+	}
+	c.Set(h.redirect, location)
+	return c.SendStatus(http.StatusNoContent)
+}
+
+// finishSAML takes the response of the identity provider of a directory.
+func (h *handlers) finishSAML(c *fiber.Ctx) error {
+	at, err := rest.ID(c, "id")
+	if err != nil {
+		return err
+	}
+	form, err := samlForm(c)
+	if err != nil {
+		return h.refusedHosted(c, err)
+	}
+	response, relay := secure.Secret(form.Get("SAMLResponse")), secure.Secret(form.Get("RelayState"))
+	location, err := h.svc.FinishSAML(c.UserContext(), at, response, relay)
+	if err != nil {
+		return h.refusedHosted(c, err)
+	}
+	return samlRedirected(c, location)
+}
+
+// samlForm reads a form in which no parameter stands twice, however it is encoded.
+func samlForm(c *fiber.Ctx) (url.Values, error) {
+	kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
+	if err != nil || kind != fiber.MIMEApplicationForm {
+		return nil, apierr.ContentType.Because("the body must be a form: %s", fiber.MIMEApplicationForm)
+	}
+	if len(c.Body()) > maxSAMLForm {
+		return nil, apierr.SAMLMalformed.Because("the form is larger than %d bytes", maxSAMLForm)
+	}
+	form, err := url.ParseQuery(string(c.Body()))
+	if err != nil {
+		return nil, apierr.SAMLMalformed.Because("the body is not a form")
+	}
+	for name, values := range form {
+		if len(values) > 1 {
+			return nil, apierr.SAMLMalformed.Because("the form has %.50q twice", name)
+		}
+	}
+	return form, nil
+}
+
+// ssoLogoutReturn sends the browser back that an identity provider has logged out.
+func (h *handlers) ssoLogoutReturn(c *fiber.Ctx) error {
+	location, err := h.svc.FinishSAMLLogout(c.UserContext(), secure.Secret(c.Query("RelayState")))
+	if err != nil {
+		return h.refusedHosted(c, err)
+	}
+	return samlRedirected(c, location)
+}
+
+// signOn begins the login that a service provider asks for, or with flow ends it.
+func (c *clientCall) signOn(f *fiber.Ctx) error {
+	if flow := f.Query("flow"); flow != "" {
+		return c.signedOn(f, flow)
+	}
+	in := idsite.SignOn{
+		Request: f.Query("SAMLRequest"), RelayState: f.Query("RelayState"), Query: string(f.Request().URI().QueryString()),
+		Browser: secure.Secret(f.Cookies(signOnCookie)),
+	}
+	return c.beginSignOn(f, in)
+}
+
+// postedSignOn begins a login whose request came by HTTP-POST.
+func (c *clientCall) postedSignOn(f *fiber.Ctx) error {
+	form, err := samlForm(f)
+	if err != nil {
+		return c.refusedHosted(f, err)
+	}
+	return c.beginSignOn(f, idsite.SignOn{
+		Request: form.Get("SAMLRequest"), RelayState: form.Get("RelayState"), Browser: secure.Secret(f.Cookies(signOnCookie)),
+	})
+}
+
+func (c *clientCall) beginSignOn(f *fiber.Ctx, in idsite.SignOn) error {
+	address := c.self + "/saml/sso"
+	to, err := c.BeginSignOn(f.UserContext(), address, in)
+	if err != nil {
+		return c.refusedHosted(f, err)
+	}
+	path := "/saml/sso"
+	if own, err := url.Parse(address); err == nil {
+		path = own.Path
+	}
+	f.Cookie(&fiber.Cookie{
+		Name: signOnCookie, Value: to.Browser.Reveal(), Path: path, MaxAge: int(browserLife / time.Second), HTTPOnly: true, Secure: true,
+		SameSite: fiber.CookieSameSiteLaxMode,
+	})
+	return samlRedirected(f, to.Location)
+}
+
+// signedOn answers with a page that posts the response to the service provider.
+func (c *clientCall) signedOn(f *fiber.Ctx, flow string) error {
+	signed, err := c.EndSignOn(f.UserContext(), flow, secure.Secret(f.Cookies(signOnCookie)))
+	if err != nil {
+		return c.refusedHosted(f, err)
+	}
+	hidden := map[string]string{"SAMLResponse": signed.Response.Reveal()}
+	if signed.RelayState != nil {
+		hidden["RelayState"] = *signed.RelayState
+	}
+	t := texter(f)
+	body, err := pages.Render(pages.Page{
+		Language: screens.Language(f.Get(fiber.HeaderAcceptLanguage)), Product: c.product, Title: t("postTitle"), Text: t("postText"),
+		Form: &pages.Form{Action: signed.ConsumerURL, Button: t("post"), Hidden: hidden},
+	})
+	if err != nil {
+		return err
+	}
+	pageHeaders(f, pages.PostPolicy, "strict-origin")
+	return f.Send(body)
+}

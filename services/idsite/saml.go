@@ -1,0 +1,444 @@
+package idsite
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/redirecturi"
+	"github.com/doorward/doorward/pkg/saml"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+// samlLife is how long an identity provider may take.
+const samlLife = 30 * time.Minute
+
+// BeginSAML answers GET {app}/saml/sso/idpRedirect: it returns the address of the
+// identity provider for a token that a client signed
+// (docs/interface/applications.md#saml-policy).
+func (s *Service) BeginSAML(ctx context.Context, application id.ID, token secure.Secret) (string, error) {
+	r, err := s.readInitiation(ctx, application, token)
+	if err != nil {
+		return "", err
+	}
+	if err := r.check(s.now()); err != nil {
+		return "", err
+	}
+	if r.callback, err = callbackOf(r.application, r.text("cb_uri")); err != nil {
+		return "", err
+	}
+	directory, err := s.samlDirectory(ctx, r.where(), r.text("ash"))
+	if err != nil {
+		return "", err
+	}
+	now, where := s.now(), r.where()
+	state, stateJSON := r.state()
+	flow := store.Flow{
+		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.text("jti"), CallbackURI: r.callback,
+		State: state, StateJSON: stateJSON, NameKey: where.NameKey, AccountStore: where.AccountStore.Href, FactorTypes: []string{},
+		CreatedAt: now, ExpiresAt: now.Add(samlLife),
+	}
+	if err := s.insertFlow(ctx, flow); err != nil {
+		return "", err
+	}
+	return s.samlRedirect(ctx, flow, directory, false)
+}
+
+// readInitiation verifies the token of a login. Its issuer is the application, or
+// the key that signed it with the application as the subject.
+func (s *Service) readInitiation(ctx context.Context, application id.ID, token secure.Secret) (r request, err error) {
+	if token == "" {
+		return r, apierr.BadRequest.Because("the query parameter accessToken is required")
+	}
+	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: token})
+	if errors.Is(err, apierr.TokenSignature) {
+		return r, apierr.BadRequest.Because("accessToken is not a JWT that an enabled API key of an administrator signed with HS256")
+	}
+	if err != nil {
+		return r, err
+	}
+	r.tenant, r.key = verified.Tenant, verified.KeyID
+	var header map[string]any
+	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(verified.Claims, &r.claims) != nil {
+		return r, apierr.BadRequest.Because("accessToken cannot be read")
+	}
+	for name := range r.claims {
+		if strings.ContainsRune(r.text(name), 0) {
+			return r, apierr.BadRequest.Because("the claim %s has a NUL character", name)
+		}
+	}
+	if stt, given := header["stt"]; given && stt != "request" {
+		return r, apierr.BadRequest.Because("accessToken is a token of another kind: its header has stt")
+	}
+	issuer := r.text("iss")
+	if issuer == r.key {
+		issuer = r.text("sub")
+	}
+	ref, ok := s.cfg.Base.Parse(issuer)
+	if !ok || ref.Kind != "applications" || ref.ID != application {
+		return r, apierr.BadRequest.Because("iss must be the href of the application, or the id of the API key with the href as sub")
+	}
+	r.application, err = s.peers.Application.Application(ctx, id.Ref{Tenant: r.tenant, ID: application})
+	return r, err
+}
+
+// callbackOf returns the callback that is asked for, or the default one: the first
+// that names one address.
+func callbackOf(a applicationapi.Application, asked string) (string, error) {
+	switch {
+	case asked != "" && redirecturi.IsListed(asked, a.AuthorizedCallbackURIs):
+		return asked, nil
+	case len(a.AuthorizedCallbackURIs) == 0:
+		return "", apierr.NoCallback.Because("the application has no authorizedCallbackUris; add the address to return to")
+	case asked != "":
+		return "", apierr.CallbackNotListed.Because("the callback %q is none of the application's authorizedCallbackUris", asked)
+	}
+	for _, uri := range a.AuthorizedCallbackURIs {
+		if !strings.Contains(uri, "*") {
+			return uri, nil
+		}
+	}
+	return "", apierr.CallbackWildcardsOnly.Because("every one of authorizedCallbackUris has a wildcard; add one without, or send cb_uri")
+}
+
+// samlDirectory returns the SAML directory of a login: the one that the named account
+// store is or leads to, or the first in the order of login.
+func (s *Service) samlDirectory(ctx context.Context, where applicationapi.Where, named string) (id.ID, error) {
+	stores, err := s.organization(ctx, where)
+	if err != nil {
+		return id.ID{}, err
+	}
+	candidates := stores.Directories
+	switch ref, _ := s.cfg.Base.Parse(named); ref.Kind {
+	case "directories":
+		if !slices.Contains(candidates, ref.ID) {
+			return id.ID{}, apierr.NotMapped.Because("the account store %q is not mapped to the application or its organization", named)
+		}
+		candidates = []id.ID{ref.ID}
+	case "groups":
+		group, err := s.peers.Directory.Group(ctx, id.Ref{Tenant: where.Tenant, ID: ref.ID})
+		if err != nil {
+			return id.ID{}, err
+		}
+		candidates = []id.ID{group.DirectoryID}
+	}
+	list, err := s.peers.Directory.LoginDirectories(ctx, directoryapi.LoginDirectories{Tenant: where.Tenant, Directories: candidates})
+	if err != nil {
+		return id.ID{}, err
+	}
+	for _, d := range list.Items {
+		if d.ProviderID == "saml" && (d.Status == directoryapi.Enabled || named != "") {
+			return d.ID, nil
+		}
+	}
+	if named != "" {
+		return id.ID{}, apierr.NotSAML.Because("the account store %q is not a SAML directory and leads to none", named)
+	}
+	return id.ID{}, apierr.Reference.Because("no SAML directory is mapped to the application")
+}
+
+// relayPurpose is what the keys of a tenant's relay states are derived for.
+func relayPurpose(tenant id.ID) string { return "idsite.relay/" + tenant.String() }
+
+// The kinds of relay states, in the header stt: they go to identity providers, and
+// come back from them.
+const (
+	loginRelay  = "relayState"
+	logoutRelay = "logoutRelayState"
+)
+
+// samlRedirect returns the address of an identity provider with a request and a
+// relay state, which leads its answer to a flow. isHosted tells that the flow is one
+// of the hosted pages.
+func (s *Service) samlRedirect(ctx context.Context, f store.Flow, directory id.ID, isHosted bool) (string, error) {
+	requestID, host := saml.NewMessageID(), s.cfg.Base.Host()
+	claims := secure.Claims{
+		"iss": host, "aud": host, "jti": requestID, "irt": f.RequestID, "api_kid": f.KeyID, "cb_uri": f.CallbackURI,
+		"ash": s.cfg.Base.To("directories", directory), "app_href": s.cfg.Base.To("applications", f.ApplicationID), "state": f.State,
+		"iat": s.now().Unix(), "exp": f.ExpiresAt.Unix(), "flow": f.ID.String(), "hosted": isHosted,
+	}
+	relay, err := s.signRelay(f.TenantID, loginRelay, claims)
+	if err != nil {
+		return "", err
+	}
+	to, err := s.peers.Directory.BeginSAMLLogin(ctx, directoryapi.BeginSAMLLogin{
+		Tenant: f.TenantID, Directory: directory, RequestID: requestID, RelayState: relay,
+	})
+	return to.Location, err
+}
+
+func (s *Service) signRelay(tenant id.ID, kind string, claims secure.Claims) (secure.Secret, error) {
+	keyID, key := s.ring.Derive(relayPurpose(tenant))
+	token, err := secure.SignJWT(map[string]any{"typ": "JWT", "kid": keyID, "tid": tenant.String(), "stt": kind}, claims, key)
+	return secure.Secret(token), err
+}
+
+var errNoRelay = errors.New("the text is no relay state of the kind")
+
+// openRelay returns the claims of a relay state and its flow. Any other text is
+// errNoRelay; a flow that is gone apierr.NotFound.
+func (s *Service) openRelay(ctx context.Context, kind string, token secure.Secret) (secure.Claims, store.Flow, error) {
+	var tenant id.ID
+	_, claims, err := secure.ParseJWT(token.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
+		name, _ := header["tid"].(string)
+		var err error
+		if tenant, err = id.Parse(name); err != nil || header["stt"] != kind {
+			return "", errNoRelay
+		}
+		keyID, _ := header["kid"].(string)
+		return s.ring.Derived(keyID, relayPurpose(tenant))
+	})
+	if err != nil {
+		return nil, store.Flow{}, errNoRelay
+	}
+	name, _ := claims["flow"].(string)
+	flowID, err := id.Parse(name)
+	if err != nil {
+		return nil, store.Flow{}, errNoRelay
+	}
+	flow, err := s.store.Flow(ctx, tenant, flowID)
+	return claims, flow, err
+}
+
+// samlReturn is a browser that an identity provider has sent here.
+type samlReturn struct {
+	flow      store.Flow
+	requestID string // empty: the identity provider began
+	isHosted  bool
+	isSigned  bool // the callback comes from what this service has signed
+}
+
+// FinishSAML answers POST /directories/{id}/saml/sso/post: it returns where the
+// browser goes. An error whose callback can be trusted goes there.
+func (s *Service) FinishSAML(ctx context.Context, directory id.ID, response, relay secure.Secret) (string, error) {
+	from, err := s.samlReturn(ctx, directory, relay)
+	if err != nil {
+		return "", err
+	}
+	location, err := s.finishSAML(ctx, directory, from, response)
+	if err != nil && from.isSigned {
+		return s.failTo(ctx, from.flow, err)
+	}
+	return location, err
+}
+
+func (s *Service) samlReturn(ctx context.Context, directory id.ID, relay secure.Secret) (from samlReturn, err error) {
+	if relay == "" {
+		return s.unsolicited(ctx, directory)
+	}
+	claims, flow, err := s.openRelay(ctx, loginRelay, relay)
+	if errors.Is(err, errNoRelay) {
+		return s.defaultRelay(ctx, relay)
+	}
+	if errors.Is(err, apierr.NotFound) || err == nil && claims["ash"] != s.cfg.Base.To("directories", directory) {
+		err = apierr.SAMLMalformed.Because("the RelayState is of a login that has ended, or at another directory; begin again")
+	}
+	if err != nil {
+		return from, err
+	}
+	from.flow, from.isSigned = flow, true
+	from.requestID, _ = claims["jti"].(string)
+	from.isHosted, _ = claims["hosted"].(bool)
+	return from, nil
+}
+
+// unsolicited is a login that the identity provider began without a relay state: it
+// leads to the oldest application of the directory.
+func (s *Service) unsolicited(ctx context.Context, directory id.ID) (from samlReturn, err error) {
+	of, err := s.peers.Directory.SAMLTenant(ctx, directoryapi.SAMLDirectory{Directory: directory})
+	if errors.Is(err, apierr.NotFound) {
+		err = apierr.NotSAML.Because("there is no SAML directory %q", s.cfg.Base.To("directories", directory))
+	}
+	if err != nil {
+		return from, err
+	}
+	application, err := s.peers.Application.SAMLApplication(ctx, id.Ref{Tenant: of.Tenant, ID: directory})
+	if errors.Is(err, apierr.NotFound) {
+		err = apierr.Reference.Because("the directory is not mapped to an application")
+	}
+	if err != nil {
+		return from, err
+	}
+	callback, err := callbackOf(application, "")
+	from.flow = s.unsolicitedFlow(application, callback)
+	return from, err
+}
+
+// defaultRelay is a login that the identity provider began with a default relay
+// state.
+func (s *Service) defaultRelay(ctx context.Context, relay secure.Secret) (from samlReturn, err error) {
+	to, err := s.peers.Application.SAMLRelayState(ctx, applicationapi.SAMLRelayState{Token: relay})
+	if err != nil {
+		return from, err
+	}
+	callback, err := callbackOf(to.Application, to.CallbackURI)
+	if err != nil {
+		return from, err
+	}
+	from.flow, from.isSigned = s.unsolicitedFlow(to.Application, callback), true
+	from.flow.State, from.flow.AccountStore = to.State, to.AccountStore.Href
+	return from, nil
+}
+
+// unsolicitedFlow is a flow that is not stored: no request waits for its end.
+func (s *Service) unsolicitedFlow(a applicationapi.Application, callback string) store.Flow {
+	now := s.now()
+	return store.Flow{TenantID: a.TenantID, ID: id.New(now), ApplicationID: a.ID, CallbackURI: callback, CreatedAt: now,
+		ExpiresAt: now.Add(samlLife)}
+}
+
+// finishSAML logs the user of a response in.
+func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlReturn, response secure.Secret) (string, error) {
+	f := from.flow
+	if f.FinishedAt != nil || !s.now().Before(f.ExpiresAt) {
+		return "", apierr.SAMLMalformed.Because("the login has ended already, or has taken longer than allowed; begin again")
+	}
+	if err := s.wantOpenFor(ctx, f, directory); err != nil {
+		return "", err
+	}
+	login, err := s.peers.Directory.FinishSAMLLogin(ctx, directoryapi.FinishSAMLLogin{
+		Tenant: f.TenantID, Directory: directory, Application: f.ApplicationID, RequestID: from.requestID, Response: response,
+	})
+	if err != nil {
+		return "", err
+	}
+	where := whereOf(f)
+	admitted, err := s.peers.Application.Admit(ctx, applicationapi.Admit{
+		Tenant: f.TenantID, Application: f.ApplicationID, Account: login.Account.ID, AccountStore: where.AccountStore, NameKey: where.NameKey,
+	})
+	if err != nil {
+		return "", err
+	}
+	site, err := s.store.TenantSite(ctx, f.TenantID)
+	if err != nil {
+		return "", err
+	}
+	f.SAMLSession, f.AccountID = &login.Session, admitted.Account.ID
+	switch {
+	case from.isHosted:
+		return s.passedSAML(ctx, f, site, login.IsNew)
+	case from.requestID == "":
+		f.RequestID = login.ResponseID
+	default:
+		now := s.now()
+		err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.FinishFlow(ctx, f, now) })
+		if errors.Is(err, apierr.NotFound) {
+			err = errSessionOver
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return s.returnTo(ctx, f, site, id.New(s.now()).String(), outcome{
+		status: authenticated, account: f.AccountID, isNew: login.IsNew, issuer: s.cfg.Base.To("applications", f.ApplicationID),
+	})
+}
+
+// wantOpenFor refuses a login before an account is created for it: through an
+// application that is disabled, or a directory that no longer belongs to it.
+func (s *Service) wantOpenFor(ctx context.Context, f store.Flow, directory id.ID) error {
+	app, err := s.peers.Application.Application(ctx, id.Ref{Tenant: f.TenantID, ID: f.ApplicationID})
+	if err != nil {
+		return err
+	}
+	if app.Status != directoryapi.Enabled {
+		return apierr.TokenApplicationDisabled.Because("the application is disabled")
+	}
+	where := whereOf(f)
+	stores, err := s.organization(ctx, where)
+	if err != nil {
+		return err
+	}
+	named, _ := s.cfg.Base.Parse(where.AccountStore.Href)
+	if named.Kind != "groups" && !slices.Contains(stores.Directories, directory) {
+		return apierr.NotMapped.Because("the directory %q is not mapped to the application", s.cfg.Base.To("directories", directory))
+	}
+	return nil
+}
+
+// passedSAML goes on after the first step of a hosted login: to the second where
+// one is demanded, else by way of the session of this browser to the callback.
+func (s *Service) passedSAML(ctx context.Context, f store.Flow, site store.Site, isNew bool) (string, error) {
+	page := &Page{s, f, site}
+	answer, err := page.passed(ctx, f.AccountID, authenticated, isNew)
+	if err != nil {
+		return "", err
+	}
+	if answer.Redirect == "" {
+		token, err := page.Token(ctx)
+		return s.originOf(site.DomainName) + "/#/?jwt=" + token.Reveal(), err
+	}
+	_, assertion, _ := strings.Cut(answer.Redirect, "jwtResponse=")
+	return s.cfg.Base.Host() + "/sso?jwtResponse=" + assertion, nil
+}
+
+// BeginSAML returns the address of the identity provider of a SAML directory, for
+// the button of a page.
+func (p *Page) BeginSAML(ctx context.Context, application id.ID, named string) (string, error) {
+	if err := p.wantApplication(application); err != nil {
+		return "", err
+	}
+	directory, err := p.svc.samlDirectory(ctx, whereOf(p.flow), cmp.Or(named, p.flow.AccountStore))
+	if err != nil {
+		return "", err
+	}
+	return p.svc.samlRedirect(ctx, p.flow, directory, true)
+}
+
+// samlLogout returns where a browser goes to end its session at the identity
+// provider too, or "" where it has none there. The session here has ended already,
+// so that a failure only leaves the other one.
+func (s *Service) samlLogout(ctx context.Context, f store.Flow, session store.Session) string {
+	if session.SAMLSession == nil {
+		return ""
+	}
+	relay, err := s.signRelay(f.TenantID, logoutRelay, secure.Claims{
+		"flow": f.ID.String(), "sub": session.AccountID.String(), "iat": s.now().Unix(), "exp": s.now().Add(samlLife).Unix(),
+	})
+	var to directoryapi.SAMLRedirect
+	if err == nil {
+		to, err = s.peers.Directory.SAMLLogout(ctx, directoryapi.SAMLLogout{Tenant: f.TenantID, Session: *session.SAMLSession, RelayState: relay})
+	}
+	if err != nil && !errors.Is(err, apierr.NotSAML) {
+		slog.WarnContext(ctx, "logout not sent to the identity provider", "error", err.Error())
+	}
+	return to.Location
+}
+
+// FinishSAMLLogout answers GET /sso/logout?SAMLResponse=: the identity provider has
+// sent the browser back, which goes on to the callback of the logout.
+func (s *Service) FinishSAMLLogout(ctx context.Context, relay secure.Secret) (string, error) {
+	claims, f, err := s.openRelay(ctx, logoutRelay, relay)
+	if errors.Is(err, errNoRelay) || errors.Is(err, apierr.NotFound) {
+		return "", apierr.BadRequest.Because("RelayState is not that of a logout of this service")
+	}
+	if err != nil {
+		return "", err
+	}
+	expires, err := claims.GetExpirationTime()
+	if err != nil || expires == nil || !s.now().Before(expires.Time) {
+		return "", apierr.BadRequest.Because("the logout at the identity provider has taken longer than allowed")
+	}
+	name, _ := claims["sub"].(string)
+	account, err := id.Parse(name)
+	if err != nil {
+		return "", apierr.BadRequest.Because("RelayState is not that of a logout of this service")
+	}
+	site, err := s.store.TenantSite(ctx, f.TenantID)
+	if err != nil {
+		return "", err
+	}
+	f.NameKey = ""
+	return s.returnTo(ctx, f, site, id.New(s.now()).String(), outcome{status: loggedOut, account: account})
+}

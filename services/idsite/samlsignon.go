@@ -1,0 +1,168 @@
+package idsite
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"slices"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/saml"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+// signOnRelay is the header stt of the token that brings a browser from a Client API
+// to the hosted login.
+const signOnRelay = "signOn"
+
+// SignOn is a browser that a SAML service provider has sent to the Client API of an
+// application, which is its identity provider
+// (docs/interface/applications.md#saml-identity-provider).
+type SignOn struct {
+	Request    string        // SAMLRequest
+	RelayState string        // of the service provider
+	Query      string        // as the browser brought it; empty: it came by HTTP-POST
+	Browser    secure.Secret // cookie that binds the login to the browser
+}
+
+// BeginSignOn verifies the request and returns where the login begins, with the
+// cookie of the browser.
+func (c *Client) BeginSignOn(ctx context.Context, self string, in SignOn) (Redirect, error) {
+	s, tenant := c.svc, c.Application.TenantID
+	verified, err := s.peers.Application.VerifySAMLRequest(ctx, applicationapi.VerifySAMLRequest{
+		Tenant: tenant, Application: c.Application.ID, Request: in.Request, RelayState: in.RelayState, Query: in.Query,
+	})
+	if err != nil {
+		return Redirect{}, err
+	}
+	browser := in.Browser
+	if len(browser) != browserLength {
+		browser = secure.Token(browserLength)
+	}
+	now := s.now()
+	flow := store.Flow{
+		TenantID: tenant, ID: id.New(now), ApplicationID: c.Application.ID, FactorTypes: []string{}, CreatedAt: now, ExpiresAt: now.Add(samlLife),
+		SAMLRequest: &store.SAMLRequest{
+			ServiceProvider: verified.ServiceProvider, ID: verified.ID, RelayState: verified.RelayState,
+			ForceAuthn: verified.ForceAuthn, IsPassive: verified.IsPassive, Browser: secure.Digest(browser),
+		},
+	}
+	if c.Config.MFARequired {
+		flow.FactorTypes = slices.Clone(c.Config.FactorTypes)
+	}
+	flow.RequestID, flow.CallbackURI = flow.ID.String(), self+"?flow="+flow.ID.String()
+	if err := s.insertFlow(ctx, flow); err != nil {
+		return Redirect{}, err
+	}
+	token, err := s.signRelay(tenant, signOnRelay, secure.Claims{"flow": flow.ID.String()})
+	return Redirect{Location: s.cfg.Base.Host() + "/sso?signOn=" + token.Reveal(), Browser: browser}, err
+}
+
+// ContinueSignOn answers GET /sso?signOn=: the flow goes on in the browser that is
+// here, which may have a session. A token is good once.
+func (s *Service) ContinueSignOn(ctx context.Context, v Visit) (Redirect, error) {
+	_, f, err := s.openRelay(ctx, signOnRelay, v.Token)
+	if errors.Is(err, errNoRelay) || errors.Is(err, apierr.NotFound) || err == nil && f.SAMLRequest == nil {
+		err = apierr.BadRequest.Because("signOn is not the token of a login that goes on")
+	}
+	if err != nil {
+		return Redirect{}, err
+	}
+	browser := v.Browser
+	if len(browser) != browserLength {
+		browser = secure.Token(browserLength)
+	}
+	f.Browser = secure.Digest(browser)
+	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.BindBrowser(ctx, f, f.Browser, s.now()) })
+	if errors.Is(err, apierr.NotFound) {
+		err = apierr.BadRequest.Because("the login has begun in a browser already, or has timed out")
+	}
+	if err != nil {
+		return Redirect{}, err
+	}
+	site, err := s.store.TenantSite(ctx, f.TenantID)
+	if err != nil {
+		return Redirect{}, err
+	}
+	location, err := s.signOn(ctx, f, site, v.Session)
+	return Redirect{Location: location, Browser: browser}, err
+}
+
+// signOn returns where a login goes: back, where the session of the browser is
+// enough or no page may be shown, else to the hosted pages.
+func (s *Service) signOn(ctx context.Context, f store.Flow, site store.Site, cookie secure.Secret) (string, error) {
+	if !f.SAMLRequest.ForceAuthn {
+		session, account, err := s.liveSession(ctx, f, site, cookie)
+		if err != nil && !errors.Is(err, apierr.NotFound) {
+			return "", err
+		}
+		if err == nil && (len(f.FactorTypes) == 0 || session.FactorPassed) {
+			f.AccountID, f.FactorPassed, f.SAMLSession = account, session.FactorPassed, session.SAMLSession
+			return s.finish(ctx, f, site, authenticated, false)
+		}
+		if err == nil && !f.SAMLRequest.IsPassive {
+			if err := s.passFirstStep(ctx, &f, account, false); err != nil {
+				return "", err
+			}
+		}
+	}
+	if f.SAMLRequest.IsPassive {
+		return f.CallbackURI, nil
+	}
+	token, err := s.sessionToken(ctx, f, site)
+	return s.originOf(site.DomainName) + "/#/?jwt=" + token.Reveal(), err
+}
+
+// SignedOn is the answer to a service provider, which a browser posts to it.
+type SignedOn struct {
+	ConsumerURL string
+	Response    secure.Secret // SAMLResponse
+	RelayState  *string
+}
+
+// EndSignOn returns the answer to the service provider of a flow, once, to the
+// browser that brought its request. Nobody is logged in by a flow that has not
+// ended: the answer says so.
+func (c *Client) EndSignOn(ctx context.Context, name string, browser secure.Secret) (SignedOn, error) {
+	s, gone := c.svc, apierr.BadRequest.Because(
+		"the login has ended, has timed out, or began in another browser; begin again at the application")
+	flowID, err := id.Parse(name)
+	if err != nil {
+		return SignedOn{}, gone
+	}
+	f, err := s.store.Flow(ctx, c.Application.TenantID, flowID)
+	if errors.Is(err, apierr.NotFound) || err == nil && (f.ApplicationID != c.Application.ID || f.SAMLRequest == nil ||
+		!s.now().Before(f.ExpiresAt) || subtle.ConstantTimeCompare(f.SAMLRequest.Browser, secure.Digest(browser)) != 1) {
+		return SignedOn{}, gone
+	}
+	if err != nil {
+		return SignedOn{}, err
+	}
+	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.TakeSAMLRequest(ctx, f, s.now()) })
+	if errors.Is(err, apierr.NotFound) {
+		return SignedOn{}, gone
+	}
+	if err != nil {
+		return SignedOn{}, err
+	}
+	answer := applicationapi.SAMLAnswer{
+		Tenant: f.TenantID, Application: f.ApplicationID, ServiceProvider: f.SAMLRequest.ServiceProvider, RequestID: f.SAMLRequest.ID,
+	}
+	switch {
+	case f.FinishedAt != nil && !f.AccountID.IsZero():
+		answer.Account = f.AccountID
+	case f.SAMLRequest.IsPassive:
+		answer.Reason, answer.Message = saml.NoPassive, "The user has no session."
+	default:
+		answer.Reason, answer.Message = saml.AuthnFailed, "The user has not logged in."
+	}
+	signed, err := s.peers.Application.SAMLResponse(ctx, answer)
+	if refusal := apierr.From(err); err != nil && refusal.Status < 500 && !answer.Account.IsZero() {
+		answer.Account, answer.Reason, answer.Message = id.ID{}, saml.RequestDenied, "The account may not log in to the application."
+		signed, err = s.peers.Application.SAMLResponse(ctx, answer)
+	}
+	return SignedOn{ConsumerURL: signed.ConsumerURL, Response: signed.Response, RelayState: f.SAMLRequest.RelayState}, err
+}
