@@ -158,7 +158,8 @@ func (s *Service) socialDirectory(ctx context.Context, tenant id.ID, among []id.
 			return d, nil
 		}
 	}
-	return directoryapi.LoginDirectory{}, apierr.NotMapped.Because("the directory %q is not mapped to the application or the organization", named)
+	return directoryapi.LoginDirectory{}, apierr.NotMapped.Because(
+		"the directory %q is not mapped to the application or the organization", named)
 }
 
 // hostedReturn is where providers send browsers back that came from hosted pages.
