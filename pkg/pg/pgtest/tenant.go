@@ -20,7 +20,7 @@ var acrossTenants = []struct {
 	{regexp.MustCompile(`FROM api_key_routes r JOIN api_keys`), "a key leads to its tenant"},
 	{regexp.MustCompile(`_at <=? \$1\b.* LIMIT |expires_at >= \$1 AND expires_at < \$2.* LIMIT `),
 		"a worker takes a batch of all tenants by age"},
-	{regexp.MustCompile(`FROM outbox ORDER BY seq LIMIT \$1$`), "the relay sends the events of all tenants in their order"},
+	{regexp.MustCompile(`FROM outbox (ORDER BY seq )?LIMIT (\$1|1)`), "the relay sends, and counts, the events of all tenants in their order"},
 	{regexp.MustCompile(`SELECT tenant_id FROM accounts WHERE verification_digest = \$1`), "a mailed link names its token alone"},
 	{regexp.MustCompile(`SELECT tenant_id FROM sign_ups WHERE digest = \$1`), "a mailed link names its token alone"},
 	{regexp.MustCompile(`SELECT tenant_id FROM id_site_domains WHERE domain = \$1`), "a host leads to its tenant"},
