@@ -22,7 +22,7 @@ func (s *session) verifyIDToken(ctx context.Context) error {
 	}
 	var claims map[string]any
 	var raw rawClaims
-	if err := token.Claims(&raw); err == nil {
+	if err = token.Claims(&raw); err == nil {
 		claims, err = decode(raw)
 	}
 	if err != nil || claims == nil || token.Subject == "" {
