@@ -30,3 +30,12 @@ func First(refusals ...error) error {
 	}
 	return first
 }
+
+// Refusals collects what a rule refuses of the members of a body.
+type Refusals []error
+
+// Add notes a refusal; nil is none.
+func (r *Refusals) Add(err error) { *r = append(*r, err) }
+
+// First is the refusal that the client is told, nil for none: see First.
+func (r Refusals) First() error { return First(r...) }

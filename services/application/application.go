@@ -193,28 +193,26 @@ func nameTaken(a applicationapi.Application, err error) error {
 
 // apply writes the members of a body into an application and checks them.
 func apply(a *applicationapi.Application, in NewApplication, isNew bool) (err error) {
+	var refused field.Refusals
 	if in.Name.Present || isNew {
-		if a.Name, err = field.Required(in.Name, "name", maxName); err != nil {
-			return err
-		}
+		a.Name, err = field.Required(in.Name, "name", maxName)
+		refused.Add(err)
 	}
 	if in.Description.Present {
-		if a.Description, err = field.Optional(in.Description, "description", maxDescription); err != nil {
-			return err
-		}
+		a.Description, err = field.Optional(in.Description, "description", maxDescription)
+		refused.Add(err)
 	}
-	if a.Status, err = field.Enum(in.Status, "status", a.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
-		return err
-	}
+	a.Status, err = field.Enum(in.Status, "status", a.Status, directoryapi.Enabled, directoryapi.Disabled)
+	refused.Add(err)
 	if in.AuthorizedCallbackURIs.Present {
-		if a.AuthorizedCallbackURIs, err = callbackURIs(in.AuthorizedCallbackURIs); err != nil {
-			return err
-		}
+		a.AuthorizedCallbackURIs, err = callbackURIs(in.AuthorizedCallbackURIs)
+		refused.Add(err)
 	}
 	if in.AuthorizedOriginURIs.Present {
 		a.AuthorizedOriginURIs, err = originURIs(in.AuthorizedOriginURIs)
+		refused.Add(err)
 	}
-	return err
+	return refused.First()
 }
 
 // UpdateApplication changes what the body names. An application whose

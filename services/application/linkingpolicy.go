@@ -32,19 +32,19 @@ func (s *Service) UpdateLinkingPolicy(ctx context.Context, at id.Ref, in Linking
 		if p, err = tx.LockLinkingPolicy(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
-		if p.Status, err = field.Enum(in.Status, "status", p.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
-			return err
-		}
+		var refused field.Refusals
+		p.Status, err = field.Enum(in.Status, "status", p.Status, directoryapi.Enabled, directoryapi.Disabled)
+		refused.Add(err)
 		p.AutomaticProvisioning, err = field.Enum(
 			in.AutomaticProvisioning, "automaticProvisioning", p.AutomaticProvisioning, directoryapi.Enabled, directoryapi.Disabled,
 		)
-		if err != nil {
-			return err
-		}
+		refused.Add(err)
 		if in.MatchingProperty.Present {
-			if p.MatchingProperty, err = matchingProperty(in.MatchingProperty); err != nil {
-				return err
-			}
+			p.MatchingProperty, err = matchingProperty(in.MatchingProperty)
+			refused.Add(err)
+		}
+		if err := refused.First(); err != nil {
+			return err
 		}
 		p.ModifiedAt = s.now()
 		return tx.UpdateLinkingPolicy(ctx, p)

@@ -95,22 +95,22 @@ func organizationTaken(o store.Organization, err error) error {
 // applyOrganization writes the members of a body into an organization and checks
 // them.
 func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (err error) {
+	var refused field.Refusals
 	if in.Name.Present || isNew {
-		if o.Name, err = field.Required(in.Name, "name", maxName); err != nil {
-			return err
-		}
+		o.Name, err = field.Required(in.Name, "name", maxName)
+		refused.Add(err)
 	}
 	if in.NameKey.Present || isNew {
-		if o.NameKey, err = field.Required(in.NameKey, "nameKey", maxHostLabel); err != nil {
-			return err
-		}
+		o.NameKey, err = field.Required(in.NameKey, "nameKey", maxHostLabel)
+		refused.Add(err)
 	}
 	if in.Description.Present {
-		if o.Description, err = field.Optional(in.Description, "description", maxOrganizationDescription); err != nil {
-			return err
-		}
+		o.Description, err = field.Optional(in.Description, "description", maxOrganizationDescription)
+		refused.Add(err)
 	}
-	if o.Status, err = field.Enum(in.Status, "status", o.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+	o.Status, err = field.Enum(in.Status, "status", o.Status, directoryapi.Enabled, directoryapi.Disabled)
+	refused.Add(err)
+	if err := refused.First(); err != nil {
 		return err
 	}
 	o.NameKey, err = hostLabel(field.Some(o.NameKey), "nameKey")

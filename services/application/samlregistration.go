@@ -34,13 +34,14 @@ type RegistrationChange struct {
 
 // apply writes the members of a body into a registration and checks them.
 func (in RegistrationChange) apply(r *store.SAMLRegistration) (err error) {
-	if r.Status, err = field.Enum(in.Status, "status", r.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
-		return err
-	}
+	var refused field.Refusals
+	r.Status, err = field.Enum(in.Status, "status", r.Status, directoryapi.Enabled, directoryapi.Disabled)
+	refused.Add(err)
 	if in.DefaultRelayState.Present {
 		r.DefaultRelayState, err = field.Optional(in.DefaultRelayState, "defaultRelayState", maxRelayState)
+		refused.Add(err)
 	}
-	return err
+	return refused.First()
 }
 
 // SAMLRegistration returns a registration, or apierr.NotFound.

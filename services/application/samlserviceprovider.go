@@ -99,43 +99,39 @@ func entityTaken(p store.SAMLServiceProvider, err error) error {
 // applyServiceProvider writes the members of a body into a service provider and
 // checks them: what is required, then values, then formats.
 func applyServiceProvider(p *store.SAMLServiceProvider, in NewSAMLServiceProvider, isNew bool) (err error) {
+	var refused field.Refusals
 	const consumerURL = "assertionConsumerServiceUrl"
 	consumer := in.AssertionConsumerServiceURL
 	if !consumer.Present {
 		consumer = in.ConsumerURLAlias
 	}
 	if consumer.Present || isNew {
-		if p.AssertionConsumerServiceURL, err = field.Required(consumer, consumerURL, maxConsumerURL); err != nil {
-			return err
-		}
+		p.AssertionConsumerServiceURL, err = field.Required(consumer, consumerURL, maxConsumerURL)
+		refused.Add(err)
 	}
 	if in.EntityID.Present || isNew {
-		if p.EntityID, err = field.Required(in.EntityID, "entityId", maxEntityID); err != nil {
-			return err
-		}
+		p.EntityID, err = field.Required(in.EntityID, "entityId", maxEntityID)
+		refused.Add(err)
 	}
 	if in.Name.Present {
-		if p.Name, err = field.Nonempty(in.Name, "name", maxName); err != nil {
-			return err
-		}
+		p.Name, err = field.Nonempty(in.Name, "name", maxName)
+		refused.Add(err)
 	}
 	if in.Description.Present {
-		if p.Description, err = field.Optional(in.Description, "description", maxServiceProviderDescription); err != nil {
-			return err
-		}
+		p.Description, err = field.Optional(in.Description, "description", maxServiceProviderDescription)
+		refused.Add(err)
 	}
 	if in.NameIDFormat.Present {
-		if p.NameIDFormat, err = nameIDFormat(in.NameIDFormat); err != nil {
-			return err
-		}
+		p.NameIDFormat, err = nameIDFormat(in.NameIDFormat)
+		refused.Add(err)
 	}
-	if _, err := field.URL("https", "http")(consumerURL, p.AssertionConsumerServiceURL); err != nil {
-		return err
-	}
+	_, err = field.URL("https", "http")(consumerURL, p.AssertionConsumerServiceURL)
+	refused.Add(err)
 	if in.EncodedX509Certificate.Present {
 		p.EncodedX509Certificate, err = certificate(in.EncodedX509Certificate)
+		refused.Add(err)
 	}
-	return err
+	return refused.First()
 }
 
 // nameIDFormat reads a format by its name or by its URN, whose last part names

@@ -40,6 +40,7 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 		if p, err = tx.LockCreationPolicy(ctx, directory.Tenant, directory.ID); err != nil {
 			return err
 		}
+		var refused field.Refusals
 		for _, status := range []struct {
 			in   field.Text
 			name string
@@ -49,9 +50,8 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 			{in.VerificationSuccessEmailStatus, "verificationSuccessEmailStatus", &p.VerificationSuccessEmailStatus},
 			{in.WelcomeEmailStatus, "welcomeEmailStatus", &p.WelcomeEmailStatus},
 		} {
-			if *status.to, err = field.Enum(status.in, status.name, *status.to, directoryapi.Enabled, directoryapi.Disabled); err != nil {
-				return err
-			}
+			*status.to, err = field.Enum(status.in, status.name, *status.to, directoryapi.Enabled, directoryapi.Disabled)
+			refused.Add(err)
 		}
 		for _, domains := range []struct {
 			in   field.List
@@ -60,10 +60,12 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 		}{{in.EmailDomainWhitelist, "emailDomainWhitelist", &p.EmailDomainWhitelist}, {in.EmailDomainBlacklist, "emailDomainBlacklist",
 			&p.EmailDomainBlacklist}} {
 			if domains.in.Present {
-				if *domains.to, err = domainList(domains.name, domains.in.Or([]string{})); err != nil {
-					return err
-				}
+				*domains.to, err = domainList(domains.name, domains.in.Or([]string{}))
+				refused.Add(err)
 			}
+		}
+		if err := refused.First(); err != nil {
+			return err
 		}
 		p.ModifiedAt = s.now()
 		return tx.UpdateCreationPolicy(ctx, p)

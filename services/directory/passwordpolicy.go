@@ -29,16 +29,16 @@ func (s *Service) PasswordPolicy(ctx context.Context, directory id.Ref) (store.P
 // apierr.MirroredProperty.
 func (s *Service) UpdatePasswordPolicy(ctx context.Context, directory id.Ref, in PasswordPolicyChange) (store.PasswordPolicy, error) {
 	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) (err error) {
-		if p.ResetTokenTTL, err = field.Whole(in.ResetTokenTTL, "resetTokenTtl", p.ResetTokenTTL, 1, maxResetTokenTTL); err != nil {
-			return err
-		}
-		if p.ResetEmailStatus, err = field.Enum(in.ResetEmailStatus, "resetEmailStatus", p.ResetEmailStatus, directoryapi.Enabled,
-			directoryapi.Disabled); err != nil {
-			return err
-		}
+		var refused field.Refusals
+		p.ResetTokenTTL, err = field.Whole(in.ResetTokenTTL, "resetTokenTtl", p.ResetTokenTTL, 1, maxResetTokenTTL)
+		refused.Add(err)
+		p.ResetEmailStatus, err = field.Enum(in.ResetEmailStatus, "resetEmailStatus", p.ResetEmailStatus, directoryapi.Enabled,
+			directoryapi.Disabled)
+		refused.Add(err)
 		p.ResetSuccessEmailStatus, err = field.Enum(in.ResetSuccessEmailStatus, "resetSuccessEmailStatus", p.ResetSuccessEmailStatus,
 			directoryapi.Enabled, directoryapi.Disabled)
-		return err
+		refused.Add(err)
+		return refused.First()
 	})
 }
 

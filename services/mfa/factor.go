@@ -96,9 +96,6 @@ func (s *Service) newFactor(a directoryapi.Account, in NewFactor) (store.Factor,
 		TenantID: a.TenantID, ID: id.New(now), AccountID: a.ID,
 		Status: store.Enabled, VerificationStatus: store.Unverified, CreatedAt: now, ModifiedAt: now,
 	}
-	if in.Challenge.Value.Code.Given() {
-		return f, apierr.UnusedProperty.Because("a challenge of a new factor has no code yet")
-	}
 	var err error
 	if f.Type, err = field.Enum(in.Type, "type", "", store.SMS, store.Authenticator); err != nil {
 		return f, err
@@ -119,6 +116,9 @@ func (s *Service) newFactor(a directoryapi.Account, in NewFactor) (store.Factor,
 		f.SecretSealed, f.Secret = s.ring.Seal(secret, secretPurpose(f.ID)), secret
 	default:
 		return f, apierr.Required.Because("type is required: %s or %s", store.SMS, store.Authenticator)
+	}
+	if in.Challenge.Value.Code.Given() {
+		return f, apierr.UnusedProperty.Because("a challenge of a new factor has no code yet")
 	}
 	return f, in.apply(&f)
 }

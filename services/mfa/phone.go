@@ -124,26 +124,24 @@ func numberTaken(p store.Phone, err error) error {
 
 // apply writes the members of a body into a phone and checks them.
 func (in PhoneText) apply(p *store.Phone, isNew bool) (err error) {
+	var refused field.Refusals
 	if in.Number.Present || isNew {
-		if p.Number, err = readNumber(in.Number); err != nil {
-			return err
-		}
+		p.Number, err = readNumber(in.Number)
+		refused.Add(err)
 	}
 	if in.Name.Present {
-		if p.Name, err = field.Optional(in.Name, "name", 255); err != nil {
-			return err
-		}
+		p.Name, err = field.Optional(in.Name, "name", 255)
+		refused.Add(err)
 	}
 	if in.Description.Present {
-		if p.Description, err = field.Optional(in.Description, "description", 1000); err != nil {
-			return err
-		}
+		p.Description, err = field.Optional(in.Description, "description", 1000)
+		refused.Add(err)
 	}
-	if p.Status, err = status(in.Status, p.Status); err != nil {
-		return err
-	}
+	p.Status, err = status(in.Status, p.Status)
+	refused.Add(err)
 	p.VerificationStatus, err = field.Enum(in.VerificationStatus, "verificationStatus", p.VerificationStatus, store.Verified, store.Unverified)
-	return err
+	refused.Add(err)
+	return refused.First()
 }
 
 // readNumber reads a telephone number in any usual notation and returns it in

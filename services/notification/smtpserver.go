@@ -169,46 +169,40 @@ func (s *Service) DeleteSMTPServer(ctx context.Context, at id.Ref) error {
 
 // apply writes the members of a body into a server and checks them.
 func (s *Service) apply(in SMTPServerText, v *store.SMTPServer, isNew bool) (err error) {
+	var refused field.Refusals
 	if in.Name.Present {
-		if v.Name, err = field.Optional(in.Name, "name", maxName); err != nil {
-			return err
-		}
+		v.Name, err = field.Optional(in.Name, "name", maxName)
+		refused.Add(err)
 	}
 	if in.Description.Present {
-		if v.Description, err = field.Optional(in.Description, "description", maxDescription); err != nil {
-			return err
-		}
+		v.Description, err = field.Optional(in.Description, "description", maxDescription)
+		refused.Add(err)
 	}
 	if in.Username.Present || isNew {
-		if v.Username, err = field.Required(in.Username, "username", maxCredential); err != nil {
-			return err
-		}
+		v.Username, err = field.Required(in.Username, "username", maxCredential)
+		refused.Add(err)
 	}
 	if in.Password.Present || isNew {
 		password, err := readPassword(in.Password)
-		if err != nil {
-			return err
-		}
+		refused.Add(err)
 		v.PasswordSealed = s.ring.Seal(password, smtpPasswordPurpose(v.ID))
 	}
 	if in.Host.Present || isNew {
-		if v.Host, err = readHost(in.Host); err != nil {
-			return err
-		}
+		v.Host, err = readHost(in.Host)
+		refused.Add(err)
 	}
 	if !in.Port.Present && isNew {
-		return apierr.Required.Because("port is required")
+		refused.Add(apierr.Required.Because("port is required"))
 	}
-	if v.Port, err = field.Whole(in.Port, "port", v.Port, 1, maxPort); err != nil {
-		return err
-	}
+	v.Port, err = field.Whole(in.Port, "port", v.Port, 1, maxPort)
+	refused.Add(err)
 	if in.SecurityProtocol.Present {
-		if v.SecurityProtocol, err = readSecurity(in.SecurityProtocol); err != nil {
-			return err
-		}
+		v.SecurityProtocol, err = readSecurity(in.SecurityProtocol)
+		refused.Add(err)
 	}
 	v.Status, err = field.Enum(in.Status, "status", v.Status, store.Enabled, store.Disabled)
-	return err
+	refused.Add(err)
+	return refused.First()
 }
 
 // readPassword reads a password as it is: blanks at its ends belong to it.

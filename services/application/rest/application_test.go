@@ -50,6 +50,8 @@ func TestApplicationsThatAreRefused(t *testing.T) {
 	}
 	t.Run("created without a name", func(t *testing.T) {
 		c.refused(t, 400, 2000, "POST", "/applications", object{"description": "nameless"})
+		c.refused(t, 400, 2000, "POST", shop, object{"description": long(4001), "status": nil})
+		c.refused(t, 400, 2003, "POST", shop, object{"description": long(4001), "status": "LOST"})
 	})
 	t.Run("nothing was made or changed", func(t *testing.T) {
 		page := c.get(t, applicationtest.Base.To("tenants", c.tenant, "applications"))

@@ -92,7 +92,9 @@ func TestOrganizationsThatAreRefused(t *testing.T) {
 			c.refused(t, scenario.status, scenario.code, "POST", "/organizations?createDirectory=true", body)
 		})
 	}
-	for what, body := range map[string]object{"without a name": {"nameKey": "new"}, "without a key": {"name": "New"}} {
+	for what, body := range map[string]object{
+		"without a name": {"nameKey": "new"}, "without a key": {"name": "New"}, "a long name without a key": {"name": strings.Repeat("a", 4001)},
+	} {
 		t.Run(what, func(t *testing.T) { c.refused(t, 400, 2000, "POST", "/organizations", body) })
 	}
 	t.Run("with the name of a directory that is taken", func(t *testing.T) {

@@ -117,6 +117,7 @@ func TestServiceProvidersThatAreRefused(t *testing.T) {
 		})
 	}
 	c.refused(t, 400, 2000, "POST", "/registeredSamlServiceProviders", object{"entityId": "urn:new"})
+	c.refused(t, 400, 2002, "POST", wiki, object{"name": "", "assertionConsumerServiceUrl": "no address", "nameIdFormat": "LOST"})
 	c.refused(t, 400, 2000, "POST", "/registeredSamlServiceProviders", object{"assertionConsumerServiceUrl": consumer})
 }
 

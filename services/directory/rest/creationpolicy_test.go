@@ -44,6 +44,7 @@ func TestCreationPolicyRefusals(t *testing.T) {
 		}
 		return string(list)
 	}
+	b.Post(policy, `{"verificationEmailStatus":"ON","emailDomainWhitelist":[""],"welcomeEmailStatus":null}`).WantError(400, 2000)
 	for _, list := range []string{"emailDomainWhitelist", "emailDomainBlacklist"} {
 		for _, c := range []struct {
 			value string

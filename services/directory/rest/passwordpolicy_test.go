@@ -48,6 +48,8 @@ func TestPasswordPolicyLimits(t *testing.T) {
 		{`{"resetTokenTtl":null}`, 2000},
 		{`{"resetEmailStatus":"ON"}`, 2003},
 		{`{"resetEmailStatus":null}`, 2000},
+		{`{"resetTokenTtl":0,"resetEmailStatus":"ON"}`, 2003}, // a value comes before a form,
+		{`{"resetTokenTtl":0,"resetEmailStatus":"ON","resetSuccessEmailStatus":null}`, 2000}, // and what is required first
 		{`{"resetSuccessEmailStatus":"ON"}`, 2003},
 		{`{"resetSuccessEmailStatus":""}`, 2000},
 		{`{"minLength":8}`, 2015},

@@ -83,6 +83,8 @@ func TestPhoneRefusals(t *testing.T) {
 		{number(`,"status":"LOST"`), 400, 2003},
 		{number(`,"status":null`), 400, 2000},
 		{number(`,"verificationStatus":"MAYBE"`), 400, 2003},
+		{`{"number":"none","verificationStatus":"MAYBE"}`, 400, 2003},
+		{`{"number":"none","verificationStatus":"MAYBE","status":null}`, 400, 2000},
 		{number(`,"colour":"red"`), 400, 2015},
 		{`[]`, 400, 2006},
 	} {

@@ -175,6 +175,8 @@ func TestSMTPServerRefusals(t *testing.T) {
 	} {
 		s.Post("/v1/smtpServers", body(server, map[string]any{c.member: c.value})).WantError(400, c.code)
 	}
+	s.Post("/v1/smtpServers", body(server, map[string]any{"name": strings.Repeat("ä", 256), "host": "a b", "port": absent})).WantError(400, 2000)
+	s.Post("/v1/smtpServers", body(server, map[string]any{"name": strings.Repeat("ä", 256), "host": "a b", "status": "LOST"})).WantError(400, 2003)
 	made := s.Post("/v1/smtpServers", body(server, map[string]any{"name": strings.Repeat("ä", 255), "description": strings.Repeat("ä", 1000)})).Want(201)
 	for body, code := range map[string]int{`{"host":null}`: 2000, `{"port":null}`: 2000, `{"password":""}`: 2000, `{"username":null}`: 2000, `{"port":70000}`: 2010, `{"hello":1}`: 2015} {
 		s.Post(made.Href(), body).WantError(400, code)
