@@ -155,7 +155,8 @@ func (d *interfaceDocument) address(t *testing.T, path string, known map[string]
 	t.Helper()
 	address := client.Key.HostURL() + placeholder.ReplaceAllStringFunc(path, func(name string) string {
 		name = strings.Trim(name, "{}")
-		if id := known[path[:strings.Index(path, "{")]]; id != "" {
+		collection, _, _ := strings.Cut(path, "{")
+		if id := known[collection]; id != "" {
 			return id
 		}
 		if known[name] == "" && name != "key" {
