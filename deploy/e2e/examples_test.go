@@ -155,8 +155,8 @@ func (d *interfaceDocument) address(t *testing.T, path string, known map[string]
 	t.Helper()
 	address := client.Key.HostURL() + placeholder.ReplaceAllStringFunc(path, func(name string) string {
 		name = strings.Trim(name, "{}")
-		if id := known[path[:strings.Index(path, "{")]]; id != "" {
-			return id
+		if before, _, _ := strings.Cut(path, "{"); known[before] != "" {
+			return known[before]
 		}
 		if known[name] == "" && name != "key" {
 			t.Fatalf("%s names a resource that the test does not make: %s", path, name)
