@@ -52,6 +52,11 @@ up: ## start the distributed shape in containers, on https://localhost:8443
 down: ## stop the containers; their data stays
 	@deploy/docker/compose.sh down
 
+.PHONY: observe
+observe: ## start Prometheus, and Grafana where it is installed, for a standalone on this machine
+	@$(SETUP) prometheus
+	@deploy/prometheus/observe.sh
+
 .PHONY: agent
 agent: ## build the directory agent for all systems, and its archive .work/agent.zip
 	@.ci/agent
@@ -80,7 +85,7 @@ fuzz-api: ## send REQUESTS (20000) made up from the description of the interface
 
 .PHONY: e2e
 e2e: ## try both shapes end to end, with a real Redis and a real Kafka
-	@$(SETUP) postgresql redis kafka chromium axe-core
+	@$(SETUP) postgresql redis kafka chromium prometheus axe-core
 	@.ci/test -count 1 -p 1 -timeout 15m $(ARGS) $$(go list ./deploy/e2e/... | grep -v /connectors)
 	@DOORWARD_E2E_SHAPE=distributed .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e
 
@@ -107,7 +112,7 @@ bench: ## measure against a bare handler in the same run; BENCH='arguments'
 ##@ Change
 
 .PHONY: check
-check: format scripts modules images chart lint ## all that follows, cheapest first
+check: format scripts modules images chart alerts lint ## all that follows, cheapest first
 
 .PHONY: format
 format: ## gofmt leaves nothing to do
@@ -128,6 +133,12 @@ images: ## compose.yaml and the Dockerfile are sound, and each process knows its
 .PHONY: chart
 chart: ## the Helm chart renders what the processes know, and lets through what they call
 	@.ci/chart/check
+
+.PHONY: alerts
+alerts: ## each alert fires when it should and is silent when it should not
+	@$(SETUP) prometheus
+	@promtool check rules deploy/prometheus/alerts.yml
+	@promtool test rules deploy/prometheus/alerts_test.yml
 
 .PHONY: lint
 lint: ## golangci-lint, with each library in its one home

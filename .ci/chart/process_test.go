@@ -187,6 +187,8 @@ func TestThePoliciesLetProcessesReachTheServersThatTheyUse(t *testing.T) {
 		"Sentinel":   {"10.20.1.9", 26379, func(string) string { return "REDIS_URL" }},
 		"Kafka":      {"10.20.2.9", 9093, func(string) string { return "KAFKA_BROKERS" }},
 		"mail":       {"203.0.113.9", 587, func(string) string { return "DOORWARD_SMTP_URL" }},
+		"provider":   {"203.0.113.9", 443, func(string) string { return "DOORWARD_OUTBOUND_PRIVATE_NETWORKS" }},
+		"intranet":   {"10.40.0.9", 443, func(string) string { return "DOORWARD_OUTBOUND_PRIVATE_NETWORKS" }},
 		"metadata":   {"169.254.169.254", 80, func(string) string { return "" }},
 		"SSH":        {"10.20.3.9", 22, func(string) string { return "" }},
 	}

@@ -53,7 +53,7 @@ var operations = []operation{
 		address := s.host + "/sso?jwtRequest=" + s.loginRequest()
 		return request{method: "GET", url: address, anonymous: true, want: fasthttp.StatusFound, location: "?jwt="}
 	}},
-	{"me", "GET me of the Client API with the cookie of an access token", "row", "", func(s *site, n uint64) request {
+	{"me", "GET me of the Client API with the cookie of an access token", "row", "0.5", func(s *site, n uint64) request {
 		return request{method: "GET", url: s.me, anonymous: true, cookie: "access_token=" + one(s.access, n), want: fasthttp.StatusOK}
 	}},
 }

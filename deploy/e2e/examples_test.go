@@ -155,8 +155,9 @@ func (d *interfaceDocument) address(t *testing.T, path string, known map[string]
 	t.Helper()
 	address := client.Key.HostURL() + placeholder.ReplaceAllStringFunc(path, func(name string) string {
 		name = strings.Trim(name, "{}")
-		if before, _, _ := strings.Cut(path, "{"); known[before] != "" {
-			return known[before]
+		collection, _, _ := strings.Cut(path, "{")
+		if id := known[collection]; id != "" {
+			return id
 		}
 		if known[name] == "" && name != "key" {
 			t.Fatalf("%s names a resource that the test does not make: %s", path, name)

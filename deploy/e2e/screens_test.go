@@ -143,11 +143,21 @@ func (b *browser) fits(what string) {
 	}
 }
 
+// isLight checks what the page and its files weigh on the way to the browser.
+func (b *browser) isLight() {
+	b.Helper()
+	const weight = `[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+		.map(({transferSize}) => transferSize).reduce((sum, each) => sum + each, 0)`
+	if size, err := evaluate[int](b, weight); err != nil || size < 10_000 || size >= 60_000 {
+		b.Errorf("the sign-in page takes %d bytes, want less than 60,000: %v", size, err)
+	}
+}
+
 // Every screen passes the checks of accessibility, fits a telephone, has no error in
 // its console and keeps its policy (openBrowser checks both).
 func TestEveryScreen(t *testing.T) {
 	shop := newShop(t)
-	client.Update(t, shop.Application.Href(), e2e.Object{"name": e2e.Unique("Otter Outfitters ")})
+	client.Update(t, shop.Application.Href(), e2e.Object{"name": "Otter Outfitters"})
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
 	anyFactor := e2e.Object{"require_mfa": []string{"sms", "google-authenticator"}}
 
@@ -155,6 +165,7 @@ func TestEveryScreen(t *testing.T) {
 		b := openBrowser(t)
 		shop.begin(b, nil)
 		b.heading("Sign in")
+		b.isLight()
 		b.inspect("sign-in")
 		b.submit()
 		b.until("document.querySelector('.field-error').textContent !== ''")
@@ -366,12 +377,14 @@ func TestABrowserGoesBackAndHasTwoTabs(t *testing.T) {
 	t.Run("a persistent cookie has an end", func(t *testing.T) {
 		site := idSite(t)
 		client.Update(t, site.Href(), e2e.Object{"sessionCookiePersistent": true, "sessionTtl": "PT2H"})
-		defer client.Update(t, site.Href(), e2e.Object{"sessionCookiePersistent": site["sessionCookiePersistent"], "sessionTtl": site["sessionTtl"]})
+		defer client.Update(t, site.Href(), e2e.Object{"sessionCookiePersistent": site["sessionCookiePersistent"],
+			"sessionTtl": site["sessionTtl"]})
 		hosted := newHosted(t)
 		member := client.Register(t, hosted.Application.Link(t, "accounts"))
 		page := begin(t, client.Browser(), hosted.Application, nil, "/")
 		page.logIn(member.Text("email"))
-		answer := page.browser.Want(t, http.StatusFound, get(client.Key.HostURL()+"/sso/?jwtResponse="+strings.TrimPrefix(page.back, callback+"?jwtResponse=")))
+		answer := page.browser.Want(t, http.StatusFound, get(client.Key.HostURL()+"/sso/?jwtResponse="+strings.TrimPrefix(page.back,
+			callback+"?jwtResponse=")))
 		cookies := (&http.Response{Header: answer.Header}).Cookies()
 		if len(cookies) != 1 || cookies[0].Name != "sso" || cookies[0].MaxAge != 7200 || !cookies[0].HttpOnly || !cookies[0].Secure {
 			t.Errorf("the cookies are %v", cookies)

@@ -73,7 +73,8 @@ func TestATenantIsSignedUp(t *testing.T) {
 	if !names["My Application"] || len(names) != 2 {
 		t.Errorf("the applications are %v", names)
 	}
-	if sites := owner.Get(t, tenant.Link(t, "idSites")).Items(t); len(sites) != 1 || !strings.HasPrefix(sites[0].Text("domainName"), tenant.Text("key")+".id.") {
+	if sites := owner.Get(t, tenant.Link(t, "idSites")).Items(t); len(sites) != 1 || !strings.HasPrefix(sites[0].Text("domainName"),
+		tenant.Text("key")+".id.") {
 		t.Errorf("the sites are %v", sites)
 	}
 
@@ -99,7 +100,8 @@ func TestATenantIsSignedUp(t *testing.T) {
 
 func TestTheFormOfASignUpIsItsOwn(t *testing.T) {
 	address := client.Key.HostURL() + "/register"
-	form := url.Values{"givenName": {"Jo"}, "surname": {"Doe"}, "email": {e2e.Unique("x") + "@example.test"}, "password": {e2e.Password}, "csrf": {strings.Repeat("x", 32)}}
+	form := url.Values{"givenName": {"Jo"}, "surname": {"Doe"}, "email": {e2e.Unique("x") + "@example.test"},
+		"password": {e2e.Password}, "csrf": {strings.Repeat("x", 32)}}
 	client.Want(t, http.StatusForbidden, page(http.MethodPost, address, form))
 	client.Want(t, http.StatusNotFound, page(http.MethodGet, address+"?sptoken=x", nil))
 	client.Want(t, http.StatusNotFound, page(http.MethodPost, address, url.Values{"sptoken": {"x"}}))

@@ -2,7 +2,8 @@
 # setup.sh finds what Doorward's commands need on this machine, and installs
 # what is missing on Debian and Ubuntu.
 #
-#   setup.sh postgresql chromium redis kafka axe-core | all find or install
+#   setup.sh postgresql chromium redis kafka prometheus axe-core | all
+#                                                          find or install
 #   setup.sh connectors                                    the servers of make e2e-connectors:
 #                                                          keycloak slapd samba xmlsec1 pysaml2 oidc-provider
 #   setup.sh where kafka | axe-core | keycloak | pysaml2 | oidc-provider
@@ -22,7 +23,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/setup.sh
 connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider)
 fetched=(kafka axe-core keycloak pysaml2 oidc-provider) # not from the distribution
-known=(postgresql chromium redis jq java maven python node "${fetched[@]}" slapd samba xmlsec1)
+known=(postgresql chromium redis prometheus jq java maven python node "${fetched[@]}" slapd samba xmlsec1)
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # Debian keeps slapd and samba there, off a user's PATH
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -51,6 +52,7 @@ found_chromium() {
 	have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || have headless-shell
 }
 found_redis() { have redis-server; }
+found_prometheus() { have prometheus && have promtool; }
 found_slapd() { have slapd && have ldapadd; }
 found_samba() { have samba && have samba-tool && [[ -d /usr/share/samba/setup ]]; }
 found_xmlsec1() { have xmlsec1; }
@@ -108,6 +110,7 @@ folder() {
 packages_postgresql() { echo postgresql; }
 packages_chromium() { echo chromium chromium-sandbox fonts-liberation; }
 packages_redis() { echo redis-server; }
+packages_prometheus() { echo prometheus; }
 packages_slapd() { echo slapd ldap-utils; }
 packages_xmlsec1() { echo xmlsec1; }
 packages_python() { echo python3 python3-venv; }
@@ -329,7 +332,7 @@ main() {
 	fi
 	for name in "$@"; do
 		case $name in
-		all) names+=(postgresql chromium redis kafka axe-core "${connectors[@]}") ;;
+		all) names+=(postgresql chromium redis kafka prometheus axe-core "${connectors[@]}") ;;
 		connectors) names+=("${connectors[@]}") ;;
 		*) names+=("$name") ;;
 		esac

@@ -305,14 +305,18 @@ func TestEventsWaitWhileKafkaIsAway(t *testing.T) {
 		n, err := pg.Value[int](t.Context(), b.db, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted`)
 		return err == nil && n > 0
 	})
-	if n, err := pg.Value[int](t.Context(), b.db, `SELECT count(*) FROM outbox`); err != nil || n != 10 {
-		t.Fatalf("%d events wait, %v; want 10", n, err)
+	if n, oldest, err := b.outbox.Waiting(t.Context()); err != nil || n != 10 || oldest <= 0 || oldest > time.Minute {
+		t.Fatalf("%d events wait, the oldest for %s, %v; want 10", n, oldest, err)
 	}
 	stop()
 	b.startBroker()
 	worktest.Start(b, b.outbox.Relay(b.cfg))
 	worktest.Start(b, b.consumer())
 	b.want(accounts)
+	b.eventually("an empty outbox", func() bool {
+		n, oldest, err := b.outbox.Waiting(t.Context())
+		return err == nil && n == 0 && oldest == 0
+	})
 }
 
 func TestTheBrokerComesBackUnderTheSameRelayAndConsumer(t *testing.T) {

@@ -1,10 +1,17 @@
 package events
 
 import (
+	"context"
 	"errors"
+	"time"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/telemetry"
 )
 
 // instruments makes the instruments of a consumer.
@@ -16,12 +23,62 @@ func (c *consumer) instruments() error {
 		metric.WithDescription("messages that became dead letters, by reason: signature, malformed or failed"))
 	c.lag, err3 = meter.Int64Gauge("doorward_events_lag",
 		metric.WithDescription("events of a partition that this process has still to handle"))
-	return errors.Join(err, err2, err3)
+	if err := errors.Join(err, err2, err3); err != nil {
+		return err
+	}
+	for _, reason := range []string{"signature", "malformed", "failed"} { // so that the first one is an increase
+		c.dead.Add(context.Background(), 0, metric.WithAttributes(attribute.String("group", c.group), attribute.String("reason", reason)))
+	}
+	return nil
 }
 
-// instruments makes the instrument of a relay.
-func (r *relay) instruments() (err error) {
-	r.sent, err = otel.Meter(r.outbox.topic).Int64Counter("doorward_events_relayed_total",
-		metric.WithDescription("events that the broker acknowledged"))
-	return err
+// maxCounted bounds the count of waiting events that a scrape of the metrics costs.
+const maxCounted = 100_000
+
+// instruments makes the instruments of a relay; end ends those that ask the
+// database.
+func (r *relay) instruments() (end func(), err error) {
+	meter := otel.Meter(r.outbox.topic)
+	topic := metric.WithAttributes(attribute.String("topic", r.outbox.topic))
+	r.sent, err = meter.Int64Counter("doorward_events_relayed_total", metric.WithDescription("events that the broker acknowledged"))
+	if err != nil {
+		return nil, err
+	}
+	r.sent.Add(context.Background(), 0, topic)
+	waiting, err := meter.Int64ObservableGauge("doorward_events_outbox_waiting",
+		metric.WithDescription("events in the outbox of a service that the broker has not acknowledged, at most 100000 are counted"))
+	if err != nil {
+		return nil, err
+	}
+	age, err := meter.Float64ObservableGauge("doorward_events_outbox_age_seconds",
+		metric.WithDescription("age of the oldest event in the outbox of a service, 0 for an empty one"), metric.WithUnit("s"))
+	if err != nil {
+		return nil, err
+	}
+	registered, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		n, oldest, err := r.outbox.Waiting(telemetry.Quiet(ctx))
+		if err == nil {
+			o.ObserveInt64(waiting, n, topic)
+			o.ObserveFloat64(age, oldest.Seconds(), topic)
+		}
+		return err
+	}, waiting, age)
+	return func() { _ = registered.Unregister() }, err // Unregister never fails
+}
+
+// Waiting returns how many events the outbox holds, at most maxCounted, and the
+// age of the oldest.
+func (o *Outbox) Waiting(ctx context.Context) (n int64, oldest time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	type row struct {
+		Count int64
+		First *id.ID
+	}
+	found, err := pg.One[row](ctx, o.db, `SELECT (SELECT count(*) FROM (SELECT FROM outbox LIMIT $1) AS counted) AS count,
+		(SELECT id FROM outbox ORDER BY seq LIMIT 1) AS first`, maxCounted)
+	if err == nil && found.First != nil {
+		oldest = max(0, o.now().Sub(found.First.Time()))
+	}
+	return found.Count, oldest, err
 }

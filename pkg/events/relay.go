@@ -46,9 +46,11 @@ func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 		}
 		defer closeWriter()
 		r := &relay{outbox: o, cfg: cfg, signer: signer, writer: writer}
-		if err := r.instruments(); err != nil {
+		end, err := r.instruments()
+		if err != nil {
 			return err
 		}
+		defer end()
 		retry(telemetry.Quiet(ctx), "outbox relay", o.topic, r.lead)
 		return nil
 	}

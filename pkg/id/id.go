@@ -45,6 +45,11 @@ func New(now time.Time) ID {
 	return v
 }
 
+// Time returns the millisecond in which an ID of New was made.
+func (v ID) Time() time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint32(v[:4]))<<16 | int64(binary.BigEndian.Uint16(v[4:6])))
+}
+
 // Parse reads what String wrote.
 func Parse(s string) (ID, error) {
 	if len(s) != length {

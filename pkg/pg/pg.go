@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/secure"
@@ -41,6 +42,7 @@ type DB struct {
 	channelsMu sync.Mutex
 	channels   []channel    // of the caches
 	writes     atomic.Int64 // statements and transactions that may have written
+	metrics    metric.Registration
 }
 
 // Open migrates the service's schema and connects to it.
@@ -72,11 +74,16 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Tracer == nil && telemetry.Recording() {
 		pool.ConnConfig.Tracer = otelpgx.NewTracer()
 	}
-	db, err := pgxpool.NewWithConfig(ctx, pool)
+	connected, err := pgxpool.NewWithConfig(ctx, pool)
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", Error(err))
 	}
-	return &DB{Pool: db}, nil
+	db := &DB{Pool: connected}
+	if err := db.observe(cfg.Schema); err != nil {
+		connected.Close()
+		return nil, err
+	}
+	return db, nil
 }
 
 // PlanEach is the first argument of a query that PostgreSQL plans for the values

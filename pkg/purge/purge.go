@@ -24,8 +24,14 @@ func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge fu
 		ctx = telemetry.Quiet(ctx)
 		ticker := time.NewTicker(pause)
 		defer ticker.Stop()
+		last, forget := observeAge()
+		defer forget()
 		for {
-			if err := purge(ctx); err != nil && ctx.Err() == nil {
+			err := purge(ctx)
+			switch {
+			case err == nil:
+				last.Store(time.Now().UnixNano())
+			case ctx.Err() == nil:
 				slog.WarnContext(ctx, failure, "error", err.Error())
 			}
 			select {

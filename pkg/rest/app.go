@@ -149,6 +149,9 @@ func Observe(service string) fiber.Handler {
 			span.SetName(service + " " + found.method + " " + found.route)
 			span.SetAttributes(attribute.String("http.request.method", found.method), attribute.String("http.route", found.route),
 				attribute.Int("http.response.status_code", found.status))
+			if tenant := caller.From(c.UserContext()).Tenant; !tenant.IsZero() {
+				span.SetAttributes(attribute.String("doorward.tenant", tenant.String()))
+			}
 			if found.status >= 500 {
 				span.SetStatus(codes.Error, "")
 			}

@@ -70,7 +70,7 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithResource(about))
 	otel.SetMeterProvider(meters)
 	t.close = append(t.close, meters.Shutdown)
-	t.Metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	t.Metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 	return t, nil
 }
 
@@ -131,12 +131,16 @@ func Continue(ctx context.Context, carrier propagation.TextMapCarrier) context.C
 	return otel.GetTextMapPropagator().Extract(ctx, carrier)
 }
 
-// handler adds the request and trace ids of the context to each record.
+// handler adds the tenant and the ids of request and trace of the context to each record.
 type handler struct{ slog.Handler }
 
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
-	if request := caller.From(ctx).RequestID; request != "" {
-		r.AddAttrs(slog.String("request", request))
+	from := caller.From(ctx)
+	if from.RequestID != "" {
+		r.AddAttrs(slog.String("request", from.RequestID))
+	}
+	if !from.Tenant.IsZero() {
+		r.AddAttrs(slog.String("tenant", from.Tenant.String()))
 	}
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		r.AddAttrs(slog.String("trace", span.TraceID().String()))

@@ -166,7 +166,7 @@ func resultOf(ctx context.Context, err error) CheckResult {
 		return failure
 	case ldap.IsErrorWithCode(err, ldap.LDAPResultReferral), errors.Is(err, errReferral):
 		return CheckResult{Result: "ERROR", Code: referralFailed}
-	case errors.As(err, &dialing) && dialing.Op == "dial":
+	case ctx.Err() == nil && errors.As(err, &dialing) && dialing.Op == "dial":
 		return CheckResult{Result: "ERROR", Code: serverUnreachable}
 	case ctx.Err() != nil, ldap.IsErrorWithCode(err, ldap.LDAPResultTimeLimitExceeded), ldap.IsErrorWithCode(err, ldap.LDAPResultBusy):
 		return CheckResult{Result: "ERROR", Code: serverSlow}

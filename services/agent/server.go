@@ -15,7 +15,9 @@ import (
 )
 
 const (
-	dialTimeout = 5 * time.Second
+	// dialTimeout is less than checkTimeout: a server that cannot be reached is not
+	// a slow one.
+	dialTimeout = 3 * time.Second
 	// searchTimeout bounds one page of a search.
 	searchTimeout = 60 * time.Second
 	// maxIdle bounds the connections that are kept for later.
@@ -84,18 +86,22 @@ func (s *server) dial(ctx context.Context, address string) (*ldap.Conn, error) {
 	}
 	config := s.tls.Clone()
 	config.ServerName = host
-	scheme := "ldap://"
-	if mode == "ldaps" {
-		scheme = "ldaps://"
-	}
-	dialer := &net.Dialer{Timeout: dialTimeout}
-	if deadline, ok := ctx.Deadline(); ok {
-		dialer.Deadline = deadline
-	}
-	conn, err := ldap.DialURL(scheme+address, ldap.DialWithDialer(dialer), ldap.DialWithTLSConfig(config))
+	tcp, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the directory server %s: %w", address, err)
 	}
+	if mode == "ldaps" {
+		secured := tls.Client(tcp, config)
+		handshake, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		if err := secured.HandshakeContext(handshake); err != nil {
+			_ = tcp.Close()
+			return nil, fmt.Errorf("secure the connection to the directory server %s: %w", address, err)
+		}
+		tcp = secured
+	}
+	conn := ldap.NewConn(tcp, mode == "ldaps")
+	conn.Start()
 	setTimeout(ctx, conn, searchTimeout)
 	if mode == "starttls" {
 		if err := conn.StartTLS(config); err != nil {

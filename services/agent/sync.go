@@ -16,6 +16,9 @@ const (
 	maxAccounts = 1000   // of a page
 	maxGroups   = 100    // of a page
 	maxMembers  = 20_000 // of a page, unless one group has more
+	// resolution is in what time an entry can change twice and have one
+	// modifyTimestamp, which counts seconds.
+	resolution = 2 * time.Second
 )
 
 // mirror is what the agent has sent, as far as it needs that to find changes. It
@@ -29,6 +32,8 @@ type mirror struct {
 	groups   map[entryID]struct{}
 	newest   string               // greatest value of the change attribute
 	atNewest map[entryID]struct{} // entries that have it
+	newestAt time.Time            // when it was first seen
+	settled  bool                 // whether no further entry can get it
 	fullAt   time.Time            // when the last full comparison ended
 	goneAt   time.Time            // when deletions were last looked for
 	searches int                  // that were made, for tests and metrics
@@ -103,7 +108,7 @@ func (m *mirror) full(ctx context.Context) (err error) {
 	started := time.Now()
 	known := len(m.accounts)
 	accounts, byName := make(map[entryID]nameHash, known), make(map[nameHash]entryID, known)
-	m.newest, m.atNewest = "", map[entryID]struct{}{}
+	m.newest, m.atNewest, m.settled = "", map[entryID]struct{}{}, false
 	out := m.newSender(ctx, rand.Text())
 	settings := m.settings
 	byUser := settings.membersRDN() == "memberUid"
@@ -146,7 +151,7 @@ func (m *mirror) note(e entryID, entry *ldap.Entry) {
 	case changed == m.newest:
 		m.atNewest[e] = struct{}{}
 	default:
-		m.newest, m.atNewest = changed, map[entryID]struct{}{e: {}}
+		m.newest, m.atNewest, m.newestAt = changed, map[entryID]struct{}{e: {}}, time.Now()
 	}
 }
 
@@ -260,8 +265,11 @@ func (m *mirror) poll(ctx context.Context) error {
 		return m.full(ctx)
 	}
 	settings := m.settings
-	from := m.newest
-	processed := m.atNewest
+	from, began := m.newest, time.Now()
+	var processed map[entryID]struct{}
+	if m.settled {
+		processed = m.atNewest
+	}
 	filter := "(&(" + settings.changeAttribute() + ">=" + ldap.EscapeFilter(from) + ")(|" + settings.accountFilter() +
 		settings.groupFilter() + "))"
 	attributes := append(settings.accountAttributes(), settings.groupAttributes()...)
@@ -295,9 +303,10 @@ func (m *mirror) poll(ctx context.Context) error {
 		err = m.findDeleted(ctx, out)
 	}
 	if err = out.end(false, err); err != nil {
-		m.newest, m.atNewest = from, processed // the next poll begins where this one did
+		m.newest, m.settled = from, false // the next poll begins where this one did
 		return err
 	}
+	m.settled = settings.isAD() || began.Sub(m.newestAt) > resolution
 	m.sent += out.count
 	return nil
 }

@@ -30,9 +30,8 @@ const (
 	checkRetry = time.Second
 	// checkAge is how old the rows of logins are that ended without removing them.
 	checkAge = time.Minute
-	// maxPoll bounds a long poll: the request must end before the gateway's
-	// deadline.
-	maxPoll = 14 * time.Second
+	// maxPoll bounds a long poll. A process that stops waits for it.
+	maxPoll = 5 * time.Second
 	// seenEvery is how often the calls of an agent are written down.
 	seenEvery = 15 * time.Second
 	// maxDelegated bounds a password that is sent to an agent, in bytes.

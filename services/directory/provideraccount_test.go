@@ -72,7 +72,9 @@ func TestMappingRulesRunAtEachLogin(t *testing.T) {
 		t.Errorf("the customData is %s, want %s", got, want)
 	}
 	// What a client keeps beside the mapped keys stays, and so does what the provider does not state this time.
-	pg.Exec(t.Context(), db, `UPDATE custom_data SET document = '{"own":1,"profile":{"own":true,"locale":"en"},"locale":"en"}' WHERE tenant_id = $1`, tenant)
+	if _, err := pg.Exec(t.Context(), db, `UPDATE custom_data SET document = '{"own":1,"profile":{"own":true,"locale":"en"},"locale":"en"}' WHERE tenant_id = $1`, tenant); err != nil {
+		t.Fatal(err)
+	}
 	b := login(`{"locale":"fr","work":{},"nick":null}`)
 	if b.ID != a.ID || b.Email != "jo@example.test" || b.EmailVerificationStatus != directoryapi.Verified || b.Username != "jojo" || *b.GivenName != "Jo" {
 		t.Errorf("the account is %+v", b)

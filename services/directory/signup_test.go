@@ -37,7 +37,8 @@ func newSignUps(t *testing.T) signUps {
 	}
 	db := pgtest.Open(t, store.Config)
 	passwords := secure.NewPasswords(cheap, 2, 1000)
-	return signUps{directory.New(store.New(db, now), passwords, ring, "https://localhost:8443/v1", now, directory.Config{VerificationTTL: 1e12, Alias: "service"}), db, ring}
+	return signUps{directory.New(store.New(db, now), passwords, ring, "https://localhost:8443/v1", now,
+		directory.Config{VerificationTTL: 1e12, Alias: "service"}), db, ring}
 }
 
 func newOwner(email string) directoryapi.RequestSignUp {
@@ -68,8 +69,7 @@ func (s signUps) mails(t *testing.T) map[id.ID]secure.Secret {
 	return tokens
 }
 
-func (s signUps) request(t *testing.T, ctx context.Context, in directoryapi.RequestSignUp) error {
-	t.Helper()
+func (s signUps) request(ctx context.Context, in directoryapi.RequestSignUp) error {
 	_, err := s.RequestSignUp(ctx, in)
 	return err
 }
@@ -78,7 +78,7 @@ func TestASignUpWaitsForItsMail(t *testing.T) {
 	t.Parallel()
 	s := newSignUps(t)
 	in := newOwner("Owner@Example.test")
-	if err := s.request(t, t.Context(), in); err != nil {
+	if err := s.request(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Tenant(t.Context(), id.Ref{Tenant: in.Tenant, ID: in.Tenant}); !errors.Is(err, apierr.NotFound) {
@@ -86,22 +86,26 @@ func TestASignUpWaitsForItsMail(t *testing.T) {
 	}
 	token := s.mails(t)[in.Account]
 	pending, err := s.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: token})
-	if want := (directoryapi.PendingSignUp{Tenant: in.Tenant, Account: in.Account, Email: "Owner@Example.test"}); err != nil || pending != want {
+	if want := (directoryapi.PendingSignUp{Tenant: in.Tenant, Account: in.Account, Email: "Owner@Example.test"}); err != nil ||
+		pending != want {
 		t.Errorf("the token leads to %+v, %v", pending, err)
 	}
 	mail, err := s.Mail(t.Context(), directoryapi.MailOf{Tenant: in.Tenant, Account: in.Account, Workflow: directoryapi.SigningUp})
 	if err != nil || mail.Account.Email != "Owner@Example.test" || mail.Template.TextBody == "" {
 		t.Errorf("the mail is %+v, %v", mail, err)
 	}
-	signUp := directoryapi.SignUp{Tenant: in.Tenant, Directory: id.New(now()), Owner: in.Account, Key: "calm-otter", DirectoryName: "Administrators", Pending: true}
+	signUp := directoryapi.SignUp{Tenant: in.Tenant, Directory: id.New(now()), Owner: in.Account, Key: "calm-otter",
+		DirectoryName: "Administrators", Pending: true}
 	for range 2 {
 		made, err := s.SignUp(t.Context(), signUp)
-		if err != nil || made.Owner.Email != "Owner@Example.test" || made.Owner.EmailVerificationStatus != directoryapi.Verified || *made.Owner.GivenName != "Jo" {
+		if err != nil || made.Owner.Email != "Owner@Example.test" || made.Owner.EmailVerificationStatus != directoryapi.Verified ||
+			*made.Owner.GivenName != "Jo" {
 			t.Fatalf("the tenant is %+v, %v", made, err)
 		}
 	}
 	if _, err := s.Authenticate(t.Context(), directoryapi.Authenticate{
-		Tenant: in.Tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: signUp.Directory}}, Login: "owner@example.test", Password: "Changeme1",
+		Tenant: in.Tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: signUp.Directory}},
+		Login: "owner@example.test", Password: "Changeme1",
 	}); err != nil {
 		t.Errorf("the owner cannot log in: %v", err)
 	}
@@ -155,7 +159,7 @@ func TestASignUpIsRefusedAsAnAccountIs(t *testing.T) {
 	} {
 		in := newOwner("owner@example.test")
 		c.change(&in.Owner)
-		if err := s.request(t, t.Context(), in); !errors.Is(err, c.want) {
+		if err := s.request(t.Context(), in); !errors.Is(err, c.want) {
 			t.Errorf("%s ends with %v", name, err)
 		}
 	}
@@ -174,7 +178,7 @@ func TestSignUpsAreLimited(t *testing.T) {
 		if i%2 == 1 {
 			email = "VICTIM@Example.test"
 		}
-		if err := s.request(t, t.Context(), newOwner(email)); err != nil {
+		if err := s.request(t.Context(), newOwner(email)); err != nil {
 			t.Errorf("sign-up %d of the same email ends with %v", i, err)
 		}
 	}
@@ -185,7 +189,7 @@ func TestSignUpsAreLimited(t *testing.T) {
 		var refused int
 		for i := range 12 {
 			ctx := caller.Into(t.Context(), caller.Caller{Address: netip.MustParseAddr(network[i%2])})
-			if err := s.request(t, ctx, newOwner(string(rune('a'+i))+network[0][:3]+"@example.test")); errors.Is(err, apierr.TooMany) {
+			if err := s.request(ctx, newOwner(string(rune('a'+i))+network[0][:3]+"@example.test")); errors.Is(err, apierr.TooMany) {
 				refused++
 			} else if err != nil {
 				t.Error(err)
@@ -196,7 +200,7 @@ func TestSignUpsAreLimited(t *testing.T) {
 		}
 	}
 	ctx := caller.Into(t.Context(), caller.Caller{Address: netip.MustParseAddr("203.0.113.8")})
-	if err := s.request(t, ctx, newOwner("other@example.test")); err != nil {
+	if err := s.request(ctx, newOwner("other@example.test")); err != nil {
 		t.Errorf("another network is refused: %v", err)
 	}
 }
@@ -206,7 +210,8 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 	s := newSignUps(t)
 	tenant := id.New(now())
 	made, err := s.SignUp(t.Context(), directoryapi.SignUp{
-		Tenant: tenant, Directory: id.New(now()), Owner: id.New(now()), Key: "calm-otter", DirectoryName: "Administrators", Email: "owner@example.test",
+		Tenant: tenant, Directory: id.New(now()), Owner: id.New(now()), Key: "calm-otter", DirectoryName: "Administrators",
+		Email: "owner@example.test",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +227,8 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 	if err := invite("none"); !errors.Is(err, apierr.Format) {
 		t.Errorf("no address is invited: %v", err)
 	}
-	if _, err := s.Invite(t.Context(), id.Ref{Tenant: id.New(now()), ID: tenant}, directory.Invite{Email: field.Some("x@example.test")}); !errors.Is(err, apierr.NotFound) {
+	if _, err := s.Invite(t.Context(), id.Ref{Tenant: id.New(now()), ID: tenant},
+		directory.Invite{Email: field.Some("x@example.test")}); !errors.Is(err, apierr.NotFound) {
 		t.Errorf("another tenant invites: %v", err)
 	}
 	for i := range 4 {
@@ -234,7 +240,8 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 	for _, token = range s.mails(t) {
 		break
 	}
-	if pending, err := s.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: token}); err != nil || !pending.Invitation || pending.Tenant != tenant {
+	if pending, err := s.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: token}); err != nil || !pending.Invitation ||
+		pending.Tenant != tenant {
 		t.Fatalf("the token leads to %+v, %v", pending, err)
 	}
 	accept := func(email, password string) (directoryapi.Account, error) {
@@ -255,7 +262,8 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 			a, err := accept("NEW@example.test", "Changeme1")
 			if err == nil {
 				accepted.Add(1)
-				if a.DirectoryID != made.Directory.ID || a.Status != directoryapi.Enabled || a.EmailVerificationStatus != directoryapi.Verified || a.Owner {
+				if a.DirectoryID != made.Directory.ID || a.Status != directoryapi.Enabled ||
+					a.EmailVerificationStatus != directoryapi.Verified || a.Owner {
 					t.Errorf("the administrator is %+v", a)
 				}
 			} else if !errors.Is(err, apierr.NotFound) {
@@ -268,7 +276,7 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 		t.Errorf("%d of 20 calls accepted the invitation", accepted.Load())
 	}
 	signUp := newOwner("second@example.test")
-	if err := s.request(t, t.Context(), signUp); err != nil {
+	if err := s.request(t.Context(), signUp); err != nil {
 		t.Fatal(err)
 	}
 	if token = s.mails(t)[signUp.Account]; token == "" {

@@ -5,7 +5,6 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
 	"testing"
@@ -22,7 +21,7 @@ func certify(t *testing.T, host string, from, until time.Time) (certificate, key
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotBefore: from, NotAfter: until}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{host}, NotBefore: from, NotAfter: until}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
@@ -46,29 +45,34 @@ func TestTheStatusOfADomainsCertificate(t *testing.T) {
 	for _, c := range []struct {
 		what, certificate, key, want string
 	}{
-		{"a pair", good, key, idsite.TLSValid}, {"another host", other, otherKey, idsite.TLSInvalid}, {"another key", good, otherKey, idsite.TLSInvalid},
-		{"text", "any text", "and more", idsite.TLSInvalid},
+		{"a pair", good, key, idsite.TLSValid}, {"another host", other, otherKey, idsite.TLSInvalid},
+		{"another key", good, otherKey, idsite.TLSInvalid}, {"text", "any text", "and more", idsite.TLSInvalid},
 	} {
 		l.change(t, idsite.SiteChange{TLSPublicCert: field.Some(c.certificate), TLSPrivateKey: field.Some(c.key)})
-		site, err := l.SiteOfHost(t.Context(), "login.example.test")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := l.TLSStatus(site); got != c.want {
-			t.Errorf("%s has the status %s, want %s", c.what, got, c.want)
-		}
+		wantTLS(t, l, c.what, c.want)
 	}
 	l.change(t, idsite.SiteChange{TLSPublicCert: field.Some(good), TLSPrivateKey: field.Some(key)})
 	l.clock.Move(2 * time.Hour)
-	site, err := l.SiteOfHost(t.Context(), "login.example.test")
+	wantTLS(t, l, "after its time", idsite.TLSExpired)
+	null := field.Text{Present: true, Null: true}
+	l.change(t, idsite.SiteChange{TLSPublicCert: null, TLSPrivateKey: null})
+	wantTLS(t, l, "without a certificate", idsite.TLSNone)
+}
+
+// wantTLS checks the status of the certificate, and that the domain and those below
+// it are served with a valid one alone.
+func wantTLS(t *testing.T, l *login, what, want string) {
+	t.Helper()
+	site, err := l.SiteOfHost(t.Context(), l.tenant.Key+".id.localhost")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := l.TLSStatus(site); got != idsite.TLSExpired {
-		t.Errorf("after its time the status is %s", got)
+	if got := l.TLSStatus(site); got != want {
+		t.Errorf("%s the status is %s, want %s", what, got, want)
 	}
-	l.change(t, idsite.SiteChange{TLSPublicCert: field.Text{Present: true, Null: true}, TLSPrivateKey: field.Text{Present: true, Null: true}})
-	if site, err = l.SiteOfHost(t.Context(), "login.example.test"); err != nil || l.TLSStatus(site) != idsite.TLSNone {
-		t.Errorf("without a certificate the status is %s, %v", l.TLSStatus(site), err)
+	for _, host := range []string{"login.example.test", "acme.login.example.test"} {
+		if _, err := l.SiteOfHost(t.Context(), host); (err == nil) != (want == idsite.TLSValid) {
+			t.Errorf("%s the host %s is answered with %v", what, host, err)
+		}
 	}
 }

@@ -25,7 +25,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-var in = idsite.Bootstrap{KeyID: "2EXAMPLE0KEY0ID00000000000", KeySecret: "0123456789abcdef0123456789abcdef", OwnerEmail: "owner@example.test"}
+var in = idsite.Bootstrap{KeyID: "2EXAMPLE0KEY0ID00000000000", KeySecret: "0123456789abcdef0123456789abcdef",
+	OwnerEmail: "owner@example.test"}
 
 func newService(t *testing.T, d *peertest.Deployment) (svc *idsite.Service, url string) {
 	t.Helper()
@@ -35,7 +36,8 @@ func newService(t *testing.T, d *peertest.Deployment) (svc *idsite.Service, url 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return idsite.New(store.New(db), d.Peers(), ring, now, idsite.Config{Title: "Service", Suffix: "example.test", SignUp: true}), pgtest.URL(db)
+	return idsite.New(store.New(db), d.Peers(), ring, now, idsite.Config{Title: "Service", Suffix: "example.test", SignUp: true}),
+		pgtest.URL(db)
 }
 
 // complete checks that the deployment holds one tenant with all that belongs to
@@ -64,7 +66,8 @@ func complete(t *testing.T, svc *idsite.Service, d *peertest.Deployment) id.ID {
 	if len(ids) != 8 || ids[id.ID{}] {
 		t.Errorf("the ids are not all different: %v", ids)
 	}
-	if key := d.Keys()[in.KeyID]; len(d.Keys()) != 1 || key.Tenant != made.Tenant.ID || key.Account != made.Owner.ID || key.Secret != in.KeySecret {
+	if key := d.Keys()[in.KeyID]; len(d.Keys()) != 1 || key.Tenant != made.Tenant.ID || key.Account != made.Owner.ID ||
+		key.Secret != in.KeySecret {
 		t.Errorf("the API keys are %v", d.Keys())
 	}
 	page, err := svc.ListSites(t.Context(), id.Ref{Tenant: made.Tenant.ID, ID: made.Tenant.ID}, list.First())
@@ -234,7 +237,8 @@ func TestTenantKeysAreTwoWords(t *testing.T) {
 }
 
 func newOwner(email string) directoryapi.NewAccount {
-	return directoryapi.NewAccount{Email: field.Some(email), GivenName: field.Some("Jo"), Surname: field.Some("Doe"), Password: field.Some("Changeme1")}
+	return directoryapi.NewAccount{Email: field.Some(email), GivenName: field.Some("Jo"), Surname: field.Some("Doe"),
+		Password: field.Some("Changeme1")}
 }
 
 // A sign-up that broke off at any call is completed by the next try, with the same
@@ -271,7 +275,8 @@ func TestTheMailOfASignUpMakesTheTenantOnce(t *testing.T) {
 				return
 			}
 			good.Add(1)
-			if err != nil || d.Keys()[key.ID].Secret != key.Secret || d.Keys()[key.ID].Tenant != tenant.ID || len(key.ID) != 26 || len(key.Secret) != 43 {
+			if err != nil || d.Keys()[key.ID].Secret != key.Secret || d.Keys()[key.ID].Tenant != tenant.ID || len(key.ID) != 26 ||
+				len(key.Secret) != 43 {
 				t.Errorf("the key is %s, %v", key.ID, err)
 			}
 			made = tenant

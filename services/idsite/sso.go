@@ -366,8 +366,8 @@ func (s *Service) logout(ctx context.Context, r request, f store.Flow, cookie se
 }
 
 // SiteOfHost returns the site that is shown at a host: that of the domain itself,
-// or of the domain that the host is one label below of. Otherwise it returns
-// apierr.NotFound.
+// or of the domain that the host is one label below of. A domain of the tenant's own
+// is served with a certificate that is valid. Otherwise it returns apierr.NotFound.
 func (s *Service) SiteOfHost(ctx context.Context, host string) (store.Site, error) {
 	host, _, _ = strings.Cut(strings.ToLower(host), ":")
 	_, parent, _ := strings.Cut(host, ".")
@@ -379,7 +379,11 @@ func (s *Service) SiteOfHost(ctx context.Context, host string) (store.Site, erro
 		if err != nil {
 			return store.Site{}, err
 		}
-		return s.store.TenantSite(ctx, tenant)
+		site, err := s.store.TenantSite(ctx, tenant)
+		if err == nil && domain != site.DefaultDomain && s.TLSStatus(site) != TLSValid {
+			err = apierr.NotFound.Because("the certificate of the domain is not valid")
+		}
+		return site, err
 	}
 	return store.Site{}, apierr.NotFound
 }

@@ -88,7 +88,9 @@ func (s *Service) grant(ctx context.Context, in TokenRequest) (Issued, error) {
 		}
 		return Issued{}, refused(apierr.Unsupported.Because("grant_type must be one of %s", strings.Join(known, ", ")), "invalid_request")
 	}
-	return grant(s, ctx, in)
+	issued, err := grant(s, ctx, in)
+	s.count(ctx, neutral(text.Reveal(), s.cfg.Alias), err)
+	return issued, err
 }
 
 // neutral returns the neutral name of a grant type, in which the deployment's

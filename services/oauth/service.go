@@ -10,6 +10,8 @@ import (
 	"errors"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -36,6 +38,7 @@ type Service struct {
 	keys           *cache.Cache[keyName, store.Key] // that sign tokens
 	signers        *cache.Cache[string, store.Key]  // that sign requests, by id; the dummy where there is none
 	administrators *cache.Cache[string, struct{}]   // ids of keys whose account administers its tenant
+	tokens         metric.Int64Counter
 }
 
 // Peers are the services that this one calls.
@@ -57,7 +60,7 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time
 	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg,
 		keys: newKeyCache[keyName, store.Key]("keys", now), signers: newKeyCache[string, store.Key]("signers", now),
 		administrators: newKeyCache[string, struct{}]("administrators", now),
-		derivations:    newDerivations()}
+		derivations:    newDerivations(), tokens: newTokenCounter()}
 	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), keyPurpose(""))
 	return svc
 }

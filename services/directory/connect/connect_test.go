@@ -373,7 +373,7 @@ func TestProvidersThatMisbehave(t *testing.T) {
 		"empty":             {func(http.ResponseWriter, *http.Request) {}, "a JSON object"},
 		"an error":          {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "503 Service Unavailable"},
 		"an unknown status": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(599) }, "599"},
-		"a redirection":     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, private.URL, 302) }, "302 Found"},
+		"a redirection":     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, private.URL, http.StatusFound) }, "302 Found"},
 		"a broken answer":   {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "cannot be reached"},
 		"half of the answer": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")

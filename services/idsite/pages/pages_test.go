@@ -60,16 +60,19 @@ func TestEveryLanguageHasEveryTextOfThePages(t *testing.T) {
 // A page that posts itself runs the script that its policy names, and posts to an
 // address of the web alone.
 func TestAPageThatPostsItself(t *testing.T) {
-	out, err := Render(Page{Form: &Form{Action: "https://wiki.test/acs?a=1&b", Button: "Continue", Hidden: map[string]string{"RelayState": `"><b>`}}})
+	out, err := Render(Page{Form: &Form{Action: "https://wiki.test/acs?a=1&b", Button: "Continue",
+		Hidden: map[string]string{"RelayState": `"><b>`}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	html := string(out)
-	if !strings.Contains(html, `action="https://wiki.test/acs?a=1&amp;b"`) || strings.Contains(html, "<b>") || strings.Contains(PostPolicy, "form-action") {
+	if !strings.Contains(html, `action="https://wiki.test/acs?a=1&amp;b"`) || strings.Contains(html, "<b>") ||
+		strings.Contains(PostPolicy, "form-action") {
 		t.Errorf("the page is %s under %s", html, PostPolicy)
 	}
 	script := regexp.MustCompile(`(?s)<script>(.*)</script>`).FindStringSubmatch(html)
-	if sum := sha256.Sum256([]byte(script[1])); !strings.Contains(PostPolicy, "script-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
+	if sum := sha256.Sum256([]byte(script[1])); !strings.Contains(PostPolicy,
+		"script-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
 		t.Errorf("the policy %s refuses the script %s", PostPolicy, script[1])
 	}
 	out, err = Render(Page{Form: &Form{Action: "javascript:alert(1)"}})

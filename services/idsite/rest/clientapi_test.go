@@ -27,7 +27,8 @@ func newClientAPI(t testing.TB) (client, directoryapi.Account) {
 	c := newClient(t)
 	tenant, _ := c.tenant(t, "K1")
 	c.peers.PutApplication(applicationapi.Application{
-		TenantID: tenant, ID: id.ID{7}, Name: `The "Shop"`, Status: directoryapi.Enabled, DNSLabel: "calm-otter", AuthorizedOriginURIs: []string{origin},
+		TenantID: tenant, ID: id.ID{7}, Name: `The "Shop"`, Status: directoryapi.Enabled, DNSLabel: "calm-otter",
+		AuthorizedOriginURIs: []string{origin},
 	})
 	account := directoryapi.Account{TenantID: tenant, ID: id.ID{8}, Email: "jo@example.test", Status: directoryapi.Enabled,
 		EmailVerificationStatus: directoryapi.Verified}
@@ -102,14 +103,15 @@ func TestMeWantsAnAccessToken(t *testing.T) {
 		if answer.StatusCode != 401 || body != "" || answer.Header.Get("WWW-Authenticate") != `Bearer realm="The 'Shop'"` {
 			t.Errorf("%v gets %d %q, %s", header, answer.StatusCode, body, answer.Header.Get("WWW-Authenticate"))
 		}
-		if cleared := len(answer.Cookies()) == 2; cleared != (header != nil && header[0] == "Cookie") {
+		if cleared := len(answer.Cookies()) == 2; cleared != (len(header) > 0 && header[0] == "Cookie") {
 			t.Errorf("%v: the cookies are %v", header, answer.Cookies())
 		}
 	}
 	token := c.peers.Issue(account.ID).Reveal()
 	for _, header := range [][]string{{"Authorization", "Bearer " + token}, {"Cookie", "access_token=" + token}} {
 		answer, body := c.call(t, "GET", "/me", "", header...)
-		if answer.StatusCode != 200 || !strings.Contains(body, `"jo@example.test"`) || answer.Header.Get("Cache-Control") != "no-store, no-cache" || answer.Header.Get("Pragma") != "no-cache" {
+		if answer.StatusCode != 200 || !strings.Contains(body, `"jo@example.test"`) ||
+			answer.Header.Get("Cache-Control") != "no-store, no-cache" || answer.Header.Get("Pragma") != "no-cache" {
 			t.Errorf("%v gets %d %s, %v", header, answer.StatusCode, body, answer.Header)
 		}
 	}
@@ -140,11 +142,13 @@ func TestForgotTellsNothing(t *testing.T) {
 // Whatever a body is, the answer is one of the Client API's own: no failure of the
 // server, and of an error its two members alone.
 func FuzzClientBodies(f *testing.F) {
-	paths := []string{"/login", "/register", "/forgot", "/change", "/verify", "/factors", "/challenges", "/oauth/token", "/oauth/revoke", "/logout"}
+	paths := []string{"/login", "/register", "/forgot", "/change", "/verify", "/factors", "/challenges", "/oauth/token",
+		"/oauth/revoke", "/logout"}
 	for i, seed := range []string{
 		signIn, `{"email":"a@b.test","password":"x","customData":{"a":1},"accountStore":{"href":"x"}}`, `{"login":"x","organizationNameKey":"a"}`,
 		`{"sptoken":"x","password":"y"}`, `login=x&email=y`, `{"type":"sms","phone":{"number":"+1"},"state":"x"}`, `{"state":1,"code":[]}`,
-		"grant_type=password&username=a&password=b", "token=%ZZ", "\xff{", "{\"login\":\"a\x00\"}", `{"providerData":{"providerId":"google"}}`, "[]", "null", `{"a":` + strings.Repeat("[", 100),
+		"grant_type=password&username=a&password=b", "token=%ZZ", "\xff{", "{\"login\":\"a\x00\"}",
+		`{"providerData":{"providerId":"google"}}`, "[]", "null", `{"a":` + strings.Repeat("[", 100),
 	} {
 		f.Add(uint8(i), i%3 == 0, seed)
 	}

@@ -83,7 +83,8 @@ func TestAResetLinkSetsThePasswordOnce(t *testing.T) {
 	c := newClient(t)
 	token := c.peers.Link("jo@example.test")
 	path := link("/passwordReset", token)
-	if answer, body := c.visit(t, "GET", path, nil); answer.StatusCode != 200 || !strings.Contains(body, "jo@example.test") || strings.Contains(body, `role="alert"`) {
+	if answer, body := c.visit(t, "GET", path, nil); answer.StatusCode != 200 || !strings.Contains(body, "jo@example.test") ||
+		strings.Contains(body, `role="alert"`) {
 		t.Fatalf("%d: %s", answer.StatusCode, body)
 	}
 	form := func(password, again string) url.Values {
@@ -107,7 +108,8 @@ func TestAResetLinkSetsThePasswordOnce(t *testing.T) {
 		t.Errorf("%d: %s", answer.StatusCode, body)
 	}
 	for _, method := range []string{"GET", "POST"} {
-		if answer, body := c.visit(t, method, path, form("Different3!", "Different3!")); answer.StatusCode != 404 || !strings.Contains(body, "no longer works") {
+		if answer, body := c.visit(t, method, path, form("Different3!", "Different3!")); answer.StatusCode != 404 ||
+			!strings.Contains(body, "no longer works") {
 			t.Errorf("%s again: %d, %s", method, answer.StatusCode, body)
 		}
 	}
@@ -123,7 +125,8 @@ func TestPagesAreNobodyElses(t *testing.T) {
 				t.Errorf("%s from %s answers %d: %s", path, origin, answer.StatusCode, body)
 			}
 		}
-		for name, form := range map[string]url.Values{"nothing": {}, "no token": {"password": {"Different1!"}, "again": {"Different1!"}}, "another": {"sptoken": {"x"}}} {
+		for name, form := range map[string]url.Values{"nothing": {}, "no token": {"password": {"Different1!"}, "again": {"Different1!"}},
+			"another": {"sptoken": {"x"}}} {
 			if answer, _ := c.visit(t, "POST", path, form); answer.StatusCode != 404 {
 				t.Errorf("%s with %s answers %d", path, name, answer.StatusCode)
 			}
@@ -134,7 +137,8 @@ func TestPagesAreNobodyElses(t *testing.T) {
 		answer, _ := c.visit(t, "GET", link(path, token), nil)
 		for name, want := range map[string]string{
 			"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin",
-			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Cross-Origin-Opener-Policy": "same-origin", "Content-Type": "text/html; charset=utf-8",
+			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Cross-Origin-Opener-Policy": "same-origin",
+			"Content-Type": "text/html; charset=utf-8",
 		} {
 			if got := answer.Header.Get(name); !strings.Contains(got, want) {
 				t.Errorf("%s has %s %q", path, name, got)

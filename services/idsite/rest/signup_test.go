@@ -59,7 +59,8 @@ func TestASignUpIsAFormAndAMail(t *testing.T) {
 		}
 	}
 	for _, method := range []string{"GET", "POST"} {
-		if answer, body := c.visit(t, method, path, url.Values{"sptoken": {token.Reveal()}}); answer.StatusCode != 404 || strings.Contains(body, "apiKey.secret") {
+		if answer, body := c.visit(t, method, path, url.Values{"sptoken": {token.Reveal()}}); answer.StatusCode != 404 ||
+			strings.Contains(body, "apiKey.secret") {
 			t.Errorf("%s again answers %d: %s", method, answer.StatusCode, body)
 		}
 	}
@@ -78,7 +79,8 @@ func TestASignUpThatIsRefusedCanBeCorrected(t *testing.T) {
 	} {
 		cookie, form := c.signUpForm(t, c2.email, c2.password)
 		answer, body := c.visit(t, "POST", "/register", form, "Cookie", cookie)
-		if answer.StatusCode != c2.status || !strings.Contains(body, c2.problem) || !strings.Contains(body, `value="&lt;Doe&gt;"`) || strings.Contains(body, c2.password) {
+		if answer.StatusCode != c2.status || !strings.Contains(body, c2.problem) || !strings.Contains(body, `value="&lt;Doe&gt;"`) ||
+			strings.Contains(body, c2.password) {
 			t.Errorf("%q: %d, %s", c2.email, answer.StatusCode, body)
 		}
 	}
@@ -107,7 +109,8 @@ func TestASignUpIsSentByItsOwnForm(t *testing.T) {
 func TestSignUpIsOff(t *testing.T) {
 	c := newClient(t)
 	for _, method := range []string{"GET", "POST"} {
-		if answer, body := c.visit(t, method, "/register", url.Values{"email": {"jo@example.test"}}); answer.StatusCode != 404 || strings.Contains(body, "<form") {
+		if answer, body := c.visit(t, method, "/register", url.Values{"email": {"jo@example.test"}}); answer.StatusCode != 404 ||
+			strings.Contains(body, "<form") {
 			t.Errorf("%s answers %d: %s", method, answer.StatusCode, body)
 		}
 	}
@@ -124,7 +127,8 @@ func TestAnInvitationIsAcceptedWithItsEmail(t *testing.T) {
 		t.Fatalf("%d: %s", answer.StatusCode, body)
 	}
 	form := url.Values{"sptoken": {token}, "givenName": {"Jo"}, "surname": {"Doe"}, "email": {"other@example.test"}, "password": {"Changeme1"}}
-	if answer, body := c.visit(t, "POST", path, form); answer.StatusCode != 400 || !strings.Contains(body, "The email differs from that of the invitation.") {
+	if answer, body := c.visit(t, "POST", path, form); answer.StatusCode != 400 || !strings.Contains(body,
+		"The email differs from that of the invitation.") {
 		t.Errorf("%d: %s", answer.StatusCode, body)
 	}
 	form.Set("email", "NEW@example.test")
@@ -138,9 +142,11 @@ func TestAnInvitationIsAcceptedWithItsEmail(t *testing.T) {
 
 func TestPagesSpeakTheLanguageOfTheBrowser(t *testing.T) {
 	c := newClient(t)
-	for language, title := range map[string]string{"de": "Neues Passwort wählen", "es": "Elige una contraseña nueva", "fr": "Choisir un nouveau mot de passe", "ja": "新しいパスワードを設定"} {
+	for language, title := range map[string]string{"de": "Neues Passwort wählen", "es": "Elige una contraseña nueva",
+		"fr": "Choisir un nouveau mot de passe", "ja": "新しいパスワードを設定"} {
 		answer, body := c.visit(t, "GET", link("/passwordReset", c.peers.Link("jo@example.test")), nil, "Accept-Language", language)
-		if !strings.Contains(body, `<html lang="`+language+`"`) || !strings.Contains(body, "<h1>"+title+"</h1>") || !strings.Contains(answer.Header.Get("Vary"), "Accept-Language") {
+		if !strings.Contains(body, `<html lang="`+language+`"`) || !strings.Contains(body, "<h1>"+title+"</h1>") ||
+			!strings.Contains(answer.Header.Get("Vary"), "Accept-Language") {
 			t.Errorf("%s gets %s", language, body)
 		}
 	}

@@ -125,6 +125,9 @@ DOORWARD_CLIENT_API_SUFFIX: {{ $v.clientApiSuffix | quote }}
 DOORWARD_MAIL_FROM: {{ $v.mail.from | quote }}
 DOORWARD_MAIL_FROM_NAME: {{ $v.mail.fromName | quote }}
 {{- end }}
+{{- if has .process (list "directory" "notification" "idsite") }}
+DOORWARD_OUTBOUND_PRIVATE_NETWORKS: {{ join "," $v.outbound.privateNetworks | quote }}
+{{- end }}
 {{- if eq .process "gateway" }}
 DOORWARD_TLS: {{ $v.tls.mode | quote }}
 DOORWARD_TRUSTED_HOPS: {{ $v.tls.trustedHops | quote }}

@@ -1,0 +1,275 @@
+// Package monitoring_test scrapes a standalone with Prometheus while it is used and
+// evaluates every query of the dashboards and alerts on what was scraped.
+package monitoring_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+// dataLimit bounds the wait for each query to have an answer.
+const dataLimit = 90 * time.Second
+
+func TestEveryQueryOfDashboardsAndAlertsFindsData(t *testing.T) {
+	root, err := harness.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops, client := startProduct(t)
+	prometheus := startPrometheus(t, root, ops)
+	site := client.NewVerificationSite(t)
+	account := client.Register(t, site.Application.Link(t, "accounts"))
+	client.AwaitMail(t, account.Text("email"))
+	ordinary := client.NewSite(t)
+	account = client.Register(t, ordinary.Application.Link(t, "accounts"))
+	use := func() {
+		client.Want(t, http.StatusOK, e2e.Login(ordinary.Application, account.Text("email"), e2e.Password))
+		client.Refused(t, http.StatusBadRequest, 7100, e2e.Login(ordinary.Application, account.Text("email"), "wrong"+e2e.Unique("")))
+		client.Token(t, ordinary.Application.Href(), url.Values{
+			"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password},
+		})
+		client.Get(t, account.Link(t, "factors"))
+		client.Get(t, client.Tenant(t).Link(t, "idSites"))
+		client.Get(t, client.Tenant(t).Link(t, "smtpServers"))
+		client.With("unknown", "key").Want(t, http.StatusUnauthorized, e2e.Request{Method: http.MethodGet, URL: account.Href()})
+	}
+	queries := append(dashboardQueries(t, root), metricsOfRules(t, prometheus)...)
+	var missing []string
+	for began := time.Now(); ; {
+		use() // so that a rate is not zero over zero
+		missing = nil
+		for _, query := range queries {
+			if n := results(t, prometheus, "query", url.Values{"query": {query}}); n == 0 {
+				missing = append(missing, query)
+			}
+		}
+		if len(missing) == 0 {
+			break
+		}
+		if time.Since(began) > dataLimit {
+			t.Fatalf("%d of %d queries find nothing:\n%s", len(missing), len(queries), strings.Join(missing, "\n"))
+		}
+	}
+	t.Logf("%d queries find data", len(queries))
+	exemplars := results(t, prometheus, "query_exemplars", url.Values{
+		"query": {"doorward_gateway_request_duration_seconds_bucket"},
+		"start": {fmt.Sprint(time.Now().Add(-time.Hour).Unix())}, "end": {fmt.Sprint(time.Now().Unix() + 1)},
+	})
+	if exemplars == 0 {
+		t.Error("the latency histogram has no exemplar")
+	}
+}
+
+// startProduct returns the address of the private port, and a client.
+func startProduct(t *testing.T) (ops string, client *e2e.Client) {
+	t.Helper()
+	dir, remove, err := harness.Folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, err := harness.Build(t.Context(), dir, harness.StandalonePackages...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops = freeAddress(t)
+	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(dir, "shape"), Bin: bin, Env: []string{
+		"DOORWARD_OPS_LISTEN=" + ops, "DOORWARD_LOG_LEVEL=error",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + freeAddress(t), // nobody listens there: spans are recorded, and dropped
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			shape.Logs(t.Output())
+		}
+		if err := errors.Join(shape.Stop(context.WithoutCancel(t.Context())), remove()); err != nil {
+			t.Error(err)
+		}
+	})
+	key, err := e2e.ReadKey(shape.KeyFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if client, err = e2e.NewClient(key); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.HTTP.CloseIdleConnections)
+	return ops, client
+}
+
+// startPrometheus runs Prometheus with the rules of the repository and returns
+// its address.
+func startPrometheus(t *testing.T, root, target string) (address string) {
+	t.Helper()
+	dir := t.TempDir()
+	config := fmt.Sprintf(`
+global: { scrape_interval: 1s, evaluation_interval: 1s }
+rule_files: [%s]
+scrape_configs:
+  - job_name: doorward
+    static_configs: [{ targets: [%q] }]
+`, filepath.Join(root, "deploy/prometheus/alerts.yml"), target)
+	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listen := freeAddress(t)
+	process := exec.CommandContext(context.WithoutCancel(t.Context()), "prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"),
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+listen, "--enable-feature=exemplar-storage", "--log.level=error")
+	process.Stderr = t.Output()
+	if err := process.Start(); err != nil {
+		t.Fatalf("start Prometheus: %v (install it with deploy/setup/setup.sh prometheus)", err)
+	}
+	t.Cleanup(func() {
+		_ = process.Process.Kill()
+		_ = process.Wait() // which reports the kill
+	})
+	address = "http://" + listen
+	await(t, "Prometheus", func(ctx context.Context) error {
+		answer, err := http.Get(address + "/-/ready")
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			return errors.New(answer.Status)
+		}
+		return nil
+	})
+	return address
+}
+
+func await(t *testing.T, what string, probe func(context.Context) error) {
+	t.Helper()
+	if err := e2e.AwaitFor(t.Context(), dataLimit, what, probe); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// dashboardQueries returns the PromQL of all panels.
+func dashboardQueries(t *testing.T, root string) (queries []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "deploy/grafana/*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no dashboards, %v", err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dashboard struct {
+			Panels []struct {
+				Targets []struct {
+					Expr       string
+					Datasource struct{ Type string }
+				}
+			}
+		}
+		if err := json.Unmarshal(content, &dashboard); err != nil {
+			t.Fatal(err)
+		}
+		for _, panel := range dashboard.Panels {
+			for _, target := range panel.Targets {
+				if target.Datasource.Type == "prometheus" {
+					queries = append(queries, strings.ReplaceAll(target.Expr, "$__rate_interval", "1m"))
+				}
+			}
+		}
+	}
+	slices.Sort(queries)
+	return slices.Compact(queries)
+}
+
+var metricName = regexp.MustCompile(`\b(?:doorward[a-z_:0-9]*|up)\b`)
+
+// metricsOfRules returns the metrics that alerts and recording rules name: an
+// alert that does not fire finds nothing itself.
+func metricsOfRules(t *testing.T, prometheus string) (metrics []string) {
+	t.Helper()
+	var answer struct {
+		Data struct {
+			Groups []struct{ Rules []struct{ Query string } }
+		}
+	}
+	get(t, prometheus+"/api/v1/rules", &answer)
+	for _, group := range answer.Data.Groups {
+		for _, rule := range group.Rules {
+			query := regexp.MustCompile(`"[^"]*"`).ReplaceAllString(rule.Query, "") // without the values of labels
+			metrics = append(metrics, metricName.FindAllString(query, -1)...)
+		}
+	}
+	slices.Sort(metrics)
+	if metrics = slices.Compact(metrics); len(metrics) < 10 {
+		t.Fatalf("the rules name %v", metrics)
+	}
+	return metrics
+}
+
+// results returns how many series a query has that are numbers.
+func results(t *testing.T, prometheus, kind string, form url.Values) (n int) {
+	t.Helper()
+	var answer struct {
+		Status, Error string
+		Data          json.RawMessage
+	}
+	get(t, prometheus+"/api/v1/"+kind+"?"+form.Encode(), &answer)
+	if answer.Status != "success" {
+		t.Fatalf("%s: %s", form.Get("query"), answer.Error)
+	}
+	if kind == "query_exemplars" {
+		var series []any
+		if err := json.Unmarshal(answer.Data, &series); err != nil {
+			t.Fatal(err)
+		}
+		return len(series)
+	}
+	var vector struct{ Result []struct{ Value [2]any } }
+	if err := json.Unmarshal(answer.Data, &vector); err != nil {
+		t.Fatal(err)
+	}
+	for _, series := range vector.Result {
+		if series.Value[1] != "NaN" {
+			n++
+		}
+	}
+	return n
+}
+
+func get(t *testing.T, address string, into any) {
+	t.Helper()
+	answer, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(into); err != nil {
+		t.Fatal(err)
+	}
+}

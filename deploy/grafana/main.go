@@ -1,0 +1,132 @@
+// Command grafana writes Grafana's dashboards beside it, from dashboards.go:
+//
+//	go generate ./deploy/grafana
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+//go:generate go run .
+
+func main() {
+	if err := write("."); err != nil {
+		fmt.Fprintln(os.Stderr, "grafana:", err)
+		os.Exit(1)
+	}
+}
+
+func write(dir string) error {
+	for name, content := range files() {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// files returns the dashboards by the names of their files.
+func files() map[string][]byte {
+	made := map[string][]byte{}
+	for _, d := range dashboards {
+		var out bytes.Buffer
+		encoder := json.NewEncoder(&out)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", " ")
+		if err := encoder.Encode(d.model()); err != nil {
+			panic(err) // the model is made of maps and strings
+		}
+		made[d.name+".json"] = out.Bytes()
+	}
+	return made
+}
+
+// A dashboard has rows of panels.
+type dashboard struct {
+	name, title string
+	variables   []variable
+	rows        []row
+}
+
+type row struct {
+	title  string
+	panels []panel
+}
+
+// variable is one that a viewer types in.
+type variable struct{ name, label string }
+
+// panel shows queries over time.
+type panel struct {
+	title   string
+	unit    string // of Grafana: s, bytes, percentunit, reqps, short
+	kind    string // timeseries if empty; stat, logs
+	about   string
+	queries []query
+}
+
+// query is in PromQL, or in LogQL where the panel shows logs.
+type query struct{ expression, legend string }
+
+// The sizes of a panel in units of Grafana's grid, which is 24 wide.
+const columns, width, height = 24, 8, 8
+
+type object map[string]any
+
+var (
+	metrics = object{"type": "prometheus", "uid": "${metrics}"}
+	logs    = object{"type": "loki", "uid": "${logs}"}
+)
+
+func (d dashboard) model() object {
+	var panels []object
+	id, y := 0, 0
+	for _, row := range d.rows {
+		id++
+		panels = append(panels, object{"id": id, "type": "row", "title": row.title, "gridPos": object{"x": 0, "y": y, "w": columns, "h": 1}})
+		y++
+		for i, p := range row.panels {
+			id++
+			at := object{"x": i * width % columns, "y": y + i*width/columns*height, "w": width, "h": height}
+			panels = append(panels, p.model(id, at))
+		}
+		y += (len(row.panels)*width + columns - 1) / columns * height
+	}
+	variables := []object{
+		{"name": "metrics", "label": "Prometheus", "type": "datasource", "query": "prometheus"},
+		{"name": "logs", "label": "Loki", "type": "datasource", "query": "loki"},
+	}
+	for _, v := range d.variables {
+		variables = append(variables, object{"name": v.name, "label": v.label, "type": "textbox"})
+	}
+	return object{
+		"uid": "doorward-" + d.name, "title": d.title, "tags": []string{"doorward"}, "schemaVersion": 39, "editable": false,
+		"refresh": "30s", "time": object{"from": "now-3h", "to": "now"}, "templating": object{"list": variables}, "panels": panels,
+	}
+}
+
+func (p panel) model(id int, at object) object {
+	kind, source := p.kind, metrics
+	if kind == "" {
+		kind = "timeseries"
+	}
+	if kind == "logs" {
+		source = logs
+	}
+	var targets []object
+	for i, q := range p.queries {
+		target := object{"refId": string(rune('A' + i)), "datasource": source, "expr": q.expression}
+		if kind != "logs" {
+			target["legendFormat"], target["exemplar"] = q.legend, true
+		}
+		targets = append(targets, target)
+	}
+	return object{
+		"id": id, "type": kind, "title": p.title, "description": p.about, "gridPos": at, "datasource": source, "targets": targets,
+		"fieldConfig": object{"defaults": object{"unit": p.unit, "min": 0}, "overrides": []any{}},
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestTheDashboardsAreCurrent(t *testing.T) {
+	made := files()
+	found, err := filepath.Glob("*.json")
+	if err != nil || len(found) != len(made) {
+		t.Fatalf("%v, %v; want %d files", found, err, len(made))
+	}
+	for name, want := range made {
+		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not current, %v; run: go generate ./deploy/grafana", name, err)
+		}
+	}
+}
+
+func TestPanelsDoNotOverlap(t *testing.T) {
+	for _, d := range dashboards {
+		taken := map[[2]int]int{}
+		for _, p := range d.model()["panels"].([]object) {
+			at := p["gridPos"].(object)
+			for x := range at["w"].(int) {
+				for y := range at["h"].(int) {
+					cell := [2]int{at["x"].(int) + x, at["y"].(int) + y}
+					if other, is := taken[cell]; is || cell[0] >= columns {
+						t.Fatalf("%s: panel %v lies over panel %d, or outside", d.name, p["id"], other)
+					}
+					taken[cell] = p["id"].(int)
+				}
+			}
+		}
+	}
+}
+
+func TestEachAlertHasATestAndARunbook(t *testing.T) {
+	rules, err := os.ReadFile("../prometheus/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, err := os.ReadFile("../prometheus/alerts_test.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := regexp.MustCompile(`(?s)- alert: (\w+)\n.*?runbook_url: \S+/docs/runbooks/(\S+)\n`).FindAllStringSubmatch(string(rules), -1)
+	if len(alerts) != strings.Count(string(rules), "- alert: ") || len(alerts) == 0 {
+		t.Fatalf("%d alerts have a runbook", len(alerts))
+	}
+	for _, alert := range alerts {
+		if strings.Count(string(tests), "alertname: "+alert[1]+"\n") < 2 {
+			t.Errorf("%s is not tried both ways", alert[1])
+		}
+		page, err := os.ReadFile("../../docs/runbooks/" + alert[2])
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, heading := range []string{"What it means", "Three commands", "What to do", "How to know that it is over"} {
+			if !strings.Contains(string(page), "\n## "+heading+"\n") {
+				t.Errorf("%s lacks %q", alert[2], heading)
+			}
+		}
+		_, commands, _ := strings.Cut(string(page), "```\n")
+		if commands, _, _ = strings.Cut(commands, "\n```"); strings.Count(commands, "\n") != 2 {
+			t.Errorf("%s has not three commands:\n%s", alert[2], commands)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/telemetry"
+)
+
+func TestLogLinesAndExemplarsLeadToATrace(t *testing.T) {
+	var log bytes.Buffer
+	started, err := telemetry.Start(t.Context(), "test", telemetry.Config{LogLevel: "info"}, &log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = started.Close(context.WithoutCancel(t.Context())) }()
+	started.Trace(sdktrace.NewTracerProvider())
+	tenant := id.New(time.Now())
+	ctx, span := telemetry.Span(caller.Into(t.Context(), caller.Caller{Tenant: tenant, RequestID: "r1"}), "work")
+	trace := span.SpanContext().TraceID().String()
+	slog.InfoContext(ctx, "hello")
+	var line struct{ Msg, Process, Request, Tenant, Trace string }
+	if err := json.Unmarshal(log.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	if line.Process != "test" || line.Request != "r1" || line.Tenant != tenant.String() || line.Trace != trace {
+		t.Errorf("the line is %s", log.String())
+	}
+	duration, err := otel.Meter("test").Float64Histogram("test_duration_seconds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	duration.Record(ctx, 0.2)
+	span.End()
+	request := httptest.NewRequest("GET", "/metrics", nil)
+	request.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
+	answer := httptest.NewRecorder()
+	started.Metrics.ServeHTTP(answer, request)
+	if !strings.Contains(answer.Body.String(), trace) {
+		t.Errorf("no exemplar names the trace:\n%s", answer.Body.String())
+	}
+}

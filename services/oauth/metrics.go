@@ -1,0 +1,33 @@
+package oauth
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+// newTokenCounter makes the counter of token requests.
+func newTokenCounter() metric.Int64Counter {
+	counter, err := otel.Meter("oauth").Int64Counter("doorward_oauth_grants_total",
+		metric.WithDescription("token requests by grant type and result: issued, refused, or failed where the service could not answer"))
+	if err != nil {
+		otel.Handle(err)
+	}
+	return counter
+}
+
+// count counts a token request with a grant type that exists.
+func (s *Service) count(ctx context.Context, grant string, err error) {
+	result := "issued"
+	if err != nil {
+		result = "refused"
+		if apierr.From(err).Status >= 500 {
+			result = "failed"
+		}
+	}
+	s.tokens.Add(ctx, 1, metric.WithAttributes(attribute.String("grant", grant), attribute.String("result", result)))
+}
