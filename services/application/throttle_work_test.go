@@ -244,7 +244,7 @@ func BenchmarkLogin(b *testing.B) {
 			return err
 		},
 		"success":      func() error { return x.try(home, jo, right) },
-		"success anew": func() error { x.Clock.Move(13 * time.Hour); return x.try(home, jo, right) },
+		"success again": func() error { x.Clock.Move(13 * time.Hour); return x.try(home, jo, right) },
 		"failure": func() error {
 			x.Clock.Move(time.Hour)
 			x.want(apierr.WrongPassword, elsewhere(1), jo, wrong)
