@@ -80,6 +80,9 @@ func start(name, dir string) (harness.Shape, error) {
 	defer cancel()
 	config := harness.Config{Dir: filepath.Join(dir, "shape")}
 	var err error
+	if config.Settings, err = startProvider(dir); err != nil {
+		return nil, err
+	}
 	switch name {
 	case "", "standalone":
 		if config.Bin, err = harness.Build(ctx, dir, harness.StandalonePackages...); err != nil {

@@ -1814,6 +1814,9 @@ type LoginExplanation struct {
 		// Outcome What the store said.
 		Outcome string `json:"outcome"`
 
+		// ProviderId The provider at which its accounts log in.
+		ProviderId *string `json:"providerId"`
+
 		// Status Its status.
 		Status *string `json:"status"`
 	} `json:"accountStores"`
@@ -2265,7 +2268,7 @@ type NewProvider struct {
 	// ClientSecret Client secret at the provider.
 	ClientSecret *string `json:"clientSecret,omitempty"`
 
-	// DiscoveryUrl Of a generic provider of OpenID Connect: its issuer, in the place of the three endpoints.
+	// DiscoveryUrl Of a generic provider: https address of its OpenID Connect issuer; the endpoints are optional then.
 	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
 
 	// Display Of `google`: how its pages look.
@@ -2286,7 +2289,7 @@ type NewProvider struct {
 	// Hd Of `google`: the hosted domain.
 	Hd *string `json:"hd,omitempty"`
 
-	// IdField Of a generic provider: path of the user's id, `id` unless named.
+	// IdField Of a generic provider: path of the user's id, `id` unless named, or `sub` with `discoveryUrl`.
 	IdField *string `json:"idField,omitempty"`
 
 	// ProviderId `service`, `ldap`, `ad`, `google`, `facebook`, `github`, `linkedin`, `twitter`, `saml`, or a name of your own.
@@ -2874,7 +2877,7 @@ type Provider struct {
 	// CreatedAt When it was created, in UTC.
 	CreatedAt CreatedAt `json:"createdAt"`
 
-	// DiscoveryUrl Of a generic provider of OpenID Connect: its issuer, whose discovery document names the endpoints.
+	// DiscoveryUrl Of a generic provider: its OpenID Connect issuer, whose metadata fills in the endpoints.
 	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
 
 	// Display Of `google`: how its pages look.
@@ -2964,7 +2967,7 @@ type ProviderChange struct {
 	// ClientSecret Client secret at the provider.
 	ClientSecret *string `json:"clientSecret,omitempty"`
 
-	// DiscoveryUrl Of a generic provider of OpenID Connect: its issuer, in the place of the three endpoints.
+	// DiscoveryUrl Of a generic provider: https address of its OpenID Connect issuer; the endpoints are optional then.
 	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
 
 	// Display Of `google`: how its pages look.
@@ -2985,7 +2988,7 @@ type ProviderChange struct {
 	// Hd Of `google`: the hosted domain.
 	Hd *string `json:"hd,omitempty"`
 
-	// IdField Of a generic provider: path of the user's id, `id` unless named.
+	// IdField Of a generic provider: path of the user's id, `id` unless named, or `sub` with `discoveryUrl`.
 	IdField *string `json:"idField,omitempty"`
 
 	// ProviderId `service`, `ldap`, `ad`, `google`, `facebook`, `github`, `linkedin`, `twitter`, `saml`, or a name of your own.

@@ -178,8 +178,8 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 			if id == "" {
 				label = "Refuse"
 			}
-			_, _ = fmt.Fprintf(w, `<p><a id="user-%s" href="/authorize?%s">%s</a></p>`, html.EscapeString(id), html.EscapeString(query.Encode()),
-				html.EscapeString(label))
+			address := html.EscapeString("/authorize?" + query.Encode())
+			_, _ = fmt.Fprintf(w, `<p><a href="%s">%s</a></p>`, address, html.EscapeString(label))
 		}
 		return
 	}
@@ -208,8 +208,7 @@ func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
 	case id != ClientID || secret != url.QueryEscape(ClientSecret):
 		answer(w, http.StatusUnauthorized, map[string]any{"error": "invalid_client"})
 		return
-	case r.Method != http.MethodPost || !known || g.redirect != r.FormValue("redirect_uri") ||
-		r.FormValue("grant_type") != "authorization_code",
+	case r.Method != http.MethodPost, r.FormValue("grant_type") != "authorization_code", !known, g.redirect != r.FormValue("redirect_uri"),
 		g.challenge != "" && g.challenge != base64.RawURLEncoding.EncodeToString(verifier[:]):
 		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant", "error_description": "The code " + code + " is not valid."})
 		return

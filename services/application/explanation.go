@@ -29,9 +29,12 @@ type Explanation struct {
 // without account stores is one that is no store.
 type ConsultedStore struct {
 	store.MappedStore
-	Name    string
-	Status  string // of the store; of a group, it says nothing of its directory
-	Outcome StoreOutcome
+	Name   string
+	Status string // of the store; of a group, it says nothing of its directory
+	// Provider is that of the directory: accounts of another than Native log in
+	// there, and not with a password.
+	Provider string
+	Outcome  StoreOutcome
 }
 
 // StoreOutcome is what becomes of a login in an account store.
@@ -141,7 +144,9 @@ func consulted(reach store.Reach, found directoryapi.ExplainedLogin) []Consulted
 	for i, mapped := range reach.Mapped {
 		at := mapped.Store()
 		facts, isThere := named[at]
-		stores[i] = ConsultedStore{MappedStore: mapped, Name: facts.Name, Status: facts.Status, Outcome: NoAccount}
+		stores[i] = ConsultedStore{
+			MappedStore: mapped, Name: facts.Name, Status: facts.Status, Provider: facts.ProviderID, Outcome: NoAccount,
+		}
 		switch {
 		case at.ID.IsZero():
 			stores[i].Outcome = Empty

@@ -63,7 +63,8 @@ func (s *Service) providerDirectory(ctx context.Context, in applicationapi.Provi
 	at := reach.Mapped[i].Store()
 	if !slices.Contains(reach.Open(), at) {
 		return reach, at, apierr.OrganizationDisabled.Because(
-			"the organization through which the directory of the provider is reached is disabled")
+			"the organization through which the directory of the provider is reached is disabled",
+		)
 	}
 	return reach, at, nil
 }

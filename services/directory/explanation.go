@@ -3,9 +3,12 @@ package directory
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 )
 
 // ExplainLogin finds the account of a login as Authenticate does, and reports what
@@ -23,10 +26,19 @@ func (s *Service) ExplainLogin(ctx context.Context, in directoryapi.ExplainLogin
 		return out, err
 	}
 	if found.PasswordHash == "" {
-		out.Refusal = apierr.WrongPassword.Because("the account has no password")
+		out.Refusal = apierr.WrongPassword.Because("the account has no password%s", elsewhere(out.Stores, found.DirectoryID))
 	} else if refusal := admits(found); refusal != nil {
 		out.Refusal = apierr.From(refusal)
 	}
 	out.Found = &directoryapi.Authenticated{Account: found.Account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID}}
 	return out, nil
+}
+
+// elsewhere names the provider at which the accounts of a directory log in.
+func elsewhere(stores []directoryapi.NamedStore, directory id.ID) string {
+	i := slices.IndexFunc(stores, func(s directoryapi.NamedStore) bool { return s.DirectoryID == directory })
+	if i < 0 || stores[i].ProviderID == directoryapi.Native {
+		return ""
+	}
+	return fmt.Sprintf("; it logs in at the provider %q of its directory", stores[i].ProviderID)
 }

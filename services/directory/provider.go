@@ -62,8 +62,8 @@ func (in *NewProvider) UnmarshalJSON(data []byte) error {
 // nothing of it.
 func (s *Service) apply(p *store.Provider, in NewProvider, isNew bool) error {
 	kind := typeOf(p.ProviderID)
-	if isOpenID := in.DiscoveryURL.Given() || !in.DiscoveryURL.Present && p.Settings.DiscoveryURL != nil; isOpenID &&
-		kind.members["discoveryUrl"] != 0 {
+	isOpenID := in.DiscoveryURL.Given() || !in.DiscoveryURL.Present && p.Settings.DiscoveryURL != nil
+	if isOpenID && kind.members["discoveryUrl"] != 0 {
 		kind = openIDConnect
 		if isNew && !in.IDField.Given() {
 			in.IDField = field.Some("sub") // OpenID Connect Core, section 5.1

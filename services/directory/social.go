@@ -35,8 +35,8 @@ func (s *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccou
 // checkLogin refuses a login that the provider of the directory is not asked about.
 func checkLogin(p store.Provider, in directoryapi.SocialLogin) error {
 	if !directoryapi.IsSocial(p.ProviderID) || field.Fold(p.ProviderID) != in.Provider {
-		return apierr.Reference.Because("providerData.providerId: the directory has the provider %q, not a social provider %q", p.ProviderID,
-			in.Provider)
+		return apierr.Reference.Because("providerData.providerId: the directory has the provider %q, not a social provider %q",
+			p.ProviderID, in.Provider)
 	}
 	if in.Provider == "linkedin" && in.Code != "" && in.RedirectURI == "" && p.Settings.RedirectURI == nil {
 		return apierr.RedirectURIMissing.Because(
@@ -53,11 +53,13 @@ func (s *Service) BeginSocialLogin(ctx context.Context, in directoryapi.BeginSoc
 		return directoryapi.SocialLoginBegun{}, err
 	}
 	if !directoryapi.IsSocial(p.ProviderID) {
-		return directoryapi.SocialLoginBegun{},
-			apierr.Reference.Because("the directory has the provider %q, which is no social or OAuth provider", p.ProviderID)
+		return directoryapi.SocialLoginBegun{}, apierr.Reference.Because(
+			"the directory has the provider %q, which is no social or OAuth provider", p.ProviderID)
 	}
 	begun, err := s.providers.Begin(ctx, client(p), connect.Begin{RedirectURI: in.RedirectURI, State: in.State, Scope: in.Scope})
-	return directoryapi.SocialLoginBegun{URL: begun.URL, Verifier: begun.Verifier, Nonce: begun.Nonce, RequestSecret: begun.RequestSecret}, err
+	return directoryapi.SocialLoginBegun{
+		URL: begun.URL, Verifier: begun.Verifier, Nonce: begun.Nonce, RequestSecret: begun.RequestSecret,
+	}, err
 }
 
 // client is a provider as its client reads it.

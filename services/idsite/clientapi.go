@@ -151,6 +151,11 @@ func (c *Client) LogIn(ctx context.Context, login string, password secure.Secret
 	} else if at.AccountStore != "" {
 		form["accountStore"] = secure.Secret(at.AccountStore)
 	}
+	return c.loggedIn(ctx, form)
+}
+
+// loggedIn issues tokens for a form, and returns their account.
+func (c *Client) loggedIn(ctx context.Context, form map[string]secure.Secret) (directoryapi.Account, oauthapi.ClientTokens, error) {
 	tokens, err := c.Token(ctx, form)
 	if err != nil {
 		return directoryapi.Account{}, tokens, err

@@ -86,6 +86,11 @@ func (s *Service) Purger(pause time.Duration) func(context.Context) error {
 		}); err != nil {
 			return err
 		}
+		if _, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
+			return tx.DeleteExpiredProviderLogins(ctx, s.now(), batch)
+		}); err != nil {
+			return err
+		}
 		_, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
 			return tx.DeleteExpiredSessions(ctx, s.now(), batch)
 		})

@@ -28,8 +28,9 @@ func (s *Service) socialGrant(ctx context.Context, in TokenRequest) (Issued, err
 		return Issued{}, err
 	}
 	login.AccountStore, login.NameKey = where.href.Href, where.nameKey
-	logged, err := s.peers.Application.ProviderLogin(ctx, applicationapi.ProviderLogin{Tenant: in.Tenant, Application: in.Application,
-		Login: login})
+	logged, err := s.peers.Application.ProviderLogin(ctx, applicationapi.ProviderLogin{
+		Tenant: in.Tenant, Application: in.Application, Login: login,
+	})
 	switch {
 	case errors.Is(err, apierr.ProviderRefused), errors.Is(err, apierr.ProviderIncomplete), errors.Is(err, apierr.ProviderOtherClient):
 		return Issued{}, refused(err, "invalid_client")

@@ -44,9 +44,9 @@ type SAMLUser struct {
 
 // SAMLOptions says how the identity provider protects what it says.
 type SAMLOptions struct {
-	SignResponse     bool `json:"sign_response"`
-	SignAssertion    bool `json:"sign_assertion"`
-	EncryptAssertion bool `json:"encrypt_assertion"`
+	SignResponse  bool   `json:"sign_response"`
+	SignAssertion bool   `json:"sign_assertion"`
+	EncryptFor    string `json:"encrypt_for"` // a certificate in PEM; empty encrypts nothing
 }
 
 // NewPySAML prepares a key pair and an address.

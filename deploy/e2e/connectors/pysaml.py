@@ -2,7 +2,7 @@
 
 Settings come as JSON on the command line: address, port, cert, key (of TLS), signing_cert,
 signing_key, metadata (files of the other side), user (name_id and attributes of the
-identity provider's one user), sign_response, sign_assertion, encrypt_assertion.
+identity provider's one user), sign_response, sign_assertion, encrypt_for (a certificate in PEM).
 
   /idp/metadata /idp/sso /idp/start?sp=&relay=   the identity provider; start is unsolicited
   /sp/metadata /sp/login /sp/acs                 the service provider; acs answers JSON
@@ -21,6 +21,7 @@ from saml2.config import IdPConfig, SPConfig
 from saml2.metadata import entity_descriptor
 from saml2.saml import NAME_FORMAT_UNSPECIFIED, NAMEID_FORMAT_EMAILADDRESS, NameID
 from saml2.server import Server
+from saml2.xmldsig import DIGEST_SHA256, SIG_RSA_SHA256
 
 given = json.loads(sys.argv[1])
 address = given["address"]
@@ -67,7 +68,8 @@ def respond(sp_entity, acs, in_response_to, relay):
         name_id=NameID(format=NAMEID_FORMAT_EMAILADDRESS, text=user["name_id"]),
         authn={"class_ref": "urn:oasis:names:tc:SAML:2.0:ac:classes:Password", "authn_auth": address},
         sign_response=given["sign_response"], sign_assertion=given["sign_assertion"],
-        encrypt_assertion=given["encrypt_assertion"], encrypted_advice_attributes=False,
+        encrypt_assertion=bool(given["encrypt_for"]), encrypt_cert_assertion=given["encrypt_for"] or None, encrypted_advice_attributes=False,
+        sign_alg=SIG_RSA_SHA256, digest_alg=DIGEST_SHA256,
     )
     sent = idp.apply_binding(BINDING_HTTP_POST, str(message), acs, relay, response=True)
     return 200, "text/html", sent["data"]
@@ -100,7 +102,8 @@ class Handler(BaseHTTPRequestHandler):
             return respond(query["sp"], acs, None, query.get("relay", ""))
         if path == "/sp/login":
             other = next(iter(sp.metadata.identity_providers()))
-            request, sent = sp.prepare_for_authenticate(entityid=other, relay_state=query.get("relay", ""), binding=BINDING_HTTP_REDIRECT)
+            request, sent = sp.prepare_for_authenticate(
+                entityid=other, relay_state=query.get("relay", ""), binding=BINDING_HTTP_REDIRECT, sigalg=SIG_RSA_SHA256)
             outstanding[request] = "/"
             return 302, dict(sent["headers"])["Location"], ""
         return 404, "text/plain", "nothing here"

@@ -12,14 +12,18 @@ import (
 // certificate in PEM.
 func VerifySignature(t testing.TB, document, element, certificate string) error {
 	t.Helper()
-	dir := t.TempDir()
+	dir, err := os.MkdirTemp("", "xmlsec-") // xmlsec1 takes no comma in a path, which the name of a test may have
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	file, trusted := filepath.Join(dir, "document.xml"), filepath.Join(dir, "certificate.pem")
 	for name, content := range map[string]string{file: document, trusted: certificate} {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := command(t.Context(), nil, "", "xmlsec1", "--verify",
+	_, err = command(t.Context(), nil, "", "xmlsec1", "--verify",
 		"--id-attr:ID", "urn:oasis:names:tc:SAML:2.0:protocol:Response",
 		"--id-attr:ID", "urn:oasis:names:tc:SAML:2.0:assertion:Assertion",
 		"--id-attr:ID", "urn:oasis:names:tc:SAML:2.0:metadata:EntityDescriptor",

@@ -19,7 +19,7 @@ import (
 // Limits of a daemon's life. They are generous, for two cores that are shared;
 // nothing waits this long when all is well.
 const (
-	readyLimit = 2 * time.Minute
+	readyLimit = 5 * time.Minute
 	stopLimit  = 30 * time.Second
 )
 

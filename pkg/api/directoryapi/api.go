@@ -390,6 +390,7 @@ type NamedStore struct {
 	Name        string `json:"name"`
 	Status      string `json:"status"`      // Enabled or Disabled
 	DirectoryID id.ID  `json:"directoryId"` // that it is, or is in
+	ProviderID  string `json:"providerId"`  // of the directory
 	Directory   string `json:"directory"`   // name of that
 }
 

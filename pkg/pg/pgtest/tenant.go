@@ -18,13 +18,15 @@ var acrossTenants = []struct {
 	reason  string
 }{
 	{regexp.MustCompile(`FROM api_key_routes r JOIN api_keys`), "a key leads to its tenant"},
-	{regexp.MustCompile(`\b\w+_at >= \$1 AND \w+_at < \$2|\b\w+_at <=? \$\d`), "a worker looks at the age of rows of all tenants"},
-	{regexp.MustCompile(`\boutbox\b`), "the relay sends the events of all tenants in their order"},
+	{regexp.MustCompile(`_at <=? \$1\b.* LIMIT |expires_at >= \$1 AND expires_at < \$2.* LIMIT `),
+		"a worker takes a batch of all tenants by age"},
+	{regexp.MustCompile(`FROM outbox (ORDER BY seq )?LIMIT (\$1|1)`), "the relay sends, and counts, the events of all tenants in their order"},
 	{regexp.MustCompile(`SELECT tenant_id FROM accounts WHERE verification_digest = \$1`), "a mailed link names its token alone"},
 	{regexp.MustCompile(`SELECT tenant_id FROM sign_ups WHERE digest = \$1`), "a mailed link names its token alone"},
 	{regexp.MustCompile(`SELECT tenant_id FROM id_site_domains WHERE domain = \$1`), "a host leads to its tenant"},
-	{regexp.MustCompile(`count\(\*\) FROM sign_ups`), "a sign-up has no tenant yet"},
-	{regexp.MustCompile(`length\(\$1::bytea\)`), "the resealer looks at the seals of all tenants"},
+	{regexp.MustCompile(`SELECT count\(\*\) FROM sign_ups WHERE (email_folded|address_hash) = \$1 AND`), "a sign-up has no tenant yet"},
+	{regexp.MustCompile(`substring\(\w+ FOR length\(\$1::bytea\)\) <> \$1::bytea LIMIT \$2 FOR UPDATE$`),
+		"the resealer takes a batch of all tenants by their seals"},
 }
 
 var (

@@ -2,8 +2,10 @@ package directoryview
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -32,6 +34,22 @@ func (d *providerData) UnmarshalJSON(data []byte) error {
 	}
 	type members providerData // without this method
 	return field.Nested(data, (*members)(d), nil)
+}
+
+// ReadProviderData reads the login of a member providerData.
+func ReadProviderData(data []byte) (*directoryapi.SocialLogin, error) {
+	var d providerData
+	if err := json.Unmarshal(data, &d); err != nil {
+		var refusal *apierr.Error
+		if errors.As(err, &refusal) {
+			return nil, refusal
+		}
+		return nil, apierr.WrongType.Because("providerData must be an object")
+	}
+	if d.isLink {
+		return nil, apierr.Required.Because("providerData.providerId is required; it cannot be null, empty or blank")
+	}
+	return d.login()
 }
 
 // Bounds of the texts of a social login, in characters.

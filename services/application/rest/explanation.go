@@ -5,6 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
@@ -25,6 +26,7 @@ type consultedStoreView struct {
 	AccountStore *href.Link               `json:"accountStore"` // null: an organization without account stores
 	Name         *string                  `json:"name"`         // null: the store is gone
 	Status       *string                  `json:"status"`
+	ProviderID   *string                  `json:"providerId"`   // at which the accounts of the store log in
 	Organization *organizationOnTheWay    `json:"organization"` // through which the store is reached
 	Outcome      application.StoreOutcome `json:"outcome"`
 }
@@ -109,6 +111,8 @@ func (v views) consultedStore(s application.ConsultedStore) consultedStoreView {
 	view := consultedStoreView{AccountStore: v.accountStore(s.Store()), Outcome: s.Outcome}
 	if s.Name != "" {
 		view.Name, view.Status = &s.Name, &s.Status
+		provider := v.provider(s.Provider)
+		view.ProviderID = &provider
 	}
 	if !s.OrganizationID.IsZero() {
 		view.Organization = &organizationOnTheWay{Href: v.base.To("organizations", s.OrganizationID), NameKey: s.NameKey,
@@ -127,4 +131,13 @@ func refusal(e *apierr.Error) *refusalView {
 		return nil
 	}
 	return &refusalView{Status: e.Status, Code: e.Code, Message: e.Message, DeveloperMessage: e.DeveloperMessage()}
+}
+
+// provider is a providerId as clients of this deployment know it: that of cloud
+// directories is the alias (docs/interface/conventions.md#the-alias).
+func (v views) provider(providerID string) string {
+	if providerID == directoryapi.Native && v.alias != alias.Neutral {
+		return string(v.alias)
+	}
+	return providerID
 }

@@ -86,11 +86,12 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	passwords.ReserveProcessors()
 	p.OnClose("password hashes", passwords.Close)
 	data := store.New(s.DB, s.Now)
-	svc := directory.New(data, passwords, s.Keyring, s.Base, s.Now,
-		directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: s.Alias, AgentArchive: cfg.AgentArchive,
-			Providers: providers})
+	svc := directory.New(data, passwords, s.Keyring, s.Base, s.Now, directory.Config{
+		VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: s.Alias, AgentArchive: cfg.AgentArchive, Providers: providers,
+	})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("purge", svc.Purge)
+	s.Go("certificates", svc.WatchSAMLCertificates)
 	s.Go("syncs", svc.SyncWorker)
 	s.Go("notifications", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, directory.Sealed...))

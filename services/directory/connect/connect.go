@@ -244,9 +244,10 @@ func (s *session) exchange(ctx context.Context) error {
 
 // refuse is the failure of a login at the provider, with what it said.
 func (s *session) refuse(text string) *apierr.Error {
-	for _, secret := range []secure.Secret{s.tokens.AccessToken, s.tokens.AccessTokenSecret, s.tokens.RefreshToken, s.login.Code,
-		s.provider.ClientSecret,
-		s.login.AccessToken, s.login.AccessTokenSecret, s.login.Verifier} {
+	for _, secret := range []secure.Secret{
+		s.tokens.AccessToken, s.tokens.AccessTokenSecret, s.tokens.RefreshToken, s.provider.ClientSecret,
+		s.login.AccessToken, s.login.AccessTokenSecret, s.login.Code, s.login.Verifier,
+	} {
 		if len(secret) > 3 {
 			text = strings.ReplaceAll(strings.ReplaceAll(text, secret.Reveal(), "***"), url.QueryEscape(secret.Reveal()), "***")
 		}

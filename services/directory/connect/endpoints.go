@@ -70,14 +70,14 @@ func ParseEndpoints(text string) (map[string]Endpoints, error) {
 			return nil, fmt.Errorf("the endpoints of %s: %w", id, err)
 		}
 		for name, address := range endpoints.named() {
-			if u, err := url.Parse(address); address != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil ||
-				u.Fragment != "") {
+			u, err := url.Parse(address)
+			if address != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "") {
 				return nil, fmt.Errorf("the %s of %s must be an absolute https URL", name, id)
 			}
 		}
-		if endpoints.Token != before.Token && endpoints.RequestToken == before.RequestToken &&
-			strings.HasSuffix(endpoints.Token, "/access_token") {
-			endpoints.RequestToken = strings.TrimSuffix(endpoints.Token, "access_token") + "request_token"
+		folder, isOAuth1 := strings.CutSuffix(endpoints.Token, "/access_token")
+		if isOAuth1 && endpoints.Token != before.Token && endpoints.RequestToken == before.RequestToken {
+			endpoints.RequestToken = folder + "/request_token"
 		}
 		all[id] = endpoints
 	}

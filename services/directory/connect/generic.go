@@ -31,13 +31,12 @@ func (s *session) generic(ctx context.Context) (directoryapi.ProviderAccount, er
 			}
 		}
 	} else if s.claims == nil {
-		return directoryapi.ProviderAccount{},
-			s.refuse("it shares users by id tokens alone; log in with an authorization code and the scope openid")
+		return directoryapi.ProviderAccount{}, s.refuse(
+			"it shares users by id tokens alone; log in with an authorization code and the scope openid")
 	}
 	if s.claims != nil {
 		merged := maps.Clone(s.claims)
-		for _, name := range []string{"iss", "aud", "exp", "iat", "nbf", "nonce", "at_hash", "c_hash", "azp", "sid", "jti", "typ", "acr", "amr",
-			"auth_time"} {
+		for _, name := range tokenClaims {
 			delete(merged, name)
 		}
 		maps.Copy(merged, object)
@@ -53,6 +52,11 @@ func (s *session) generic(ctx context.Context) (directoryapi.ProviderAccount, er
 		u.Username = text(object, "preferred_username")
 	}
 	return u, err
+}
+
+// tokenClaims are those claims of an id token that say nothing of the user.
+var tokenClaims = []string{
+	"iss", "aud", "exp", "iat", "nbf", "nonce", "at_hash", "c_hash", "azp", "sid", "jti", "typ", "acr", "amr", "auth_time",
 }
 
 func (s *session) resource(ctx context.Context) (map[string]any, json.RawMessage, error) {

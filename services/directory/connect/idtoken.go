@@ -29,8 +29,10 @@ func (s *session) verifyIDToken(ctx context.Context) error {
 		return s.refuse("its id token makes no sense")
 	}
 	party := text(claims, "azp")
-	if !slices.Contains(token.Audience, s.provider.ClientID) || len(token.Audience) > 1 && party == "" || party != "" &&
-		party != s.provider.ClientID {
+	if party == "" && len(token.Audience) == 1 {
+		party = token.Audience[0]
+	}
+	if party != s.provider.ClientID || !slices.Contains(token.Audience, s.provider.ClientID) {
 		return s.otherClient()
 	}
 	if s.login.Nonce != "" && subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(s.login.Nonce.Reveal())) != 1 {

@@ -59,8 +59,8 @@ func (s *session) user(object map[string]any, kept json.RawMessage) (directoryap
 		u.ExternalID, _ = mappingrule.Text(value)
 	}
 	if u.ExternalID == "" {
-		return u, apierr.ProviderIncomplete.Because("the user object of the provider %q has no %s", s.provider.ID,
-			cmp.Or(s.provider.IDField, "id"))
+		return u, apierr.ProviderIncomplete.Because(
+			"the user object of the provider %q has no %s", s.provider.ID, cmp.Or(s.provider.IDField, "id"))
 	}
 	return u, nil
 }
@@ -91,7 +91,8 @@ func (s *session) google(ctx context.Context) (directoryapi.ProviderAccount, err
 	if err := s.wantSameUser(text(object, "id", "sub")); err != nil {
 		return directoryapi.ProviderAccount{}, err
 	}
-	if hd := s.provider.HD; hd != "" && hd != "*" && !strings.EqualFold(hd, cmp.Or(text(object, "hd"), text(s.claims, "hd"))) {
+	hd, own := s.provider.HD, cmp.Or(text(object, "hd"), text(s.claims, "hd"))
+	if hd != "" && hd != "*" && !strings.EqualFold(hd, own) {
 		return directoryapi.ProviderAccount{}, s.refuse("the user does not belong to the hosted domain " + hd)
 	}
 	return s.user(object, kept)
@@ -111,8 +112,8 @@ func (s *session) wantOwnToken(ctx context.Context) error {
 }
 
 func (s *session) otherClient() error {
-	return apierr.ProviderOtherClient.Because("the token of the provider %q was issued to another client than that of the directory",
-		s.provider.ID)
+	return apierr.ProviderOtherClient.Because(
+		"the token of the provider %q was issued to another client than that of the directory", s.provider.ID)
 }
 
 // wantSameUser refuses a user object of somebody else than the id token is about

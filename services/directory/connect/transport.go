@@ -120,8 +120,9 @@ func (l *limited) enter(ctx context.Context, name string) (leave func(), err err
 
 // get asks for a JSON object, with the headers that header sets. kept is the
 // object as it was sent.
-func (s *session) get(ctx context.Context, address string, header func(http.Header)) (object map[string]any, kept json.RawMessage,
-	err error) {
+func (s *session) get(
+	ctx context.Context, address string, header func(http.Header),
+) (object map[string]any, kept json.RawMessage, err error) {
 	answer, body, err := s.call(ctx, s.http, address, header)
 	if err != nil {
 		return nil, nil, s.failed(err)

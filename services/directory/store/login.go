@@ -96,10 +96,10 @@ func (s *Store) NamedStores(ctx context.Context, tenant id.ID, stores []director
 	return pg.All[directoryapi.NamedStore](ctx, s.db, `WITH stores AS (
 			SELECT DISTINCT store.kind, store.id FROM unnest($2::text[], $3::uuid[]) AS store (kind, id)
 		)
-		SELECT s.kind, s.id, d.name, d.status, d.id AS directory_id, d.name AS directory
+		SELECT s.kind, s.id, d.name, d.status, d.id AS directory_id, d.provider_id, d.name AS directory
 		FROM stores s JOIN directories d ON d.tenant_id = $1 AND d.id = s.id WHERE s.kind = 'directories'
 		UNION ALL
-		SELECT s.kind, s.id, g.name, g.status, d.id, d.name
+		SELECT s.kind, s.id, g.name, g.status, d.id, d.provider_id, d.name
 		FROM stores s JOIN groups g ON g.tenant_id = $1 AND g.id = s.id JOIN directories d ON d.tenant_id = $1 AND d.id = g.directory_id
 		WHERE s.kind = 'groups'`, tenant, kinds, ids)
 }

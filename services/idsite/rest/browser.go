@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rest/directoryview"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 )
@@ -211,16 +212,42 @@ func (h *handlers) browserLogin(c *fiber.Ctx) error {
 		return err
 	}
 	if in.ProviderData.Given() {
-		return apierr.ProviderRefused.Because("this deployment cannot ask social providers yet")
+		return h.browserProviderLogin(c, at, in.ProviderData.Value)
 	}
-	if _, err := field.Enum(in.Type, "type", "basic", "basic"); err != nil {
+	kind, err := field.Enum(in.Type, "type", "basic", "basic", "provider")
+	if err != nil {
 		return err
 	}
 	where, err := directoryapi.ReadStoreName(in.AccountStore, "accountStore")
 	if err != nil {
 		return err
 	}
+	if kind == "provider" { // the page asks where the provider of a directory is
+		location, err := page(c).BeginAtProvider(c.UserContext(), at, where.Href)
+		if err != nil {
+			return err
+		}
+		c.Set(h.redirect, location)
+		return c.SendStatus(http.StatusNoContent)
+	}
 	answer, err := page(c).LogIn(c.UserContext(), at, in.Value.Or("").Reveal(), where)
+	if err != nil {
+		return err
+	}
+	if h.redirected(c, answer) {
+		return c.SendStatus(http.StatusNoContent)
+	}
+	return c.JSON(fiber.Map{"account": h.base.Link("accounts", answer.Account)})
+}
+
+// browserProviderLogin logs the user in whom the browser program of a provider has
+// shown to the page.
+func (h *handlers) browserProviderLogin(c *fiber.Ctx, application id.ID, data json.RawMessage) error {
+	login, err := directoryview.ReadProviderData(data)
+	if err != nil {
+		return err
+	}
+	answer, err := page(c).LogInAtProvider(c.UserContext(), application, *login)
 	if err != nil {
 		return err
 	}
@@ -246,7 +273,10 @@ func (h *handlers) browserRegister(c *fiber.Ctx) error {
 		return err
 	}
 	if in.ProviderData.Given() {
-		return apierr.ProviderRefused.Because("this deployment cannot ask social providers yet")
+		if c.Params("kind") != "applications" {
+			return apierr.UnusedProperty.Because("providerData is for the accounts of an application; its accountStore names the organization")
+		}
+		return h.browserProviderLogin(c, at, in.ProviderData.Value)
 	}
 	where, err := directoryapi.ReadStoreName(in.AccountStore, "accountStore")
 	if err != nil {

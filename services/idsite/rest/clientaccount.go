@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rest/directoryview"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -125,8 +126,13 @@ func (c *clientCall) logIn(f *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if in["providerData"] != nil {
-		return apierr.ProviderRefused.Because("this deployment cannot ask social providers yet")
+	if data := in["providerData"]; data != nil {
+		login, err := directoryview.ReadProviderData(data)
+		if err != nil {
+			return err
+		}
+		account, tokens, err := c.LogInAtProvider(f.UserContext(), *login)
+		return c.answerLogin(f, account, tokens, err)
 	}
 	login, password := in.text("login"), in.text("password")
 	if login == "" {
@@ -136,6 +142,12 @@ func (c *clientCall) logIn(f *fiber.Ctx) error {
 		return apierr.Required.Saying("Username or Email and Password are required.")
 	}
 	account, tokens, err := c.LogIn(f.UserContext(), login, secure.Secret(password), in.place())
+	return c.answerLogin(f, account, tokens, err)
+}
+
+// answerLogin sets the cookies of a login and answers with its account, or with what
+// the login demands.
+func (c *clientCall) answerLogin(f *fiber.Ctx, account directoryapi.Account, tokens oauthapi.ClientTokens, err error) error {
 	if refusal := apierr.From(err); err != nil && refusal.Fields["action"] != nil {
 		f.Status(http.StatusBadRequest)
 		return f.JSON(refusal.Fields)

@@ -47,6 +47,8 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 
 	app.Get("/sso", h.sso)
 	app.Get("/sso/logout", h.ssoLogout)
+	app.Get("/sso/provider", h.fromProvider)
+	app.Post("/sso/provider", h.fromProviderByForm)
 	h.mountBrowser(app)
 	app.Get("/site", h.hosted)
 	app.Get("/site/*", h.hosted)

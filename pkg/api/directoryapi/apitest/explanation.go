@@ -77,9 +77,12 @@ func explainedLogins(t *testing.T, s Subject) {
 			ofGroup(first), ofDirectory(other.administrators)}
 		got := must(s.API.ExplainLogin(t.Context(), directoryapi.ExplainLogin{Tenant: n.id, Stores: in, Login: "jo"}))(t)
 		want := map[directoryapi.Store]directoryapi.NamedStore{
-			in[0]: {Store: in[0], Name: "First", Status: directoryapi.Enabled, DirectoryID: first, Directory: "First"},
-			in[1]: {Store: in[1], Name: "Idle", Status: directoryapi.Disabled, DirectoryID: second, Directory: "Second"},
-			in[2]: {Store: in[2], Name: "Closed", Status: directoryapi.Disabled, DirectoryID: closed, Directory: "Closed"},
+			in[0]: {Store: in[0], Name: "First", Status: directoryapi.Enabled, DirectoryID: first,
+				ProviderID: directoryapi.Native, Directory: "First"},
+			in[1]: {Store: in[1], Name: "Idle", Status: directoryapi.Disabled, DirectoryID: second,
+				ProviderID: directoryapi.Native, Directory: "Second"},
+			in[2]: {Store: in[2], Name: "Closed", Status: directoryapi.Disabled, DirectoryID: closed,
+				ProviderID: directoryapi.Native, Directory: "Closed"},
 		}
 		equal(t, "the number of stores", len(got.Stores), len(want))
 		for _, store := range got.Stores {

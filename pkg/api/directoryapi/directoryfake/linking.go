@@ -164,7 +164,9 @@ func (d *Service) ExplainLogin(_ context.Context, in directoryapi.ExplainLogin) 
 
 func (d *Service) named(tenant id.ID, store directoryapi.Store) (directoryapi.NamedStore, bool) {
 	home, ok := d.home(tenant, store)
-	named := directoryapi.NamedStore{Store: store, Name: home.Name, Status: home.Status, DirectoryID: home.ID, Directory: home.Name}
+	named := directoryapi.NamedStore{
+		Store: store, Name: home.Name, Status: home.Status, DirectoryID: home.ID, ProviderID: home.ProviderID, Directory: home.Name,
+	}
 	if g, err := d.group(directoryapi.Ref{Tenant: tenant, ID: store.ID}); err == nil {
 		named.Name, named.Status = g.Name, g.Status
 	}

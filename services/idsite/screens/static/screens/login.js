@@ -24,7 +24,7 @@ export function login({ application, model, claims, go }) {
         await afterPassword(body.account.href, go);
       },
     }),
-    providers(application, model),
+    providers(claims, model),
     model.passwordPolicy ? h('p', { class: 'switch' }, t('noAccount'), ' ', h('a', { href: '#/register' }, t('registerLink'))) : null,
   ].filter(Boolean);
 }
@@ -44,13 +44,15 @@ export function accountStore(claims, organization) {
 }
 
 // providers are the buttons of other directories.
-export function providers(application, model) {
+export function providers(claims, model) {
   if (model.providers.length === 0) return null;
-  const alert = h('p', { class: 'alert', role: 'alert' });
-  const start = async (event, href) => {
+  const refused = /[?&]failed=provider/.test(location.hash);
+  const alert = h('p', { class: 'alert', role: 'alert' }, refused ? t('failed') : '');
+  const start = async (event, providerId, href) => {
     event.currentTarget.disabled = true;
     try {
-      await call('GET', `${application.href}/saml/sso/idpRedirect?accountStore.href=${encodeURIComponent(href)}`);
+      if (providerId === 'saml') await call('GET', `${claims.app_href}/saml/sso/idpRedirect?accountStore.href=${encodeURIComponent(href)}`);
+      else await call('POST', `${claims.app_href}/loginAttempts`, { type: 'provider', accountStore: { href } });
     } catch (failure) {
       if (failure.over) throw failure;
       alert.textContent = failure.message || t('failed');
@@ -60,6 +62,6 @@ export function providers(application, model) {
   };
   return h('section', { class: 'providers', 'aria-label': t('otherWays') },
     h('p', { class: 'or' }, h('span', {}, t('or'))), alert,
-    model.providers.map(({ providerId, accountStore: store }) => h('button', { type: 'button', class: 'provider', onclick: (event) => start(event, store.href) },
+    model.providers.map(({ providerId, accountStore: store }) => h('button', { type: 'button', class: 'provider', onclick: (event) => start(event, providerId, store.href) },
       t('continueWith', { name: names[providerId] ?? store.name }))));
 }

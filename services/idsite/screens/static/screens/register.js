@@ -29,7 +29,7 @@ export function register({ application, model, claims, go }) {
         else await afterPassword(answer.body.href, go);
       },
     }),
-    providers(application, model),
+    providers(claims, model),
     h('p', { class: 'switch' }, t('haveAccount'), ' ', h('a', { href: '#/' }, t('signInLink'))),
   ].filter(Boolean);
 }

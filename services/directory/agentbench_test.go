@@ -1,0 +1,134 @@
+package directory_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/worktest"
+	"github.com/doorward/doorward/services/directory"
+)
+
+// agentOf makes the directory of the world a mirror with an agent that is online.
+func (w world) agentOf(t testing.TB) id.Ref {
+	t.Helper()
+	text := func(s string) field.Text { return field.Some(s) }
+	made, err := w.NewDirectory(t.Context(), w.tenant, directory.NewDirectory{Name: text("LDAP"), Provider: field.Some(directory.NewProvider{
+		ProviderID: text("ldap"), Agent: field.Some(directory.NewAgent{Config: field.Some(directory.NewAgentConfig{
+			DirectoryHost: text("ldap.internal"), AgentUserDN: text("cn=agent"), AgentUserDNPassword: text("x"), BaseDN: text("dc=x"),
+			AccountConfig: field.Some(directory.NewAgentAccounts{ObjectClass: text("person"), EmailRDN: text("mail"), GivenNameRDN: text("givenName"),
+				SurnameRDN: text("sn"), UsernameRDN: text("uid"), PasswordRDN: text("userPassword")}),
+			GroupConfig: field.Some(directory.NewAgentGroups{ObjectClass: text("group"), NameRDN: text("cn"), DescriptionRDN: text("description")}),
+		})}),
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := w.Provider(t.Context(), id.Ref{Tenant: w.tenant, ID: made.ID})
+	if err != nil || p.AgentID.IsZero() {
+		t.Fatal(err)
+	}
+	return id.Ref{Tenant: w.tenant, ID: p.AgentID}
+}
+
+func page(from, size int) directory.Sync {
+	accounts := make([]directory.SyncAccount, size)
+	for i := range accounts {
+		name := fmt.Sprintf("user%07d", from+i)
+		accounts[i] = directory.SyncAccount{ExternalID: field.Some(name), Username: field.Some(name), Email: field.Some(name + "@example.test"),
+			GivenName: field.Some("Jo"), Surname: field.Some("Doe " + name)}
+	}
+	return directory.Sync{SyncID: field.Some("s"), Accounts: field.Some(accounts)}
+}
+
+// TestHowFastASyncIs logs how many accounts a second the service takes: new ones,
+// and those that have not changed.
+func TestHowFastASyncIs(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{})
+	agent := w.agentOf(t)
+	const pages, size = 10, 1000
+	for _, what := range []string{"new", "unchanged"} {
+		began := time.Now()
+		for i := range pages {
+			if err := w.Sync(t.Context(), agent, page(i*size, size)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Logf("%s: %.0f accounts a second", what, pages*size/time.Since(began).Seconds())
+	}
+}
+
+// TestManyDelegatedLogins lets one agent answer many logins at a time: none is
+// lost, none is answered twice, and the rate is logged.
+func TestManyDelegatedLogins(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{})
+	worktest.Start(t, w.db.Listen)
+	agent := w.agentOf(t)
+	if err := w.Sync(t.Context(), agent, page(0, 100)); err != nil {
+		t.Fatal(err)
+	}
+	a, err := w.Agent(t.Context(), agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var agents, logins sync.WaitGroup
+	var mu sync.Mutex
+	handed := map[id.ID]int{}
+	for range 2 { // two agents, or one that polls twice
+		agents.Go(func() {
+			for ctx.Err() == nil {
+				found, err := w.AgentChecks(ctx, agent, time.Second)
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+				for _, check := range found {
+					agents.Go(func() {
+						mu.Lock()
+						handed[check.ID]++
+						mu.Unlock()
+						if err := w.AnswerCheck(context.WithoutCancel(ctx), agent, check.ID, directory.CheckAnswer{Result: field.Some("SUCCESS")}); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+			}
+		})
+	}
+	const workers, each = 40, 25
+	began := time.Now()
+	var slowest time.Duration
+	for i := range workers {
+		logins.Go(func() {
+			for range each {
+				start := time.Now()
+				_, err := w.Authenticate(t.Context(), directoryapi.Authenticate{Tenant: w.tenant, Login: fmt.Sprintf("user%07d", i), Password: "x",
+					Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}})
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				slowest = max(slowest, time.Since(start))
+				mu.Unlock()
+			}
+		})
+	}
+	logins.Wait()
+	took := time.Since(began)
+	stop()
+	agents.Wait()
+	if len(handed) != workers*each {
+		t.Errorf("%d checks for %d logins", len(handed), workers*each)
+	}
+	for check, times := range handed {
+		if times != 1 {
+			t.Errorf("the check %s was handed out %d times", check, times)
+		}
+	}
+	t.Logf("%.0f logins a second, the slowest %s", workers*each/took.Seconds(), slowest)
+}

@@ -1,0 +1,215 @@
+package idsite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/redirecturi"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+// Authorize are the parameters of GET {client_url}/authorize
+// (docs/interface/oauth.md#authorize).
+type Authorize struct {
+	ResponseType string
+	AccountStore string // href of a directory
+	RedirectURI  string
+	State        *string
+	Scope        string
+	Organization string // href
+	NameKey      string
+	Self         string        // address of this Client API
+	Browser      secure.Secret // cookie
+}
+
+// Authorize begins a login at the provider of a directory. It returns where the
+// browser goes and the cookie that it takes along. Errors other than those of the
+// redirect_uri and of a missing parameter go to the client.
+func (c *Client) Authorize(ctx context.Context, in Authorize) (location string, browser secure.Secret, err error) {
+	returnTo, err := c.callback(in.RedirectURI)
+	if err != nil {
+		return "", "", err
+	}
+	for name, value := range map[string]string{"response_type": in.ResponseType, "account_store_href": in.AccountStore} {
+		if value == "" {
+			return "", "", apierr.Required.Saying("%s is required.", name)
+		}
+	}
+	browser = in.Browser
+	if len(browser) != browserLength {
+		browser = secure.Token(browserLength)
+	}
+	location, err = c.authorize(ctx, in, returnTo, browser)
+	if err != nil {
+		location, err = failed(returnTo, in.State, err)
+	}
+	return location, browser, err
+}
+
+// callback is the address of the client that the browser returns to: one that is
+// authorized, or the first of these that is one address.
+func (c *Client) callback(asked string) (string, error) {
+	listed := c.Application.AuthorizedCallbackURIs
+	if asked != "" {
+		if !redirecturi.IsListed(asked, listed) {
+			return "", apierr.BadRequest.Saying("redirect_uri is not one of the authorized callbacks of the application.")
+		}
+		return asked, nil
+	}
+	for _, uri := range listed {
+		if !strings.Contains(uri, "*") {
+			return uri, nil
+		}
+	}
+	return "", apierr.BadRequest.Saying("redirect_uri is required: the application has no authorized callback that is one address.")
+}
+
+var errResponseType = apierr.Unsupported.Because("response_type is not supported")
+
+func (c *Client) authorize(ctx context.Context, in Authorize, returnTo string, browser secure.Secret) (string, error) {
+	if in.ResponseType != c.svc.responseType() && in.ResponseType != "service_token" {
+		return "", errResponseType
+	}
+	if in.Organization != "" && in.NameKey != "" {
+		return "", apierr.Invalid.Because("of organization_href and organization_name_key one can be given")
+	}
+	where := applicationapi.Where{Tenant: c.Application.TenantID, Application: c.Application.ID, NameKey: strings.ToLower(in.NameKey)}
+	if in.Organization != "" {
+		if ref, ok := c.svc.cfg.Base.Parse(in.Organization); !ok || ref.Kind != "organizations" {
+			return "", apierr.Reference.Because("organization_href is not the href of an organization")
+		}
+		where.AccountStore = href.Link{Href: in.Organization}
+	}
+	stores, err := c.svc.organization(ctx, where)
+	if err != nil {
+		return "", err
+	}
+	d, err := c.svc.socialDirectory(ctx, where.Tenant, stores.Directories, in.AccountStore)
+	if err != nil {
+		return "", err
+	}
+	if d.ProviderID == "saml" {
+		now := c.svc.now()
+		flow := store.Flow{
+			TenantID: where.Tenant, ID: id.New(now), ApplicationID: where.Application, RequestID: id.New(now).String(), CallbackURI: returnTo,
+			State: in.State, NameKey: where.NameKey, AccountStore: where.AccountStore.Href, FactorTypes: []string{},
+			CreatedAt: now, ExpiresAt: now.Add(samlLife),
+		}
+		if err := c.svc.insertFlow(ctx, flow); err != nil {
+			return "", err
+		}
+		return c.svc.samlRedirect(ctx, flow, d.ID, false)
+	}
+	return c.svc.beginAtProvider(ctx, store.ProviderLogin{
+		TenantID: where.Tenant, ApplicationID: where.Application, DirectoryID: d.ID, Provider: field.Fold(d.ProviderID),
+		RedirectURI: in.Self + "/authorize/callback", ReturnTo: returnTo, State: in.State, AccountStore: where.AccountStore.Href,
+		NameKey: where.NameKey, Browser: secure.Digest(browser),
+	}, strings.Fields(in.Scope))
+}
+
+// Authorized answers GET {client_url}/authorize/callback: it returns where the
+// browser goes with the assertion of its login.
+func (c *Client) Authorized(ctx context.Context, in ProviderReturn) (string, error) {
+	l, err := c.svc.takeProviderLogin(ctx, in)
+	if err == nil && (l.ReturnTo == "" || l.TenantID != c.Application.TenantID || l.ApplicationID != c.Application.ID) {
+		err = errNoProviderLogin
+	}
+	if err != nil {
+		return "", err
+	}
+	location, err := c.authorized(ctx, l, in)
+	if err != nil {
+		return failed(l.ReturnTo, l.State, err)
+	}
+	return location, nil
+}
+
+func (c *Client) authorized(ctx context.Context, l store.ProviderLogin, in ProviderReturn) (string, error) {
+	logged, err := c.svc.endAtProvider(ctx, l, in)
+	if err != nil {
+		return "", err
+	}
+	now, base := c.svc.now(), c.svc.cfg.Base
+	claims := secure.Claims{
+		"iss": base.To("applications", l.ApplicationID), "sub": base.To("accounts", logged.Account.ID), "aud": "",
+		"iat": now.Unix(), "exp": now.Add(assertionLife).Unix(), "jti": id.New(now).String(), "irt": l.ID.String(),
+		"isNewSub": logged.IsNew, "status": authenticated, "cb_uri": l.ReturnTo,
+	}
+	if l.State != nil {
+		claims["state"] = *l.State
+	}
+	if !logged.Organization.IsZero() {
+		claims["org"] = base.To("organizations", logged.Organization)
+	}
+	text, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	signed, err := c.svc.peers.OAuth.SignAssertion(ctx, oauthapi.SignAssertion{Tenant: l.TenantID, Application: l.ApplicationID, Claims: text})
+	if err != nil {
+		return "", err
+	}
+	return withResponse(withState(l.ReturnTo, l.State), signed.Token), nil
+}
+
+func withState(address string, state *string) string {
+	if state == nil {
+		return address
+	}
+	return withParameters(address, "state="+url.QueryEscape(*state))
+}
+
+func withParameters(address, parameters string) string {
+	if strings.Contains(address, "?") {
+		return address + "&" + parameters
+	}
+	return address + "?" + parameters
+}
+
+// failed is where a browser goes whose login is refused (RFC 6749, section
+// 4.1.2.1). A fault of the service stays here.
+func failed(returnTo string, state *string, err error) (string, error) {
+	refusal := apierr.From(err)
+	code, description := "invalid_request", refusal.Reason
+	switch {
+	case errors.Is(err, apierr.Unavailable):
+		code, description = "temporarily_unavailable", refusal.Message
+	case refusal.Status >= 500:
+		return "", err
+	case errors.Is(err, errResponseType):
+		code = "unsupported_response_type"
+	case refusal.Code >= 7000 && refusal.Code < 8000 || errors.Is(err, apierr.Exists):
+		code, description = "access_denied", refusal.Message
+	}
+	if description == "" {
+		description = refusal.Message
+	}
+	return withState(withParameters(returnTo, "error="+code+"&error_description="+url.QueryEscape(description)), state), nil
+}
+
+// LogInAtProvider logs the user of a token or code of a provider in, and issues
+// tokens.
+func (c *Client) LogInAtProvider(ctx context.Context, login directoryapi.SocialLogin) (directoryapi.Account, oauthapi.ClientTokens, error) {
+	form := map[string]secure.Secret{"grant_type": "service_social", "providerId": secure.Secret(login.Provider)}
+	for name, value := range map[string]secure.Secret{
+		"accessToken": login.AccessToken, "accessTokenSecret": login.AccessTokenSecret, "code": login.Code,
+		"redirectUri": secure.Secret(login.RedirectURI), "accountStore": secure.Secret(login.AccountStore),
+		"nameKey": secure.Secret(login.NameKey),
+	} {
+		if value != "" {
+			form[name] = value
+		}
+	}
+	return c.loggedIn(ctx, form)
+}

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// ProviderLogin is a login that a browser has begun at the provider of a directory.
+type ProviderLogin struct {
+	TenantID      id.ID
+	ID            id.ID // of the state
+	ApplicationID id.ID
+	DirectoryID   id.ID
+	Provider      string  // folded
+	RedirectURI   string  // that the provider sends the browser back to
+	ReturnTo      string  // of the client; empty: a hosted login
+	State         *string // of the client
+	AccountStore  string
+	NameKey       string
+	FlowID        id.ID // of the hosted login
+	Browser       []byte
+	SecretsSealed []byte
+	ExpiresAt     time.Time
+}
+
+const providerLoginColumns = `tenant_id, id, application_id, directory_id, provider, redirect_uri, return_to, state, account_store,
+	name_key, flow_id, browser, secrets_sealed, expires_at`
+
+// InsertProviderLogin adds a login.
+func (tx *Tx) InsertProviderLogin(ctx context.Context, l ProviderLogin) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO provider_logins (`+providerLoginColumns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		l.TenantID, l.ID, l.ApplicationID, l.DirectoryID, l.Provider, l.RedirectURI, l.ReturnTo, l.State, l.AccountStore, l.NameKey,
+		l.FlowID, l.Browser, l.SecretsSealed, l.ExpiresAt)
+	return err
+}
+
+// TakeProviderLogin returns a login, once, for the browser that began it;
+// afterwards, and for another browser, apierr.NotFound.
+func (tx *Tx) TakeProviderLogin(ctx context.Context, tenant, login id.ID, browser []byte, now time.Time) (ProviderLogin, error) {
+	return pg.One[ProviderLogin](ctx, tx, `DELETE FROM provider_logins WHERE tenant_id = $1 AND id = $2 AND browser = $3 AND expires_at > $4
+		RETURNING `+providerLoginColumns, tenant, login, browser, now)
+}
+
+// DeleteExpiredProviderLogins removes logins that nobody has ended, at most limit.
+func (tx *Tx) DeleteExpiredProviderLogins(ctx context.Context, now time.Time, limit int) (int64, error) {
+	return pg.Exec(ctx, tx, `DELETE FROM provider_logins WHERE (tenant_id, id) IN (
+		SELECT tenant_id, id FROM provider_logins WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, now, limit)
+}
