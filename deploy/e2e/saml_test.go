@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,20 @@ import (
 func identityProvider(t *testing.T, application e2e.Object) e2e.Object {
 	t.Helper()
 	return client.Get(t, client.Get(t, application.Link(t, "samlPolicy")).Link(t, "identityProvider"))
+}
+
+// port is that of the deployment's address where it is not the usual one, with the
+// colon.
+func port(t *testing.T) string {
+	t.Helper()
+	host, err := url.Parse(client.Key.HostURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host.Port() == "" {
+		return ""
+	}
+	return ":" + host.Port()
 }
 
 // document reads what need not be JSON.
@@ -54,7 +69,7 @@ func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
 		if provider.Text("shaFingerprint") != hex.EncodeToString(sum[:]) || provider.Text("signatureAlgorithm") != "RSA-SHA256" || provider.Text("status") != "ENABLED" {
 			t.Errorf("it is %v", provider)
 		}
-		login := "https://" + webConfig(t, site.Application).Text("domainName") + "/saml/sso"
+		login := "https://" + webConfig(t, site.Application).Text("domainName") + port(t) + "/saml/sso"
 		if provider.Link(t, "ssoLoginEndpoint") != login {
 			t.Errorf("logins begin at %s", provider.Link(t, "ssoLoginEndpoint"))
 		}

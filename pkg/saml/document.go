@@ -77,8 +77,19 @@ func checkTokens(text []byte) error {
 			}
 			depth++
 			elements++
+			named := map[xml.Name]bool{}
+			for _, attribute := range token.Attr {
+				if named[attribute.Name] {
+					return errors.New("an element has an attribute twice")
+				}
+				named[attribute.Name] = true
+			}
 			if depth > maxDepth || elements > maxElements {
 				return fmt.Errorf("it has more than %d elements, or more than %d within one another", maxElements, maxDepth)
+			}
+		case xml.CharData:
+			if depth == 0 && len(bytes.TrimSpace(token)) > 0 {
+				return errors.New("there is text around the element")
 			}
 		case xml.EndElement:
 			depth--

@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -71,4 +72,14 @@ func der(certificate string) []byte {
 		return nil
 	}
 	return block.Bytes
+}
+
+// CertificateEnd returns until when a certificate in PEM is valid; the zero time for
+// what is none.
+func CertificateEnd(certificate string) time.Time {
+	parsed, err := x509.ParseCertificate(der(field.TrimPEM(certificate)))
+	if err != nil {
+		return time.Time{}
+	}
+	return parsed.NotAfter
 }

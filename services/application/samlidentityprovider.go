@@ -3,6 +3,7 @@ package application
 import (
 	"context"
 	"errors"
+	"net/url"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
@@ -55,7 +56,16 @@ func (s *Service) reachable(a applicationapi.Application, p store.SAMLIdentityPr
 	if a.Builtin {
 		return SAMLIdentityProvider{SAMLIdentityProvider: p}
 	}
-	return SAMLIdentityProvider{p, s.origin(a) + "/saml/sso"}
+	return SAMLIdentityProvider{p, s.origin(a) + s.port() + "/saml/sso"}
+}
+
+// port is that of the deployment's address where it is not the usual one: browsers
+// follow it.
+func (s *Service) port() string {
+	if base, err := url.Parse(s.base.Host()); err == nil && base.Port() != "" && base.Port() != "443" {
+		return ":" + base.Port()
+	}
+	return ""
 }
 
 // beginIdentityProvider makes the identity provider of an application. A key

@@ -169,7 +169,7 @@ func TestTheCertificateOfAnIdentityProvider(t *testing.T) {
 		if err := xml.Unmarshal(document, &descriptor); err != nil {
 			t.Fatalf("%v: %s", err, document)
 		}
-		if len(descriptor.Role) != 1 || len(descriptor.Role[0].Key) != 1 || len(descriptor.Role[0].SignOn) != 1 {
+		if len(descriptor.Role) != 1 || len(descriptor.Role[0].Key) != 1 || len(descriptor.Role[0].SignOn) != 2 {
 			t.Fatalf("it is %s", document)
 		}
 		role := descriptor.Role[0]

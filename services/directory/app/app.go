@@ -91,6 +91,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("purge", svc.Purge)
+	s.Go("certificates", svc.WatchSAMLCertificates)
 	s.Go("syncs", svc.SyncWorker)
 	s.Go("notifications", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, directory.Sealed...))

@@ -1,0 +1,169 @@
+package directory_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/mappingrule"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/saml"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory"
+)
+
+// samlDirectory makes a directory whose identity provider signs with the key pair.
+func samlDirectory(t *testing.T, svc *directory.Service, tenant id.ID, pair saml.KeyPair, rules ...mappingrule.NewRule) id.ID {
+	t.Helper()
+	d, err := svc.NewDirectory(t.Context(), tenant, directory.NewDirectory{Name: field.Some(id.New(now()).String()), Provider: field.Some(directory.NewProvider{
+		ProviderID: field.Some("saml"), SSOLoginURL: field.Some("https://idp.test/sso"), SSOLogoutURL: field.Some("https://idp.test/slo"),
+		EncodedX509SigningCert:         field.Some(pair.Certificate),
+		AttributeStatementMappingRules: field.Some(mappingrule.Change{Items: field.Some(rules)}),
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.ID
+}
+
+func samlKeys(t *testing.T, at time.Time) saml.KeyPair {
+	t.Helper()
+	pair, err := saml.NewKeyPair("idp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair
+}
+
+// answer is a login that the identity provider begins.
+func answer(t *testing.T, tenant, at id.ID, pair saml.KeyPair, nameID string, attributes ...saml.Attribute) directoryapi.FinishSAMLLogin {
+	t.Helper()
+	signed, err := saml.Response{
+		Issuer: "urn:idp", Audience: "urn:service:directory:" + at.String() + ":provider:sp", NameID: nameID, NameIDFormat: saml.TransientNameID,
+		ConsumerURL: "https://localhost:8443/v1/directories/" + at.String() + "/saml/sso/post", Attributes: attributes, Now: now(),
+	}.Sign(pair, saml.SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return directoryapi.FinishSAMLLogin{Tenant: tenant, Directory: at, Response: secure.Secret(base64.StdEncoding.EncodeToString(signed))}
+}
+
+func TestWhatAnAssertionSaysOfAUser(t *testing.T) {
+	t.Parallel()
+	svc, _, _, tenant := sealing(t)
+	pair := samlKeys(t, now())
+	at := samlDirectory(t, svc, tenant, pair, rule("title", "customData.title"), rule("urn:x:mail", "customData.otherMail"),
+		mappingrule.NewRule{NameFormat: field.Some("urn:f"), AccountAttributes: field.Some([]string{"middleName"})})
+	attribute := func(name string, values ...string) saml.Attribute { return saml.Attribute{Name: name, Values: values} }
+	for what, c := range map[string]struct {
+		nameID                         string
+		attributes                     []saml.Attribute
+		email, given, surname, refusal string
+	}{
+		"the NameID is the email":         {nameID: "jo@example.test", email: "jo@example.test"},
+		"well-known names":                {"x", []saml.Attribute{attribute("http://schemas/emailaddress", "a@example.test", "b@example.test"), attribute("x/givenName", "Jo"), attribute("sn", "Doe")}, "a@example.test", "Jo", "Doe", ""},
+		"an attribute before the NameID":  {"n@example.test", []saml.Attribute{attribute("mail", "m@example.test")}, "m@example.test", "", "", ""},
+		"a mapped name is not well known": {"u@example.test", []saml.Attribute{attribute("urn:x:mail", "m2@example.test")}, "u@example.test", "", "", ""},
+		"no email":                        {nameID: "x", refusal: "none"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			login, err := svc.FinishSAMLLogin(t.Context(), answer(t, tenant, at, pair, c.nameID, c.attributes...))
+			if c.refusal != "" {
+				if !errors.Is(err, apierr.ProviderIncomplete) {
+					t.Errorf("it returns %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, given, surname := login.Account, "", ""
+			if a.GivenName != nil {
+				given = *a.GivenName
+			}
+			if a.Surname != nil {
+				surname = *a.Surname
+			}
+			if a.Email != c.email || given != c.given || surname != c.surname || a.EmailVerificationStatus != directoryapi.Verified || login.Session.NameID != c.nameID {
+				t.Errorf("the account is %+v, the session %+v", a, login.Session)
+			}
+		})
+	}
+	t.Run("rules by name and by format, and provider data at the top", func(t *testing.T) {
+		formatted := saml.Attribute{Name: "any", NameFormat: "urn:f", Values: []string{"Mid"}}
+		login, err := svc.FinishSAMLLogin(t.Context(), answer(t, tenant, at, pair, "r@example.test", attribute("title", "Dr"), formatted, attribute("groups", "a", "b")))
+		if err != nil || login.Account.MiddleName == nil || *login.Account.MiddleName != "Mid" {
+			t.Fatalf("it is %+v, %v", login, err)
+		}
+		data, err := svc.ProviderData(t.Context(), id.Ref{Tenant: tenant, ID: login.Account.ID})
+		if err != nil || string(data.Facts["title"]) != `"Dr"` || string(data.Facts["groups"]) != `["a", "b"]` {
+			t.Errorf("the provider data is %v, %v", data.Facts, err)
+		}
+	})
+}
+
+// Of any number of parallel uses of an assertion one is a login.
+func TestAnAssertionIsUsedOnce(t *testing.T) {
+	t.Parallel()
+	svc, db, _, tenant := sealing(t)
+	pair := samlKeys(t, now())
+	at := samlDirectory(t, svc, tenant, pair)
+	in := answer(t, tenant, at, pair, "jo@example.test")
+	var group sync.WaitGroup
+	errs := make([]error, 20)
+	for i := range errs {
+		group.Go(func() { _, errs[i] = svc.FinishSAMLLogin(t.Context(), in) })
+	}
+	group.Wait()
+	used := 0
+	for _, err := range errs {
+		switch {
+		case err == nil:
+			used++
+		case !errors.Is(err, apierr.SAMLMalformed):
+			t.Errorf("it returns %v", err)
+		}
+	}
+	if used != 1 {
+		t.Errorf("it is used %d times", used)
+	}
+	if n, err := pg.Value[int](t.Context(), db, `SELECT count(*) FROM saml_assertions WHERE tenant_id = $1`, tenant); err != nil || n != 1 {
+		t.Errorf("%d are kept, %v", n, err)
+	}
+	t.Run("another tenant's directory is none", func(t *testing.T) {
+		other := in
+		other.Tenant = id.New(now())
+		if _, err := svc.FinishSAMLLogin(t.Context(), other); !errors.Is(err, apierr.NotSAML) {
+			t.Errorf("it returns %v", err)
+		}
+	})
+}
+
+func TestCertificatesThatEndAreCounted(t *testing.T) {
+	t.Parallel()
+	svc, _, _, tenant := sealing(t)
+	ending, ended := samlKeys(t, now().AddDate(-10, 0, 20)), samlKeys(t, now().AddDate(-11, 0, 0))
+	samlDirectory(t, svc, tenant, samlKeys(t, now()))
+	samlDirectory(t, svc, tenant, ended)
+	rolled := samlDirectory(t, svc, tenant, ending)
+	check := func(wantEnding, wantEnded int64) {
+		t.Helper()
+		expiring, expired, err := directory.CheckSAMLCertificates(svc, t.Context())
+		if err != nil || expiring != wantEnding || expired != wantEnded {
+			t.Errorf("%d end and %d have ended, %v", expiring, expired, err)
+		}
+	}
+	check(1, 1)
+	if _, err := svc.UpdateProvider(t.Context(), id.Ref{Tenant: tenant, ID: rolled}, directory.NewProvider{
+		EncodedX509SigningCertNext: field.Some(samlKeys(t, now()).Certificate),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	check(0, 1)
+}
