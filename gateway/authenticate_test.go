@@ -206,7 +206,7 @@ func TestWrongKeysOfAnAddressAreBounded(t *testing.T) {
 		t.Error("the refusals are not counted")
 	}
 	s.get(t, "/v1/accounts/1").want(200)
-	eventually(t, "the good key is asked for anew", func() bool {
+	eventually(t, "the good key is looked up again", func() bool {
 		s.get(t, "/v1/accounts/1").want(200)
 		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: as("OTHER", time.Now().String())})
 		return time.Since(began) > keyTTL+keyTTL/2

@@ -243,8 +243,8 @@ func BenchmarkLogin(b *testing.B) {
 			_, err := data.Reach(b.Context(), x.tenant, x.app)
 			return err
 		},
-		"success":      func() error { return x.try(home, jo, right) },
-		"success anew": func() error { x.Clock.Move(13 * time.Hour); return x.try(home, jo, right) },
+		"success":       func() error { return x.try(home, jo, right) },
+		"success again": func() error { x.Clock.Move(13 * time.Hour); return x.try(home, jo, right) },
 		"failure": func() error {
 			x.Clock.Move(time.Hour)
 			x.want(apierr.WrongPassword, elsewhere(1), jo, wrong)

@@ -26,9 +26,9 @@ func TestAStandingEndsInAllProcessesAtOnce(t *testing.T) {
 		return err
 	}
 	ended, end := context.WithCancel(t.Context())
-	var crowd sync.WaitGroup
+	var clients sync.WaitGroup
 	for range 8 {
-		crowd.Go(func() {
+		clients.Go(func() {
 			for ended.Err() == nil {
 				err := standing()
 				if err != nil && !errors.Is(err, apierr.TokenAccountDisabled) && !errors.Is(err, apierr.TokenStoreDisabled) {
@@ -66,5 +66,5 @@ func TestAStandingEndsInAllProcessesAtOnce(t *testing.T) {
 		}
 	}
 	end()
-	crowd.Wait()
+	clients.Wait()
 }

@@ -231,8 +231,15 @@ func TestOpenLDAP(t *testing.T) {
 		if len(refused) != 1 || refused[0].Text("name") != "nomail" || !strings.Contains(refused[0].Text("reason"), "email") {
 			t.Errorf("refused are %v", refused)
 		}
-		if last := client.Get(t, m.agent).Object("lastSync"); last.Number(t, "accounts") != 3 || last.Number(t, "refused") != 1 {
-			t.Errorf("the last sync is %v", last)
+		err := e2e.AwaitFor(t.Context(), time.Minute, "the end of the sync", func(context.Context) error {
+			last := client.Get(t, m.agent).Object("lastSync")
+			if last.Number(t, "accounts") != 3 || last.Number(t, "refused") != 1 {
+				return fmt.Errorf("the last sync is %v", last)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	})
 	t.Run("logins", func(t *testing.T) {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/private"
+	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
 	application "github.com/doorward/doorward/services/application/store"
 	directory "github.com/doorward/doorward/services/directory/store"
@@ -36,17 +38,21 @@ func (d databases) configs() []pg.Config {
 	}
 }
 
+// namesDatabase reports whether the environment names the database of any service.
+func namesDatabase(source *env.Source) bool {
+	return slices.ContainsFunc([]string{"", "DIRECTORY_", "APPLICATION_", "OAUTH_", "MFA_", "NOTIFICATION_", "IDSITE_"},
+		func(service string) bool { return source.Has(service + "DATABASE_URL") })
+}
+
 // openData makes the database and the secrets of the data folder those of the
 // source, unless the environment names a database. Where no process runs the
 // folder's database it is started, and stop ends it.
 func openData(ctx context.Context, source *env.Source) (stop func() error, err error) {
 	stop = func() error { return nil }
-	var cfg Config
-	source.Load(&cfg)
-	for _, service := range []string{"", "DIRECTORY_", "APPLICATION_", "OAUTH_", "MFA_", "NOTIFICATION_", "IDSITE_"} {
-		if source.Has(service + "DATABASE_URL") {
-			return stop, nil
-		}
+	cfg := FromEnv(source)
+	source.Declare(new(run.Config)) // as run.Main does: what the services know is no mistake here
+	if namesDatabase(source) {
+		return stop, nil
 	}
 	at := folder{path: cfg.DataDir}
 	var own shared

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -37,7 +38,7 @@ var source = env.New(os.Environ())
 func commands() *cobra.Command {
 	root := &cobra.Command{Use: "doorward", SilenceErrors: true, SilenceUsage: true}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(migrate(), admin())
+	root.AddCommand(migrate(), doctor(), deadLetters(), keys(), admin())
 	return root
 }
 
@@ -59,6 +60,55 @@ func migrate() *cobra.Command {
 		Use: "migrate", Short: "bring the schemas of all services up to date and end", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return app.Migrate(c.Context(), source, c.OutOrStdout()) },
 	}, app.MigrateVariables)
+}
+
+func doctor() *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use: "doctor", Short: "check a deployment and say what to do; status 1 when a check failed", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return app.Doctor(c.Context(), source, asJSON, c.OutOrStdout())
+		},
+	}
+	command.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return reads(command, app.DoctorVariables)
+}
+
+func deadLetters() *cobra.Command {
+	parent := &cobra.Command{Use: "deadletters", Short: "events that could not be handled"}
+	var chosen app.Selection
+	var all bool
+	add := func(name, short string, run func(*cobra.Command) error) *cobra.Command {
+		command := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return run(c) }}
+		command.Flags().StringVar(&chosen.Topic, "topic", "", "of this topic only, such as doorward.directory")
+		command.Flags().StringVar(&chosen.Group, "group", "", "of this consumer group only, such as doorward.notification")
+		command.Flags().StringVar(&chosen.ID, "id", "", "the event with this id only")
+		parent.AddCommand(reads(command, app.DeadLetterVariables))
+		return command
+	}
+	resolve := func(retry bool) func(*cobra.Command) error {
+		return func(c *cobra.Command) error {
+			if (chosen == app.Selection{}) && !all {
+				return errors.New("choose by --topic, --group or --id, or say --all")
+			}
+			return app.ResolveDeadLetters(c.Context(), source, retry, chosen, c.OutOrStdout())
+		}
+	}
+	add("list", "list them, one JSON object a line", func(c *cobra.Command) error {
+		return app.ListDeadLetters(c.Context(), source, chosen, c.OutOrStdout())
+	})
+	add("retry", "send them to their consumers once more", resolve(true)).Flags().BoolVar(&all, "all", false, "all of them")
+	add("drop", "take them off the list for good", resolve(false)).Flags().BoolVar(&all, "all", false, "all of them")
+	return parent
+}
+
+func keys() *cobra.Command {
+	parent := &cobra.Command{Use: "keys", Short: "master keys"}
+	parent.AddCommand(reads(&cobra.Command{
+		Use: "rotate", Short: "seal all secrets again under the first master key; when cut short, the next call goes on", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return app.RotateKeys(c.Context(), source, c.OutOrStdout()) },
+	}, app.RotateVariables))
+	return parent
 }
 
 func admin() *cobra.Command {

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events"
+)
+
+// Selection chooses dead letters; an empty field chooses all.
+type Selection struct{ Topic, Group, ID string }
+
+func (s Selection) has(letter events.DeadLetter) bool {
+	return (s.Topic == "" || s.Topic == letter.Topic) && (s.Group == "" || s.Group == letter.Group) && (s.ID == "" || s.ID == letter.ID)
+}
+
+// DeadLetterVariables declares what the commands for dead letters read.
+func DeadLetterVariables(source *env.Source) { source.Declare(new(events.Config)) }
+
+func inspector(source *env.Source) (*events.Inspector, error) {
+	var cfg events.Config
+	source.Load(&cfg)
+	if len(cfg.Brokers) == 0 {
+		return nil, fmt.Errorf("KAFKA_BROKERS is missing: standalone's own broker is reached by no other process")
+	}
+	return events.NewInspector(cfg)
+}
+
+// ListDeadLetters writes the chosen dead letters to out, as one JSON object a line.
+func ListDeadLetters(ctx context.Context, source *env.Source, chosen Selection, out io.Writer) error {
+	kafka, err := inspector(source)
+	if err != nil {
+		return err
+	}
+	defer kafka.Close()
+	letters, err := kafka.DeadLetters(ctx)
+	if err != nil {
+		return err
+	}
+	lines := json.NewEncoder(out)
+	for _, letter := range letters {
+		if !chosen.has(letter) {
+			continue
+		}
+		if err := lines.Encode(letter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ResolveDeadLetters sends the chosen dead letters to their consumers once more, or
+// drops them, and takes them off the list.
+func ResolveDeadLetters(ctx context.Context, source *env.Source, retry bool, chosen Selection, out io.Writer) error {
+	kafka, err := inspector(source)
+	if err != nil {
+		return err
+	}
+	defer kafka.Close()
+	n, err := kafka.Resolve(ctx, retry, chosen.has)
+	_, _ = fmt.Fprintf(out, "%d dead letters were %s\n", n, map[bool]string{true: "sent again", false: "dropped"}[retry])
+	return err
+}

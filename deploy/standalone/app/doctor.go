@@ -1,0 +1,271 @@
+package app
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// What Doctor finds too much.
+const (
+	doctorTimeout   = 10 * time.Second    // of one check
+	clockWarning    = time.Second         // between this machine and PostgreSQL
+	clockLimit      = 5 * time.Second     // tokens would be refused
+	expiryWarning   = 30 * 24 * time.Hour // before the end of a certificate
+	outboxAgeLimit  = time.Minute
+	consumerLagHigh = 1000
+)
+
+// doctorConfig is what Doctor connects to.
+type doctorConfig struct {
+	Databases   databases
+	MasterKey   secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest"`
+	Secret      secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret that all processes of the deployment share"`
+	Certificate string        `env:"DOORWARD_TLS_CERT" help:"certificate chain in PEM"`
+}
+
+// serversConfig is read apart from doctorConfig: standalone has servers of its own.
+type serversConfig struct {
+	Redis kv.Config
+	Kafka events.Config
+}
+
+// DoctorVariables declares what Doctor reads.
+func DoctorVariables(source *env.Source) {
+	source.Declare(new(doctorConfig))
+	source.Declare(new(serversConfig))
+}
+
+// finding is the result of one check. Advice says what to do unless it is ok.
+type finding struct {
+	Check  string `json:"check"`
+	Status string `json:"status"` // ok, warning or failed
+	Detail string `json:"detail"`
+	Advice string `json:"advice,omitempty"`
+}
+
+// ErrUnwell is returned by Doctor when a check failed.
+var ErrUnwell = errors.New("at least one check failed")
+
+type doctor struct {
+	now      func() time.Time
+	findings []finding
+}
+
+func (d *doctor) add(check, status, advice, detail string, args ...any) {
+	if status == "ok" {
+		advice = ""
+	}
+	d.findings = append(d.findings, finding{check, status, fmt.Sprintf(detail, args...), advice})
+}
+
+// Doctor checks a deployment from outside its processes and writes what it found
+// to out, with what to do. It changes nothing.
+func Doctor(ctx context.Context, source *env.Source, asJSON bool, out io.Writer) (err error) {
+	stop, err := openData(ctx, source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	var cfg doctorConfig
+	source.Load(&cfg)
+	d := &doctor{now: time.Now}
+	d.configuration(source, cfg)
+	for _, schema := range cfg.Databases.configs() {
+		d.bounded(ctx, func(ctx context.Context) { d.database(ctx, schema) })
+	}
+	var servers serversConfig
+	if source.Has("REDIS_URL") {
+		source.Load(&servers.Redis)
+		d.bounded(ctx, func(ctx context.Context) { d.redis(ctx, servers.Redis) })
+	}
+	if source.Has("KAFKA_BROKERS") {
+		source.Load(&servers.Kafka)
+		d.bounded(ctx, func(ctx context.Context) { d.kafka(ctx, servers.Kafka) })
+	}
+	if cfg.Certificate != "" {
+		d.certificate(cfg.Certificate)
+	}
+	return d.report(asJSON, out)
+}
+
+func (d *doctor) bounded(ctx context.Context, check func(context.Context)) {
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	check(ctx)
+}
+
+func (d *doctor) configuration(source *env.Source, cfg doctorConfig) {
+	if err := source.Err(); err != nil {
+		d.add("configuration", "failed", "correct these variables; doorward --help lists all", "%s", strings.ReplaceAll(err.Error(), "\n  ", " | "))
+		return
+	}
+	if _, err := secure.ParseKeyring(cfg.MasterKey); err != nil {
+		d.add("configuration", "failed", "set DOORWARD_MASTER_KEY to that of the services", "DOORWARD_MASTER_KEY: %v", err)
+		return
+	}
+	d.add("configuration", "ok", "", "the variables are complete")
+}
+
+// database checks the connection, the migrations, the clock and the outbox of a service.
+func (d *doctor) database(ctx context.Context, schema pg.Config) {
+	name := "database " + schema.Schema
+	if schema.URL == "" {
+		return // reported as configuration
+	}
+	pending, err := pg.Pending(ctx, schema)
+	if err != nil {
+		d.add(name, "failed", "start PostgreSQL, correct DATABASE_URL, or run doorward migrate where there is no schema yet", "%v", err)
+		return
+	}
+	if len(pending) > 0 {
+		d.add(name, "failed", "run doorward migrate", "the schema lacks %s", strings.Join(pending, ", "))
+		return
+	}
+	db, err := pg.Open(ctx, schema)
+	if err != nil {
+		d.add(name, "failed", "see what PostgreSQL logs", "%v", err)
+		return
+	}
+	defer db.Close()
+	before := d.now()
+	at, err := pg.Value[time.Time](ctx, db, `SELECT clock_timestamp()`)
+	if err != nil {
+		d.add(name, "failed", "see what PostgreSQL logs", "%v", err)
+		return
+	}
+	off := at.Sub(before.Add(d.now().Sub(before) / 2)).Abs().Round(time.Millisecond)
+	switch {
+	case off > clockLimit:
+		d.add("clock", "failed", "synchronise the clocks of both machines by NTP", "PostgreSQL of %s and this machine differ by %s", schema.Schema, off)
+	case off > clockWarning:
+		d.add("clock", "warning", "synchronise the clocks of both machines by NTP", "PostgreSQL of %s and this machine differ by %s", schema.Schema, off)
+	}
+	if has, err := pg.Value[bool](ctx, db, `SELECT to_regclass('outbox') IS NOT NULL`); err != nil || !has {
+		d.add(name, "ok", "", "answers, all migrations done")
+		return
+	}
+	waiting, oldest, err := events.NewOutbox(db, schema.Schema, d.now).Waiting(ctx)
+	switch {
+	case err != nil:
+		d.add(name, "failed", "see what PostgreSQL logs", "%v", err)
+	case oldest > outboxAgeLimit:
+		d.add(name, "failed", "check Kafka, then docs/runbooks/outbox-old.md", "%d events wait in the outbox, the oldest for %s", waiting, oldest.Round(time.Second))
+	default:
+		d.add(name, "ok", "", "answers, all migrations done, %d events wait in the outbox", waiting)
+	}
+}
+
+func (d *doctor) redis(ctx context.Context, cfg kv.Config) {
+	client, err := kv.Open(cfg)
+	if err == nil {
+		defer func() { _ = client.Close() }()
+		err = client.Ping(ctx).Err()
+	}
+	if err != nil {
+		d.add("redis", "failed", "start Redis, or correct REDIS_URL; until then each gateway applies the limits alone", "%v", err)
+		return
+	}
+	d.add("redis", "ok", "", "answers")
+}
+
+func (d *doctor) kafka(ctx context.Context, cfg events.Config) {
+	inspector, err := events.NewInspector(cfg)
+	if err != nil {
+		d.add("kafka", "failed", "correct the variables KAFKA_…", "%v", err)
+		return
+	}
+	defer inspector.Close()
+	letters, err := inspector.DeadLetters(ctx)
+	if err != nil {
+		d.add("kafka", "failed", "start the brokers, or correct the variables KAFKA_…; until then events wait in the outboxes", "%v", err)
+		return
+	}
+	d.add("kafka", "ok", "", "answers")
+	if len(letters) > 0 {
+		d.add("dead letters", "failed", "doorward deadletters list, then retry or drop: docs/runbooks/dead-letters.md", "%d events could not be handled", len(letters))
+	} else {
+		d.add("dead letters", "ok", "", "none")
+	}
+	for _, service := range []string{"directory", "application", "oauth", "mfa", "notification"} {
+		lag, err := inspector.Lag(ctx, service)
+		switch {
+		case err != nil:
+			d.add("lag "+service, "failed", "see what the brokers log", "%v", err)
+		case lag > consumerLagHigh:
+			d.add("lag "+service, "failed", "docs/runbooks/consumer-lag.md", "%d events are still to be handled", lag)
+		default:
+			d.add("lag "+service, "ok", "", "%d events are still to be handled", lag)
+		}
+	}
+}
+
+// certificate checks each certificate of a chain.
+func (d *doctor) certificate(chain string) {
+	rest := []byte(chain)
+	var first time.Time
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			d.add("certificate", "failed", "set DOORWARD_TLS_CERT to a chain in PEM", "%v", err)
+			return
+		}
+		if first.IsZero() || certificate.NotAfter.Before(first) {
+			first = certificate.NotAfter
+		}
+	}
+	if first.IsZero() {
+		d.add("certificate", "failed", "set DOORWARD_TLS_CERT to a chain in PEM", "it holds no certificate")
+		return
+	}
+	left := first.Sub(d.now())
+	status := "ok"
+	switch {
+	case left <= 0:
+		status = "failed"
+	case left < expiryWarning:
+		status = "warning"
+	}
+	d.add("certificate", status, "renew it and restart the gateways", "good until %s", first.UTC().Format(time.DateOnly))
+}
+
+func (d *doctor) report(asJSON bool, out io.Writer) error {
+	failed := false
+	for _, f := range d.findings {
+		failed = failed || f.Status == "failed"
+	}
+	if asJSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(d.findings); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range d.findings {
+			_, _ = fmt.Fprintf(out, "%-8s %-22s %s\n", f.Status, f.Check, f.Detail)
+			if f.Advice != "" {
+				_, _ = fmt.Fprintf(out, "%31s %s\n", "->", f.Advice)
+			}
+		}
+	}
+	if failed {
+		return ErrUnwell
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+func TestTheDoctorSaysWhatToDo(t *testing.T) {
+	url := pgtest.New(t, nil)
+	environ := []string{
+		"DATABASE_URL=" + url, "DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal(), "DOORWARD_INTERNAL_SECRET=" + secure.Token(40).Reveal(),
+	}
+	examine := func(more ...string) (string, error) {
+		var out bytes.Buffer
+		err := Doctor(t.Context(), env.New(append(environ, more...)), false, &out)
+		return out.String(), err
+	}
+	want := func(said string, err error, failed bool, parts ...string) {
+		t.Helper()
+		if errors.Is(err, ErrUnwell) != failed {
+			t.Errorf("%v\n%s", err, said)
+		}
+		for _, part := range parts {
+			if !strings.Contains(said, part) {
+				t.Errorf("it does not say %q:\n%s", part, said)
+			}
+		}
+	}
+	said, err := examine()
+	want(said, err, true, "run doorward migrate")
+	if err := Migrate(t.Context(), env.New([]string{"DATABASE_URL=" + url}), new(bytes.Buffer)); err != nil {
+		t.Fatal(err)
+	}
+	said, err = examine()
+	want(said, err, false, "ok       configuration", "ok       database oauth", "0 events wait in the outbox")
+	said, err = examine("DOORWARD_MSATER_KEY=x")
+	want(said, err, true, "DOORWARD_MSATER_KEY is not a variable")
+	said, err = examine("REDIS_URL=redis://127.0.0.1:1", "KAFKA_BROKERS=127.0.0.1:1")
+	want(said, err, true, "failed   redis", "failed   kafka", "start the brokers")
+	said, err = examine("DOORWARD_TLS_CERT=no certificate")
+	want(said, err, true, "failed   certificate")
+}
+
+func TestMasterKeysOfADataFolderAreRotated(t *testing.T) {
+	dir := t.TempDir()
+	p := start(t, dir)
+	if err := RotateKeys(t.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + dir}), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Fatalf("with a process that runs: %v", err)
+	}
+	p.stop()
+	before, err := os.ReadFile(filepath.Join(dir, "secrets.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := RotateKeys(t.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + dir, "PATH=" + os.Getenv("PATH")}), &out); err != nil {
+		t.Fatal(err, out.String())
+	}
+	after, err := os.ReadFile(filepath.Join(dir, "secrets.json"))
+	if err != nil || bytes.Equal(before, after) || !bytes.Contains(after, []byte(",k1:")) {
+		t.Fatalf("secrets.json did not change, or lacks the former key, %v", err)
+	}
+	for _, line := range []string{"made the key k20", "oauth: 1 of 1\n", "all secrets are sealed under the first key"} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("no %q in\n%s", line, out.String())
+		}
+	}
+	again := start(t, dir)
+	if again.key.ID != p.key.ID {
+		t.Error("the API key has changed")
+	}
+	again.stop()
+}
