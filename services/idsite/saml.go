@@ -421,7 +421,7 @@ func (s *Service) samlLogout(ctx context.Context, f store.Flow, session store.Se
 func (s *Service) FinishSAMLLogout(ctx context.Context, relay secure.Secret) (string, error) {
 	claims, f, err := s.openRelay(ctx, logoutRelay, relay)
 	if errors.Is(err, errNoRelay) || errors.Is(err, apierr.NotFound) {
-		return "", apierr.BadRequest.Because("RelayState is not that of a logout of this service")
+		return "", apierr.BadRequest.Because("the RelayState is not that of a logout of this service")
 	}
 	if err != nil {
 		return "", err
@@ -433,7 +433,7 @@ func (s *Service) FinishSAMLLogout(ctx context.Context, relay secure.Secret) (st
 	name, _ := claims["sub"].(string)
 	account, err := id.Parse(name)
 	if err != nil {
-		return "", apierr.BadRequest.Because("RelayState is not that of a logout of this service")
+		return "", apierr.BadRequest.Because("the RelayState is not that of a logout of this service")
 	}
 	site, err := s.store.TenantSite(ctx, f.TenantID)
 	if err != nil {
