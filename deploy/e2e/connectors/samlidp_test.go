@@ -1,7 +1,9 @@
 package connectors_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
@@ -141,4 +143,54 @@ func entityID(t *testing.T, provider e2e.Object) string {
 	return client.WantObject(t, http.StatusOK, e2e.Request{
 		Method: http.MethodGet, URL: provider.Link(t, "metadata"), Header: http.Header{"Accept": {"application/json"}},
 	}).Text("entityId")
+}
+
+// brokered lets Keycloak sign visitors in at our identity provider and returns where
+// such a login begins.
+func brokered(t *testing.T, k *connectors.Keycloak, application e2e.Object, callback string) string {
+	t.Helper()
+	provider, metadata := identityProvider(t, application)
+	alias := strings.ToLower(e2e.Unique("doorward"))
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	if err := form.WriteField("providerId", "saml"); err != nil {
+		t.Fatal(err)
+	}
+	part, err := form.CreateFormFile("file", "metadata.xml")
+	if err == nil {
+		_, err = part.Write(metadata)
+	}
+	if err == nil {
+		err = form.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, _ := k.Admin(t, http.MethodPost, "/identity-provider/import-config", connectors.Upload{ContentType: form.FormDataContentType(), Body: body.Bytes()}).(map[string]any)
+	config := e2e.Object(said)
+	name := k.Issuer() + "/" + alias
+	settings := e2e.Object{
+		"entityId": name, "wantAuthnRequestsSigned": "true", "validateSignature": "true", "wantAssertionsSigned": "true",
+		"postBindingResponse": "true", "postBindingAuthnRequest": "false", "principalType": "SUBJECT", "syncMode": "IMPORT",
+		"nameIDPolicyFormat": "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress", "signatureAlgorithm": "RSA_SHA256",
+	}
+	for field, value := range settings {
+		config[field] = value
+	}
+	k.Admin(t, http.MethodPost, "/identity-provider/instances", e2e.Object{
+		"alias": alias, "providerId": "saml", "enabled": true, "trustEmail": true, "config": config,
+	})
+	for attribute, property := range map[string]string{"mail": "email", "first": "firstName", "last": "lastName"} {
+		k.Admin(t, http.MethodPost, "/identity-provider/instances/"+alias+"/mappers", e2e.Object{
+			"name": attribute, "identityProviderAlias": alias, "identityProviderMapper": "saml-user-attribute-idp-mapper",
+			"config": e2e.Object{"syncMode": "INHERIT", "attribute.name": attribute, "user.attribute": property},
+		})
+	}
+	register(t, provider, e2e.Object{
+		"assertionConsumerServiceUrl": k.Issuer() + "/broker/" + alias + "/endpoint", "entityId": name, "encodedX509Certificate": k.Certificate(t),
+	})
+	id, _ := k.NewClient(t, callback)
+	return k.OpenID("auth") + "?" + url.Values{
+		"client_id": {id}, "response_type": {"code"}, "redirect_uri": {callback}, "scope": {"openid"}, "state": {"x"}, "kc_idp_hint": {alias},
+	}.Encode()
 }
