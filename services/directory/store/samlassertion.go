@@ -37,6 +37,7 @@ type SAMLCertificate struct {
 func (s *Store) SAMLCertificates(ctx context.Context, behind SAMLCertificate, limit int) ([]SAMLCertificate, error) {
 	return pg.All[SAMLCertificate](ctx, s.db, `SELECT tenant_id, directory_id, settings->>'encodedX509SigningCert' AS current,
 		coalesce(settings->>'encodedX509SigningCertNext', '') AS next FROM providers
-		WHERE ($1::uuid IS NULL OR (tenant_id, directory_id) > ($1, $2)) AND settings ? 'encodedX509SigningCert' ORDER BY tenant_id, directory_id LIMIT $3`,
+		WHERE ($1::uuid IS NULL OR (tenant_id, directory_id) > ($1, $2)) AND settings ? 'encodedX509SigningCert'
+		ORDER BY tenant_id, directory_id LIMIT $3`,
 		behind.TenantID, behind.DirectoryID, limit)
 }
