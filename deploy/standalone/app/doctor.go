@@ -109,7 +109,8 @@ func (d *doctor) bounded(ctx context.Context, check func(context.Context)) {
 
 func (d *doctor) configuration(source *env.Source, cfg doctorConfig) {
 	if err := source.Err(); err != nil {
-		d.add("configuration", "failed", "correct these variables; doorward --help lists all", "%s", strings.ReplaceAll(err.Error(), "\n  ", " | "))
+		d.add("configuration", "failed", "correct these variables; doorward --help lists all",
+			"%s", strings.ReplaceAll(err.Error(), "\n  ", " | "))
 		return
 	}
 	if _, err := secure.ParseKeyring(cfg.MasterKey); err != nil {
@@ -149,9 +150,11 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 	off := at.Sub(before.Add(d.now().Sub(before) / 2)).Abs().Round(time.Millisecond)
 	switch {
 	case off > clockLimit:
-		d.add("clock", "failed", "synchronise the clocks of both machines by NTP", "PostgreSQL of %s and this machine differ by %s", schema.Schema, off)
+		d.add("clock", "failed", "synchronise the clocks of both machines by NTP",
+			"PostgreSQL of %s and this machine differ by %s", schema.Schema, off)
 	case off > clockWarning:
-		d.add("clock", "warning", "synchronise the clocks of both machines by NTP", "PostgreSQL of %s and this machine differ by %s", schema.Schema, off)
+		d.add("clock", "warning", "synchronise the clocks of both machines by NTP",
+			"PostgreSQL of %s and this machine differ by %s", schema.Schema, off)
 	}
 	if has, err := pg.Value[bool](ctx, db, `SELECT to_regclass('outbox') IS NOT NULL`); err != nil || !has {
 		d.add(name, "ok", "", "answers, all migrations done")
@@ -162,7 +165,8 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 	case err != nil:
 		d.add(name, "failed", "see what PostgreSQL logs", "%v", err)
 	case oldest > outboxAgeLimit:
-		d.add(name, "failed", "check Kafka, then docs/runbooks/outbox-old.md", "%d events wait in the outbox, the oldest for %s", waiting, oldest.Round(time.Second))
+		d.add(name, "failed", "check Kafka, then docs/runbooks/outbox-old.md",
+			"%d events wait in the outbox, the oldest for %s", waiting, oldest.Round(time.Second))
 	default:
 		d.add(name, "ok", "", "answers, all migrations done, %d events wait in the outbox", waiting)
 	}
@@ -195,7 +199,8 @@ func (d *doctor) kafka(ctx context.Context, cfg events.Config) {
 	}
 	d.add("kafka", "ok", "", "answers")
 	if len(letters) > 0 {
-		d.add("dead letters", "failed", "doorward deadletters list, then retry or drop: docs/runbooks/dead-letters.md", "%d events could not be handled", len(letters))
+		d.add("dead letters", "failed",
+			"doorward deadletters list, then retry or drop: docs/runbooks/dead-letters.md", "%d events could not be handled", len(letters))
 	} else {
 		d.add("dead letters", "ok", "", "none")
 	}

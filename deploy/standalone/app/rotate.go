@@ -134,9 +134,11 @@ func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err err
 		return err
 	}
 	if total > 0 {
-		return fmt.Errorf("%d secrets were sealed under a former key meanwhile: restart the services with the new key first, and run the command again", total)
+		return fmt.Errorf(
+			"%d secrets were sealed under a former key meanwhile: restart the services with the new key first, and run the command again", total)
 	}
-	_, _ = fmt.Fprintln(out, "all secrets are sealed under the first key; the others can be dropped once no event waits that was sealed under them")
+	_, _ = fmt.Fprintln(out,
+		"all secrets are sealed under the first key; the others can be dropped once no event waits that was sealed under them")
 	return nil
 }
 
