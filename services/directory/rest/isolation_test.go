@@ -43,6 +43,7 @@ func (b *bench) estate() map[string]string {
 // by route; the others are sent {"name":"Taken over"}.
 var bodies = map[string]string{
 	"/v1/accounts/:id":                       `{"givenName":"Taken over","status":"DISABLED"}`,
+	"/v1/tenants/:id/invitations":            `{"email":"intruder@example.test"}`,
 	"/v1/directories/:id/accounts":           `{"email":"intruder@example.test","password":"Changeme1!"}`,
 	"/v1/accountCreationPolicies/:id":        `{"emailDomainWhitelist":["example.org"]}`,
 	"/v1/passwordPolicies/:id":               `{"resetTokenTtl":1}`,

@@ -23,6 +23,8 @@ var unseen = map[string]string{
 	"AccountStoreDisabled": "applications, as creators of accounts", "Unauthorized": "keys of agents, at the gateway",
 	"AgentUnreachable": "delegated logins", "ServerUnreachable": "delegated logins", "AgentSlow": "delegated logins", "ServerSlow": "delegated logins",
 	"AgentAnswer": "delegated logins", "ServerAnswer": "delegated logins", "ReferralFailed": "delegated logins",
+	"OtherInvitee": "answers to invitations", "TooMany": "sign-ups and invitations",
+	"NotSAML": "logins", "SAMLMalformed": "logins", "ProviderIncomplete": "logins at a provider that answers",
 	"Internal": "nobody, by a request alone",
 }
 
