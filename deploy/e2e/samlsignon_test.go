@@ -7,6 +7,7 @@ import (
 	"crypto/rsa"
 	"encoding/base64"
 	"encoding/xml"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -127,7 +128,8 @@ func (w samlWiki) assertion(form url.Values, requestID string) *saml.Assertion {
 	w.Helper()
 	assertion, err := w.parsed(form, requestID)
 	if err != nil {
-		if invalid, ok := err.(*saml.InvalidResponseError); ok {
+		var invalid *saml.InvalidResponseError
+		if errors.As(err, &invalid) {
 			err = invalid.PrivateErr
 		}
 		w.Fatal(err)

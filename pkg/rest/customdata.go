@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"encoding/json"
 	"net/url"
 	"time"
@@ -77,15 +78,11 @@ func (h customDataHandlers) merge(c *fiber.Ctx) error {
 }
 
 func (h customDataHandlers) deleteKey(c *fiber.Ctx) error {
-	owner, err := Ref(c)
-	if err != nil {
-		return err
-	}
 	key, err := url.PathUnescape(c.Params("key"))
 	if err != nil {
 		return apierr.NotFound
 	}
-	return Deleted(c, h.owners.DeleteKey(c.UserContext(), owner, key))
+	return Delete(func(ctx context.Context, owner id.Ref) error { return h.owners.DeleteKey(ctx, owner, key) })(c)
 }
 
 // address is that of an owner's customData.

@@ -117,7 +117,7 @@ func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err err
 		if ring, err = newKeyInFolder(source, cfg.MasterKey, out); err != nil {
 			return err
 		}
-		if total, err = count(); err != nil {
+		if _, err = count(); err != nil { // the new key leaves all to be sealed
 			return err
 		}
 	}
