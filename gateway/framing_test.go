@@ -230,7 +230,7 @@ func TestAConnectionWithoutARequestStaysOpen(t *testing.T) {
 			if idle := g.HTTP.Server().IdleTimeout; idle <= 90*time.Second {
 				t.Errorf("connections between requests are closed after %s", idle)
 			}
-			g.HTTP.Server().ReadTimeout = 50 * time.Millisecond
+			g.HTTP.Server().ReadTimeout = 2 * time.Second
 		}
 	})
 	early := s.dial(t)

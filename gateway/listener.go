@@ -52,15 +52,18 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: raw, raw: raw, listener: l, headers: newHeaders}, nil
+	c := &conn{Conn: raw, raw: &unread{Conn: raw}, listener: l, headers: newHeaders}
+	if l.config != nil {
+		c.Conn = tls.Server(c.raw, l.config)
+	}
+	return c, nil
 }
 
-// conn is the connection of a client: TLS over raw once it has shaken hands,
-// raw itself behind a load balancer. The server calls Handshake before it
-// reads, because conn has it.
+// conn is the connection of a client: TLS over raw, or raw behind a load
+// balancer. The server calls Handshake before it reads, because conn has it.
 type conn struct {
 	net.Conn
-	raw       net.Conn
+	raw       *unread
 	listener  *listener
 	lingering atomic.Bool
 	first     []byte // what Handshake read of the first request
@@ -91,11 +94,12 @@ func (c *conn) Handshake() error {
 // shakeHands looks at the first byte that the client sends. A TLS record begins
 // with 22, a plain HTTP request with a letter. The server has set deadlines.
 func (c *conn) shakeHands() error {
-	if c.listener.config == nil {
+	secure, ok := c.Conn.(*tls.Conn)
+	if !ok {
 		return nil
 	}
 	first := make([]byte, 1)
-	if _, err := io.ReadFull(c.raw, first); err != nil {
+	if _, err := io.ReadFull(c.raw.Conn, first); err != nil {
 		return err
 	}
 	if letter := first[0] | 0x20; 'a' <= letter && letter <= 'z' {
@@ -103,12 +107,8 @@ func (c *conn) shakeHands() error {
 		c.linger()
 		return errPlainHTTP
 	}
-	secure := tls.Server(&unread{c.raw, first}, c.listener.config)
-	if err := secure.Handshake(); err != nil {
-		return err
-	}
-	c.Conn = secure
-	return nil
+	c.raw.first = first
+	return secure.Handshake()
 }
 
 // headers watches the headers of a request for lines that go on in the next
@@ -179,7 +179,7 @@ func (c *conn) linger() { c.lingering.Store(true) }
 
 func (c *conn) Close() error {
 	if c.lingering.Swap(false) {
-		for _, layer := range []net.Conn{c.Conn, c.raw} {
+		for _, layer := range []net.Conn{c.Conn, c.raw.Conn} {
 			if half, ok := layer.(interface{ CloseWrite() error }); ok {
 				_ = half.CloseWrite()
 			}
