@@ -17,6 +17,8 @@ import (
 var notSent = map[string]string{
 	"createSmtpServer": "an SMTP server that answers", "getSmtpServer": "an SMTP server", "updateSmtpServer": "an SMTP server",
 	"answerChallenge": "the code of the moment", "startSamlLogin": "a browser that begins a login",
+	"authorizeClient": "a browser that begins a login", "endClientAuthorization": "a browser that comes from a provider",
+	"startSamlSignOn": "a browser that comes from a service provider",
 	"listAgentChecks": "a login that waits for an agent", "answerAgentCheck": "a login that waits for an agent",
 	"syncAgent": "an agent's own key", "pingAgent": "an agent's own key", "downloadAgent": "an agent of a release",
 	"verifyAuthnRequest": "a request of a service provider", "createSamlResponse": "a request of a service provider",

@@ -24,7 +24,6 @@ func TestDeadLettersAreListedRetriedAndDropped(t *testing.T) {
 		handled.Add(1)
 		return nil
 	})))
-	b.deadLetters(3)
 	inspector, err := events.NewInspector(b.cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -38,6 +37,10 @@ func TestDeadLettersAreListedRetriedAndDropped(t *testing.T) {
 		}
 		return letters
 	}
+	b.eventually("three dead letters", func() bool {
+		found, err := inspector.DeadLetters(t.Context())
+		return err == nil && len(found) == 3
+	})
 	letters := list(3)
 	for _, letter := range letters {
 		if letter.Topic != events.Topic("sender") || letter.Group != "doorward.reader" || letter.Error != "a bug" || letter.Event != "AccountDeleted" {
