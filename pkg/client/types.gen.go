@@ -3685,7 +3685,7 @@ type UserInfoMappingRule struct {
 	// AccountAttributes `email`, `username`, `givenName`, `middleName`, `surname`, or `customData.` and a path.
 	AccountAttributes MappingTargets `json:"accountAttributes"`
 
-	// Name Name of a member of the user's description
+	// Name Name of a member of the user's description, or a path with dots.
 	Name string `json:"name"`
 }
 
@@ -3711,7 +3711,7 @@ type UserInfoMappingRulesChange struct {
 		// AccountAttributes `email`, `username`, `givenName`, `middleName`, `surname`, or `customData.` and a path.
 		AccountAttributes MappingTargets `json:"accountAttributes"`
 
-		// Name Name of a member of the user's description
+		// Name Name of a member of the user's description, or a path with dots.
 		Name string `json:"name"`
 
 		// NameFormat Belongs to rules of SAML.

@@ -40,7 +40,7 @@ func (b *builder) operation(f *file, member yaml.MapItem) (*Operation, error) {
 	e.Token = cmp.Or(e.Token, f.Usual.Token)
 	e.Errors = append(e.Errors, f.Usual.Errors...)
 	for _, answer := range f.Usual.Answers {
-		if !slices.ContainsFunc(e.Answers, func(own yaml.MapItem) bool { return own.Key == answer.Key }) {
+		if !slices.ContainsFunc(e.Answers, func(own yaml.MapItem) bool { return fmt.Sprint(own.Key) == fmt.Sprint(answer.Key) }) {
 			e.Answers = append(e.Answers, answer)
 		}
 	}
