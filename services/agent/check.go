@@ -148,6 +148,13 @@ var subCodes = map[string]string{
 	"532": "EXPIRED", "773": "EXPIRED", "775": "LOCKED", "533": "DISABLED", "701": "DISABLED", "530": "DISABLED", "531": "DISABLED",
 }
 
+// outOfTime reports whether the time of a check is over. Connections have the same
+// deadline, and may fail by it a little before the context does.
+func outOfTime(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && time.Until(deadline) < checkTimeout/20
+}
+
 // resultOf reads what came of a check.
 func resultOf(ctx context.Context, err error) CheckResult {
 	var no *refusedError
@@ -166,9 +173,9 @@ func resultOf(ctx context.Context, err error) CheckResult {
 		return failure
 	case ldap.IsErrorWithCode(err, ldap.LDAPResultReferral), errors.Is(err, errReferral):
 		return CheckResult{Result: "ERROR", Code: referralFailed}
-	case ctx.Err() == nil && errors.As(err, &dialing) && dialing.Op == "dial":
+	case !outOfTime(ctx) && errors.As(err, &dialing) && dialing.Op == "dial":
 		return CheckResult{Result: "ERROR", Code: serverUnreachable}
-	case ctx.Err() != nil, ldap.IsErrorWithCode(err, ldap.LDAPResultTimeLimitExceeded), ldap.IsErrorWithCode(err, ldap.LDAPResultBusy):
+	case outOfTime(ctx), ldap.IsErrorWithCode(err, ldap.LDAPResultTimeLimitExceeded), ldap.IsErrorWithCode(err, ldap.LDAPResultBusy):
 		return CheckResult{Result: "ERROR", Code: serverSlow}
 	case isBroken(err), ldap.IsErrorWithCode(err, ldap.LDAPResultUnavailable):
 		return CheckResult{Result: "ERROR", Code: serverUnreachable}
