@@ -100,7 +100,7 @@ screenshots: ## photograph every hosted screen: light, dark, telephone, all lang
 	@DOORWARD_SCREENSHOTS=$(CURDIR)/.work/screenshots .ci/test -count 1 -timeout 15m -run EveryScreen ./deploy/e2e
 
 .PHONY: kill
-kill: ## kill notification every second of 10,000 mails: none is lost, 1 in 1,000 may come twice
+kill: ## kill notification every second of 10,000 mails: none is lost, and it prints how many came twice
 	@$(SETUP) postgresql
 	@NOTIFICATION_KILL_MAILS=10000 .ci/test -count 1 -run KilledEverySecond $(ARGS) ./services/notification/app
 
