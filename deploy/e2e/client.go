@@ -26,6 +26,15 @@ type Client struct {
 	anonymous bool // presents no key
 }
 
+// OpenClient reads the key of a file and returns a client for it.
+func OpenClient(keyFile string) (*Client, error) {
+	key, err := ReadKey(keyFile)
+	if err != nil {
+		return nil, err
+	}
+	return NewClient(key)
+}
+
 // NewClient trusts the certificate authority of the key's caFile and, when it
 // names one, no other.
 func NewClient(key Key) (*Client, error) {

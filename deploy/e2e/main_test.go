@@ -28,31 +28,15 @@ const startLimit = 10 * time.Minute
 var client *e2e.Client
 
 func TestMain(m *testing.M) {
-	status, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		status = 1
-	}
-	os.Exit(status)
+	harness.Main(func(dir string) (int, error) { return run(m, dir) })
 }
 
 // run starts what is needed, runs the scenarios, and stops it again. A
 // deployment that does not stop well fails the run too.
-func run(m *testing.M) (status int, err error) {
+func run(m *testing.M, dir string) (status int, err error) {
 	if keyFile := os.Getenv(keyEnv); keyFile != "" {
 		return scenarios(m, keyFile)
 	}
-	dir, remove, err := harness.Folder()
-	if err != nil {
-		return 1, err
-	}
-	defer func() {
-		if status != 0 || err != nil {
-			fmt.Fprintln(os.Stderr, "logs and data are kept in", dir)
-			return
-		}
-		err = remove()
-	}()
 	shape, err := start(os.Getenv(shapeEnv), dir)
 	if err != nil {
 		return 1, err
@@ -64,12 +48,8 @@ func run(m *testing.M) (status int, err error) {
 	return status, errors.Join(err, shape.Stop(context.Background()))
 }
 
-func scenarios(m *testing.M, keyFile string) (int, error) {
-	key, err := e2e.ReadKey(keyFile)
-	if err != nil {
-		return 1, err
-	}
-	if client, err = e2e.NewClient(key); err != nil {
+func scenarios(m *testing.M, keyFile string) (status int, err error) {
+	if client, err = e2e.OpenClient(keyFile); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil

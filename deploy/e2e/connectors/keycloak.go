@@ -49,7 +49,7 @@ var keycloakJava = []string{
 
 // StartKeycloak runs the distribution that setup.sh has fetched, on an address of
 // 127.0.0.1, with its database in memory.
-func StartKeycloak(ctx context.Context, dir, address string, authority *Authority) (*Keycloak, error) {
+func StartKeycloak(ctx context.Context, dir, address string, authority *harness.Authority) (*Keycloak, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
 		return nil, fmt.Errorf("%w; run deploy/setup/setup.sh connectors", err)

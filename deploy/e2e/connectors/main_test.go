@@ -24,8 +24,8 @@ const startLimit = 10 * time.Minute
 
 // What the scenarios of a run share.
 var (
-	client    *e2e.Client           // speaks with the deployment under test
-	authority *connectors.Authority // whom the deployment trusts besides the system's
+	client    *e2e.Client        // speaks with the deployment under test
+	authority *harness.Authority // whom the deployment trusts besides the system's
 	shared    foreign
 )
 
@@ -69,28 +69,12 @@ func (f *foreign) stop(failed bool) {
 }
 
 func TestMain(m *testing.M) {
-	status, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		status = 1
-	}
-	os.Exit(status)
+	harness.Main(func(dir string) (int, error) { return run(m, dir) })
 }
 
 // run starts the shapes one after the other and runs the scenarios on each.
-func run(m *testing.M) (status int, err error) {
-	dir, remove, err := harness.Folder()
-	if err != nil {
-		return 1, err
-	}
-	defer func() {
-		if status != 0 || err != nil {
-			fmt.Fprintln(os.Stderr, "logs and data are kept in", dir)
-			return
-		}
-		err = remove()
-	}()
-	if authority, err = connectors.NewAuthority(dir); err != nil {
+func run(m *testing.M, dir string) (status int, err error) {
+	if authority, err = harness.NewAuthority(dir); err != nil {
 		return 1, err
 	}
 	shared.dir = dir
@@ -122,11 +106,7 @@ func scenarios(m *testing.M, name, dir string) (status int, err error) {
 		}
 		err = errors.Join(err, shape.Stop(context.Background()))
 	}()
-	key, err := e2e.ReadKey(shape.KeyFile())
-	if err != nil {
-		return 1, err
-	}
-	if client, err = e2e.NewClient(key); err != nil {
+	if client, err = e2e.OpenClient(shape.KeyFile()); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil

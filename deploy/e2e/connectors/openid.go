@@ -33,7 +33,7 @@ type OpenID struct {
 }
 
 // StartOpenID runs the provider for one test.
-func StartOpenID(t testing.TB, authority *Authority) *OpenID {
+func StartOpenID(t testing.TB, authority *harness.Authority) *OpenID {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {

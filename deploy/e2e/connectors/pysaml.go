@@ -31,7 +31,7 @@ type PySAML struct {
 	// Certificate is that of its signatures, in PEM.
 	Certificate string
 
-	authority *Authority
+	authority *harness.Authority
 	dir       string
 	port      int
 }
@@ -50,7 +50,7 @@ type SAMLOptions struct {
 }
 
 // NewPySAML prepares a key pair and an address.
-func NewPySAML(t testing.TB, authority *Authority) *PySAML {
+func NewPySAML(t testing.TB, authority *harness.Authority) *PySAML {
 	t.Helper()
 	p := &PySAML{authority: authority, dir: t.TempDir(), port: freePort(t)}
 	p.URL = "https://localhost:" + strconv.Itoa(p.port)
@@ -66,11 +66,11 @@ func NewPySAML(t testing.TB, authority *Authority) *PySAML {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writePEM(p.path("signing.pem"), "CERTIFICATE", der); err != nil {
+	if err := harness.WritePEM(p.path("signing.pem"), "CERTIFICATE", der); err != nil {
 		t.Fatal(err)
 	}
 	// xmlsec1 reads keys of PKCS #1 in all of its releases.
-	if err := writePEM(p.path("signing.key"), "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)); err != nil {
+	if err := harness.WritePEM(p.path("signing.key"), "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)); err != nil {
 		t.Fatal(err)
 	}
 	certificate, err := os.ReadFile(p.path("signing.pem"))

@@ -60,7 +60,7 @@ const smbConf = `[global]
 
 // StartSamba makes a new domain, which takes some ten seconds, and runs its
 // controller. Add, Modify and Delete change it; Tool is samba-tool on its database.
-func StartSamba(t testing.TB, authority *Authority, ldif string) *Samba {
+func StartSamba(t testing.TB, authority *harness.Authority, ldif string) *Samba {
 	t.Helper()
 	program, err := tool("samba")
 	if err != nil {

@@ -89,7 +89,7 @@ func command(ctx context.Context, env []string, input, name string, args ...stri
 }
 
 // trusting is an HTTP client for servers with certificates of the authority.
-func trusting(a *Authority) (*http.Client, error) {
+func trusting(a *harness.Authority) (*http.Client, error) {
 	pem, err := os.ReadFile(a.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the authority: %w", err)
@@ -124,7 +124,7 @@ func answersOK(ctx context.Context, client *http.Client, address string) error {
 }
 
 // NewTLSServer serves a handler on 127.0.0.1 with a certificate of the authority.
-func NewTLSServer(t testing.TB, a *Authority, handler http.Handler) (*httptest.Server, error) {
+func NewTLSServer(t testing.TB, a *harness.Authority, handler http.Handler) (*httptest.Server, error) {
 	cert, key, err := a.Issue(t.TempDir(), "127.0.0.1", "localhost")
 	if err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ o: Example
 // policy overlay and a limit of 500 entries for searches that are not paged by
 // the administrator. The LDIF is loaded before it starts, with a million entries
 // too; memberOf is kept for what comes later, by Add and Modify.
-func StartSlapd(t testing.TB, authority *Authority, ldif string) *Slapd {
+func StartSlapd(t testing.TB, authority *harness.Authority, ldif string) *Slapd {
 	t.Helper()
 	program, err := tool("slapd")
 	if err != nil {

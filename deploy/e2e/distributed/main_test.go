@@ -30,26 +30,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	status, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		status = 1
-	}
-	os.Exit(status)
+	harness.Main(func(dir string) (int, error) { return run(m, dir) })
 }
 
-func run(m *testing.M) (status int, err error) {
-	dir, remove, err := harness.Folder()
-	if err != nil {
-		return 1, err
-	}
-	defer func() {
-		if status != 0 || err != nil {
-			fmt.Fprintln(os.Stderr, "logs and data are kept in", dir)
-			return
-		}
-		err = remove()
-	}()
+func run(m *testing.M, dir string) (status int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
 	bin, err := harness.Build(ctx, dir, harness.DistributedPackages...)
@@ -66,11 +50,7 @@ func run(m *testing.M) (status int, err error) {
 	for _, lap := range shape.Boot {
 		fmt.Printf("started %s in %s\n", lap.Part, lap.Took)
 	}
-	key, err := e2e.ReadKey(shape.KeyFile())
-	if err != nil {
-		return 1, err
-	}
-	if client, err = e2e.NewClient(key); err != nil {
+	if client, err = e2e.OpenClient(shape.KeyFile()); err != nil {
 		return 1, err
 	}
 	if status = m.Run(); status != 0 {

@@ -17,7 +17,7 @@ func TestTheBalancerTakesTurnsAndPassesByTheDead(t *testing.T) {
 		servers[name] = server
 		targets = append(targets, server.Listener.Addr().String())
 	}
-	address, err := freeAddress()
+	address, err := FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,33 +11,32 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"path/filepath"
+	"sync"
 	"time"
 )
 
-// certificates are PEM files for one gateway on this machine.
-type certificates struct {
-	CA   string // to trust
-	Cert string // the gateway's certificate
-	Key  string // and its private key
+// Authority signs the certificates of servers on this machine. Its key lives in
+// memory only.
+type Authority struct {
+	// CAFile is the authority's certificate in PEM.
+	CAFile string
+
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+
+	mu     sync.Mutex
+	serial int64
 }
 
-// makeCertificates makes a certificate authority and lets it sign one
-// certificate for localhost, hosted pages and Client APIs. The authority's own key is forgotten at once.
-func makeCertificates(config Config) (certificates, error) {
-	files := certificates{CA: config.path("ca.pem"), Cert: config.path("gateway.pem"), Key: config.path("gateway.key")}
-	fail := func(what string, err error) (certificates, error) {
-		return certificates{}, fmt.Errorf("%s: %w", what, err)
-	}
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return fail("make the authority's key", err)
-	}
+// NewAuthority makes an authority and writes its certificate into the folder.
+func NewAuthority(dir string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fail("make the gateway's key", err)
+		return nil, fmt.Errorf("make the authority's key: %w", err)
 	}
 	now := time.Now()
-	ca := &x509.Certificate{
+	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: "Doorward end-to-end tests"},
 		NotBefore:             now.Add(-time.Hour),
@@ -46,41 +45,79 @@ func makeCertificates(config Config) (certificates, error) {
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageCertSign,
 	}
-	server := &x509.Certificate{
-		SerialNumber: big.NewInt(2),
-		Subject:      pkix.Name{CommonName: "localhost"},
-		NotBefore:    ca.NotBefore,
-		NotAfter:     ca.NotAfter,
-		DNSNames:     []string{"localhost", "*.localhost", "*.id.localhost", "*.apps.localhost"},
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, fmt.Errorf("sign the authority: %w", err)
+	}
+	a := &Authority{CAFile: filepath.Join(dir, "ca.pem"), certificate: template, key: key, serial: 1}
+	return a, WritePEM(a.CAFile, "CERTIFICATE", der)
+}
+
+// Issue writes a certificate for names and addresses of this machine, and its
+// private key, into the folder.
+func (a *Authority) Issue(dir string, hosts ...string) (cert, key string, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", "", fmt.Errorf("make a key: %w", err)
+	}
+	a.mu.Lock()
+	a.serial++
+	serial := a.serial
+	a.mu.Unlock()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial),
+		Subject:      pkix.Name{CommonName: hosts[0]},
+		NotBefore:    a.certificate.NotBefore,
+		NotAfter:     a.certificate.NotAfter,
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, &caKey.PublicKey, caKey)
-	if err != nil {
-		return fail("sign the authority", err)
-	}
-	serverDER, err := x509.CreateCertificate(rand.Reader, server, ca, &key.PublicKey, caKey)
-	if err != nil {
-		return fail("sign the gateway's certificate", err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return fail("encode the gateway's key", err)
-	}
-	for _, file := range []struct {
-		path, kind string
-		der        []byte
-		mode       os.FileMode
-	}{
-		{files.CA, "CERTIFICATE", caDER, 0o644},
-		{files.Cert, "CERTIFICATE", serverDER, 0o644},
-		{files.Key, "PRIVATE KEY", keyDER, 0o600},
-	} {
-		raw := pem.EncodeToMemory(&pem.Block{Type: file.kind, Bytes: file.der})
-		if err := os.WriteFile(file.path, raw, file.mode); err != nil {
-			return fail("write a certificate", err)
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
 		}
 	}
-	return files, nil
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &private.PublicKey, a.key)
+	if err != nil {
+		return "", "", fmt.Errorf("sign a certificate: %w", err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return "", "", fmt.Errorf("encode a key: %w", err)
+	}
+	cert, key = filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key")
+	if err := WritePEM(cert, "CERTIFICATE", der); err != nil {
+		return "", "", err
+	}
+	return cert, key, WritePEM(key, "PRIVATE KEY", pkcs8)
+}
+
+// WritePEM writes a certificate or a key to a file that only its owner reads:
+// servers refuse keys that others can read.
+func WritePEM(path, kind string, der []byte) error {
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		return fmt.Errorf("write a certificate: %w", err)
+	}
+	return nil
+}
+
+// certificates are PEM files for one gateway on this machine.
+type certificates struct {
+	CA   string // to trust
+	Cert string // the gateway's certificate
+	Key  string // and its private key
+}
+
+// makeCertificates makes an authority and lets it sign one certificate for
+// localhost, hosted pages and Client APIs.
+func makeCertificates(config Config) (certificates, error) {
+	authority, err := NewAuthority(config.Dir)
+	if err != nil {
+		return certificates{}, err
+	}
+	files := certificates{CA: authority.CAFile}
+	files.Cert, files.Key, err = authority.Issue(config.Dir, "localhost", "*.localhost", "*.id.localhost", "*.apps.localhost", "127.0.0.1", "::1")
+	return files, err
 }

@@ -19,3 +19,27 @@ func Folder() (dir string, remove func() error, err error) {
 	}
 	return dir, func() error { return os.RemoveAll(dir) }, nil
 }
+
+// Main is the TestMain of a package whose tests share a folder: run starts what they
+// need there, runs them and returns their status. The folder of a failed run is
+// kept.
+func Main(run func(dir string) (status int, err error)) {
+	status, err := inFolder(run)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+func inFolder(run func(dir string) (int, error)) (status int, err error) {
+	dir, remove, err := Folder()
+	if err != nil {
+		return 1, err
+	}
+	if status, err = run(dir); status != 0 || err != nil {
+		fmt.Fprintln(os.Stderr, "logs and data are kept in", dir)
+		return status, err
+	}
+	return status, remove()
+}

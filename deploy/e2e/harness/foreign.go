@@ -11,7 +11,3 @@ func NewDaemon(name, log string, ready func(ctx context.Context) error, path str
 
 // Setenv adds variables to the environment of the next start.
 func (d *Daemon) Setenv(variables ...string) { d.env = append(d.env, variables...) }
-
-// FreeAddress is a port of 127.0.0.1 that nobody listens on, with its host. It
-// is not handed out again by this process.
-func FreeAddress() (string, error) { return freeAddress() }

@@ -90,11 +90,7 @@ type Shape interface {
 // answering is the probe of a whole deployment: the key is there and the
 // service answers it over TLS.
 func answering(ctx context.Context, keyFile string) error {
-	key, err := e2e.ReadKey(keyFile)
-	if err != nil {
-		return err
-	}
-	client, err := e2e.NewClient(key)
+	client, err := e2e.OpenClient(keyFile)
 	if err != nil {
 		return err
 	}

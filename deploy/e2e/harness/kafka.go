@@ -67,11 +67,11 @@ func startKafka(ctx context.Context, config Config) (*Kafka, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
+	address, err := FreeAddress()
 	if err != nil {
 		return nil, err
 	}
-	controller, err := freeAddress()
+	controller, err := FreeAddress()
 	if err != nil {
 		return nil, err
 	}

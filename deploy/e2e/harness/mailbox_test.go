@@ -21,11 +21,11 @@ func TestTheClientReadsWhatTheMailboxGot(t *testing.T) {
 	if config.Bin, err = Build(t.Context(), config.Dir, "./deploy/mailbox/cmd/mailbox"); err != nil {
 		t.Fatal(err)
 	}
-	mail, err := freeAddress()
+	mail, err := FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := freeAddress()
+	page, err := FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func (d *Distributed) plan() (*plan, error) {
 		}
 	}
 	for _, address := range addresses {
-		if *address, err = freeAddress(); err != nil {
+		if *address, err = FreeAddress(); err != nil {
 			return nil, err
 		}
 	}

@@ -44,8 +44,9 @@ func freePort() (int, error) {
 	return 0, fmt.Errorf("found no free port between %d and %d in 200 tries", firstPort, lastPort)
 }
 
-// freeAddress is a free port as an address on 127.0.0.1.
-func freeAddress() (string, error) {
+// FreeAddress is a port of 127.0.0.1 that nobody listens on, with its host. It is
+// not handed out again by this process.
+func FreeAddress() (string, error) {
 	port, err := freePort()
 	if err != nil {
 		return "", err

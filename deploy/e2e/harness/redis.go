@@ -19,7 +19,7 @@ func startRedis(ctx context.Context, config Config) (*Daemon, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("%w; run deploy/setup/setup.sh redis, or set REDIS_URL", err)
 	}
-	address, err := freeAddress()
+	address, err := FreeAddress()
 	if err != nil {
 		return nil, "", err
 	}

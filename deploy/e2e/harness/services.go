@@ -67,7 +67,7 @@ func (d *Distributed) replicas(ctx context.Context, p *plan, name string) ([]fun
 	}
 	var starts []func() error
 	for i, address := range p.peers[name] {
-		ops, err := freeAddress()
+		ops, err := FreeAddress()
 		if err != nil {
 			return nil, err
 		}

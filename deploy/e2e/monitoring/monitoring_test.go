@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -103,11 +102,7 @@ func startProduct(t *testing.T) (ops string, client *e2e.Client) {
 			t.Error(err)
 		}
 	})
-	key, err := e2e.ReadKey(shape.KeyFile())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if client, err = e2e.NewClient(key); err != nil {
+	if client, err = e2e.OpenClient(shape.KeyFile()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.HTTP.CloseIdleConnections)
@@ -164,12 +159,11 @@ func await(t *testing.T, what string, probe func(context.Context) error) {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := harness.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return address
 }
 
 // dashboardQueries returns the PromQL of all panels.

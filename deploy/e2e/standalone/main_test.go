@@ -2,8 +2,6 @@ package standalone_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,26 +27,10 @@ const (
 var bin, folder string
 
 func TestMain(m *testing.M) {
-	status, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		status = 1
-	}
-	os.Exit(status)
+	harness.Main(func(dir string) (int, error) { return run(m, dir) })
 }
 
-func run(m *testing.M) (status int, err error) {
-	dir, remove, err := harness.Folder()
-	if err != nil {
-		return 1, err
-	}
-	defer func() {
-		if status != 0 || err != nil {
-			fmt.Fprintln(os.Stderr, "logs and data are kept in", dir)
-			return
-		}
-		err = remove()
-	}()
+func run(m *testing.M, dir string) (status int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
 	defer cancel()
 	folder = dir
@@ -84,11 +66,7 @@ func start(t *testing.T, name string, env ...string) (*harness.Standalone, *e2e.
 // clientOf reads the key that the process has written.
 func clientOf(t *testing.T, shape *harness.Standalone) *e2e.Client {
 	t.Helper()
-	key, err := e2e.ReadKey(shape.KeyFile())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := e2e.NewClient(key)
+	client, err := e2e.OpenClient(shape.KeyFile())
 	if err != nil {
 		t.Fatal(err)
 	}

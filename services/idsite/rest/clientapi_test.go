@@ -15,7 +15,6 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/openapi/openapitest"
 	"github.com/doorward/doorward/services/idsite/peertest"
 )
 
@@ -39,24 +38,7 @@ func newClientAPI(t testing.TB) (client, directoryapi.Account) {
 // call asks the Client API as a browser does, in JSON.
 func (c client) call(t *testing.T, method, path, body string, header ...string) (*http.Response, string) {
 	t.Helper()
-	request := httptest.NewRequest(method, "/client/calm-otter"+path, strings.NewReader(body))
-	if body != "" {
-		request.Header.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	}
-	for i := 0; i < len(header); i += 2 {
-		request.Header.Set(header[i], header[i+1])
-	}
-	request.Header.Set(caller.Header, c.signer.Sign(caller.Caller{}))
-	answer, err := openapitest.Do(t, c.app, request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer, string(text)
+	return c.send(t, method, "/client/calm-otter"+path, fiber.MIMEApplicationJSON, body, header...)
 }
 
 const signIn = `{"login":"jo@example.test","password":"` + peertest.Password + `"}`
