@@ -118,7 +118,7 @@ bench: ## measure against a bare handler in the same run; BENCH='arguments'
 ##@ Change
 
 .PHONY: check
-check: format scripts modules images chart alerts lint ## all that follows, cheapest first
+check: format scripts modules migrations images chart alerts lint ## all that follows, cheapest first
 
 .PHONY: format
 format: ## gofmt leaves nothing to do
@@ -131,6 +131,11 @@ scripts: ## shellcheck finds nothing in the scripts
 .PHONY: modules
 modules: ## each module stands alone, is tidy, and imports no other service
 	@.ci/modules $(MODULES)
+
+.PHONY: migrations
+migrations: ## squawk finds no migration that takes a lock which stops logins
+	@$(SETUP) python
+	@.ci/migrations
 
 .PHONY: images
 images: ## compose.yaml and the Dockerfile are sound, and each process knows its variables
