@@ -167,7 +167,7 @@ func (p oauth) ValidateToken(_ context.Context, in oauthapi.ValidateToken) (oaut
 	if !ok {
 		return oauthapi.ValidToken{}, apierr.TokenSignature
 	}
-	return oauthapi.ValidToken{Account: account}, nil
+	return oauthapi.ValidToken{Account: p.d.hosted.accounts[account]}, nil
 }
 
 func (p application) Application(_ context.Context, in id.Ref) (applicationapi.Application, error) {

@@ -418,11 +418,7 @@ func (c *clientCall) me(f *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	account, err := c.profile(profile)
-	if err != nil {
-		return err
-	}
-	return f.JSON(fiber.Map{"account": account})
+	return f.JSON(fiber.Map{"account": c.profile(profile)})
 }
 
 type factorInput struct {
