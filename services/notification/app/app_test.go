@@ -352,6 +352,7 @@ func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
 }
 
 func TestAKilledProcessRepeatsAtMostTheMailInItsHands(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.env = append(w.env, "DOORWARD_MAIL_TIMEOUT=1s", "DOORWARD_MAIL_SENDERS=1")
 	killed := make(chan struct{})
