@@ -28,7 +28,7 @@ base() {
 }
 
 restore() {
-	local base=$1 wal=$2 time=$3 data=$4
+	local base=$1 wal=$2 time=${3/%Z/+00} data=$4 # PostgreSQL knows no Z here
 	cp --archive "$base" "$data"
 	chmod 700 "$data"
 	cat >>"$data/postgresql.auto.conf" <<END
