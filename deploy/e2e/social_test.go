@@ -205,7 +205,7 @@ func TestALoginAtAProviderByTheClientAPI(t *testing.T) {
 			at = begun("&state=s")
 			query = at.Query()
 			refused := location(t, api.want(http.StatusFound, e2e.Request{Method: http.MethodGet, URL: returned("")}))
-			if refused.Query().Get("error") != "access_denied" || refused.Query().Get("error_description") == "" || refused.Query().Get("state") != "s" {
+			if refused.Query().Get("error") != "access_denied" || !strings.Contains(refused.Query().Get("error_description"), "access_denied") || refused.Query().Get("state") != "s" {
 				t.Errorf("a refusal leads to %s", refused)
 			}
 		})
