@@ -114,7 +114,7 @@ func checkExplained(t *testing.T, application e2e.Object, email, providerID stri
 		store, _ := each.(map[string]any)
 		return store["providerId"] == providerID && store["outcome"] == "DECIDES"
 	})
-	reason := explained.Object("decision").Object("afterPassword").Text("developerMessage")
+	reason := explained.Object("decision").Object("refusalAfterPassword").Text("developerMessage")
 	if !isNamed || !strings.Contains(reason, `provider "`+providerID+`"`) {
 		t.Errorf("the explanation is %v", explained)
 	}
