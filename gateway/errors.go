@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -63,6 +64,9 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 	if errors.As(err, &limit) {
 		c.Set("RateLimit-Policy", limit.policy)
 		c.Set("RateLimit", limit.state)
+	}
+	if strings.HasPrefix(rest.Route(c), clientAPI) {
+		return rest.FailClient(c, err)
 	}
 	return rest.Fail(c, g.cfg.Common.Base, err)
 }

@@ -85,12 +85,13 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVer
 	if request.ConsumerURL != "" && request.ConsumerURL != provider.AssertionConsumerServiceURL {
 		return AuthnVerification{}, apierr.Format.Because("samlRequest must have the registered assertionConsumerServiceUrl, or none")
 	}
+	allowSHA1 := identity.SignatureAlgorithm == saml.SHA1
 	if query.IsSigned() {
 		if provider.EncodedX509Certificate == nil {
 			return AuthnVerification{}, apierr.Format.Because(
 				"queryString has a signature; set encodedX509Certificate of the service provider, so that it can be verified")
 		}
-		if err := query.Verify(encoded, in.RelayState.Or(""), *provider.EncodedX509Certificate); err != nil {
+		if err := query.Verify(encoded, in.RelayState.Or(""), *provider.EncodedX509Certificate, allowSHA1); err != nil {
 			return AuthnVerification{}, err
 		}
 	}
@@ -99,7 +100,6 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVer
 			return AuthnVerification{}, apierr.Format.Because(
 				"samlRequest has a signature; set encodedX509Certificate of the service provider, so that it can be verified")
 		}
-		allowSHA1 := identity.SignatureAlgorithm == saml.SHA1
 		if request, err = request.Verify(*provider.EncodedX509Certificate, allowSHA1, s.now()); err != nil {
 			return AuthnVerification{}, err
 		}

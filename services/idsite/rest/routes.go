@@ -47,6 +47,7 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 
 	app.Get("/sso", h.sso)
 	app.Get("/sso/logout", h.ssoLogout)
+	app.Post("/sso/logout", h.ssoLogoutByForm)
 	app.Get("/sso/provider", h.fromProvider)
 	app.Post("/sso/provider", h.fromProviderByForm)
 	h.mountBrowser(app)
