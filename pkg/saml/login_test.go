@@ -155,6 +155,18 @@ func TestResponsesThatAreAccepted(t *testing.T) {
 			}
 		})
 	}
+	t.Run("but not without a Destination that the response itself signs", func(t *testing.T) {
+		for _, change := range []func(*etree.Element){
+			func(r *etree.Element) { r.RemoveAttr("Destination") }, func(r *etree.Element) { r.CreateAttr("Destination", "") },
+		} {
+			response, _ := p.parts()
+			change(response)
+			p.sign(response)
+			if _, err := p.expects().Read(encode(text(t, response))); !errors.Is(err, apierr.SAMLMalformed) {
+				t.Errorf("it returns %v", err)
+			}
+		}
+	})
 	t.Run("by the next certificate", func(t *testing.T) {
 		other, _ := newPair(t)
 		expected := p.expects()

@@ -103,11 +103,11 @@ func (d *Doorward) call(ctx context.Context, method, path string, in, out any) e
 	case response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError:
 		return fmt.Errorf("call Doorward: %s", response.Status)
 	case response.StatusCode >= http.StatusMultipleChoices:
-		var told struct {
+		var refusal struct {
 			DeveloperMessage string `json:"developerMessage"`
 		}
-		_ = json.Unmarshal(text, &told)
-		return &refused{response.StatusCode, told.DeveloperMessage}
+		_ = json.Unmarshal(text, &refusal)
+		return &refused{response.StatusCode, refusal.DeveloperMessage}
 	case out == nil:
 		return nil
 	}

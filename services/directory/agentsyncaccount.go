@@ -161,7 +161,7 @@ func (t *taking) noteDisabling(account store.MirrorAccount) {
 	}
 }
 
-// writeAccounts settles who has which login name and writes the batch.
+// writeAccounts resolves clashes of login names and writes the batch.
 func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.Agent, number int64, t *taking) error {
 	claims, wanted := make([]claim, len(t.now)), []string{}
 	for i, a := range t.now {
