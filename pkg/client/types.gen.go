@@ -766,6 +766,9 @@ type AgentSync struct {
 		// MiddleName Middle name.
 		MiddleName *string `json:"middleName,omitempty"`
 
+		// PasswordHash Password hash of a format that can be imported; null: the agent checks the password.
+		PasswordHash *string `json:"passwordHash,omitempty"`
+
 		// Surname Surname.
 		Surname *string `json:"surname,omitempty"`
 
