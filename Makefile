@@ -14,6 +14,10 @@ PARTS   := $(filter-out deploy/e2e,$(MODULES))
 # What of the workspace has Go files.
 packages = $(addprefix ./,$(addsuffix /...,$(1)))
 
+# The processes of both shapes, and the folder that they are compiled into.
+BIN      := $(CURDIR)/.work/bin
+COMMANDS := $(addprefix ./,$(wildcard gateway/cmd/* services/*/cmd/* deploy/mailbox/cmd/* deploy/standalone/cmd/*))
+
 SETUP := deploy/setup/setup.sh
 TOOL   = cd .ci/tools && GOWORK=off go tool -n
 
@@ -86,13 +90,15 @@ fuzz-api: ## send REQUESTS (20000) made up from the description of the interface
 .PHONY: e2e
 e2e: ## try both shapes end to end, with a real Redis and a real Kafka
 	@$(SETUP) postgresql redis kafka chromium prometheus axe-core
-	@.ci/test -count 1 -p 1 -timeout 15m $(ARGS) $$(go list ./deploy/e2e/... | grep -v /connectors)
-	@DOORWARD_E2E_SHAPE=distributed .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e
+	@go build -o $(BIN)/ $(COMMANDS)
+	@DOORWARD_E2E_BIN=$(BIN) .ci/test -count 1 -p 2 -timeout 15m $(ARGS) $$(go list ./deploy/e2e/... | grep -v /connectors)
+	@DOORWARD_E2E_BIN=$(BIN) DOORWARD_E2E_SHAPE=distributed .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e
 
 .PHONY: e2e-connectors
 e2e-connectors: ## try both shapes with Keycloak, node-oidc-provider, pysaml2, slapd and Samba
 	@$(SETUP) postgresql redis kafka chromium connectors
-	@.ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e/connectors
+	@go build -o $(BIN)/ $(COMMANDS)
+	@DOORWARD_E2E_BIN=$(BIN) .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e/connectors
 
 .PHONY: screenshots
 screenshots: ## photograph every hosted screen: light, dark, telephone, all languages, into .work/screenshots
@@ -112,7 +118,7 @@ bench: ## measure against a bare handler in the same run; BENCH='arguments'
 ##@ Change
 
 .PHONY: check
-check: format scripts modules images chart alerts lint ## all that follows, cheapest first
+check: format scripts modules migrations images chart alerts lint ## all that follows, cheapest first
 
 .PHONY: format
 format: ## gofmt leaves nothing to do
@@ -125,6 +131,11 @@ scripts: ## shellcheck finds nothing in the scripts
 .PHONY: modules
 modules: ## each module stands alone, is tidy, and imports no other service
 	@.ci/modules $(MODULES)
+
+.PHONY: migrations
+migrations: ## squawk finds no migration that takes a lock which stops logins
+	@$(SETUP) python
+	@.ci/migrations
 
 .PHONY: images
 images: ## compose.yaml and the Dockerfile are sound, and each process knows its variables

@@ -149,7 +149,7 @@ G-- public  /docs                                                    gateway    
 G-- public  /docs/:file                                              gateway       -
 -P- public  /sms/receipts/:tenant/:delivery                          notification  -
 G-- hosted  /sso                                                     idsite        -
-G-- hosted  /sso/logout                                              idsite        -
+GP- hosted  /sso/logout                                              idsite        -
 GP- hosted  /sso/provider                                            idsite        -
 GP- hosted  /register                                                idsite        -
 GP- hosted  /emailVerificationTokens                                 idsite        -

@@ -42,7 +42,7 @@ func TestTheBaselineIsMeasuredAndEndsWithItsInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := load{connections: 2, warm: 50 * time.Millisecond, length: 250 * time.Millisecond, sleep: sleep}
+	l := load{connections: 2, warm: 50 * time.Millisecond, length: 2 * time.Second, sleep: sleep}
 	for _, operation := range bareOperations {
 		o, err := l.run(t.Context(), b.subject(operation.name))
 		if err != nil {

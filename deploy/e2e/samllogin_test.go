@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"bytes"
+	"compress/flate"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
@@ -18,6 +20,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +36,7 @@ type samlIdentity struct {
 	certificate string
 	session     saml.Session
 	metadata    []byte // of the service provider
+	encrypts    bool   // assertions, for the key in the metadata
 	logouts     chan url.Values
 	server      *httptest.Server
 }
@@ -88,7 +92,12 @@ func (p *samlIdentity) GetSession(http.ResponseWriter, *http.Request, *saml.IdpA
 
 func (p *samlIdentity) GetServiceProvider(*http.Request, string) (*saml.EntityDescriptor, error) {
 	var descriptor saml.EntityDescriptor
-	return &descriptor, xml.Unmarshal(p.metadata, &descriptor)
+	err := xml.Unmarshal(p.metadata, &descriptor)
+	for i := range descriptor.SPSSODescriptors {
+		role := &descriptor.SPSSODescriptors[i]
+		role.KeyDescriptors = slices.DeleteFunc(role.KeyDescriptors, func(k saml.KeyDescriptor) bool { return k.Use == "encryption" && !p.encrypts })
+	}
+	return &descriptor, err
 }
 
 var formField = regexp.MustCompile(`name="(SAMLResponse|RelayState)" value="([^"]*)"`)
@@ -221,6 +230,7 @@ func TestALoginAtASAMLIdentityProvider(t *testing.T) {
 	if data.Text("providerId") != "saml" || data.Text("urn:oid:0.9.2342.19200300.100.1.3") != s.at.session.UserEmail {
 		t.Errorf("its provider data is %v", data)
 	}
+	checkExplained(t, s.Application, s.at.session.UserEmail, "saml")
 
 	t.Run("the assertion is exchanged for tokens", func(t *testing.T) {
 		client.Want(t, http.StatusOK, exchange(s.Application, s.consume(s.at.answer(t, s.begin(nil)))))
@@ -247,6 +257,26 @@ func TestALoginAtASAMLIdentityProvider(t *testing.T) {
 		s.consume(form)
 		form.Del("RelayState")
 		s.refuses(form, http.StatusBadRequest, 10100)
+	})
+	t.Run("an assertion is encrypted for the key in the metadata", func(t *testing.T) {
+		s.at.encrypts = true
+		form := s.at.answer(t, s.begin(nil))
+		s.at.encrypts = false
+		if text, err := base64.StdEncoding.DecodeString(form.Get("SAMLResponse")); err != nil || !strings.Contains(string(text), "EncryptedAssertion") {
+			t.Errorf("it is %s, %v", text, err)
+		}
+		if claims := s.claims(s.consume(form)); claims.Text("sub") != account.Href() {
+			t.Errorf("the claims are %v", claims)
+		}
+	})
+	t.Run("forceAuthn asks for a new login", func(t *testing.T) {
+		provider := s.mirror.Link(t, "provider")
+		for _, force := range []bool{true, false} {
+			client.Update(t, provider, e2e.Object{"forceAuthn": force})
+			if got := requestOf(t, s.begin(nil)).ForceAuthn; (got != nil && *got) != force {
+				t.Errorf("with forceAuthn %t the request has %v", force, got)
+			}
+		}
 	})
 	t.Run("a response of another signer is refused", func(t *testing.T) {
 		other := newSAMLIdentity(t)
@@ -276,6 +306,135 @@ func TestALoginAtASAMLIdentityProvider(t *testing.T) {
 		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.initiation(e2e.Object{"ash": s.mirror.Href()})), http.StatusBadRequest, 7106)
 		client.Update(t, s.mirror.Href(), e2e.Object{"status": "ENABLED"})
 	})
+}
+
+// requestOf is the request in an address of the identity provider.
+func requestOf(t *testing.T, location string) (request saml.AuthnRequest) {
+	t.Helper()
+	at, err := url.Parse(location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	octets, err := base64.StdEncoding.DecodeString(at.Query().Get("SAMLRequest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(octets)))
+	if err == nil {
+		err = xml.Unmarshal(text, &request)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request
+}
+
+// The account store of a login may be an organization that leads to the SAML
+// directory.
+func TestASAMLLoginThroughAnOrganization(t *testing.T) {
+	s := newSAMLSite(t)
+	organization, disabled, unmapped := newOrganization(t), newOrganization(t), newOrganization(t)
+	for _, o := range []e2e.Object{organization, disabled} {
+		client.Create(t, "/organizationAccountStoreMappings", e2e.Object{
+			"organization": e2e.Object{"href": o.Href()}, "accountStore": e2e.Object{"href": s.mirror.Href()},
+		})
+		mapOrganization(t, s.Site, o)
+	}
+	client.Update(t, disabled.Href(), e2e.Object{"status": "DISABLED"})
+	for name, changes := range map[string]e2e.Object{"by its href": {"ash": organization.Href()}, "by its key": {"onk": organization.Text("nameKey")}} {
+		t.Run(name, func(t *testing.T) {
+			assertion := s.consume(s.at.answer(t, s.begin(changes)))
+			if claims := s.claims(assertion); claims.Text("org") != organization.Href() {
+				t.Errorf("the claims are %v", claims)
+			}
+			issued, err := client.Want(t, http.StatusOK, exchange(s.Application, assertion)).Object()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, claims := unpack(t, issued.Text("access_token"), client.Key.Secret); claims.Text("org") != organization.Href() {
+				t.Errorf("the token has %v", claims)
+			}
+		})
+	}
+	for name, c := range map[string]struct {
+		changes e2e.Object
+		code    int
+	}{
+		"that is disabled, by its key":   {e2e.Object{"onk": disabled.Text("nameKey")}, 11002},
+		"that is not mapped, by its key": {e2e.Object{"onk": unmapped.Text("nameKey")}, 11003},
+		"that is disabled":               {e2e.Object{"ash": disabled.Href()}, 7107},
+		"that is not mapped":             {e2e.Object{"ash": unmapped.Href()}, 5114},
+	} {
+		t.Run("one "+name, func(t *testing.T) {
+			e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.initiation(c.changes)), http.StatusBadRequest, c.code)
+		})
+	}
+	t.Run("one that is disabled while the user is away", func(t *testing.T) {
+		location := s.begin(e2e.Object{"onk": organization.Text("nameKey")})
+		client.Update(t, organization.Href(), e2e.Object{"status": "DISABLED"})
+		checkErrorAssertion(t, s.consume(s.at.answer(t, location)), s.Application, http.StatusBadRequest, 11002)
+		client.Update(t, organization.Href(), e2e.Object{"status": "ENABLED"})
+	})
+	t.Run("a group, which only other directories have", func(t *testing.T) {
+		group := client.Create(t, s.Directory.Link(t, "groups"), e2e.Object{"name": e2e.Unique("staff")})
+		client.Create(t, "/accountStoreMappings", e2e.Object{
+			"application": e2e.Object{"href": s.Application.Href()}, "accountStore": e2e.Object{"href": group.Href()},
+		})
+		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.initiation(e2e.Object{"ash": group.Href()})), http.StatusBadRequest, 2022)
+	})
+}
+
+// What account links do at a login through SAML
+// (docs/interface/account-linking.md#outcome-at-login).
+func TestAccountsOfSAMLDirectoriesAreLinked(t *testing.T) {
+	for _, c := range []struct {
+		what         string
+		policy       e2e.Object
+		local        string // email verification status of the account in the default store; empty: there is none
+		leadsTo      string // local, mirror or copy
+		isNewAccount bool
+	}{
+		{"no policy", e2e.Object{}, "VERIFIED", "mirror", true},
+		{"by email", e2e.Object{"status": "ENABLED", "matchingProperty": "email"}, "VERIFIED", "local", false},
+		{"by email, made before with an unverified address", e2e.Object{"status": "ENABLED", "matchingProperty": "email"}, "UNVERIFIED", "mirror", true},
+		{"by email, without another account", e2e.Object{"status": "ENABLED", "matchingProperty": "email"}, "", "mirror", true},
+		{"provisioning", e2e.Object{"status": "ENABLED", "automaticProvisioning": "ENABLED"}, "", "copy", true},
+		{"provisioning where the email is taken", e2e.Object{"status": "ENABLED", "automaticProvisioning": "ENABLED"}, "VERIFIED", "mirror", true},
+		{"provisioning and by email", e2e.Object{"status": "ENABLED", "automaticProvisioning": "ENABLED", "matchingProperty": "email"}, "VERIFIED", "local", false},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			s := newSAMLSite(t)
+			client.Update(t, s.Application.Link(t, "accountLinkingPolicy"), c.policy)
+			var local e2e.Object
+			if c.local != "" {
+				local = client.Create(t, s.Directory.Link(t, "accounts"), e2e.Object{"email": s.at.session.UserEmail, "password": e2e.Password,
+					"givenName": "Jo", "surname": "Doe", "emailVerificationStatus": c.local})
+			}
+			claims := s.claims(s.consume(s.at.answer(t, s.begin(nil))))
+			if claims["isNewSub"] != c.isNewAccount {
+				t.Errorf("the claims are %v", claims)
+			}
+			account := client.Get(t, claims.Text("sub"))
+			led := "mirror"
+			switch {
+			case account.Href() == local.Href():
+				led = "local"
+			case account.Link(t, "directory") == s.Directory.Href():
+				led = "copy"
+			}
+			if led != c.leadsTo || account.Text("email") != s.at.session.UserEmail {
+				t.Errorf("it leads to the %s account %v", led, account)
+			}
+			links := len(client.All(t, account.Link(t, "accountLinks")))
+			if (links == 1) != (led != "mirror") {
+				t.Errorf("the account has %d links", links)
+			}
+			again := s.claims(s.consume(s.at.answer(t, s.begin(nil))))
+			if again["isNewSub"] != false || again.Text("sub") != account.Href() || len(client.All(t, account.Link(t, "accountLinks"))) != links {
+				t.Errorf("the next login says %v", again)
+			}
+		})
+	}
 }
 
 // checkRedirectSignature verifies the signature of a query with the certificate of
@@ -440,6 +599,24 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 			t.Errorf("the claims are %v", ended)
 		}
 		begin(t, browser, s.Application, nil, "/")
+	})
+	t.Run("its answer may come by a form, with any status, and is of a logout of this service", func(t *testing.T) {
+		page := begin(t, browser, s.Application, nil, "/")
+		page.call(http.StatusNoContent, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href="+url.QueryEscape(s.mirror.Href()), nil)
+		landing := browser.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.answer(t, page.back)})
+		returned(t, browser, get(landing.Header.Get("Location")))
+		to := location(t, browser.Want(t, http.StatusFound, logoutRequest(hostedRequest(t, s.Application, nil))))
+		form := func(relayState string) e2e.Request {
+			failed := `<p:LogoutResponse xmlns:p="urn:oasis:names:tc:SAML:2.0:protocol" ID="_a" Version="2.0"><p:Status>` +
+				`<p:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:Responder"/></p:Status></p:LogoutResponse>`
+			return e2e.Request{Method: http.MethodPost, URL: client.Key.HostURL() + "/sso/logout", Anonymous: true, Body: url.Values{
+				"SAMLResponse": {base64.StdEncoding.EncodeToString([]byte(failed))}, "RelayState": {relayState},
+			}}
+		}
+		if ended := claimsOf(t, returned(t, client.Browser(), form(to.Query().Get("RelayState")))); ended.Text("status") != "LOGOUT" {
+			t.Errorf("the claims are %v", ended)
+		}
+		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, form("x")), http.StatusBadRequest, 400)
 	})
 	t.Run("a second factor follows", func(t *testing.T) {
 		page := begin(t, browser, s.Application, e2e.Object{"require_mfa": []string{"google-authenticator"}}, "/")

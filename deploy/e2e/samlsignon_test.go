@@ -253,10 +253,22 @@ func bomb(t *testing.T) string {
 	return base64.StdEncoding.EncodeToString(compressed.Bytes())
 }
 
-// A persistent name is of one service provider, and the same each time; a request can
-// come by a form too.
+// A persistent name is of one service provider, and the same each time; a transient
+// one is another each time. A request can come by a form too.
 func TestASAMLServiceProviderThatPosts(t *testing.T) {
-	w := newSAMLWiki(t, "PERSISTENT")
+	for format, want := range map[string]int{"PERSISTENT": 1, "TRANSIENT": 2} {
+		t.Run(format, func(t *testing.T) {
+			w := newSAMLWiki(t, format)
+			if names := w.postedNames(t, "urn:oasis:names:tc:SAML:2.0:nameid-format:"+strings.ToLower(format)); len(names) != want {
+				t.Errorf("the names of two logins are %v", names)
+			}
+		})
+	}
+}
+
+// postedNames logs the account in twice by HTTP-POST and returns its names.
+func (w samlWiki) postedNames(t *testing.T, format string) map[string]bool {
+	t.Helper()
 	names := map[string]bool{}
 	for range 2 {
 		browser := client.Browser()
@@ -272,8 +284,9 @@ func TestASAMLServiceProviderThatPosts(t *testing.T) {
 		page.logIn(w.account.Text("email"))
 		assertion := w.assertion(w.answer(browser, w.landed(page)), request.ID)
 		names[assertion.Subject.NameID.Value] = true
+		if assertion.Subject.NameID.Format != format || assertion.Subject.NameID.Value == w.account.Text("email") {
+			t.Errorf("the name is %+v", assertion.Subject.NameID)
+		}
 	}
-	if len(names) != 1 || names[w.account.Text("email")] {
-		t.Errorf("the names are %v", names)
-	}
+	return names
 }

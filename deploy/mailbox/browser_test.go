@@ -152,6 +152,7 @@ func attacks(canary string) (short, markup string) {
 }
 
 func TestHostileMessagesDoNothing(t *testing.T) {
+	t.Parallel()
 	box := start(t, t.TempDir())
 	canary := startCanary(t)
 	short, markup := attacks(canary.URL)
@@ -231,6 +232,7 @@ func TestHostileMessagesDoNothing(t *testing.T) {
 }
 
 func TestTheAttacksWorkWhereNothingStopsThem(t *testing.T) {
+	t.Parallel()
 	canary := startCanary(t)
 	short, _ := attacks(canary.URL)
 	naive := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -245,6 +247,7 @@ func TestTheAttacksWorkWhereNothingStopsThem(t *testing.T) {
 }
 
 func TestThePageInABrowser(t *testing.T) {
+	t.Parallel()
 	box := start(t, t.TempDir())
 	canary := startCanary(t)
 	b := openBrowser(t)

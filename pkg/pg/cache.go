@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/id"
 )
@@ -17,8 +18,8 @@ const (
 )
 
 // Cache holds the rows of resources that are read with every request and hardly
-// ever change. PostgreSQL reports each change (listen.go): triggers notify the
-// channel, which is the name of the cache, with the tenant and the id that changed.
+// ever change. PostgreSQL reports each change (listen.go): triggers notify a
+// channel with the tenant and the id that changed.
 // The process that makes a change calls Forget, and sees it at once. While nothing
 // listens, the cache holds nothing.
 type Cache[Row any] struct {
@@ -29,8 +30,9 @@ type Cache[Row any] struct {
 
 // NewCache makes a cache, which holds nothing until Listen of the database runs.
 // The query reads the rows of one resource: $1 is its tenant, $2 its id. dependsOn
-// returns what else a row was read from, zero for nothing; it may be nil.
-func NewCache[Row any](db *DB, name, query string, dependsOn func(Row) id.Ref) *Cache[Row] {
+// returns what else a row was read from, zero for nothing; it may be nil. The name is
+// that of the metrics; caches that are read from the same tables share a channel.
+func NewCache[Row any](db *DB, name, channelName, query string, dependsOn func(Row) id.Ref) *Cache[Row] {
 	cfg := cache.Config[id.Ref, []Row]{
 		Name: name, Size: cacheRows, MaxAge: cacheMaxAge, Now: time.Now, Disabled: true, Weight: func(rows []Row) int { return 1 + len(rows) },
 	}
@@ -46,8 +48,21 @@ func NewCache[Row any](db *DB, name, query string, dependsOn func(Row) id.Ref) *
 		}
 	}
 	c := &Cache[Row]{cache.New(cfg), db, query}
-	db.register(channel{name, c.Enable, c.invalidate})
+	db.register(channel{channelName, c.Enable, c.invalidate})
 	return c
+}
+
+// One returns the row of a resource, which its callers share, or apierr.NotFound.
+func (c *Cache[Row]) One(ctx context.Context, ref id.Ref) (Row, error) {
+	rows, err := c.All(ctx, ref)
+	if err == nil && len(rows) == 0 {
+		err = apierr.NotFound
+	}
+	if err != nil {
+		var none Row
+		return none, err
+	}
+	return rows[0], nil
 }
 
 // All returns the rows of a resource, which its callers share.

@@ -73,7 +73,7 @@ func newNoteCache(t *testing.T, db *pg.DB) *pg.Cache[note] {
 			t.Fatal(err)
 		}
 	}
-	return pg.NewCache[note](db, "notes", readNote, nil)
+	return pg.NewCache[note](db, "notes", "notes", readNote, nil)
 }
 
 // text is what the cache returns of a note.

@@ -8,6 +8,8 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"log/slog"
+	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,7 +17,7 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// migrate brings the service's schema up to date and gives the role that owns
+// migrate brings the service's schema up to date and returns the role that owns
 // it: doorward_<schema>, made on the first start where the login may make
 // roles. Where it may not, the login is the service's own and owns the schema
 // itself: the role is empty. Replicas that start together wait for each other.
@@ -47,6 +49,7 @@ func migrate(ctx context.Context, cfg Config) (role string, err error) {
 	if role != "" {
 		config.RuntimeParams["role"] = role
 	}
+	config.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockTimeout.Milliseconds(), 10)
 	config.OnNotice = logWarning
 	db := stdlib.OpenDB(*config)
 	defer func() { _ = db.Close() }()
@@ -55,8 +58,32 @@ func migrate(ctx context.Context, cfg Config) (role string, err error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = provider.Up(ctx)
-	return role, err
+	return role, up(ctx, provider)
+}
+
+// A statement that waits for a lock of a table stops every later query of that
+// table. It waits for lockTimeout, lets those queries go, and is tried again.
+const (
+	lockTimeout  = 400 * time.Millisecond
+	lockAttempts = 100
+	lockPause    = time.Second
+)
+
+// up runs what is missing of the migrations.
+func up(ctx context.Context, provider *goose.Provider) error {
+	for attempt := 1; ; attempt++ {
+		_, err := provider.Up(ctx)
+		var failure *pgconn.PgError
+		if !errors.As(err, &failure) || failure.Code != "55P03" || attempt == lockAttempts {
+			return err
+		}
+		slog.WarnContext(ctx, "database migration waits for a lock, retrying", "attempt", attempt, "error", err.Error())
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lockPause):
+		}
+	}
 }
 
 // logWarning logs what a migration raises as a warning.
@@ -128,7 +155,7 @@ func tolerate(_ pgconn.CommandTag, err error) error {
 	return Error(err)
 }
 
-// Embedded gives the folder migrations of a package's compiled-in files.
+// Embedded returns the folder migrations of a package's compiled-in files.
 func Embedded(files embed.FS) fs.FS {
 	folder, err := fs.Sub(files, "migrations")
 	if err != nil {

@@ -157,6 +157,51 @@ func TestReplicasThatStartTogetherMigrateOnce(t *testing.T) {
 	}
 }
 
+// A migration that wants a table which a long transaction reads must not stop
+// the table's other readers behind it.
+func TestAMigrationThatWaitsForALockLetsReadersPass(t *testing.T) {
+	db, url := open(t)
+	ctx := t.Context()
+	long, err := db.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = long.Rollback(context.WithoutCancel(ctx)) }()
+	if _, err := long.Exec(ctx, `SELECT FROM notes`); err != nil {
+		t.Fatal(err)
+	}
+	next := config(url)
+	next.Migrations = append(next.Migrations, fstest.MapFS{"20260101000002_more.sql": {Data: []byte("-- +goose Up\nALTER TABLE notes ADD COLUMN more text;")}})
+	migrated := make(chan error, 1)
+	go func() {
+		newer, err := pg.Open(ctx, next)
+		if err == nil {
+			newer.Close()
+		}
+		migrated <- err
+	}()
+	const waits = `SELECT count(*) FROM pg_locks WHERE relation = 'notes.notes'::regclass AND NOT granted`
+	for stopped := false; !stopped; {
+		n, err := pg.Value[int](ctx, db, waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stopped = n > 0
+	}
+	if _, err := pg.Value[int](ctx, db, `SELECT count(*) FROM notes`); err != nil {
+		t.Errorf("a reader beside the migration: %v", err)
+	}
+	if err := long.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-migrated; err != nil {
+		t.Fatalf("the migration after the long transaction: %v", err)
+	}
+	if _, err := pg.Value[int](ctx, db, `SELECT count(more) FROM notes`); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestATransactionThatLostIsRunAgain(t *testing.T) {
 	db, _ := open(t)
 	ctx := t.Context()

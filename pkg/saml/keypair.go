@@ -23,7 +23,7 @@ import (
 // from it and mostly ignore its dates.
 const certificateYears = 10
 
-// KeyPair signs messages of SAML.
+// KeyPair signs messages of SAML, and decrypts assertions.
 type KeyPair struct {
 	Certificate string        // self-signed, in PEM
 	PrivateKey  secure.Secret // PKCS #8
@@ -37,6 +37,10 @@ func NewKeyPair(name string, now time.Time) (KeyPair, error) {
 	if err != nil {
 		return KeyPair{}, err
 	}
+	return newKeyPair(key, name, now)
+}
+
+func newKeyPair(key *rsa.PrivateKey, name string, now time.Time) (KeyPair, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return KeyPair{}, err
@@ -44,7 +48,7 @@ func NewKeyPair(name string, now time.Time) (KeyPair, error) {
 	template := x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, SignatureAlgorithm: x509.SHA256WithRSA,
 		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(certificateYears, 0, 0), // an hour for clocks that are late
-		KeyUsage: x509.KeyUsageDigitalSignature, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, BasicConstraintsValid: true,
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
 	if err != nil {

@@ -1,6 +1,7 @@
 package saml
 
 import (
+	"cmp"
 	"crypto/rsa"
 	"crypto/x509"
 	"errors"
@@ -65,7 +66,7 @@ func (p ServiceProvider) Read(encoded string) (Login, error) {
 	if err != nil {
 		return Login{}, err
 	}
-	if err := p.checkResponse(whole); err != nil {
+	if err := p.checkResponse(whole, hasSignature(response)); err != nil {
 		return Login{}, err
 	}
 	if assertion == nil {
@@ -214,9 +215,11 @@ func (p ServiceProvider) decrypted(v verifier, whole, sealed *etree.Element, cov
 	return assertion, nil
 }
 
-// checkResponse checks what stands in the response around its assertion.
-func (p ServiceProvider) checkResponse(response *etree.Element) error {
-	if to := response.SelectAttrValue("Destination", p.ConsumerURL); to != p.ConsumerURL {
+// checkResponse checks what stands in the response around its assertion. Only a
+// response that is not signed itself may leave its Destination out (SAML 2.0
+// bindings, section 3.5.5.2).
+func (p ServiceProvider) checkResponse(response *etree.Element, isSigned bool) error {
+	if to := response.SelectAttrValue("Destination", ""); to != p.ConsumerURL && (to != "" || isSigned) {
 		return malformed(fmt.Sprintf("its Destination is %q", to))
 	}
 	if to := response.SelectAttrValue("InResponseTo", ""); to != p.RequestID {
@@ -229,22 +232,11 @@ func (p ServiceProvider) checkResponse(response *etree.Element) error {
 	if issuer := textOf(childOf(response, assertionNamespace, "Issuer")); p.Issuer != "" && issuer != "" && issuer != p.Issuer {
 		return malformed(fmt.Sprintf("its Issuer is %q", issuer))
 	}
-	status := childOf(response, protocol, "Status")
-	if status == nil {
-		return malformed("it has no Status")
-	}
-	code := childOf(status, protocol, "StatusCode")
-	if code == nil {
-		return malformed("its Status has no StatusCode")
-	}
-	if value := code.SelectAttrValue("Value", ""); value != saml.StatusSuccess {
-		reasons := []string{value}
-		if inner := childOf(code, protocol, "StatusCode"); inner != nil {
-			reasons = append(reasons, inner.SelectAttrValue("Value", ""))
-		}
-		if message := textOf(childOf(status, protocol, "StatusMessage")); message != "" {
-			reasons = append(reasons, message)
-		}
+	reasons, err := failure(response)
+	switch {
+	case err != nil:
+		return malformed("it " + err.Error())
+	case len(reasons) > 0:
 		return apierr.SAMLFailed.Because("the identity provider refused the login: %.500s", strings.Join(reasons, ", "))
 	}
 	return nil
@@ -356,19 +348,18 @@ func (p ServiceProvider) confirmed(subject *etree.Element) (time.Time, error) {
 	return time.Time{}, malformed(reason)
 }
 
-// session returns the index of the session at the identity provider.
-func (p ServiceProvider) session(assertion *etree.Element) (string, error) {
-	statements := childrenOf(assertion, assertionNamespace, "AuthnStatement")
-	if len(statements) == 0 {
-		return "", malformed("the assertion has no AuthnStatement")
-	}
-	for _, statement := range statements {
+// session returns the index of the session at the identity provider. Some providers
+// leave the AuthnStatement out, although the profile asks for it; the subject is
+// confirmed without it.
+func (p ServiceProvider) session(assertion *etree.Element) (index string, err error) {
+	for _, statement := range childrenOf(assertion, assertionNamespace, "AuthnStatement") {
 		until, err := instant(statement, "SessionNotOnOrAfter")
 		if err != nil || until != nil && !p.Now.Add(-clockSkew).Before(*until) {
 			return "", malformed("the session at the identity provider has ended")
 		}
+		index = cmp.Or(index, statement.SelectAttrValue("SessionIndex", ""))
 	}
-	return statements[0].SelectAttrValue("SessionIndex", ""), nil
+	return index, nil
 }
 
 func readAttributes(assertion *etree.Element) (attributes []Attribute) {

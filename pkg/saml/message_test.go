@@ -73,6 +73,34 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+func TestLogoutResponses(t *testing.T) {
+	answer := func(status string) string {
+		return `<p:LogoutResponse xmlns:p="` + protocol + `" ID="_a" Version="2.0">` + status + `</p:LogoutResponse>`
+	}
+	status := func(codes string) string { return "<p:Status>" + codes + "</p:Status>" }
+	success := status(`<p:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:Success"/>`)
+	partial := status(`<p:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:Responder">` +
+		`<p:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:PartialLogout"/></p:StatusCode>`)
+	for _, c := range []struct {
+		what, encoded string
+		want          error
+	}{
+		{"deflated", deflated(answer(success)), nil},
+		{"as it is posted", encode(answer(success)), nil},
+		{"a partial logout", encode(answer(partial)), apierr.SAMLFailed},
+		{"no status", encode(answer("")), apierr.SAMLMalformed},
+		{"no status code", encode(answer(status(""))), apierr.SAMLMalformed},
+		{"another message", deflated(request), apierr.SAMLMalformed},
+		{"no XML", encode("hello"), apierr.SAMLMalformed},
+		{"a document type", encode("<!DOCTYPE x>" + answer(success)), apierr.SAMLMalformed},
+		{"text of a hundred megabytes", deflated("<" + strings.Repeat(" ", 100<<20)), apierr.SAMLMalformed},
+	} {
+		if err := ReadLogoutResponse(c.encoded); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.what, err, c.want)
+		}
+	}
+}
+
 func TestSignaturesOfQueryStrings(t *testing.T) {
 	pair, key := newPair(t)
 	other, _ := newPair(t)
@@ -88,12 +116,13 @@ func TestSignaturesOfQueryStrings(t *testing.T) {
 		return text + "&Signature=" + url.QueryEscape(base64.StdEncoding.EncodeToString(signature))
 	}
 	sha256Query := sign(unsigned+url.QueryEscape(dsig.RSASHA256SignatureMethod), crypto.SHA256)
+	sha1Query := sign(unsigned+url.QueryEscape(dsig.RSASHA1SignatureMethod), crypto.SHA1)
 	for _, c := range []struct {
 		what, query, request, relayState, certificate string
 		want                                          bool
 	}{
 		{"SHA-256", sha256Query, encoded, "a b", pair.Certificate, true},
-		{"SHA-1", sign(unsigned+url.QueryEscape(dsig.RSASHA1SignatureMethod), crypto.SHA1), encoded, "a b", pair.Certificate, true},
+		{"SHA-1 where it is not configured", sha1Query, encoded, "a b", pair.Certificate, false},
 		{"a question mark and another parameter", "?" + sha256Query + "&x=1", encoded, "a b", pair.Certificate, true},
 		{"an indented certificate", sha256Query, encoded, "a b", " " + strings.ReplaceAll(pair.Certificate, "\n", "\n  "), true},
 		{"another key", sha256Query, encoded, "a b", other.Certificate, false},
@@ -113,12 +142,16 @@ func TestSignaturesOfQueryStrings(t *testing.T) {
 			if err != nil || !query.IsSigned() {
 				t.Fatalf("it is read as %v, %v", query, err)
 			}
-			if err := query.Verify(c.request, c.relayState, c.certificate); (err == nil) != c.want || !c.want && !errors.Is(err, apierr.Format) {
+			if err := query.Verify(c.request, c.relayState, c.certificate, false); (err == nil) != c.want || !c.want && !errors.Is(err, apierr.Format) {
 				t.Errorf("it returns %v", err)
 			}
 		})
 	}
-	for _, malformed := range []string{"Signature=x", "SigAlg=x", sha256Query + "&SAMLRequest=x", sha256Query + "&Signature=x"} {
+	if query, err := ParseQuery(sha1Query); err != nil || query.Verify(encoded, "a b", pair.Certificate, true) != nil {
+		t.Errorf("SHA-1 where it is configured: %v", err)
+	}
+	for _, malformed := range []string{"Signature=x", "SigAlg=x", sha256Query + "&SAMLRequest=x", sha256Query + "&Signature=x",
+		sha256Query + "&%53AMLRequest=x", "%53ignature=x&SigAlg=x", "Relay%53tate=x", "%zz=x"} {
 		if _, err := ParseQuery(malformed); !errors.Is(err, apierr.Format) {
 			t.Errorf("%q returns %v", malformed, err)
 		}

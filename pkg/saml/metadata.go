@@ -31,19 +31,19 @@ type entityDescriptor struct {
 	IdentityProvider *identityProvider `xml:"md:IDPSSODescriptor"`
 }
 
-// signingKey is the key that a party signs with.
-type signingKey struct {
+// key is a public key of a party, for its signatures or for what others encrypt.
+type key struct {
 	Use         string `xml:"use,attr"`
 	Certificate string `xml:"ds:KeyInfo>ds:X509Data>ds:X509Certificate"`
 }
 
 type serviceProvider struct {
-	Signed       bool       `xml:"AuthnRequestsSigned,attr"`
-	Protocols    string     `xml:"protocolSupportEnumeration,attr"`
-	Key          signingKey `xml:"md:KeyDescriptor"`
-	Logout       endpoint   `xml:"md:SingleLogoutService"`
-	NameIDFormat string     `xml:"md:NameIDFormat"`
-	Consumer     consumer   `xml:"md:AssertionConsumerService"`
+	Signed       bool     `xml:"AuthnRequestsSigned,attr"`
+	Protocols    string   `xml:"protocolSupportEnumeration,attr"`
+	Keys         []key    `xml:"md:KeyDescriptor"`
+	Logout       endpoint `xml:"md:SingleLogoutService"`
+	NameIDFormat string   `xml:"md:NameIDFormat"`
+	Consumer     consumer `xml:"md:AssertionConsumerService"`
 }
 
 type consumer struct {
@@ -55,7 +55,7 @@ type consumer struct {
 
 type identityProvider struct {
 	Protocols     string     `xml:"protocolSupportEnumeration,attr"`
-	Key           signingKey `xml:"md:KeyDescriptor"`
+	Key           key        `xml:"md:KeyDescriptor"`
 	NameIDFormats []string   `xml:"md:NameIDFormat"`
 	SignOn        []endpoint `xml:"md:SingleSignOnService"`
 }
@@ -66,11 +66,13 @@ type endpoint struct {
 }
 
 // ServiceProviderMetadata describes a service provider that signs its requests
-// with the key of a certificate, takes assertions at consumerURL by HTTP-POST, and
-// the answers to its logout requests at logoutURL by HTTP-Redirect.
+// with the key of a certificate and decrypts assertions with it, takes assertions at
+// consumerURL by HTTP-POST, and the answers to its logout requests at logoutURL by
+// HTTP-Redirect.
 func ServiceProviderMetadata(entityID, certificate, consumerURL, logoutURL string) ([]byte, error) {
 	return describe(entityDescriptor{EntityID: entityID, ServiceProvider: &serviceProvider{
-		Signed: true, Protocols: protocol, Key: keyOf(certificate), NameIDFormat: EmailNameID,
+		Signed: true, Protocols: protocol, NameIDFormat: EmailNameID,
+		Keys:     []key{keyOf("signing", certificate), keyOf("encryption", certificate)},
 		Logout:   endpoint{redirectBinding, logoutURL},
 		Consumer: consumer{Binding: postBinding, Location: consumerURL, Default: true},
 	}})
@@ -81,7 +83,7 @@ func ServiceProviderMetadata(entityID, certificate, consumerURL, logoutURL strin
 // HTTP-Redirect and HTTP-POST; an empty one leaves the endpoint out.
 func IdentityProviderMetadata(entityID, certificate, signOnURL string) ([]byte, error) {
 	role := identityProvider{
-		Protocols: protocol, Key: keyOf(certificate), NameIDFormats: []string{EmailNameID, PersistentNameID, TransientNameID},
+		Protocols: protocol, Key: keyOf("signing", certificate), NameIDFormats: []string{EmailNameID, PersistentNameID, TransientNameID},
 	}
 	if signOnURL != "" {
 		role.SignOn = []endpoint{{redirectBinding, signOnURL}, {postBinding, signOnURL}}
@@ -89,8 +91,8 @@ func IdentityProviderMetadata(entityID, certificate, signOnURL string) ([]byte, 
 	return describe(entityDescriptor{EntityID: entityID, IdentityProvider: &role})
 }
 
-func keyOf(certificate string) signingKey {
-	return signingKey{Use: "signing", Certificate: base64.StdEncoding.EncodeToString(der(certificate))}
+func keyOf(use, certificate string) key {
+	return key{Use: use, Certificate: base64.StdEncoding.EncodeToString(der(certificate))}
 }
 
 func describe(e entityDescriptor) ([]byte, error) {

@@ -150,7 +150,8 @@ func MessageID(name, value string) error {
 type Query struct{ request, relayState, algorithm, signature *string }
 
 // ParseQuery reads a query string. Other parameters are left alone; one of SAML
-// that comes twice is apierr.Format, as is a signature without its algorithm.
+// that comes twice or with an encoded name is apierr.Format, as is a signature
+// without its algorithm.
 func ParseQuery(query string) (q Query, err error) {
 	parameters := map[string]**string{"SAMLRequest": &q.request, "RelayState": &q.relayState, "SigAlg": &q.algorithm,
 		"Signature": &q.signature}
@@ -158,6 +159,9 @@ func ParseQuery(query string) (q Query, err error) {
 		name, value, _ := strings.Cut(part, "=")
 		parameter, ok := parameters[name]
 		if !ok {
+			if plain, err := url.QueryUnescape(name); err != nil || parameters[plain] != nil {
+				return q, apierr.Format.Because("queryString must have the names of its parameters as they are, without escapes")
+			}
 			continue
 		}
 		if *parameter != nil {
@@ -183,15 +187,16 @@ var signatureHashes = map[string]crypto.Hash{
 // Verify checks the signature of a query string (SAML 2.0 bindings, section
 // 3.4.4.1) against the key of a certificate in PEM, and that what is signed is
 // the request and the relay state. Otherwise it returns apierr.Format.
-func (q Query) Verify(request, relayState, certificate string) error {
+func (q Query) Verify(request, relayState, certificate string, allowSHA1 bool) error {
 	refused := func(reason string) error { return apierr.Format.Because("queryString: %s", reason) }
 	if q.request == nil || !isSame(q.request, request) || !isSame(q.relayState, relayState) {
 		return refused("it must have the SAMLRequest and the RelayState that samlRequest and relayState have")
 	}
 	algorithm, err := url.QueryUnescape(*q.algorithm)
 	hash, ok := signatureHashes[algorithm]
-	if err != nil || !ok {
-		return refused("SigAlg must be RSA with SHA-1, SHA-256, SHA-384 or SHA-512")
+	if err != nil || !ok || hash == crypto.SHA1 && !allowSHA1 {
+		return refused("SigAlg must be RSA with SHA-256, SHA-384 or SHA-512, or with SHA-1 where that is the signatureAlgorithm of " +
+			"the identity provider")
 	}
 	signature, err := url.QueryUnescape(*q.signature)
 	if err != nil {

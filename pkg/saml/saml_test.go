@@ -51,13 +51,13 @@ func TestAKeyPair(t *testing.T) {
 const certificate = "-----BEGIN CERTIFICATE-----\nAQID\n-----END CERTIFICATE-----\n"
 
 const (
-	head = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<md:EntityDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata" xmlns:ds="http://www.w3.org/2000/09/xmldsig#" entityID="urn:a&amp;b">`
-	key  = `<md:KeyDescriptor use="signing"><ds:KeyInfo><ds:X509Data><ds:X509Certificate>AQID</ds:X509Certificate></ds:X509Data></ds:KeyInfo></md:KeyDescriptor>`
-	tail = `</md:EntityDescriptor>`
+	head       = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<md:EntityDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata" xmlns:ds="http://www.w3.org/2000/09/xmldsig#" entityID="urn:a&amp;b">`
+	signingKey = `<md:KeyDescriptor use="signing"><ds:KeyInfo><ds:X509Data><ds:X509Certificate>AQID</ds:X509Certificate></ds:X509Data></ds:KeyInfo></md:KeyDescriptor>`
+	tail       = `</md:EntityDescriptor>`
 
 	emailFormat  = `<md:NameIDFormat>urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress</md:NameIDFormat>`
 	otherFormats = `<md:NameIDFormat>urn:oasis:names:tc:SAML:2.0:nameid-format:persistent</md:NameIDFormat><md:NameIDFormat>urn:oasis:names:tc:SAML:2.0:nameid-format:transient</md:NameIDFormat>`
-	identityRole = `<md:IDPSSODescriptor protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol">` + key + emailFormat + otherFormats
+	identityRole = `<md:IDPSSODescriptor protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol">` + signingKey + emailFormat + otherFormats
 )
 
 // The elements stand in the order that the schema of the standard asks for.
@@ -69,7 +69,7 @@ func TestMetadata(t *testing.T) {
 	}{
 		{"a service provider", func() ([]byte, error) {
 			return ServiceProviderMetadata("urn:a&b", certificate, "https://sp.example.test/acs?a&b", "https://sp.example.test/logout")
-		}, head + `<md:SPSSODescriptor AuthnRequestsSigned="true" protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol">` + key +
+		}, head + `<md:SPSSODescriptor AuthnRequestsSigned="true" protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol">` + signingKey + strings.Replace(signingKey, "signing", "encryption", 1) +
 			`<md:SingleLogoutService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="https://sp.example.test/logout"></md:SingleLogoutService>` + emailFormat +
 			`<md:AssertionConsumerService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST" Location="https://sp.example.test/acs?a&amp;b" index="0" isDefault="true"></md:AssertionConsumerService>` +
 			`</md:SPSSODescriptor>` + tail},

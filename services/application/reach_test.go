@@ -167,6 +167,65 @@ func TestAChangeOfReachShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Logf("elsewhere a change showed within %s", slowest)
 }
 
+// The application of a label is known without a query while nothing changes. A label
+// that changes hands leads to its new application at once in the process that made
+// the change, and in the others as soon as PostgreSQL has reported it.
+func TestALabelLeadsToItsApplicationAtOnceHereAndSoonElsewhere(t *testing.T) {
+	t.Parallel()
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	first, second := newApplication(t, d, tenant), newApplication(t, d, tenant)
+
+	db, count := counted(t, d)
+	replicas := make([]*application.Service, 2)
+	for i := range replicas {
+		replica := &pg.DB{Pool: db.Pool}
+		data := store.New(replica, d.Clock.Now)
+		worktest.Start(t, replica.Listen)
+		replicas[i] = application.New(data, d.Directories, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
+	}
+	here, elsewhere := replicas[0], replicas[1]
+	leads := func(s *application.Service) (applicationapi.Application, error) {
+		return s.ApplicationByDNSLabel(t.Context(), applicationapi.DNSLabel{Label: "shop"})
+	}
+	name := func(application id.ID, label string) {
+		t.Helper()
+		if _, err := here.SetDNSLabel(t.Context(), applicationapi.SetDNSLabel{Tenant: tenant, Application: application, Label: label}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name(first, "shop")
+	for _, s := range replicas {
+		for trips := int64(-1); trips != count.trips.Load(); { // until it is kept
+			trips = count.trips.Load()
+			if a, err := leads(s); err != nil || a.ID != first {
+				t.Fatalf("the label leads to %s, %v", a.ID, err)
+			}
+		}
+	}
+	name(first, "former")
+	if a, err := leads(here); !errors.Is(err, apierr.NotFound) {
+		t.Errorf("here the label that is free leads to %s, %v", a.ID, err)
+	}
+	name(second, "shop")
+	if a, err := leads(here); err != nil || a.ID != second {
+		t.Errorf("here the label leads to %s, %v", a.ID, err)
+	}
+	for a, _ := leads(elsewhere); a.ID != second; a, _ = leads(elsewhere) {
+		runtime.Gosched()
+	}
+	if _, err := here.UpdateApplication(t.Context(), id.Ref{Tenant: tenant, ID: second},
+		application.NewApplication{Status: field.Some(directoryapi.Disabled)}); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := leads(here); err != nil || a.Status != directoryapi.Disabled {
+		t.Errorf("here the application is %s, %v", a.Status, err)
+	}
+	for a, _ := leads(elsewhere); a.Status != directoryapi.Disabled; a, _ = leads(elsewhere) {
+		runtime.Gosched()
+	}
+}
+
 // A login at an address that is known for it takes two round trips here and one
 // question to the directory service, however many stores there are; one more
 // question where links are followed.

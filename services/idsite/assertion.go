@@ -29,10 +29,11 @@ const (
 // outcome is what an assertion says of a login or a logout
 // (docs/interface/id-site.md#assertions).
 type outcome struct {
-	status  string
-	account id.ID // zero: a logout without a session
-	isNew   bool
-	issuer  string // empty: the domain of the hosted pages
+	status       string
+	account      id.ID // zero: a logout without a session
+	organization id.ID // zero: that of the flow's nameKey, if there is one
+	isNew        bool
+	issuer       string // empty: the domain of the hosted pages
 }
 
 // returnTo is where the browser goes with an assertion: the callback with
@@ -49,14 +50,15 @@ func (s *Service) returnTo(ctx context.Context, f store.Flow, site store.Site, j
 	if f.FactorPassed {
 		claims["amr"] = []string{"pwd", "mfa"} // RFC 8176
 	}
-	if f.NameKey != "" && o.status != loggedOut {
+	if o.organization.IsZero() && f.NameKey != "" && o.status != loggedOut {
 		stores, err := s.organization(ctx, whereOf(f))
 		if err != nil {
 			return "", err
 		}
-		if !stores.Organization.IsZero() {
-			claims["org"] = s.cfg.Base.To("organizations", stores.Organization)
-		}
+		o.organization = stores.Organization
+	}
+	if !o.organization.IsZero() {
+		claims["org"] = s.cfg.Base.To("organizations", o.organization)
 	}
 	return s.signReturn(ctx, f, claims)
 }

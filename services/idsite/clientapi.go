@@ -38,7 +38,7 @@ func (s *Service) ClientOf(ctx context.Context, label string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !config.Enabled || app.Status != directoryapi.Enabled {
+	if !config.Enabled || app.Builtin || app.Status != directoryapi.Enabled {
 		return nil, apierr.NotFound
 	}
 	return &Client{s, app, config}, nil
@@ -164,8 +164,7 @@ func (c *Client) loggedIn(ctx context.Context, form map[string]secure.Secret) (d
 	if err != nil {
 		return directoryapi.Account{}, tokens, err
 	}
-	account, err := c.svc.peers.Directory.Account(ctx, id.Ref{Tenant: c.Application.TenantID, ID: valid.Account})
-	return account, tokens, err
+	return valid.Account, tokens, nil
 }
 
 // Token answers the token endpoint.
@@ -193,9 +192,14 @@ type Me struct {
 	Applications []applicationapi.Application
 }
 
-// Me returns the account of a token that is valid.
-func (c *Client) Me(ctx context.Context, account id.ID) (me Me, err error) {
-	at := id.Ref{Tenant: c.Application.TenantID, ID: account}
+// Me returns the account of a token that is valid, with what the web config shows of
+// it. The token was checked with the account as it is now: it is not read again.
+func (c *Client) Me(ctx context.Context, account directoryapi.Account) (me Me, err error) {
+	me.Account = account
+	if len(c.Config.MeExpand) == 0 {
+		return me, nil
+	}
+	at := id.Ref{Tenant: c.Application.TenantID, ID: account.ID}
 	shows := func(name string) bool { return slices.Contains(c.Config.MeExpand, name) }
 	me.Profile, err = c.svc.peers.Directory.Profile(ctx, directoryapi.ProfileRequest{
 		Ref: at, Directory: shows("directory"), OfTenant: shows("tenant"), Groups: shows("groups"), Memberships: shows("groupMemberships"),
@@ -270,7 +274,7 @@ func (c *Client) caller(ctx context.Context, state, token secure.Secret) (id.ID,
 	if refusal := apierr.From(err); err != nil && refusal.Status < 500 {
 		return id.ID{}, apierr.BadRequest.Because("send the state of a login, or an access token as Authorization: Bearer")
 	}
-	return valid.Account, err
+	return valid.Account.ID, err
 }
 
 // EnrollFactor creates a factor of a login in progress or of a logged-in user.

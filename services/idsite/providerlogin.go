@@ -211,7 +211,7 @@ func (s *Service) ReturnFromProvider(ctx context.Context, in ProviderReturn) (st
 	page := &Page{s, flow, site}
 	logged, err := s.endAtProvider(ctx, l, in)
 	if err == nil {
-		return page.goOn(ctx, logged)
+		return page.goOn(ctx, logged.Account.ID, logged.IsNew)
 	}
 	if apierr.From(err).Status >= 500 {
 		return "", err
@@ -222,8 +222,8 @@ func (s *Service) ReturnFromProvider(ctx context.Context, in ProviderReturn) (st
 
 // goOn leads a browser on that has passed the first step elsewhere: to the second
 // step, or by way of its session to the callback.
-func (p *Page) goOn(ctx context.Context, logged applicationapi.ProviderLoggedIn) (string, error) {
-	answer, err := p.passed(ctx, logged.Account.ID, authenticated, logged.IsNew)
+func (p *Page) goOn(ctx context.Context, account id.ID, isNew bool) (string, error) {
+	answer, err := p.passed(ctx, account, authenticated, isNew)
 	if err != nil {
 		return "", err
 	}

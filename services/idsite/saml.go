@@ -120,18 +120,11 @@ func (s *Service) samlDirectory(ctx context.Context, where applicationapi.Where,
 		return id.ID{}, err
 	}
 	candidates := stores.Directories
-	switch ref, _ := s.cfg.Base.Parse(named); ref.Kind {
-	case "directories":
+	if ref, _ := s.cfg.Base.Parse(named); ref.Kind == "directories" {
 		if !slices.Contains(candidates, ref.ID) {
 			return id.ID{}, apierr.NotMapped.Because("the account store %q is not mapped to the application or its organization", named)
 		}
 		candidates = []id.ID{ref.ID}
-	case "groups":
-		group, err := s.peers.Directory.Group(ctx, id.Ref{Tenant: where.Tenant, ID: ref.ID})
-		if err != nil {
-			return id.ID{}, err
-		}
-		candidates = []id.ID{group.DirectoryID}
 	}
 	list, err := s.peers.Directory.LoginDirectories(ctx, directoryapi.LoginDirectories{Tenant: where.Tenant, Directories: candidates})
 	if err != nil {
@@ -159,7 +152,7 @@ const (
 )
 
 // samlRedirect returns the address of an identity provider with a request and a
-// relay state, which leads its answer to a flow. isHosted tells that the flow is one
+// relay state, which leads its answer to a flow. isHosted says that the flow is one
 // of the hosted pages.
 func (s *Service) samlRedirect(ctx context.Context, f store.Flow, directory id.ID, isHosted bool) (string, error) {
 	requestID, host := saml.NewMessageID(), s.cfg.Base.Host()
@@ -325,9 +318,12 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 		return "", err
 	}
 	f.SAMLSession, f.AccountID = &login.Session, admitted.Account.ID
+	// Of two new accounts, the copy in the default store comes after the other.
+	isNew := login.IsNew && !admitted.Account.CreatedAt.Before(login.Account.CreatedAt)
 	switch {
 	case from.isHosted:
-		return s.passedSAML(ctx, f, site, login.IsNew)
+		page := &Page{s, f, site}
+		return page.goOn(ctx, f.AccountID, isNew)
 	case from.requestID == "":
 		f.RequestID = login.ResponseID
 	default:
@@ -341,7 +337,8 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 		}
 	}
 	return s.returnTo(ctx, f, site, id.New(s.now()).String(), outcome{
-		status: authenticated, account: f.AccountID, isNew: login.IsNew, issuer: s.cfg.Base.To("applications", f.ApplicationID),
+		status: authenticated, account: f.AccountID, organization: admitted.Organization, isNew: isNew,
+		issuer: s.cfg.Base.To("applications", f.ApplicationID),
 	})
 }
 
@@ -365,22 +362,6 @@ func (s *Service) wantOpenFor(ctx context.Context, f store.Flow, directory id.ID
 		return apierr.NotMapped.Because("the directory %q is not mapped to the application", s.cfg.Base.To("directories", directory))
 	}
 	return nil
-}
-
-// passedSAML goes on after the first step of a hosted login: to the second where
-// one is demanded, else by way of the session of this browser to the callback.
-func (s *Service) passedSAML(ctx context.Context, f store.Flow, site store.Site, isNew bool) (string, error) {
-	page := &Page{s, f, site}
-	answer, err := page.passed(ctx, f.AccountID, authenticated, isNew)
-	if err != nil {
-		return "", err
-	}
-	if answer.Redirect == "" {
-		token, err := page.Token(ctx)
-		return s.originOf(site.DomainName) + "/#/?jwt=" + token.Reveal(), err
-	}
-	_, assertion, _ := strings.Cut(answer.Redirect, "jwtResponse=")
-	return s.cfg.Base.Host() + "/sso?jwtResponse=" + assertion, nil
 }
 
 // BeginSAML returns the address of the identity provider of a SAML directory, for
@@ -416,9 +397,10 @@ func (s *Service) samlLogout(ctx context.Context, f store.Flow, session store.Se
 	return to.Location
 }
 
-// FinishSAMLLogout answers GET /sso/logout?SAMLResponse=: the identity provider has
-// sent the browser back, which goes on to the callback of the logout.
-func (s *Service) FinishSAMLLogout(ctx context.Context, relay secure.Secret) (string, error) {
+// FinishSAMLLogout answers /sso/logout with RelayState and SAMLResponse: the identity
+// provider has sent the browser back, which goes on to the callback of the logout. The
+// session here has ended already, so that a failure there is only logged.
+func (s *Service) FinishSAMLLogout(ctx context.Context, relay, response secure.Secret) (string, error) {
 	claims, f, err := s.openRelay(ctx, logoutRelay, relay)
 	if errors.Is(err, errNoRelay) || errors.Is(err, apierr.NotFound) {
 		return "", apierr.BadRequest.Because("the RelayState is not that of a logout of this service")
@@ -434,6 +416,9 @@ func (s *Service) FinishSAMLLogout(ctx context.Context, relay secure.Secret) (st
 	account, err := id.Parse(name)
 	if err != nil {
 		return "", apierr.BadRequest.Because("the RelayState is not that of a logout of this service")
+	}
+	if err := saml.ReadLogoutResponse(response.Reveal()); err != nil {
+		slog.WarnContext(ctx, "logout not confirmed by the identity provider", "tenant", f.TenantID.String(), "error", err.Error())
 	}
 	site, err := s.store.TenantSite(ctx, f.TenantID)
 	if err != nil {

@@ -85,8 +85,10 @@ func (s *Service) begin(ctx context.Context, r request, f *store.Flow, v Visit) 
 	if err := r.check(s.now()); err != nil {
 		return "", err
 	}
-	if _, err := s.organization(ctx, whereOf(*f)); err != nil {
-		return "", err
+	if where := whereOf(*f); where.NameKey != "" || where.AccountStore.Href != "" {
+		if _, err := s.organization(ctx, where); err != nil {
+			return "", err
+		}
 	}
 	if err := s.insertFlow(ctx, *f); err != nil {
 		return "", err

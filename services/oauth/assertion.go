@@ -101,8 +101,8 @@ func (s *Service) wantAdministrator(ctx context.Context, k store.Key) error {
 	if k.Status != directoryapi.Enabled {
 		return apierr.TokenSignature.Because("the API key that signed the assertion is not enabled")
 	}
-	administers, err := s.administers(ctx, k)
-	if err == nil && !administers {
+	err := s.stillAdministers(ctx, k)
+	if errors.Is(err, errBadKey) {
 		err = apierr.TokenSignature.Because("the API key that signed the assertion is not one of an enabled administrator of the tenant")
 	}
 	return err

@@ -36,7 +36,7 @@ func (s *Service) clientGrant(ctx context.Context, in TokenRequest) (Issued, err
 	k, err = s.proven(secret, k, err)
 	user := holder{account: k.AccountID}
 	if err == nil {
-		err = s.standing(ctx, in.Tenant, in.Application, user)
+		_, err = s.standing(ctx, in.Tenant, in.Application, user)
 	}
 	if err != nil {
 		if status := apierr.From(err).Status; status == http.StatusBadRequest || status == http.StatusUnauthorized {

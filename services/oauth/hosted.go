@@ -30,7 +30,9 @@ func (s *Service) VerifyJWT(ctx context.Context, in oauthapi.VerifyJWT) (oauthap
 		if !isKeyID(name) {
 			return "", apierr.NotFound
 		}
-		key, failure = s.unsealed(s.store.FindKey(ctx, name))
+		if key, failure = s.signer(ctx, name); failure == nil && key.ID != name {
+			failure = apierr.NotFound
+		}
 		return key.Secret, failure
 	})
 	if failure != nil && !errors.Is(failure, apierr.NotFound) {
@@ -127,14 +129,8 @@ func (s *Service) applicationKey(ctx context.Context, tenant, application id.ID)
 
 // ClientConfig returns what of an application's Client API is on.
 func (s *Service) ClientConfig(ctx context.Context, application id.Ref) (oauthapi.ClientConfig, error) {
-	c, err := s.store.WebConfig(ctx, application.Tenant, application.ID)
-	if errors.Is(err, apierr.NotFound) {
-		app, err := s.peers.Application.Application(ctx, application)
-		if err != nil {
-			return oauthapi.ClientConfig{}, err
-		}
-		c = defaultWebConfig(app)
-	} else if err != nil {
+	c, err := s.webConfig(ctx, application.Tenant, application.ID)
+	if err != nil {
 		return oauthapi.ClientConfig{}, err
 	}
 	return oauthapi.ClientConfig{
@@ -182,13 +178,15 @@ func (s *Service) ClientRevoke(ctx context.Context, in oauthapi.ClientForm) (oau
 // ValidateToken checks an access token of an application.
 func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) (oauthapi.ValidToken, error) {
 	t, err := s.check(ctx, in.Tenant, in.Application, in.Token, store.Access)
-	if err == nil {
-		err = s.standing(ctx, in.Tenant, in.Application, holderOf(t))
-	}
 	if err != nil {
 		return oauthapi.ValidToken{}, err
 	}
-	return oauthapi.ValidToken{Account: t.AccountID, Organization: t.OrganizationID, ExpiresAt: t.ExpiresAt}, nil
+	account, err := s.standing(ctx, in.Tenant, in.Application, holderOf(t))
+	if err != nil {
+		return oauthapi.ValidToken{}, err
+	}
+	account.VerificationSealed, account.VerificationToken = nil, ""
+	return oauthapi.ValidToken{Account: account, Organization: t.OrganizationID, ExpiresAt: t.ExpiresAt}, nil
 }
 
 // KeysOf returns the API keys of an account without their secrets.

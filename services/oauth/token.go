@@ -184,13 +184,12 @@ func (s *Service) issued(t store.Token, p presented) bool {
 		s.cfg.Base.To("accounts", t.AccountID) == p.subject && s.orgOf(t) == p.org
 }
 
-// standing refuses an account that may not act through an application now, or
-// not through the organization that its login named.
-func (s *Service) standing(ctx context.Context, tenant, application id.ID, user holder) error {
-	_, err := s.peers.Application.Standing(ctx, applicationapi.Standing{
+// standing returns the account of a token, and refuses one that may not act through
+// the application now, or not through the organization that its login named.
+func (s *Service) standing(ctx context.Context, tenant, application id.ID, user holder) (directoryapi.Account, error) {
+	return s.peers.Application.Standing(ctx, applicationapi.Standing{
 		Tenant: tenant, Application: application, Account: user.account, Organization: user.organization,
 	})
-	return err
 }
 
 // Validate returns a token of either kind that is valid; its resource shows the
@@ -200,7 +199,7 @@ func (s *Service) standing(ctx context.Context, tenant, application id.ID, user 
 func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
 	t, err := s.check(ctx, tenant, application, text, store.Kinds...)
 	if err == nil {
-		err = s.standing(ctx, tenant, application, holderOf(t))
+		_, err = s.standing(ctx, tenant, application, holderOf(t))
 	}
 	return t, s.refusal(ctx, tenant, application, err)
 }

@@ -101,7 +101,7 @@ func (s *Service) WebConfig(ctx context.Context, config id.Ref) (WebConfig, erro
 // webConfig returns the web config of an application without a call of the
 // application service: the default has no times and no key.
 func (s *Service) webConfig(ctx context.Context, tenant, application id.ID) (store.WebConfig, error) {
-	c, err := s.store.WebConfig(ctx, tenant, application)
+	c, err := s.store.CachedWebConfig(ctx, tenant, application)
 	if errors.Is(err, apierr.NotFound) {
 		return defaultWebConfig(applicationapi.Application{TenantID: tenant, ID: application}), nil
 	}
@@ -176,6 +176,7 @@ func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConf
 		c.ModifiedAt = s.now()
 		return tx.UpdateWebConfig(ctx, c)
 	})
+	s.store.ForgetWebConfig(app.TenantID, app.ID)
 	if err != nil {
 		return WebConfig{}, err
 	}

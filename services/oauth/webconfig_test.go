@@ -1,6 +1,7 @@
 package oauth_test
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -62,5 +63,42 @@ func TestAWebConfigIsMadeOnce(t *testing.T) {
 	c, err := d.Service.WebConfig(t.Context(), at)
 	if slices.Sort(c.MeExpand); err != nil || !slices.Equal(c.MeExpand, oauth.MeExpansions) {
 		t.Errorf("shown are %v, %v", c.MeExpand, err)
+	}
+}
+
+// A web config is read once while it does not change, as the one that nobody has
+// changed, which has no row. A change shows at once in the process that made it, and
+// in the others as soon as PostgreSQL has reported it.
+func TestAChangeOfAWebConfigShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
+	t.Parallel()
+	d := oauthtest.Open(t)
+	here, elsewhere := d.Replica(t), d.Replica(t)
+	at := id.Ref{Tenant: d.Tenant, ID: d.Application}
+	me := func(s *oauth.Service) bool {
+		t.Helper()
+		c, err := s.ClientConfig(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Me
+	}
+	for _, want := range []bool{false, true} {
+		before := me(here)
+		for range 100 { // until both have kept it
+			if me(here) != before || me(elsewhere) != before {
+				t.Fatal("it changes by itself")
+			}
+		}
+		in := oauth.WebConfigChange{Me: field.Some(oauth.MeChange{Enabled: field.Some(want)})}
+		if _, err := here.UpdateWebConfig(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)},
+			in); err != nil {
+			t.Fatal(err)
+		}
+		if me(here) != want {
+			t.Error("the process that made the change does not see it")
+		}
+		for me(elsewhere) != want {
+			runtime.Gosched()
+		}
 	}
 }

@@ -118,6 +118,7 @@ func makeCertificates(config Config) (certificates, error) {
 		return certificates{}, err
 	}
 	files := certificates{CA: authority.CAFile}
-	files.Cert, files.Key, err = authority.Issue(config.Dir, "localhost", "*.localhost", "*.id.localhost", "*.apps.localhost", "127.0.0.1", "::1")
+	files.Cert, files.Key, err = authority.Issue(config.Dir,
+		"localhost", "*.localhost", "*.id.localhost", "*.apps.localhost", "127.0.0.1", "::1")
 	return files, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
@@ -27,7 +28,8 @@ type Hosted interface {
 	SignAssertion(context.Context, SignAssertion) (SignedAssertion, error)
 
 	// ClientConfig returns the web config of an application: what of its Client
-	// API is on. It returns apierr.NotFound for the application.
+	// API is on. The caller has read the application; of one that does not exist, and
+	// of the console, it is the default.
 	ClientConfig(context.Context, id.Ref) (ClientConfig, error)
 
 	// ClientToken answers the token endpoint of the Client API. Refusals carry the
@@ -118,9 +120,9 @@ type ValidateToken struct {
 
 // ValidToken is an access token that is good.
 type ValidToken struct {
-	Account      id.ID     `json:"account"`
-	Organization id.ID     `json:"organization,omitzero"`
-	ExpiresAt    time.Time `json:"expiresAt"`
+	Account      directoryapi.Account `json:"account"`
+	Organization id.ID                `json:"organization,omitzero"`
+	ExpiresAt    time.Time            `json:"expiresAt"`
 }
 
 // Keys are several API keys.

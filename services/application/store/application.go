@@ -23,6 +23,8 @@ const applicationColumns = `a.tenant_id, a.id, a.name, a.description, a.status, 
 		AND m.is_default_group_store) AS default_group_store,
 	a.saml_policy_id, a.web_config_id, a.account_linking_policy_id, a.created_at, a.modified_at`
 
+const applicationQuery = `SELECT ` + applicationColumns + ` FROM applications a WHERE a.tenant_id = $1 AND a.id = $2`
+
 // Applications are searched and sorted by these attributes.
 var Applications = list.Spec{
 	"name":        {Column: "a.name", Folded: "a.name_folded"},
@@ -34,8 +36,7 @@ var Applications = list.Spec{
 
 // Application returns an application, or apierr.NotFound.
 func (s *Store) Application(ctx context.Context, tenant, application id.ID) (applicationapi.Application, error) {
-	return pg.One[applicationapi.Application](ctx, s.db,
-		`SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.id = $2`, tenant, application)
+	return pg.One[applicationapi.Application](ctx, s.db, applicationQuery, tenant, application)
 }
 
 // ApplicationOfWebConfig returns the application that has a web config, or

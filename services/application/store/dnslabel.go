@@ -2,8 +2,13 @@ package store
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/cache"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -32,9 +37,37 @@ func (tx *Tx) freeDNSLabel(ctx context.Context, a applicationapi.Application) er
 	return err
 }
 
+const (
+	labelCacheSize   = 50_000 // about a hundred bytes each
+	labelCacheMaxAge = time.Minute
+)
+
+// newLabelCache holds where labels led. The application's own row says whether one
+// still does, and a change of that is reported.
+func newLabelCache(now func() time.Time) *cache.Cache[string, id.Ref] {
+	return cache.New(cache.Config[string, id.Ref]{Name: "application.labels", Size: labelCacheSize, MaxAge: labelCacheMaxAge, Now: now})
+}
+
 // ApplicationByDNSLabel returns the application that a label leads to, of any
-// tenant, or apierr.NotFound.
+// tenant, or apierr.NotFound. It comes from the cache: what this process changes shows
+// at once, what another changes a moment later.
 func (s *Store) ApplicationByDNSLabel(ctx context.Context, label string) (applicationapi.Application, error) {
+	at, err := s.labels.Get(ctx, label, func(ctx context.Context) (id.Ref, error) {
+		a, err := s.labelled(ctx, label)
+		return id.Ref{Tenant: a.TenantID, ID: a.ID}, err
+	})
+	if err != nil {
+		return applicationapi.Application{}, err
+	}
+	a, err := s.applications.One(ctx, at)
+	if err == nil && a.DNSLabel == label || err != nil && !errors.Is(err, apierr.NotFound) {
+		return a, err
+	}
+	s.labels.Forget(label) // another application has it, or none
+	return s.labelled(ctx, label)
+}
+
+func (s *Store) labelled(ctx context.Context, label string) (applicationapi.Application, error) {
 	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM dns_label_routes r
 		JOIN applications a ON a.tenant_id = r.tenant_id AND a.id = r.application_id WHERE r.label = $1`, label)
 }

@@ -142,12 +142,15 @@ const reachColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	LEFT JOIN account_linking_policies ol ON ol.tenant_id = o.tenant_id AND ol.owner_id = o.id
 	LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id`
 
+// reachChannel is notified of the applications and organizations that change.
+const reachChannel = "application.reach"
+
 const (
 	reachQuery        = reachColumns + ` WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`
 	builtinReachQuery = reachColumns + ` WHERE a.tenant_id = $1 AND a.builtin ORDER BY m.list_index, n.list_index`
 )
 
-// Reach gives, in one query, whether an application is enabled, where its
+// Reach returns, in one query, whether an application is enabled, where its
 // accounts are and how they are linked; apierr.NotFound when there is no such
 // application.
 func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, error) {

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
@@ -31,13 +33,20 @@ type Store struct {
 	db      *pg.DB
 	outbox  *events.Outbox
 	reaches *pg.Cache[reached]
+
+	applications *pg.Cache[applicationapi.Application]
+	labels       *cache.Cache[string, id.Ref]
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		db: db, outbox: events.NewOutbox(db, "application", now),
-		reaches: pg.NewCache(db, "application.reach", reachQuery, reached.organization),
+		reaches: pg.NewCache(db, "application.reach", reachChannel, reachQuery, reached.organization),
+		// A change of an application or of its mappings, of which a row holds the
+		// default stores, is one of its reach.
+		applications: pg.NewCache[applicationapi.Application](db, "application.applications", reachChannel, applicationQuery, nil),
+		labels:       newLabelCache(now),
 	}
 }
 
@@ -50,13 +59,15 @@ type Tx struct {
 	changed []id.Ref // what a Reach is read from
 }
 
-// Tx runs fn in a transaction. CachedReach returns what it changed at once.
+// Tx runs fn in a transaction. CachedReach and ApplicationByDNSLabel return what it
+// changed at once.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 	var tx *Tx
 	defer func() {
 		if tx != nil {
 			for _, ref := range tx.changed {
 				s.reaches.Forget(ref)
+				s.applications.Forget(ref)
 			}
 		}
 	}()

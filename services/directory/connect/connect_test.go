@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -478,11 +479,69 @@ func TestADeadProviderHoldsUpNoOther(t *testing.T) {
 	}
 }
 
+// Of 200 logins at a provider that hangs, 32 wait for its answer and 32 for a second;
+// the rest fails at once.
+func TestTheQueueOfAProviderIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &limited{hosts: map[string]*host{}}
+		began := time.Now()
+		var failedAt []time.Duration
+		var mu sync.Mutex
+		entered := make(chan func(), 200)
+		for range 200 {
+			go func() {
+				leave, err := l.enter(t.Context(), "dead.test")
+				if err == nil {
+					entered <- leave
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				failedAt = append(failedAt, time.Since(began))
+			}()
+		}
+		synctest.Wait()
+		if len(entered) != maxCalls || len(failedAt) != 200-maxCalls-maxQueued {
+			t.Errorf("%d calls wait for an answer, %d have failed at once", len(entered), len(failedAt))
+		}
+		if _, err := l.enter(t.Context(), "other.test"); err != nil {
+			t.Errorf("another provider is refused: %v", err)
+		}
+		time.Sleep(queueTimeout) // of the clock of the test
+		synctest.Wait()
+		if len(failedAt) != 200-maxCalls || slices.Max(failedAt) != queueTimeout {
+			t.Errorf("%d have failed after %s", len(failedAt), slices.Max(failedAt))
+		}
+		(<-entered)()
+		if _, err := l.enter(t.Context(), "dead.test"); err != nil {
+			t.Errorf("a login after one that has ended is refused: %v", err)
+		}
+	})
+}
+
 func TestEndpointsOfADeployment(t *testing.T) {
 	t.Parallel()
 	all, err := ParseEndpoints(`{"google":{"tokenEndpoint":"https://p.test/token","issuer":"https://p.test"},"twitter":{"tokenEndpoint":"https://p.test/oauth/access_token"}}`)
 	if err != nil || all["google"].Token != "https://p.test/token" || all["google"].Resource != defaults["google"].Resource ||
 		all["twitter"].RequestToken != "https://p.test/oauth/request_token" || all["github"] != defaults["github"] {
+		t.Errorf("%+v, %v", all, err)
+	}
+	// The members that are the same for all providers are enough.
+	var same []string
+	for id := range defaults {
+		same = append(same, strings.ReplaceAll(`"`+id+`":{"authorizationEndpoint":"@/auth","tokenEndpoint":"@/token","resourceEndpoint":"@/me",`+
+			`"tokeninfoEndpoint":"@/info","jwksUri":"@/jwks","issuer":"@"}`, "@", "https://p.test"))
+	}
+	all, err = ParseEndpoints("{" + strings.Join(same, ",") + "}")
+	for id, endpoints := range all {
+		for name, address := range endpoints.named() {
+			if address != "" && !strings.HasPrefix(address, "https://p.test") {
+				t.Errorf("the %s of %s is still %s", name, id, address)
+			}
+		}
+	}
+	if err != nil || all["twitter"].RequestToken != "https://p.test/request_token" {
 		t.Errorf("%+v, %v", all, err)
 	}
 	for text, says := range map[string]string{

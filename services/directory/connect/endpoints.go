@@ -75,9 +75,8 @@ func ParseEndpoints(text string) (map[string]Endpoints, error) {
 				return nil, fmt.Errorf("the %s of %s must be an absolute https URL", name, id)
 			}
 		}
-		folder, isOAuth1 := strings.CutSuffix(endpoints.Token, "/access_token")
-		if isOAuth1 && endpoints.Token != before.Token && endpoints.RequestToken == before.RequestToken {
-			endpoints.RequestToken = folder + "/request_token"
+		if id == twitter && endpoints.Token != before.Token && endpoints.RequestToken == before.RequestToken {
+			endpoints.RequestToken = endpoints.Token[:strings.LastIndex(endpoints.Token, "/")+1] + "request_token" // beside it
 		}
 		all[id] = endpoints
 	}

@@ -25,9 +25,12 @@ const (
 	callTimeout = 10 * time.Second
 	// maxAnswer bounds the body of an answer, in bytes.
 	maxAnswer = 1 << 20
-	// maxCalls is how many calls of one host wait for it at the same time. More wait
-	// for queueTimeout and fail: a provider that hangs holds up nobody else.
+	// maxCalls is how many calls of one host wait for its answer at the same time. As
+	// many more are queued for queueTimeout, and the rest fails at once: logins at a
+	// provider that hangs must leave room among the requests that a tenant may have in
+	// flight, which are 100.
 	maxCalls     = 32
+	maxQueued    = 32
 	queueTimeout = time.Second
 	// maxReason bounds what an error repeats of an answer, in bytes.
 	maxReason = 300
@@ -59,7 +62,7 @@ type limited struct {
 
 type host struct {
 	calls chan struct{}
-	users int // that call it or wait for that
+	users int // that call it or are queued
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -94,6 +97,10 @@ func (l *limited) enter(ctx context.Context, name string) (leave func(), err err
 	if h == nil {
 		h = &host{calls: make(chan struct{}, maxCalls)}
 		l.hosts[name] = h
+	}
+	if h.users == maxCalls+maxQueued {
+		l.mu.Unlock()
+		return nil, errBusy
 	}
 	h.users++
 	l.mu.Unlock()

@@ -61,15 +61,17 @@ func TestSAMLServiceProvider(t *testing.T) {
 	if descriptor.EntityID != view.Text("entityId") || !strings.HasPrefix(descriptor.EntityID, "urn:service:directory:") {
 		t.Errorf("the entity is %s, in JSON %s", descriptor.EntityID, view.Text("entityId"))
 	}
-	if len(descriptor.SP) != 1 || len(descriptor.SP[0].Key) != 1 || len(descriptor.SP[0].Consumer) != 1 {
+	if len(descriptor.SP) != 1 || len(descriptor.SP[0].Key) != 2 || len(descriptor.SP[0].Consumer) != 1 {
 		t.Fatalf("the metadata is %s", document.Body)
 	}
 	sp := descriptor.SP[0]
 	if sp.Protocols != "urn:oasis:names:tc:SAML:2.0:protocol" || sp.NameIDFormat != "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" {
 		t.Errorf("the metadata is %s", document.Body)
 	}
-	if sp.Key[0].Use != "signing" || sp.Key[0].Certificate != base64.StdEncoding.EncodeToString(block.Bytes) {
-		t.Errorf("the metadata has another certificate: %s", document.Body)
+	for i, use := range []string{"signing", "encryption"} {
+		if sp.Key[i].Use != use || sp.Key[i].Certificate != base64.StdEncoding.EncodeToString(block.Bytes) {
+			t.Errorf("the metadata has another key for %s: %s", use, document.Body)
+		}
 	}
 	if sp.Consumer[0].Binding != "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST" || sp.Consumer[0].Location != view.Href("assertionConsumerServicePostEndpoint") {
 		t.Errorf("the metadata is %s", document.Body)

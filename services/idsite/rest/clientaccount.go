@@ -185,11 +185,18 @@ func (c *clientCall) sameSite() string {
 	return fiber.CookieSameSiteLaxMode
 }
 
+// clearCookies says in both ways that the cookies have ended. Fiber leaves a Max-Age
+// of zero out.
 func (c *clientCall) clearCookies(f *fiber.Ctx) {
+	sameSite := http.SameSiteLaxMode
+	if c.crossed {
+		sameSite = http.SameSiteNoneMode
+	}
 	for _, name := range []string{accessCookie, refreshCookie} {
-		f.Cookie(&fiber.Cookie{
-			Name: name, Path: "/", Expires: time.Unix(1, 0), HTTPOnly: true, Secure: true, SameSite: c.sameSite(),
-		})
+		ended := http.Cookie{
+			Name: name, Path: "/", Expires: time.Unix(1, 0), MaxAge: -1, HttpOnly: true, Secure: true, SameSite: sameSite,
+		}
+		f.Response().Header.Add(fiber.HeaderSetCookie, ended.String())
 	}
 }
 
@@ -411,11 +418,7 @@ func (c *clientCall) me(f *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	account, err := c.profile(profile)
-	if err != nil {
-		return err
-	}
-	return f.JSON(fiber.Map{"account": account})
+	return f.JSON(fiber.Map{"account": c.profile(profile)})
 }
 
 type factorInput struct {

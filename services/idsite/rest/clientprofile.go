@@ -16,8 +16,8 @@ type all[T any] struct {
 	Items []T `json:"items"`
 }
 
-func allOf[S, T any](from []S, view func(S) T) all[T] {
-	out := all[T]{Size: len(from), Items: []T{}}
+func allOf[S, T any](from []S, view func(S) T) *all[T] {
+	out := &all[T]{Size: len(from), Items: []T{}}
 	for _, each := range from {
 		out.Items = append(out.Items, view(each))
 	}
@@ -40,50 +40,49 @@ type keyView struct {
 	Description *string `json:"description"`
 }
 
-// profile is an account with the parts that the web config shows, each with its
+// profileView is an account with the parts that the web config shows, each with its
 // plain attributes (docs/interface/client-api.md#me).
-func (c *clientCall) profile(me idsite.Me) (map[string]any, error) {
-	text, err := json.Marshal(c.account(me.Account))
-	if err != nil {
-		return nil, err
-	}
-	var out map[string]any
-	if err := json.Unmarshal(text, &out); err != nil {
-		return nil, err
-	}
-	group := func(g directoryapi.Group) namedView {
-		return namedView{Head: c.head("groups", g.ID, g.CreatedAt, g.ModifiedAt), Name: g.Name, Description: g.Description, Status: g.Status}
-	}
-	application := func(a applicationapi.Application) namedView {
-		return namedView{Head: c.head("applications", a.ID, a.CreatedAt, a.ModifiedAt), Name: a.Name, Description: a.Description,
-			Status: a.Status}
-	}
+type profileView struct {
+	accountView
+	APIKeys          *all[keyView]   `json:"apiKeys,omitempty"`
+	Applications     *all[namedView] `json:"applications,omitempty"`
+	CustomData       json.RawMessage `json:"customData,omitempty"`
+	Directory        *namedView      `json:"directory,omitempty"`
+	GroupMemberships *all[rest.Head] `json:"groupMemberships,omitempty"`
+	Groups           *all[namedView] `json:"groups,omitempty"`
+	ProviderData     json.RawMessage `json:"providerData,omitempty"`
+	Tenant           *namedView      `json:"tenant,omitempty"`
+}
+
+func (c *clientCall) profile(me idsite.Me) profileView {
+	out := profileView{accountView: c.account(me.Account), CustomData: me.CustomData, ProviderData: me.ProviderData}
 	for _, name := range c.Config.MeExpand {
 		switch name {
 		case "directory":
 			d := me.Directory
-			out[name] = namedView{Head: c.head("directories", d.ID, d.CreatedAt, d.ModifiedAt), Name: d.Name, Description: d.Description,
+			out.Directory = &namedView{Head: c.head("directories", d.ID, d.CreatedAt, d.ModifiedAt), Name: d.Name, Description: d.Description,
 				Status: d.Status}
 		case "tenant":
 			t := me.Tenant
-			out[name] = namedView{Head: c.head("tenants", t.ID, t.CreatedAt, t.ModifiedAt), Name: t.Name, Key: t.Key}
-		case "customData":
-			out[name] = me.CustomData
-		case "providerData":
-			out[name] = me.ProviderData
+			out.Tenant = &namedView{Head: c.head("tenants", t.ID, t.CreatedAt, t.ModifiedAt), Name: t.Name, Key: t.Key}
 		case "groups":
-			out[name] = allOf(me.Groups, group)
+			out.Groups = allOf(me.Groups, func(g directoryapi.Group) namedView {
+				return namedView{Head: c.head("groups", g.ID, g.CreatedAt, g.ModifiedAt), Name: g.Name, Description: g.Description, Status: g.Status}
+			})
 		case "groupMemberships":
-			out[name] = allOf(me.Memberships, func(m directoryapi.ProfileMembership) rest.Head {
+			out.GroupMemberships = allOf(me.Memberships, func(m directoryapi.ProfileMembership) rest.Head {
 				return c.head("groupMemberships", m.ID, m.CreatedAt, m.ModifiedAt)
 			})
 		case "applications":
-			out[name] = allOf(me.Applications, application)
+			out.Applications = allOf(me.Applications, func(a applicationapi.Application) namedView {
+				return namedView{Head: c.head("applications", a.ID, a.CreatedAt, a.ModifiedAt), Name: a.Name, Description: a.Description,
+					Status: a.Status}
+			})
 		case "apiKeys":
-			out[name] = allOf(me.Keys, func(k oauthapi.Key) keyView {
+			out.APIKeys = allOf(me.Keys, func(k oauthapi.Key) keyView {
 				return keyView{c.base.Path("apiKeys", k.ID), k.ID, k.Status, k.Name, k.Description}
 			})
 		}
 	}
-	return out, nil
+	return out
 }

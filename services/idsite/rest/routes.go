@@ -20,7 +20,7 @@ type handlers struct {
 	svc      *idsite.Service
 	base     href.Base
 	product  string // the name that pages show
-	redirect string // header that tells a page where to send its browser
+	redirect string // header that names to a page the address for its browser
 	screens  *screens.Screens
 }
 
@@ -47,6 +47,7 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 
 	app.Get("/sso", h.sso)
 	app.Get("/sso/logout", h.ssoLogout)
+	app.Post("/sso/logout", h.ssoLogoutByForm)
 	app.Get("/sso/provider", h.fromProvider)
 	app.Post("/sso/provider", h.fromProviderByForm)
 	h.mountBrowser(app)

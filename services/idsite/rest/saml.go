@@ -46,7 +46,7 @@ func (h *handlers) beginSAML(c *fiber.Ctx) error {
 	return samlRedirected(c, location)
 }
 
-// browserBeginSAML tells a hosted page where the identity provider of a directory is.
+// browserBeginSAML returns to a hosted page the address of a directory's identity provider.
 func (h *handlers) browserBeginSAML(c *fiber.Ctx) error {
 	at, err := rest.ID(c, "id")
 	if err != nil {
@@ -99,9 +99,18 @@ func samlForm(c *fiber.Ctx) (url.Values, error) {
 	return form, nil
 }
 
-// ssoLogoutReturn sends the browser back that an identity provider has logged out.
-func (h *handlers) ssoLogoutReturn(c *fiber.Ctx) error {
-	location, err := h.svc.FinishSAMLLogout(c.UserContext(), secure.Secret(c.Query("RelayState")))
+// ssoLogoutByForm takes the answer to a logout request by HTTP-POST.
+func (h *handlers) ssoLogoutByForm(c *fiber.Ctx) error {
+	form, err := samlForm(c)
+	if err != nil {
+		return h.refusedHosted(c, err)
+	}
+	return h.ssoLogoutReturn(c, secure.Secret(form.Get("RelayState")), secure.Secret(form.Get("SAMLResponse")))
+}
+
+// ssoLogoutReturn sends the browser on that an identity provider has logged out.
+func (h *handlers) ssoLogoutReturn(c *fiber.Ctx, relay, response secure.Secret) error {
+	location, err := h.svc.FinishSAMLLogout(c.UserContext(), relay, response)
 	if err != nil {
 		return h.refusedHosted(c, err)
 	}

@@ -37,8 +37,8 @@ func (h *handlers) sso(c *fiber.Ctx) error {
 // ssoLogout ends the session of the browser. With RelayState and without a request
 // it comes back from a logout at a SAML identity provider.
 func (h *handlers) ssoLogout(c *fiber.Ctx) error {
-	if c.Query("jwtRequest") == "" && c.Query("RelayState") != "" {
-		return h.ssoLogoutReturn(c)
+	if relay := c.Query("RelayState"); c.Query("jwtRequest") == "" && relay != "" {
+		return h.ssoLogoutReturn(c, secure.Secret(relay), secure.Secret(c.Query("SAMLResponse")))
 	}
 	return h.sendTo(c, "jwtRequest", h.svc.Logout)
 }

@@ -117,7 +117,7 @@ func (peer) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, 
 
 func address(account id.ID) string { return account.String() + "@example.test" }
 
-// directory serves the peer and gives its address.
+// directory serves the peer and returns its address.
 func (w *world) directory() string {
 	server := rest.New(rest.Config{Service: "directory", Base: "https://localhost:8443/v1", Signer: caller.NewSigner(secret, now)})
 	directoryapi.Serve(rest.Contract(server), peer{})
@@ -352,6 +352,7 @@ func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
 }
 
 func TestAKilledProcessRepeatsAtMostTheMailInItsHands(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.env = append(w.env, "DOORWARD_MAIL_TIMEOUT=1s", "DOORWARD_MAIL_SENDERS=1")
 	killed := make(chan struct{})

@@ -25,6 +25,7 @@ const killMails = "NOTIFICATION_KILL_MAILS"
 // waits for a processor: fewer than one in a thousand on an idle machine, several
 // times that on a full one. The log has the number; the bound is generous.
 func TestAServiceThatIsKilledEverySecondLosesNoMail(t *testing.T) {
+	t.Parallel()
 	const senders = 4
 	mails := 1000
 	if text, measured := os.LookupEnv(killMails); measured {

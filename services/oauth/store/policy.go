@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -38,14 +37,7 @@ func (s *Store) Policy(ctx context.Context, tenant, application id.ID) (Policy, 
 // CachedPolicy is Policy from the cache: what this process changes shows at once,
 // what another changes a moment later.
 func (s *Store) CachedPolicy(ctx context.Context, tenant, application id.ID) (Policy, error) {
-	rows, err := s.policies.All(ctx, id.Ref{Tenant: tenant, ID: application})
-	if err != nil {
-		return Policy{}, err
-	}
-	if len(rows) == 0 {
-		return Policy{}, apierr.NotFound
-	}
-	return rows[0], nil
+	return s.policies.One(ctx, id.Ref{Tenant: tenant, ID: application})
 }
 
 // ForgetPolicy makes CachedPolicy return what this process has changed.

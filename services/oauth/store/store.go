@@ -30,14 +30,16 @@ type Store struct {
 	db     *pg.DB
 	outbox *events.Outbox
 
-	policies *pg.Cache[Policy]
+	policies   *pg.Cache[Policy]
+	webConfigs *pg.Cache[WebConfig]
 }
 
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		db: db, outbox: events.NewOutbox(db, "oauth", now),
-		policies: pg.NewCache[Policy](db, "oauth.policies", policyQuery, nil),
+		policies:   pg.NewCache[Policy](db, "oauth.policies", "oauth.policies", policyQuery, nil),
+		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
 	}
 }
 

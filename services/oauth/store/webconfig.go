@@ -37,14 +37,27 @@ type MFA struct {
 	FactorTypes []string `db:"mfa_factor_types"`
 }
 
-const webConfigColumns = `tenant_id, application_id, status, oauth2, register, login, verify_email, forgot_password, change_password,
+const (
+	webConfigColumns = `tenant_id, application_id, status, oauth2, register, login, verify_email, forgot_password, change_password,
 	me, me_expand, mfa_required, mfa_factor_types, signing_key_id, created_at, modified_at`
+	webConfigQuery = `SELECT ` + webConfigColumns + ` FROM web_configs WHERE tenant_id = $1 AND application_id = $2`
+)
 
 // WebConfig returns the web config of an application, or apierr.NotFound while it
 // is the default.
 func (s *Store) WebConfig(ctx context.Context, tenant, application id.ID) (WebConfig, error) {
-	return pg.One[WebConfig](ctx, s.db, `SELECT `+webConfigColumns+` FROM web_configs WHERE tenant_id = $1 AND application_id = $2`, tenant,
-		application)
+	return pg.One[WebConfig](ctx, s.db, webConfigQuery, tenant, application)
+}
+
+// CachedWebConfig is WebConfig from the cache: what this process changes shows at
+// once, what another changes a moment later.
+func (s *Store) CachedWebConfig(ctx context.Context, tenant, application id.ID) (WebConfig, error) {
+	return s.webConfigs.One(ctx, id.Ref{Tenant: tenant, ID: application})
+}
+
+// ForgetWebConfig makes CachedWebConfig return what this process has changed.
+func (s *Store) ForgetWebConfig(tenant, application id.ID) {
+	s.webConfigs.Forget(id.Ref{Tenant: tenant, ID: application})
 }
 
 // LockWebConfig reads a web config that the transaction will change. Where there

@@ -1,0 +1,66 @@
+package saml
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/beevik/etree"
+	"github.com/crewjam/saml"
+
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+var errNoStatus = errors.New("has no Status with a StatusCode")
+
+// ReadLogoutResponse reads the answer to a LogoutRequest, deflated or not. It returns
+// apierr.SAMLFailed where the identity provider has not ended all of its sessions, and
+// SAMLMalformed for anything that is no answer. It checks no signature.
+func ReadLogoutResponse(encoded string) error {
+	refused := func(reason string) error {
+		return apierr.SAMLMalformed.Because("the logout response cannot be used: it %s", reason)
+	}
+	message, err := decodeMessage(encoded)
+	if err != nil {
+		return refused(err.Error())
+	}
+	root, err := parseDocument(message)
+	if err != nil {
+		return refused("is not XML: " + err.Error())
+	}
+	if !is(root, protocol, "LogoutResponse") {
+		return refused("is not a LogoutResponse")
+	}
+	reasons, err := failure(root)
+	if err != nil {
+		return refused(err.Error())
+	}
+	if len(reasons) > 0 {
+		return apierr.SAMLFailed.Because("the identity provider has not ended its session: %.500s", strings.Join(reasons, ", "))
+	}
+	return nil
+}
+
+// failure returns the codes and the message in the Status of a response; none where it
+// is a success.
+func failure(response *etree.Element) (reasons []string, err error) {
+	status := childOf(response, protocol, "Status")
+	if status == nil {
+		return nil, errNoStatus
+	}
+	code := childOf(status, protocol, "StatusCode")
+	if code == nil {
+		return nil, errNoStatus
+	}
+	value := code.SelectAttrValue("Value", "")
+	if value == saml.StatusSuccess {
+		return nil, nil
+	}
+	reasons = append(reasons, value)
+	if inner := childOf(code, protocol, "StatusCode"); inner != nil {
+		reasons = append(reasons, inner.SelectAttrValue("Value", ""))
+	}
+	if message := textOf(childOf(status, protocol, "StatusMessage")); message != "" {
+		reasons = append(reasons, message)
+	}
+	return reasons, nil
+}
