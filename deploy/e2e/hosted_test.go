@@ -264,7 +264,7 @@ func TestAHostedLogin(t *testing.T) {
 		t.Errorf("the model is %v", model)
 	}
 	page.refused(400, 7100, http.MethodPost, site.Application.Link(t, "loginAttempts"), loginBody(account.Text("email"), "Wrong0000"))
-	page.refused(400, 7104, http.MethodPost, site.Application.Link(t, "loginAttempts"), loginBody("nobody", "Wrong0000"))
+	page.refused(400, 7100, http.MethodPost, site.Application.Link(t, "loginAttempts"), loginBody("nobody", "Wrong0000"))
 	page.logIn(account.Text("email"))
 	assertion := page.land()
 	checkAssertion(t, assertion, "AUTHENTICATED", account.Href())
