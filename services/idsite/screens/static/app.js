@@ -71,7 +71,7 @@ function render(application, content) {
 }
 
 // brand stands where an application has no logo.
-const brand = (name) => h('p', { class: 'brand' }, h('span', { class: 'monogram', 'aria-hidden': 'true' }, [...name][0]?.toUpperCase()), name);
+const brand = (name) => h('p', { class: 'brand', 'data-initial': [...name][0]?.toUpperCase() }, name);
 
 // accent sets the colour of buttons, and the text on them to what can be read.
 function accent(colour) {

@@ -66,9 +66,10 @@ export function providers(claims, model) {
     h('p', { class: 'or' }, h('span', {}, t('or'))), alert,
     model.providers.map(({ providerId, accountStore: store }) => {
       const name = names[providerId] ?? store.name;
-      return h('button', { type: 'button', class: 'provider', onclick: (event) => start(event, providerId, store.href) },
-        h('span', { class: names[providerId] ? `badge ${providerId}` : 'badge', 'aria-hidden': 'true' }, initials[providerId] ?? [...name][0]?.toUpperCase()),
-        h('span', {}, t('continueWith', { name })));
+      return h('button', {
+        type: 'button', class: names[providerId] ? `provider ${providerId}` : 'provider', 'data-initial': initials[providerId] ?? [...name][0]?.toUpperCase(),
+        onclick: (event) => start(event, providerId, store.href),
+      }, t('continueWith', { name }));
     }));
 }
 
