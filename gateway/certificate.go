@@ -60,7 +60,7 @@ func (c *certificates) of(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 		return pair, nil
 	})
 	if err != nil {
-		return nil, nil // the deployment's certificate says at least who answers
+		return nil, nil // the deployment's certificate at least identifies the server
 	}
 	return found.(*tls.Certificate), nil
 }

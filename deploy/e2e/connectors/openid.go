@@ -22,7 +22,7 @@ import (
 var openidScript []byte
 
 // OpenID is node-oidc-provider. It asks every client for PKCE, signs id tokens
-// that hold nothing but the subject, and tells the rest at its userinfo endpoint.
+// that hold nothing but the subject, and returns the rest at its userinfo endpoint.
 type OpenID struct {
 	*harness.Daemon
 

@@ -69,7 +69,7 @@ func samlProvider(more string) string {
 		"encodedX509SigningCert":` + idpCertificate() + more + `}`
 }
 
-// mirror makes a directory with a provider and gives its address.
+// mirror makes a directory with a provider and returns its address.
 func (b *bench) mirror(name, provider string) string {
 	b.Helper()
 	return b.Post("/v1/directories", fmt.Sprintf(`{"name":%q,"provider":%s}`, name, provider)).Want(201).Href()
