@@ -55,7 +55,7 @@ func (c *certificates) of(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 		return pair, err
 	})
 	if err != nil {
-		return nil, nil // the deployment's certificate says at least who answers
+		return nil, nil // the deployment's certificate at least identifies the server
 	}
 	return found, nil
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -16,7 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// identify gives the request the id under which the client, the logs and the
+// identify sets the id of the request, under which the client, the logs and the
 // services know it.
 func (g *Gateway) identify(c *fiber.Ctx) error {
 	request := g.name(c)
@@ -63,6 +64,9 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 	if errors.As(err, &limit) {
 		c.Set("RateLimit-Policy", limit.policy)
 		c.Set("RateLimit", limit.state)
+	}
+	if strings.HasPrefix(rest.Route(c), clientAPI) {
+		return rest.FailClient(c, err)
 	}
 	return rest.Fail(c, g.cfg.Common.Base, err)
 }

@@ -251,9 +251,15 @@ func (g *Gateway) locate(x *exchange) error {
 		x.route = g.hostedRoute(x, g.router.match(x.target))
 	}
 	rest.SetRoute(x.Ctx, label(x.route))
+	if x.route == nil && bytes.HasPrefix(x.target, []byte(clientAPI)) {
+		rest.SetRoute(x.Ctx, clientAPI)
+	}
 	x.method = string(x.Request().Header.Method())
 	return nil
 }
+
+// clientAPI is what the paths and the routes of Client APIs begin with.
+const clientAPI = "/client/"
 
 // label is how logs, traces and metrics name a route: never by a path, which may
 // hold a secret.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -184,7 +185,7 @@ func TestUnknownPaths(t *testing.T) {
 		s.do(t, call{method: "GET", path: path, header: stranger}).wantError(401, 401)
 	}
 	for _, path := range []string{"/nothing", "/internal", "/internal/", "/internal/oauth.Authenticate", "/healthz", "/readyz", "/metrics", "/V1/accounts/1",
-		"/v1x/accounts/1", "/client", "/client/calm-otter", "/sso/more", "/_mailbox", "/_mailbox/1", "/errors/404/more", "/*"} {
+		"/v1x/accounts/1", "/client", "/sso/more", "/_mailbox", "/_mailbox/1", "/errors/404/more", "/*"} {
 		s.do(t, call{method: "GET", path: path, header: stranger}).wantError(404, 404)
 		s.do(t, call{method: "POST", path: path, header: stranger, body: "{}"}).wantError(404, 404)
 	}
@@ -208,7 +209,7 @@ func TestMethodsThatAreNotOffered(t *testing.T) {
 		{"POST", "/sso", "GET, HEAD"}, {"DELETE", "/client/calm-otter/me", "GET, HEAD, POST, OPTIONS"},
 	} {
 		a := s.do(t, call{method: c.method, path: c.path})
-		if c.method != "HEAD" {
+		if c.method != "HEAD" && !strings.HasPrefix(c.path, "/client/") {
 			a.wantError(405, 1100)
 		}
 		if allow, given := a.want(405).header["Allow"]; !given || strings.Join(allow, "|") != c.allow {
@@ -216,6 +217,25 @@ func TestMethodsThatAreNotOffered(t *testing.T) {
 		}
 	}
 	s.do(t, call{method: "BREW", path: "/v1/accounts/1", header: anonymous()}).wantError(401, 401)
+}
+
+// What the gateway refuses of a Client API has the body of its other errors.
+func TestErrorsOfTheClientAPI(t *testing.T) {
+	s := open(t, func(cfg *Config, _ *site) { cfg.ClientSuffix = "apps.example.com" })
+	for _, c := range []struct {
+		method, host, path string
+		status             int
+	}{
+		{"DELETE", "id.example.com", "/client/calm-otter/me", 405}, {"GET", "id.example.com", "/client/calm-otter", 404},
+		{"GET", "id.example.com", "/client/calm-otter/", 404}, {"PATCH", "id.example.com", "/client/calm-otter/oauth/token", 405},
+		{"PUT", "calm-otter.apps.example.com", "/login", 405}, {"GET", "calm-otter.apps.example.com", "/", 404},
+	} {
+		a := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\n\r\n", c.method, c.path, c.host).want(c.status)
+		var body map[string]any
+		if err := json.Unmarshal(a.body, &body); err != nil || len(body) != 2 || body["status"] != float64(c.status) || body["message"] == "" {
+			t.Errorf("%s %s%s answers %s", c.method, c.host, c.path, a.body)
+		}
+	}
 }
 
 func TestHeadIsGetWithoutABody(t *testing.T) {

@@ -268,6 +268,7 @@ type hashed struct {
 // baseline is the running process, as the generator sees it.
 type baseline struct {
 	baselineHello
+	url    string
 	rows   int
 	tls    *tls.Config
 	stdin  io.Closer
@@ -318,6 +319,7 @@ func startBaseline(ctx context.Context, dir string, rows int) (*baseline, error)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start the baseline: %w", err), b.stop())
 	}
+	b.url = "https://" + b.Address
 	roots := x509.NewCertPool()
 	roots.AddCert(certificate)
 	b.tls = &tls.Config{RootCAs: roots, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}
@@ -340,8 +342,8 @@ func (b *baseline) subject(name string) subject {
 	for _, o := range bareOperations {
 		if o.name == name {
 			return subject{name, b.daemon.Process.Pid, func() (func(uint64) error, func()) {
-				c := connect(b.Address, b.tls, "", requestTimeout)
-				return func(n uint64) error { return c.send(o.next(b.rows, n)) }, c.close
+				c := connect(b.tls, "")
+				return func(n uint64) error { return o.do(b, c, n) }, c.close
 			}}
 		}
 	}
@@ -350,13 +352,13 @@ func (b *baseline) subject(name string) subject {
 
 // hashes compares passwords on all processors for a time.
 func (b *baseline) hashes(length time.Duration) (*outcome, error) {
-	c := connect(b.Address, b.tls, "", length+requestTimeout)
+	c := connect(b.tls, "")
 	defer c.close()
 	before, err := readUsage(b.daemon.Process.Pid)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.send(get("/hash/" + strconv.FormatInt(length.Milliseconds(), 10))); err != nil {
+	if err := c.send(get(b.url + "/hash/" + strconv.FormatInt(length.Milliseconds(), 10))); err != nil {
 		return nil, fmt.Errorf("measure the bare password hash: %w", err)
 	}
 	after, err := readUsage(b.daemon.Process.Pid)

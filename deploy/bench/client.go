@@ -18,20 +18,26 @@ import (
 // the product's own answer is seen.
 const requestTimeout = 20 * time.Second
 
-// request is one operation as data.
+// request is one request as data.
 type request struct {
 	method, url string
 	contentType string
 	body        []byte
-	cookie      string
-	anonymous   bool   // without an API key
-	want        int    // status of the answer
-	location    string // what the answer's Location must contain
-	follow      bool   // send a GET to the Location too, which must answer 200
+	header      map[string]string // Authorization "" sends none, not even that of the connection
+	want        int               // status of the answer
 }
 
 func get(address string) request {
 	return request{method: "GET", url: address, want: fasthttp.StatusOK}
+}
+
+// page is a request of a browser, which has no API key. The answer redirects.
+func page(address, cookie string) request {
+	header := map[string]string{"Authorization": ""}
+	if cookie != "" {
+		header["Cookie"] = cookie
+	}
+	return request{method: "GET", url: address, header: header, want: fasthttp.StatusFound}
 }
 
 func postJSON(address string, body any, want int) request {
@@ -50,37 +56,35 @@ func postForm(address string, form url.Values) request {
 // connection is one over TLS, kept alive, with a request and a response that are
 // used again and again.
 type connection struct {
-	client        fasthttp.HostClient
-	base          string // put before addresses that begin with a slash
+	client        fasthttp.Client
 	authorization string
+	session       string // token of a hosted page; each answer brings the next
 	request       fasthttp.Request
 	response      fasthttp.Response
 }
 
-func connect(address string, config *tls.Config, authorization string, timeout time.Duration) *connection {
-	return &connection{base: "https://" + address, authorization: authorization, client: fasthttp.HostClient{
-		Addr: address, IsTLS: true, TLSConfig: config, MaxConns: 1,
-		Dial:        func(address string) (net.Conn, error) { return fasthttp.DialDualStackTimeout(address, 5*time.Second) },
-		ReadTimeout: timeout, WriteTimeout: timeout,
-		MaxIdemponentCallAttempts:     1, // a retry would hide a failure
-		NoDefaultUserAgentHeader:      true,
-		DisablePathNormalizing:        true,
-		DisableHeaderNamesNormalizing: true,
+func connect(config *tls.Config, authorization string) *connection {
+	return &connection{authorization: authorization, client: fasthttp.Client{
+		TLSConfig: config, MaxConnsPerHost: 1, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
+		Dial:                      func(address string) (net.Conn, error) { return fasthttp.DialDualStackTimeout(address, 5*time.Second) },
+		MaxIdemponentCallAttempts: 1, // a retry would hide a failure
+		NoDefaultUserAgentHeader:  true,
+		DisablePathNormalizing:    true,
 	}}
 }
 
+// send sends a request and reads its answer, which must have the status.
 func (c *connection) send(r request) error {
 	c.request.Reset()
 	c.request.Header.SetMethod(r.method)
-	if strings.HasPrefix(r.url, "/") {
-		r.url = c.base + r.url
-	}
 	c.request.SetRequestURI(r.url)
-	if c.authorization != "" && !r.anonymous {
+	if _, own := r.header["Authorization"]; !own && c.authorization != "" {
 		c.request.Header.Set("Authorization", c.authorization)
 	}
-	if r.cookie != "" {
-		c.request.Header.Set("Cookie", r.cookie)
+	for name, value := range r.header {
+		if value != "" {
+			c.request.Header.Set(name, value)
+		}
 	}
 	if r.body != nil {
 		c.request.Header.SetContentType(r.contentType)
@@ -89,14 +93,33 @@ func (c *connection) send(r request) error {
 	if err := c.client.Do(&c.request, &c.response); err != nil {
 		return err
 	}
-	location := string(c.response.Header.Peek("Location"))
-	if status := c.response.StatusCode(); status != r.want || !strings.Contains(location, r.location) {
-		return refusal{status, fmt.Sprintf("%s %.200s answered %d %.200s %.300s", r.method, r.url, status, location, c.response.Body())}
-	}
-	if r.follow {
-		return c.send(get(location))
+	if status := c.response.StatusCode(); status != r.want {
+		return refusal{status, fmt.Sprintf("%s %.200s answered %d %.300s", r.method, r.url, status, c.response.Body())}
 	}
 	return nil
+}
+
+// sendTwice gets an address that redirects, and then what it redirects to.
+func (c *connection) sendTwice(address string) error {
+	first := get(address)
+	first.want = fasthttp.StatusFound
+	if err := c.send(first); err != nil {
+		return err
+	}
+	return c.send(get(c.answered("Location")))
+}
+
+// answered is a header of the last answer.
+func (c *connection) answered(name string) string { return string(c.response.Header.Peek(name)) }
+
+// cookies are those that the last answer sets, as a browser returns them.
+func (c *connection) cookies() string {
+	var pairs []string
+	for _, set := range c.response.Header.PeekAll("Set-Cookie") {
+		pair, _, _ := strings.Cut(string(set), ";")
+		pairs = append(pairs, pair)
+	}
+	return strings.Join(pairs, "; ")
 }
 
 func (c *connection) close() { c.client.CloseIdleConnections() }

@@ -31,12 +31,16 @@ func runningDeployment(keyFile string) (*deployment, error) {
 	return &deployment{key: key, keyFile: keyFile}, err
 }
 
+// settings are those of standalone that differ from the defaults: all load comes
+// from one address and one tenant, and refusals are not to be measured.
+var settings = []string{"DOORWARD_TENANT_RATE=0", "DOORWARD_USER_RATE=0", "DOORWARD_ADDRESS_RATE=0", "DOORWARD_ADDRESS_CONCURRENCY=100"}
+
 // startStandalone starts it from an empty folder and returns the time until its
 // first answer over TLS.
 func startStandalone(ctx context.Context, bin, dir string) (*deployment, time.Duration, error) {
 	d := &deployment{keyFile: filepath.Join(dir, "data", "apikey.json")}
 	took, err := d.timed(ctx, func(ctx context.Context) (err error) {
-		d.standalone, err = harness.StartStandalone(ctx, harness.Config{Dir: dir, Bin: bin})
+		d.standalone, err = harness.StartStandalone(ctx, harness.Config{Dir: dir, Bin: bin, Settings: settings})
 		return err
 	})
 	if err != nil {

@@ -436,7 +436,8 @@ func (r *run) writers(ctx context.Context, key e2e.Key) error {
 	if err != nil {
 		return err
 	}
-	subject, writing := s.subject("writers", next), load{connections: 4, rate: 50, sleep: sleep}
+	write := func(_ *site, c *connection, n uint64) error { return c.send(next(n)) }
+	subject, writing := s.subject("writers", write), load{connections: 4, rate: 50, sleep: sleep}
 	for _, name := range []string{"validate", "get"} {
 		var with, without []float64
 		all := newOutcome(0)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -22,57 +23,89 @@ type operation struct {
 	about    string
 	baseline string // what its rate is divided by
 	aim      string // of the ratio
-	next     func(s *site, n uint64) request
+	do       func(s *site, c *connection, n uint64) error
 }
 
 // operations, in the order of the report.
 var operations = []operation{
-	{"login", "POST loginAttempts with the right password", "hash", "0.85", func(s *site, n uint64) request {
-		value := base64.StdEncoding.EncodeToString([]byte(one(s.emails[:s.hashed], n) + ":" + e2e.Password))
-		return postJSON(s.application+"/loginAttempts", e2e.Object{"type": "basic", "value": value}, fasthttp.StatusOK)
+	{"login", "POST loginAttempts with the right password", "hash", "0.85", func(s *site, c *connection, n uint64) error {
+		return c.send(s.login(n))
 	}},
-	{"validate", "GET authTokens, then the access token in its Location", "follow", "0.5", func(s *site, n uint64) request {
-		return request{method: "GET", url: s.application + "/authTokens/" + one(s.access, n), want: fasthttp.StatusFound, follow: true}
+	{"validate", "GET authTokens, then the access token in its Location", "follow", "0.5", func(s *site, c *connection, n uint64) error {
+		return c.sendTwice(s.application + "/authTokens/" + one(s.access, n))
 	}},
-	{"refresh", "POST oauth/token with a refresh token", "pair", "0.5", func(s *site, n uint64) request {
-		return postForm(s.application+"/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {one(s.refresh, n)}})
+	{"refresh", "POST oauth/token with a refresh token", "pair", "0.5", func(s *site, c *connection, n uint64) error {
+		return c.send(postForm(s.application+"/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {one(s.refresh, n)}}))
 	}},
-	{"client", "POST oauth/token with client credentials", "pair", "0.5", func(s *site, n uint64) request {
+	{"client", "POST oauth/token with client credentials", "pair", "0.5", func(s *site, c *connection, n uint64) error {
 		key := s.keys[scattered(n)%uint64(len(s.keys))]
-		return postForm(s.application+"/oauth/token",
-			url.Values{"grant_type": {"client_credentials"}, "client_id": {key.id}, "client_secret": {key.secret}})
+		return c.send(postForm(s.application+"/oauth/token",
+			url.Values{"grant_type": {"client_credentials"}, "client_id": {key.id}, "client_secret": {key.secret}}))
 	}},
-	{"get", "GET an account", "row", "0.5", func(s *site, n uint64) request { return get(one(s.accounts, n)) }},
-	{"create", "POST an account to the application: a hash and a mail", "hash", "", func(s *site, _ uint64) request {
-		return postJSON(s.application+"/accounts", newAccount(newEmail(s.run)), fasthttp.StatusCreated)
+	{"get", "GET an account", "row", "0.5", func(s *site, c *connection, n uint64) error { return c.send(get(one(s.accounts, n))) }},
+	{"signed", "GET an account, the request signed by SAuthc1", "row", "", func(s *site, c *connection, n uint64) error {
+		signed, r := s.client.Signed("GET", one(s.accounts, n), nil, time.Now()), get(one(s.accounts, n))
+		r.header = map[string]string{"Authorization": signed.Header.Get("Authorization"), "X-Service-Date": signed.Header.Get("X-Service-Date")}
+		return c.send(r)
 	}},
-	{"import", "POST an account with a bcrypt hash to its directory", "insert", "0.5", func(s *site, _ uint64) request {
-		return s.importAccount(newEmail(s.run))
+	{"create", "POST an account to the application: a hash and a mail", "hash", "", func(s *site, c *connection, _ uint64) error {
+		return c.send(postJSON(s.application+"/accounts", newAccount(newEmail(s.run)), fasthttp.StatusCreated))
 	}},
-	{"sso", "GET the hosted login with a signed request, up to its redirect", "row", "", func(s *site, _ uint64) request {
-		address := s.host + "/sso?jwtRequest=" + s.loginRequest()
-		return request{method: "GET", url: address, anonymous: true, want: fasthttp.StatusFound, location: "?jwt="}
+	{"import", "POST an account with a bcrypt hash to its directory", "insert", "0.5", func(s *site, c *connection, _ uint64) error {
+		return c.send(s.importAccount(newEmail(s.run)))
 	}},
-	{"me", "GET me of the Client API with the cookie of an access token", "row", "0.5", func(s *site, n uint64) request {
-		return request{method: "GET", url: s.me, anonymous: true, cookie: "access_token=" + one(s.access, n), want: fasthttp.StatusOK}
+	{"sso", "GET the hosted login with a signed request, up to its redirect", "row", "", func(s *site, c *connection, _ uint64) error {
+		_, err := s.openSession(c)
+		return err
+	}},
+	{"session", "a call of a hosted page: GET the application with its session token", "row", "", func(s *site, c *connection, _ uint64) error {
+		if c.session == "" {
+			if _, err := s.openSession(c); err != nil {
+				return err
+			}
+		}
+		return s.sessionCall(c, get(s.application+"?expand=idSiteModel"))
+	}},
+	{"hosted", "a hosted login from its request to the callback: four requests", "login", "0.85", func(s *site, c *connection, n uint64) error {
+		cookies, err := s.openSession(c)
+		if err == nil {
+			err = s.sessionCall(c, get(s.application+"?expand=idSiteModel"))
+		}
+		if err != nil {
+			return err
+		}
+		login := s.login(n)
+		login.want = fasthttp.StatusNoContent
+		if err := s.sessionCall(c, login); err != nil {
+			return err
+		}
+		_, assertion, _ := strings.Cut(c.answered("Service-SSO-Redirect-Location"), "?jwtResponse=")
+		return c.send(page(s.host+"/sso/?jwtResponse="+assertion, cookies))
+	}},
+	{"me", "GET me of the Client API with the cookie of an access token", "row", "0.5", func(s *site, c *connection, n uint64) error {
+		r := page(s.me, "access_token="+one(s.access, n))
+		r.want = fasthttp.StatusOK
+		return c.send(r)
 	}},
 }
 
 // bareOperations are those of the baseline, with the same shape.
 var bareOperations = []struct {
 	name, about string
-	next        func(rows int, n uint64) request
+	do          func(b *baseline, c *connection, n uint64) error
 }{
-	{"bare", "a constant account", func(int, uint64) request { return get("/bare") }},
-	{"row", "one SELECT by the primary key", func(rows int, n uint64) request { return get("/row/" + aRow(rows, n)) }},
-	{"follow", "one SELECT and a redirect to row", func(rows int, n uint64) request {
-		return request{method: "GET", url: "/follow/" + aRow(rows, n), want: fasthttp.StatusFound, follow: true}
+	{"bare", "a constant account", func(b *baseline, c *connection, _ uint64) error { return c.send(get(b.url + "/bare")) }},
+	{"row", "one SELECT by the primary key", func(b *baseline, c *connection, n uint64) error {
+		return c.send(get(b.url + "/row/" + aRow(b.rows, n)))
 	}},
-	{"insert", "one INSERT with the indexes of accounts, committed durably", func(int, uint64) request {
-		return postJSON("/insert", imported(newEmail("insert")), fasthttp.StatusCreated)
+	{"follow", "one SELECT and a redirect to row", func(b *baseline, c *connection, n uint64) error {
+		return c.sendTwice(b.url + "/follow/" + aRow(b.rows, n))
 	}},
-	{"pair", "two INSERTs in a transaction, committed durably", func(int, uint64) request {
-		return postForm("/pair", url.Values{"grant_type": {"refresh_token"}})
+	{"insert", "one INSERT with the indexes of accounts, committed durably", func(b *baseline, c *connection, _ uint64) error {
+		return c.send(postJSON(b.url+"/insert", imported(newEmail("insert")), fasthttp.StatusCreated))
+	}},
+	{"pair", "two INSERTs in a transaction, committed durably", func(b *baseline, c *connection, _ uint64) error {
+		return c.send(postForm(b.url+"/pair", url.Values{"grant_type": {"refresh_token"}}))
 	}},
 }
 
@@ -109,6 +142,35 @@ var emails atomic.Int64
 // newEmail returns an address that no account has yet.
 func newEmail(run string) string {
 	return "new" + strconv.FormatInt(emails.Add(1), 10) + "-" + run + "@example.test"
+}
+
+func (s *site) login(n uint64) request {
+	value := base64.StdEncoding.EncodeToString([]byte(one(s.emails[:s.hashed], n) + ":" + e2e.Password))
+	return postJSON(s.application+"/loginAttempts", e2e.Object{"type": "basic", "value": value}, fasthttp.StatusOK)
+}
+
+// openSession begins a hosted login. The connection holds its session token then.
+func (s *site) openSession(c *connection) (cookies string, err error) {
+	if err := c.send(page(s.host+"/sso?jwtRequest="+s.loginRequest(), "")); err != nil {
+		return "", err
+	}
+	location, found := c.answered("Location"), false
+	if _, c.session, found = strings.Cut(location, "?jwt="); !found {
+		return "", refusal{fasthttp.StatusFound, "the hosted login redirects to " + location}
+	}
+	return c.cookies(), nil
+}
+
+// sessionCall sends a request of a hosted page. After a failure the next call
+// begins with another session.
+func (s *site) sessionCall(c *connection, r request) error {
+	r.header = map[string]string{"Authorization": "Bearer " + c.session, "Origin": s.pages}
+	c.session = ""
+	if err := c.send(r); err != nil {
+		return err
+	}
+	c.session = strings.TrimPrefix(c.answered("Authorization"), "Bearer ")
+	return nil
 }
 
 // loginRequest is a signed request for the hosted login

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,10 +26,10 @@ const callback = "https://app.localhost:9999/callback"
 type site struct {
 	client        *e2e.Client
 	tls           *tls.Config
-	address       string // host and port
 	pid           int
 	authorization string
-	host          string // address of the hosted pages
+	host          string // address of the deployment without the version
+	pages         string // address of the hosted pages
 	application   string // address of the application
 	directory     string
 	me            string // address of the account of a cookie
@@ -63,25 +64,25 @@ func openSite(ctx context.Context, key e2e.Key, pid int) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &site{client: client, tls: client.TLS(), address: client.Address(), pid: pid, host: key.HostURL(), run: rand.Text()[:8],
+	return &site{client: client, tls: client.TLS(), pid: pid, host: key.HostURL(), run: rand.Text()[:8],
 		authorization: "Basic " + base64.StdEncoding.EncodeToString([]byte(key.ID+":"+key.Secret))}, nil
 }
 
 func (s *site) connect() *connection {
-	return connect(s.address, s.tls, s.authorization, requestTimeout)
+	return connect(s.tls, s.authorization)
 }
 
-func (s *site) subject(name string, next func(n uint64) request) subject {
+func (s *site) subject(name string, do func(s *site, c *connection, n uint64) error) subject {
 	return subject{name, s.pid, func() (func(uint64) error, func()) {
 		c := s.connect()
-		return func(n uint64) error { return c.send(next(n)) }, c.close
+		return func(n uint64) error { return do(s, c, n) }, c.close
 	}}
 }
 
 func (s *site) operation(name string) subject {
 	for _, o := range operations {
 		if o.name == name {
-			return s.subject(name, func(n uint64) request { return o.next(s, n) })
+			return s.subject(name, o.do)
 		}
 	}
 	panic("no operation " + name)
@@ -106,6 +107,14 @@ func (s *site) fill(ctx context.Context, accounts, logins int, log logger) error
 		return err
 	}
 	s.me = s.host + "/client/" + config.Text("dnsLabel") + "/me"
+
+	pages, err := s.get(ctx, application.Object("tenant").Href()+"/idSites")
+	if err != nil {
+		return err
+	}
+	items, _ := pages["items"].([]any)
+	domain := e2e.Object(items[0].(map[string]any)).Text("domainName")
+	s.pages = "https://" + domain + strings.TrimLeft(s.client.Address(), "abcdefghijklmnopqrstuvwxyz0123456789-.")
 
 	began := time.Now()
 	s.hashed = min(max(logins, 1), accounts)

@@ -230,6 +230,7 @@ func TestALoginAtASAMLIdentityProvider(t *testing.T) {
 	if data.Text("providerId") != "saml" || data.Text("urn:oid:0.9.2342.19200300.100.1.3") != s.at.session.UserEmail {
 		t.Errorf("its provider data is %v", data)
 	}
+	checkExplained(t, s.Application, s.at.session.UserEmail, "saml")
 
 	t.Run("the assertion is exchanged for tokens", func(t *testing.T) {
 		client.Want(t, http.StatusOK, exchange(s.Application, s.consume(s.at.answer(t, s.begin(nil)))))

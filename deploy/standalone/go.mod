@@ -3,6 +3,7 @@ module github.com/doorward/doorward/deploy/standalone
 go 1.26.0
 
 require (
+	filippo.io/age v1.3.2
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/doorward/doorward/deploy/mailbox v0.0.0
 	github.com/doorward/doorward/gateway v0.0.0
@@ -22,6 +23,7 @@ require (
 
 require (
 	dario.cat/mergo v1.0.0 // indirect
+	filippo.io/hpke v0.4.0 // indirect
 	github.com/Microsoft/go-winio v0.6.3 // indirect
 	github.com/ProtonMail/go-crypto v1.1.6 // indirect
 	github.com/andybalholm/brotli v1.2.6 // indirect

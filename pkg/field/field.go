@@ -1,4 +1,4 @@
-// Package field reads the members of a request body. It tells absent from
+// Package field reads the members of a request body. It distinguishes absent from
 // null, takes the string forms of booleans and integers, and checks lengths and
 // values with the error codes of the interface
 // (docs/interface/conventions.md#resources, docs/interface/limits.md#field-limits).

@@ -76,7 +76,7 @@ func (b *builder) operation(f *file, member yaml.MapItem) (*Operation, error) {
 	return &Operation{method, path, e.ID, f.Topic, f.Usual.Server, set(out, "responses", responses)}, nil
 }
 
-// name gives an operation its id and summary, where the source does not.
+// name sets the id and summary of an operation, where the source does not.
 func (e *entry) name(path string) {
 	segments := strings.Split(strings.Trim(path, "/"), "/")[1:]
 	below := ""

@@ -243,7 +243,7 @@ func Error(err error) error {
 	return err
 }
 
-// away keeps the cause in the log and tells the client to come back. A request
+// away keeps the cause in the log and asks the client to come back. A request
 // whose time is over says nothing of the database: the time may have gone elsewhere.
 func away(err error) error {
 	reason := "the database cannot be reached; repeat the request later"

@@ -45,7 +45,7 @@ func (r LoginRequest) Redirect(pair KeyPair, algorithm, relayState string) (stri
 	return redirect(r.Destination, request.Element(), pair, algorithm, relayState)
 }
 
-// LogoutRequest tells an identity provider that a user has logged out (SAML 2.0
+// LogoutRequest informs an identity provider that a user has logged out (SAML 2.0
 // profiles, section 4.4.4.1).
 type LogoutRequest struct {
 	Issuer       string // entity id of the service provider

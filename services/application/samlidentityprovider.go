@@ -108,7 +108,7 @@ func (s *Service) acquireKeyPairs(ctx context.Context) (release func(), err erro
 	}
 }
 
-// makeKeyPair gives an identity provider a new key pair. No transaction may be
+// makeKeyPair makes a new key pair for an identity provider. No transaction may be
 // open.
 func (s *Service) makeKeyPair(p *store.SAMLIdentityProvider) error {
 	pair, err := saml.NewKeyPair(p.ApplicationID.String(), s.now())

@@ -40,7 +40,7 @@ func (s *Service) firstPassword(ctx context.Context, in directoryapi.CreateAccou
 	if _, err := s.checkPassword(ctx, in.Tenant, in.Directory, in.Account.Password); err != nil {
 		return "", err
 	}
-	return s.passwords.Hash(ctx, secure.Secret(in.Account.Password.Value))
+	return s.passwords.Hash(ctx, in.Tenant, secure.Secret(in.Account.Password.Value))
 }
 
 func (s *Service) importedPassword(in field.Text) (stored string, err error) {
@@ -74,7 +74,7 @@ func (s *Service) changePassword(ctx context.Context, account directoryapi.Accou
 		return err
 	}
 	var password store.NewPassword
-	if password.Hash, err = s.passwords.Hash(ctx, secure.Secret(in.Value)); err != nil {
+	if password.Hash, err = s.passwords.Hash(ctx, account.TenantID, secure.Secret(in.Value)); err != nil {
 		return err
 	}
 	if policy.PreventReuse > 0 {
@@ -108,7 +108,7 @@ func (s *Service) checkReuse(ctx context.Context, account directoryapi.Account, 
 		return nil, err
 	}
 	others := slices.DeleteFunc(slices.Clone(hashes), func(hash string) bool { return slices.Contains(compared, hash) })
-	used, err := s.passwords.MatchesAny(ctx, others, secure.Secret(password))
+	used, err := s.passwords.MatchesAny(ctx, account.TenantID, others, secure.Secret(password))
 	if err != nil {
 		return nil, err
 	}

@@ -32,20 +32,19 @@ type Page struct {
 
 // OpenPage returns the page of a session token. Where the session is over it
 // returns apierr.SessionTimedOut, and where the flow is known the address to
-// return to with that error.
+// return to with that error. The page that it returns with an error knows which
+// origins may read the answer.
 func (s *Service) OpenPage(ctx context.Context, token secure.Secret) (*Page, string, error) {
 	flow, site, err := s.openSession(ctx, token)
-	if err == nil {
-		return &Page{s, flow, site}, "", nil
-	}
-	if flow.ID.IsZero() || !errors.Is(err, apierr.SessionTimedOut) {
-		return nil, "", err
+	page := &Page{s, flow, site}
+	if err == nil || flow.ID.IsZero() || !errors.Is(err, apierr.SessionTimedOut) {
+		return page, "", err
 	}
 	back, failed := s.failTo(ctx, flow, err)
 	if failed != nil {
-		return nil, "", failed
+		return page, "", failed
 	}
-	return nil, back, err
+	return page, back, err
 }
 
 // Token is the next token of the session.
@@ -57,6 +56,9 @@ func (p *Page) Token(ctx context.Context) (secure.Secret, error) {
 // site's own, the subdomain of the organization that the request names, and those
 // of the settings.
 func (p *Page) AllowsOrigin(origin string) bool {
+	if p.site.ID.IsZero() {
+		return false
+	}
 	return origin == p.svc.originOf(p.site.DomainName) || origin == p.svc.organizationOrigin(p.site, p.flow.NameKey) ||
 		redirecturi.IsListedOrigin(origin, p.site.AuthorizedOriginURIs)
 }
@@ -151,12 +153,18 @@ func (p *Page) LogIn(ctx context.Context, application id.ID, value string, at di
 		Tenant: where.Tenant, Application: where.Application, Login: login, Password: secure.Secret(password),
 		AccountStore: where.AccountStore, NameKey: where.NameKey,
 	})
+	if errors.Is(err, apierr.NoSuchAccount) || errors.Is(err, apierr.WrongPassword) {
+		err = errWrongLogin
+	}
 	if err != nil {
 		return Answer{}, err
 	}
 	p.flow.NameKey = where.NameKey
 	return p.passed(ctx, logged.Account.ID, authenticated, false)
 }
+
+// errWrongLogin does not report whether the account exists: a page is anonymous.
+var errWrongLogin = apierr.WrongPassword.Because("the user name, the email or the password is wrong")
 
 // where is the store that a body names, else that of the request.
 func (p *Page) where(at directoryapi.StoreName) applicationapi.Where {
@@ -224,9 +232,9 @@ func (s *Service) taken(ctx context.Context, where applicationapi.Where, email s
 	return Answer{Pending: true}, nil
 }
 
-// quietly is how long a call takes at least whose answer must not show whether an
-// account exists.
-const quietly = 50 * time.Millisecond
+// evenStep is what the time of a call is rounded up to whose answer must not show
+// whether an account exists: for one that does, the services write a row more.
+const evenStep = 50 * time.Millisecond
 
 // RequestReset sends a password reset mail. Its answer and its time are the same
 // whether the account exists.
@@ -241,13 +249,17 @@ func (p *Page) RequestReset(ctx context.Context, application id.ID, login string
 }
 
 // evenly hides from the caller whether fn found an account, in its answer and in
-// its time.
+// its time, which is a multiple of evenStep.
 func evenly(ctx context.Context, fn func() error) error {
-	timer := time.NewTimer(quietly)
-	defer timer.Stop()
+	steps := time.NewTicker(evenStep)
+	defer steps.Stop()
 	err := fn()
 	select {
-	case <-timer.C:
+	case <-steps.C: // a step that passed meanwhile
+	default:
+	}
+	select {
+	case <-steps.C:
 	case <-ctx.Done():
 	}
 	if refusal := apierr.From(err); refusal != nil && (refusal.Status >= 500 || errors.Is(err, apierr.TooMany)) {

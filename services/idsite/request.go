@@ -143,7 +143,7 @@ func (r request) state() (text, other *string) {
 
 // check refuses a request whose callback is good: the error goes there.
 func (r request) check(now time.Time) error {
-	for _, name := range []string{"iss", "sub", "cb_uri", "jti", "iat", "onk", "ash", "sp_token", "require_mfa", "exp"} {
+	for _, name := range []string{"iss", "sub", "cb_uri", "jti", "iat", "onk", "ash", "sof", "usd", "sp_token", "require_mfa", "exp"} {
 		if raw, given := r.claims[name]; given && (string(bytes.TrimSpace(raw)) == "null" || string(raw) == `""`) {
 			return apierr.ClaimEmpty.Because("the claim %s must not be null or empty", name)
 		}

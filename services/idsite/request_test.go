@@ -254,6 +254,8 @@ func TestAFaultOfARequestGoesToItsCallback(t *testing.T) {
 		"a long jti":      {map[string]any{"jti": strings.Repeat("x", 1025)}, apierr.ClaimEmpty},
 		"an empty onk":    {map[string]any{"onk": ""}, apierr.ClaimEmpty},
 		"a null ash":      {map[string]any{"ash": json.RawMessage("null")}, apierr.ClaimEmpty},
+		"a null sof":      {map[string]any{"sof": json.RawMessage("null")}, apierr.ClaimEmpty},
+		"a null usd":      {map[string]any{"usd": json.RawMessage("null")}, apierr.ClaimEmpty},
 		"an unknown onk":  {map[string]any{"onk": "nobody"}, apierr.NameKeyUnknown},
 		"a disabled onk":  {map[string]any{"onk": "closed"}, apierr.NameKeyDisabled},
 		"an unmapped onk": {map[string]any{"onk": "unmapped"}, apierr.NameKeyNotMapped},
@@ -447,8 +449,11 @@ func TestASessionTokenEnds(t *testing.T) {
 	over := func(what string, token secure.Secret, known bool) {
 		t.Helper()
 		page, back, err := l.OpenPage(t.Context(), token)
-		if page != nil || apierr.From(err) == nil || apierr.From(err).Code != 12001 || (back != "") != known {
-			t.Errorf("%s: the session is %v, back to %q, %v", what, page, back, err)
+		if apierr.From(err) == nil || apierr.From(err).Code != 12001 || (back != "") != known {
+			t.Errorf("%s: back to %q, %v", what, back, err)
+		}
+		if own := "https://" + l.tenant.Key + ".id.localhost:8443"; page.AllowsOrigin(own) != known || page.AllowsOrigin("https://evil.example") {
+			t.Errorf("%s: pages of the site may read the answer: %t", what, page.AllowsOrigin(own))
 		}
 		if known {
 			l.wantError(t, what, back, apierr.SessionTimedOut)

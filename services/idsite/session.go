@@ -138,8 +138,8 @@ func (s *Service) signSession(tenant id.ID, claims sessionClaims) (secure.Secret
 }
 
 // openSession returns the flow of a session token with its site. A token that is
-// not one, or whose flow has ended, is apierr.SessionTimedOut; where the flow is
-// known, it is returned with the error.
+// not one, or whose flow has ended, is apierr.SessionTimedOut; where the site and the
+// flow are known, they are returned with the error.
 func (s *Service) openSession(ctx context.Context, token secure.Secret) (store.Flow, store.Site, error) {
 	var tenant id.ID
 	_, claims, err := secure.ParseJWT(token.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
@@ -154,21 +154,21 @@ func (s *Service) openSession(ctx context.Context, token secure.Secret) (store.F
 	if err != nil {
 		return store.Flow{}, store.Site{}, errSessionOver
 	}
+	site, err := s.store.TenantSite(ctx, tenant)
+	if err != nil {
+		return store.Flow{}, site, err
+	}
 	name, _ := claims["flow"].(string)
 	flowID, err := id.Parse(name)
 	if err != nil {
-		return store.Flow{}, store.Site{}, errSessionOver
+		return store.Flow{}, site, errSessionOver
 	}
 	flow, err := s.store.Flow(ctx, tenant, flowID)
 	if errors.Is(err, apierr.NotFound) {
-		return store.Flow{}, store.Site{}, errSessionOver
+		return store.Flow{}, site, errSessionOver
 	}
 	if err != nil {
-		return store.Flow{}, store.Site{}, err
-	}
-	site, err := s.store.TenantSite(ctx, tenant)
-	if err != nil {
-		return store.Flow{}, store.Site{}, err
+		return store.Flow{}, site, err
 	}
 	expires, err := claims.GetExpirationTime()
 	now := s.now()

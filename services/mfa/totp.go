@@ -37,7 +37,10 @@ func secretPurpose(factor id.ID) string { return "mfa.factor/" + factor.String()
 
 // Sealed are the columns of values that are sealed under the master key for
 // longer than a challenge is open.
-var Sealed = []reseal.Column[id.ID]{{Table: "factors", Key: "id", Column: "secret_sealed", Purpose: secretPurpose}}
+var Sealed = []reseal.Column[id.ID]{
+	{Table: "factors", Key: "id", Column: "secret_sealed", Purpose: secretPurpose},
+	{Table: "challenges", Key: "id", Column: "code_key_sealed", Purpose: codeKeyPurpose},
+}
 
 // newSecret returns a random secret.
 func newSecret() secure.Secret {

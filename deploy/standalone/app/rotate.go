@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -9,11 +10,13 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/mfa"
 	"github.com/doorward/doorward/services/notification"
 	"github.com/doorward/doorward/services/oauth"
@@ -33,11 +36,35 @@ type sealedSchema struct {
 	config pg.Config
 	left   func(context.Context, *pg.DB, *secure.Keyring) (int64, error)
 	reseal func(ctx context.Context, db *pg.DB, ring *secure.Keyring, report func(done int64)) error
+
+	columns map[[2]string]sealedColumn // by table and column
+}
+
+// sealedColumn is a column of sealed values: the column of the key of its rows, and
+// what the value in the row of a key is sealed for. The key is as PostgreSQL writes it.
+type sealedColumn struct {
+	key     string
+	purpose func(key string) (string, error)
 }
 
 func sealed[K any](config pg.Config, columns []reseal.Column[K]) sealedSchema {
+	byName := map[[2]string]sealedColumn{}
+	for _, c := range columns {
+		byName[[2]string{c.Table, c.Column}] = sealedColumn{key: c.Key, purpose: func(text string) (string, error) {
+			var key K
+			switch to := any(&key).(type) {
+			case *string:
+				*to = text
+			case *id.ID:
+				if err := readUUID(text, to); err != nil {
+					return "", err
+				}
+			}
+			return c.Purpose(key), nil
+		}}
+	}
 	return sealedSchema{
-		config: config,
+		config: config, columns: byName,
 		left: func(ctx context.Context, db *pg.DB, ring *secure.Keyring) (int64, error) {
 			return reseal.Left(ctx, db, ring, columns...)
 		},
@@ -47,12 +74,22 @@ func sealed[K any](config pg.Config, columns []reseal.Column[K]) sealedSchema {
 	}
 }
 
-// sealed returns the schemas that hold sealed values; that of idsite holds none.
+// readUUID reads an id as PostgreSQL writes it.
+func readUUID(text string, into *id.ID) error {
+	raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
+	if err != nil || len(raw) != len(into) {
+		return fmt.Errorf("%q is no UUID", text)
+	}
+	copy(into[:], raw)
+	return nil
+}
+
+// sealed returns the schemas, with what each keeps sealed.
 func (d databases) sealed() []sealedSchema {
 	all := d.configs()
 	return []sealedSchema{
 		sealed(all[0], directory.Sealed), sealed(all[1], application.Sealed), sealed(all[2], oauth.Sealed),
-		sealed(all[3], mfa.Sealed), sealed(all[4], notification.Sealed),
+		sealed(all[3], mfa.Sealed), sealed(all[4], notification.Sealed), sealed(all[5], idsite.Sealed),
 	}
 }
 

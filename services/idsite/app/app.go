@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/outbound"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
@@ -90,6 +91,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	}
 	s.Go("repositories", idsite.NewRepositories(svc, guard).Run)
 	s.Go("purge", svc.Purger(idsite.PurgeEvery))
+	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, idsite.Sealed...))
 	idsiteapi.Serve(rest.Contract(s.HTTP), svc)
 	if err := idsiterest.Mount(s.HTTP, svc, s.Base); err != nil {
 		return nil, err

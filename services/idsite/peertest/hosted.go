@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -17,6 +18,9 @@ import (
 
 // Password is that of every account that AddAccount made.
 const Password = "Changeme1!"
+
+// Throttled is a login that has failed too often.
+const Throttled = "throttled"
 
 // hosted is what the services know of hosted logins.
 type hosted struct {
@@ -146,6 +150,9 @@ func (p oauth) ClientToken(_ context.Context, in oauthapi.ClientForm) (oauthapi.
 			return oauthapi.ClientTokens{Access: token, Refresh: secure.Token(22), ExpiresIn: 3600}, nil
 		}
 	}
+	if in.Form["username"] == Throttled {
+		return oauthapi.ClientTokens{}, apierr.TooMany.Because("too many logins have failed").After(7 * time.Second)
+	}
 	return oauthapi.ClientTokens{}, apierr.BadRequest.With("error", "invalid_grant")
 }
 
@@ -212,7 +219,12 @@ func (p application) Login(_ context.Context, in applicationapi.Login) (applicat
 	p.d.mu.Lock()
 	defer p.d.mu.Unlock()
 	a, ok := p.account(in.Tenant, in.Login)
-	if !ok || in.Password != Password || a.Status != directoryapi.Enabled {
+	switch {
+	case !ok:
+		return applicationapi.LoggedIn{}, apierr.NoSuchAccount.Because("no such account")
+	case in.Password != Password:
+		return applicationapi.LoggedIn{}, apierr.WrongPassword.Because("the password is wrong")
+	case a.Status != directoryapi.Enabled:
 		return applicationapi.LoggedIn{}, apierr.BadRequest
 	}
 	return applicationapi.LoggedIn{Account: a}, nil

@@ -20,7 +20,7 @@ import (
 	"github.com/doorward/doorward/services/idsite"
 )
 
-// redirectHeader tells a page where to send its browser, after the alias.
+// redirectHeader names to a page the address for its browser, after the alias.
 const redirectHeader = "-SSO-Redirect-Location"
 
 type pageKey struct{}
@@ -75,20 +75,18 @@ func (h *handlers) openPage(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	token, _ := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
 	page, back, err := h.svc.OpenPage(c.UserContext(), secure.Secret(token))
+	if origin := c.Get(fiber.HeaderOrigin); origin != "" {
+		if page.AllowsOrigin(origin) {
+			h.allowOrigin(c, origin)
+		} else if err == nil {
+			return apierr.Forbidden.Because("the origin %q is neither that of the ID site nor in its authorizedOriginUris", origin)
+		}
+	}
 	if err != nil {
 		if back != "" {
 			c.Set(h.redirect, back)
-			if origin := c.Get(fiber.HeaderOrigin); origin != "" {
-				h.allowOrigin(c, origin)
-			}
 		}
 		return err
-	}
-	if origin := c.Get(fiber.HeaderOrigin); origin != "" {
-		if !page.AllowsOrigin(origin) {
-			return apierr.Forbidden.Because("the origin %q is neither that of the ID site nor in its authorizedOriginUris", origin)
-		}
-		h.allowOrigin(c, origin)
 	}
 	c.Locals(pageKey{}, page)
 	err = c.Next()
@@ -186,10 +184,10 @@ func (h *handlers) redirected(c *fiber.Ctx, a idsite.Answer) bool {
 }
 
 // read reads a JSON body whatever its content type: some pages send none. An
-// empty body, and true, are an empty object.
+// empty body, true and null are an empty object.
 func read(c *fiber.Ctx, in any) error {
 	body := strings.TrimSpace(string(c.Body()))
-	if body == "" || body == "true" {
+	if body == "" || body == "true" || body == "null" {
 		body = "{}"
 	}
 	return field.Decode([]byte(body), in, struct{}{})

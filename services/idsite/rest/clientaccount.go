@@ -185,11 +185,18 @@ func (c *clientCall) sameSite() string {
 	return fiber.CookieSameSiteLaxMode
 }
 
+// clearCookies says in both ways that the cookies have ended. Fiber leaves a Max-Age
+// of zero out.
 func (c *clientCall) clearCookies(f *fiber.Ctx) {
+	sameSite := http.SameSiteLaxMode
+	if c.crossed {
+		sameSite = http.SameSiteNoneMode
+	}
 	for _, name := range []string{accessCookie, refreshCookie} {
-		f.Cookie(&fiber.Cookie{
-			Name: name, Path: "/", Expires: time.Unix(1, 0), HTTPOnly: true, Secure: true, SameSite: c.sameSite(),
-		})
+		ended := http.Cookie{
+			Name: name, Path: "/", Expires: time.Unix(1, 0), MaxAge: -1, HttpOnly: true, Secure: true, SameSite: sameSite,
+		}
+		f.Response().Header.Add(fiber.HeaderSetCookie, ended.String())
 	}
 }
 

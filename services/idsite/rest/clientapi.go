@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/idsite"
 )
 
@@ -37,7 +38,6 @@ type clientCall struct {
 type endpoint struct {
 	on      func(*fiber.Ctx, *clientCall) (bool, error)
 	methods map[string]clientHandler
-	oauth   bool // errors are those of RFC 6749
 	plain   bool // errors are those of the management API
 }
 
@@ -49,31 +49,31 @@ func enabled(read func(oauthapi.ClientConfig) bool) func(*fiber.Ctx, *clientCall
 
 var clientEndpoints = map[string]endpoint{
 	"login": {enabled(func(c oauthapi.ClientConfig) bool { return c.Login }),
-		map[string]clientHandler{"GET": (*clientCall).login, "POST": (*clientCall).logIn}, false, false},
+		map[string]clientHandler{"GET": (*clientCall).login, "POST": (*clientCall).logIn}, false},
 	"register": {enabled(func(c oauthapi.ClientConfig) bool { return c.Register }),
-		map[string]clientHandler{"GET": (*clientCall).registration, "POST": (*clientCall).register}, false, false},
+		map[string]clientHandler{"GET": (*clientCall).registration, "POST": (*clientCall).register}, false},
 	"oauth/token": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).token}, true, false},
+		map[string]clientHandler{"POST": (*clientCall).token}, false},
 	"oauth/revoke": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).revoke}, true, false},
+		map[string]clientHandler{"POST": (*clientCall).revoke}, false},
 	"forgot": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.ForgotOn(f.UserContext()) },
-		map[string]clientHandler{"POST": (*clientCall).forgot}, false, false},
+		map[string]clientHandler{"POST": (*clientCall).forgot}, false},
 	"change": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.ChangeOn(f.UserContext()) },
-		map[string]clientHandler{"GET": (*clientCall).checkReset, "POST": (*clientCall).change}, false, false},
+		map[string]clientHandler{"GET": (*clientCall).checkReset, "POST": (*clientCall).change}, false},
 	"verify": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.VerifyOn(f.UserContext()) },
-		map[string]clientHandler{"GET": (*clientCall).verify, "POST": (*clientCall).sendVerification}, false, false},
+		map[string]clientHandler{"GET": (*clientCall).verify, "POST": (*clientCall).sendVerification}, false},
 	"me": {enabled(func(c oauthapi.ClientConfig) bool { return c.Me }),
-		map[string]clientHandler{"GET": (*clientCall).me}, false, false},
+		map[string]clientHandler{"GET": (*clientCall).me}, false},
 	"factors": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).enrollFactor}, false, false},
+		map[string]clientHandler{"POST": (*clientCall).enrollFactor}, false},
 	"challenges": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).challengeFactor}, false, false},
+		map[string]clientHandler{"POST": (*clientCall).challengeFactor}, false},
 	"authorize": {enabled(func(oauthapi.ClientConfig) bool { return true }),
-		map[string]clientHandler{"GET": (*clientCall).authorize}, false, false},
+		map[string]clientHandler{"GET": (*clientCall).authorize}, false},
 	"authorize/callback": {enabled(func(oauthapi.ClientConfig) bool { return true }),
-		map[string]clientHandler{"GET": (*clientCall).authorized, "POST": (*clientCall).authorizedByForm}, false, false},
+		map[string]clientHandler{"GET": (*clientCall).authorized, "POST": (*clientCall).authorizedByForm}, false},
 	"logout": {enabled(func(oauthapi.ClientConfig) bool { return true }),
-		map[string]clientHandler{"POST": (*clientCall).logout}, false, false},
+		map[string]clientHandler{"POST": (*clientCall).logout}, false},
 	"saml/sso": {on: enabled(func(oauthapi.ClientConfig) bool { return true }), plain: true,
 		methods: map[string]clientHandler{"GET": (*clientCall).signOn, "POST": (*clientCall).postedSignOn}},
 }
@@ -81,44 +81,12 @@ var clientEndpoints = map[string]endpoint{
 // clientAPI answers a request to the Client API of a label. Its errors have a body
 // of their own (docs/interface/client-api.md#errors).
 func (h *handlers) clientAPI(c *fiber.Ctx) error {
-	path := strings.Trim(c.Params("*"), "/")
-	route := clientEndpoints[path]
+	route := clientEndpoints[strings.Trim(c.Params("*"), "/")]
 	err := h.callClient(c, route)
-	if err == nil {
-		return nil
-	}
-	refusal := apierr.From(err)
-	if refusal.Status >= http.StatusInternalServerError {
-		return err // logged and answered as everywhere
-	}
-	if refusal.RetryAfter > 0 || route.plain {
+	if err == nil || route.plain {
 		return err
 	}
-	if refusal.Allow != "" {
-		c.Set(fiber.HeaderAllow, refusal.Allow)
-	}
-	c.Status(refusal.Status)
-	if route.oauth && refusal.Status != http.StatusNotFound && refusal.Status != http.StatusMethodNotAllowed {
-		return oauthFailure(c, refusal)
-	}
-	return c.JSON(fiber.Map{"status": refusal.Status, "message": refusal.Message})
-}
-
-// oauthFailure answers with {"error","message"}, or with what a login demands.
-func oauthFailure(c *fiber.Ctx, refusal *apierr.Error) error {
-	code, _ := refusal.Fields["error"].(string)
-	if code == "" {
-		code = "invalid_request"
-	}
-	if code == "access_denied" {
-		return c.JSON(refusal.Fields)
-	}
-	if code == "invalid_client" {
-		c.Status(http.StatusUnauthorized)
-	} else {
-		c.Status(http.StatusBadRequest)
-	}
-	return c.JSON(fiber.Map{"error": code, "message": refusal.Message})
+	return rest.FailClient(c, err)
 }
 
 func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -69,12 +70,42 @@ func TestTheCookiesOfTheClientAPI(t *testing.T) {
 	}
 	answer, _ := c.call(t, "POST", "/logout", "", "Cookie", "access_token=x")
 	for _, cookie := range answer.Cookies() {
-		if cookie.Value != "" || cookie.Expires.Year() > 1970 {
+		if cookie.Value != "" || cookie.Expires.Year() > 1970 || cookie.MaxAge != -1 || !strings.Contains(cookie.Raw, "Max-Age=0") {
 			t.Errorf("a logout leaves %v", cookie)
 		}
 	}
 	if len(answer.Cookies()) != 2 || answer.StatusCode != 200 {
 		t.Errorf("a logout answers %d with %v", answer.StatusCode, answer.Cookies())
+	}
+}
+
+// Every error has two members, those of a throttled login too, which says when to try
+// again.
+func TestTheErrorsOfTheClientAPI(t *testing.T) {
+	c, _ := newClientAPI(t)
+	for _, each := range []struct{ method, path, body, want string }{
+		{"GET", "/nothing", "", `{"message":"*","status":404}`},
+		{"GET", "", "", `{"message":"*","status":404}`},
+		{"DELETE", "/login", "", `{"message":"*","status":405}`},
+		{"GET", "/oauth/token", "", `{"message":"*","status":405}`},
+		{"POST", "/login", `{"login":"jo@example.test"}`, `{"message":"*","status":400}`},
+		{"POST", "/login", `{"login":"throttled","password":"x"}`, `{"message":"*","status":429}`},
+		{"POST", "/oauth/token", "grant_type=password&username=throttled", `{"error":"temporarily_unavailable","message":"*"}`},
+		{"POST", "/oauth/token", "grant_type=password&username=jo", `{"error":"invalid_grant","message":"*"}`},
+		{"POST", "/oauth/token", "{}", `{"error":"invalid_request","message":"*"}`},
+	} {
+		kind := fiber.MIMEApplicationJSON
+		if strings.HasPrefix(each.body, "grant_type") {
+			kind = fiber.MIMEApplicationForm
+		}
+		answer, body := c.send(t, each.method, "/client/calm-otter"+each.path, kind, each.body)
+		if got := regexp.MustCompile(`"message":"[^"]+"`).ReplaceAllString(body, `"message":"*"`); got != each.want {
+			t.Errorf("%s %s %s answers %s", each.method, each.path, each.body, body)
+		}
+		if throttled := strings.Contains(each.body, "throttled"); throttled != (answer.Header.Get("Retry-After") == "7") ||
+			throttled != (answer.StatusCode == 429) {
+			t.Errorf("%s %s answers %d with Retry-After %q", each.path, each.body, answer.StatusCode, answer.Header.Get("Retry-After"))
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ var source = env.New(os.Environ())
 func commands() *cobra.Command {
 	root := &cobra.Command{Use: "doorward", SilenceErrors: true, SilenceUsage: true}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(migrate(), doctor(), deadLetters(), keys(), admin())
+	root.AddCommand(migrate(), doctor(), deadLetters(), keys(), admin(), tenant())
 	return root
 }
 
@@ -123,5 +123,43 @@ func admin() *cobra.Command {
 	key.Flags().StringVar(&tenant, "tenant", "", "key of the tenant, such as clever-otter")
 	_ = key.MarkFlagRequired("tenant") // fails for a flag that does not exist
 	parent.AddCommand(reads(key, app.AdminKeyVariables))
+	return parent
+}
+
+func tenant() *cobra.Command {
+	parent := &cobra.Command{Use: "tenant", Short: "all of one tenant, moved to another deployment"}
+	var key, to, from, folder string
+	export := &cobra.Command{
+		Use: "export", Short: "write a tenant into a folder, encrypted; when cut short, the next call goes on", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return app.ExportTenant(c.Context(), source, key, to, folder, c.OutOrStdout())
+		},
+	}
+	export.Flags().StringVar(&key, "tenant", "", "key of the tenant, such as clever-otter")
+	export.Flags().StringVar(&to, "recipient", "", "public key of age that the files are encrypted for, such as age1…")
+	into := &cobra.Command{
+		Use: "import", Short: "add an exported tenant to this deployment; when cut short, the next call does the rest", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			identity, err := os.ReadFile(from)
+			if err != nil {
+				return err
+			}
+			return app.ImportTenant(c.Context(), source, folder, string(identity), c.OutOrStdout())
+		},
+	}
+	into.Flags().StringVar(&from, "identity", "", "file of the private key of age, as doorward tenant key writes it")
+	for _, command := range []*cobra.Command{export, into} {
+		command.Flags().StringVar(&folder, "folder", "", "folder of the export")
+		for _, flag := range []string{"folder", "tenant", "recipient", "identity"} {
+			if command.Flags().Lookup(flag) != nil {
+				_ = command.MarkFlagRequired(flag) // fails for a flag that does not exist
+			}
+		}
+		parent.AddCommand(reads(command, app.TenantVariables))
+	}
+	parent.AddCommand(&cobra.Command{
+		Use: "key", Short: "make a key pair of age for an export", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return app.TenantKey(c.OutOrStdout()) },
+	})
 	return parent
 }

@@ -1,0 +1,187 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// TenantKey writes a new key pair of age: the identity file for ImportTenant, with
+// the public key for ExportTenant in a comment.
+func TenantKey(out io.Writer) error {
+	pair, err := age.GenerateX25519Identity()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "# public key: %s\n%s\n", pair.Recipient(), pair)
+	return err
+}
+
+// ImportTenant reads a folder that ExportTenant has filled, and adds the tenant to
+// this deployment, with its secrets sealed under this deployment's master key. Its
+// API keys work when all else is there. Cut short, the next call does the rest. A
+// tenant whose API keys work is not imported again.
+func ImportTenant(ctx context.Context, source *env.Source, folder, identities string, out io.Writer) (err error) {
+	m, ok, err := readManifest(filepath.Join(folder, manifestFile))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("%s has no %s: it is no complete export", folder, manifestFile)
+	}
+	keys, err := age.ParseIdentities(strings.NewReader(identities))
+	if err != nil {
+		return fmt.Errorf("read the identity, a private key of age: %w", err)
+	}
+	d, err := openDeployment(ctx, source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	i := &importer{deploymentData: d, manifest: m, folder: folder, keys: keys, out: out, tables: map[string]tenantTable{}}
+	if i.tenant, err = m.tenantID(); err != nil {
+		return err
+	}
+	if err := i.check(ctx); err != nil {
+		return err
+	}
+	for _, t := range m.Tables {
+		for n, file := range t.Files {
+			added, err := i.file(ctx, t, file)
+			if err != nil {
+				return fmt.Errorf("%s: %w; run the command again to go on", file, err)
+			}
+			if added {
+				_, _ = fmt.Fprintf(out, "%s: %d of %d files\n", t.name(), n+1, len(t.Files))
+			}
+		}
+	}
+	_, _ = fmt.Fprintf(out, "the tenant %s is imported\n", m.Key)
+	return nil
+}
+
+type importer struct {
+	*deploymentData
+	manifest
+	tenant id.ID
+	folder string
+	keys   []age.Identity
+	out    io.Writer
+	tables map[string]tenantTable // by schema and name
+}
+
+// check refuses an export of a newer release, and a tenant that is here already.
+func (i *importer) check(ctx context.Context) error {
+	for schema, db := range i.dbs {
+		tables, err := tenantTables(ctx, db)
+		if err != nil {
+			return err
+		}
+		for _, t := range tables {
+			i.tables[schema+"."+t.Name] = t
+		}
+	}
+	for _, t := range i.Tables {
+		for _, column := range t.Columns {
+			if !slices.Contains(i.tables[t.name()].Columns, column) {
+				return fmt.Errorf("%s has no column %s: the export comes from a newer release; update this deployment first", t.name(), column)
+			}
+		}
+	}
+	keys, err := pg.Value[int](ctx, i.dbs["oauth"], `SELECT count(*) FROM api_key_routes WHERE tenant_id = $1`, i.tenant)
+	if err == nil && keys > 0 {
+		err = fmt.Errorf("the tenant %s is in this deployment and has API keys", i.Key)
+	}
+	return err
+}
+
+// file adds the rows of one file in one transaction, unless a former call has. Rows
+// that are there are left alone; one that cannot be added fails the file.
+func (i *importer) file(ctx context.Context, t *exportedTable, name string) (added bool, err error) {
+	rows, last, err := i.read(t, name)
+	if err != nil {
+		return false, err
+	}
+	key := append([]string{"tenant_id"}, i.tables[t.name()].key()...)
+	found := `SELECT count(*) FROM "` + t.Table + `" t JOIN json_populate_recordset(NULL::"` + t.Table + `", $1::json) r USING (` + quoted("", key) + `)`
+	db := i.dbs[t.Schema]
+	if n, err := pg.Value[int](ctx, db, found, "["+last+"]"); err != nil || n == 1 {
+		return false, err
+	}
+	return true, db.InTx(ctx, func(tx *pg.Tx) error {
+		document := "[" + strings.Join(rows, ",") + "]"
+		columns := quoted("", t.Columns)
+		if _, err := pg.Exec(ctx, tx, `INSERT INTO "`+t.Table+`" (`+columns+`) SELECT `+columns+`
+			FROM json_populate_recordset(NULL::"`+t.Table+`", $1::json) ON CONFLICT (`+quoted("", i.tables[t.name()].Primary)+`) DO NOTHING`, document); err != nil {
+			return err
+		}
+		n, err := pg.Value[int](ctx, tx, found, document)
+		if err == nil && n != len(rows) {
+			err = fmt.Errorf("%d of %d rows have a unique value that another tenant has in this deployment", len(rows)-n, len(rows))
+		}
+		return err
+	})
+}
+
+// read decrypts a file, and seals what is sealed in its rows.
+func (i *importer) read(t *exportedTable, name string) (rows []string, last string, err error) {
+	if filepath.Base(name) != name {
+		return nil, "", errors.New("the manifest names a file outside the folder")
+	}
+	file, err := os.Open(filepath.Join(i.folder, name))
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = file.Close() }()
+	plain, err := age.Decrypt(file, i.keys...)
+	if err != nil {
+		return nil, "", err
+	}
+	content, err := io.ReadAll(plain)
+	if err != nil {
+		return nil, "", err
+	}
+	uuid := strings.ReplaceAll(i.Tenant, "-", "")
+	for line := range bytes.Lines(content) {
+		row := map[string]json.RawMessage{}
+		if err := json.Unmarshal(line, &row); err != nil {
+			return nil, "", err
+		}
+		if strings.ReplaceAll(strings.Trim(string(row["tenant_id"]), `"`), "-", "") != uuid {
+			return nil, "", errors.New("a row belongs to another tenant")
+		}
+		changed, err := convertSealed(i.schema(t.Schema), t.Table, row, func(value, purpose string) (string, error) {
+			plain, err := base64.StdEncoding.DecodeString(value)
+			return `\x` + hex.EncodeToString(i.ring.Seal(secure.Secret(plain), purpose)), err
+		})
+		if err != nil {
+			return nil, "", err
+		}
+		if changed {
+			if line, err = json.Marshal(row); err != nil {
+				return nil, "", err
+			}
+		}
+		rows = append(rows, string(line))
+	}
+	if len(rows) == 0 {
+		return nil, "", errors.New("the file is empty")
+	}
+	return rows, rows[len(rows)-1], nil
+}

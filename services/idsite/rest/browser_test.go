@@ -1,0 +1,124 @@
+package rest_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/peertest"
+)
+
+const (
+	pageOrigin = "https://pages.example.test"
+	returnTo   = "https://shop.example.test/callback"
+)
+
+// page is a hosted page of an application: a browser program of another origin that
+// keeps the newest token.
+type page struct {
+	client
+	application id.ID
+	token       string
+}
+
+// newPage begins a hosted login of an application with one account.
+func newPage(t *testing.T) *page {
+	t.Helper()
+	c := newClient(t)
+	tenant, site := c.tenant(t, "K1")
+	app := applicationapi.Application{TenantID: tenant, ID: id.ID{7}, Name: "Shop", Status: directoryapi.Enabled, DNSLabel: "calm-otter",
+		AuthorizedCallbackURIs: []string{returnTo}}
+	c.peers.PutApplication(app)
+	c.peers.PutAccount(directoryapi.Account{TenantID: tenant, ID: id.ID{8}, Email: "jo@example.test", Status: directoryapi.Enabled})
+	if status, body := c.update(t, tenant, site, `{"authorizedOriginUris":["`+pageOrigin+`"]}`); status != 200 {
+		t.Fatalf("the settings answer %d: %v", status, body)
+	}
+	request, err := secure.SignJWT(map[string]any{"typ": "JWT"}, secure.Claims{
+		"iss": "K1", "sub": base.To("applications", app.ID), "cb_uri": returnTo, "iat": 1795242600, "jti": "request",
+	}, "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, body := c.send(t, http.MethodGet, "/sso?jwtRequest="+request, "", "")
+	_, token, found := strings.Cut(answer.Header.Get("Location"), "?jwt=")
+	if !found {
+		t.Fatalf("the request leads to %q: %s", answer.Header.Get("Location"), body)
+	}
+	return &page{c, app.ID, token}
+}
+
+// call asks as the page does, and keeps the token of the answer.
+func (p *page) call(t *testing.T, method, path, body string) (*http.Response, string) {
+	t.Helper()
+	answer, text := p.send(t, method, "/session/v1"+path, fiber.MIMEApplicationJSON, body, "Origin", pageOrigin, "Authorization", "Bearer "+p.token)
+	if next, renewed := strings.CutPrefix(answer.Header.Get("Authorization"), "Bearer "); renewed {
+		p.token = next
+	}
+	return answer, text
+}
+
+func (p *page) logIn(t *testing.T, login, password string) (*http.Response, string) {
+	t.Helper()
+	value := base64.StdEncoding.EncodeToString([]byte(login + ":" + password))
+	return p.call(t, http.MethodPost, "/applications/"+p.application.String()+"/loginAttempts", `{"type":"basic","value":"`+value+`"}`)
+}
+
+var requestID = regexp.MustCompile(`"requestId":"[^"]*"`)
+
+// A page is anonymous: a wrong password and an unknown login are one answer.
+func TestAPageDoesNotLearnWhetherAnAccountExists(t *testing.T) {
+	p := newPage(t)
+	answer, wrong := p.logIn(t, "jo@example.test", "Wrong0000!")
+	if answer.StatusCode != 400 || !strings.Contains(wrong, `"code":7100`) {
+		t.Errorf("a wrong password answers %d %s", answer.StatusCode, wrong)
+	}
+	unknownAnswer, unknown := p.logIn(t, "nobody@example.test", "Wrong0000!")
+	if unknownAnswer.StatusCode != 400 || requestID.ReplaceAllString(unknown, "") != requestID.ReplaceAllString(wrong, "") {
+		t.Errorf("an unknown login answers\n%s\nand a wrong password\n%s", unknown, wrong)
+	}
+}
+
+// Some pages send null for a body that they do not have.
+func TestABodyOfAPageMayBeNull(t *testing.T) {
+	p := newPage(t)
+	for _, body := range []string{"", "null", "true", "{}", " null "} {
+		answer, text := p.call(t, http.MethodPost, "/factors/"+p.application.String()+"/challenges", body)
+		if answer.StatusCode != 403 || answer.Header.Get("Authorization") == "" {
+			t.Errorf("%q answers %d %s", body, answer.StatusCode, text)
+		}
+	}
+}
+
+// The end of a session can be read by the pages that could read its answers, and by
+// no other.
+func TestAPageReadsThatItsSessionIsOver(t *testing.T) {
+	p := newPage(t)
+	if answer, body := p.logIn(t, "jo@example.test", peertest.Password); answer.Header.Get("Service-SSO-Redirect-Location") == "" ||
+		answer.Header.Get("Authorization") != "" {
+		t.Fatalf("the login answers %d %s", answer.StatusCode, body)
+	}
+	over := "/session/v1/applications/" + p.application.String()
+	for origin, want := range map[string]string{pageOrigin: pageOrigin, "https://evil.example": "", "null": ""} {
+		answer, body := p.send(t, http.MethodGet, over, "", "", "Origin", origin, "Authorization", "Bearer "+p.token)
+		if answer.StatusCode != 401 || !strings.Contains(body, `"code":12001`) || answer.Header.Get("Access-Control-Allow-Origin") != want {
+			t.Errorf("%s gets %d %s, %v", origin, answer.StatusCode, body, answer.Header)
+		}
+		back, err := url.Parse(answer.Header.Get("Service-SSO-Redirect-Location"))
+		if err != nil || back.Query().Get("jwtResponse") == "" {
+			t.Errorf("%s is sent to %q", origin, back)
+		}
+	}
+	answer, _ := p.send(t, http.MethodGet, over, "", "", "Origin", pageOrigin, "Authorization", "Bearer "+p.token+"x")
+	if answer.StatusCode != 401 || answer.Header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("a token that nobody signed gets %d %v", answer.StatusCode, answer.Header)
+	}
+}
