@@ -117,7 +117,7 @@ func (g *Gateway) admitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return read
 }
 
-// bodyOwner finds by the headers alone who sends a large body. A signature
+// bodyOwner finds the caller that sends a large body by the headers alone. A signature
 // covers the body and cannot be checked before it: the key must exist, and has
 // only a few bodies read at a time, for its id is no secret. Wrong keys that
 // announce large bodies have limits of their own: the client's address is not

@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// identify gives the request the id under which the client, the logs and the
+// identify sets the id of the request, under which the client, the logs and the
 // services know it.
 func (g *Gateway) identify(c *fiber.Ctx) error {
 	request := g.name(c)

@@ -39,7 +39,7 @@ func (g *Gateway) forward(x *exchange) error {
 		}
 	}
 	if len(x.expansions) > 0 {
-		to.Del(fiber.HeaderIfNoneMatch) // it tells nothing of the expanded links
+		to.Del(fiber.HeaderIfNoneMatch) // it does not cover the expanded links
 	}
 	switch x.route.access {
 	case byBrowser:

@@ -113,7 +113,7 @@ func (s *site) serve(t testing.TB, plain bool) {
 }
 
 // fakeService is what stands behind the gateway: an application of the same
-// kind as the real services, which tells what it was sent or does what the test
+// kind as the real services, which returns what it was sent or does what the test
 // says.
 type fakeService struct {
 	name   string

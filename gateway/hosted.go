@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// hostHeader tells the idsite service which host a browser asked for. What a
+// hostHeader names, to the idsite service, the host that a browser asked for. What a
 // client sends under this name is dropped.
 const hostHeader = "X-Doorward-Host"
 

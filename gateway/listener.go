@@ -165,7 +165,7 @@ func (c *conn) Write(answer []byte) (int, error) {
 	return c.Conn.Write(answer)
 }
 
-// ConnectionState tells the server what was negotiated.
+// ConnectionState returns what was negotiated in the TLS handshake.
 func (c *conn) ConnectionState() tls.ConnectionState {
 	if secure, ok := c.Conn.(*tls.Conn); ok {
 		return secure.ConnectionState()

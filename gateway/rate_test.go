@@ -174,7 +174,7 @@ func used(s *site) int {
 	return len(s.Limits.local)
 }
 
-// What another gateway tells holds nobody up for longer than it is worth.
+// What another gateway reports holds no caller up for longer than it is valid.
 func TestWhatIsToldHasBounds(t *testing.T) {
 	var stopped clocktest.Clock
 	s := open(t, timed(&stopped), func(cfg *Config, _ *site) { cfg.Tenant.PerSecond = 10 })

@@ -34,7 +34,7 @@ type signing struct {
 	unsigned    string // name of a header that is sent and not signed
 }
 
-// owner signs as who has the key of the tests.
+// owner signs with the key of the tests.
 func owner() signing { return signing{key: keyID, secret: keySecret, date: "x-service-date"} }
 
 // sign returns the headers of a request, Host among them.
@@ -440,7 +440,7 @@ func TestWrongSignaturesOfAnAddressAreBounded(t *testing.T) {
 	if asked := s.keys.verified.Load() - before; asked > 10*rounds || statuses[429] == 0 || statuses[401]+statuses[429] != 40 {
 		t.Errorf("the OAuth service was asked %d times in %d s; the answers were %v", asked, rounds, statuses)
 	}
-	owner().send(t, s, "GET", "/v1/accounts/1", "").want(200) // who has signed well goes on
+	owner().send(t, s, "GET", "/v1/accounts/1", "").want(200) // a client whose signatures were right is still served
 }
 
 // A client does not follow the redirect blindly: it signs the next request.

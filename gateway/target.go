@@ -25,7 +25,7 @@ func spell(dst, path []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// plain reports whether a segment means the same to everyone who reads it.
+// plain reports whether a segment means the same to every reader.
 func plain(segment []byte) bool {
 	dots := 0
 	for i := 0; i < len(segment); i++ {

@@ -47,7 +47,7 @@ func TestAUsersKeyIsForTheApplicationsThatReachIt(t *testing.T) {
 		checkUnauthorized(t, user.Want(t, http.StatusUnauthorized, get("/tenants/current")))
 		checkUnauthorized(t, user.Want(t, http.StatusUnauthorized, post(ofApplication(site.Application), grant("client_id", "client_secret"))))
 	})
-	t.Run("who is disabled is found, as disabled, where the key was found before", func(t *testing.T) {
+	t.Run("a disabled account is found, as disabled, where the key was found before", func(t *testing.T) {
 		client.Update(t, account.Href(), e2e.Object{"status": "DISABLED"})
 		if items := found(t, site.Application); len(items) != 1 || items[0].Object("account").Text("status") != "DISABLED" {
 			t.Errorf("found %v", items)
@@ -59,7 +59,7 @@ func TestAUsersKeyIsForTheApplicationsThatReachIt(t *testing.T) {
 		client.Update(t, account.Href(), e2e.Object{"status": "ENABLED"})
 		client.Token(t, site.Application.Href(), grant("client_id", "client_secret"))
 	})
-	t.Run("a disabled key is shown and gives no token", func(t *testing.T) {
+	t.Run("a disabled key is shown and gets no token", func(t *testing.T) {
 		whole := client.Get(t, key.Href()+"?expand=account,tenant")
 		whole["status"] = "disabled"
 		client.Update(t, key.Href(), whole)

@@ -93,7 +93,7 @@ func TestAnAssertionIsExchangedForTokens(t *testing.T) {
 		}
 		oauthRefused(t, 400, 10017, "invalid_client", post(endpoint, url.Values{"grant_type": {"service_token"}, "token": {token.Text("access_token")}}))
 	})
-	t.Run("not for who the application does not reach", func(t *testing.T) {
+	t.Run("not for accounts that the application does not reach", func(t *testing.T) {
 		stranger := client.Register(t, client.NewSite(t).Application.Link(t, "accounts"))
 		oauthRefused(t, 400, 10016, "invalid_client", post(endpoint, selfMade(t, site.Application, stranger, client.Key, nil)))
 	})

@@ -16,7 +16,7 @@ const (
 )
 
 // Await calls probe until it returns nil and then returns nil at once. When
-// ctx ends first, or probe returns an error made by Final, it gives up and
+// ctx ends first, or probe returns an error made by Final, it ends and
 // says what was waited for, how long, and what the last look found.
 func Await(ctx context.Context, what string, probe func(context.Context) error) error {
 	began := time.Now()

@@ -137,7 +137,7 @@ type Request struct {
 	Anonymous bool
 }
 
-// UserAddressHeader names the header in which a client tells for whom it asks.
+// UserAddressHeader is the header in which a client states the address of its user.
 const UserAddressHeader = "Service-User-Address"
 
 // From is the same call for an end user at an address.

@@ -94,7 +94,7 @@ func TestRequestsWithoutAGoodKeyAreRefused(t *testing.T) {
 		request.Anonymous, request.Header = true, http.Header{"Authorization": {"Bearer abc.def.ghi"}}
 		client.Refused(t, http.StatusUnauthorized, 12001, request)
 	})
-	t.Run("an unknown path tells a stranger no more than a known one", func(t *testing.T) {
+	t.Run("an unknown path reveals to a stranger no more than a known one", func(t *testing.T) {
 		request := get("/applications/0000000000000000000000")
 		request.Anonymous = true
 		checkUnauthorized(t, client.Want(t, http.StatusUnauthorized, request))

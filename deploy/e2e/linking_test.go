@@ -107,7 +107,7 @@ func TestLoginsLinkTheAccountsOfOnePerson(t *testing.T) {
 	})
 }
 
-// Who wonders why somebody cannot log in asks the application, with an API key
+// An administrator who wants to know why a user cannot log in asks the application, with an API key
 // and without that person's password.
 func TestALoginIsExplained(t *testing.T) {
 	site, away := newEntrance(t)
@@ -124,7 +124,7 @@ func TestALoginIsExplained(t *testing.T) {
 		}
 		stores, _ := told["accountStores"].([]any)
 		if len(stores) != 2 {
-			t.Fatalf("%d account stores are told, want 2: %v", len(stores), told)
+			t.Fatalf("%d account stores are listed, want 2: %v", len(stores), told)
 		}
 		for i, want := range []struct{ href, outcome string }{{away.Href(), "DECIDES"}, {site.Directory.Href(), "NOT_REACHED"}} {
 			store := e2e.Object(stores[i].(map[string]any))

@@ -131,7 +131,7 @@ func (r *Registrar) Stop(t testing.TB) []Registration {
 // CheckPromises holds the service to every promise: each account is there, and
 // a mail has arrived for it. Accounts that exist without a promise, because the
 // answer was cut off, must have their mail too: an account and its mail come
-// together or not at all. Mails that came twice are counted and told; delivery
+// together or not at all. Mails that came twice are counted and logged; delivery
 // is at least once.
 func (c *Client) CheckPromises(t testing.TB, directory Object, promised []Registration, limit time.Duration) {
 	t.Helper()

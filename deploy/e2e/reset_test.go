@@ -99,7 +99,7 @@ func TestAForgottenPasswordIsResetByMail(t *testing.T) {
 			client.Refused(t, 404, 404, post(address, e2e.Object{"password": "Different2!"}))
 		}
 	})
-	t.Run("a mail tells of it", func(t *testing.T) {
+	t.Run("a mail confirms it", func(t *testing.T) {
 		client.AwaitMailWith(t, email, "Your password has been changed")
 	})
 }

@@ -84,7 +84,7 @@ func TestTokensFromGrantToRevocation(t *testing.T) {
 			t.Errorf("the expanded account is %v", expanded["account"])
 		}
 	})
-	t.Run("a refresh gives a new access token and the same refresh token", func(t *testing.T) {
+	t.Run("a refresh returns a new access token and the same refresh token", func(t *testing.T) {
 		next := client.Token(t, application, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}})
 		if next.Text("refresh_token") != refresh {
 			t.Error("the refresh token has changed")

@@ -155,7 +155,7 @@ func (f *folder) remove(names []string) error {
 	return errors.Join(append(failures, syncFolder(f.path))...)
 }
 
-// close gives the folder free.
+// close releases the folder.
 func (f *folder) close() error { return f.lock.Close() }
 
 // syncFolder brings the names in a folder to disk.

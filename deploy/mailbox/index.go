@@ -19,11 +19,11 @@ type entry struct {
 }
 
 // index holds the entries in the order of their ids and decides which of them
-// must give way. It touches no file.
+// must be removed. It touches no file.
 type index struct {
 	keep      int
 	keepBytes int64
-	era       int64 // tells the versions of this process from those of the one before
+	era       int64 // distinguishes the versions of this process from those of the one before
 
 	mu      sync.RWMutex
 	entries []*entry // oldest first
@@ -49,7 +49,7 @@ func (x *index) nextID(now time.Time) string {
 // order as numbers.
 func formatID(n int64) string { return fmt.Sprintf("%016d", n) }
 
-// insert adds an entry at its place and returns those that give way to it.
+// insert adds an entry in order and returns those that are removed for it.
 func (x *index) insert(e *entry) (gone []*entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

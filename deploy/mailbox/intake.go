@@ -12,8 +12,8 @@ const IntakePath = "/2010-04-01/"
 // maxTextBytes bounds the form of a text message.
 const maxTextBytes = 64 << 10
 
-// Intake takes text messages as Twilio's Messages API does, so that whoever
-// sends texts there can send them here:
+// Intake takes text messages as Twilio's Messages API does, so that a
+// client of that API can send texts here:
 //
 //	POST /2010-04-01/Accounts/{account}/Messages.json   form: To, Body, From or MessagingServiceSid
 //

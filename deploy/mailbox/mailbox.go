@@ -1,5 +1,5 @@
-// Package mailbox is the mail server of a developer's machine, and who sends
-// its text messages: it accepts every message, delivers none, keeps them in a
+// Package mailbox is the mail server of a developer's machine, and its provider of
+// text messages: it accepts every message, delivers none, keeps them in a
 // folder, and shows them on a page.
 //
 // Open returns a Mailbox. ServeSMTP receives mail (smtp.go, connection.go), Intake
@@ -54,11 +54,11 @@ type options struct {
 	log       *slog.Logger
 }
 
-// Keep sets how many messages are kept; the oldest give way. The default is
+// Keep sets how many messages are kept; the oldest are removed. The default is
 // DefaultKeep; n must be at least 1.
 func Keep(n int) Option { return func(o *options) { o.keep = n } }
 
-// KeepBytes sets how many bytes of messages are kept; the oldest give way,
+// KeepBytes sets how many bytes of messages are kept; the oldest are removed,
 // but never the newest one. The default is DefaultKeepBytes.
 func KeepBytes(n int64) Option { return func(o *options) { o.keepBytes = n } }
 
@@ -105,7 +105,7 @@ func (m *Mailbox) AddText(from string, to []string, text string) (string, error)
 	return m.keep(envelope{Kind: KindSMS, From: from, To: to}, strings.NewReader(text))
 }
 
-// Close stops receiving: idle SMTP clients are told to come back later, and a
+// Close stops receiving: idle SMTP clients are asked to come back later, and a
 // message on its way is received to its end. When ctx ends first, what is
 // still open is cut, which a client sees as a message not accepted. Then the
 // folder is free for another Open.
@@ -122,7 +122,7 @@ func (m *Mailbox) Close(ctx context.Context) error {
 }
 
 // keep writes the message to disk, then shows it in the index, then lets the
-// oldest give way.
+// oldest are removed.
 func (m *Mailbox) keep(env envelope, body io.Reader) (string, error) {
 	if m.closed.Load() {
 		return "", ErrClosed

@@ -118,7 +118,7 @@ func (c Config) certificate() (*tls.Certificate, error) {
 		return nil, nil
 	case "certificate", "":
 		if c.Certificate == "" || c.Key == "" {
-			return nil, errors.New("DOORWARD_TLS_CERT and DOORWARD_TLS_KEY are missing: give the PEM files as DOORWARD_TLS_CERT_FILE and " +
+			return nil, errors.New("DOORWARD_TLS_CERT and DOORWARD_TLS_KEY are missing: name the PEM files with DOORWARD_TLS_CERT_FILE and " +
 				"DOORWARD_TLS_KEY_FILE, or set DOORWARD_TLS=proxy behind a load balancer that ends TLS")
 		}
 		pair, err := tls.X509KeyPair([]byte(c.Certificate), []byte(c.Key.Reveal()))

@@ -120,7 +120,7 @@ type Account struct {
 	// Phones A page of a collection of phone resources.
 	Phones *PhoneCollection `json:"phones,omitempty"`
 
-	// ProviderData What the provider of the directory tells of the account. Accounts of a SAML directory have a member for each attribute that was received.
+	// ProviderData What the provider of the directory states about the account. Accounts of a SAML directory have a member for each attribute that was received.
 	ProviderData *ProviderData `json:"providerData,omitempty"`
 
 	// RefreshTokens A link to a resource.
@@ -766,6 +766,9 @@ type AgentSync struct {
 		// MiddleName Middle name.
 		MiddleName *string `json:"middleName,omitempty"`
 
+		// PasswordHash Password hash of a format that can be imported; null: the agent checks the password.
+		PasswordHash *string `json:"passwordHash,omitempty"`
+
 		// Surname Surname.
 		Surname *string `json:"surname,omitempty"`
 
@@ -1036,7 +1039,7 @@ type Challenge struct {
 	// CreatedAt When it was created, in UTC.
 	CreatedAt CreatedAt `json:"createdAt"`
 
-	// Factor A second proof of who logs in.
+	// Factor A second proof of the user's identity.
 	Factor *Factor `json:"factor,omitempty"`
 
 	// Href Address of the resource.
@@ -1339,7 +1342,7 @@ type Error struct {
 	// AccountLink The link that exists already; with code 7500 alone.
 	AccountLink *Link `json:"accountLink,omitempty"`
 
-	// Code Tells this failure from others.
+	// Code Identifies this failure.
 	Code int `json:"code"`
 
 	// DeveloperMessage What to change in the request.
@@ -1370,7 +1373,7 @@ type ExpandedJwt struct {
 	Signature string `json:"signature"`
 }
 
-// Factor A second proof of who logs in.
+// Factor A second proof of the user's identity.
 type Factor struct {
 	// Account An identity in a directory.
 	Account *Account `json:"account,omitempty"`
@@ -2125,7 +2128,7 @@ type NewGroupMembership struct {
 	Group Reference `json:"group"`
 }
 
-// NewInvitation Who is invited.
+// NewInvitation The person who is invited.
 type NewInvitation struct {
 	// Email Email of the administrator.
 	Email string `json:"email"`
@@ -2218,7 +2221,7 @@ type NewPhone struct {
 	VerificationStatus *string `json:"verificationStatus,omitempty"`
 }
 
-// NewProvidedAccount An account that a social provider tells of.
+// NewProvidedAccount An account that a social provider states.
 type NewProvidedAccount struct {
 	// ProviderData What the provider gave to the client.
 	ProviderData struct {
@@ -2247,7 +2250,7 @@ type NewProvider struct {
 	// AccessTokenType Of a generic provider: how the token is sent.
 	AccessTokenType *string `json:"accessTokenType,omitempty"`
 
-	// AccessType Of `google`: whether it gives a refresh token.
+	// AccessType Of `google`: whether it issues a refresh token.
 	AccessType *string `json:"accessType,omitempty"`
 
 	// Agent Of `ldap` and `ad`: how the agent reaches the directory server.
@@ -2678,7 +2681,7 @@ type PasswordPolicy struct {
 	// ResetEmailTemplates A page of a collection of email template resources.
 	ResetEmailTemplates *EmailTemplateCollection `json:"resetEmailTemplates,omitempty"`
 
-	// ResetSuccessEmailStatus Whether a changed password is told by mail.
+	// ResetSuccessEmailStatus Whether a mail informs of a changed password.
 	ResetSuccessEmailStatus string `json:"resetSuccessEmailStatus"`
 
 	// ResetSuccessEmailTemplates A page of a collection of email template resources.
@@ -2699,7 +2702,7 @@ type PasswordPolicyChange struct {
 	// ResetEmailStatus Whether a reset token is mailed.
 	ResetEmailStatus *string `json:"resetEmailStatus,omitempty"`
 
-	// ResetSuccessEmailStatus Whether a changed password is told by mail.
+	// ResetSuccessEmailStatus Whether a mail informs of a changed password.
 	ResetSuccessEmailStatus *string `json:"resetSuccessEmailStatus,omitempty"`
 
 	// ResetTokenTtl Hours for which a reset token works.
@@ -2946,7 +2949,7 @@ type ProviderChange struct {
 	// AccessTokenType Of a generic provider: how the token is sent.
 	AccessTokenType *string `json:"accessTokenType,omitempty"`
 
-	// AccessType Of `google`: whether it gives a refresh token.
+	// AccessType Of `google`: whether it issues a refresh token.
 	AccessType *string `json:"accessType,omitempty"`
 
 	// Agent Of `ldap` and `ad`: how the agent reaches the directory server.
@@ -3030,7 +3033,7 @@ type ProviderChange struct {
 	UserInfoMappingRules *NewMappingRules `json:"userInfoMappingRules,omitempty"`
 }
 
-// ProviderData What the provider of the directory tells of the account. Accounts of a SAML directory have a member for each attribute that was received.
+// ProviderData What the provider of the directory states about the account. Accounts of a SAML directory have a member for each attribute that was received.
 type ProviderData struct {
 	// AccessToken Token of a social provider.
 	AccessToken *string `json:"accessToken,omitempty"`
@@ -3565,7 +3568,7 @@ type TokenError struct {
 	// AllowedFactorTypes With `factor_enroll`: the types of a new factor.
 	AllowedFactorTypes *[]string `json:"allowedFactorTypes,omitempty"`
 
-	// Code Tells this failure from others.
+	// Code Identifies this failure.
 	Code int `json:"code"`
 
 	// DeveloperMessage What to change in the request.

@@ -60,7 +60,7 @@ func New(environ []string) *Source {
 	return s
 }
 
-// Set gives a variable a value unless the environment has one: standalone
+// Set sets a variable unless the environment has one: standalone
 // points its services at the servers that it started.
 func (s *Source) Set(name, value string) {
 	if _, given := s.values[name]; !given {
@@ -73,7 +73,7 @@ func (s *Source) Set(name, value string) {
 // Group begins a group of variables, with its title in the help.
 func (s *Source) Group(title string) { s.group = title }
 
-// Provide says what the process uses where the environment does not give the
+// Provide says what the process uses where the environment does not set the
 // variable; the help shows it as the default.
 func (s *Source) Provide(name, what string) { s.provided[name] = what }
 
@@ -85,7 +85,7 @@ func (s *Source) Unused(names ...string) {
 	}
 }
 
-// Has reports whether the environment gives the variable.
+// Has reports whether the environment sets the variable.
 func (s *Source) Has(name string) bool {
 	_, value := s.values[name]
 	_, file := s.values[name+"_FILE"]

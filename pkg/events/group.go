@@ -46,7 +46,7 @@ func hostname() string {
 
 // join is a member of the service's consumer group and works on the partitions
 // that it is assigned, until the broker fails or ctx ends. A member that leaves
-// gives its partitions up at once.
+// releases its partitions at once.
 func (c *consumer) join(ctx context.Context) error {
 	if err := createTopics(ctx, c.client, c.cfg, c.allTopics()...); err != nil {
 		return err

@@ -94,7 +94,7 @@ func (r *relay) lead(ctx context.Context) error {
 	}
 }
 
-// lock waits for the advisory lock. Meanwhile it tells the relay that leads of
+// lock waits for the advisory lock. Meanwhile it notifies the relay that leads of
 // the events that this process emits: after their commit, since a NOTIFY in a
 // transaction makes PostgreSQL commit one such transaction at a time.
 func (r *relay) lock(ctx context.Context, conn *pgxpool.Conn) error {

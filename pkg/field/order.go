@@ -37,5 +37,5 @@ type Refusals []error
 // Add notes a refusal; nil is none.
 func (r *Refusals) Add(err error) { *r = append(*r, err) }
 
-// First is the refusal that the client is told, nil for none: see First.
+// First is the refusal that the client receives, nil for none: see First.
 func (r Refusals) First() error { return First(r...) }

@@ -62,7 +62,7 @@ func isFraction(digits string) bool {
 }
 
 // fractionOf returns the period that a fraction of a second names, which is no
-// shorter than what the database can tell apart.
+// shorter than what the database can distinguish.
 func fractionOf(second time.Time, digits string) (from, until time.Time, err error) {
 	nanoseconds, err := time.ParseDuration("0." + digits + "s")
 	length := time.Second

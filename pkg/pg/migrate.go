@@ -17,7 +17,7 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// migrate brings the service's schema up to date and gives the role that owns
+// migrate brings the service's schema up to date and returns the role that owns
 // it: doorward_<schema>, made on the first start where the login may make
 // roles. Where it may not, the login is the service's own and owns the schema
 // itself: the role is empty. Replicas that start together wait for each other.
@@ -157,7 +157,7 @@ func tolerate(_ pgconn.CommandTag, err error) error {
 	return Error(err)
 }
 
-// Embedded gives the folder migrations of a package's compiled-in files.
+// Embedded returns the folder migrations of a package's compiled-in files.
 func Embedded(files embed.FS) fs.FS {
 	folder, err := fs.Sub(files, "migrations")
 	if err != nil {

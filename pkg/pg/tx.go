@@ -192,7 +192,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 	return err
 }
 
-// end gives the connection back, after a rollback where nothing was committed.
+// end releases the connection, after a rollback where nothing was committed.
 func (tx *Tx) end(ctx context.Context) {
 	if tx.conn == nil {
 		return

@@ -18,7 +18,7 @@ const (
 )
 
 // Column is a column of sealed values (NULL is none) in a table that has a
-// tenant_id. Key is the column that tells the rows of a tenant apart, and
+// tenant_id. Key is the column that identifies a row of a tenant, and
 // Purpose what the value in the row of that key is sealed for.
 type Column[K any] struct {
 	Table, Key, Column string
@@ -53,7 +53,7 @@ func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...Column[K]) func(c
 	}
 }
 
-// reseal does one batch and gives its size. It waits for another replica that
+// reseal does one batch and returns its size. It waits for another replica that
 // is at it, and then leaves out what that has done.
 func (c Column[K]) reseal(ctx context.Context, db *pg.DB, ring *secure.Keyring) (n int, err error) {
 	type row struct {

@@ -54,7 +54,7 @@ func NewFiber(fail fiber.ErrorHandler) *fiber.App {
 			fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions,
 		},
 	})
-	app.Server().CloseOnShutdown = true // tells the others to send their next request elsewhere
+	app.Server().CloseOnShutdown = true // asks the others to send their next request elsewhere
 	return app
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // noSuch returns apierr.NotFound for the resource whose id the path names: "no
-// account has the id …". The collection before the id in the route tells its kind.
+// account has the id …". The collection before the id in the route names its kind.
 func noSuch(c *fiber.Ctx, param string) *apierr.Error {
 	before, after, named := strings.Cut(Route(c), "/:"+param)
 	collection := before[strings.LastIndexByte(before, '/')+1:]

@@ -20,7 +20,7 @@ const largeBody = 64 << 10
 
 // near passes requests to a handler. Handler and caller share no memory, but for
 // the body of the request, which the handler only reads, and a large body of the
-// answer, which the handler gives up.
+// answer, which the handler abandons.
 type near struct {
 	handler fasthttp.RequestHandler
 	pool    sync.Pool // of *fasthttp.RequestCtx

@@ -93,7 +93,7 @@ func (h headers) Keys() (names []string) {
 // Trace writes the trace of ctx into a request's headers.
 func Trace(ctx context.Context, h *fasthttp.RequestHeader) { telemetry.Carry(ctx, headers{h}) }
 
-// Traced gives ctx the trace that a request's headers carry.
+// Traced adds to ctx the trace that a request's headers carry.
 func Traced(ctx context.Context, h *fasthttp.RequestHeader) context.Context {
 	return telemetry.Continue(ctx, headers{h})
 }

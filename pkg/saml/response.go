@@ -31,7 +31,7 @@ const (
 // (SAML 2.0 profiles, section 3.3).
 const bearer = "urn:oasis:names:tc:SAML:2.0:cm:bearer"
 
-// Response tells a service provider that a user has logged in (SAML 2.0 profiles,
+// Response informs a service provider that a user has logged in (SAML 2.0 profiles,
 // section 4.1.4.2).
 type Response struct {
 	Issuer       string // entity id of the identity provider
@@ -75,7 +75,7 @@ const (
 	RequestDenied = saml.StatusRequestDenied
 )
 
-// Refusal tells a service provider that a user has not logged in.
+// Refusal informs a service provider that a user has not logged in.
 type Refusal struct {
 	Issuer       string // entity id of the identity provider
 	ConsumerURL  string // where the response goes

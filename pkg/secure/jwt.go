@@ -31,7 +31,7 @@ func SignJWT(header map[string]any, claims Claims, key Secret) (string, error) {
 var parser = jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
 
 // ParseJWT verifies a token with HS256 alone, whatever its header asks for, and
-// gives its header and claims. key finds the secret by the header and the
+// returns its header and claims. key finds the secret by the header and the
 // claims, neither of which is verified at that moment. Times are not checked:
 // the caller knows in which order its errors go.
 func ParseJWT(text string, key func(header map[string]any, claims Claims) (Secret, error)) (map[string]any, Claims, error) {

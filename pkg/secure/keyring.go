@@ -98,7 +98,7 @@ func (r *Keyring) Open(sealed []byte, purpose string) (Secret, error) {
 }
 
 // Derive returns a key of 32 bytes that signs for one purpose alone (HKDF with
-// SHA-256, RFC 5869), and the id of the active key, which it comes from. It tells
+// SHA-256, RFC 5869), and the id of the active key, which it comes from. It reveals
 // nothing of the ring's keys, nor of those for other purposes.
 func (r *Keyring) Derive(purpose string) (keyID string, key Secret) {
 	key, err := r.Derived(r.active, purpose)

@@ -12,14 +12,18 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 )
 
-var cheap = pwhash.Cost{Memory: 64, Time: 1, Threads: 1}
+var (
+	cheap  = pwhash.Cost{Memory: 64, Time: 1, Threads: 1}
+	tenant = id.New(time.Unix(1, 0))
+)
 
 func TestAPasswordMatchesItsOwnHashAlone(t *testing.T) {
 	p := NewPasswords(cheap, 1, 10)
-	stored, err := p.Hash(t.Context(), "Changeme1!")
+	stored, err := p.Hash(t.Context(), tenant, "Changeme1!")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +31,7 @@ func TestAPasswordMatchesItsOwnHashAlone(t *testing.T) {
 		password Secret
 		want     bool
 	}{{"Changeme1!", true}, {"changeme1!", false}, {"Changeme1!\x00", false}, {"", false}, {Secret(strings.Repeat("Changeme1!", 100)), false}} {
-		if got, stale, err := p.Verify(t.Context(), stored, try.password); err != nil || got != try.want || stale {
+		if got, stale, err := p.Verify(t.Context(), tenant, stored, try.password); err != nil || got != try.want || stale {
 			t.Errorf("Verify(%.12q…) = %v, %v, %v; want %v", try.password.Reveal(), got, stale, err, try.want)
 		}
 	}
@@ -35,11 +39,11 @@ func TestAPasswordMatchesItsOwnHashAlone(t *testing.T) {
 
 func TestAPasswordIsTheSameInBothNormalForms(t *testing.T) {
 	p := NewPasswords(cheap, 1, 10)
-	stored, err := p.Hash(t.Context(), "p\u00e4ssword") // ä as one character
+	stored, err := p.Hash(t.Context(), tenant, "p\u00e4ssword") // ä as one character
 	if err != nil {
 		t.Fatal(err)
 	}
-	if match, _, err := p.Verify(t.Context(), stored, "pa\u0308ssword"); err != nil || !match { // a and a combining mark
+	if match, _, err := p.Verify(t.Context(), tenant, stored, "pa\u0308ssword"); err != nil || !match { // a and a combining mark
 		t.Fatalf("Verify = %v, %v", match, err)
 	}
 }
@@ -47,11 +51,11 @@ func TestAPasswordIsTheSameInBothNormalForms(t *testing.T) {
 func TestAPasswordLongerThanOtherHashesTakeIsNotCut(t *testing.T) {
 	p := NewPasswords(cheap, 1, 10)
 	long := Secret(strings.Repeat("a", 200))
-	stored, err := p.Hash(t.Context(), long)
+	stored, err := p.Hash(t.Context(), tenant, long)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if match, _, _ := p.Verify(t.Context(), stored, long[:72]); match {
+	if match, _, _ := p.Verify(t.Context(), tenant, stored, long[:72]); match {
 		t.Fatal("the first 72 characters are enough")
 	}
 }
@@ -59,27 +63,27 @@ func TestAPasswordLongerThanOtherHashesTakeIsNotCut(t *testing.T) {
 func TestAnAbsentAccountNeverMatches(t *testing.T) {
 	p := NewPasswords(cheap, 1, 10)
 	for _, password := range []Secret{"", "Changeme1!", Secret(make([]byte, 32))} {
-		if match, _, err := p.Verify(t.Context(), "", password); match || err != nil {
+		if match, _, err := p.Verify(t.Context(), tenant, "", password); match || err != nil {
 			t.Fatalf("Verify = %v, %v", match, err)
 		}
 	}
 }
 
 func TestAChangedCostIsStale(t *testing.T) {
-	stored, err := NewPasswords(cheap, 1, 10).Hash(t.Context(), "Changeme1!")
+	stored, err := NewPasswords(cheap, 1, 10).Hash(t.Context(), tenant, "Changeme1!")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dearer := NewPasswords(pwhash.Cost{Memory: 128, Time: 1, Threads: 1}, 1, 10)
-	if match, stale, err := dearer.Verify(t.Context(), stored, "Changeme1!"); !match || !stale || err != nil {
+	if match, stale, err := dearer.Verify(t.Context(), tenant, stored, "Changeme1!"); !match || !stale || err != nil {
 		t.Fatalf("Verify = %v, %v, %v", match, stale, err)
 	}
 	const imported = "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"
-	if match, stale, err := dearer.Verify(t.Context(), imported, "U*U"); !match || !stale || err != nil {
+	if match, stale, err := dearer.Verify(t.Context(), tenant, imported, "U*U"); !match || !stale || err != nil {
 		t.Fatalf("an imported hash: Verify = %v, %v, %v", match, stale, err)
 	}
 	for _, form := range []string{stored, imported} {
-		if _, stale, _ := dearer.Verify(t.Context(), form, "wrong"); stale {
+		if _, stale, _ := dearer.Verify(t.Context(), tenant, form, "wrong"); stale {
 			t.Fatal("a wrong password asks for a new hash")
 		}
 	}
@@ -87,20 +91,20 @@ func TestAChangedCostIsStale(t *testing.T) {
 
 func TestAFullQueueIsRefusedAtOnce(t *testing.T) {
 	p := NewPasswords(cheap, 1, 1)
-	if err := p.acquire(t.Context()); err != nil { // the only worker is busy
+	if err := p.queue.acquire(t.Context(), tenant); err != nil { // the only worker is busy
 		t.Fatal(err)
 	}
 	waiting, stop := context.WithCancel(t.Context())
 	waited := make(chan error, 1)
-	go func() { waited <- p.acquire(waiting) }() // the queue is full
-	for p.waiting.Load() == 0 {                  // until the goroutine waits
+	go func() { waited <- p.queue.acquire(waiting, tenant) }() // the queue is full
+	for p.queue.length() == 0 {                                // until the goroutine waits
 		select {
 		case err := <-waited:
 			t.Fatal(err)
 		default:
 		}
 	}
-	_, err := p.Hash(t.Context(), "Changeme1!")
+	_, err := p.Hash(t.Context(), tenant, "Changeme1!")
 	if !errors.Is(err, apierr.Unavailable) || apierr.From(err).RetryAfter == 0 {
 		t.Fatalf("Hash = %v; want Unavailable with a time to wait", err)
 	}
@@ -108,11 +112,11 @@ func TestAFullQueueIsRefusedAtOnce(t *testing.T) {
 	if err := <-waited; !errors.Is(err, apierr.Unavailable) {
 		t.Fatalf("the waiter that gave up got %v", err)
 	}
-	if left := p.waiting.Load(); left != 0 {
+	if left := p.queue.length(); left != 0 {
 		t.Fatalf("%d wait after the only waiter gave up", left)
 	}
 	p.release(0)
-	if _, err := p.Hash(t.Context(), "Changeme1!"); err != nil {
+	if _, err := p.Hash(t.Context(), tenant, "Changeme1!"); err != nil {
 		t.Fatalf("after the worker was released: %v", err)
 	}
 }
@@ -121,12 +125,12 @@ func TestUnderAQuotaAWorkerPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPasswords(cheap, 1, 1)
 		p.share = 0.8
-		if err := p.acquire(t.Context()); err != nil {
+		if err := p.queue.acquire(t.Context(), tenant); err != nil {
 			t.Fatal(err)
 		}
 		p.release(20 * time.Millisecond)
 		released := time.Now()
-		if err := p.acquire(t.Context()); err != nil {
+		if err := p.queue.acquire(t.Context(), tenant); err != nil {
 			t.Fatal(err)
 		}
 		if pause := time.Since(released); pause != 5*time.Millisecond {
@@ -134,7 +138,7 @@ func TestUnderAQuotaAWorkerPauses(t *testing.T) {
 		}
 		p.share = 1
 		p.release(20 * time.Millisecond)
-		if err := p.acquire(t.Context()); err != nil || time.Since(released) != 5*time.Millisecond {
+		if err := p.queue.acquire(t.Context(), tenant); err != nil || time.Since(released) != 5*time.Millisecond {
 			t.Errorf("without a quota: %v after %s", err, time.Since(released))
 		}
 	})
@@ -146,7 +150,7 @@ func TestNoMoreHashesThanWorkersAreComputedAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			err := p.work(t.Context(), func() error {
+			err := p.work(t.Context(), tenant, func() error {
 				if n := now.Add(1); n > most.Load() {
 					most.Store(n)
 				}
@@ -160,14 +164,14 @@ func TestNoMoreHashesThanWorkersAreComputedAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got := most.Load(); got > int64(cap(p.workers)) {
-		t.Errorf("%d hashes were computed at once in %d workers", got, cap(p.workers))
+	if got := most.Load(); got > int64(p.workers) {
+		t.Errorf("%d hashes were computed at once in %d workers", got, p.workers)
 	}
 }
 
 func TestClosingWaitsForTheWorkers(t *testing.T) {
 	p := NewPasswords(cheap, 1, 1)
-	if err := p.acquire(t.Context()); err != nil {
+	if err := p.queue.acquire(t.Context(), tenant); err != nil {
 		t.Fatal(err)
 	}
 	over, cancel := context.WithCancel(t.Context())
@@ -186,14 +190,14 @@ func TestTheRuntimeHasProcessorsBesidesTheWorkers(t *testing.T) {
 	p := NewPasswords(cheap, 0, 1)
 	p.ReserveProcessors()
 	p.ReserveProcessors()
-	if got, want := runtime.GOMAXPROCS(0), before+cap(p.workers); got != want {
+	if got, want := runtime.GOMAXPROCS(0), before+p.workers; got != want {
 		t.Errorf("GOMAXPROCS is %d, want %d", got, want)
 	}
 }
 
 func TestAPasswordThatNoAccountCanHaveCostsNoMoreThanAnother(t *testing.T) {
 	p := NewPasswords(cheap, 1, 10)
-	stored, err := p.Hash(t.Context(), Secret(strings.Repeat("a", MaxPassword)))
+	stored, err := p.Hash(t.Context(), tenant, Secret(strings.Repeat("a", MaxPassword)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,12 +210,12 @@ func TestAPasswordThatNoAccountCanHaveCostsNoMoreThanAnother(t *testing.T) {
 		{Secret(strings.Repeat("a", 1<<20)), false},
 		{Secret(strings.Repeat("a", MaxPassword-1) + "\x00"), false},
 	} {
-		if match, _, err := p.Verify(t.Context(), stored, c.password); match != c.want || err != nil {
+		if match, _, err := p.Verify(t.Context(), tenant, stored, c.password); match != c.want || err != nil {
 			t.Errorf("%d bytes: %v, %v", len(c.password), match, err)
 		}
 	}
 	for _, bcrypt := range []string{"$2a$04$CCCCCCCCCCCCCCCCCCCCC.ZP48wSDJeZC4KEEZRkahyfLke0vxZNC"} {
-		if match, _, err := p.Verify(t.Context(), bcrypt, Secret(strings.Repeat("a", 71)+"\x00b")); match || err != nil {
+		if match, _, err := p.Verify(t.Context(), tenant, bcrypt, Secret(strings.Repeat("a", 71)+"\x00b")); match || err != nil {
 			t.Errorf("a NUL ended the password of bcrypt: %v, %v", match, err)
 		}
 	}
@@ -221,7 +225,7 @@ func TestAPasswordIsFoundAmongManyHashes(t *testing.T) {
 	p := NewPasswords(cheap, 1, 10)
 	var stored []string
 	for _, password := range []Secret{"one", "two"} {
-		hash, err := p.Hash(t.Context(), password)
+		hash, err := p.Hash(t.Context(), tenant, password)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,16 +233,16 @@ func TestAPasswordIsFoundAmongManyHashes(t *testing.T) {
 	}
 	stored = append(stored, "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW")
 	for password, want := range map[Secret]bool{"one": true, "two": true, "U*U": true, "three": false} {
-		if match, err := p.MatchesAny(t.Context(), stored, password); match != want || err != nil {
+		if match, err := p.MatchesAny(t.Context(), tenant, stored, password); match != want || err != nil {
 			t.Errorf("MatchesAny(%q) = %v, %v", password.Reveal(), match, err)
 		}
 	}
-	if match, err := p.MatchesAny(t.Context(), nil, "one"); match || err != nil {
+	if match, err := p.MatchesAny(t.Context(), tenant, nil, "one"); match || err != nil {
 		t.Errorf("among none: %v, %v", match, err)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.MatchesAny(over, stored, "three"); !errors.Is(err, apierr.Unavailable) {
+	if _, err := p.MatchesAny(over, tenant, stored, "three"); !errors.Is(err, apierr.Unavailable) {
 		t.Errorf("after its request ended: %v", err)
 	}
 }
@@ -246,7 +250,7 @@ func TestAPasswordIsFoundAmongManyHashes(t *testing.T) {
 func TestABrokenStoredHashIsAnInternalError(t *testing.T) {
 	p := NewPasswords(cheap, 1, 10)
 	for _, stored := range []string{"plain", "$2a$31$CCCCCCCCCCCCCCCCCCCCC.7uG0VCzI2bS7j6ymqJi9CdcdxiRTWNy", "$argon2id$v=19$m=99999999,t=1,p=1$AAAA$AAAA"} {
-		if _, _, err := p.Verify(t.Context(), stored, "x"); apierr.From(err) != apierr.Internal {
+		if _, _, err := p.Verify(t.Context(), tenant, stored, "x"); apierr.From(err) != apierr.Internal {
 			t.Errorf("Verify(%s) = %v; want an internal error", stored, err)
 		}
 	}

@@ -40,7 +40,7 @@ func Digest(token Secret) []byte {
 }
 
 // Derive returns a key of 32 bytes for one purpose from a secret that serves
-// others too (HKDF with SHA-256, RFC 5869): neither tells of the other.
+// others too (HKDF with SHA-256, RFC 5869): neither reveals the other.
 func Derive(secret Secret, purpose string) Secret {
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, purpose, 32)
 	if err != nil {

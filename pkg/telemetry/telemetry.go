@@ -126,7 +126,7 @@ func Carry(ctx context.Context, carrier propagation.TextMapCarrier) {
 	otel.GetTextMapPropagator().Inject(ctx, carrier)
 }
 
-// Continue gives ctx the trace that a carrier holds.
+// Continue adds to ctx the trace that a carrier holds.
 func Continue(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
 	return otel.GetTextMapPropagator().Extract(ctx, carrier)
 }

@@ -83,7 +83,7 @@ func (a *Agent) configure(ctx context.Context) error {
 	return nil
 }
 
-// pings tells Doorward how the agent does, and reads the configuration again.
+// pings reports the state of the agent to Doorward, and reads the configuration again.
 func (a *Agent) pings(ctx context.Context) {
 	for {
 		if err := a.configure(ctx); err != nil && ctx.Err() == nil {

@@ -28,6 +28,7 @@ const (
 type Doorward struct {
 	address, key string
 	secret       secure.Secret
+	hashes       bool // whether password hashes are sent
 	http         *http.Client
 }
 
@@ -53,7 +54,7 @@ func NewDoorward(cfg Config) (*Doorward, error) {
 	transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	transport.MaxIdleConnsPerHost = 64
 	return &Doorward{
-		address: address.String() + "/v1/agents/" + url.PathEscape(cfg.ID), key: cfg.KeyID, secret: cfg.KeySecret,
+		address: address.String() + "/v1/agents/" + url.PathEscape(cfg.ID), key: cfg.KeyID, secret: cfg.KeySecret, hashes: cfg.Hashes,
 		http: &http.Client{Transport: transport, Timeout: callTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return errors.New("redirects are not followed; name the final address in DOORWARD_URL")
 		}},
@@ -102,11 +103,11 @@ func (d *Doorward) call(ctx context.Context, method, path string, in, out any) e
 	case response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError:
 		return fmt.Errorf("call Doorward: %s", response.Status)
 	case response.StatusCode >= http.StatusMultipleChoices:
-		var told struct {
+		var refusal struct {
 			DeveloperMessage string `json:"developerMessage"`
 		}
-		_ = json.Unmarshal(text, &told)
-		return &refused{response.StatusCode, told.DeveloperMessage}
+		_ = json.Unmarshal(text, &refusal)
+		return &refused{response.StatusCode, refusal.DeveloperMessage}
 	case out == nil:
 		return nil
 	}
@@ -167,6 +168,7 @@ type AccountSettings struct {
 	MiddleNameRDN string `json:"middleNameRdn"`
 	SurnameRDN    string `json:"surnameRdn"`
 	UsernameRDN   string `json:"usernameRdn"`
+	PasswordRDN   string `json:"passwordRdn"` // empty where password hashes are not sent
 }
 
 // GroupSettings say which entries are groups.
@@ -194,13 +196,14 @@ type Page struct {
 
 // Account is an account of the directory server.
 type Account struct {
-	ExternalID string  `json:"externalId"`
-	Username   *string `json:"username"`
-	Email      *string `json:"email"`
-	GivenName  *string `json:"givenName"`
-	MiddleName *string `json:"middleName"`
-	Surname    *string `json:"surname"`
-	Disabled   bool    `json:"disabled"`
+	ExternalID   string         `json:"externalId"`
+	Username     *string        `json:"username"`
+	Email        *string        `json:"email"`
+	GivenName    *string        `json:"givenName"`
+	MiddleName   *string        `json:"middleName"`
+	Surname      *string        `json:"surname"`
+	Disabled     bool           `json:"disabled"`
+	PasswordHash *secure.Secret `json:"passwordHash,omitempty"`
 }
 
 // Group is a group of the directory server with all its members.
@@ -230,7 +233,11 @@ type CheckResult struct {
 // Configuration reads the configuration of the agent.
 func (d *Doorward) Configuration(ctx context.Context) (Settings, error) {
 	var s Settings
-	return s, d.call(ctx, http.MethodGet, "/configuration", nil, &s)
+	err := d.call(ctx, http.MethodGet, "/configuration", nil, &s)
+	if !d.hashes || s.isAD() {
+		s.Accounts.PasswordRDN = ""
+	}
+	return s, err
 }
 
 // Ping says how the agent does: nil for well.

@@ -2,17 +2,20 @@ package agent
 
 import (
 	"hash/maphash"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-ldap/ldap/v3"
+
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 // attributes are what is read of an account or a group.
 func (s Settings) accountAttributes() []string {
 	a := s.Accounts
-	return s.present(a.EmailRDN, a.GivenNameRDN, a.MiddleNameRDN, a.SurnameRDN, a.UsernameRDN,
+	return s.present(a.EmailRDN, a.GivenNameRDN, a.MiddleNameRDN, a.SurnameRDN, a.UsernameRDN, a.PasswordRDN,
 		"userAccountControl", "pwdAccountLockedTime", "nsAccountLock")
 }
 
@@ -44,7 +47,44 @@ func (s Settings) account(e entryID, entry *ldap.Entry) Account {
 	return Account{
 		ExternalID: e.String(), Username: value(entry, a.UsernameRDN), Email: value(entry, a.EmailRDN), GivenName: value(entry, a.GivenNameRDN),
 		MiddleName: value(entry, a.MiddleNameRDN), Surname: value(entry, a.SurnameRDN), Disabled: isDisabled(entry),
+		PasswordHash: passwordHash(entry, a.PasswordRDN),
 	}
+}
+
+var (
+	// bcryptHash and iteratedHash are what Doorward compares as it stands
+	// (docs/interface/accounts.md#password-hashes).
+	bcryptHash   = regexp.MustCompile(`^\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}$`)
+	iteratedHash = regexp.MustCompile(`^\$[a-z]+2\$(MD5|SHA-1|SHA-256|SHA-384|SHA-512)\$\d+\$[A-Za-z0-9+/=]*\$[A-Za-z0-9+/=]+$`)
+	// schemeHash is a hash of userPassword (RFC 2307) with its scheme.
+	schemeHash = regexp.MustCompile(`^\{([A-Za-z0-9]+)\}(.+)$`)
+	// unsalted are the schemes of hashes without salt.
+	unsalted = map[string]string{"MD5": "MD5", "SHA": "SHA-1", "SHA256": "SHA-256", "SHA384": "SHA-384", "SHA512": "SHA-512"}
+)
+
+// passwordHash returns the password hash of an entry in a form that Doorward can
+// compare; nil where it has none, or several. Nothing else is ever returned: what
+// stands there may be a password.
+func passwordHash(entry *ldap.Entry, name string) *secure.Secret {
+	if name == "" {
+		return nil
+	}
+	values := entry.GetEqualFoldAttributeValues(name)
+	if len(values) != 1 {
+		return nil
+	}
+	text, scheme := values[0], ""
+	if parts := schemeHash.FindStringSubmatch(text); parts != nil {
+		scheme, text = strings.ToUpper(parts[1]), parts[2]
+	}
+	if algorithm := unsalted[scheme]; algorithm != "" {
+		text = "$service2$" + algorithm + "$1$$" + text
+	}
+	if !bcryptHash.MatchString(text) && !iteratedHash.MatchString(text) {
+		return nil
+	}
+	hash := secure.Secret(text)
+	return &hash
 }
 
 const (

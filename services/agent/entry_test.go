@@ -111,3 +111,28 @@ func TestReferrals(t *testing.T) {
 		}
 	}
 }
+
+// Nothing but a hash that Doorward can compare leaves the directory server.
+func TestPasswordHashes(t *testing.T) {
+	const bcrypt = "$2b$10$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234"
+	for _, c := range []struct {
+		values []string
+		want   string
+	}{
+		{[]string{"{CRYPT}" + bcrypt}, bcrypt}, {[]string{"{BCRYPT}" + bcrypt}, bcrypt}, {[]string{bcrypt}, bcrypt},
+		{[]string{"{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ="}, "$service2$SHA-1$1$$5en6G6MezRroT3XKqkdPOmY/BfQ="},
+		{[]string{"$service2$MD5$1$$6/yL/4bXIDITOJh+cuAmQw=="}, "$service2$MD5$1$$6/yL/4bXIDITOJh+cuAmQw=="},
+		{[]string{"{SSHA}0c0blFTXXNuAMHECS4uxrj3ZieMoWImr"}, ""}, {[]string{"{CRYPT}$6$x$y"}, ""}, {[]string{"{SASL}jo@corp"}, ""},
+		{[]string{"{CLEARTEXT}secret"}, ""}, {[]string{"secret"}, ""}, {[]string{"$2b$secret"}, ""}, {[]string{"$ecret2$MD5$1"}, ""},
+		{[]string{bcrypt, "secret"}, ""}, {nil, ""},
+	} {
+		got := passwordHash(ldap.NewEntry("cn=x", map[string][]string{"userPassword": c.values}), "userpassword")
+		if (got == nil && c.want != "") || (got != nil && got.Reveal() != c.want) {
+			t.Errorf("the hash of %q is %v, want %q", c.values, got, c.want)
+		}
+	}
+	entry := ldap.NewEntry("cn=x", map[string][]string{"userPassword": {bcrypt}})
+	if passwordHash(entry, "") != nil {
+		t.Error("a hash was read that the configuration does not name")
+	}
+}

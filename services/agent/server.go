@@ -191,7 +191,7 @@ func isBroken(err error) bool {
 		ldap.IsErrorWithCode(err, ldap.LDAPResultOther) || errors.As(err, new(net.Error)))
 }
 
-// probe tells whether the directory server answers.
+// probe reports whether the directory server answers.
 func (s *server) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
 	defer cancel()

@@ -126,7 +126,7 @@ func (s *state) checked(ctx context.Context, r CheckResult, took time.Duration) 
 	s.status.Checks[result]++
 }
 
-// Status tells how the agent does.
+// Status is the state of the agent.
 func (a *Agent) Status() Status {
 	a.state.mu.Lock()
 	defer a.state.mu.Unlock()

@@ -167,7 +167,7 @@ func (in SAMLResponseRequest) check(s *Service) error {
 	return s.wantPast("authnIssueInstant", issued)
 }
 
-// NewSAMLResponse returns the signed response that tells a service provider that
+// NewSAMLResponse returns the signed response that informs a service provider that
 // an account has logged in. entity names the identity provider of an application.
 // An account that the application does not reach is apierr.Reference, one that may
 // not log in apierr.UnusableStatus.
@@ -256,7 +256,7 @@ func (s *Service) admittedAccount(ctx context.Context, identity SAMLIdentityProv
 }
 
 // nameID returns how a service provider knows an account: by its email, by an id
-// that stays but tells two service providers nothing of each other, or by one of
+// that stays but is different for each service provider, or by one of
 // this response alone.
 func (s *Service) nameID(
 	ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider, a directoryapi.Account,

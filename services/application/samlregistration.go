@@ -25,7 +25,7 @@ type NewSAMLRegistration struct {
 	RegistrationChange
 }
 
-// RegistrationChange is the body that updates a registration. Who is registered
+// RegistrationChange is the body that updates a registration. The provider that is registered
 // with whom is fixed.
 type RegistrationChange struct {
 	Status            field.Text `json:"status"`

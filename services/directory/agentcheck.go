@@ -241,8 +241,8 @@ var checkErrors = map[int]error{
 	9001:               apierr.ServerUnreachable.Because("the agent does not reach the directory server"),
 	9002:               apierr.AgentSlow.Because("the agent has too much to do"),
 	9003:               apierr.ServerSlow.Because("the directory server did not answer the agent in time"),
-	9004:               apierr.AgentAnswer.Because("the agent could not make the check; its log tells why"),
-	9005:               apierr.ServerAnswer.Because("the agent does not understand what the directory server answered; its log tells more"),
+	9004:               apierr.AgentAnswer.Because("the agent could not make the check; its log says why"),
+	9005:               apierr.ServerAnswer.Because("the agent does not understand what the directory server answered; its log says more"),
 	9006:               apierr.ReferralFailed.Because("the directory server referred the agent to another that it does not follow or reach"),
 }
 

@@ -30,7 +30,7 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 		err = s.delegate(ctx, found, in.Password)
 		match = err == nil
 	} else {
-		match, stale, err = s.passwords.Verify(ctx, found.PasswordHash, in.Password)
+		match, stale, err = s.passwords.Verify(ctx, in.Tenant, found.PasswordHash, in.Password)
 	}
 	switch {
 	case err != nil:
@@ -71,7 +71,7 @@ func admits(found store.Candidate) error {
 // rehash stores the password under the configured cost. A login does not fail
 // because of it: the next one tries again.
 func (s *Service) rehash(ctx context.Context, found store.Candidate, password secure.Secret) {
-	hash, err := s.passwords.Hash(ctx, password)
+	hash, err := s.passwords.Hash(ctx, found.TenantID, password)
 	if err == nil {
 		err = s.tx(ctx, func(tx *store.Tx) error {
 			return tx.ReplacePassword(ctx, found.TenantID, found.ID, found.PasswordHash, hash)

@@ -40,7 +40,7 @@ func (s *Service) firstPassword(ctx context.Context, in directoryapi.CreateAccou
 	if _, err := s.checkPassword(ctx, in.Tenant, in.Directory, in.Account.Password); err != nil {
 		return "", err
 	}
-	return s.passwords.Hash(ctx, secure.Secret(in.Account.Password.Value))
+	return s.passwords.Hash(ctx, in.Tenant, secure.Secret(in.Account.Password.Value))
 }
 
 func (s *Service) importedPassword(in field.Text) (stored string, err error) {
@@ -74,7 +74,7 @@ func (s *Service) changePassword(ctx context.Context, account directoryapi.Accou
 		return err
 	}
 	var password store.NewPassword
-	if password.Hash, err = s.passwords.Hash(ctx, secure.Secret(in.Value)); err != nil {
+	if password.Hash, err = s.passwords.Hash(ctx, account.TenantID, secure.Secret(in.Value)); err != nil {
 		return err
 	}
 	if policy.PreventReuse > 0 {
@@ -108,7 +108,7 @@ func (s *Service) checkReuse(ctx context.Context, account directoryapi.Account, 
 		return nil, err
 	}
 	others := slices.DeleteFunc(slices.Clone(hashes), func(hash string) bool { return slices.Contains(compared, hash) })
-	used, err := s.passwords.MatchesAny(ctx, others, secure.Secret(password))
+	used, err := s.passwords.MatchesAny(ctx, account.TenantID, others, secure.Secret(password))
 	if err != nil {
 		return nil, err
 	}
@@ -170,13 +170,13 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 	switch {
 	case length < p.MinLength:
 		return apierr.TooShort.Because("password has %s and needs at least %s",
-			plural(length, "character"), strings.Join(append([]string{plural(p.MinLength, "character")}, missing...), ", ")).
+			plural(length, "character"), field.And(append([]string{plural(p.MinLength, "character")}, missing...))).
 			Saying("Account password minimum length not satisfied.")
 	case length > most:
 		return tooLong(length, most, missing)
 	case len(missing) > 0:
-		return apierr.BadRequest.Because("password needs at least %s", strings.Join(missing, ", ")).
-			Saying("The password needs at least %s.", strings.Join(missing, ", "))
+		return apierr.BadRequest.Because("password needs at least %s", field.And(missing)).
+			Saying("The password needs at least %s.", field.And(missing))
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 func tooLong(length, most int, missing []string) error {
 	reason := fmt.Sprintf("password has %s; at most %d are allowed", plural(length, "character"), most)
 	if len(missing) > 0 {
-		reason += "; it needs at least " + strings.Join(missing, ", ")
+		reason += "; it needs at least " + field.And(missing)
 	}
 	return apierr.TooLong.Because("%s", reason).Saying("The password must have at most %s.", plural(most, "character"))
 }

@@ -41,8 +41,8 @@ func (s *Service) purge(ctx context.Context) error {
 }
 
 // removeNext deletes some of what a deleted directory has left: its accounts, then
-// its groups, each in a transaction of their own, so that it waits for nobody
-// who waits for it.
+// its groups, each in a transaction of their own, so that no deadlock with
+// another transaction is possible.
 func (s *Service) removeNext(ctx context.Context, tx *store.Tx) (int64, error) {
 	before := s.now().Add(-removalGrace)
 	r, err := tx.NextRemoval(ctx, before)

@@ -67,7 +67,7 @@ func (s *Service) RequestReset(ctx context.Context, in directoryapi.RequestReset
 	return directoryapi.PasswordReset{Token: token, Account: found.Account}, err
 }
 
-// signReset returns the token of a reset: a JWT that tells its tenant and its end,
+// signReset returns the token of a reset: a JWT with its tenant and its end,
 // and nothing of the account.
 func signReset(reset store.Reset, jti, key secure.Secret) (secure.Secret, error) {
 	token, err := secure.SignJWT(map[string]any{"tid": reset.TenantID.String(), "stt": resetType},

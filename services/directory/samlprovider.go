@@ -27,7 +27,7 @@ func samlKeyPurpose(serviceProvider id.ID) string {
 	return "directory.saml/" + serviceProvider.String()
 }
 
-// SAMLServiceProvider returns what the metadata of a SAML directory tells, or
+// SAMLServiceProvider returns what the metadata of a SAML directory contains, or
 // apierr.NotFound.
 func (s *Service) SAMLServiceProvider(ctx context.Context, metadata id.Ref) (store.SAMLServiceProvider, error) {
 	return s.store.SAMLServiceProvider(ctx, metadata.Tenant, metadata.ID)

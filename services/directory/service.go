@@ -34,7 +34,7 @@ type Service struct {
 // Config is what the deployment decides.
 type Config struct {
 	VerificationTTL time.Duration // how long an email verification token is good
-	Sender          mail.Address  // who mails come from, unless a template names another
+	Sender          mail.Address  // sender of mails, unless a template names another
 	Alias           alias.Alias   // empty means alias.Neutral
 	// Providers asks the providers of directories who has logged in.
 	Providers    *connect.Client

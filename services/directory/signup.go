@@ -42,7 +42,8 @@ func (s *Service) RequestSignUp(ctx context.Context, in directoryapi.RequestSign
 	if err := checkStrength(defaultStrength, in.Owner.Password.Value); err != nil {
 		return directoryapi.Empty{}, err
 	}
-	hash, err := s.passwords.Hash(ctx, secure.Secret(in.Owner.Password.Value))
+	// All sign-ups are one tenant in the queue: each has an id of its own.
+	hash, err := s.passwords.Hash(ctx, id.ID{}, secure.Secret(in.Owner.Password.Value))
 	if err != nil {
 		return directoryapi.Empty{}, err
 	}

@@ -76,7 +76,7 @@ func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directory
 		owner.EmailVerificationStatus, hash = directoryapi.Verified, *v.PasswordHash
 	}
 	if in.Password != "" {
-		if hash, err = s.passwords.Hash(ctx, in.Password); err != nil {
+		if hash, err = s.passwords.Hash(ctx, in.Tenant, in.Password); err != nil {
 			return directoryapi.SignedUp{}, err
 		}
 	}

@@ -152,7 +152,7 @@ const (
 )
 
 // samlRedirect returns the address of an identity provider with a request and a
-// relay state, which leads its answer to a flow. isHosted tells that the flow is one
+// relay state, which leads its answer to a flow. isHosted says that the flow is one
 // of the hosted pages.
 func (s *Service) samlRedirect(ctx context.Context, f store.Flow, directory id.ID, isHosted bool) (string, error) {
 	requestID, host := saml.NewMessageID(), s.cfg.Base.Host()

@@ -10,7 +10,7 @@ import (
 )
 
 // The limits of wrong codes, for a challenge, and for a factor and an account across
-// challenges. A correct code resets none: one factor of an account must not give
+// challenges. A correct code resets none: one factor of an account must not add
 // more attempts at another.
 const (
 	challengeFailures = 5

@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
-// withPhone gives an account a verified SMS factor.
+// withPhone adds a verified SMS factor to an account.
 func withPhone(d *mfatest.Deployment, a directoryapi.Account, number string) (factor, phone string) {
 	d.T.Helper()
 	made := d.Post(mfatest.Of(a)+"/factors?challenge=true&expand=phone", `{"type":"sms","phone":{"number":"`+number+`"}}`).Want(201)

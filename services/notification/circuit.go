@@ -150,7 +150,7 @@ func (s *Service) recordFailure(ctx context.Context, v store.SMTPServer, failure
 	}
 }
 
-// circuitAlert is the mail that tells the owner of a tenant that the circuit
+// circuitAlert is the mail that warns the owner of a tenant that the circuit
 // breaker of its server is open. No template of a directory has it, and it always
 // goes through the deployment's server.
 const circuitAlert directoryapi.Workflow = "smtpAlert"

@@ -60,7 +60,7 @@ func TestEventsAskForTheirMails(t *testing.T) {
 	}
 }
 
-// Who registers in an application is welcomed to it, also after a proof.
+// A user who registers in an application is welcomed to it, also after a proof.
 func TestTheMailsAfterAProofSpeakOfItsApplication(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})

@@ -267,7 +267,7 @@ func (s *Service) serverOf(v store.SMTPServer) (Server, error) {
 
 // tryServer connects to a server and logs in, within checkTimeout. It
 // returns apierr.SMTPUnreachable, SMTPProtocol or SMTPCredentials, with reasons
-// that tell nothing of the network that this service runs in.
+// that reveal nothing of the network that this service runs in.
 func (s *Service) tryServer(ctx context.Context, server Server) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

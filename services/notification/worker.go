@@ -123,7 +123,7 @@ func (c *channel) wakeWorker() {
 }
 
 // work sends while deliveries are due, and sleeps otherwise. It sets found when
-// one was, or when the database could not tell.
+// one was, or when the database could not say.
 func (s *Service) work(ctx context.Context, c *channel, sender sender, found *atomic.Bool) {
 	defer sender.close()
 	for failures := 0; ctx.Err() == nil; {
@@ -272,7 +272,7 @@ func (s *Service) record(ctx context.Context, c *channel, d store.Delivery, outc
 	return result
 }
 
-// finish gives a delivery its final state, unless it has one already, with what
+// finish sets the final state of a delivery, unless it has one already, with what
 // follows from that.
 func (s *Service) finish(ctx context.Context, tx *store.Tx, c *channel, d store.Delivery, now time.Time) error {
 	finished, err := tx.FinishDelivery(ctx, d, now)

@@ -96,7 +96,7 @@ func TestSecretsAreEncryptedUnderTheCallersSecret(t *testing.T) {
 }
 
 // The keys that clients ask to derive take at most two of the longest
-// derivations' work at once; who waits for longer than a second is sent away.
+// derivations' work at once; a request that waits for longer than a second is refused.
 func TestDerivationsAreBounded(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)

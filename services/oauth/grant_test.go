@@ -69,7 +69,7 @@ func TestRefresh(t *testing.T) {
 	}
 	validate(t, d, d.Site, second.Access, nil)
 
-	t.Run("it is signed by the key of the caller, whoever signed the refresh token", func(t *testing.T) {
+	t.Run("it is signed by the key of the caller, whichever key signed the refresh token", func(t *testing.T) {
 		key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Administrator, oauth.KeyText{})
 		if err != nil {
 			t.Fatal(err)

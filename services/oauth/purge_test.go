@@ -53,7 +53,7 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// The worker purges again and again until it is told to end.
+// The worker purges again and again until its context ends.
 func TestPurger(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)

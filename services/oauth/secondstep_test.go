@@ -66,14 +66,14 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		}
 		validate(t, d, d.Site, issued.Access, nil)
 	}
-	t.Run("of who has none: to enroll one", func(t *testing.T) {
+	t.Run("of a user without one: to enroll one", func(t *testing.T) {
 		fields := demanded(t, d, logInTo(d), mfaapi.Enroll)
 		if len(fields) != 5 || text(fields, "state") == "" || !reflect.DeepEqual(fields["allowedFactorTypes"],
 			[]string{mfaapi.SMS, mfaapi.Authenticator}) {
 			t.Errorf("the members are %v", fields)
 		}
 	})
-	t.Run("of who has one: its code", func(t *testing.T) {
+	t.Run("of a user with one: its code", func(t *testing.T) {
 		d.Enroll(d.Tenant, d.Account, mfaapi.SMS, "xxx-xxx-0959")
 		fields := demanded(t, d, logInTo(d), mfaapi.Challenge)
 		if len(fields) != 5 || !reflect.DeepEqual(fields["factor"], map[string]string{"type": "sms", "hint": "xxx-xxx-0959"}) {
@@ -81,7 +81,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		}
 		redeem(t, text(fields, "state"))
 	})
-	t.Run("of who has several: to select", func(t *testing.T) {
+	t.Run("of a user with several: to select", func(t *testing.T) {
 		d.Enroll(d.Tenant, d.Account, mfaapi.Authenticator, "Shop")
 		fields := demanded(t, d, logInTo(d), mfaapi.Select)
 		factors, _ := fields["factors"].([]map[string]string)

@@ -71,7 +71,7 @@ func (b *balancer) carry(client net.Conn) {
 	}
 }
 
-// pass copies until the source ends and tells the other side so. A connection
+// pass copies until the source ends, and then closes the other side for writing. A connection
 // that broke is closed whole, so that the other direction ends too.
 func pass(to, from net.Conn) {
 	if _, err := io.Copy(to, from); err != nil {

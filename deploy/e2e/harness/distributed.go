@@ -23,7 +23,7 @@ type Distributed struct {
 	Kafka *Kafka
 	Redis *Daemon
 
-	// Boot tells how long each part of the start took, in order.
+	// Boot says how long each part of the start took, in order.
 	Boot []Lap
 
 	config    Config

@@ -5,7 +5,7 @@
 //   - StartDistributed runs two gateways, two replicas of each of the six
 //     services, PostgreSQL, Redis, Kafka and the mailbox (distributed.go).
 //
-// Either writes the same apikey.json, so that whoever speaks to the deployment
+// Either writes the same apikey.json, so that a client of the deployment
 // cannot know the difference. Everything that is started is a child that dies
 // with its parent, however the parent dies, on Linux; elsewhere it dies with an
 // orderly Stop. Every wait has a limit and says what it waited for.

@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// A provider on the internet tells through the gateway what became of a text.
+// A provider on the internet reports through the gateway what became of a text.
 func TestAReceiptOfTheProviderMovesItsChallenge(t *testing.T) {
 	const token = "the token of the account"
 	asked := make(chan url.Values, 10)

@@ -16,7 +16,7 @@ import (
 type addresses struct{ smtp, texts string }
 
 // startMailbox runs the development mail server, and the intake of text
-// messages, on loopback and gives its pages, which the gateway shows.
+// messages, on loopback and serves its pages, which the gateway shows.
 func startMailbox(p *run.Process, dir string) (pages http.Handler, at addresses, err error) {
 	box, err := mailbox.Open(dir)
 	if err != nil {

@@ -105,7 +105,7 @@ type RegistrationRules struct {
 	MinNumeric   int `json:"minNumeric"`
 	MinSymbol    int `json:"minSymbol"`
 	MinDiacritic int `json:"minDiacritic"`
-	// VerificationEmail and ResetEmail tell which mails the directory sends.
+	// VerificationEmail and ResetEmail say which mails the directory sends.
 	VerificationEmail bool `json:"verificationEmail"`
 	ResetEmail        bool `json:"resetEmail"`
 	Mirror            bool `json:"mirror"` // no account can be registered in it

@@ -1,4 +1,4 @@
-// Package pgtest gives each test a database of its own on a real PostgreSQL.
+// Package pgtest makes each test a database of its own on a real PostgreSQL.
 //
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 //

@@ -101,7 +101,7 @@ func (a account) blockedAt(path string) (string, error) {
 	return "", nil
 }
 
-// canRun tells in plain words what would otherwise be a bare "permission denied".
+// canRun explains what would otherwise be a bare "permission denied".
 func (a account) canRun(bin string) error {
 	resolved, err := filepath.EvalSymlinks(bin)
 	if err != nil {
@@ -117,8 +117,8 @@ func (a account) canRun(bin string) error {
 	return nil
 }
 
-// give makes the account the owner of a folder that this process made.
-func (a account) give(path string) error {
+// chown makes the account the owner of a folder that this process made.
+func (a account) chown(path string) error {
 	if !a.other {
 		return nil
 	}

@@ -138,7 +138,7 @@ func TestOtherAccount(t *testing.T) {
 		if err := os.Mkdir(theirs, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := account.give(theirs); err != nil {
+		if err := account.chown(theirs); err != nil {
 			t.Fatal(err)
 		}
 		cluster := filepath.Join(theirs, "postgres")

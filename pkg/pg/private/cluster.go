@@ -44,7 +44,7 @@ func (l location) initialize(ctx context.Context, bin string, durable bool) erro
 		return err
 	}
 	defer func() { _ = os.RemoveAll(making) }()
-	if err := l.account.give(making); err != nil {
+	if err := l.account.chown(making); err != nil {
 		return err
 	}
 	if err := l.initdb(ctx, bin, making, durable); err != nil {
@@ -115,7 +115,7 @@ func settings(cfg Config, sockets string) []string {
 		"fsync=" + durable,
 		"full_page_writes=" + durable,
 		"timezone=UTC",
-		// The log keeps to the server itself: who sent a failing statement learns
+		// The log keeps to the server itself: the client of a failing statement learns
 		// of it, and its details may name people.
 		"logging_collector=off",
 		"log_destination=stderr",
@@ -127,7 +127,7 @@ func settings(cfg Config, sockets string) []string {
 	}
 }
 
-// lockFile returns the lines of the file in which a postmaster tells about itself.
+// lockFile returns the lines of the file in which a postmaster describes itself.
 func (l location) lockFile() []string {
 	text, err := os.ReadFile(filepath.Join(l.data(), "postmaster.pid"))
 	if err != nil {

@@ -98,7 +98,7 @@ func existing(dir, resolved string) (location, error) {
 	if at == "" {
 		return location{dir: resolved, account: account}, nil
 	}
-	// An empty folder may give way to a link; os.Remove refuses any other.
+	// An empty folder may be replaced by a link; os.Remove refuses any other.
 	if dir == resolved && os.Remove(dir) == nil {
 		return create(dir)
 	}
@@ -152,7 +152,7 @@ func create(dir string) (location, error) {
 	return location{dir: resolved, account: account}, nil
 }
 
-// open opens a file of the launcher's in the folder, creating it for whoever
+// open opens a file of the launcher's in the folder, creating it for the account that
 // owns the folder.
 func (l location) open(name string, flag int) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(l.dir, name), flag|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
@@ -240,7 +240,7 @@ func (l location) socketFolder() (string, error) {
 		return "", err
 	}
 	if takesSocket(run) {
-		return run, l.account.give(run)
+		return run, l.account.chown(run)
 	}
 	if err := os.Remove(run); err != nil {
 		return "", err
@@ -263,7 +263,7 @@ func (l location) socketFolder() (string, error) {
 		if err := os.Symlink(short, run); err != nil {
 			return "", errors.Join(err, os.Remove(short))
 		}
-		return short, l.account.give(short)
+		return short, l.account.chown(short)
 	}
 	return "", fmt.Errorf("found no folder for the server's socket: %w", errors.Join(refused...))
 }
@@ -283,7 +283,7 @@ func (l location) dropSocketFolder() {
 	_ = os.RemoveAll(run)
 }
 
-// takesSocket tells by trying, with a name as long as the server's.
+// takesSocket finds out by trying, with a name as long as the server's.
 func takesSocket(dir string) bool {
 	listener, err := net.Listen("unix", filepath.Join(dir, ".s.PGTRY."+port))
 	if err != nil {

@@ -7,7 +7,7 @@
 // that started it, also when that process is killed, and a cluster survives the
 // sudden death of either at any moment, its own making included.
 //
-// Read on in location.go (where a cluster lies), account.go (who runs it),
+// Read on in location.go (where a cluster lies), account.go (the user that runs it),
 // cluster.go (how it is made and tuned) and postmaster.go (the child process).
 package private
 

@@ -52,7 +52,7 @@ func (e *entry) set(t *testing.T, policy string, isOn, provision, byEmail bool) 
 	e.update(t, policy, object{"status": status[isOn], "automaticProvisioning": status[provision], "matchingProperty": property[byEmail]})
 }
 
-// login returns the href of who logs in, in the store of that name.
+// login returns the href of the account that logs in, in the store of that name.
 func (e *entry) login(t *testing.T, email string, store object) string {
 	t.Helper()
 	a := e.want(t, 200, "POST", e.shop+"/loginAttempts", e.attempt(email, store))
@@ -181,7 +181,7 @@ func TestLinksAtLogin(t *testing.T) {
 			t.Errorf("%s logged in, want %s", got, from)
 		}
 	})
-	t.Run("who they lead to must be allowed to log in", func(t *testing.T) {
+	t.Run("the account they lead to must be allowed to log in", func(t *testing.T) {
 		for status, code := range map[string]int{"DISABLED": 7101, "UNVERIFIED": 7102} {
 			email := e.email()
 			from, to := e.person(t, e.away, email), e.person(t, e.home, e.email())

@@ -150,7 +150,7 @@ const (
 	builtinReachQuery = reachColumns + ` WHERE a.tenant_id = $1 AND a.builtin ORDER BY m.list_index, n.list_index`
 )
 
-// Reach gives, in one query, whether an application is enabled, where its
+// Reach returns, in one query, whether an application is enabled, where its
 // accounts are and how they are linked; apierr.NotFound when there is no such
 // application.
 func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, error) {

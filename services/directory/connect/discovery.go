@@ -103,7 +103,7 @@ type statusError int
 
 func (s statusError) Error() string { return statusText(int(s)) }
 
-// document returns a document of a provider, fetched once for all who wait for it.
+// document returns a document of a provider, fetched once for all callers that wait for it.
 // fresh asks for a newer one than is kept, which it is at most once in a minute.
 func (c *Client) document(ctx context.Context, address string, fresh bool) ([]byte, error) {
 	d, now := c.documents, c.now()

@@ -98,7 +98,7 @@ func (s *session) google(ctx context.Context) (directoryapi.ProviderAccount, err
 	return s.user(object, kept)
 }
 
-// wantOwnToken refuses an access token that was issued to another client: who runs
+// wantOwnToken refuses an access token that was issued to another client: the operator of
 // that one could log in as any of its users.
 func (s *session) wantOwnToken(ctx context.Context) error {
 	info, _, err := s.get(ctx, withQuery(s.provider.TokenInfo, "access_token", s.tokens.AccessToken.Reveal()), nil)

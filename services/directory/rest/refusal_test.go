@@ -13,13 +13,13 @@ import (
 )
 
 // unseen are the errors that the packages behind the service name and that no
-// request to it meets, each with who does.
+// request to it meets, each with the request that does.
 var unseen = map[string]string{
 	"AccountDisabled": "logins", "AccountLocked": "logins", "AccountUnverified": "logins", "DirectoryDisabled": "logins", "GroupDisabled": "logins",
 	"NoSuchAccount": "logins", "WrongPassword": "logins", "Unavailable": "logins when too many run",
 	"TokenAccountDisabled": "tokens", "TokenAccountUnreachable": "tokens", "TokenStoreDisabled": "tokens",
 	"NoSuchResource": "resets and verification mails of applications", "VerificationDisabled": "verification mails of applications",
-	"Forbidden": "who comes without a caller", "TooLarge": "who sends more than the server reads",
+	"Forbidden": "a request without a caller", "TooLarge": "a body of more than the server reads",
 	"AccountStoreDisabled": "applications, as creators of accounts", "Unauthorized": "keys of agents, at the gateway",
 	"AgentUnreachable": "delegated logins", "ServerUnreachable": "delegated logins", "AgentSlow": "delegated logins", "ServerSlow": "delegated logins",
 	"AgentAnswer": "delegated logins", "ServerAnswer": "delegated logins", "ReferralFailed": "delegated logins",

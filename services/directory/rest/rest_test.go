@@ -81,7 +81,7 @@ func (b *bench) signUp(key, email string) directoryapi.SignedUp {
 
 func (b *bench) tenant() string { return base.To("tenants", b.signedUp.Tenant.ID) }
 
-// directory makes a directory and gives its address.
+// directory makes a directory and returns its address.
 func (b *bench) directory(name string) string {
 	b.Helper()
 	return b.Post("/v1/directories", fmt.Sprintf(`{"name":%q}`, name)).Want(201).Href()

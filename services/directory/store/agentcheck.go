@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// The channels on which PostgreSQL tells all replicas of password checks.
+// The channels on which PostgreSQL notifies all replicas of password checks.
 const (
 	ChecksChannel  = "directory_agent_checks"  // payload: the id of an agent that has a new check
 	ResultsChannel = "directory_agent_results" // payload: the id of a check and its result

@@ -115,9 +115,9 @@ func (tx *Tx) withoutIndexes(ctx context.Context, fn func() error) error {
 	return nil
 }
 
-// Settle does for tables that were loaded what autovacuum does for them in time:
+// Analyze does for tables that were loaded what autovacuum does for them in time:
 // the planner knows what they hold, and an index says which pages need no look.
-func (s *Store) Settle(ctx context.Context) error {
+func (s *Store) Analyze(ctx context.Context) error {
 	for _, table := range []string{"accounts", "account_values", "account_counts", "custom_data"} {
 		if _, err := pg.Exec(ctx, s.db, `VACUUM (ANALYZE) `+table); err != nil {
 			return err

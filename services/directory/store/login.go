@@ -110,7 +110,7 @@ type Through struct {
 	Enabled int // of these, how many are enabled
 }
 
-// Through tells of which of the groups an account is a member.
+// Through says which of the groups an account is a member of.
 func (s *Store) Through(ctx context.Context, tenant, account id.ID, groups []id.ID) (Through, error) {
 	return pg.One[Through](ctx, s.db, `SELECT count(*) AS groups, count(*) FILTER (WHERE g.status = 'ENABLED') AS enabled
 		FROM group_memberships m JOIN groups g ON g.tenant_id = $1 AND g.id = m.group_id

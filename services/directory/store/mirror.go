@@ -46,24 +46,33 @@ func (tx *Tx) LockMirror(ctx context.Context, directory id.ID) error {
 }
 
 // MirroredAccounts returns those of the accounts that are there.
+//
+// It and the look-ups below join their keys with LIMIT 1, one row of an index for
+// each key. With = ANY PostgreSQL may read the whole directory for every page of a
+// sync: its statistics do not know a directory that is being filled.
 func (tx *Tx) MirroredAccounts(ctx context.Context, tenant, directory id.ID, externalIDs []string) ([]Mirrored, error) {
 	return pg.All[Mirrored](ctx, tx, `SELECT m.external_id, m.account_id, m.digest, m.disabled, m.status AS wanted,
 			a.status, a.username_folded, a.email_folded
-		FROM mirrored_accounts m JOIN accounts a ON a.tenant_id = $1 AND a.id = m.account_id
-		WHERE m.tenant_id = $1 AND m.directory_id = $2 AND m.external_id = ANY ($3)`, tenant, directory, externalIDs)
+		FROM unnest($3::text[]) AS wanted (id)
+		CROSS JOIN LATERAL (SELECT external_id, account_id, digest, disabled, status FROM mirrored_accounts
+			WHERE tenant_id = $1 AND directory_id = $2 AND external_id = wanted.id LIMIT 1) m
+		CROSS JOIN LATERAL (SELECT status, username_folded, email_folded FROM accounts WHERE tenant_id = $1 AND id = m.account_id LIMIT 1) a`,
+		tenant, directory, externalIDs)
 }
 
 // LoginNames returns those of the names that lead a login of the directory to an
 // account.
 func (tx *Tx) LoginNames(ctx context.Context, tenant, directory id.ID, folded []string) ([]Owned, error) {
-	return pg.All[Owned](ctx, tx, `SELECT name, account_id AS id FROM login_names
-		WHERE tenant_id = $1 AND directory_id = $2 AND name = ANY ($3)`, tenant, directory, folded)
+	return pg.All[Owned](ctx, tx, `SELECT n.name, n.account_id AS id FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
+		CROSS JOIN LATERAL (SELECT name, account_id FROM login_names
+			WHERE tenant_id = $1 AND directory_id = $2 AND name = wanted.name LIMIT 1) n`, tenant, directory, folded)
 }
 
 // GroupNames returns those of the names that a group of the directory has.
 func (tx *Tx) GroupNames(ctx context.Context, tenant, directory id.ID, folded []string) ([]Owned, error) {
-	return pg.All[Owned](ctx, tx, `SELECT name_folded AS name, id FROM groups
-		WHERE tenant_id = $1 AND directory_id = $2 AND name_folded = ANY ($3)`, tenant, directory, folded)
+	return pg.All[Owned](ctx, tx, `SELECT g.name, g.id FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
+		CROSS JOIN LATERAL (SELECT name_folded AS name, id FROM groups
+			WHERE tenant_id = $1 AND directory_id = $2 AND name_folded = wanted.name LIMIT 1) g`, tenant, directory, folded)
 }
 
 // MirrorAccount is an account to be written, and what its source has said of it.
@@ -161,14 +170,13 @@ func (tx *Tx) ReleaseNames(ctx context.Context, tenant id.ID, accounts []id.ID) 
 	return err
 }
 
-// UpdateMirrored writes what the source of a mirror has changed of accounts. An
-// empty password hash stays as it is.
+// UpdateMirrored writes what the source of a mirror has changed of accounts.
 func (tx *Tx) UpdateMirrored(ctx context.Context, tenant, directory id.ID, accounts []MirrorAccount, seen int64) error {
 	if len(accounts) == 0 {
 		return nil
 	}
 	n := len(accounts)
-	ids, texts := make([]id.ID, n), make([][]string, 10)
+	ids, texts := make([]id.ID, n), make([][]string, 11)
 	given, middle, surname, digests, disabled := make([]*string, n), make([]*string, n), make([]*string, n), make([][]byte, n), make([]bool, n)
 	for i := range texts {
 		texts[i] = make([]string, n)
@@ -178,7 +186,7 @@ func (tx *Tx) UpdateMirrored(ctx context.Context, tenant, directory id.ID, accou
 		s := searchable(a.Account)
 		ids[i], given[i], middle[i], surname[i], digests[i], disabled[i] = a.ID, a.GivenName, a.MiddleName, a.Surname, a.Digest, a.Disabled
 		for j, text := range []string{a.Username, s.username, a.Email, s.email, s.givenName, s.middleName, s.surname, s.fullName, s.all,
-			a.Account.Status} {
+			a.Account.Status, a.PasswordHash} {
 			texts[j][i] = text
 		}
 		statuses[a.Mirrored.Status]--
@@ -187,13 +195,15 @@ func (tx *Tx) UpdateMirrored(ctx context.Context, tenant, directory id.ID, accou
 	if _, err := pg.Exec(ctx, tx, `UPDATE accounts a SET username = n.username, username_folded = n.username_folded,
 			email = n.email, email_folded = n.email_folded, given_name = n.given_name, given_name_folded = n.given_name_folded,
 			middle_name = n.middle_name, middle_name_folded = n.middle_name_folded, surname = n.surname, surname_folded = n.surname_folded,
-			full_name_folded = n.full_name_folded, search = n.search, status = n.status, modified_at = $16
+			full_name_folded = n.full_name_folded, search = n.search, status = n.status,
+			password_hash = n.password_hash, modified_at = $17
 		FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-			$12::text[], $13::text[], $14::text[], $15::text[])
+			$12::text[], $13::text[], $14::text[], $15::text[], $16::text[])
 			AS n (id, username, username_folded, email, email_folded, given_name_folded, middle_name_folded, surname_folded, full_name_folded,
-			search, status, given_name, middle_name, surname)
+			search, status, password_hash, given_name, middle_name, surname)
 		WHERE a.tenant_id = $1 AND a.id = n.id`,
-		tenant, ids, texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], texts[6], texts[7], texts[8], texts[9], given, middle, surname,
+		tenant, ids, texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], texts[6], texts[7], texts[8], texts[9], texts[10], given, middle,
+		surname,
 		accounts[0].ModifiedAt); err != nil {
 		return err
 	}
@@ -227,8 +237,10 @@ func (tx *Tx) SetMirroredStatuses(ctx context.Context, tenant, directory id.ID, 
 
 // MarkSeen notes that a sync held the accounts.
 func (tx *Tx) MarkSeen(ctx context.Context, tenant, directory id.ID, externalIDs []string, seen int64) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE mirrored_accounts SET seen = $4
-		WHERE tenant_id = $1 AND directory_id = $2 AND external_id = ANY ($3) AND seen < $4`, tenant, directory, externalIDs, seen)
+	_, err := pg.Exec(ctx, tx, `UPDATE mirrored_accounts m SET seen = $4 FROM unnest($3::text[]) AS held (id)
+		CROSS JOIN LATERAL (SELECT ctid FROM mirrored_accounts
+			WHERE tenant_id = $1 AND directory_id = $2 AND external_id = held.id AND seen < $4 LIMIT 1) found
+		WHERE m.tenant_id = $1 AND m.ctid = found.ctid`, tenant, directory, externalIDs, seen)
 	return err
 }
 
@@ -291,9 +303,10 @@ func (tx *Tx) RemoveAbsentGroups(ctx context.Context, of Absent, limit int) ([]i
 
 // MirroredGroups returns those of the groups that are there.
 func (tx *Tx) MirroredGroups(ctx context.Context, tenant, directory id.ID, externalIDs []string) ([]MirroredGroup, error) {
-	return pg.All[MirroredGroup](ctx, tx, `SELECT m.external_id, m.group_id, m.digest, g.name_folded
-		FROM mirrored_groups m JOIN groups g ON g.tenant_id = $1 AND g.id = m.group_id
-		WHERE m.tenant_id = $1 AND m.directory_id = $2 AND m.external_id = ANY ($3)`, tenant, directory, externalIDs)
+	return pg.All[MirroredGroup](ctx, tx, `SELECT m.external_id, m.group_id, m.digest, g.name_folded FROM unnest($3::text[]) AS wanted (id)
+		CROSS JOIN LATERAL (SELECT external_id, group_id, digest FROM mirrored_groups
+			WHERE tenant_id = $1 AND directory_id = $2 AND external_id = wanted.id LIMIT 1) m
+		CROSS JOIN LATERAL (SELECT name_folded FROM groups WHERE tenant_id = $1 AND id = m.group_id LIMIT 1) g`, tenant, directory, externalIDs)
 }
 
 // ReleaseGroupNames is ReleaseNames for groups.
@@ -328,8 +341,9 @@ func (tx *Tx) MarkGroupSeen(_ context.Context, tenant, directory id.ID, external
 
 // AccountsOf returns the accounts of external ids, by these.
 func (tx *Tx) AccountsOf(ctx context.Context, tenant, directory id.ID, externalIDs []string) (map[string]id.ID, error) {
-	found, err := pg.All[Owned](ctx, tx, `SELECT external_id AS name, account_id AS id FROM mirrored_accounts
-		WHERE tenant_id = $1 AND directory_id = $2 AND external_id = ANY ($3)`, tenant, directory, externalIDs)
+	found, err := pg.All[Owned](ctx, tx, `SELECT m.name, m.id FROM unnest($3::text[]) AS wanted (id)
+		CROSS JOIN LATERAL (SELECT external_id AS name, account_id AS id FROM mirrored_accounts
+			WHERE tenant_id = $1 AND directory_id = $2 AND external_id = wanted.id LIMIT 1) m`, tenant, directory, externalIDs)
 	accounts := make(map[string]id.ID, len(found))
 	for _, one := range found {
 		accounts[one.Name] = one.ID

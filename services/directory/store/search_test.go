@@ -62,7 +62,7 @@ func TestFilledDirectoriesHoldThePlantedAccounts(t *testing.T) {
 	t.Parallel()
 	seeding, stored, db, tenant := open(t)
 	small, large := fill(t, seeding, db, tenant, 40), fill(t, seeding, db, tenant, 10_001)
-	if err := seeding.Settle(t.Context()); err != nil {
+	if err := seeding.Analyze(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, directory := range []struct {
@@ -95,7 +95,7 @@ func TestSearchesUseTheirIndex(t *testing.T) {
 		SELECT tenant_id, id, 9, directory_id, 'joined', false, created_at::text, created_at FROM accounts`); err != nil {
 		t.Fatal(err)
 	}
-	if err := seeding.Settle(t.Context()); err != nil {
+	if err := seeding.Analyze(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for raw, index := range map[string]string{

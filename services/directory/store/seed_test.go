@@ -46,7 +46,7 @@ func openSeeder(ctx context.Context, url secure.Secret, now time.Time) (*seeder,
 func (s *seeder) Close() { s.db.Close() }
 
 // Fill adds count generated accounts to a directory that has none of them yet,
-// all or none, and tells how many there are after each batch. Directories that
+// all or none, and logs how many there are after each batch. Directories that
 // are filled hold the same planted accounts beside others. While many are
 // added nobody else can use the tables.
 func (s *seeder) Fill(ctx context.Context, tenant, directory id.ID, count int, tell func(done int)) error {
@@ -68,10 +68,10 @@ func (s *seeder) Fill(ctx context.Context, tenant, directory id.ID, count int, t
 	return nil
 }
 
-// Settle brings the tables to the state in which they would be had their rows
+// Analyze brings the tables to the state in which they would be had their rows
 // come in the course of time.
-func (s *seeder) Settle(ctx context.Context) error {
-	if err := s.store.Settle(ctx); err != nil {
+func (s *seeder) Analyze(ctx context.Context) error {
+	if err := s.store.Analyze(ctx); err != nil {
 		return fmt.Errorf("vacuum the tables: %w", err)
 	}
 	return nil

@@ -1,5 +1,5 @@
 // Package peertest stands in for the services that are asked. It keeps to their
-// contracts in what a sign-up relies on: a repeated call gives what the first
+// contracts in what a sign-up relies on: a repeated call returns what the first
 // made, a tenant key is unique in the deployment, and an API key has one secret;
 // and in what a mailed link relies on (link.go): its token is good once.
 package peertest
@@ -56,7 +56,7 @@ func (d *Deployment) Fail(fail func(call int) error) {
 	d.calls, d.fail = 0, fail
 }
 
-// Take gives a tenant key to somebody else.
+// Take reserves a tenant key for another tenant.
 func (d *Deployment) Take(key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/doorward/doorward/services/idsite"
 )
 
-// redirectHeader tells a page where to send its browser, after the alias.
+// redirectHeader names to a page the address for its browser, after the alias.
 const redirectHeader = "-SSO-Redirect-Location"
 
 type pageKey struct{}

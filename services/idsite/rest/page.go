@@ -102,7 +102,7 @@ func (h *handlers) setPassword(c *fiber.Ctx) error {
 	return h.page(c, http.StatusOK, pages.Page{Title: t("passwordSet"), Text: t("canSignIn")})
 }
 
-// form reads what a page sent. The token in it is known to who has the mail
+// form reads what a page sent. The token in it is known to the recipient of the mail
 // alone, so that no other site can forge the form; a browser that says that
 // another site sent it is refused all the same.
 func (h *handlers) form(c *fiber.Ctx) (url.Values, error) {

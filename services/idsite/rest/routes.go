@@ -20,7 +20,7 @@ type handlers struct {
 	svc      *idsite.Service
 	base     href.Base
 	product  string // the name that pages show
-	redirect string // header that tells a page where to send its browser
+	redirect string // header that names to a page the address for its browser
 	screens  *screens.Screens
 }
 

@@ -46,7 +46,7 @@ func (h *handlers) beginSAML(c *fiber.Ctx) error {
 	return samlRedirected(c, location)
 }
 
-// browserBeginSAML tells a hosted page where the identity provider of a directory is.
+// browserBeginSAML returns to a hosted page the address of a directory's identity provider.
 func (h *handlers) browserBeginSAML(c *fiber.Ctx) error {
 	at, err := rest.ID(c, "id")
 	if err != nil {

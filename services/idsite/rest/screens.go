@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// HostHeader tells which host a browser asked for, where the gateway sends it to
+// HostHeader names the host that a browser asked for, where the gateway sends it to
 // the hosted pages.
 const HostHeader = "X-Doorward-Host"
 

@@ -62,7 +62,7 @@ func newClient(t testing.TB) client {
 	return client{app, signer, svc, peers}
 }
 
-// tenant signs a tenant up and gives its id and that of its site.
+// tenant signs a tenant up and returns its id and that of its site.
 func (c client) tenant(t testing.TB, key string) (tenant, site id.ID) {
 	t.Helper()
 	made, err := c.svc.SignUp(t.Context(), idsite.Bootstrap{KeyID: key, KeySecret: "secret", OwnerEmail: "owner@example.test"})

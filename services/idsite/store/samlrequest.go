@@ -19,7 +19,7 @@ type SAMLRequest struct {
 	Browser         []byte  `json:"browser"` // SHA-256 of the cookie of the browser that brought it
 }
 
-// BindBrowser gives an open flow to the browser that is at the hosted login, once;
+// BindBrowser binds an open flow to the browser that is at the hosted login, once;
 // otherwise it returns apierr.NotFound.
 func (tx *Tx) BindBrowser(ctx context.Context, f Flow, browser []byte, now time.Time) error {
 	return pg.MustChange(ctx, tx, `UPDATE login_flows SET browser = $3

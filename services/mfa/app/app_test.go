@@ -159,7 +159,7 @@ func TestWiredService(t *testing.T) {
 			t.Errorf("the demand is %+v, %v", out, err)
 		}
 	})
-	t.Run("it refuses who does not come through the gateway", func(t *testing.T) {
+	t.Run("it refuses requests that do not come through the gateway", func(t *testing.T) {
 		response, err := service.HTTP.Test(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/factors/x", nil), -1)
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 // code is the body that answers a challenge.
 func code(digits string) string { return fmt.Sprintf(`{"code":%q}`, digits) }
 
-// smsFactor makes a factor of the account and gives its address.
+// smsFactor makes a factor of the account and returns its address.
 func smsFactor(d *mfatest.Deployment) string {
 	d.T.Helper()
 	return d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201).Href()
@@ -279,7 +279,7 @@ func TestFiftyGuessesAtOnceAreFive(t *testing.T) {
 	}
 }
 
-// A new challenge gives no new tries: ten wrong codes an hour is what a factor
+// A new challenge adds no new tries: ten wrong codes an hour is what a factor
 // has, thirty a day what an account has.
 func TestTriesAreCountedAcrossChallenges(t *testing.T) {
 	t.Parallel()
@@ -305,7 +305,7 @@ func TestTriesAreCountedAcrossChallenges(t *testing.T) {
 			t.Errorf("the challenge is %s", got)
 		}
 	})
-	t.Run("new factors give the account no new tries", func(t *testing.T) {
+	t.Run("new factors add no tries to those of the account", func(t *testing.T) {
 		made, tries := newApp(d), 0
 		for range 50 {
 			answer := d.Post(made.href+"/challenges", code(mfatest.Wrong(made.code())))

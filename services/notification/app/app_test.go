@@ -117,7 +117,7 @@ func (peer) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, 
 
 func address(account id.ID) string { return account.String() + "@example.test" }
 
-// directory serves the peer and gives its address.
+// directory serves the peer and returns its address.
 func (w *world) directory() string {
 	server := rest.New(rest.Config{Service: "directory", Base: "https://localhost:8443/v1", Signer: caller.NewSigner(secret, now)})
 	directoryapi.Serve(rest.Contract(server), peer{})

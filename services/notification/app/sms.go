@@ -14,13 +14,13 @@ const twilio = "https://api.twilio.com"
 
 // SMS is the part of the environment that says how text messages leave.
 type SMS struct {
-	Provider string        `env:"DOORWARD_SMS_PROVIDER" default:"none" help:"who sends text messages: twilio, mailbox (which shows them to"`
+	Provider string        `env:"DOORWARD_SMS_PROVIDER" default:"none" help:"provider of text messages: twilio, mailbox (which shows them to"`
 	_        env.More      `help:"a developer), or none, so that a challenge by SMS ends as ERROR"`
 	Senders  int           `env:"DOORWARD_SMS_SENDERS" default:"4" min:"1" help:"text messages that this process hands over at once"`
 	Mailbox  string        `env:"DOORWARD_SMS_MAILBOX_URL" help:"for mailbox: its address, http://host:port"`
 	Account  string        `env:"DOORWARD_SMS_TWILIO_ACCOUNT_SID" help:"for twilio: SID of the account"`
 	Token    secure.Secret `env:"DOORWARD_SMS_TWILIO_AUTH_TOKEN" help:"for twilio: token of the account; it signs the delivery receipts too"`
-	From     string        `env:"DOORWARD_SMS_TWILIO_FROM" help:"for twilio: who texts come from: a number in E.164, or the SID (MG...) of"`
+	From     string        `env:"DOORWARD_SMS_TWILIO_FROM" help:"for twilio: the sender of texts: a number in E.164, or the SID (MG...) of"`
 	_        env.More      `help:"a messaging service"`
 	Twilio   string        `env:"DOORWARD_SMS_TWILIO_URL" help:"for twilio: address of a server that speaks the same API"`
 	_        env.More      `help:"(https://api.twilio.com)"`

@@ -14,7 +14,7 @@ import (
 // maxReceipt bounds the body of a receipt.
 const maxReceipt = 64 << 10
 
-// receive reads what the provider of text messages tells of a delivery. Who
+// receive reads what the provider of text messages reports of a delivery. Who
 // asks is unknown: the signature is all that speaks for a receipt.
 func receive(svc *notification.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {

@@ -121,7 +121,7 @@ func (tx *Tx) RecordAttempt(ctx context.Context, d Delivery, now time.Time) erro
 		d.TenantID, d.ID, d.LeasedBy, now)
 }
 
-// FinishDelivery gives a delivery its final state, erases what it would have been
+// FinishDelivery sets the final state of a delivery, erases what it would have been
 // sent with, and reports whether it had none before. It does so whichever worker
 // has the lease: what was sent must not be sent again.
 func (tx *Tx) FinishDelivery(ctx context.Context, d Delivery, now time.Time) (bool, error) {

@@ -155,7 +155,7 @@ func TestWiredService(t *testing.T) {
 		}
 	}
 
-	t.Run("it refuses who does not come through the gateway", func(t *testing.T) {
+	t.Run("it refuses requests that do not come through the gateway", func(t *testing.T) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzParseEncryption holds the parser to: no panic, a refusal of the catalogue,
-// no more work than is allowed, and no secret in clear for who asks otherwise.
+// no more work than is allowed, and no secret in clear for a caller that asks otherwise.
 func FuzzParseEncryption(f *testing.F) {
 	for _, seed := range []string{
 		"", "encryptSecret=true", "encryptSecret=true&encryptionKeySalt=AAECAwQFBgcICQoLDA0ODw", "encryptSecret=false&x=y&&=",

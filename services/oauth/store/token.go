@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Kind tells the two tokens apart. It is the member stt of a JWT's header.
+// Kind distinguishes the two tokens. It is the member stt of a JWT's header.
 type Kind string
 
 // The kinds of token.

@@ -13,7 +13,7 @@ type settings struct {
 	SMTPListen string   `env:"DOORWARD_MAILBOX_SMTP_LISTEN" default:"localhost:2525" help:"address that accepts mail; port 0 takes a free one"`
 	HTTPListen string   `env:"DOORWARD_MAILBOX_HTTP_LISTEN" default:"localhost:8025" help:"address of the page /_mailbox, and of text"`
 	_          env.More `help:"messages; port 0 takes a free one"`
-	Keep       int      `env:"DOORWARD_MAILBOX_KEEP" default:"10000" min:"1" help:"how many messages are kept; the oldest give way"`
+	Keep       int      `env:"DOORWARD_MAILBOX_KEEP" default:"10000" min:"1" help:"how many messages are kept; the oldest are removed"`
 }
 
 // own leaves of the environment what is meant for this process. The mailbox

@@ -35,7 +35,7 @@ func signUps(t *testing.T, s Subject) {
 		account := n.account(t, directory.ID, "jo@example.test", directoryapi.Enabled)
 		equal(t, "who logs in", must(s.API.Login(t.Context(), n.login(first.ID, "jo@example.test")))(t).Account.ID, account)
 	})
-	t.Run("a repeated call gives what the first made", func(t *testing.T) {
+	t.Run("a repeated call returns what the first made", func(t *testing.T) {
 		again := must(s.API.SignUp(t.Context(), n.signUp))(t)
 		equal(t, "the console", again.Console.ID, n.made.Console.ID)
 		equal(t, "the application", again.Application.ID, n.made.Application.ID)

@@ -38,7 +38,7 @@ func accounts(t *testing.T, s Subject) {
 				t.Errorf("%s, a time is missing: %+v", what, a)
 			}
 		}
-		t.Run("a repeated call gives it", func(t *testing.T) {
+		t.Run("a repeated call returns it", func(t *testing.T) {
 			again := must(s.API.CreateAccount(t.Context(), in))(t)
 			equal(t, "the id", again.ID, made.ID)
 			equal(t, "the time of creation", again.CreatedAt.UTC(), made.CreatedAt.UTC())

@@ -52,7 +52,7 @@ type Subject struct {
 	DeleteAccount func(*testing.T, directoryapi.Ref)
 }
 
-// Run holds what open gives to the contract, near and far. The subject need not
+// Run holds what open returns to the contract, near and far. The subject need not
 // be empty: the suite makes tenants of its own.
 func Run(t *testing.T, open func(*testing.T) Subject) {
 	t.Run("near", func(t *testing.T) { promises(t, open(t)) })

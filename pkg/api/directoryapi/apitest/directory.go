@@ -21,7 +21,7 @@ func directories(t *testing.T, s Subject) {
 			equal(t, what+", the status", d.Status, directoryapi.Enabled)
 			equal(t, what+", builtin", d.Builtin, false)
 		}
-		t.Run("a repeated call gives it", func(t *testing.T) {
+		t.Run("a repeated call returns it", func(t *testing.T) {
 			equal(t, "the directory", must(s.API.CreateDirectory(t.Context(), in))(t), made)
 		})
 		t.Run("its name is taken, in any case", func(t *testing.T) {

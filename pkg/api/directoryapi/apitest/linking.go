@@ -77,7 +77,7 @@ func linkedAccounts(t *testing.T, s Subject) {
 	t.Run("what a copy takes", func(t *testing.T) { copies(t, s) })
 	t.Run("links that are there", func(t *testing.T) { followed(t, s) })
 	t.Run("a default store that is a group", func(t *testing.T) { groupHomes(t, s) })
-	t.Run("who logs in must be allowed to", func(t *testing.T) { refusedResidents(t, s) })
+	t.Run("the account that logs in must be allowed to", func(t *testing.T) { refusedResidents(t, s) })
 	t.Run("what prevents a link lets the account log in as itself", func(t *testing.T) { excludedLinks(t, s) })
 	t.Run("parallel first logins", func(t *testing.T) { parallelFirstLogins(t, s) })
 	t.Run("tenants", func(t *testing.T) { foreignHomes(t, s) })
@@ -203,7 +203,7 @@ func copies(t *testing.T, s Subject) {
 			in := must(h.API.Authenticate(t.Context(), directoryapi.Authenticate{
 				Tenant: h.id, Stores: append([]directoryapi.Store{h.store}, stores(h.away)...), Login: from.Email, Password: secret(Password),
 			}))(t)
-			equal(t, "who has the password, though the copy is in an earlier store", in.Account.ID, from.ID)
+			equal(t, "the account of the password, though its copy is in an earlier store", in.Account.ID, from.ID)
 			equal(t, "the account that it was made of", must(h.API.Account(t.Context(), h.ref(from.ID)))(t).DirectoryID, h.away)
 		})
 	}

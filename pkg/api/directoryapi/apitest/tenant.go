@@ -47,13 +47,13 @@ func signUps(t *testing.T, s Subject) {
 		unknown := newID()
 		refuse(s.API.Tenant(t.Context(), directoryapi.Ref{Tenant: unknown, ID: unknown}))(t, apierr.NotFound)
 	})
-	t.Run("a repeated call gives what the first made", func(t *testing.T) {
+	t.Run("a repeated call returns what the first made", func(t *testing.T) {
 		again := must(s.API.SignUp(t.Context(), in))(t)
 		equal(t, "the tenant", again.Tenant, made.Tenant)
 		equal(t, "the directory", again.Directory.ID, made.Directory.ID)
 		equal(t, "the owner", again.Owner.ID, made.Owner.ID)
 	})
-	t.Run("parallel calls give one tenant", func(t *testing.T) {
+	t.Run("parallel calls make one tenant", func(t *testing.T) {
 		in := newSignUp()
 		var all sync.WaitGroup
 		for range 4 {

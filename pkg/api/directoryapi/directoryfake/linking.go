@@ -14,7 +14,7 @@ import (
 // maxLinks is how many links an account can have.
 const maxLinks = 10
 
-// LinkedAccount returns who logs in.
+// LinkedAccount returns the account that logs in.
 func (d *Service) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) (directoryapi.LinkedAccount, error) {
 	return call(d, "LinkedAccount", func() (directoryapi.LinkedAccount, error) {
 		from := d.find(in.Tenant, in.Account)

@@ -1,6 +1,6 @@
 -- +goose Up
 
--- Whoever keeps the reach of applications is told of every change of a table
+-- Caches of the reach of applications are notified of every change of a table
 -- that it is read from.
 -- +goose StatementBegin
 CREATE FUNCTION notify_reach() RETURNS trigger LANGUAGE plpgsql AS $$

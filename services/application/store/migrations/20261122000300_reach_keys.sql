@@ -1,6 +1,6 @@
 -- +goose Up
 
--- The caches of the reach of applications are told which keys change: the tenant
+-- The caches of the reach of applications are notified which keys change: the tenant
 -- and the application or organization. More than a hundred keys at once are told
 -- as one change of everything, an empty payload, which the triggers before these
 -- sent for every change.

@@ -126,7 +126,7 @@ func (w *World) Delete(tenant, resource id.ID) {
 	}
 }
 
-// Enroll gives an account a factor.
+// Enroll adds a factor to an account.
 func (w *World) Enroll(tenant, account id.ID, kind, hint string) {
 	w.Factors.Enroll(ref(tenant, account), kind, hint)
 	w.enrolled[account] = true

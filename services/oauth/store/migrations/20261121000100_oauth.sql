@@ -37,7 +37,7 @@ CREATE TABLE oauth_policies (
 );
 
 -- A token is good while its row is there. The row holds what its JWT says, and
--- not the JWT: who reads the table cannot act as its accounts.
+-- not the JWT: a reader of the table cannot act as its accounts.
 CREATE TABLE refresh_tokens (
     tenant_id uuid NOT NULL,
     id uuid NOT NULL,

@@ -1,6 +1,6 @@
 -- +goose Up
 
--- Whoever keeps policies is told of every change.
+-- Caches of policies are notified of every change.
 -- +goose StatementBegin
 CREATE FUNCTION notify_policies() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

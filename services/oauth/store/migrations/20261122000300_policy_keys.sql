@@ -1,6 +1,6 @@
 -- +goose Up
 
--- The caches of policies are told which keys change: the tenant and the
+-- The caches of policies are notified which keys change: the tenant and the
 -- application. More than a hundred keys at once are told as one change of
 -- everything, an empty payload, which the trigger before these sent for every
 -- change.

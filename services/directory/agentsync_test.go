@@ -1,0 +1,141 @@
+package directory_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// A directory server may send password hashes: then the password is compared
+// here, and no agent is asked.
+func TestASynchronizedPasswordHash(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{})
+	agent := w.agentOf(t)
+	a, err := w.Agent(t.Context(), agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sync := func(surname, hash string) {
+		t.Helper()
+		account := directory.SyncAccount{ExternalID: field.Some("jo"), Email: field.Some("jo@corp.test"), Surname: field.Some(surname)}
+		if hash != "" {
+			account.PasswordHash = field.Some(hash)
+		}
+		if err := w.Sync(t.Context(), agent, directory.Sync{Accounts: field.Some([]directory.SyncAccount{account})}); err != nil {
+			t.Fatal(err)
+		}
+		// The agent is silent from here: an answer comes from the hash alone.
+		if _, err := w.db.Pool.Exec(t.Context(), `UPDATE agents SET status = 'OFFLINE' WHERE tenant_id = $1`, w.tenant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	login := func(what, password string, want error) {
+		t.Helper()
+		_, err := w.Authenticate(t.Context(), directoryapi.Authenticate{Tenant: w.tenant, Login: "jo@corp.test", Password: secure.Secret(password),
+			Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}})
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+	// SHA-256 of "first" and of "second".
+	const first = "$service2$SHA-256$1$$p5N7ZLjKpY8Dchu2us9ceMsjX+vg5wsbhM2ZVBRhoI4="
+	const second = "$service2$SHA-256$1$$FjZ6rLZ6SgF8jairlWgsyzkIY3gPcRTdoKDgxVZEx8Q="
+	sync("Doe", first)
+	login("the password of the hash", "first", nil)
+	login("the same, of which another hash is stored now", "first", nil)
+	login("another password", "second", apierr.WrongPassword)
+	sync("Dough", first)
+	login("after another change", "first", nil)
+	sync("Dough", second)
+	login("the former password", "first", apierr.WrongPassword)
+	login("the new password", "second", nil)
+	sync("Dough", "{SSHA}unreadable")
+	login("a hash that cannot be compared", "second", apierr.AgentUnreachable)
+	sync("Dough", second)
+	login("the hash again", "second", nil)
+	sync("Dough", "")
+	login("no hash any more", "second", apierr.AgentUnreachable)
+}
+
+// A page of a sync reads its own rows and not the directory, also while PostgreSQL
+// has no statistics of a directory that is being filled.
+func TestTheLookUpsOfASyncReadTheirOwnRows(t *testing.T) {
+	w := newWorld(t, directory.PolicyChange{})
+	agent := w.agentOf(t)
+	const size, asked = 2000, 100
+	groups := make([]directory.SyncGroup, asked)
+	ids, names := make([]string, asked), make([]string, asked)
+	for i := range groups {
+		names[i] = fmt.Sprintf("user%07d", i)
+		ids[i], groups[i] = names[i], directory.SyncGroup{ExternalID: field.Some(names[i]), Name: field.Some(names[i])}
+	}
+	in := page(0, size)
+	in.Groups = field.Some(groups)
+	if err := w.Sync(t.Context(), agent, in); err != nil {
+		t.Fatal(err)
+	}
+	a, err := w.Agent(t.Context(), agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := store.New(w.db, now)
+	for what, look := range map[string]func(tx *store.Tx) (int, error){
+		"mirrored accounts": func(tx *store.Tx) (int, error) {
+			found, err := tx.MirroredAccounts(t.Context(), w.tenant, a.DirectoryID, ids)
+			return len(found), err
+		},
+		"login names": func(tx *store.Tx) (int, error) {
+			found, err := tx.LoginNames(t.Context(), w.tenant, a.DirectoryID, names)
+			return len(found), err
+		},
+		"accounts of external ids": func(tx *store.Tx) (int, error) {
+			found, err := tx.AccountsOf(t.Context(), w.tenant, a.DirectoryID, ids)
+			return len(found), err
+		},
+		"group names": func(tx *store.Tx) (int, error) {
+			found, err := tx.GroupNames(t.Context(), w.tenant, a.DirectoryID, names)
+			return len(found), err
+		},
+		"seen accounts": func(tx *store.Tx) (int, error) {
+			return asked, tx.MarkSeen(t.Context(), w.tenant, a.DirectoryID, ids, 99)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			err := s.Tx(t.Context(), func(tx *store.Tx) error {
+				// The plan that PostgreSQL keeps for every caller is the one that goes wrong.
+				if _, err := pg.Exec(t.Context(), tx, `SET LOCAL plan_cache_mode = force_generic_plan`); err != nil {
+					return err
+				}
+				before, err := rowsRead(t, tx)
+				if err != nil {
+					return err
+				}
+				if found, err := look(tx); err != nil || found != asked {
+					return fmt.Errorf("found %d of %d: %w", found, asked, err)
+				}
+				after, err := rowsRead(t, tx)
+				if read := after - before; err == nil && (read < asked || read > 3*asked) {
+					t.Errorf("%d rows were read for %d", read, asked)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// rowsRead returns how many rows the connection of a transaction has read lately.
+func rowsRead(t *testing.T, tx *store.Tx) (int64, error) {
+	return pg.Value[int64](t.Context(), tx, `SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_xact_user_tables
+		WHERE relname IN ('accounts', 'mirrored_accounts', 'login_names', 'groups')`)
+}

@@ -1,0 +1,160 @@
+package directory
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+func (s *Service) forgetGroups(ctx context.Context, agent store.Agent, externalIDs []string) error {
+	keys := make([]string, len(externalIDs))
+	for i, external := range externalIDs {
+		keys[i] = SyncGroup{ExternalID: field.Some(external)}.key()
+	}
+	return s.tx(ctx, func(tx *store.Tx) error {
+		if err := tx.LockMirror(ctx, agent.DirectoryID); err != nil {
+			return err
+		}
+		tx.DropRefusals(ctx, agent, store.GroupEntry, keys)
+		_, err := s.removeAbsentGroups(ctx, tx, store.Absent{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID, ExternalIDs: keys})
+		return err
+	})
+}
+
+func (s *Service) removeAbsentGroups(ctx context.Context, tx *store.Tx, of store.Absent) (int64, error) {
+	groups, err := tx.RemoveAbsentGroups(ctx, of, batch)
+	for _, group := range groups {
+		if err := tx.Emit(ctx, events.GroupDeleted{Tenant: of.TenantID, Group: group, Directory: of.DirectoryID}); err != nil {
+			return 0, err
+		}
+	}
+	return int64(len(groups)), err
+}
+
+// takeGroups writes groups of a page with their members, and returns how many it
+// took.
+func (s *Service) takeGroups(ctx context.Context, agent store.Agent, number int64, in []SyncGroup) (taken int, err error) {
+	in = latest(in, SyncGroup.key)
+	keys := make([]string, len(in))
+	for i, g := range in {
+		keys[i] = g.key()
+	}
+	err = s.tx(ctx, func(tx *store.Tx) error {
+		if err := tx.LockMirror(ctx, agent.DirectoryID); err != nil {
+			return err
+		}
+		found, err := tx.MirroredGroups(ctx, agent.TenantID, agent.DirectoryID, keys)
+		if err != nil {
+			return err
+		}
+		refused, err := s.writeGroups(ctx, tx, agent, number, in, found)
+		taken = len(in) - refused
+		return err
+	})
+	return taken, err
+}
+
+func (s *Service) writeGroups(ctx context.Context, tx *store.Tx, agent store.Agent, number int64, in []SyncGroup,
+	found []store.MirroredGroup) (refused int, err error) {
+	known := make(map[string]store.MirroredGroup, len(found))
+	for _, m := range found {
+		known[m.ExternalID] = m
+	}
+	now := s.now()
+	var groups []directoryapi.Group
+	var entries []SyncGroup
+	var claims []claim
+	var wanted, taken []string
+	var refusals []store.Refusal
+	refuse := func(g SyncGroup, reason string) error {
+		r, err := s.refusal(store.GroupEntry, g.key(), g.Name.Value, reason, g)
+		refusals = append(refusals, r)
+		tx.MarkGroupSeen(ctx, agent.TenantID, agent.DirectoryID, g.key(), number)
+		return err
+	}
+	for _, entry := range in {
+		m := known[entry.key()]
+		g := directoryapi.Group{TenantID: agent.TenantID, ID: m.GroupID, DirectoryID: agent.DirectoryID, Status: directoryapi.Enabled,
+			CreatedAt: now, ModifiedAt: now}
+		if g.ID.IsZero() {
+			g.ID = id.New(now)
+		}
+		if err := applyGroup(&g, directoryapi.NewGroup{Name: entry.Name, Description: entry.Description}, true); err != nil {
+			if err := refuse(entry, reasonOf(err)); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		c := claim{id: g.ID, names: []string{field.Fold(g.Name)}}
+		if !m.GroupID.IsZero() {
+			c.held = []string{m.NameFolded}
+		}
+		groups, entries, claims = append(groups, g), append(entries, entry), append(claims, c)
+		wanted = append(append(wanted, c.names...), c.held...)
+	}
+	owned, err := tx.GroupNames(ctx, agent.TenantID, agent.DirectoryID, wanted)
+	if err != nil {
+		return 0, err
+	}
+	clashing, releasing := clashes(claims, owned)
+	if len(releasing) > 0 {
+		if err := tx.ReleaseGroupNames(ctx, agent.TenantID, releasing); err != nil {
+			return 0, err
+		}
+	}
+	for i, g := range groups {
+		if name, clash := clashing[i]; clash {
+			if err := refuse(entries[i], "another group of the directory has the name "+name); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		if err := s.writeGroup(ctx, tx, g, known[entries[i].key()], entries[i], number); err != nil {
+			return 0, err
+		}
+		taken = append(taken, entries[i].key())
+	}
+	tx.DropRefusals(ctx, agent, store.GroupEntry, taken)
+	tx.Refuse(ctx, agent, refusals, number)
+	return len(refusals), nil
+}
+
+// writeGroup writes one group and its members. Its name and description are
+// written where one has changed.
+func (s *Service) writeGroup(ctx context.Context, tx *store.Tx, g directoryapi.Group, known store.MirroredGroup, in SyncGroup,
+	number int64) error {
+	members := slices.Compact(slices.Sorted(slices.Values(in.Members.Value)))
+	in.Members = field.Of[[]string]{}
+	text, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(text)
+	if bytes.Equal(sum[:], known.Digest) {
+		tx.MarkGroupSeen(ctx, g.TenantID, g.DirectoryID, in.key(), number)
+	} else if err := tx.PutMirroredGroup(ctx, g, store.MirroredGroup{ExternalID: in.key(), Digest: sum[:]}, number); err != nil {
+		return err
+	}
+	accounts, err := tx.AccountsOf(ctx, g.TenantID, g.DirectoryID, members)
+	if err != nil {
+		return err
+	}
+	ids := make([]id.ID, 0, len(accounts))
+	awaited := []string{}
+	for _, member := range members {
+		if account, ok := accounts[member]; ok {
+			ids = append(ids, account)
+		} else {
+			awaited = append(awaited, member)
+		}
+	}
+	return tx.SetMembers(ctx, g, ids, awaited, g.ModifiedAt)
+}
