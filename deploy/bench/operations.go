@@ -58,7 +58,7 @@ var operations = []operation{
 		_, err := s.openSession(c)
 		return err
 	}},
-	{"session", "a call of a hosted page: GET the application with its session token", "row", "", func(s *site, c *connection, _ uint64) error {
+	{"session", "a call of a hosted page: GET application with its session token", "row", "", func(s *site, c *connection, _ uint64) error {
 		if c.session == "" {
 			if _, err := s.openSession(c); err != nil {
 				return err
@@ -66,7 +66,7 @@ var operations = []operation{
 		}
 		return s.sessionCall(c, get(s.application+"?expand=idSiteModel"))
 	}},
-	{"hosted", "a hosted login from its request to the callback: four requests", "login", "0.85", func(s *site, c *connection, n uint64) error {
+	{"hosted", "a hosted login, from request to callback: four requests", "login", "0.85", func(s *site, c *connection, n uint64) error {
 		cookies, err := s.openSession(c)
 		if err == nil {
 			err = s.sessionCall(c, get(s.application+"?expand=idSiteModel"))

@@ -120,7 +120,8 @@ func (i *importer) file(ctx context.Context, t *exportedTable, name string) (add
 	}
 	key := append([]string{"tenant_id"}, i.tables[t.name()].key()...)
 	table := `"` + t.Table + `"`
-	found := `SELECT count(*) FROM ` + table + ` t JOIN json_populate_recordset(NULL::` + table + `, $1::json) r USING (` + quoted("", key) + `)`
+	found := `SELECT count(*) FROM ` + table + ` t
+		JOIN json_populate_recordset(NULL::` + table + `, $1::json) r USING (` + quoted("", key) + `)`
 	db := i.dbs[t.Schema]
 	if n, err := pg.Value[int](ctx, db, found, "["+last+"]"); err != nil || n == 1 {
 		return false, err
