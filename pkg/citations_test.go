@@ -5,8 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward/pkg/apierr"
 )
 
 // citation is a page and a heading of the docs, as a comment cites it.
@@ -126,5 +129,35 @@ func TestEveryFileOfThePagesExists(t *testing.T) {
 	}
 	if named < 40 {
 		t.Errorf("only %d files were found", named)
+	}
+}
+
+// The table of docs/interface/errors.md has every code of the catalogue that is no
+// HTTP status, and no other.
+func TestThePageOfErrorsHasEveryCode(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/interface/errors.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n## Codes\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	listed := map[int]bool{}
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			for code := range strings.SplitSeq(cells[1], ",") {
+				if n, err := strconv.Atoi(strings.TrimSpace(code)); err == nil {
+					listed[n] = true
+				}
+			}
+		}
+	}
+	for _, e := range apierr.All() {
+		if e.Code >= 1000 && !listed[e.Code] {
+			t.Errorf("docs/interface/errors.md does not list %d", e.Code)
+		}
+		delete(listed, e.Code)
+	}
+	for code := range listed {
+		t.Errorf("docs/interface/errors.md lists %d, which the catalogue does not have", code)
 	}
 }
