@@ -1,7 +1,5 @@
-import { h } from '../dom.js';
-import { code, field, form } from '../field.js';
+import { code, field, form, h, t } from '../form.js';
 import { call, claims as currentClaims } from '../session.js';
-import { t } from '../text.js';
 
 const allowed = () => (currentClaims().require_mfa ?? []).map((type) => type.toLowerCase());
 const accountKey = 'account';
