@@ -356,6 +356,15 @@ func TestASAMLLoginThroughAnOrganization(t *testing.T) {
 			}
 		})
 	}
+	t.Run("by the Client API", func(t *testing.T) {
+		at := "/authorize?response_type=service_token&state=s&account_store_href=" + url.QueryEscape(s.mirror.Href()) +
+			"&organization_href=" + url.QueryEscape(organization.Href())
+		to := openClientAPI(t, s.Application).want(http.StatusFound, e2e.Request{Method: http.MethodGet, URL: at}).Header.Get("Location")
+		claims := claimsOf(t, s.consume(s.at.answer(t, to)))
+		if claims.Text("org") != organization.Href() || claims.Text("state") != "s" || claims.Text("iss") != s.Application.Href() {
+			t.Errorf("the claims are %v", claims)
+		}
+	})
 	for name, c := range map[string]struct {
 		changes e2e.Object
 		code    int

@@ -54,6 +54,26 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the schema %q: %w", cfg.Schema, err)
 	}
+	return connect(ctx, cfg, role)
+}
+
+// OpenAsIs connects to the service's schema as it is. It makes no role, and
+// migrates nothing.
+func OpenAsIs(ctx context.Context, cfg Config) (*DB, error) {
+	conn, err := pgx.Connect(ctx, cfg.URL.Reveal())
+	if err != nil {
+		return nil, Error(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var role string
+	err = conn.QueryRow(ctx, `SELECT coalesce((SELECT rolname::text FROM pg_roles WHERE rolname = $1), '')`, roleOf(cfg.Schema)).Scan(&role)
+	if err != nil {
+		return nil, Error(err)
+	}
+	return connect(ctx, cfg, role)
+}
+
+func connect(ctx context.Context, cfg Config, role string) (*DB, error) {
 	pool, err := pgxpool.ParseConfig(cfg.URL.Reveal())
 	if err != nil {
 		return nil, errors.New("DATABASE_URL is not a PostgreSQL connection string, such as postgres://user:password@host/database")
