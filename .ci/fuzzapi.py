@@ -110,7 +110,7 @@ def session():
 
     callback = "https://app.localhost/callback"
     call(application["href"], {"authorizedCallbackUris": [callback]})
-    claims = {"iat": int(time.time()), "iss": key["id"], "sub": application["href"], "cb_uri": callback, "jti": "fuzz",
+    claims = {"iat": int(time.time()), "iss": key["id"], "sub": application["href"], "cb_uri": callback, "jti": str(time.time_ns()),
               "require_mfa": ["google-authenticator", "sms"]}
     signed = encoded(b'{"alg":"HS256","typ":"JWT"}') + b"." + encoded(json.dumps(claims).encode())
     signed += b"." + encoded(hmac.new(key["secret"].encode(), signed, hashlib.sha256).digest())
