@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -106,7 +107,7 @@ func (r *run) product(ctx context.Context) (err error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, distributed.stop(ctx)) }()
-		if err := r.idle(ctx, "distributed with PostgreSQL, Redis and Kafka", "< 4", distributed, 10*time.Second); err != nil {
+		if err := r.idle(ctx, "distributed", "< 4", distributed, 10*time.Second, "postgres", "redis-server", "java", "mailbox"); err != nil {
 			return err
 		}
 	}
@@ -154,15 +155,16 @@ func (r *run) starts(ctx context.Context) (err error) {
 	return nil
 }
 
-// add adds a row of standalone that is compared with nothing.
+// add adds a row that is compared with nothing.
 func (r *run) add(name, unit, aim string, values ...float64) *row {
 	r.report.Rows = append(r.report.Rows, row{Section: "processes", Name: name, Unit: unit, Value: spreadOf(values), Aims: aims{Rate: aim}})
 	return &r.report.Rows[len(r.report.Rows)-1]
 }
 
 // idle measures a deployment while nothing is asked of it, after the work of its
-// start.
-func (r *run) idle(ctx context.Context, name, aim string, d *deployment, rest time.Duration) error {
+// start: the product's own processes, which have the aim, and the servers that it
+// stands on.
+func (r *run) idle(ctx context.Context, name, aim string, d *deployment, rest time.Duration, servers ...string) error {
 	if len(d.roots) == 0 || !r.wants("idle") {
 		return nil
 	}
@@ -171,9 +173,14 @@ func (r *run) idle(ctx context.Context, name, aim string, d *deployment, rest ti
 	if err != nil {
 		return err
 	}
-	row := r.add("idle CPU, "+name, "% of a core", aim, 100*used.server().Seconds()/used.took.Seconds())
-	for process, used := range used.servers {
-		row.Note += fmt.Sprintf("%s %s, ", process, used)
+	percent := func(of time.Duration) float64 { return 100 * of.Seconds() / used.took.Seconds() }
+	own := used.server()
+	for _, server := range servers {
+		own -= used.servers[server]
+	}
+	r.add("idle CPU, "+name, "% of a core", aim, percent(own))
+	if len(servers) > 0 {
+		r.add("idle CPU, "+name+" with "+strings.Join(servers, ", "), "% of a core", "", percent(used.server()))
 	}
 	return nil
 }
@@ -253,7 +260,8 @@ func (r *run) underLoad(ctx context.Context, distributed *deployment, others []e
 		if err != nil {
 			return err
 		}
-		r.add("sign-in page over the wire", "kB", "< 60", float64(bytes)/1000).Note = strconv.Itoa(requests) + " requests"
+		w := r.add("sign-in page over the wire", "kB", "< 60", float64(bytes)/1000)
+		w.Section, w.Note = "hosted pages", strconv.Itoa(requests)+" requests"
 	}
 	rates, err := r.operations(ctx)
 	if err != nil {

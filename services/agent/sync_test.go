@@ -374,7 +374,7 @@ var benchAccounts = flag.Int("accounts", 20_000, "accounts of BenchmarkFullSync"
 // memory that it has from the operating system. The directory server and the
 // receiver are part of the process. `go test -bench FullSync -accounts 500000`.
 func BenchmarkFullSync(b *testing.B) {
-	debug.SetMemoryLimit(90 << 20) // as in cmd/agent
+	debug.SetMemoryLimit(80 << 20) // as in cmd/agent
 	server := &ldaptest.Server{Entries: func() iter.Seq[ldaptest.Entry] {
 		return func(yield func(ldaptest.Entry) bool) {
 			for i := 0; i < *benchAccounts && yield(personEntry(i, "20260101000000Z")); i++ {

@@ -19,7 +19,7 @@ func TestTheTimeOfAnEvenAnswerIsRoundedUp(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			err := evenly(t.Context(), func() error {
-				time.Sleep(work) // of the bubble
+				<-time.After(work) // of the bubble
 				return apierr.NoSuchResource
 			})
 			if took := time.Since(began); err != nil || took != want {
