@@ -7,11 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/expirable"
-	"golang.org/x/sync/singleflight"
-
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -30,14 +28,15 @@ const (
 // certificates finds the certificate of a tenant's own domain by the name that the
 // client sends (RFC 6066, section 3). All other names have the deployment's.
 type certificates struct {
-	idsite  idsiteapi.API
-	ring    *secure.Keyring
-	found   *expirable.LRU[string, *tls.Certificate] // nil: the domain has none
-	flights singleflight.Group
+	idsite idsiteapi.API
+	ring   *secure.Keyring
+	found  *cache.Cache[string, *tls.Certificate] // nil: the domain has none
 }
 
 func newCertificates(idsite idsiteapi.API, ring *secure.Keyring) *certificates {
-	return &certificates{idsite: idsite, ring: ring, found: expirable.NewLRU[string, *tls.Certificate](maxCertificates, nil, certificateAge)}
+	return &certificates{idsite: idsite, ring: ring, found: cache.New(cache.Config[string, *tls.Certificate]{
+		Name: "gateway.certificates", Size: maxCertificates, MaxAge: certificateAge, Now: time.Now,
+	})}
 }
 
 // of returns the certificate for a handshake, or nil for the deployment's own.
@@ -46,23 +45,19 @@ func (c *certificates) of(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 	if !strings.Contains(name, ".") || strings.HasSuffix(name, ".localhost") {
 		return nil, nil
 	}
-	if found, ok := c.found.Get(name); ok {
-		return found, nil
-	}
-	found, err, _ := c.flights.Do(name, func() (any, error) {
-		ctx, cancel := context.WithTimeout(caller.Into(context.Background(), caller.Caller{}), certificateTimeout)
-		defer cancel()
+	ctx, cancel := context.WithTimeout(caller.Into(context.Background(), caller.Caller{}), certificateTimeout)
+	defer cancel()
+	found, err := c.found.Get(ctx, name, func(ctx context.Context) (*tls.Certificate, error) {
 		pair, err := c.load(ctx, name)
-		if err != nil && !errors.Is(err, apierr.NotFound) {
-			return pair, err
+		if errors.Is(err, apierr.NotFound) {
+			return nil, nil
 		}
-		c.found.Add(name, pair)
-		return pair, nil
+		return pair, err
 	})
 	if err != nil {
 		return nil, nil // the deployment's certificate at least identifies the server
 	}
-	return found.(*tls.Certificate), nil
+	return found, nil
 }
 
 func (c *certificates) load(ctx context.Context, name string) (*tls.Certificate, error) {

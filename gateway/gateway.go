@@ -2,7 +2,7 @@
 // authenticates its client, and forwards it to the service that owns the path.
 //
 // routes.go is the public surface on one page. This file has the order in
-// which a request is treated; each step has a file of its own.
+// which a request passes the steps, the middleware; each has a file of its own.
 package gateway
 
 import (
@@ -72,7 +72,7 @@ type Gateway struct {
 	admissions    sync.Map // of *admission, by the header of the request
 }
 
-// step is one thing done to a request. An error ends the request.
+// step is a middleware: one thing done to a request. An error ends the request.
 type step func(*exchange) error
 
 // exchange is one request on its way through the steps.

@@ -101,6 +101,31 @@ func TestAKeyThatIsEnabledAgainIsGoodAtOnce(t *testing.T) {
 	s.get(t, "/v1/accounts/1").want(200)
 }
 
+// The same for a key that was good before its account was disabled.
+func TestAKeyWhoseAccountIsEnabledAgainIsGoodAtOnce(t *testing.T) {
+	s := open(t)
+	s.keys.add("OTHER", "secret", tenant)
+	change := call{method: "POST", path: "/v1/accounts/" + account.String(), header: as("OTHER", "secret")}
+	s.get(t, "/v1/applications/1").want(200)
+	s.services["directory"].does(func(c *fiber.Ctx) error {
+		s.keys.remove(keyID)
+		return rest.NoContent(c)
+	})
+	s.do(t, change).want(204)
+	eventually(t, "the refusal is cached", func() bool {
+		s.get(t, "/v1/applications/1").wantError(401, 401)
+		asked := s.keys.calls.Load()
+		s.get(t, "/v1/applications/1").wantError(401, 401)
+		return s.keys.calls.Load() == asked
+	})
+	s.services["directory"].does(func(c *fiber.Ctx) error {
+		s.keys.add(keyID, keySecret, tenant)
+		return rest.NoContent(c)
+	})
+	s.do(t, change).want(204)
+	s.get(t, "/v1/applications/1").want(200)
+}
+
 // A key that ends with its account, its directory or a mapping is refused at once
 // on every gateway. The bound is loose, for a busy machine.
 func TestAKeyThatEndsWithItsAccountIsRefusedEverywhere(t *testing.T) {

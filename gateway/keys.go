@@ -107,10 +107,13 @@ func (k *keys) authenticate(ctx context.Context, cred credential, from subject) 
 func (k *keys) cached(cred credential) (owner caller.Caller, ok bool, err error) {
 	name := utils.UnsafeString(cred.id) // no cache keeps what it is asked for
 	known, ok := k.good.Get(name)
-	if ok && subtle.ConstantTimeCompare(known.hash[:], cred.hash[:]) == 1 && k.fresh(known.asked, known.caller) {
+	ok = ok && subtle.ConstantTimeCompare(known.hash[:], cred.hash[:]) == 1
+	if ok && k.fresh(known.asked, known.caller) {
 		return known.caller, true, nil
 	}
-	if asked, ok := k.bad.Get(cred.hash); ok && time.Since(asked) < keyTTL && k.current(asked, change{key: name}) {
+	asked, refused := k.bad.Get(cred.hash)
+	if refused && time.Since(asked) < keyTTL && k.current(asked, change{key: name}) &&
+		(!ok || k.fresh(asked, known.caller)) { // else the account of a key that was good before may be enabled again
 		return caller.Caller{}, false, apierr.Unauthorized
 	}
 	return caller.Caller{}, false, nil

@@ -56,7 +56,7 @@ func textSubject(kind byte, text []byte) subject {
 	return subject{kind, [16]byte(sum[:])}
 }
 
-// Budget is the limit of one subject.
+// Budget is the rate limit of one subject.
 type Budget struct {
 	InFlight  int // requests at a time
 	PerSecond int // requests in a second, which may come at once; 0: any number
@@ -116,7 +116,7 @@ func tooFast(kind byte, budget Budget, wait time.Duration) *limited {
 	}
 }
 
-// Limits counts requests by subject: exactly for this process and, through
+// Limits is the rate limiter. It counts requests by subject: exactly for this process and, through
 // Gateway.Sync, within a moment for all gateways together.
 type Limits struct {
 	self    [16]byte // this gateway among the others

@@ -20,16 +20,16 @@ import (
 const (
 	// usageChannel is where the gateways of a deployment publish their counters.
 	usageChannel = "doorward:gateway:usage"
-	// publishInterval is how often. Several gateways together may exceed a limit
-	// for so long.
+	// publishInterval is how often, while there are requests. Several gateways
+	// together may exceed a limit for so long.
 	publishInterval = 100 * time.Millisecond
 	// peerTTL is how long the counters of another gateway are added.
 	peerTTL = time.Second
-	// idleInterval is how often a gateway publishes that it counts nothing.
-	idleInterval = peerTTL / 2
 	// lostAfter is how long its own reports may be missing until a gateway takes
 	// the counters for out of step.
 	lostAfter = 2 * time.Second
+	// idleInterval is how often a gateway publishes that it counts nothing.
+	idleInterval = lostAfter / 2
 )
 
 // Sync keeps this gateway in step with the others through Redis until ctx ends:
@@ -79,6 +79,9 @@ func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 			case from == l.self:
 				own = time.Now()
 			default:
+				if len(peers) == 0 {
+					tick.Reset(publishInterval)
+				}
 				peers[from] = report{time.Now(), counts}
 				l.receive(counts)
 			}
@@ -86,6 +89,9 @@ func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 		case <-tick.C:
 		}
 		l.remote.Store(sum(peers))
+		if len(peers) == 0 {
+			tick.Reset(idleInterval) // until there is one
+		}
 		synced := time.Since(own) < lostAfter
 		if !synced && !lost {
 			slog.Warn("synchronising the rate limits through Redis failed, retrying: each gateway applies them alone", "error", reason(&failure))
@@ -100,12 +106,12 @@ func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 
 // publish publishes the counters of this gateway every publishInterval, and once
 // in between when a subject has its first request, in the trace of that request.
-// It publishes none too: a gateway knows by its own reports that Redis works.
+// It publishes none too, every idleInterval: a gateway knows by its own reports that
+// Redis works.
 func (l *Limits) publish(ctx context.Context, redis kv.Client, failure *atomic.Pointer[error]) {
 	tick := time.NewTicker(publishInterval)
 	defer tick.Stop()
 	quiet, first := telemetry.Quiet(ctx), l.first
-	var last time.Time // when a report without a counter was published
 	for {
 		cause := quiet
 		select {
@@ -118,12 +124,10 @@ func (l *Limits) publish(ctx context.Context, redis kv.Client, failure *atomic.P
 			first = nil // until the next tick
 		}
 		text := l.report()
-		if idle := len(text) == len(l.self); !idle {
-			last = time.Time{}
-		} else if time.Since(last) < idleInterval {
-			continue
+		if len(text) == len(l.self) {
+			tick.Reset(idleInterval)
 		} else {
-			last = time.Now()
+			tick.Reset(publishInterval)
 		}
 		if err := redis.Publish(cause, usageChannel, text).Err(); err != nil {
 			failure.Store(&err)

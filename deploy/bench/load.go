@@ -13,12 +13,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// subject is something that load is put on.
-type subject struct {
-	name    string
-	pid     int // of its process; 0 where it is unknown
-	connect func() (do func(n uint64) error, done func())
-}
+// action sends the nth operation to a site.
+type action func(s *site, c *connection, n uint64) error
 
 // load is how one run is done.
 type load struct {
@@ -26,7 +22,6 @@ type load struct {
 	rate        float64       // operations a second; 0: as many as are answered
 	warm        time.Duration // before anything counts
 	length      time.Duration // in which it counts
-	sleep       func(time.Duration)
 }
 
 // outcome is what one run found. Only operations that succeeded have a latency:
@@ -37,15 +32,12 @@ type outcome struct {
 	failures  map[string]int
 	example   error // the first failure
 	unsent    int   // operations of the schedule that found no free connection
-	length    time.Duration
 	usage     usage
 }
 
-func newOutcome(length time.Duration) *outcome {
-	histogram := func() *hdrhistogram.Histogram {
-		return hdrhistogram.New(100, int64(10*time.Minute), 3)
-	}
-	return &outcome{latencies: histogram(), late: histogram(), failures: map[string]int{}, length: length}
+func newOutcome() *outcome {
+	histogram := func() *hdrhistogram.Histogram { return hdrhistogram.New(100, int64(10*time.Minute), 3) }
+	return &outcome{latencies: histogram(), late: histogram(), failures: map[string]int{}}
 }
 
 func (o *outcome) count(latency time.Duration, err error) {
@@ -69,6 +61,7 @@ func (o *outcome) add(other *outcome) {
 		o.example = other.example
 	}
 	o.unsent += other.unsent
+	o.usage = o.usage.plus(other.usage, 1)
 }
 
 func record(h *hdrhistogram.Histogram, d time.Duration) {
@@ -77,12 +70,18 @@ func record(h *hdrhistogram.Histogram, d time.Duration) {
 
 func (o *outcome) done() int { return int(o.latencies.TotalCount()) }
 
-// perSecond is the rate of the operations that succeeded.
-func (o *outcome) perSecond() float64 { return float64(o.done()) / o.length.Seconds() }
+// cpu is the processor time of one operation in microseconds.
+func (o *outcome) cpu() float64 {
+	if o.done() == 0 {
+		return 0
+	}
+	return float64(o.usage.server().Microseconds()) / float64(o.done())
+}
 
-// millis is a percentile of the latencies in milliseconds, 0 without any.
+// millis is a percentile of the latencies in milliseconds.
 func (o *outcome) millis(percentile float64) float64 { return millis(o.latencies, percentile) }
 
+// millis is a percentile in milliseconds, 0 of nothing.
 func millis(h *hdrhistogram.Histogram, percentile float64) float64 {
 	if h.TotalCount() == 0 {
 		return 0
@@ -106,14 +105,14 @@ func counts(of map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// run puts load on the subject. Without a rate each connection sends as soon as
-// it was answered, and an operation counts when it ends in the time that counts.
-// With a rate the nth operation is due at a fixed time, and its latency counts
-// from then, so that a stall shows in every operation that waited behind it.
-// What could not be sent within a grace period after the end is unsent.
-func (l load) run(ctx context.Context, s subject) (*outcome, error) {
+// run puts load on a site. Without a rate each connection sends as soon as it was
+// answered, and an operation counts when it ends in the time that counts. With a
+// rate the nth operation is due at a fixed time, and its latency counts from then,
+// so that a stall shows in every operation that waited behind it. What could not be
+// sent within a grace period after the end is unsent.
+func (l load) run(ctx context.Context, s *site, do action) (*outcome, error) {
 	var (
-		sum     = newOutcome(l.length)
+		sum     = newOutcome()
 		begin   = time.Now()
 		from    = begin.Add(l.warm)
 		until   = from.Add(l.length)
@@ -123,8 +122,8 @@ func (l load) run(ctx context.Context, s subject) (*outcome, error) {
 		mu      sync.Mutex
 	)
 	work := func(own *outcome) {
-		do, done := s.connect()
-		defer done()
+		c := connect(s.tls, s.authorization)
+		defer c.close()
 		for ctx.Err() == nil {
 			n := next.Add(1) - 1
 			due := time.Now()
@@ -138,11 +137,14 @@ func (l load) run(ctx context.Context, s subject) (*outcome, error) {
 					own.unsent++
 					continue
 				}
-				if l.wait(due) && counts {
-					record(own.late, time.Since(due))
+				if early := time.Until(due); early > 0 {
+					time.Sleep(early)
+					if counts {
+						record(own.late, time.Since(due))
+					}
 				}
 			}
-			err := do(n)
+			err := do(s, c, n)
 			ended := time.Now()
 			if l.rate == 0 && ended.After(until) {
 				return
@@ -151,33 +153,23 @@ func (l load) run(ctx context.Context, s subject) (*outcome, error) {
 				own.count(ended.Sub(due), err)
 			}
 			if err != nil {
-				l.sleep(10 * time.Millisecond) // a failure must not become a flood of failures
+				time.Sleep(10 * time.Millisecond) // a failure must not become a flood of failures
 			}
 		}
 	}
 	for range l.connections {
 		workers.Go(func() {
-			own := newOutcome(0)
+			own := newOutcome()
 			work(own)
 			mu.Lock()
 			defer mu.Unlock()
 			sum.add(own)
 		})
 	}
-	used, err := usedBetween(ctx, s.pid, from, until)
+	used, err := usedBetween(ctx, s.roots, from, until)
 	workers.Wait()
 	sum.usage = used
 	return sum, err
-}
-
-// wait sleeps until a time and reports whether it was still to come.
-func (l load) wait(until time.Time) bool {
-	left := time.Until(until)
-	early := left > 0
-	for ; left > 0; left = time.Until(until) {
-		l.sleep(min(left, 100*time.Millisecond))
-	}
-	return early
 }
 
 // spread is the median of some rounds, with the lowest and the highest.
@@ -201,12 +193,12 @@ func spreadOf(rounds []float64) spread {
 	return spread{median, sorted[0], sorted[len(sorted)-1]}
 }
 
-// ratio compares figures of the same rounds. A round in which the other is 0 is
-// left out.
+// ratio compares figures of the same rounds. A round in which one is 0, and was
+// not measured, is left out.
 func ratio(rounds, others []float64) spread {
 	var ratios []float64
 	for i, value := range rounds {
-		if others[i] > 0 {
+		if value > 0 && others[i] > 0 {
 			ratios = append(ratios, value/others[i])
 		}
 	}

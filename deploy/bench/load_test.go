@@ -7,19 +7,16 @@ import (
 	"time"
 )
 
-// script is a subject whose nth operation takes a time and has an outcome.
-func script(takes func(n uint64) (time.Duration, error)) subject {
-	return subject{"script", 0, func() (func(uint64) error, func()) {
-		return func(n uint64) error {
-			length, err := takes(n)
-			<-time.After(length)
-			return err
-		}, func() {}
-	}}
+// script is an action whose nth operation takes a time and has an outcome.
+func script(takes func(n uint64) (time.Duration, error)) action {
+	return func(_ *site, _ *connection, n uint64) error {
+		length, err := takes(n)
+		time.Sleep(length)
+		return err
+	}
 }
 
-// nap is a sleep on the clock of a bubble.
-func nap(length time.Duration) { <-time.After(length) }
+func perSecond(l load, o *outcome) float64 { return float64(o.done()) / l.length.Seconds() }
 
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
@@ -31,14 +28,15 @@ func near(t *testing.T, what string, got, want float64) {
 func TestWithoutARateEveryOperationThatEndsInTheTimeCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := script(func(uint64) (time.Duration, error) { return 300 * time.Millisecond, nil })
-		o, err := load{connections: 4, warm: 100 * time.Millisecond, length: 3 * time.Second, sleep: nap}.run(t.Context(), slow)
+		l := load{connections: 4, warm: 100 * time.Millisecond, length: 3 * time.Second}
+		o, err := l.run(t.Context(), &site{}, slow)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if o.done() != 40 { // 4 connections, ends at 0.3, 0.6, … 3.0 of 3.1 seconds
 			t.Errorf("%d operations, want 40", o.done())
 		}
-		near(t, "the rate", o.perSecond(), 40.0/3)
+		near(t, "the rate", perSecond(l, o), 40.0/3)
 		near(t, "the median", o.millis(50), 300)
 	})
 }
@@ -55,7 +53,7 @@ func TestFailuresHaveNoLatencyAndAreCountedByKind(t *testing.T) {
 				return 90 * time.Millisecond, nil
 			}
 		})
-		o, err := load{connections: 1, length: 1010 * time.Millisecond, sleep: nap}.run(t.Context(), mixed)
+		o, err := load{connections: 1, length: 1010 * time.Millisecond}.run(t.Context(), &site{}, mixed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +69,7 @@ func TestFailuresHaveNoLatencyAndAreCountedByKind(t *testing.T) {
 func TestARunWithoutSuccessIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := script(func(uint64) (time.Duration, error) { return time.Millisecond, refusal{429, "too many"} })
-		o, err := load{connections: 1, length: time.Second, sleep: nap}.run(t.Context(), refused)
+		o, err := load{connections: 1, length: time.Second}.run(t.Context(), &site{}, refused)
 		if err != nil || o.failed("script") == nil {
 			t.Errorf("%v, %v", err, o.failed("script"))
 		}
@@ -86,8 +84,8 @@ func TestWithARateEachOperationIsSentWhenItIsDue(t *testing.T) {
 			sent = append(sent, time.Since(begin))
 			return time.Millisecond, nil
 		})
-		l := load{connections: 1, rate: 50, warm: time.Second, length: 2 * time.Second, sleep: nap}
-		o, err := l.run(t.Context(), subject)
+		l := load{connections: 1, rate: 50, warm: time.Second, length: 2 * time.Second}
+		o, err := l.run(t.Context(), &site{}, subject)
 		if err != nil || o.done() != 100 || o.unsent != 0 { // 50 more during the warm-up
 			t.Fatalf("%d operations count, %d unsent, %v", o.done(), o.unsent, err)
 		}
@@ -110,7 +108,7 @@ func TestAStallShowsInEveryOperationThatWaitedBehindIt(t *testing.T) {
 			}
 			return time.Millisecond, nil
 		})
-		o, err := load{connections: 1, rate: 100, length: 10 * time.Second, sleep: nap}.run(t.Context(), stalls)
+		o, err := load{connections: 1, rate: 100, length: 10 * time.Second}.run(t.Context(), &site{}, stalls)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +128,7 @@ func TestAStallShowsInEveryOperationThatWaitedBehindIt(t *testing.T) {
 func TestWhatCouldNotBeSentIsUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := script(func(uint64) (time.Duration, error) { return time.Second, nil })
-		o, err := load{connections: 2, rate: 10, length: 4 * time.Second, sleep: nap}.run(t.Context(), slow)
+		o, err := load{connections: 2, rate: 10, length: 4 * time.Second}.run(t.Context(), &site{}, slow)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,21 +139,13 @@ func TestWhatCouldNotBeSentIsUnsent(t *testing.T) {
 	})
 }
 
-func TestASleepLastsAtLeastItsTime(t *testing.T) {
-	const length = 3 * time.Millisecond
-	began := time.Now()
-	if early := (load{sleep: sleep}).wait(began.Add(length)); !early || time.Since(began) < length {
-		t.Errorf("a wait of %s took %s, early: %t", length, time.Since(began), early)
-	}
-}
-
 func TestLatenciesKeepThreeDigitsAndTheirLimits(t *testing.T) {
 	for _, want := range []time.Duration{123456 * time.Nanosecond, 17 * time.Millisecond, 3 * time.Second, 9 * time.Minute} {
-		o := newOutcome(0)
+		o := newOutcome()
 		o.count(want, nil)
 		near(t, want.String(), o.millis(50), float64(want)/float64(time.Millisecond))
 	}
-	o := newOutcome(0)
+	o := newOutcome()
 	for _, outside := range []time.Duration{-time.Second, 0, time.Hour} {
 		o.count(outside, nil)
 	}
@@ -165,9 +155,9 @@ func TestLatenciesKeepThreeDigitsAndTheirLimits(t *testing.T) {
 }
 
 func TestOutcomesAddUpToOne(t *testing.T) {
-	sum, whole := newOutcome(0), newOutcome(0)
+	sum, whole := newOutcome(), newOutcome()
 	for part := range 4 {
-		own := newOutcome(0)
+		own := newOutcome()
 		for n := range 1000 {
 			latency := time.Duration(part*1000+n) * time.Microsecond
 			whole.count(latency, nil)

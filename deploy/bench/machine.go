@@ -7,28 +7,45 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // tick is the unit of processor time under /proc, on every Linux in use.
 const tick = 10 * time.Millisecond
 
-// usage is processor time: of a process with its children, of this process, and
-// of the whole machine.
+// usage is processor time: of the processes that are measured, by their names, of
+// this process, and of the whole machine.
 type usage struct {
-	server, generator, machine time.Duration
-	at                         time.Time
-	took                       time.Duration // of a difference
+	took, generator, machine time.Duration
+	servers                  map[string]time.Duration
 }
 
-func (u usage) minus(before usage) usage {
-	return usage{u.server - before.server, u.generator - before.generator, u.machine - before.machine, u.at, u.at.Sub(before.at)}
+// plus adds another usage some times; -1 subtracts it.
+func (u usage) plus(other usage, times time.Duration) usage {
+	sum := usage{u.took + times*other.took, u.generator + times*other.generator, u.machine + times*other.machine, map[string]time.Duration{}}
+	for _, one := range []struct {
+		servers map[string]time.Duration
+		times   time.Duration
+	}{{u.servers, 1}, {other.servers, times}} {
+		for name, used := range one.servers {
+			sum.servers[name] += one.times * used
+		}
+	}
+	return sum
 }
 
-func (u usage) plus(other usage) usage {
-	return usage{u.server + other.server, u.generator + other.generator, u.machine + other.machine, u.at, u.took + other.took}
+// server is what all measured processes used.
+func (u usage) server() (sum time.Duration) {
+	for _, used := range u.servers {
+		sum += used
+	}
+	return sum
 }
 
 // percent of all processors.
@@ -40,167 +57,117 @@ func (u usage) percent(of time.Duration) float64 {
 }
 
 // usedBetween waits for the end of a time and returns what was used in it.
-func usedBetween(ctx context.Context, pid int, from, until time.Time) (usage, error) {
-	if err := await(ctx, from); err != nil {
-		return usage{}, err
+func usedBetween(ctx context.Context, roots []int, from, until time.Time) (used usage, err error) {
+	for _, moment := range []time.Time{from, until} {
+		select {
+		case <-ctx.Done():
+			return usage{}, ctx.Err()
+		case <-time.After(time.Until(moment)):
+		}
+		now, err := readUsage(roots)
+		if err != nil {
+			return usage{}, err
+		}
+		used = now.plus(used, -1)
 	}
-	before, err := readUsage(pid)
-	if err != nil {
-		return usage{}, err
-	}
-	if err := await(ctx, until); err != nil {
-		return usage{}, err
-	}
-	after, err := readUsage(pid)
-	return after.minus(before), err
+	return used, nil
 }
 
-func await(ctx context.Context, moment time.Time) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(time.Until(moment)):
-		return nil
-	}
-}
-
-// readUsage returns zeros where there is no /proc, and for pid 0 nothing of a
-// server.
-func readUsage(pid int) (usage, error) {
-	u := usage{at: time.Now()}
+// readUsage returns what was used until now, by the roots and all processes below
+// them; nothing where there is no /proc.
+func readUsage(roots []int) (usage, error) {
+	u := usage{took: time.Duration(time.Now().UnixNano()), servers: map[string]time.Duration{}}
 	if runtime.GOOS != "linux" {
 		return u, nil
 	}
-	raw, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return u, fmt.Errorf("read the machine's processor time: %w", err)
-	}
-	line, _, _ := strings.Cut(string(raw), "\n")
-	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq steal …
-	if len(fields) < 9 {
-		return u, fmt.Errorf("read the machine's processor time: %q", line)
-	}
-	for _, n := range []int{1, 2, 3, 6, 7, 8} {
-		u.machine += ticks(fields[n])
-	}
-	all, err := processes()
+	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return u, err
 	}
-	if _, running := all[pid]; pid != 0 && !running {
-		return u, fmt.Errorf("process %d, which is measured, has ended", pid)
+	stat, err := fs.Stat()
+	if err != nil {
+		return u, fmt.Errorf("read the machine's processor time: %w", err)
 	}
-	u.generator = all[os.Getpid()].used
-	for _, member := range all.tree(pid) {
-		u.server += all[member].used + all[member].ended
+	cpu := stat.CPUTotal
+	u.machine = time.Duration((cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ + cpu.Steal) * float64(time.Second))
+	all := processes()
+	u.generator = time.Duration(all[os.Getpid()].UTime+all[os.Getpid()].STime) * tick
+	for _, root := range roots {
+		if _, running := all[root]; !running {
+			return u, fmt.Errorf("process %d, which is measured, has ended", root)
+		}
+	}
+	for _, member := range all.below(roots) {
+		p := all[member]
+		u.servers[p.Comm] += (time.Duration(p.UTime+p.STime) + time.Duration(p.CUTime+p.CSTime)) * tick // its ended children too
 	}
 	return u, nil
 }
 
-func ticks(field string) time.Duration {
-	n, _ := strconv.ParseInt(field, 10, 64) // the kernel writes numbers
-	return time.Duration(n) * tick
-}
+type processTable map[int]procfs.ProcStat
 
-// process is one of the machine, with its processor time and that of its
-// children that have ended.
-type process struct {
-	parent      int
-	name        string
-	used, ended time.Duration
-}
-
-type processTable map[int]process
-
-// processes leaves out what ends while it is read.
-func processes() (processTable, error) {
-	files, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		return nil, fmt.Errorf("list the processes: %w", err)
-	}
+// processes are those of the machine, without those that end while it is read;
+// none where there is no /proc.
+func processes() processTable {
 	all := processTable{}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			continue
+	running, _ := procfs.AllProcs()
+	for _, p := range running {
+		if stat, err := p.Stat(); err == nil {
+			all[p.PID] = stat
 		}
-		text := string(raw) // pid (name) state parent …; a name may hold anything
-		open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
-		if open < 0 || end < open {
-			continue
-		}
-		fields := strings.Fields(text[end+1:])
-		if len(fields) < 15 {
-			continue
-		}
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		parent, _ := strconv.Atoi(fields[1])
-		all[pid] = process{parent, text[open+1 : end], ticks(fields[11]) + ticks(fields[12]), ticks(fields[13]) + ticks(fields[14])}
 	}
-	return all, nil
+	return all
 }
 
-// tree is a process and all below it; nothing for a process that is not there.
-func (t processTable) tree(pid int) []int {
-	if _, running := t[pid]; !running || pid == 0 {
-		return nil
-	}
-	members := []int{pid}
+// below returns processes and all below them.
+func (t processTable) below(roots []int) []int {
+	members := slices.Clone(roots)
 	for i := 0; i < len(members); i++ {
-		for child, p := range t {
-			if p.parent == members[i] {
-				members = append(members, child)
-			}
-		}
+		members = append(members, t.children(members[i])...)
 	}
 	return members
 }
 
-// child finds the child of this process that runs a program; 0 where there is
-// no /proc.
-func child(program string) (int, error) {
-	if runtime.GOOS != "linux" {
-		return 0, nil
-	}
-	all, err := processes()
-	if err != nil {
-		return 0, err
-	}
-	for pid, p := range all {
-		if p.parent == os.Getpid() && p.name == program {
-			return pid, nil
+func (t processTable) children(parent int) (found []int) {
+	for pid, p := range t {
+		if p.PPID == parent {
+			found = append(found, pid)
 		}
 	}
-	return 0, fmt.Errorf("found no child process that runs %s", program)
+	return found
 }
 
-// memory is the memory of a process and its children in MiB, where a page that
+// started returns the processes that fn has started and left running.
+func started(fn func() error) (roots []int, err error) {
+	before := processes()
+	err = fn()
+	for _, pid := range processes().children(os.Getpid()) {
+		if _, old := before[pid]; !old {
+			roots = append(roots, pid)
+		}
+	}
+	return roots, err
+}
+
+// memory is the memory of processes and their children in MiB, where a page that
 // several share is divided among them (PSS).
-func memory(pid int) (float64, error) {
-	all, err := processes()
-	if err != nil {
-		return 0, err
-	}
-	members := all.tree(pid)
-	if len(members) == 0 {
-		return 0, errors.New("this system has no /proc")
-	}
-	total := 0
-	for _, member := range members {
-		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", member))
-		if errors.Is(err, os.ErrNotExist) || err == nil && len(raw) == 0 {
+func memory(roots []int) (float64, error) {
+	var total uint64
+	for _, member := range processes().below(roots) {
+		p, err := procfs.NewProc(member)
+		if err != nil {
 			continue // it has ended
 		}
-		if err != nil {
+		rollup, err := p.ProcSMapsRollup()
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
 			return 0, fmt.Errorf("read the memory of a process: %w", err)
 		}
-		_, rest, _ := strings.Cut(string(raw), "\nPss:")
-		if fields := strings.Fields(rest); len(fields) > 0 {
-			kib, _ := strconv.Atoi(fields[0]) // the kernel writes numbers
-			total += kib
-		}
+		total += rollup.Pss
 	}
-	return float64(total) / 1024, nil
+	if total == 0 {
+		return 0, errors.New("this system has no /proc with smaps_rollup")
+	}
+	return float64(total) / (1 << 20), nil
 }
 
 // cpuGroup is a control group with a quota of one processor.
@@ -220,10 +187,10 @@ func newCPUGroup() (*cpuGroup, error) {
 		if len(parts) < 3 {
 			continue
 		}
-		files := [][2]string{{"cpu.max", "100000 100000"}}
+		file, quota := "cpu.max", "100000 100000"
 		roots := []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
-		if controllers := "," + parts[1] + ","; strings.Contains(controllers, ",cpu,") {
-			files = [][2]string{{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", "100000"}}
+		if slices.Contains(strings.Split(parts[1], ","), "cpu") {
+			file, quota = "cpu.cfs_quota_us", "100000" // the period is 100 ms by default
 			roots = []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"}
 		} else if parts[1] != "" {
 			continue
@@ -232,9 +199,11 @@ func newCPUGroup() (*cpuGroup, error) {
 			own := filepath.Join(root, parts[2])
 			for _, above := range []string{own, root} {
 				g := &cpuGroup{dir: filepath.Join(above, "doorward-bench-"+strconv.Itoa(os.Getpid())), parent: own}
-				err := g.make(files)
-				if err == nil {
-					return g, nil
+				if err = os.Mkdir(g.dir, 0o755); err == nil {
+					if err = g.write(file, quota); err == nil {
+						return g, nil
+					}
+					err = errors.Join(err, g.remove())
 				}
 				failures = append(failures, err)
 			}
@@ -243,34 +212,26 @@ func newCPUGroup() (*cpuGroup, error) {
 	return nil, errors.Join(failures...)
 }
 
-func (g *cpuGroup) make(files [][2]string) error {
-	if err := os.Mkdir(g.dir, 0o755); err != nil {
+// write fails where there is no such file: the folder belongs to another kind of
+// file system then.
+func (g *cpuGroup) write(file, text string) error {
+	f, err := os.OpenFile(filepath.Join(g.dir, file), os.O_WRONLY, 0)
+	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		path := filepath.Join(g.dir, file[0])
-		_, err := os.Stat(path) // a file system of another kind would let us make the file
-		if err == nil {
-			err = os.WriteFile(path, []byte(file[1]), 0)
-		}
-		if err != nil {
-			return errors.Join(err, os.Remove(g.dir))
-		}
-	}
-	return nil
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // start calls fn in the group, so that the processes that it starts stay there.
 func (g *cpuGroup) start(fn func() error) error {
-	own := []byte(strconv.Itoa(os.Getpid()))
-	if err := os.WriteFile(filepath.Join(g.dir, "cgroup.procs"), own, 0); err != nil {
+	own := strconv.Itoa(os.Getpid())
+	if err := g.write("cgroup.procs", own); err != nil {
 		return fmt.Errorf("enter the control group: %w", err)
 	}
 	err := fn()
-	if left := os.WriteFile(filepath.Join(g.parent, "cgroup.procs"), own, 0); left != nil {
-		return errors.Join(err, fmt.Errorf("leave the control group: %w", left))
-	}
-	return err
+	outside := cpuGroup{dir: g.parent}
+	return errors.Join(err, outside.write("cgroup.procs", own))
 }
 
 // remove deletes the group, whose processes have ended.

@@ -3,10 +3,10 @@
 // flags; README.md explains the report.
 //
 // Begin with measure in measure.go, the whole run in order. operations.go lists
-// the operations as data, load.go is the loop that sends them, baseline.go the
-// handlers for comparison, site.go and deployment.go what is measured, scale.go
-// the directories of different size, machine.go reads processor time, memory and
-// control groups, and report.go prints.
+// the operations as data, load.go is the loop that sends them, client.go a
+// connection, baseline.go the handlers for comparison, site.go what is measured,
+// scale.go the directories of different size, machine.go reads processor time,
+// memory and control groups, and report.go prints.
 package main
 
 import (
@@ -39,8 +39,8 @@ func main() {
 
 func start(ctx context.Context, args []string) error {
 	switch {
-	case len(args) == 3 && args[0] == baselineCommand:
-		return serveBaseline(ctx, args[1], args[2], os.Stdin, os.Stdout)
+	case len(args) == 6 && args[0] == baselineCommand:
+		return serveBaseline(ctx, args[1], args[2], args[3], args[4], args[5])
 	case len(args) > 0 && args[0] == "seed":
 		return seedCommand(ctx, args[1:], os.Stdout)
 	}
@@ -69,11 +69,12 @@ func newLogger() logger {
 	}
 }
 
-// Environment variables of the end-to-end scenarios and of the directory service,
-// which mean the same here.
+// Environment variables: those of the end-to-end scenarios and of the directory
+// service, which mean the same here, and the file of another server to compare with.
 const (
 	keyEnv      = "DOORWARD_E2E_APIKEY"
 	databaseEnv = "DATABASE_URL"
+	peerEnv     = "BENCH_PEER"
 )
 
 // maxConnections stays below the 100 requests that a tenant may have in flight
@@ -92,38 +93,47 @@ type options struct {
 	Large       int           `json:"large"`
 	Directories []string      `json:"directories,omitempty"`
 
-	logins         int // accounts that are logged in before the measurement: each costs a hash
-	database       string
-	keyFile, json  string
-	idle, warm     time.Duration
-	coldN, warmN   int
-	fewRounds      int // of what is measured over all rounds together
-	steadyDuration time.Duration
+	database, keyFile, json     string
+	logins                      int // accounts that are logged in before the measurement: each costs a hash
+	cold, warm, fewRounds       int // fewRounds of what is measured over all rounds together
+	idleFor, steadyFor          time.Duration
+	hotTenants, hotApplications int // applications of each tenant
 }
 
-// names are what -only chooses from.
-func names() []string {
-	all := []string{"starts", "idle", "memory"}
+func operationNames() (all []string) {
 	for _, o := range operations {
 		all = append(all, o.name)
 	}
-	return append(all, "open", "storm", "steady", "writers", "scale", "quota")
+	return all
+}
+
+// selectable are the names that -only chooses from.
+func selectable() []string {
+	return slices.Concat([]string{"starts", "idle", "memory"}, operationNames(),
+		[]string{"open", "storm", "steady", "page", "writers", "hot", "scale", "quota"})
 }
 
 // readOptions reads the flags. -short changes the defaults, not what is given.
 func readOptions(args []string, out io.Writer) (o options, err error) {
+	o.Short = slices.ContainsFunc(args, func(arg string) bool { return strings.TrimLeft(arg, "-") == "short" })
+	o.logins, o.cold, o.warm, o.idleFor, o.steadyFor, o.hotTenants, o.hotApplications = 200, 3, 5, 20*time.Second, 3*time.Second, 100, 10
+	accounts, duration, rounds, large := 2000, time.Second, 9, 1_000_000
+	if o.Short {
+		o.logins, o.cold, o.warm, o.idleFor, o.steadyFor, o.hotTenants, o.hotApplications = 16, 1, 1, 3*time.Second, time.Second, 2, 5
+		accounts, duration, rounds, large = 100, 400*time.Millisecond, 3, 10_000
+	}
 	var only, directories string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.IntVar(&o.Accounts, "accounts", 2000, "accounts to make before the measurement (-short: 100)")
+	flags.IntVar(&o.Accounts, "accounts", accounts, "accounts to make before the measurement (-short: 100)")
 	flags.IntVar(&o.Connections, "connections", 16, fmt.Sprintf("connections of the load generator, 1 to %d", maxConnections))
-	flags.DurationVar(&o.Duration, "duration", time.Second, "length of one run (-short: 400ms)")
-	flags.IntVar(&o.Rounds, "rounds", 9, "how often every run is repeated, in turns (-short: 3)")
-	flags.StringVar(&only, "only", "", "measure only these, separated by commas: "+strings.Join(names(), ", "))
-	flags.BoolVar(&o.Short, "short", false, "finish within 90 seconds once everything is compiled: coarse figures")
-	flags.BoolVar(&o.Distributed, "distributed", false, "measure the idle distributed shape too; needs redis-server and Kafka")
+	flags.DurationVar(&o.Duration, "duration", duration, "length of one run (-short: 400ms)")
+	flags.IntVar(&o.Rounds, "rounds", rounds, "how often every run is repeated, in turns (-short: 3)")
+	flags.StringVar(&only, "only", "", "measure only these, separated by commas: "+strings.Join(selectable(), ", "))
+	flags.BoolVar(&o.Short, "short", false, "finish within two minutes once everything is compiled: coarse figures")
+	flags.BoolVar(&o.Distributed, "distributed", false, "measure the distributed shape too; needs redis-server and Kafka")
 	flags.StringVar(&o.keyFile, "apikey", os.Getenv(keyEnv), "`apikey.json` of a running deployment to measure (also by "+keyEnv+")")
-	flags.IntVar(&o.Large, "large", 1_000_000, "accounts of the large directory of scale (-short: 10000)")
+	flags.IntVar(&o.Large, "large", large, "accounts of the large directory of scale (-short: 10000)")
 	flags.StringVar(&directories, "directories", "", "`small,large`: addresses of directories that bench seed filled, for scale")
 	flags.StringVar(&o.database, "database", os.Getenv(databaseEnv), "`address` of PostgreSQL, for scale (also by "+databaseEnv+")")
 	flags.StringVar(&o.json, "json", "", "`file` to write the report to as JSON")
@@ -133,29 +143,17 @@ func readOptions(args []string, out io.Writer) (o options, err error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q; -h lists the flags", flags.Arg(0))
 	}
-	o.logins, o.idle, o.coldN, o.warmN, o.steadyDuration = 200, 20*time.Second, 3, 5, 3*time.Second
-	if o.Short {
-		o.logins, o.idle, o.coldN, o.warmN, o.steadyDuration = 16, 3*time.Second, 1, 1, time.Second
-		given := map[string]bool{}
-		flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-		for name, change := range map[string]func(){
-			"accounts": func() { o.Accounts = 100 }, "duration": func() { o.Duration = 400 * time.Millisecond },
-			"rounds": func() { o.Rounds = 3 }, "large": func() { o.Large = 10_000 },
-		} {
-			if !given[name] {
-				change()
-			}
-		}
-	}
-	o.logins = min(o.logins, o.Accounts)
-	o.warm, o.fewRounds = o.Duration/8, min(o.Rounds, 3)
+	o.logins, o.fewRounds = min(o.logins, o.Accounts), min(o.Rounds, 3)
 	if o.Short {
 		o.fewRounds = 1
+	}
+	if !slices.Contains(strings.Split(only, ","), "starts") && only != "" {
+		o.cold, o.warm = 1, 0
 	}
 	if directories != "" {
 		o.Directories = strings.Split(directories, ",")
 	}
-	o.Only = names()
+	o.Only = selectable()
 	if o.keyFile != "" && o.database == "" && len(o.Directories) == 0 { // its database may be out of reach
 		o.Only = slices.DeleteFunc(o.Only, func(name string) bool { return name == "scale" })
 	}
@@ -167,8 +165,8 @@ func readOptions(args []string, out io.Writer) (o options, err error) {
 
 func (o options) check() error {
 	for _, name := range o.Only {
-		if !slices.Contains(names(), name) {
-			return fmt.Errorf("-only names %q; it can be %s", name, strings.Join(names(), ", "))
+		if !slices.Contains(selectable(), name) {
+			return fmt.Errorf("-only names %q; it can be %s", name, strings.Join(selectable(), ", "))
 		}
 	}
 	switch {
@@ -211,7 +209,7 @@ func seedCommand(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s, err := openSite(ctx, key, 0)
+	s, err := openSite(ctx, "", key)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,17 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -55,18 +63,88 @@ func TestNumbersHaveThreeDigits(t *testing.T) {
 
 func TestTheReportIsOneTableWithWhatFailedAndWhatWasSkipped(t *testing.T) {
 	r := newReport(options{Rounds: 3}, time.Now())
-	all := newOutcome(time.Second)
+	all := newOutcome()
 	all.count(2*time.Millisecond, nil)
 	all.count(0, refusal{429, "too many requests"})
-	w := row{Section: "operations", Name: "get", Unit: "/s", Value: spread{500, 400, 600}, Against: "row", Ratio: spread{0.7, 0.65, 0.75}}
-	r.add(w.figures(all))
+	w := row{Section: "operations", Name: "get", Unit: "/s", Value: spread{500, 400, 600}, Over: "row", Ratio: spread{0.7, 0.65, 0.75}}
+	all.usage.servers = map[string]time.Duration{"gateway": 3 * time.Millisecond, "postgres": time.Millisecond}
+	r.Rows = append(r.Rows, w.figures(all))
 	r.skip("quota", "control groups cannot be written here")
 	var out bytes.Buffer
 	r.print(&out)
 	for _, want := range []string{"OPERATIONS", "500", "400", "600", "row", "0.70", "0.65", "0.75", "2.00",
-		"1 x 429, for example too many requests", "skipped quota: control groups"} {
+		"1 x 429, for example too many requests", "get: gateway 3000, postgres 1000", "DOORWARD_ADDRESS_RATE=0",
+		"skipped quota: control groups"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in the report:\n%s", want, out.String())
 		}
 	}
+}
+
+func TestAPeerIsMeasuredByTheSameClient(t *testing.T) {
+	asked := map[string]int{}
+	var mu sync.Mutex
+	double := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked[r.Method+" "+r.URL.Path]++
+		id, secret, _ := r.BasicAuth()
+		switch {
+		case r.URL.Path == "/oauth2/token" && r.FormValue("grant_type") == "client_credentials" && id == "a" && secret == "b":
+			_, _ = io.WriteString(w, `{"access_token":"x","token_type":"bearer"}`)
+		case r.URL.Path == "/admin/oauth2/introspect" && r.FormValue("token") == "x":
+			_, _ = io.WriteString(w, `{"active":true}`)
+		default:
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	t.Cleanup(double.Close)
+	file := filepath.Join(t.TempDir(), "peer.json")
+	content := fmt.Sprintf(`{"name":"double","publicUrl":%q,"adminUrl":%q,"clientId":"a","clientSecret":"b"}`, double.URL+"/", double.URL)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openPeer(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, operation := range peerOperations {
+		o, err := load{connections: 2, length: 100 * time.Millisecond}.run(t.Context(), s, operation.do)
+		if err != nil || o.done() == 0 || len(o.failures) > 0 {
+			t.Errorf("%s: %d answers, failures %v, %v: %v", operation.name, o.done(), o.failures, o.example, err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(asked) != 2 || asked["POST /oauth2/token"] == 0 || asked["POST /admin/oauth2/introspect"] == 0 {
+		t.Errorf("it was asked for %v", asked)
+	}
+}
+
+func TestEachTurnIsComparedWithAnotherOfItsRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []string
+		pause := func(name string, length time.Duration) action {
+			return func(*site, *connection, uint64) error {
+				if len(order) == 0 || order[len(order)-1] != name {
+					order = append(order, name)
+				}
+				time.Sleep(length)
+				return nil
+			}
+		}
+		l := load{connections: 1, length: time.Second}
+		quick := turn{section: "section", name: "quick", load: l, site: &site{}, do: pause("quick", 10*time.Millisecond)}
+		slow := turn{section: "section", name: "slow", over: "quick", load: l, site: &site{}, do: pause("slow", 20*time.Millisecond)}
+		r := &run{report: &report{}, log: func(string, ...any) {}}
+		medians, err := r.rounds(t.Context(), 2, []turn{quick, slow})
+		if err != nil || len(r.report.Rows) != 2 {
+			t.Fatalf("%v, %v", r.report.Rows, err)
+		}
+		near(t, "the rate", medians["slow"], 50)
+		near(t, "the ratio", r.report.Rows[1].Ratio.Median, 0.5)
+		if want := []string{"quick", "slow", "quick"}; !slices.Equal(order, want) { // the second round begins with slow
+			t.Errorf("the order is %v, want %v", order, want)
+		}
+	})
 }

@@ -1,34 +1,44 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
-// stormConnections log in beside what is measured.
-const stormConnections = 32
-
 // run is one measurement.
 type run struct {
 	options
-	dir, bin string
-	d        *deployment
-	site     *site
-	baseline *baseline
-	report   *report
-	log      logger
+	dir, bin    string
+	d           *deployment // standalone, or one that runs already
+	standalone  *site
+	distributed *site
+	baseline    *site
+	report      *report
+	log         logger
+}
+
+// turn is what is measured once in each round, and a row of the report.
+type turn struct {
+	section, name string
+	millis        bool   // the figure is the 99th percentile, not the rate
+	over          string // name of another turn
+	aims          aims
+	load          load
+	site          *site
+	do            action
+	beside        *turn // puts load from before the first operation to after the last
 }
 
 // measure makes the whole measurement and leaves nothing running.
@@ -40,7 +50,19 @@ func measure(ctx context.Context, o options, log logger) (report *report, err er
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	r := &run{options: o, dir: dir, report: newReport(o, began), log: log}
-	for _, part := range []func(context.Context) error{r.product, r.quota, r.idleDistributed} {
+	if r.keyFile == "" {
+		packages := harness.StandalonePackages
+		if r.Distributed {
+			packages = append(packages[:len(packages):len(packages)], harness.DistributedPackages...)
+		}
+		log("compiling")
+		limited, cancel := context.WithTimeout(ctx, 15*time.Minute)
+		defer cancel()
+		if r.bin, err = harness.Build(limited, dir, packages...); err != nil {
+			return nil, err
+		}
+	}
+	for _, part := range []func(context.Context) error{r.product, r.quota} {
 		if err := errors.Join(part(ctx), ctx.Err()); err != nil {
 			return nil, err
 		}
@@ -49,15 +71,16 @@ func measure(ctx context.Context, o options, log logger) (report *report, err er
 	return r.report, nil
 }
 
-// product measures all that is measured on one deployment.
+// product measures all that is measured on one standalone and what is beside it.
 func (r *run) product(ctx context.Context) (err error) {
-	loaded := append([]string{"open", "storm", "steady", "writers"}, operationNames()...)
-	if !r.wants(append(loaded, "starts", "idle", "memory", "scale")...) {
+	if len(r.Only) == 1 && r.wants("quota") {
 		return nil
 	}
 	if r.keyFile != "" {
-		if r.d, err = runningDeployment(r.keyFile); err == nil && r.wants("starts", "idle", "memory", "writers", "quota") {
-			r.report.skip("starts, idle, memory, writers, quota", "-apikey names a deployment that is not to be stopped, of unknown processes")
+		r.d = &deployment{keyFile: r.keyFile}
+		r.d.key, err = e2e.ReadKey(r.keyFile)
+		if r.wants("starts", "idle", "memory", "writers", "hot", "quota") {
+			r.report.skip("starts, idle, memory, writers, hot, quota", "-apikey names a deployment that is not to be stopped, of unknown processes")
 		}
 	} else {
 		err = r.starts(ctx)
@@ -66,17 +89,35 @@ func (r *run) product(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.d.stop(ctx)) }()
-	r.report.BaseURL = r.d.key.BaseURL
-	if err := r.idleUsage(ctx); err != nil {
+	if err := r.idle(ctx, "standalone with PostgreSQL", "< 1", r.d, 2*time.Second); err != nil {
 		return err
 	}
-	if r.wants(loaded...) {
-		if err := r.compare(ctx); err != nil {
+	if err := r.memory("idle", "< 120"); err != nil {
+		return err
+	}
+	var others []e2e.Key
+	if r.wants("hot", "writers") && r.d.shape != nil {
+		if others, err = r.tenants(ctx); err != nil {
 			return err
 		}
 	}
-	if r.wants("memory") {
-		r.memory("after load", "250")
+	var distributed *deployment
+	if r.Distributed {
+		if distributed, err = startDistributed(ctx, r.bin, filepath.Join(r.dir, "distributed")); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, distributed.stop(ctx)) }()
+		if err := r.idle(ctx, "distributed", "< 4", distributed, 10*time.Second, "postgres", "redis-server", "java", "mailbox"); err != nil {
+			return err
+		}
+	}
+	if r.wants(append(operationNames(), "open", "storm", "steady", "writers", "hot", "page")...) {
+		if err := r.underLoad(ctx, distributed, others); err != nil {
+			return err
+		}
+		if err := r.memory("after load", "< 250"); err != nil {
+			return err
+		}
 	}
 	if r.wants("scale") {
 		return scale(ctx, r.options, r.d, r.report, r.log)
@@ -84,323 +125,315 @@ func (r *run) product(ctx context.Context) (err error) {
 	return nil
 }
 
-func operationNames() (names []string) {
-	for _, o := range operations {
-		names = append(names, o.name)
-	}
-	return names
-}
-
 // starts starts standalone several times from an empty folder and from a full
 // one, and leaves the last one running.
 func (r *run) starts(ctx context.Context) (err error) {
-	if err := r.build(ctx, harness.StandalonePackages); err != nil {
-		return err
-	}
-	cold, warm := r.coldN, r.warmN
-	if !r.wants("starts") {
-		cold, warm = 1, 0
-	}
-	var coldStarts, warmStarts []float64
-	for n := range cold {
+	var took time.Duration
+	var cold, warm []float64
+	for n := range r.cold {
 		if r.d != nil {
 			if err := r.d.stop(ctx); err != nil {
 				return err
 			}
 		}
-		var took time.Duration
 		if r.d, took, err = startStandalone(ctx, r.bin, filepath.Join(r.dir, "standalone"+strconv.Itoa(n))); err != nil {
 			return err
 		}
-		coldStarts = append(coldStarts, took.Seconds())
+		cold = append(cold, took.Seconds())
 	}
-	for range warm {
-		took, err := r.d.restart(ctx)
-		if err != nil {
+	for range r.warm {
+		if took, err = r.d.restart(ctx); err != nil {
 			return errors.Join(err, r.d.stop(ctx))
 		}
-		warmStarts = append(warmStarts, took.Seconds())
+		warm = append(warm, took.Seconds())
 	}
 	if r.wants("starts") {
-		r.report.add(row{Section: "standalone", Name: "cold start", Unit: "s", Value: spreadOf(coldStarts), Aim: "< 5"},
-			row{Section: "standalone", Name: "warm start", Unit: "s", Value: spreadOf(warmStarts), Aim: "< 1"})
+		r.add("cold start", "s", "< 5", cold...)
+		r.add("warm start", "s", "< 1", warm...)
 	}
-	r.log("started standalone: cold %.2f s, warm %.2f s", coldStarts, warmStarts)
+	r.log("started standalone: cold %.2f s, warm %.2f s", cold, warm)
 	return nil
 }
 
-func (r *run) build(ctx context.Context, packages []string) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
-	defer cancel()
-	r.log("compiling")
-	r.bin, err = harness.Build(ctx, r.dir, packages...)
-	return err
+// add adds a row that is compared with nothing.
+func (r *run) add(name, unit, aim string, values ...float64) *row {
+	r.report.Rows = append(r.report.Rows, row{Section: "processes", Name: name, Unit: unit, Value: spreadOf(values), Aims: aims{Rate: aim}})
+	return &r.report.Rows[len(r.report.Rows)-1]
 }
 
-// idle measures standalone while nothing is asked of it.
-func (r *run) idleUsage(ctx context.Context) error {
-	if r.d.pid == 0 || !r.wants("idle", "memory") {
+// idle measures a deployment while nothing is asked of it, after the work of its
+// start: the product's own processes, which have the aim, and the servers that it
+// stands on.
+func (r *run) idle(ctx context.Context, name, aim string, d *deployment, rest time.Duration, servers ...string) error {
+	if len(d.roots) == 0 || !r.wants("idle") {
 		return nil
 	}
-	from := time.Now().Add(2 * time.Second) // after the work of a start
-	if !r.wants("idle") {
-		if err := await(ctx, from); err != nil {
-			return err
-		}
-		r.memory("idle", "120")
-		return nil
-	}
-	used, err := usedBetween(ctx, r.d.pid, from, from.Add(r.idle))
+	from := time.Now().Add(rest)
+	used, err := usedBetween(ctx, d.roots, from, from.Add(r.idleFor))
 	if err != nil {
 		return err
 	}
-	r.report.add(idleRow("idle CPU, PostgreSQL included", used.server, used.took, "< 1"))
-	if r.wants("memory") {
-		r.memory("idle", "120")
+	percent := func(of time.Duration) float64 { return 100 * of.Seconds() / used.took.Seconds() }
+	own := used.server()
+	for _, server := range servers {
+		own -= used.servers[server]
+	}
+	r.add("idle CPU, "+name, "% of a core", aim, percent(own))
+	if len(servers) > 0 {
+		r.add("idle CPU, "+name+" with "+strings.Join(servers, ", "), "% of a core", "", percent(used.server()))
 	}
 	return nil
 }
 
-func idleRow(name string, used, took time.Duration, aim string) row {
-	percent := 100 * used.Seconds() / took.Seconds()
-	return row{Section: "standalone", Name: name, Unit: "% of a core", Value: spreadOf([]float64{percent}), Aim: aim}
-}
-
-func (r *run) memory(when, aim string) {
-	if r.d.pid == 0 {
-		return
+func (r *run) memory(when, aim string) error {
+	if len(r.d.roots) == 0 || !r.wants("memory") {
+		return nil
 	}
-	mib, err := memory(r.d.pid)
+	mib, err := memory(r.d.roots)
 	if err != nil {
 		r.report.skip("memory "+when, err.Error())
-		return
+		return nil
 	}
-	name := "memory " + when + ", PostgreSQL included"
-	r.report.add(row{Section: "standalone", Name: name, Unit: "MiB PSS", Value: spreadOf([]float64{mib}), Aim: "< " + aim})
+	r.add("memory "+when+", standalone with PostgreSQL", "MiB PSS", aim, mib)
+	return nil
 }
 
-// compare measures operations beside the baseline.
-func (r *run) compare(ctx context.Context) (err error) {
-	var other e2e.Key
-	if r.wants("writers") && r.d.standalone != nil {
-		if other, err = r.d.secondTenant(ctx); err != nil {
-			return fmt.Errorf("make a second tenant: %w", err)
-		}
+// tenants makes those of writers and hot.
+func (r *run) tenants(ctx context.Context) (keys []e2e.Key, err error) {
+	count := 1
+	if r.wants("hot") {
+		count = r.hotTenants
 	}
-	if r.site, err = openSite(ctx, r.d.key, r.d.pid); err != nil {
+	for range count {
+		key, err := r.d.newTenant(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("make a tenant: %w", err)
+		}
+		keys = append(keys, key)
+	}
+	r.log("made %d tenants", count)
+	return keys, nil
+}
+
+// open makes an application in a deployment to measure it.
+func (r *run) open(ctx context.Context, name string, d *deployment, accounts, logins int) (*site, error) {
+	began := time.Now()
+	s, err := openSite(ctx, name, d.key)
+	if err != nil {
+		return nil, err
+	}
+	s.roots = d.roots
+	if err := s.fill(ctx, accounts, logins); err != nil {
+		return nil, fmt.Errorf("make the application to measure: %w", err)
+	}
+	r.log("made %d accounts and logged %d in, in %.1f s", accounts, logins, time.Since(began).Seconds())
+	return s, nil
+}
+
+// underLoad measures operations beside the baseline.
+func (r *run) underLoad(ctx context.Context, distributed *deployment, others []e2e.Key) (err error) {
+	if r.standalone, err = r.open(ctx, "", r.d, r.Accounts, r.logins); err != nil {
 		return err
 	}
-	if err := r.site.fill(ctx, r.Accounts, r.logins, r.log); err != nil {
-		return fmt.Errorf("make the application to measure: %w", err)
-	}
-	if r.d.standalone == nil {
+	if r.d.shape == nil {
 		defer func() {
-			err = errors.Join(err, r.site.delete(context.WithoutCancel(ctx), r.site.application, r.site.directory))
+			err = errors.Join(err, r.standalone.delete(context.WithoutCancel(ctx), r.standalone.application, r.standalone.directory))
 		}()
+	}
+	if distributed != nil {
+		if r.distributed, err = r.open(ctx, ", distributed", distributed, r.Accounts, r.logins); err != nil {
+			return err
+		}
 	}
 	folder := filepath.Join(r.dir, "baseline")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("make the baseline's folder: %w", err)
 	}
-	if r.baseline, err = startBaseline(ctx, filepath.Join(folder, "postgres"), r.Accounts); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.baseline.stop()) }()
-	r.report.PostgreSQL = r.baseline.PostgreSQL
-	rates, err := r.closed(ctx)
+	baseline, stop, err := startBaseline(ctx, folder, r.Accounts)
 	if err != nil {
 		return err
 	}
-	if r.wants("open") {
-		for _, o := range operations {
-			if rate := rates[o.name]; rate > 0 {
-				if err := r.halfRate(ctx, o.name, rate/2); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	if r.wants("storm") {
-		if err := r.storm(ctx, rates); err != nil {
+	defer func() { err = errors.Join(err, stop(context.WithoutCancel(ctx))) }()
+	r.baseline, r.report.PostgreSQL = baseline, baseline.version
+	if r.wants("page") {
+		bytes, requests, err := r.standalone.pageWeight(ctx)
+		if err != nil {
 			return err
 		}
+		w := r.add("sign-in page over the wire", "kB", "< 60", float64(bytes)/1000)
+		w.Section, w.Note = "hosted pages", strconv.Itoa(requests)+" requests"
+	}
+	rates, err := r.operations(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.latencies(ctx, rates); err != nil {
+		return err
 	}
 	if r.wants("steady") {
-		if err := r.steady(ctx, "get at 500/s beside logins", "< 25 ms", r.site); err != nil {
+		if err := r.steady(ctx, "get at 500/s beside logins", "< 25 ms", r.standalone); err != nil {
 			return err
 		}
 	}
-	if other.ID != "" {
-		return r.writers(ctx, other)
-	}
-	return nil
+	return r.writers(ctx, others)
 }
 
 func (r *run) load(rate float64) load {
-	return load{connections: r.Connections, rate: rate, warm: r.warm, length: r.Duration, sleep: sleep}
+	return load{connections: r.Connections, rate: rate, warm: r.Duration / 8, length: r.Duration}
 }
 
-// rounds is what was found about one subject.
-type rounds struct {
-	rates []float64
-	all   *outcome
-}
-
-// closed measures every baseline and every operation once in each round, each
-// connection sending as soon as it was answered, so that a slow minute of the
-// machine is shared by all. Each round begins with another one. It returns the
-// median rates of the operations.
-func (r *run) closed(ctx context.Context) (map[string]float64, error) {
-	type turn struct {
-		name string
-		run  func() (*outcome, error)
+// operations measures all operations, each connection sending as soon as it was
+// answered. It returns the median rates.
+func (r *run) operations(ctx context.Context) (map[string]float64, error) {
+	peer, err := r.openPeer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	needed := map[string]bool{"bare": true, "row": true}
+	for _, o := range slices.Backward(operations) { // one that others are divided by stands before them
+		forLatency := r.wants("open", "storm") && (o.name == "validate" || o.name == "get")
+		forPeer := peer != nil && (o.name == "validate" || o.name == "client")
+		if r.wants(o.name) || needed[o.name] || forLatency || forPeer {
+			needed[o.name], needed[o.over] = true, true
+		}
 	}
 	var turns []turn
-	needed := map[string]bool{"bare": true, "row": true}
-	var wanted []operation
-	for _, o := range operations {
-		// The storm and the open loop need rates.
-		if r.wants(o.name) || o.name == "validate" && r.wants("storm") || o.name == "get" && r.wants("storm") {
-			wanted = append(wanted, o)
-			needed[o.baseline] = true
+	add := func(section string, s *site, list []operation, change func(*turn, operation)) {
+		for _, o := range list {
+			if s == nil || section != "peer" && !needed[o.name] {
+				continue
+			}
+			t := turn{section: section, name: o.name + s.name, over: o.over, aims: o.aims, load: r.load(0), site: s, do: o.do}
+			if change != nil {
+				change(&t, o)
+			}
+			turns = append(turns, t)
 		}
 	}
-	if len(wanted) == 0 {
+	add("bare handlers", r.baseline, bareOperations, nil)
+	add("operations", r.standalone, operations, nil)
+	add("distributed", r.distributed, operations, func(t *turn, o operation) { t.over, t.aims = o.name, aims{CPU: o.apart} })
+	add("peer", peer, peerOperations, nil)
+	if !r.wants(append(operationNames(), "open", "storm")...) && peer == nil {
 		return nil, nil
 	}
-	for _, o := range bareOperations {
-		if needed[o.name] {
-			turns = append(turns, turn{o.name, func() (*outcome, error) { return r.load(0).run(ctx, r.baseline.subject(o.name)) }})
-		}
+	return r.rounds(ctx, r.Rounds, turns)
+}
+
+func (r *run) openPeer(ctx context.Context) (*site, error) {
+	file := os.Getenv(peerEnv)
+	if file == "" {
+		return nil, nil
 	}
-	if needed["hash"] {
-		turns = append(turns, turn{"hash", func() (*outcome, error) { return r.baseline.hashes(r.Duration) }})
+	s, err := openPeer(ctx, file)
+	if err == nil {
+		s.name = ", " + s.name
 	}
-	for _, o := range wanted {
-		turns = append(turns, turn{o.name, func() (*outcome, error) { return r.load(0).run(ctx, r.site.operation(o.name)) }})
-	}
-	all := map[string]*rounds{}
-	for round := range r.Rounds {
+	return s, err
+}
+
+// rounds does every turn once in each round, so that a slow minute of the machine
+// is shared by all. Each round begins with another one. It adds a row for each turn
+// and returns the medians of the figures.
+func (r *run) rounds(ctx context.Context, count int, turns []turn) (map[string]float64, error) {
+	figures, cpu := map[string][]float64{}, map[string][]float64{}
+	sums, notes := map[string]*outcome{}, map[string]string{}
+	for round := range count {
 		for n := range turns {
-			turn := turns[(n+round)%len(turns)]
-			o, err := turn.run()
+			t := turns[(n+round)%len(turns)]
+			o, note, err := t.run(ctx)
 			if err == nil {
-				err = errors.Join(o.failed(turn.name), ctx.Err())
+				err = errors.Join(o.failed(t.name), ctx.Err())
 			}
 			if err != nil {
 				return nil, err
 			}
-			if all[turn.name] == nil {
-				all[turn.name] = &rounds{all: newOutcome(0)}
+			figure := float64(o.done()) / t.load.length.Seconds()
+			if t.millis {
+				figure = o.millis(99)
 			}
-			all[turn.name].add(o)
+			figures[t.name], cpu[t.name] = append(figures[t.name], figure), append(cpu[t.name], o.cpu())
+			if sums[t.name] == nil {
+				sums[t.name] = newOutcome()
+			}
+			sums[t.name].add(o)
+			notes[t.name] = note
 		}
-		r.log("round %d of %d", round+1, r.Rounds)
+		r.log("%s: round %d of %d", turns[0].section, round+1, count)
 	}
-	for _, o := range bareOperations {
-		if found := all[o.name]; found != nil {
-			r.report.add(row{Section: "bare handlers", Name: o.name, Unit: "/s", Value: spreadOf(found.rates)}.figures(found.all))
+	medians := map[string]float64{}
+	for _, t := range turns {
+		medians[t.name] = spreadOf(figures[t.name]).Median
+		w := row{Section: t.section, Name: t.name, Unit: "/s", Over: t.over, Aims: t.aims, Note: notes[t.name],
+			Value: spreadOf(figures[t.name]), CPU: spreadOf(cpu[t.name])}
+		if t.millis {
+			w.Unit = "ms"
 		}
+		if t.over != "" {
+			w.Ratio, w.CPURatio = ratio(figures[t.name], figures[t.over]), ratio(cpu[t.name], cpu[t.over])
+		}
+		r.report.Rows = append(r.report.Rows, w.figures(sums[t.name]))
 	}
-	if found := all["hash"]; found != nil {
-		r.report.add(row{Section: "bare handlers", Name: "hash", Unit: "/s", Value: spreadOf(found.rates)}.figures(found.all))
-	}
-	rates := map[string]float64{}
-	for _, o := range wanted {
-		found := all[o.name]
-		rates[o.name] = spreadOf(found.rates).Median
-		r.report.add(row{Section: "operations", Name: o.name, Unit: "/s", Value: spreadOf(found.rates),
-			Against: o.baseline, Ratio: ratio(found.rates, all[o.baseline].rates), Aim: o.aim}.figures(found.all))
-	}
-	return rates, nil
+	return medians, nil
 }
 
-func (s *rounds) add(o *outcome) {
-	s.rates = append(s.rates, o.perSecond())
-	s.all.add(o)
-	s.all.usage = s.all.usage.plus(o.usage)
-}
-
-// halfRate measures latencies at half of the highest rate.
-func (r *run) halfRate(ctx context.Context, name string, rate float64) error {
-	aim := "< 10 ms"
-	if name == "login" || name == "create" {
-		aim = ""
+// run measures the turn while what is beside it goes on, which the note is about.
+func (t turn) run(ctx context.Context) (measured *outcome, note string, err error) {
+	if t.beside == nil {
+		measured, err = t.load.run(ctx, t.site, t.do)
+		return measured, "", err
 	}
-	w := row{Section: "p99 at half of the highest rate", Name: name, Aim: aim}
-	return r.latency(ctx, w, func() (*outcome, *outcome, error) {
-		o, err := r.load(rate).run(ctx, r.site.operation(name))
-		return o, nil, err
-	})
-}
-
-// latency adds a row of the 99th percentiles of some rounds, and of their ratio
-// to those of the same rounds without what is meant to disturb them.
-func (r *run) latency(ctx context.Context, w row, round func() (during, without *outcome, err error)) error {
-	all := newOutcome(0)
-	var slow, quiet []float64
-	for range r.fewRounds {
-		during, without, err := round()
-		if err == nil {
-			err = errors.Join(during.failed(w.Name), ctx.Err())
-		}
-		if err != nil {
-			return err
-		}
-		all.add(during)
-		all.usage = all.usage.plus(during.usage)
-		slow = append(slow, during.millis(99))
-		if without != nil {
-			quiet = append(quiet, without.millis(99))
-		}
-	}
-	w.Unit, w.Value = "ms", spreadOf(slow)
-	if len(quiet) > 0 {
-		w.Against, w.Ratio = "without", ratio(slow, quiet)
-	}
-	w.Note = fmt.Sprintf("%d unsent; the generator was at most %.2f ms late in 99 of 100", all.unsent, millis(all.late, 99))
-	r.report.add(w.figures(all))
-	r.log("%s, %s: p99 %s ms", w.Section, w.Name, number(w.Value.Median))
-	return nil
-}
-
-// beside measures a subject while another one is under load, from before its
-// first request to after its last.
-func beside(ctx context.Context, l load, s subject, other load, o subject) (measured, disturbing *outcome, err error) {
-	other.warm, other.length = l.warm/2, l.warm+l.length*3/2
+	l := t.beside.load
+	l.warm, l.length = t.load.warm/2, t.load.warm+t.load.length*3/2
+	var others *outcome
 	var failure error
 	var wait sync.WaitGroup
-	wait.Go(func() { disturbing, failure = other.run(ctx, o) })
-	measured, err = l.run(ctx, s)
+	wait.Go(func() { others, failure = l.run(ctx, t.beside.site, t.beside.do) })
+	measured, err = t.load.run(ctx, t.site, t.do)
 	wait.Wait()
-	if err = errors.Join(err, failure); err == nil {
-		err = disturbing.failed(o.name)
+	if err = errors.Join(err, failure); err != nil {
+		return nil, "", err
 	}
-	return measured, disturbing, err
+	note = fmt.Sprintf("beside %.1f %s a second (failed: %s). ", float64(others.done())/l.length.Seconds(), t.beside.name,
+		cmp.Or(counts(others.failures), "none"))
+	return measured, note, others.failed(t.beside.name)
 }
 
-func (r *run) loginLoad() load {
+func (r *run) loggingIn(s *site) *turn {
 	l := r.load(0)
-	l.connections = stormConnections
-	return l
+	l.connections = 32
+	return &turn{name: "logins", load: l, site: s, do: find(operations, "login").do}
 }
 
-// storm measures validation and account GET at half of their highest rate,
-// without logins and beside connections that log in as fast as they are answered.
-func (r *run) storm(ctx context.Context, rates map[string]float64) error {
-	for _, name := range []string{"validate", "get"} {
-		subject, l := r.site.operation(name), r.load(rates[name]/2)
-		w := row{Section: "p99 at half of the highest rate beside logins", Name: name, Aim: "<= 3"}
-		if err := r.latency(ctx, w, func() (*outcome, *outcome, error) {
-			quiet, err := l.run(ctx, subject)
-			if err != nil {
-				return nil, nil, err
-			}
-			during, _, err := beside(ctx, l, subject, r.loginLoad(), r.site.operation("login"))
-			return during, quiet, err
-		}); err != nil {
+// latencies measures operations at half of their highest rate, and some of them
+// beside logins.
+func (r *run) latencies(ctx context.Context, rates map[string]float64) error {
+	var open, storm []turn
+	for _, o := range operations {
+		if rates[o.name] == 0 {
+			continue
+		}
+		t := turn{section: "p99 at half of the highest rate", name: o.name, millis: true, load: r.load(rates[o.name] / 2),
+			site: r.standalone, do: o.do, aims: aims{Rate: "< 10 ms"}}
+		if o.over == "hash" || o.name == "hosted" {
+			t.aims = aims{}
+		}
+		open = append(open, t)
+		if o.name == "validate" || o.name == "get" {
+			t.section, t.name, t.aims = "the same beside 32 connections that log in", o.name+" alone", aims{}
+			storm = append(storm, t)
+			t.name, t.over, t.aims, t.beside = o.name, t.name, aims{Rate: "<= 3"}, r.loggingIn(r.standalone)
+			storm = append(storm, t)
+		}
+	}
+	if r.wants("open") {
+		if _, err := r.rounds(ctx, r.fewRounds, open); err != nil {
 			return err
 		}
+	}
+	if r.wants("storm") {
+		_, err := r.rounds(ctx, r.fewRounds, storm)
+		return err
 	}
 	return nil
 }
@@ -408,107 +441,47 @@ func (r *run) storm(ctx context.Context, rates map[string]float64) error {
 // steady measures account GET at 500 a second beside logins.
 func (r *run) steady(ctx context.Context, name, aim string, s *site) error {
 	l := r.load(500)
-	l.length = r.steadyDuration
-	var logins []float64
-	w := row{Section: "p99 at 500 a second beside 32 connections that log in", Name: name, Aim: aim}
-	if err := r.latency(ctx, w, func() (*outcome, *outcome, error) {
-		during, others, err := beside(ctx, l, s.operation("get"), r.loginLoad(), s.operation("login"))
-		if err == nil {
-			logins = append(logins, others.perSecond())
-		}
-		return during, nil, err
-	}); err != nil {
-		return err
-	}
-	last := &r.report.Rows[len(r.report.Rows)-1]
-	last.Note = fmt.Sprintf("%.1f logins a second; %s", spreadOf(logins).Median, last.Note)
-	return nil
+	l.length = r.steadyFor
+	_, err := r.rounds(ctx, r.fewRounds, []turn{{section: "p99 at 500 a second beside 32 connections that log in", name: name,
+		millis: true, aims: aims{Rate: aim}, load: l, site: s, do: find(operations, "get").do, beside: r.loggingIn(s)}})
+	return err
 }
 
-// writers measures validation and account GET while another tenant creates and
-// changes applications and organizations 50 times a second.
-func (r *run) writers(ctx context.Context, key e2e.Key) error {
-	s, err := openSite(ctx, key, r.d.pid)
-	if err != nil {
-		return err
+// writers measures validation and account GET without and beside 50 writes a
+// second: of one application while another tenant writes, and of many applications
+// in many tenants, to which the writes go.
+func (r *run) writers(ctx context.Context, others []e2e.Key) error {
+	if len(others) == 0 {
+		return nil
 	}
-	next, err := s.writes()
+	hot, err := fillHot(ctx, r.standalone, others, r.hotApplications)
 	if err != nil {
-		return err
+		return fmt.Errorf("make applications in other tenants: %w", err)
 	}
-	write := func(_ *site, c *connection, n uint64) error { return c.send(next(n)) }
-	subject, writing := s.subject("writers", write), load{connections: 4, rate: 50, sleep: sleep}
-	for _, name := range []string{"validate", "get"} {
-		var with, without []float64
-		all := newOutcome(0)
-		for round := range max(r.Rounds, 2) {
-			quiet := func() error {
-				o, err := r.load(0).run(ctx, r.site.operation(name))
-				if err == nil {
-					without = append(without, o.perSecond())
-				}
-				return err
-			}
-			during := func() error {
-				o, others, err := beside(ctx, r.load(0), r.site.operation(name), writing, subject)
-				if err == nil {
-					with = append(with, o.perSecond())
-					all.add(o)
-					all.usage = all.usage.plus(o.usage)
-					all.example = errors.Join(all.example, others.example)
-				}
-				return err
-			}
-			steps := []func() error{quiet, during}
-			for i := range steps {
-				if err := errors.Join(steps[(i+round)%2](), ctx.Err()); err != nil {
-					return err
-				}
-			}
+	r.log("made %d applications in %d tenants", len(hot), len(others))
+	measure := func(section, aim string, to []*site, of func(action) action) error {
+		writing := &turn{name: "writes", load: load{connections: 4, rate: 50}, site: r.standalone, do: writes(to)}
+		var turns []turn
+		for _, name := range []string{"validate", "get"} {
+			t := turn{section: section, name: name + " alone", load: r.load(0), site: r.standalone, do: of(find(operations, name).do)}
+			turns = append(turns, t)
+			t.name, t.over, t.aims, t.beside = name, t.name, aims{Rate: aim}, writing
+			turns = append(turns, t)
 		}
-		r.report.add(row{Section: "while another tenant writes 50 a second", Name: name, Unit: "/s", Value: spreadOf(with),
-			Against: "without", Ratio: ratio(with, without), Aim: ">= 0.9"}.figures(all))
-		r.log("%s beside writers: %s of the rate without", name, number(ratio(with, without).Median))
+		_, err := r.rounds(ctx, max(r.Rounds, 2), turns)
+		return err
+	}
+	if r.wants("writers") {
+		err := measure("beside 50 writes a second of another tenant", ">= 0.9", hot[:r.hotApplications], func(do action) action { return do })
+		if err != nil {
+			return err
+		}
+	}
+	if r.wants("hot") {
+		section := fmt.Sprintf("of %d applications in %d tenants, beside 50 writes a second to them", len(hot), len(others))
+		return measure(section, ">= 0.95", hot, func(do action) action { return ofAll(hot, do) })
 	}
 	return nil
-}
-
-// writes makes an application and an organization and returns requests that
-// change them and, every tenth time, create others.
-func (s *site) writes() (func(n uint64) request, error) {
-	c := s.connect()
-	defer c.close()
-	addresses := make([]string, 2)
-	collections := []string{"/applications", "/organizations"}
-	body := func(n uint64) e2e.Object {
-		name := "writes " + s.run + " " + strconv.FormatUint(n, 10)
-		return e2e.Object{"name": name, "description": name}
-	}
-	create := func(n uint64) request {
-		b := body(n)
-		if n%2 == 1 {
-			b["nameKey"] = "writes-" + strconv.FormatUint(n, 10)
-		}
-		return postJSON(s.client.Key.BaseURL+collections[n%2], b, 201)
-	}
-	const first = 1 << 32 // of names that no request uses
-	for i := range addresses {
-		if err := c.send(create(first + uint64(i))); err != nil {
-			return nil, fmt.Errorf("make something to change: %w", err)
-		}
-		var made e2e.Object
-		if err := json.Unmarshal(c.response.Body(), &made); err != nil {
-			return nil, err
-		}
-		addresses[i] = made.Href()
-	}
-	var created atomic.Uint64
-	return func(n uint64) request {
-		if n/2%10 == 0 {
-			return create(2*created.Add(1) + n%2)
-		}
-		return postJSON(addresses[n%2], e2e.Object{"description": "change " + strconv.FormatUint(n, 10)}, 200)
-	}, nil
 }
 
 // quota measures a standalone of its own in a control group with one processor.
@@ -522,11 +495,6 @@ func (r *run) quota(ctx context.Context) (err error) {
 		return nil
 	}
 	defer func() { err = errors.Join(err, group.remove()) }()
-	if r.bin == "" {
-		if err := r.build(ctx, harness.StandalonePackages); err != nil {
-			return err
-		}
-	}
 	var d *deployment
 	if err := group.start(func() error {
 		d, _, err = startStandalone(ctx, r.bin, filepath.Join(r.dir, "quota"))
@@ -535,59 +503,9 @@ func (r *run) quota(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.stop(ctx)) }()
-	s, err := openSite(ctx, d.key, d.pid)
+	s, err := r.open(ctx, "", d, r.logins, r.logins)
 	if err != nil {
 		return err
-	}
-	if err := s.fill(ctx, r.logins, r.logins, r.log); err != nil {
-		return fmt.Errorf("fill the deployment with a quota: %w", err)
 	}
 	return r.steady(ctx, "the same with a quota of one processor", "< 40 ms", s)
-}
-
-// distributed measures the idle processes of the distributed shape.
-func (r *run) idleDistributed(ctx context.Context) (err error) {
-	if !r.Distributed {
-		return nil
-	}
-	if err := r.build(ctx, harness.DistributedPackages); err != nil {
-		return err
-	}
-	d, err := harness.StartDistributed(ctx, harness.Config{Dir: filepath.Join(r.dir, "distributed"), Bin: r.bin, Own: true})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Stop(context.WithoutCancel(ctx))) }()
-	var pids []int
-	for _, main := range harness.DistributedPackages {
-		if name := path.Base(main); name != "mailbox" {
-			pids = append(pids, d.Replica(name, 0).PID(), d.Replica(name, 1).PID())
-		}
-	}
-	used := func() (product, all time.Duration, err error) {
-		table, err := processes()
-		for _, pid := range pids {
-			product += table[pid].used
-		}
-		for _, pid := range table.tree(os.Getpid()) {
-			all += table[pid].used
-		}
-		return product, all - table[os.Getpid()].used, err
-	}
-	if err := await(ctx, time.Now().Add(10*time.Second)); err != nil { // after the work of a start
-		return err
-	}
-	began := time.Now()
-	product, all, err := used()
-	if err == nil {
-		err = await(ctx, began.Add(r.idle))
-	}
-	if err != nil {
-		return err
-	}
-	productAfter, allAfter, err := used()
-	took := time.Since(began)
-	r.report.add(idleRow("idle CPU, distributed: gateways and services", productAfter-product, took, "< 4"),
-		idleRow("idle CPU, distributed: with PostgreSQL, Redis and Kafka", allAfter-all, took, ""))
-	return err
 }

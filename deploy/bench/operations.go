@@ -17,61 +17,55 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// operation is one thing that a client of the product does.
+// operation is one thing that a client does. Its figures are divided by those of
+// another operation in the same round.
 type operation struct {
-	name     string
-	about    string
-	baseline string // what its rate is divided by
-	aim      string // of the ratio
-	do       func(s *site, c *connection, n uint64) error
+	name, over string
+	aims
+	apart string // aim of the processor time of the distributed shape over standalone's
+	do    action
 }
 
-// operations, in the order of the report.
+// operations of the product, in the order of the report.
 var operations = []operation{
-	{"login", "POST loginAttempts with the right password", "hash", "0.85", func(s *site, c *connection, n uint64) error {
-		return c.send(s.login(n))
-	}},
-	{"validate", "GET authTokens, then the access token in its Location", "follow", "0.5", func(s *site, c *connection, n uint64) error {
+	{"login", "hash", aims{Rate: ">= 0.85"}, "", func(s *site, c *connection, n uint64) error { return c.send(s.login(n)) }},
+	{"validate", "follow", aims{CPU: "<= 1.25"}, "<= 1.5", func(s *site, c *connection, n uint64) error {
 		return c.sendTwice(s.application + "/authTokens/" + one(s.access, n))
 	}},
-	{"refresh", "POST oauth/token with a refresh token", "pair", "0.5", func(s *site, c *connection, n uint64) error {
-		return c.send(postForm(s.application+"/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {one(s.refresh, n)}}))
+	{"refresh", "pair", aims{CPU: "<= 1"}, "", func(s *site, c *connection, n uint64) error {
+		return c.send(s.token(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {one(s.refresh, n)}}))
 	}},
-	{"client", "POST oauth/token with client credentials", "pair", "0.5", func(s *site, c *connection, n uint64) error {
-		key := s.keys[scattered(n)%uint64(len(s.keys))]
-		return c.send(postForm(s.application+"/oauth/token",
-			url.Values{"grant_type": {"client_credentials"}, "client_id": {key.id}, "client_secret": {key.secret}}))
+	{"client", "pair", aims{CPU: "<= 1.1"}, "<= 1.2", func(s *site, c *connection, n uint64) error {
+		return c.send(s.token(one(s.keys, n)))
 	}},
-	{"get", "GET an account", "row", "0.5", func(s *site, c *connection, n uint64) error { return c.send(get(one(s.accounts, n))) }},
-	{"signed", "GET an account, the request signed by SAuthc1", "row", "", func(s *site, c *connection, n uint64) error {
-		signed, r := s.client.Signed("GET", one(s.accounts, n), nil, time.Now()), get(one(s.accounts, n))
-		r.header = map[string]string{"Authorization": signed.Header.Get("Authorization"), "X-Service-Date": signed.Header.Get("X-Service-Date")}
+	{"get", "row", aims{CPU: "<= 1.25"}, "<= 1.2", func(s *site, c *connection, n uint64) error { return c.send(get(one(s.accounts, n))) }},
+	{"signed", "get", aims{CPU: "<= 1.2"}, "", func(s *site, c *connection, n uint64) error {
+		r := get(one(s.accounts, n))
+		signed := s.client.Signed(r.method, r.url, nil, time.Now()).Header
+		r.header = map[string]string{"Authorization": signed.Get("Authorization"), "X-Service-Date": signed.Get("X-Service-Date")}
 		return c.send(r)
 	}},
-	{"create", "POST an account to the application: a hash and a mail", "hash", "", func(s *site, c *connection, _ uint64) error {
-		return c.send(postJSON(s.application+"/accounts", newAccount(newEmail(s.run)), fasthttp.StatusCreated))
+	{"create", "hash", aims{}, "", func(s *site, c *connection, _ uint64) error {
+		return c.send(postJSON(s.application+"/accounts", newAccount(unique("new", s.run)), fasthttp.StatusCreated))
 	}},
-	{"import", "POST an account with a bcrypt hash to its directory", "insert", "0.5", func(s *site, c *connection, _ uint64) error {
-		return c.send(s.importAccount(newEmail(s.run)))
+	{"import", "insert", aims{Rate: ">= 0.5"}, "", func(s *site, c *connection, _ uint64) error {
+		return c.send(postJSON(s.directory+importing, imported(unique("new", s.run)), fasthttp.StatusCreated))
 	}},
-	{"sso", "GET the hosted login with a signed request, up to its redirect", "row", "", func(s *site, c *connection, _ uint64) error {
-		_, err := s.openSession(c)
-		return err
-	}},
-	{"session", "a call of a hosted page: GET the application with its session token", "row", "", func(s *site, c *connection, _ uint64) error {
+	{"sso", "row", aims{}, "", func(s *site, c *connection, _ uint64) error { return s.openSession(c) }},
+	{"session", "row", aims{}, "", func(s *site, c *connection, _ uint64) error {
 		if c.session == "" {
-			if _, err := s.openSession(c); err != nil {
+			if err := s.openSession(c); err != nil {
 				return err
 			}
 		}
 		return s.sessionCall(c, get(s.application+"?expand=idSiteModel"))
 	}},
-	{"hosted", "a hosted login from its request to the callback: four requests", "login", "0.85", func(s *site, c *connection, n uint64) error {
-		cookies, err := s.openSession(c)
-		if err == nil {
-			err = s.sessionCall(c, get(s.application+"?expand=idSiteModel"))
+	{"hosted", "login", aims{CPU: "<= 1.15"}, "", func(s *site, c *connection, n uint64) error {
+		if err := s.openSession(c); err != nil {
+			return err
 		}
-		if err != nil {
+		cookies := c.cookies()
+		if err := s.sessionCall(c, get(s.application+"?expand=idSiteModel")); err != nil {
 			return err
 		}
 		login := s.login(n)
@@ -82,37 +76,48 @@ var operations = []operation{
 		_, assertion, _ := strings.Cut(c.answered("Service-SSO-Redirect-Location"), "?jwtResponse=")
 		return c.send(page(s.host+"/sso/?jwtResponse="+assertion, cookies))
 	}},
-	{"me", "GET me of the Client API with the cookie of an access token", "row", "0.5", func(s *site, c *connection, n uint64) error {
+	{"me", "row", aims{Rate: ">= 0.5"}, "", func(s *site, c *connection, n uint64) error {
 		r := page(s.me, "access_token="+one(s.access, n))
 		r.want = fasthttp.StatusOK
 		return c.send(r)
 	}},
 }
 
-// bareOperations are those of the baseline, with the same shape.
-var bareOperations = []struct {
-	name, about string
-	do          func(b *baseline, c *connection, n uint64) error
-}{
-	{"bare", "a constant account", func(b *baseline, c *connection, _ uint64) error { return c.send(get(b.url + "/bare")) }},
-	{"row", "one SELECT by the primary key", func(b *baseline, c *connection, n uint64) error {
-		return c.send(get(b.url + "/row/" + aRow(b.rows, n)))
+// bareOperations are those of the baseline.
+var bareOperations = []operation{
+	{name: "bare", do: func(s *site, c *connection, _ uint64) error { return c.send(get(s.host + "/bare")) }},
+	{name: "row", do: func(s *site, c *connection, n uint64) error { return c.send(get(s.host + "/row/" + s.row(n))) }},
+	{name: "follow", do: func(s *site, c *connection, n uint64) error { return c.sendTwice(s.host + "/follow/" + s.row(n)) }},
+	{name: "insert", do: func(s *site, c *connection, _ uint64) error {
+		return c.send(postJSON(s.host+"/insert", imported(unique("new", "insert")), fasthttp.StatusCreated))
 	}},
-	{"follow", "one SELECT and a redirect to row", func(b *baseline, c *connection, n uint64) error {
-		return c.sendTwice(b.url + "/follow/" + aRow(b.rows, n))
+	{name: "pair", do: func(s *site, c *connection, _ uint64) error {
+		return c.send(postForm(s.host+"/pair", url.Values{"grant_type": {"refresh_token"}}))
 	}},
-	{"insert", "one INSERT with the indexes of accounts, committed durably", func(b *baseline, c *connection, _ uint64) error {
-		return c.send(postJSON(b.url+"/insert", imported(newEmail("insert")), fasthttp.StatusCreated))
-	}},
-	{"pair", "two INSERTs in a transaction, committed durably", func(b *baseline, c *connection, _ uint64) error {
-		return c.send(postForm(b.url+"/pair", url.Values{"grant_type": {"refresh_token"}}))
+	{name: "hash", do: func(s *site, c *connection, _ uint64) error { return c.send(get(s.host + "/hash")) }},
+}
+
+// peerOperations are those of the server of BENCH_PEER, an OAuth server such as
+// Ory Hydra; each is divided by the product's operation.
+var peerOperations = []operation{
+	{"client", "client", aims{}, "", func(s *site, c *connection, _ uint64) error { return c.send(s.peer.token()) }},
+	{"introspect", "validate", aims{CPU: ">= 5"}, "", func(s *site, c *connection, n uint64) error {
+		return c.send(postForm(s.peer.AdminURL+"/admin/oauth2/introspect", url.Values{"token": {one(s.access, n)}}))
 	}},
 }
 
-func aRow(rows int, n uint64) string { return strconv.FormatUint(scattered(n)%uint64(rows)+1, 10) }
+// find returns an operation by its name.
+func find(list []operation, name string) operation {
+	for _, o := range list {
+		if o.name == name {
+			return o
+		}
+	}
+	panic("no operation " + name)
+}
 
 // one chooses a value for the nth operation.
-func one(of []string, n uint64) string { return of[scattered(n)%uint64(len(of))] }
+func one[T any](of []T, n uint64) T { return of[scattered(n)%uint64(len(of))] }
 
 // scattered turns a count into numbers without an order, the same in every run:
 // the finalizer of splitmix64.
@@ -122,43 +127,46 @@ func scattered(n uint64) uint64 {
 	return n ^ n>>31
 }
 
-func newAccount(email string) e2e.Object {
-	return e2e.Object{"email": email, "password": e2e.Password, "givenName": "Jo", "surname": "Doe"}
+func newAccount(name string) e2e.Object {
+	return e2e.Object{"email": name + "@example.test", "password": e2e.Password, "givenName": "Jo", "surname": "Doe"}
 }
 
-// imported is an account whose password was hashed elsewhere: bcrypt of the
-// password of all accounts.
-func imported(email string) e2e.Object {
-	const hash = "$2b$10$PgveVd5D7aXoUVIJuyxPce.cKEzECXopK00hhLbhIDdJ8Kamj2U9a"
-	return e2e.Object{"email": email, "password": hash, "givenName": "Jo", "surname": "Doe"}
+// importing is where accounts with a password that was hashed elsewhere go.
+const importing = "/accounts?passwordFormat=mcf&registrationWorkflowEnabled=false"
+
+// imported is such an account: bcrypt of the password of all accounts.
+func imported(name string) e2e.Object {
+	account := newAccount(name)
+	account["password"] = "$2b$10$PgveVd5D7aXoUVIJuyxPce.cKEzECXopK00hhLbhIDdJ8Kamj2U9a"
+	return account
 }
 
-func (s *site) importAccount(email string) request {
-	return postJSON(s.directory+"/accounts?passwordFormat=mcf&registrationWorkflowEnabled=false", imported(email), fasthttp.StatusCreated)
+var names atomic.Int64
+
+// unique returns a name that nothing has yet.
+func unique(noun, run string) string {
+	return noun + strconv.FormatInt(names.Add(1), 10) + "-" + strings.ToLower(run)
 }
 
-var emails atomic.Int64
+func (s *site) row(n uint64) string { return strconv.FormatUint(scattered(n)%uint64(s.rows)+1, 10) }
 
-// newEmail returns an address that no account has yet.
-func newEmail(run string) string {
-	return "new" + strconv.FormatInt(emails.Add(1), 10) + "-" + run + "@example.test"
-}
+func (s *site) token(grant url.Values) request { return postForm(s.application+"/oauth/token", grant) }
 
 func (s *site) login(n uint64) request {
-	value := base64.StdEncoding.EncodeToString([]byte(one(s.emails[:s.hashed], n) + ":" + e2e.Password))
+	value := base64.StdEncoding.EncodeToString([]byte(one(s.emails, n) + ":" + e2e.Password))
 	return postJSON(s.application+"/loginAttempts", e2e.Object{"type": "basic", "value": value}, fasthttp.StatusOK)
 }
 
 // openSession begins a hosted login. The connection holds its session token then.
-func (s *site) openSession(c *connection) (cookies string, err error) {
+func (s *site) openSession(c *connection) error {
 	if err := c.send(page(s.host+"/sso?jwtRequest="+s.loginRequest(), "")); err != nil {
-		return "", err
+		return err
 	}
 	location, found := c.answered("Location"), false
 	if _, c.session, found = strings.Cut(location, "?jwt="); !found {
-		return "", refusal{fasthttp.StatusFound, "the hosted login redirects to " + location}
+		return refusal{fasthttp.StatusFound, "the hosted login redirects to " + location}
 	}
-	return c.cookies(), nil
+	return nil
 }
 
 // sessionCall sends a request of a hosted page. After a failure the next call
@@ -186,4 +194,35 @@ func (s *site) loginRequest() string {
 	mac := hmac.New(sha256.New, []byte(s.client.Key.Secret))
 	mac.Write([]byte(signed))
 	return signed + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// writes returns an action that changes the applications and the organizations of
+// sites in turns and, every tenth time, creates others.
+func writes(sites []*site) action {
+	return func(_ *site, c *connection, n uint64) error {
+		s := one(sites, n/2)
+		c.authorization = s.authorization
+		name := unique("writes", s.run)
+		body := e2e.Object{"name": name, "description": name}
+		switch {
+		case n%20 == 0:
+			return c.send(postJSON(s.base+"/applications", body, fasthttp.StatusCreated))
+		case n%20 == 1:
+			body["nameKey"] = name
+			return c.send(postJSON(s.base+"/organizations", body, fasthttp.StatusCreated))
+		case n%2 == 0:
+			return c.send(postJSON(s.application, e2e.Object{"description": name}, fasthttp.StatusOK))
+		default:
+			return c.send(postJSON(s.organization, e2e.Object{"description": name}, fasthttp.StatusOK))
+		}
+	}
+}
+
+// ofAll returns an action that does an operation in the applications of all sites.
+func ofAll(sites []*site, do action) action {
+	return func(_ *site, c *connection, n uint64) error {
+		s := one(sites, n)
+		c.authorization = s.authorization
+		return do(s, c, n)
+	}
 }

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -18,13 +21,14 @@ import (
 // report is everything that one run of the program found.
 type report struct {
 	Date       time.Time `json:"date"`
+	Commit     string    `json:"commit"`
 	Took       float64   `json:"tookSeconds"`
 	Options    options   `json:"options"`
 	Machine    string    `json:"machine"`
 	Load       string    `json:"loadAverageAtStart"`
 	Hash       string    `json:"hash"`
 	PostgreSQL string    `json:"postgresql"`
-	BaseURL    string    `json:"baseUrl"`
+	Settings   []string  `json:"settings"` // of the product, other than the defaults
 	Rows       []row     `json:"rows"`
 	Skipped    []string  `json:"skipped,omitempty"` // what was not measured, and why
 }
@@ -32,49 +36,66 @@ type report struct {
 // row is one figure: the median of the rounds with the lowest and the highest,
 // and its ratio to another of the same round.
 type row struct {
-	Section   string         `json:"section"`
-	Name      string         `json:"name"`
-	Unit      string         `json:"unit"`
-	Value     spread         `json:"value"`
-	Against   string         `json:"against,omitempty"`
-	Ratio     spread         `json:"ratio"`
-	Aim       string         `json:"aim,omitempty"`
-	P50       float64        `json:"p50Millis,omitempty"`
-	P99       float64        `json:"p99Millis,omitempty"`
-	CPU       float64        `json:"cpuMicros,omitempty"`        // of one operation, of the process and its children
-	Generator float64        `json:"generatorPercent,omitempty"` // of all processors
-	Others    float64        `json:"othersPercent,omitempty"`    // what neither the generator nor the process used
-	Failures  map[string]int `json:"failures,omitempty"`
-	Note      string         `json:"note,omitempty"`
+	Section   string             `json:"section"`
+	Name      string             `json:"name"`
+	Unit      string             `json:"unit"`
+	Value     spread             `json:"value"`
+	Over      string             `json:"over,omitempty"`
+	Ratio     spread             `json:"ratio"`
+	CPU       spread             `json:"cpuMicros"` // of one operation, in all processes that are measured
+	CPURatio  spread             `json:"cpuRatio"`
+	Aims      aims               `json:"aims"`
+	P50       float64            `json:"p50Millis,omitempty"`
+	P99       float64            `json:"p99Millis,omitempty"`
+	Processes map[string]float64 `json:"cpuMicrosByProcess,omitempty"`
+	Generator float64            `json:"generatorPercent,omitempty"` // of all processors
+	Others    float64            `json:"othersPercent,omitempty"`    // what neither the generator nor the processes used
+	Failures  map[string]int     `json:"failures,omitempty"`
+	Note      string             `json:"note,omitempty"`
+}
+
+// aims are those of the ratios of a row; a row without another has one of its
+// value, as rate.
+type aims struct {
+	Rate string `json:"rate,omitempty"`
+	CPU  string `json:"cpu,omitempty"`
 }
 
 func newReport(o options, now time.Time) *report {
 	r := &report{Date: now, Options: o}
+	if o.keyFile == "" {
+		r.Settings = settings
+	}
 	r.Machine = fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 	if raw, err := os.ReadFile("/proc/loadavg"); err == nil {
 		r.Load = strings.Join(strings.Fields(string(raw))[:3], " ")
+	}
+	if raw, err := exec.Command("git", "describe", "--always", "--dirty").Output(); err == nil {
+		r.Commit = strings.TrimSpace(string(raw))
 	}
 	cost := pwhash.DefaultCost
 	r.Hash = fmt.Sprintf("argon2id, %d KiB, %d passes, %d lanes", cost.Memory, cost.Time, cost.Threads)
 	return r
 }
 
-func (r *report) add(rows ...row) { r.Rows = append(r.Rows, rows...) }
-
-func (r *report) skip(name, reason string) {
-	r.Skipped = append(r.Skipped, name+": "+reason)
-}
+func (r *report) skip(name, reason string) { r.Skipped = append(r.Skipped, name+": "+reason) }
 
 // figures fills the part of a row that comes from all rounds together.
 func (w row) figures(all *outcome) row {
 	w.P50, w.P99, w.Failures = all.millis(50), all.millis(99), all.failures
-	if done := all.done(); done > 0 {
-		w.CPU = float64(all.usage.server.Microseconds()) / float64(done)
+	w.Processes = map[string]float64{}
+	for name, used := range all.usage.servers {
+		if per := float64(used.Microseconds()) / float64(max(all.done(), 1)); per >= 0.5 {
+			w.Processes[name] = math.Round(per)
+		}
 	}
 	w.Generator = all.usage.percent(all.usage.generator)
-	w.Others = all.usage.percent(all.usage.machine - all.usage.generator - all.usage.server)
+	w.Others = all.usage.percent(all.usage.machine - all.usage.generator - all.usage.server())
+	if all.unsent > 0 || all.late.TotalCount() > 0 {
+		w.Note += fmt.Sprintf("%d unsent; the generator was at most %.2f ms late in 99 of 100. ", all.unsent, millis(all.late, 99))
+	}
 	if all.example != nil {
-		w.Note = strings.TrimSpace(w.Note + " failed: " + counts(all.failures) + ", for example " + all.example.Error())
+		w.Note += "failed: " + counts(all.failures) + ", for example " + all.example.Error()
 	}
 	return w
 }
@@ -82,32 +103,48 @@ func (w row) figures(all *outcome) row {
 // print writes the report for people: one table, and what belongs to no column.
 func (r *report) print(out io.Writer) {
 	o := r.Options
-	fmt.Fprintf(out, "\nDoorward benchmark, %s, %.0f s\n%s, load average %s\n%s, PostgreSQL %s, %s\n",
-		r.Date.Format(time.RFC3339), r.Took, r.Machine, r.Load, r.Hash, r.PostgreSQL, r.BaseURL)
-	fmt.Fprintf(out, "%d rounds of %s, %d connections, %d accounts\n\n", o.Rounds, o.Duration, o.Connections, o.Accounts)
+	fmt.Fprintf(out, "\nDoorward benchmark, %s, commit %s, %.0f s\n%s, load average %s\n%s, PostgreSQL %s\n",
+		r.Date.Format(time.RFC3339), r.Commit, r.Took, r.Machine, r.Load, r.Hash, r.PostgreSQL)
+	fmt.Fprintf(out, "%d rounds of %s, %d connections, %d accounts", o.Rounds, o.Duration, o.Connections, o.Accounts)
+	fmt.Fprintf(out, "; measured with %s\n\n", strings.Join(append(r.Settings, "all other settings as they are"), ", "))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\tmedian\tlow\thigh\tunit\tover\tratio\tlow\thigh\taim\tp50 ms\tp99 ms\tCPU µs/op\tgenerator %\tothers %\t")
+	fmt.Fprintln(table, "\tmedian\tlow\thigh\tunit\tover\tratio\tlow\thigh\taim"+
+		"\tCPU µs/op\tlow\thigh\tratio\tlow\thigh\taim\tp50 ms\tp99 ms\tgenerator %\tothers %\t")
 	section := ""
 	for _, w := range r.Rows {
 		if w.Section != section {
 			section = w.Section
-			fmt.Fprintf(table, "%s%s\n", strings.ToUpper(section), strings.Repeat("\t", 15))
+			fmt.Fprintf(table, "%s%s\n", strings.ToUpper(section), strings.Repeat("\t", 21))
 		}
-		cells := []string{"  " + w.Name, number(w.Value.Median), number(w.Value.Low), number(w.Value.High), w.Unit, w.Against,
-			number(w.Ratio.Median), number(w.Ratio.Low), number(w.Ratio.High), w.Aim,
-			number(w.P50), number(w.P99), number(w.CPU), number(w.Generator), number(w.Others)}
+		cells := []string{"  " + w.Name}
+		numbers := func(values ...float64) {
+			for _, value := range values {
+				cells = append(cells, number(value))
+			}
+		}
+		numbers(w.Value.Median, w.Value.Low, w.Value.High)
+		cells = append(cells, w.Unit, w.Over)
+		numbers(w.Ratio.Median, w.Ratio.Low, w.Ratio.High)
+		cells = append(cells, w.Aims.Rate)
+		numbers(w.CPU.Median, w.CPU.Low, w.CPU.High, w.CPURatio.Median, w.CPURatio.Low, w.CPURatio.High)
+		cells = append(cells, w.Aims.CPU)
+		numbers(w.P50, w.P99, w.Generator, w.Others)
 		fmt.Fprintln(table, strings.Join(cells, "\t")+"\t")
 	}
 	_ = table.Flush()
-	fmt.Fprintln(out)
+	fmt.Fprintln(out, "\nCPU µs of an operation by process:")
 	for _, w := range r.Rows {
-		if w.Note != "" && len(w.Failures) == 0 {
-			fmt.Fprintf(out, "%s: %s\n", w.Name, w.Note)
+		if len(w.Processes) > 1 {
+			var parts []string
+			for _, name := range slices.Sorted(maps.Keys(w.Processes)) {
+				parts = append(parts, name+" "+number(w.Processes[name]))
+			}
+			fmt.Fprintf(out, "  %s, %s: %s\n", w.Section, w.Name, strings.Join(parts, ", "))
 		}
 	}
 	for _, w := range r.Rows {
-		if len(w.Failures) > 0 {
-			fmt.Fprintf(out, "%s: %s\n", w.Name, w.Note)
+		if w.Note != "" {
+			fmt.Fprintf(out, "%s, %s: %s\n", w.Section, w.Name, w.Note)
 		}
 	}
 	for _, skipped := range r.Skipped {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -53,7 +54,7 @@ var searches = []struct {
 
 // scale searches a small and a large directory in turns, over one connection.
 func scale(ctx context.Context, o options, d *deployment, report *report, log logger) (err error) {
-	s, err := openSite(ctx, d.key, d.pid)
+	s, err := openSite(ctx, "", d.key)
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func scale(ctx context.Context, o options, d *deployment, report *report, log lo
 			}
 			directories = append(directories, address)
 		}
-		if d.standalone == nil {
+		if d.shape == nil {
 			defer func() { err = errors.Join(err, s.delete(context.WithoutCancel(ctx), directories...)) }()
 		}
 	}
@@ -76,7 +77,7 @@ func scale(ctx context.Context, o options, d *deployment, report *report, log lo
 			return fmt.Errorf("read a seeded directory: %w", err)
 		}
 	}
-	c := s.connect()
+	c := connect(s.tls, s.authorization)
 	defer c.close()
 	length := o.Duration
 	if o.Short {
@@ -101,8 +102,8 @@ func scale(ctx context.Context, o options, d *deployment, report *report, log lo
 				aim = scaleAim
 			}
 			small, large := millis[0][2:], millis[1][2:] // the first two fill caches
-			report.add(row{Section: "scale", Name: fmt.Sprintf("?%s: %d, %d", query, found[0], found[1]), Unit: "ms", Value: spreadOf(large),
-				Against: "small", Ratio: ratio(large, small), Aim: aim})
+			report.Rows = append(report.Rows, row{Section: "scale", Name: fmt.Sprintf("?%s: %d, %d", query, found[0], found[1]), Unit: "ms",
+				Value: spreadOf(large), Over: "small", Ratio: ratio(large, small), Aims: aims{Rate: aim}})
 		}
 	}
 	log("scale: searched directories of %d and %d accounts", smallDirectory, o.Large)
@@ -111,18 +112,19 @@ func scale(ctx context.Context, o options, d *deployment, report *report, log lo
 
 // sample takes values to search for from a directory.
 func sample(ctx context.Context, s *site, address string) (*strings.Replacer, error) {
-	page, err := s.get(ctx, address+"/accounts?orderBy=createdAt&offset=200&limit=20")
+	address += "/accounts?orderBy=createdAt&offset=200&limit=20"
+	page, err := s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: address})
 	if err != nil {
 		return nil, err
 	}
 	size, _ := page["size"].(float64)
-	items, _ := page["items"].([]any)
-	if len(items) < 20 {
+	accounts := items(page)
+	if len(accounts) < 20 {
 		return nil, fmt.Errorf("it has %.0f accounts; at least 220 are needed", size)
 	}
-	text := func(n int, field string) string { return e2e.Object(items[n].(map[string]any)).Text(field) }
-	return strings.NewReplacer("$email", url.QueryEscape(text(0, "email")), "$username", url.QueryEscape(text(0, "username")),
-		"$created", url.QueryEscape("["+text(0, "createdAt")+","+text(19, "createdAt")+"]"), "$middle", strconv.Itoa(int(size)/2)), nil
+	first, last := accounts[0], accounts[19]
+	return strings.NewReplacer("$email", url.QueryEscape(first.Text("email")), "$username", url.QueryEscape(first.Text("username")),
+		"$created", url.QueryEscape("["+first.Text("createdAt")+","+last.Text("createdAt")+"]"), "$middle", strconv.Itoa(int(size)/2)), nil
 }
 
 // search returns the time of an answer in milliseconds and the size of what was
@@ -161,7 +163,7 @@ func seed(ctx context.Context, s *site, database, keyFile, name string, count in
 		return "", fmt.Errorf("connect to the directory service's database: %w", err)
 	}
 	defer db.Close(context.WithoutCancel(ctx))
-	directory, err := s.create(ctx, s.client.Key.BaseURL+"/directories", e2e.Object{"name": name})
+	directory, err := s.create(ctx, s.base+"/directories", e2e.Object{"name": name})
 	if err != nil {
 		return "", fmt.Errorf("make a directory: %w", err)
 	}

@@ -1,153 +1,170 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
 const callback = "https://app.localhost:9999/callback"
 
-// site is what is measured in a deployment: an application with a directory of
-// its own, full of accounts, some of which are logged in.
+// site is a server that load is put on: the baseline, the peer, or a deployment of
+// the product with an application that has a directory of its own.
 type site struct {
+	name          string // behind those of its operations in the report
 	client        *e2e.Client
 	tls           *tls.Config
-	pid           int
 	authorization string
-	host          string // address of the deployment without the version
-	pages         string // address of the hosted pages
-	application   string // address of the application
-	directory     string
-	me            string // address of the account of a cookie
-	run           string // part of every email address, different in each run
-	accounts      []string
-	emails        []string
-	hashed        int      // the first accounts, whose password has the product's own hash
-	access        []string // tokens
-	refresh       []string
-	keys          []clientKey
+	host          string // address without the version
+	roots         []int  // its processes; empty where they are not known
+	rows          int    // of the baseline
+	version       string // of the baseline's PostgreSQL
+	peer          peer
+
+	base         string // address with the version
+	pages        string // address of the hosted pages
+	application  string
+	organization string
+	directory    string
+	me           string   // address of the account of a cookie
+	run          string   // part of every name, different in each run
+	accounts     []string // addresses
+	emails       []string // of those that can log in
+	access       []string // tokens
+	refresh      []string
+	keys         []url.Values // client credentials grants
 }
 
-// clientKey is an API key of an account, as the credentials of a client.
-type clientKey struct{ id, secret string }
-
 // openSite connects to a deployment and refuses one on another machine.
-func openSite(ctx context.Context, key e2e.Key, pid int) (*site, error) {
-	base, err := url.Parse(key.BaseURL)
-	if err != nil {
-		return nil, fmt.Errorf("read the base URL: %w", err)
-	}
-	found, err := net.DefaultResolver.LookupIPAddr(ctx, base.Hostname())
-	if err != nil {
-		return nil, fmt.Errorf("look up %s: %w", base.Hostname(), err)
-	}
-	for _, address := range found {
-		if !address.IP.IsLoopback() {
-			return nil, fmt.Errorf("%s is not this machine (%s): load is put on the loopback interface only", base.Hostname(), address.IP)
-		}
+func openSite(ctx context.Context, name string, key e2e.Key) (*site, error) {
+	if err := onThisMachine(ctx, key.BaseURL); err != nil {
+		return nil, err
 	}
 	client, err := e2e.NewClient(key)
 	if err != nil {
 		return nil, err
 	}
-	return &site{client: client, tls: client.TLS(), pid: pid, host: key.HostURL(), run: rand.Text()[:8],
-		authorization: "Basic " + base64.StdEncoding.EncodeToString([]byte(key.ID+":"+key.Secret))}, nil
+	return (&site{name: name, tls: client.TLS(), host: key.HostURL(), base: key.BaseURL, run: rand.Text()[:8]}).with(client), nil
 }
 
-func (s *site) connect() *connection {
-	return connect(s.tls, s.authorization)
+// with sets the client, whose key all requests have.
+func (s *site) with(client *e2e.Client) *site {
+	s.client = client
+	s.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(client.Key.ID+":"+client.Key.Secret))
+	return s
 }
 
-func (s *site) subject(name string, do func(s *site, c *connection, n uint64) error) subject {
-	return subject{name, s.pid, func() (func(uint64) error, func()) {
-		c := s.connect()
-		return func(n uint64) error { return do(s, c, n) }, c.close
-	}}
-}
-
-func (s *site) operation(name string) subject {
-	for _, o := range operations {
-		if o.name == name {
-			return s.subject(name, o.do)
+func onThisMachine(ctx context.Context, address string) error {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return fmt.Errorf("read the address: %w", err)
+	}
+	found, err := net.DefaultResolver.LookupIPAddr(ctx, parsed.Hostname())
+	if err != nil {
+		return fmt.Errorf("look up %s: %w", parsed.Hostname(), err)
+	}
+	for _, address := range found {
+		if !address.IP.IsLoopback() {
+			return fmt.Errorf("%s is not this machine (%s): load is put on the loopback interface only", parsed.Hostname(), address.IP)
 		}
 	}
-	panic("no operation " + name)
+	return nil
 }
 
-// fill makes the application with its accounts, of which the first are logged
-// in. Only these have a password hash that costs as much as the product's.
-func (s *site) fill(ctx context.Context, accounts, logins int, log logger) error {
-	body := e2e.Object{"name": "bench " + s.run, "authorizedCallbackUris": []string{callback}}
-	application, err := s.create(ctx, s.client.Key.BaseURL+"/applications?createDirectory=true", body)
+// fill makes the application with its accounts, of which the first have a password
+// hash of the product's own and are logged in. Without such accounts the access
+// tokens are those of API keys, which cost no hash.
+func (s *site) fill(ctx context.Context, accounts, logins int) error {
+	application, err := s.create(ctx, s.base+"/applications?createDirectory=true",
+		e2e.Object{"name": "bench " + unique("", s.run), "authorizedCallbackUris": []string{callback}})
 	if err != nil {
 		return err
 	}
 	s.application = application.Href()
-	mapping, err := s.get(ctx, application.Object("defaultAccountStoreMapping").Href())
-	if err != nil {
-		return err
-	}
-	s.directory = mapping.Object("accountStore").Href()
-	config, err := s.get(ctx, application.Object("webConfig").Href())
-	if err != nil {
-		return err
-	}
-	s.me = s.host + "/client/" + config.Text("dnsLabel") + "/me"
-
-	pages, err := s.get(ctx, application.Object("tenant").Href()+"/idSites")
-	if err != nil {
-		return err
-	}
-	items, _ := pages["items"].([]any)
-	domain := e2e.Object(items[0].(map[string]any)).Text("domainName")
-	s.pages = "https://" + domain + strings.TrimLeft(s.client.Address(), "abcdefghijklmnopqrstuvwxyz0123456789-.")
-
-	began := time.Now()
-	s.hashed = min(max(logins, 1), accounts)
-	s.accounts, s.emails = make([]string, accounts), make([]string, accounts)
-	if err := concurrently(ctx, accounts, func(ctx context.Context, n int) error {
-		s.emails[n] = "seed" + strconv.Itoa(n) + "-" + s.run + "@example.test"
-		address, body := s.application+"/accounts", newAccount(s.emails[n])
-		if n >= s.hashed {
-			address, body = s.directory+"/accounts?passwordFormat=mcf&registrationWorkflowEnabled=false", imported(s.emails[n])
-		}
-		account, err := s.create(ctx, address, body)
-		s.accounts[n] = account.Href()
-		return err
-	}); err != nil {
-		return err
-	}
-	s.keys = make([]clientKey, min(16, accounts))
-	for n := range s.keys {
-		key, err := s.create(ctx, s.accounts[n]+"/apiKeys", e2e.Object{})
-		if err != nil {
+	linked := map[string]e2e.Object{}
+	for name, address := range map[string]string{
+		"mapping": application.Object("defaultAccountStoreMapping").Href(), "config": application.Object("webConfig").Href(),
+		"sites": application.Object("tenant").Href() + "/idSites",
+	} {
+		if linked[name], err = s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: address}); err != nil {
 			return err
 		}
-		s.keys[n] = clientKey{key.Text("id"), key.Text("secret")}
 	}
-	s.access, s.refresh = make([]string, s.hashed), make([]string, s.hashed)
-	err = concurrently(ctx, s.hashed, func(ctx context.Context, n int) error {
-		grant := url.Values{"grant_type": {"password"}, "username": {s.emails[n]}, "password": {e2e.Password}}
+	s.directory = linked["mapping"].Object("accountStore").Href()
+	s.me = s.host + "/client/" + linked["config"].Text("dnsLabel") + "/me"
+	_, port, _ := net.SplitHostPort(s.client.Address())
+	s.pages = "https://" + items(linked["sites"])[0].Text("domainName") + ":" + port
+
+	s.accounts, s.emails = make([]string, accounts), make([]string, logins)
+	s.keys, s.access, s.refresh = make([]url.Values, min(16, accounts)), make([]string, max(logins, 1)), make([]string, max(logins, 1))
+	token := func(ctx context.Context, n int, grant url.Values) error {
 		token, err := s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodPost, URL: s.application + "/oauth/token", Body: grant})
 		s.access[n], s.refresh[n] = token.Text("access_token"), token.Text("refresh_token")
 		return err
+	}
+	err = concurrently(ctx, accounts, func(ctx context.Context, n int) error {
+		address, body := s.directory+importing, imported(unique("seed", s.run))
+		if n < logins {
+			address, body = s.application+"/accounts", newAccount(unique("seed", s.run))
+			s.emails[n] = body.Text("email")
+		}
+		account, err := s.create(ctx, address, body)
+		if err != nil {
+			return err
+		}
+		s.accounts[n] = account.Href()
+		if n < len(s.keys) {
+			key, err := s.create(ctx, s.accounts[n]+"/apiKeys", e2e.Object{})
+			if err != nil {
+				return err
+			}
+			s.keys[n] = url.Values{"grant_type": {"client_credentials"}, "client_id": {key.Text("id")}, "client_secret": {key.Text("secret")}}
+		}
+		if n < logins {
+			return token(ctx, n, url.Values{"grant_type": {"password"}, "username": {s.emails[n]}, "password": {e2e.Password}})
+		}
+		return nil
 	})
-	log("made %d accounts and logged %d in, in %.1f s", accounts, s.hashed, time.Since(began).Seconds())
+	if err == nil && logins == 0 {
+		err = token(ctx, 0, s.keys[0])
+	}
 	return err
+}
+
+// fillHot makes applications with an account each, and an organization in each
+// tenant.
+func fillHot(ctx context.Context, first *site, tenants []e2e.Key, applications int) ([]*site, error) {
+	sites := make([]*site, len(tenants)*applications)
+	err := concurrently(ctx, len(tenants), func(ctx context.Context, t int) error {
+		name, client := unique("hot", first.run), first.client.With(tenants[t].ID, tenants[t].Secret)
+		organization, err := (&site{}).with(client).create(ctx, first.base+"/organizations", e2e.Object{"name": name, "nameKey": name})
+		for n := 0; n < applications && err == nil; n++ {
+			s := (&site{host: first.host, base: first.base, run: first.run, organization: organization.Href()}).with(client)
+			err = s.fill(ctx, 1, 0)
+			sites[t*applications+n] = s
+		}
+		return err
+	})
+	first.client.HTTP.CloseIdleConnections()
+	return sites, err
 }
 
 // concurrently calls do for 0 to count-1, eight at once. The first failure ends it.
@@ -185,17 +202,237 @@ func (s *site) create(ctx context.Context, address string, body e2e.Object) (e2e
 	return s.ask(ctx, http.StatusCreated, e2e.Request{Method: http.MethodPost, URL: address, Body: body})
 }
 
-func (s *site) get(ctx context.Context, address string) (e2e.Object, error) {
-	return s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: address})
-}
-
 func (s *site) ask(ctx context.Context, want int, request e2e.Request) (e2e.Object, error) {
 	answer, err := s.client.Do(ctx, request)
+	if err == nil && answer.Status != want {
+		err = fmt.Errorf("want %d: %s", want, answer)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if answer.Status != want {
-		return nil, fmt.Errorf("want %d: %s", want, answer)
-	}
 	return answer.Object()
+}
+
+// items are those of a page of a collection.
+func items(page e2e.Object) (found []e2e.Object) {
+	list, _ := page["items"].([]any)
+	for _, each := range list {
+		found = append(found, each.(map[string]any))
+	}
+	return found
+}
+
+var linkInPage = regexp.MustCompile(`(?:href|src)="(/[^"]+)"`)
+
+// pageWeight gets the sign-in page and all that it names, as a browser does, and
+// returns the bytes of the answers with their headers.
+func (s *site) pageWeight(ctx context.Context) (total, requests int, err error) {
+	plain, err := s.client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: s.pages + "/", Anonymous: true})
+	if err != nil {
+		return 0, 0, err
+	}
+	addresses := []string{"/"}
+	for _, link := range linkInPage.FindAllSubmatch(plain.Body, -1) {
+		addresses = append(addresses, string(link[1]))
+	}
+	for _, address := range addresses {
+		answer, err := s.client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: s.pages + address, Anonymous: true,
+			Header: http.Header{"Accept-Encoding": {"gzip"}}})
+		if err == nil && answer.Status != http.StatusOK {
+			err = errors.New(answer.String())
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		total += len(answer.Body)
+		for name, values := range answer.Header {
+			total += len(name) + len(strings.Join(values, "")) + len(": \r\n")
+		}
+	}
+	return total, len(addresses), nil
+}
+
+// peer is the file that BENCH_PEER names.
+type peer struct {
+	Name         string `json:"name"`      // in the report; empty: peer
+	PublicURL    string `json:"publicUrl"` // of the token endpoint, without /oauth2/token
+	AdminURL     string `json:"adminUrl"`  // of introspection, without /admin/oauth2/introspect
+	ClientID     string `json:"clientId"`  // of a client with client_secret_basic
+	ClientSecret string `json:"clientSecret"`
+	CAFile       string `json:"caFile"` // empty: the certificate authorities of the machine
+	PIDs         []int  `json:"pids"`   // its processes and those of its database; the processes below them count too
+}
+
+func (p peer) token() request {
+	r := postForm(p.PublicURL+"/oauth2/token", url.Values{"grant_type": {"client_credentials"}})
+	r.header = map[string]string{"Authorization": "Basic " +
+		base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(p.ClientID)+":"+url.QueryEscape(p.ClientSecret)))}
+	return r
+}
+
+// openPeer connects to the peer and gets some tokens to introspect.
+func openPeer(ctx context.Context, file string) (*site, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the peer: %w", err)
+	}
+	p := peer{Name: "peer"}
+	if err := json.Unmarshal(raw, &p); err != nil || p.PublicURL == "" || p.AdminURL == "" || p.ClientID == "" {
+		return nil, fmt.Errorf("%s lacks publicUrl, adminUrl or clientId, or is no JSON: %v", file, err)
+	}
+	p.PublicURL, p.AdminURL = strings.TrimSuffix(p.PublicURL, "/"), strings.TrimSuffix(p.AdminURL, "/")
+	if err := errors.Join(onThisMachine(ctx, p.PublicURL), onThisMachine(ctx, p.AdminURL)); err != nil {
+		return nil, err
+	}
+	client, err := e2e.NewClient(e2e.Key{BaseURL: p.PublicURL, CAFile: p.CAFile})
+	if err != nil {
+		return nil, err
+	}
+	s := &site{name: p.Name, peer: p, roots: p.PIDs, tls: client.TLS()}
+	s.tls.ServerName = "" // it has two addresses
+	c := connect(s.tls, "")
+	defer c.close()
+	for range 16 {
+		var token struct {
+			Access string `json:"access_token"`
+		}
+		err := c.send(p.token())
+		if err == nil {
+			err = json.Unmarshal(c.response.Body(), &token)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("get a token of the peer: %w", err)
+		}
+		s.access = append(s.access, token.Access)
+	}
+	return s, nil
+}
+
+// deployment is standalone or the distributed shape, started for the measurement,
+// or a deployment that runs already: then it has no shape and no roots.
+type deployment struct {
+	key     e2e.Key
+	keyFile string
+	roots   []int
+	shape   harness.Shape
+	starts  int
+}
+
+// settings differ from the defaults: all load comes from one address and one
+// tenant, and refusals are not to be measured.
+var settings = []string{"DOORWARD_TENANT_RATE=0", "DOORWARD_USER_RATE=0", "DOORWARD_ADDRESS_RATE=0", "DOORWARD_ADDRESS_CONCURRENCY=100"}
+
+// startStandalone starts it from an empty folder and returns the time until its
+// first answer over TLS.
+func startStandalone(ctx context.Context, bin, dir string) (*deployment, time.Duration, error) {
+	d := &deployment{keyFile: filepath.Join(dir, "data", "apikey.json")}
+	took, err := d.timed(ctx, func(ctx context.Context) error {
+		s, err := harness.StartStandalone(ctx, harness.Config{Dir: dir, Bin: bin, Settings: settings})
+		if err == nil {
+			d.shape = s
+		}
+		return err
+	})
+	if err != nil {
+		return nil, 0, errors.Join(err, d.stop(ctx))
+	}
+	return d, took, nil
+}
+
+// startDistributed starts the distributed shape.
+func startDistributed(ctx context.Context, bin, dir string) (*deployment, error) {
+	d := &deployment{}
+	var err error
+	d.roots, err = started(func() error {
+		s, err := harness.StartDistributed(ctx, harness.Config{Dir: dir, Bin: bin, Own: true, Settings: settings})
+		if err == nil {
+			d.shape, d.keyFile = s, s.KeyFile()
+		}
+		return err
+	})
+	if err == nil {
+		d.key, err = e2e.ReadKey(d.keyFile)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.stop(ctx))
+	}
+	return d, nil
+}
+
+// restart stops standalone and starts it with the same data.
+func (d *deployment) restart(ctx context.Context) (time.Duration, error) {
+	s := d.shape.(*harness.Standalone)
+	if err := s.Stop(ctx); err != nil {
+		return 0, err
+	}
+	return d.timed(ctx, s.Start)
+}
+
+// newTenant makes another tenant and returns its API key: standalone signs one up
+// for a key that it does not know. The next restart is with the first key again.
+func (d *deployment) newTenant(ctx context.Context) (e2e.Key, error) {
+	first, other := d.key, d.key
+	other.ID, other.Secret = rand.Text(), rand.Text()+rand.Text()
+	if err := other.Write(d.keyFile); err != nil {
+		return other, err
+	}
+	_, err := d.restart(ctx)
+	d.key = first
+	return other, errors.Join(err, first.Write(d.keyFile))
+}
+
+func (d *deployment) stop(ctx context.Context) error {
+	if d.shape == nil {
+		return nil
+	}
+	err := d.shape.Stop(context.WithoutCancel(ctx))
+	if err != nil {
+		d.shape.Logs(os.Stderr)
+	}
+	return err
+}
+
+// timed starts standalone and returns the time until its first answer over TLS. It
+// asks every few milliseconds, more often than the harness. It returns when
+// standalone has written that it is ready: a stop before that is an interrupted
+// start, which ends with another status.
+func (d *deployment) timed(ctx context.Context, start func(context.Context) error) (took time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	began, answered := time.Now(), make(chan time.Duration, 1)
+	asking, end := context.WithCancel(ctx)
+	go func() {
+		for asking.Err() == nil && !answers(asking, d.keyFile) {
+			time.Sleep(5 * time.Millisecond)
+		}
+		answered <- time.Since(began)
+	}()
+	d.roots, err = started(func() error { return start(ctx) })
+	end()
+	if took = <-answered; err != nil {
+		return took, err
+	}
+	d.starts++
+	log := filepath.Join(filepath.Dir(filepath.Dir(d.keyFile)), "standalone.log")
+	if err := e2e.AwaitFor(ctx, time.Minute, "standalone to be ready", func(context.Context) error {
+		written, err := os.ReadFile(log)
+		if times := bytes.Count(written, []byte("Doorward is ready.")); err == nil && times < d.starts {
+			return fmt.Errorf("it was ready %d times, want %d", times, d.starts)
+		}
+		return err
+	}); err != nil {
+		return took, err
+	}
+	d.key, err = e2e.ReadKey(d.keyFile)
+	return took, err
+}
+
+func answers(ctx context.Context, keyFile string) bool {
+	client, err := e2e.OpenClient(keyFile)
+	if err != nil {
+		return false
+	}
+	defer client.HTTP.CloseIdleConnections()
+	answer, err := client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: "/tenants/current"})
+	return err == nil && answer.Status == http.StatusFound
 }

@@ -431,6 +431,27 @@ func TestABrowserUsesATextMessage(t *testing.T) {
 	shop.back(plain, "AUTHENTICATED", account.Href())
 }
 
+// A user who left before the code came enters the same number again.
+func TestABrowserComesBackToAPhone(t *testing.T) {
+	shop := newShop(t)
+	account := client.Register(t, shop.Application.Link(t, "accounts"))
+	number := fmt.Sprintf("+1267555%04d", rand.IntN(10_000))
+	enter := func(b *browser, number string) {
+		shop.begin(b, e2e.Object{"require_mfa": []string{"sms"}})
+		b.signIn(account.Text("email"), e2e.Password)
+		b.heading("Your phone number")
+		b.fill("tel", number)
+		b.submit()
+	}
+	enter(openBrowser(t), number)
+	first := codeSentTo(t, number, "")
+	b := openBrowser(t)
+	enter(b, number[2:5]+" "+number[5:]) // as it is written at home
+	b.fill("code", codeSentTo(t, number, first))
+	b.submit()
+	shop.back(b, "AUTHENTICATED", account.Href())
+}
+
 func TestWhatABrowserIsToldOfABadRequest(t *testing.T) {
 	shop, b := newShop(t), openBrowser(t)
 	shop.begin(b, e2e.Object{"iat": time.Now().Unix() - 3600})

@@ -31,6 +31,8 @@ func described(r Request, address string, answer Answer) error {
 	case nil:
 	case []byte:
 		sent = body
+	case url.Values:
+		sent = []byte(body.Encode())
 	case Object, map[string]any:
 		if sent, err = json.Marshal(body); err != nil {
 			return err

@@ -230,6 +230,7 @@ func TestALoginAtASAMLIdentityProvider(t *testing.T) {
 	if data.Text("providerId") != "saml" || data.Text("urn:oid:0.9.2342.19200300.100.1.3") != s.at.session.UserEmail {
 		t.Errorf("its provider data is %v", data)
 	}
+	checkExplained(t, s.Application, s.at.session.UserEmail, "saml")
 
 	t.Run("the assertion is exchanged for tokens", func(t *testing.T) {
 		client.Want(t, http.StatusOK, exchange(s.Application, s.consume(s.at.answer(t, s.begin(nil)))))
@@ -355,6 +356,15 @@ func TestASAMLLoginThroughAnOrganization(t *testing.T) {
 			}
 		})
 	}
+	t.Run("by the Client API", func(t *testing.T) {
+		at := "/authorize?response_type=service_token&state=s&account_store_href=" + url.QueryEscape(s.mirror.Href()) +
+			"&organization_href=" + url.QueryEscape(organization.Href())
+		to := openClientAPI(t, s.Application).want(http.StatusFound, e2e.Request{Method: http.MethodGet, URL: at}).Header.Get("Location")
+		claims := claimsOf(t, s.consume(s.at.answer(t, to)))
+		if claims.Text("org") != organization.Href() || claims.Text("state") != "s" || claims.Text("iss") != s.Application.Href() {
+			t.Errorf("the claims are %v", claims)
+		}
+	})
 	for name, c := range map[string]struct {
 		changes e2e.Object
 		code    int

@@ -212,6 +212,32 @@ func TestEveryScreen(t *testing.T) {
 		b.heading("This link no longer works")
 		b.inspect("page-dead-link")
 	})
+	t.Run("of providers", func(t *testing.T) {
+		other := newShop(t)
+		client.Update(t, other.Application.Href(), e2e.Object{"name": "Otter Club"})
+		certificate := string(document(t, identityProvider(t, other.Application).Link(t, "x509SigningCert"), "").Body)
+		for name, settings := range map[string]e2e.Object{
+			"Google":   {"providerId": "google", "clientId": "abc", "clientSecret": "def", "redirectUri": callback},
+			"GitHub":   {"providerId": "github", "clientId": "abc", "clientSecret": "def", "redirectUri": callback},
+			"Facebook": {"providerId": "facebook", "clientId": "abc", "clientSecret": "def", "redirectUri": callback},
+			"LinkedIn": {"providerId": "linkedin", "clientId": "abc", "clientSecret": "def", "redirectUri": callback},
+			"Otter Staff": {"providerId": "saml", "ssoLoginUrl": "https://idp.example.test/login", "ssoLogoutUrl": "https://idp.example.test/logout",
+				"encodedX509SigningCert": certificate},
+		} {
+			directory := client.Create(t, "/directories", e2e.Object{"name": e2e.Unique(name + " "), "provider": settings})
+			client.DeleteAtEnd(t, directory.Href())
+			client.Create(t, "/accountStoreMappings", e2e.Object{
+				"application": e2e.Object{"href": other.Application.Href()}, "accountStore": e2e.Object{"href": directory.Href()},
+			})
+		}
+		b := openBrowser(t)
+		other.begin(b, nil)
+		b.heading("Sign in")
+		b.inspect("sign-in-providers")
+		b.signIn("nobody@example.test", "Wrong0000!")
+		b.until("document.querySelector('.alert').textContent !== ''")
+		b.inspect("sign-in-failed")
+	})
 	t.Run("of a sign-up", func(t *testing.T) {
 		b := openBrowser(t)
 		b.open(client.Key.HostURL() + "/register")

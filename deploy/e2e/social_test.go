@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +90,7 @@ func TestAccountsOfProviders(t *testing.T) {
 	if refresh, given := data["refreshToken"]; data.Text("accessToken") != token || data.Object("userInfo").Text("email") != email || refresh != nil || !given {
 		t.Errorf("the provider data is %v", data)
 	}
+	checkExplained(t, site.Application, email, "google")
 	form := url.Values{"grant_type": {"service_social"}, "providerId": {"google"}, "accessToken": {token}}
 	issued := client.Token(t, site.Application.Href(), form)
 	if _, claims := unpack(t, issued.Text("access_token"), client.Key.Secret); claims.Text("sub") != account.Href() {
@@ -98,6 +100,24 @@ func TestAccountsOfProviders(t *testing.T) {
 	oauthRefused(t, 400, 7200, "invalid_client", post(site.Application.Href()+"/oauth/token", form))
 	client.Update(t, account.Href(), e2e.Object{"status": "DISABLED"})
 	client.Refused(t, 400, 7101, request)
+}
+
+// checkExplained wants the explanation of a login with a password to name the
+// provider at which the account logs in.
+func checkExplained(t *testing.T, application e2e.Object, email, providerID string) {
+	t.Helper()
+	attempt := e2e.Login(application, email, e2e.Password)
+	attempt.URL += "?explain=true"
+	explained := client.WantObject(t, http.StatusOK, attempt)
+	stores, _ := explained["accountStores"].([]any)
+	isNamed := slices.ContainsFunc(stores, func(each any) bool {
+		store, _ := each.(map[string]any)
+		return store["providerId"] == providerID && store["outcome"] == "DECIDES"
+	})
+	reason := explained.Object("decision").Object("refusalAfterPassword").Text("developerMessage")
+	if !isNamed || !strings.Contains(reason, `provider "`+providerID+`"`) {
+		t.Errorf("the explanation is %v", explained)
+	}
 }
 
 // A link of an account at a provider leads to an account of the default store where
@@ -185,7 +205,7 @@ func TestALoginAtAProviderByTheClientAPI(t *testing.T) {
 			at = begun("&state=s")
 			query = at.Query()
 			refused := location(t, api.want(http.StatusFound, e2e.Request{Method: http.MethodGet, URL: returned("")}))
-			if refused.Query().Get("error") != "access_denied" || refused.Query().Get("error_description") == "" || refused.Query().Get("state") != "s" {
+			if refused.Query().Get("error") != "access_denied" || !strings.Contains(refused.Query().Get("error_description"), "access_denied") || refused.Query().Get("state") != "s" {
 				t.Errorf("a refusal leads to %s", refused)
 			}
 		})

@@ -2,15 +2,20 @@ package apierr
 
 import "net/http"
 
-// Texts for an end user that several errors share: apology is for what only a
-// developer or an administrator can cause, wrongLogin for every failed login.
+// Texts for an end user that several errors share: apology is for a refusal without
+// a code of its own, wrongLogin for every failed login.
 const (
-	apology       = "Sorry, that did not work. Please check what was entered and try again."
-	wrongLogin    = "Invalid username or password." // a literal that clients compare
-	noNewAccounts = "No new accounts can be created here at present. Please contact support."
-	sourceAway    = "Your organization's directory cannot be reached at the moment. Please try again later."
-	sourceSlow    = "Your organization's directory takes too long to answer. Please try again in a moment."
-	sourceBroken  = "Your organization's directory sent an answer that cannot be used. Please contact your administrator."
+	apology         = "Sorry, that did not work. Please check what was entered and try again."
+	wrongLogin      = "Invalid username or password." // a literal that clients compare
+	noNewAccounts   = "No new accounts can be created here at present. Please contact support."
+	noNewGroups     = "No new groups can be created here at present. Please contact support."
+	alreadyMapped   = "This account store is used here already."
+	notAccountStore = "New accounts cannot be stored there. Please choose another account store."
+	notGroupStore   = "New groups cannot be stored there. Please choose a directory."
+	typeMapped      = "A directory of that provider is used here already."
+	sourceAway      = "Your organization's directory cannot be reached at the moment. Please try again later."
+	sourceSlow      = "Your organization's directory takes too long to answer. Please try again in a moment."
+	sourceBroken    = "Your organization's directory sent an answer that cannot be used. Please contact your administrator."
 )
 
 // catalog lists every error below by its code, in the order of definition.
@@ -86,11 +91,11 @@ var (
 
 // Custom data.
 var (
-	CustomDataKeyEmpty   = invalid(3000, apology)
-	CustomDataKeyLong    = invalid(3001, apology)
-	CustomDataKeyInvalid = invalid(3002, apology)
-	CustomDataReserved   = invalid(3003, apology)
-	CustomDataSize       = invalid(3004, apology)
+	CustomDataKeyEmpty   = invalid(3000, "A name in the additional data is empty. Please give every entry a name.")
+	CustomDataKeyLong    = invalid(3001, "A name in the additional data is too long. Please use at most 255 characters.")
+	CustomDataKeyInvalid = invalid(3002, "Names in the additional data can have letters, digits, _ and - alone. Please change them.")
+	CustomDataReserved   = invalid(3003, "A name in the additional data is reserved. Please choose another.")
+	CustomDataSize       = invalid(3004, "The additional data is too large. Please store less.")
 )
 
 // The owner of a tenant.
@@ -104,16 +109,16 @@ var (
 	OrgDirectoryTaken        = define(http.StatusConflict, 4520, "A directory of that name exists.")
 	OrgNoAccountStore        = invalid(4600, noNewAccounts)
 	OrgAccountStoreDisabled  = invalid(4601, noNewAccounts)
-	OrgNoGroupStore          = invalid(4602, apology)
-	OrgGroupStoreDisabled    = invalid(4603, apology)
-	OrgAlreadyMapped         = define(http.StatusConflict, 4604, apology)
+	OrgNoGroupStore          = invalid(4602, noNewGroups)
+	OrgGroupStoreDisabled    = invalid(4603, noNewGroups)
+	OrgAlreadyMapped         = define(http.StatusConflict, 4604, alreadyMapped)
 	OrgNoStores              = invalid(4605, wrongLogin)
-	OrgMirrorAccountStore    = invalid(4606, apology)
-	OrgMirrorGroupAsStore    = invalid(4608, apology)
-	OrgMirrorGroupStore      = invalid(4610, apology)
-	OrgGroupAsGroupStore     = invalid(4612, apology)
-	OrgInsideOrg             = invalid(4614, apology)
-	OrgDirectoryTypeMapped   = define(http.StatusConflict, 4700, apology)
+	OrgMirrorAccountStore    = invalid(4606, notAccountStore)
+	OrgMirrorGroupAsStore    = invalid(4608, notAccountStore)
+	OrgMirrorGroupStore      = invalid(4610, notGroupStore)
+	OrgGroupAsGroupStore     = invalid(4612, notGroupStore)
+	OrgInsideOrg             = invalid(4614, "An organization cannot contain another organization.")
+	OrgDirectoryTypeMapped   = define(http.StatusConflict, 4700, typeMapped)
 	OrgDirectoryTypeUnmapped = invalid(4701, "Logging in with that provider is not offered here. Please choose another way.")
 )
 
@@ -122,23 +127,23 @@ var (
 	DirectoryTaken           = define(http.StatusConflict, 5010, "A directory of that name exists.")
 	NoAccountStore           = invalid(5100, noNewAccounts)
 	AccountStoreDisabled     = invalid(5101, noNewAccounts)
-	NoGroupStore             = invalid(5102, apology)
-	GroupStoreDisabled       = invalid(5103, apology)
-	AlreadyMapped            = define(http.StatusConflict, 5104, apology)
+	NoGroupStore             = invalid(5102, noNewGroups)
+	GroupStoreDisabled       = invalid(5103, noNewGroups)
+	AlreadyMapped            = define(http.StatusConflict, 5104, alreadyMapped)
 	NoStores                 = invalid(5105, wrongLogin)
-	MirrorAccountStore       = invalid(5106, apology)
-	MirrorGroupAsStore       = invalid(5108, apology)
-	MirrorGroupStore         = invalid(5110, apology)
-	GroupAsGroupStore        = invalid(5112, apology)
+	MirrorAccountStore       = invalid(5106, notAccountStore)
+	MirrorGroupAsStore       = invalid(5108, notAccountStore)
+	MirrorGroupStore         = invalid(5110, notGroupStore)
+	GroupAsGroupStore        = invalid(5112, notGroupStore)
 	NotMapped                = invalid(5114, wrongLogin)
 	OrgWithoutAccountStore   = invalid(5116, noNewAccounts)
 	OrgDisabledAccountStore  = invalid(5117, noNewAccounts)
-	OrgWithoutGroupStore     = invalid(5118, apology)
-	OrgDisabledGroupStore    = invalid(5119, apology)
+	OrgWithoutGroupStore     = invalid(5118, noNewGroups)
+	OrgDisabledGroupStore    = invalid(5119, noNewGroups)
 	NoCallback               = invalid(5120, "The login cannot return to the application. Please contact its support.")
 	CallbackNotListed        = invalid(5121, "The login cannot return to that address. Please contact the support of the application.")
 	CallbackWildcardsOnly    = invalid(5122, "The login cannot return to the application. Please contact its support.")
-	DirectoryTypeMapped      = define(http.StatusConflict, 5200, apology)
+	DirectoryTypeMapped      = define(http.StatusConflict, 5200, typeMapped)
 	DirectoryTypeUnavailable = invalid(5201, "Logging in with that provider is not offered here. Please choose another way.")
 )
 
@@ -146,10 +151,10 @@ var (
 var (
 	MirrorReadOnly       = invalid(6100, "Accounts and groups of a mirror directory are made in its source.")
 	VerificationDisabled = invalid(6101, "Emails are not verified here, so nothing needs to be confirmed.")
-	CannotBecomeMirror   = invalid(6201, apology)
-	ProviderFixed        = invalid(6202, apology)
-	RedirectURIMissing   = invalid(6203, apology)
-	StrengthContradicts  = invalid(6400, apology)
+	CannotBecomeMirror   = invalid(6201, "A directory of its own accounts cannot become a mirror. Please create another directory.")
+	ProviderFixed        = invalid(6202, "The provider of a directory cannot be changed. Please create another directory.")
+	RedirectURIMissing   = invalid(6203, "Logging in with that provider is not set up completely. Please contact support.")
+	StrengthContradicts  = invalid(6400, "No password could meet these rules. Please lower the minimums or raise the maximum length.")
 	PasswordReused       = invalid(6401, "That password was used before. Please choose another.")
 )
 
@@ -169,14 +174,14 @@ var (
 	ProviderOtherClient  = invalid(7203, "The login with that provider was made for another application. Please try again from here.")
 	DomainBlacklisted    = invalid(7205, "That email domain is not accepted.")
 	DomainNotWhitelisted = invalid(7206, "That email domain is not accepted.")
-	TemplateWithoutLink  = invalid(7301, apology)
+	TemplateWithoutLink  = invalid(7301, "The mail would have no link. Please put one into the text.")
 )
 
 // Account links.
 var (
 	AlreadyLinked     = define(http.StatusConflict, 7500, "These accounts are linked already.")
 	LinkToItself      = invalid(7501, "An account cannot be linked to itself.")
-	LinkMalformed     = invalid(7502, apology)
+	LinkMalformed     = invalid(7502, "Two accounts are needed for a link. Please name both.")
 	TooManyLinks      = invalid(7503, "This account is linked to too many others. Please remove a link first.")
 	LinkSameDirectory = define(http.StatusConflict, 7504, "Accounts of the same directory cannot be linked.")
 	LinkedToOther     = define(http.StatusConflict, 7505, "This account is linked to another one already.")
@@ -205,7 +210,7 @@ var (
 	TokenSignature           = invalid(10017, "The session is not valid.")
 	TokenStoreDisabled       = invalid(10018, "The session is no longer valid.")
 	ClientCredentials        = invalid(10019, "The client credentials are wrong.")
-	TokenTypeUnknown         = invalid(10024, apology)
+	TokenTypeUnknown         = invalid(10024, "The kind of that token is not known. Please name it.")
 )
 
 // SAML.
@@ -213,8 +218,8 @@ var (
 	SAMLMalformed    = invalid(10100, "The message of the identity provider cannot be read. Please log in again.")
 	SAMLSignature    = invalid(10101, "The message of the identity provider cannot be trusted. Please contact your administrator.")
 	SAMLFailed       = invalid(10102, "The identity provider did not log you in. Please try again.")
-	SAMLEntityTaken  = invalid(10110, apology)
-	SAMLRegistration = invalid(10111, apology)
+	SAMLEntityTaken  = invalid(10110, "A service provider with that entity id exists already.")
+	SAMLRegistration = invalid(10111, "That service provider is registered already.")
 )
 
 // The hosted login.
@@ -226,10 +231,10 @@ var (
 	TokenReplayed      = invalid(11005, "That link was used already. Please log in again.")
 	SessionTimedOut    = define(http.StatusUnauthorized, 12001, "The session is over. Please log in again.")
 	NotAuthenticated   = invalid(12002, "You are not logged in. Please log in again.")
-	SMTPUnreachable    = invalid(13000, apology)
-	SMTPCredentials    = invalid(13001, apology)
-	SMTPProtocol       = invalid(13002, apology)
-	SMTPServerExists   = invalid(13003, apology)
+	SMTPUnreachable    = invalid(13000, "The mail server cannot be reached. Please check its host and port.")
+	SMTPCredentials    = invalid(13001, "The mail server refused the user name or password. Please check them.")
+	SMTPProtocol       = invalid(13002, "The mail server does not speak that security protocol. Please choose a different one.")
+	SMTPServerExists   = invalid(13003, "There is a mail server already. Please delete it first.")
 	PhoneNumberFixed   = invalid(13100, "A verified phone number cannot be changed. Please add the new number as another phone.")
 	PhoneNumberInvalid = invalid(13101, "That phone number is not valid. Please check it.")
 	PhoneNumberExists  = define(http.StatusConflict, 13102, "That phone number exists already.")
@@ -241,7 +246,7 @@ var (
 	CodeExpired        = invalid(13108, "That code has expired. Please ask for a new one.")
 	FactorDisabled     = invalid(13109, "This second factor is disabled. Please use another one.")
 	PhoneDisabled      = invalid(13110, "This phone is disabled. Please use another one.")
-	PhoneContradicts   = invalid(13111, apology)
+	PhoneContradicts   = invalid(13111, "That phone has another number. Please name the phone or its number, not both.")
 	ChallengeFinished  = invalid(13112, "That code was used already. Please ask for a new one.")
 	ChallengeFailures  = invalid(13113, "Too many wrong codes. Please ask for a new one.")
 )

@@ -36,26 +36,16 @@ func TestEveryErrorIsExplained(t *testing.T) {
 	}
 }
 
-// What an end user can cause has a sentence of its own; the apology is for
-// configuration and for what only a client's code can send.
+// Every code has a sentence of its own for the end user; the apology is for a
+// refusal without a code.
 func TestMessagesAreSentences(t *testing.T) {
 	sentence := regexp.MustCompile(`^[A-Z].*\.$`)
-	endUser := func(code int) bool {
-		for _, within := range [][2]int{{401, 503}, {1100, 1101}, {2000, 2024}, {4600, 4601}, {4605, 4605}, {5100, 5101}, {5105, 5105},
-			{5114, 5117}, {5120, 5122}, {6100, 6101}, {6401, 6401}, {7100, 7206}, {7500, 7501}, {7503, 9006}, {10010, 10019}, {10100, 10102},
-			{11001, 12002}, {13100, 13110}, {13112, 13113}} {
-			if within[0] <= code && code <= within[1] {
-				return true
-			}
-		}
-		return false
-	}
 	for _, e := range All() {
 		if !sentence.MatchString(e.Message) {
 			t.Errorf("the message of %d is %q", e.Code, e.Message)
 		}
-		if e.Message == apology && endUser(e.Code) {
-			t.Errorf("an end user can cause %d, and its message is the apology", e.Code)
+		if e.Message == apology && e != BadRequest {
+			t.Errorf("the message of %d is the apology", e.Code)
 		}
 	}
 }

@@ -182,7 +182,7 @@ func Decode(body []byte, in, view any) error {
 				continue
 			}
 			return apierr.UnknownProperty.Because("the property %q is unknown; the properties that can be sent are %s",
-				name, and(slices.Sorted(maps.Keys(writable))))
+				name, And(slices.Sorted(maps.Keys(writable))))
 		}
 		if err := json.Unmarshal(sent[name], target.FieldByIndex(index).Addr().Interface()); err != nil {
 			reason := apierr.From(err)
@@ -307,8 +307,8 @@ func Enum[E ~string](f Text, name string, fallback E, allowed ...E) (E, error) {
 // Or joins names for a text: "ENABLED or DISABLED", "a, b or c".
 func Or[E ~string](names []E) string { return join(names, " or ") }
 
-// and joins names for a text: "a, b and c".
-func and(names []string) string { return join(names, " and ") }
+// And joins names for a text: "a, b and c".
+func And(names []string) string { return join(names, " and ") }
 
 func join[E ~string](names []E, last string) string {
 	var text strings.Builder

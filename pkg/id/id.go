@@ -76,6 +76,17 @@ func Parse(s string) (ID, error) {
 	return v, nil
 }
 
+// HasShape reports whether a text could be the id of some deployment: 20 to 22
+// digits of base 62. Parse takes fewer.
+func HasShape(s string) bool {
+	for i := range len(s) {
+		if digits[s[i]] == 0xff {
+			return false
+		}
+	}
+	return 20 <= len(s) && len(s) <= length
+}
+
 // String is the form that stands in a URL.
 func (v ID) String() string {
 	if v.IsZero() {

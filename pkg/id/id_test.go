@@ -37,6 +37,17 @@ func TestParseRefusesWhatStringNeverWrites(t *testing.T) {
 	}
 }
 
+func TestShape(t *testing.T) {
+	for s, want := range map[string]bool{
+		strings.Repeat("z", 22): true, strings.Repeat("0", 20): true, strings.Repeat("z", 23): false, strings.Repeat("a", 19): false,
+		strings.Repeat("0", 20) + "-": false, New(time.Unix(0, 0)).String(): true,
+	} {
+		if HasShape(s) != want {
+			t.Errorf("HasShape(%q) is %t", s, !want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(New(time.Unix(0, 0)).String())
 	f.Add(strings.Repeat("z", 22))

@@ -1,4 +1,4 @@
-// Package list reads the query of a collection (page, order, search:
+// Package list reads the query of a collection (pagination, order, search:
 // docs/interface/search.md). A Spec allows the attributes of one kind of resource;
 // nothing outside it reaches the database, where package listsql runs the query.
 package list
@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 )
 
-// The page that a client gets unless it asks for another.
+// Pagination: the page that a client gets unless it asks for another.
 const (
 	DefaultLimit = 25
 	MaxLimit     = 100

@@ -1,9 +1,12 @@
 package openapi_test
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/openapi"
 )
 
@@ -50,6 +53,30 @@ func TestEveryTopicHasAPage(t *testing.T) {
 			if strings.Contains(string(file.Body), unsafe) {
 				t.Errorf("%s has %s, which its policy refuses", name, unsafe)
 			}
+		}
+	}
+}
+
+// undescribed are the errors that no operation of the document answers, each with
+// the reason.
+var undescribed = map[int]string{
+	1100: "methods that a resource does not have are no operations",
+	2011: "reserved", 2020: "reserved", 2023: "reserved",
+	2024: "the page of an invitation, which is for people",
+}
+
+func TestEveryCodeStandsAtAnOperation(t *testing.T) {
+	d, err := openapi.New(deployment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := d.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range apierr.All() {
+		if found := regexp.MustCompile(fmt.Sprintf("(code |`)%d[`)]", e.Code)).Match(text); found == (undescribed[e.Code] != "") {
+			t.Errorf("the code %d is described: %t", e.Code, found)
 		}
 	}
 }

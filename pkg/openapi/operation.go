@@ -399,6 +399,9 @@ func (w *writer) failures(out object, method string) object {
 			byStatus[e.Status] = append(byStatus[e.Status], e)
 		}
 	}
+	for _, code := range w.BadRequests {
+		byStatus[http.StatusBadRequest] = append(byStatus[http.StatusBadRequest], byCode(code))
+	}
 	shared := map[int]string{403: "Forbidden", 413: "TooLarge", 429: "TooManyRequests", 500: "InternalError", 503: "Unavailable"}
 	if !w.Public {
 		shared[401] = "Unauthorized"
@@ -413,6 +416,8 @@ func (w *writer) failures(out object, method string) object {
 		own, name := byStatus[status], shared[status]
 		key := strconv.Itoa(status)
 		switch {
+		case len(own) > 0 && w.hasCode(get(out, key)):
+			out = set(out, key, w.limited(get(out, key).(object), own))
 		case get(out, key) != nil:
 		case len(own) > 0:
 			if e := byCode(status); name != "" && e != nil && !slices.Contains(own, e) {
@@ -424,6 +429,20 @@ func (w *writer) failures(out object, method string) object {
 		}
 	}
 	return out
+}
+
+// hasCode reports whether an answer has an error with a code: those of the Client
+// API have none.
+func (w *writer) hasCode(answer any) bool {
+	var schema any = answer
+	for _, name := range []string{"content", "application/json", "schema", "$ref"} {
+		inner, _ := schema.(object)
+		schema = get(inner, name)
+	}
+	name, _ := schema.(string)
+	described, _ := w.schemas[strings.TrimPrefix(name, "#/components/schemas/")].(object)
+	properties, _ := get(described, "properties").(object)
+	return get(properties, "code") != nil
 }
 
 func (w *writer) hasBody() bool {
@@ -441,19 +460,26 @@ func byCode(code int) *apierr.Error {
 
 // failure is an answer with one of some codes.
 func (w *writer) failure(status int, errors []*apierr.Error) object {
-	about := http.StatusText(status) + ", with one of these codes:\n"
+	return w.limited(object{
+		{Key: "description", Value: http.StatusText(status) + "."},
+		{Key: "headers", Value: object{{Key: w.requestID, Value: ref("headers", "RequestId")}}},
+		{Key: "content", Value: object{{Key: "application/json", Value: object{{Key: "schema", Value: ref("schemas", "Error")}}}}},
+	}, errors)
+}
+
+// limited is an answer that has an error, with the codes that it can have.
+func (w *writer) limited(answer object, errors []*apierr.Error) object {
+	about := strings.TrimSuffix(get(answer, "description").(string), ".") + ", with one of these codes:\n"
 	var codes []any
 	for _, e := range errors {
 		about += fmt.Sprintf("\n- `%d` %s", e.Code, e.Message)
 		codes = append(codes, e.Code)
 	}
-	return object{
-		{Key: "description", Value: about},
-		{Key: "headers", Value: object{{Key: w.requestID, Value: ref("headers", "RequestId")}}},
-		{Key: "content", Value: object{{Key: "application/json", Value: object{{Key: "schema", Value: object{
-			{Key: "allOf", Value: []any{ref("schemas", "Error"), object{
-				{Key: "type", Value: "object"}, {Key: "properties", Value: object{{Key: "code", Value: object{{Key: "enum", Value: codes}}}}},
-			}}},
-		}}}}}},
-	}
+	schema := get(get(get(answer, "content").(object), "application/json").(object), "schema")
+	answer = set(answer, "description", about)
+	return set(answer, "content", object{{Key: "application/json", Value: object{{Key: "schema", Value: object{
+		{Key: "allOf", Value: []any{schema, object{
+			{Key: "type", Value: "object"}, {Key: "properties", Value: object{{Key: "code", Value: object{{Key: "enum", Value: codes}}}}},
+		}}},
+	}}}}})
 }

@@ -63,6 +63,7 @@ type entry struct {
 	Query       object // parameters of the query: a schema each, with description and example
 	Answers     object // by status: a schema, its name, or a text for an answer without a body
 	Errors      []int  // codes that the operation returns besides the usual
+	BadRequests []int  // the same for those that it returns as 400, whatever their usual status
 	Example     any    // of the body
 	Examples    object // several, by name
 }

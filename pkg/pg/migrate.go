@@ -93,8 +93,10 @@ func logWarning(_ *pgconn.PgConn, notice *pgconn.Notice) {
 	}
 }
 
+func roleOf(schema string) string { return "doorward_" + schema }
+
 func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role string, err error) {
-	role = "doorward_" + schema
+	role = roleOf(schema)
 	name, owner := pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()
 	var known, mayCreate bool
 	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1),

@@ -36,6 +36,9 @@ type Config struct {
 	Tracer pgx.QueryTracer // nil: spans, where they are recorded
 }
 
+// maxConnIdle is how long an unused connection is kept.
+const maxConnIdle = 10 * time.Second
+
 // DB is a pool of connections that see one service's schema.
 type DB struct {
 	*pgxpool.Pool
@@ -51,6 +54,26 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the schema %q: %w", cfg.Schema, err)
 	}
+	return connect(ctx, cfg, role)
+}
+
+// OpenAsIs connects to the service's schema as it is. It makes no role, and
+// migrates nothing.
+func OpenAsIs(ctx context.Context, cfg Config) (*DB, error) {
+	conn, err := pgx.Connect(ctx, cfg.URL.Reveal())
+	if err != nil {
+		return nil, Error(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var role string
+	err = conn.QueryRow(ctx, `SELECT coalesce((SELECT rolname::text FROM pg_roles WHERE rolname = $1), '')`, roleOf(cfg.Schema)).Scan(&role)
+	if err != nil {
+		return nil, Error(err)
+	}
+	return connect(ctx, cfg, role)
+}
+
+func connect(ctx context.Context, cfg Config, role string) (*DB, error) {
 	pool, err := pgxpool.ParseConfig(cfg.URL.Reveal())
 	if err != nil {
 		return nil, errors.New("DATABASE_URL is not a PostgreSQL connection string, such as postgres://user:password@host/database")
@@ -58,7 +81,9 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if pool.MaxConns = cfg.MaxConns; pool.MaxConns == 0 {
 		pool.MaxConns = 8
 	}
-	pool.MaxConnIdleTime = time.Minute
+	// A session of PostgreSQL takes 2 to 4 MiB and a new one a few milliseconds: those
+	// that nothing uses are closed. The pool hands out the one that was used last.
+	pool.MaxConnIdleTime, pool.HealthCheckPeriod = maxConnIdle, maxConnIdle/2
 	pool.ShouldPing = mayBeClosed
 	pool.AfterConnect = RegisterID
 	params := pool.ConnConfig.RuntimeParams

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/utils"
+	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -271,8 +272,18 @@ func refusalOf(c *fiber.Ctx, err error) *apierr.Error {
 	return apierr.Internal
 }
 
-// Serve runs an app on a listener as a part of a process.
+// Serve runs an app on a listener as a part of a process. While the process drains,
+// each answer closes its connection, so that none is open and idle when the process
+// closes: a request that a client sends at that moment would be lost.
 func Serve(p *run.Process, name string, app *fiber.App, listener net.Listener) {
+	server := app.Server()
+	handler := server.Handler
+	server.Handler = func(c *fasthttp.RequestCtx) {
+		handler(c)
+		if p.Draining() {
+			c.SetConnectionClose()
+		}
+	}
 	p.Go(name, func(context.Context) error { return app.Listener(listener) })
 	p.OnClose(name, func(ctx context.Context) error {
 		err := app.ShutdownWithContext(ctx)

@@ -120,8 +120,8 @@ func write[In, T, View any](c *fiber.Ctx, rule func(context.Context, id.Ref, In)
 func Delete(remove func(context.Context, id.Ref) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := Ref(c)
-		if _, malformed := id.Parse(c.Params("id")); err != nil && malformed == nil {
-			return NoContent(c) // the zero id, which no resource has
+		if err != nil && id.HasShape(c.Params("id")) {
+			return NoContent(c) // an id that no resource has
 		} else if err != nil {
 			return err
 		}

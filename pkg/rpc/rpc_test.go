@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
@@ -252,5 +254,37 @@ func TestManyKeptConnectionsToADeadReplicaFailNoCall(t *testing.T) {
 	<-done
 	for range 5 {
 		together()
+	}
+}
+
+// A replica that closes its connections is about to end.
+func TestAReplicaThatDrainsGetsNoFurtherCall(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drained, answered atomic.Int32
+	draining := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
+	rpc.Serve(rest.Contract(draining), "test.Ask", echo)
+	handler := draining.Server().Handler
+	draining.Server().Handler = func(c *fasthttp.RequestCtx) {
+		drained.Add(1)
+		handler(c)
+		c.SetConnectionClose()
+	}
+	go func() { _ = draining.Listener(listener) }()
+	t.Cleanup(func() { _ = draining.Shutdown() })
+	living, _ := replica(t, func(ctx context.Context, q question) (reply, error) {
+		answered.Add(1)
+		return echo(ctx, q)
+	})
+	peer := peerOf(t, "http://"+listener.Addr().String(), living)
+	for range 20 {
+		if _, err := ask(t.Context(), t, peer, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if drained.Load() != 1 || answered.Load() != 19 {
+		t.Errorf("the replica that drains had %d calls, the other %d", drained.Load(), answered.Load())
 	}
 }

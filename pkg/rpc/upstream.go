@@ -23,6 +23,9 @@ const (
 	// downTime is how long a replica that failed gets no request while others
 	// answer.
 	downTime = time.Second
+	// drainTime is how long a replica that closes its connections gets none: it
+	// drains and will end.
+	drainTime = 10 * time.Second
 )
 
 // Upstream is a service as its callers see it: one or more replicas. The least
@@ -84,7 +87,12 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 		request.SetHost(r.client.Addr)
 		err = r.client.DoDeadline(request, response, deadline)
 		if err == nil {
-			r.downUntil.Store(0)
+			if response.ConnectionClose() {
+				r.downUntil.Store(time.Now().Add(drainTime).UnixNano())
+				r.client.CloseIdleConnections()
+			} else if r.downUntil.Load() != 0 {
+				r.downUntil.Store(0)
+			}
 			return nil
 		}
 		refused, broken := isRefused(err), isBroken(err)

@@ -39,12 +39,13 @@ type Process struct {
 	Ops       string // address of the private port
 	Telemetry *telemetry.Telemetry
 
-	cfg    Config
-	ready  atomic.Bool
-	mu     sync.Mutex
-	checks map[string]func(context.Context) error
-	closes []closer
-	failed chan error
+	cfg      Config
+	ready    atomic.Bool
+	draining atomic.Bool
+	mu       sync.Mutex
+	checks   map[string]func(context.Context) error
+	closes   []closer
+	failed   chan error
 }
 
 type closer struct {
@@ -184,12 +185,17 @@ func (p *Process) Wait(ctx context.Context) error {
 	case failure = <-p.failed:
 	}
 	p.ready.Store(false)
+	p.draining.Store(true)
 	slog.Info("stopping")
 	if failure == nil && p.cfg.Drain > 0 {
 		time.Sleep(p.cfg.Drain)
 	}
 	return errors.Join(failure, p.Close())
 }
+
+// Draining reports whether the process is about to close: it answers, and wants no
+// further request.
+func (p *Process) Draining() bool { return p.draining.Load() }
 
 // Close ends the parts in reverse order of their start.
 func (p *Process) Close() error {

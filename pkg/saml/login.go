@@ -1,6 +1,7 @@
 package saml
 
 import (
+	"cmp"
 	"crypto/rsa"
 	"crypto/x509"
 	"errors"
@@ -347,19 +348,18 @@ func (p ServiceProvider) confirmed(subject *etree.Element) (time.Time, error) {
 	return time.Time{}, malformed(reason)
 }
 
-// session returns the index of the session at the identity provider.
-func (p ServiceProvider) session(assertion *etree.Element) (string, error) {
-	statements := childrenOf(assertion, assertionNamespace, "AuthnStatement")
-	if len(statements) == 0 {
-		return "", malformed("the assertion has no AuthnStatement")
-	}
-	for _, statement := range statements {
+// session returns the index of the session at the identity provider. Some providers
+// leave the AuthnStatement out, although the profile asks for it; the subject is
+// confirmed without it.
+func (p ServiceProvider) session(assertion *etree.Element) (index string, err error) {
+	for _, statement := range childrenOf(assertion, assertionNamespace, "AuthnStatement") {
 		until, err := instant(statement, "SessionNotOnOrAfter")
 		if err != nil || until != nil && !p.Now.Add(-clockSkew).Before(*until) {
 			return "", malformed("the session at the identity provider has ended")
 		}
+		index = cmp.Or(index, statement.SelectAttrValue("SessionIndex", ""))
 	}
-	return statements[0].SelectAttrValue("SessionIndex", ""), nil
+	return index, nil
 }
 
 func readAttributes(assertion *etree.Element) (attributes []Attribute) {

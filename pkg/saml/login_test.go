@@ -155,6 +155,14 @@ func TestResponsesThatAreAccepted(t *testing.T) {
 			}
 		})
 	}
+	t.Run("without an AuthnStatement, which tells of no session", func(t *testing.T) {
+		login, err := p.expects().Read(encode(p.signedAssertion(func(_, assertion *etree.Element) {
+			assertion.RemoveChild(find(assertion, "AuthnStatement"))
+		})))
+		if err != nil || login.NameID != "jo@example.test" || login.SessionIndex != "" {
+			t.Errorf("it is %+v, %v", login, err)
+		}
+	})
 	t.Run("but not without a Destination that the response itself signs", func(t *testing.T) {
 		for _, change := range []func(*etree.Element){
 			func(r *etree.Element) { r.RemoveAttr("Destination") }, func(r *etree.Element) { r.CreateAttr("Destination", "") },
@@ -237,7 +245,6 @@ func TestResponsesThatSayTheWrongThing(t *testing.T) {
 		"another method":                         set("Method", "urn:oasis:names:tc:SAML:2.0:cm:sender-vouches", "Subject", "SubjectConfirmation"),
 		"no confirmation":                        remove("Subject", "SubjectConfirmation"),
 		"no subject":                             remove("Subject"),
-		"no statement":                           remove("AuthnStatement"),
 		"a session that is over":                 set("SessionNotOnOrAfter", past, "AuthnStatement"),
 		"another issuer":                         func(_, a *etree.Element) { find(a, "Issuer").SetText("urn:other") },
 		"no issuer":                              remove("Issuer"),

@@ -150,7 +150,8 @@ func TestSignaturesOfQueryStrings(t *testing.T) {
 	if query, err := ParseQuery(sha1Query); err != nil || query.Verify(encoded, "a b", pair.Certificate, true) != nil {
 		t.Errorf("SHA-1 where it is configured: %v", err)
 	}
-	for _, malformed := range []string{"Signature=x", "SigAlg=x", sha256Query + "&SAMLRequest=x", sha256Query + "&Signature=x"} {
+	for _, malformed := range []string{"Signature=x", "SigAlg=x", sha256Query + "&SAMLRequest=x", sha256Query + "&Signature=x",
+		sha256Query + "&%53AMLRequest=x", "%53ignature=x&SigAlg=x", "Relay%53tate=x", "%zz=x"} {
 		if _, err := ParseQuery(malformed); !errors.Is(err, apierr.Format) {
 			t.Errorf("%q returns %v", malformed, err)
 		}

@@ -8,8 +8,10 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
+	"io"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/beevik/etree"
@@ -77,18 +79,11 @@ func redirect(destination string, request *etree.Element, pair KeyPair, algorith
 	if err != nil {
 		return "", err
 	}
-	var compressed bytes.Buffer
-	writer, err := flate.NewWriter(&compressed, flate.DefaultCompression)
+	compressed, err := deflate(text)
 	if err != nil {
 		return "", err
 	}
-	if _, err := writer.Write(text); err != nil {
-		return "", err
-	}
-	if err := writer.Close(); err != nil {
-		return "", err
-	}
-	query := "SAMLRequest=" + url.QueryEscape(base64.StdEncoding.EncodeToString(compressed.Bytes()))
+	query := "SAMLRequest=" + url.QueryEscape(base64.StdEncoding.EncodeToString(compressed))
 	if relayState != "" {
 		query += "&RelayState=" + url.QueryEscape(relayState)
 	}
@@ -102,6 +97,22 @@ func redirect(destination string, request *etree.Element, pair KeyPair, algorith
 		separator = "&"
 	}
 	return destination + separator + query + "&Signature=" + url.QueryEscape(base64.StdEncoding.EncodeToString(signature)), nil
+}
+
+// compressors are kept, because each has some 800 KB.
+var compressors = sync.Pool{New: func() any {
+	w, _ := flate.NewWriter(io.Discard, flate.DefaultCompression) // fails for an unknown level alone
+	return w
+}}
+
+func deflate(text []byte) ([]byte, error) {
+	writer, _ := compressors.Get().(*flate.Writer)
+	defer compressors.Put(writer)
+	var compressed bytes.Buffer
+	writer.Reset(&compressed)
+	_, err := writer.Write(text)
+	err = errors.Join(err, writer.Close())
+	return compressed.Bytes(), err
 }
 
 func signText(pair KeyPair, algorithm, text string) ([]byte, error) {

@@ -150,7 +150,8 @@ func MessageID(name, value string) error {
 type Query struct{ request, relayState, algorithm, signature *string }
 
 // ParseQuery reads a query string. Other parameters are left alone; one of SAML
-// that comes twice is apierr.Format, as is a signature without its algorithm.
+// that comes twice or with an encoded name is apierr.Format, as is a signature
+// without its algorithm.
 func ParseQuery(query string) (q Query, err error) {
 	parameters := map[string]**string{"SAMLRequest": &q.request, "RelayState": &q.relayState, "SigAlg": &q.algorithm,
 		"Signature": &q.signature}
@@ -158,6 +159,9 @@ func ParseQuery(query string) (q Query, err error) {
 		name, value, _ := strings.Cut(part, "=")
 		parameter, ok := parameters[name]
 		if !ok {
+			if plain, err := url.QueryUnescape(name); err != nil || parameters[plain] != nil {
+				return q, apierr.Format.Because("queryString must have the names of its parameters as they are, without escapes")
+			}
 			continue
 		}
 		if *parameter != nil {

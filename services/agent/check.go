@@ -97,6 +97,7 @@ func (s *server) bindAs(ctx context.Context, dn, password string) error {
 			request.Controls = []ldap.Control{ldap.NewControlBeheraPasswordPolicy()}
 		}
 		result, err := conn.SimpleBind(request)
+		err = answered(err)
 		if isBroken(err) {
 			_ = conn.Close()
 			if conn = nil; !fresh && ctx.Err() == nil {

@@ -173,7 +173,7 @@ func (s *server) search(ctx context.Context, request *ldap.SearchRequest) (*ldap
 		}
 		setTimeout(ctx, conn, searchTimeout)
 		result, err := conn.Search(request)
-		if isBroken(err) {
+		if err = answered(err); isBroken(err) {
 			_ = conn.Close()
 			if conn = nil; !fresh && ctx.Err() == nil {
 				continue
@@ -185,10 +185,23 @@ func (s *server) search(ctx context.Context, request *ldap.SearchRequest) (*ldap
 	}
 }
 
+// errBroken is a connection that ended in the place of an answer.
+var errBroken = errors.New("the connection to the directory server broke")
+
+// answered marks an error of a request that is no answer of the server: go-ldap
+// returns what it read last, such as the end of the connection, as plain text.
+func answered(err error) error {
+	if err == nil || errors.As(err, new(*ldap.Error)) {
+		return err
+	}
+	return errors.Join(errBroken, err)
+}
+
 // isBroken reports whether an error ends its connection.
 func isBroken(err error) bool {
 	return err != nil && (ldap.IsErrorWithCode(err, ldap.ErrorNetwork) || ldap.IsErrorWithCode(err, ldap.LDAPResultUnavailable) ||
-		ldap.IsErrorWithCode(err, ldap.LDAPResultOther) || errors.As(err, new(net.Error)))
+		ldap.IsErrorWithCode(err, ldap.LDAPResultOther) || errors.As(err, new(net.Error)) ||
+		errors.Is(err, errBroken))
 }
 
 // probe reports whether the directory server answers.

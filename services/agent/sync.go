@@ -40,7 +40,9 @@ type mirror struct {
 	sent     int                  // entries
 }
 
-func newMirror(s *server, d *Doorward) *mirror { return &mirror{server: s, doorward: d} }
+func newMirror(s *server, d *Doorward) *mirror {
+	return &mirror{server: s, doorward: d, accounts: map[entryID]nameHash{}, byName: map[nameHash]entryID{}}
+}
 
 // errEmpty keeps a search that finds nothing from removing everything.
 var errEmpty = errors.New("the search found no account; see that baseDn, accountConfig and the rights of agentUserDn are right. " +
@@ -106,8 +108,11 @@ func (s *sender) end(complete bool, failed error) error {
 // removed there.
 func (m *mirror) full(ctx context.Context) (err error) {
 	started := time.Now()
-	known := len(m.accounts)
-	accounts, byName := make(map[entryID]nameHash, known), make(map[nameHash]entryID, known)
+	// The maps are filled again where they are: two of each are more memory than the
+	// agent may have. Without a whole comparison they are of no use.
+	m.fullAt = time.Time{}
+	clear(m.accounts)
+	clear(m.byName)
 	m.newest, m.atNewest, m.settled = "", map[entryID]struct{}{}, false
 	out := m.newSender(ctx, rand.Text())
 	settings := m.settings
@@ -119,19 +124,18 @@ func (m *mirror) full(ctx context.Context) (err error) {
 			return err
 		}
 		name := hashDN(entry.DN)
-		accounts[e], byName[name] = name, e
+		m.accounts[e], m.byName[name] = name, e
 		if user := entry.GetEqualFoldAttributeValue(settings.Accounts.UsernameRDN); byUser && user != "" {
-			byName[hashText(user)] = e
+			m.byName[hashText(user)] = e
 		}
 		m.note(e, entry)
 		out.account(settings.account(e, entry))
 		return nil
 	})
-	if err == nil && len(accounts) == 0 {
+	if err == nil && len(m.accounts) == 0 {
 		err = errEmpty
 	}
 	if err == nil {
-		m.accounts, m.byName = accounts, byName
 		err = m.sendGroups(ctx, out)
 	}
 	if err = out.end(true, err); err != nil {

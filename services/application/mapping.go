@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -295,27 +294,6 @@ func (s *Service) locked(ctx context.Context, found store.Mapping, fn func(*stor
 			return err
 		}
 		return fn(tx, m)
-	})
-}
-
-// DirectoryDeleted drops the mappings of a directory that is gone, and of its
-// groups.
-func (s *Service) DirectoryDeleted(ctx context.Context, e events.Envelope, event events.DirectoryDeleted) error {
-	return s.storeDeleted(ctx, e, id.Ref{Tenant: event.Tenant, ID: event.Directory})
-}
-
-// GroupDeleted drops the mappings of a group that is gone.
-func (s *Service) GroupDeleted(ctx context.Context, e events.Envelope, event events.GroupDeleted) error {
-	return s.storeDeleted(ctx, e, id.Ref{Tenant: event.Tenant, ID: event.Group})
-}
-
-func (s *Service) storeDeleted(ctx context.Context, e events.Envelope, gone id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
-		seen, err := tx.Seen(ctx, e)
-		if err != nil || seen {
-			return err
-		}
-		return dropStore(ctx, tx, gone.Tenant, gone.ID)
 	})
 }
 

@@ -162,14 +162,15 @@ func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in 
 
 // apply writes the members of a body into an identity provider and checks them.
 func (in IdentityProviderChange) apply(p *store.SAMLIdentityProvider, isConsole bool) (err error) {
-	if p.Status, err = field.Enum(in.Status, "status", p.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
-		return err
-	}
-	if isConsole && p.Status == directoryapi.Enabled {
-		return apierr.BadRequest.Because("the console application has no identity provider that could be enabled")
-	}
+	var refused field.Refusals
+	p.Status, err = field.Enum(in.Status, "status", p.Status, directoryapi.Enabled, directoryapi.Disabled)
+	refused.Add(err)
 	p.SignatureAlgorithm, err = field.Enum(in.SignatureAlgorithm, "signatureAlgorithm", p.SignatureAlgorithm, saml.SHA256, saml.SHA1)
-	return err
+	refused.Add(err)
+	if isConsole && p.Status == directoryapi.Enabled {
+		refused.Add(apierr.BadRequest.Because("the console application has no identity provider that could be enabled"))
+	}
+	return refused.First()
 }
 
 // replaceKeyPair makes another key pair, one at a time in the process.

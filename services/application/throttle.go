@@ -20,7 +20,8 @@ import (
 )
 
 // Config is what a deployment sets: the domain of Client APIs, and the login
-// throttle, which is how many logins may fail before the next are refused.
+// throttle (lockout, brute-force protection): how many logins may fail before the
+// next are refused.
 type Config struct {
 	Suffix   string        // domain of the applications' Client APIs
 	Alias    alias.Alias   // names identity providers; empty: alias.Neutral
@@ -97,7 +98,7 @@ func network(address netip.Addr) string {
 	return address.String()
 }
 
-// throttle returns apierr.TooMany when a login, or an address, has failed too
+// throttle is the lockout: it returns apierr.TooMany when a login, or an address, has failed too
 // often, before any work that depends on the account. At an address that is
 // trusted for the login only the failures of this login there count, so that
 // neither attempts from elsewhere nor other users of the address lock the owner

@@ -115,6 +115,7 @@ func (s *Service) newAgent(p store.Provider, in field.Of[NewAgent]) (*store.Agen
 // configure writes the members of a configuration into an agent and checks them
 // (docs/interface/directories.md#ldap-and-active-directory). A new agent needs all its parts.
 func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isNew bool) error {
+	var refused field.Refusals
 	in, to := config.Value, &a.Config
 	accounts, groups := in.AccountConfig.Value, in.GroupConfig.Value
 	for _, part := range []struct {
@@ -158,9 +159,8 @@ func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isN
 			continue
 		}
 		var err error
-		if *m.to, err = field.Verbatim(m.in, m.name, m.most); err != nil {
-			return err
-		}
+		*m.to, err = field.Verbatim(m.in, m.name, m.most)
+		refused.Add(err)
 	}
 	if password != "" {
 		a.PasswordSealed = s.ring.Seal(secure.Secret(password), agentPasswordPurpose(a.ID))
@@ -186,14 +186,12 @@ func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isN
 			continue
 		}
 		var err error
-		if *m.to, err = field.Optional(m.in, m.name, m.most); err != nil {
-			return err
-		}
+		*m.to, err = field.Optional(m.in, m.name, m.most)
+		refused.Add(err)
 	}
-	if err := configureConnection(to, in, isNew); err != nil {
-		return err
-	}
-	return configureReferrals(a, in, isNew)
+	refused.Add(configureConnection(to, in, isNew))
+	refused.Add(configureReferrals(a, in, isNew))
+	return refused.First()
 }
 
 // configureConnection reads what has a default. Null means the default again.

@@ -7,6 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -131,4 +136,61 @@ func TestManyDelegatedLogins(t *testing.T) {
 		}
 	}
 	t.Logf("%.0f logins a second, the slowest %s", workers*each/took.Seconds(), slowest)
+}
+
+// The agent continues the trace of the login: what it is handed names the span that
+// waits for it.
+func TestTheTraceOfALoginGoesToTheAgent(t *testing.T) {
+	spans := tracetest.NewInMemoryExporter()
+	before := otel.GetTracerProvider()
+	otel.SetTracerProvider(trace.NewTracerProvider(trace.WithSyncer(spans)))
+	otel.SetTextMapPropagator(propagation.TraceContext{})
+	t.Cleanup(func() { otel.SetTracerProvider(before) })
+
+	w := newWorld(t, directory.PolicyChange{})
+	worktest.Start(t, w.db.Listen)
+	agent := w.agentOf(t)
+	if err := w.Sync(t.Context(), agent, page(0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	a, err := w.Agent(t.Context(), agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answering sync.WaitGroup
+	var carried map[string]string
+	answering.Go(func() {
+		for len(carried) == 0 && t.Context().Err() == nil {
+			found, err := w.AgentChecks(t.Context(), agent, time.Second)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, check := range found {
+				carried = check.Trace
+				if err := w.AnswerCheck(t.Context(), agent, check.ID, directory.CheckAnswer{Result: field.Some("SUCCESS")}); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	ctx, login := otel.Tracer("test").Start(t.Context(), "login")
+	_, err = w.Authenticate(ctx, directoryapi.Authenticate{Tenant: w.tenant, Login: "user0000000", Password: "x",
+		Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}})
+	if err != nil {
+		t.Error(err)
+	}
+	login.End()
+	answering.Wait()
+	for _, span := range spans.GetSpans() {
+		if span.Name != "directory.AgentCheck" {
+			continue
+		}
+		want := "00-" + login.SpanContext().TraceID().String() + "-" + span.SpanContext.SpanID().String() + "-01"
+		if carried["traceparent"] != want || span.SpanContext.TraceID() != login.SpanContext().TraceID() {
+			t.Errorf("the agent continues %q, want %q", carried["traceparent"], want)
+		}
+		return
+	}
+	t.Error("the wait for the agent has no span")
 }

@@ -26,26 +26,30 @@ func (s *Service) newMirror(d directoryapi.Directory, in field.Of[NewProvider]) 
 	}
 	now := s.now()
 	m := &mirror{provider: store.Provider{TenantID: d.TenantID, DirectoryID: d.ID, CreatedAt: now, ModifiedAt: now}}
+	var refused field.Refusals
 	var err error
-	if m.provider.ProviderID, m.provider.ProviderType, err = s.providerType(in.Value); err != nil {
+	m.provider.ProviderID, m.provider.ProviderType, err = s.providerType(in.Value)
+	if m.provider.ProviderID == "" {
 		return nil, err
 	}
-	if err := s.apply(&m.provider, in.Value, true); err != nil {
-		return nil, err
-	}
+	refused.Add(err)
+	refused.Add(s.apply(&m.provider, in.Value, true))
 	kind := typeOf(m.provider.ProviderID)
 	switch {
 	case m.provider.ProviderID == directoryapi.Native:
-		return nil, nil
+		return nil, refused.First()
 	case kind.members["agent"] != 0:
 		m.agent, err = s.newAgent(m.provider, in.Value.Agent)
 	case kind.members["userInfoMappingRules"] != 0:
 		m.rules, err = newMappingRules(m.provider, mappingrule.UserInfo, in.Value.UserInfoMappingRules.Value)
 	default:
-		if m.rules, err = newMappingRules(m.provider, mappingrule.AttributeStatement, in.Value.AttributeStatementMappingRules.Value); err == nil {
-			m.saml, err = s.newSAMLServiceProvider(m.provider)
-		}
+		m.rules, err = newMappingRules(m.provider, mappingrule.AttributeStatement, in.Value.AttributeStatementMappingRules.Value)
 	}
+	refused.Add(err)
+	if err := refused.First(); err != nil || kind.members["ssoLoginUrl"] == 0 {
+		return m, err
+	}
+	m.saml, err = s.newSAMLServiceProvider(m.provider)
 	return m, err
 }
 

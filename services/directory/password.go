@@ -170,13 +170,13 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 	switch {
 	case length < p.MinLength:
 		return apierr.TooShort.Because("password has %s and needs at least %s",
-			plural(length, "character"), strings.Join(append([]string{plural(p.MinLength, "character")}, missing...), ", ")).
+			plural(length, "character"), field.And(append([]string{plural(p.MinLength, "character")}, missing...))).
 			Saying("Account password minimum length not satisfied.")
 	case length > most:
 		return tooLong(length, most, missing)
 	case len(missing) > 0:
-		return apierr.BadRequest.Because("password needs at least %s", strings.Join(missing, ", ")).
-			Saying("The password needs at least %s.", strings.Join(missing, ", "))
+		return apierr.BadRequest.Because("password needs at least %s", field.And(missing)).
+			Saying("The password needs at least %s.", field.And(missing))
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 func tooLong(length, most int, missing []string) error {
 	reason := fmt.Sprintf("password has %s; at most %d are allowed", plural(length, "character"), most)
 	if len(missing) > 0 {
-		reason += "; it needs at least " + strings.Join(missing, ", ")
+		reason += "; it needs at least " + field.And(missing)
 	}
 	return apierr.TooLong.Because("%s", reason).Saying("The password must have at most %s.", plural(most, "character"))
 }

@@ -55,7 +55,7 @@ func TestStrength(t *testing.T) {
 		says     string
 	}{
 		{"at the least length", policy, "éE1!", nil, ""},
-		{"below it", policy, "éE1", apierr.TooShort, "has 3 characters and needs at least 4 characters, 1 symbol"},
+		{"below it", policy, "éE1", apierr.TooShort, "has 3 characters and needs at least 4 characters and 1 symbol"},
 		{"below it, though it has more of base letters and marks", policy, "e\u0301E1", apierr.TooShort, "has 3 characters"},
 		{"at the greatest length", policy, "éE1!aaaaaa", nil, ""},
 		{"at it, typed in base letters and marks", policy, "e\u0301E1!aaaaaa", nil, ""},
@@ -67,7 +67,7 @@ func TestStrength(t *testing.T) {
 		{"no diacritic", policy, "eE1!", apierr.BadRequest, "needs at least 1 letter with a diacritic"},
 		{"one of two", store.PasswordPolicy{MinLength: 1, MaxLength: 255, MinNumeric: 2}, "a1", apierr.BadRequest, "needs at least 2 numbers"},
 		{"everything missing at once", policy, "    ", apierr.BadRequest,
-			"needs at least 1 lower-case letter, 1 upper-case letter, 1 number, 1 symbol, 1 letter with a diacritic"},
+			"needs at least 1 lower-case letter, 1 upper-case letter, 1 number, 1 symbol and 1 letter with a diacritic"},
 		{"too long and without symbols", store.PasswordPolicy{MaxLength: 2, MinSymbol: 2}, "aaa", apierr.TooLong,
 			"has 3 characters; at most 2 are allowed; it needs at least 2 symbols"},
 		{"two diacritics", store.PasswordPolicy{MaxLength: 9, MinDiacritic: 2}, "aaa", apierr.BadRequest, "at least 2 letters with a diacritic"},

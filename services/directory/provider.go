@@ -61,6 +61,7 @@ func (in *NewProvider) UnmarshalJSON(data []byte) error {
 // them. A member that the type does not have is apierr.UnusedProperty; null says
 // nothing of it.
 func (s *Service) apply(p *store.Provider, in NewProvider, isNew bool) error {
+	var refused field.Refusals
 	kind := typeOf(p.ProviderID)
 	isOpenID := in.DiscoveryURL.Given() || !in.DiscoveryURL.Present && p.Settings.DiscoveryURL != nil
 	if isOpenID && kind.members["discoveryUrl"] != 0 {
@@ -70,17 +71,13 @@ func (s *Service) apply(p *store.Provider, in NewProvider, isNew bool) error {
 		}
 	}
 	var secret *string
-	var refusals []error
 	for _, t := range in.texts(&p.Settings, &secret) {
 		switch need := kind.members[t.name]; {
 		case need == 0 && t.in.Given():
 			return notOfType(t.name)
 		case need != 0 && (t.in.Present || isNew):
-			refusals = append(refusals, t.read(need))
+			refused.Add(t.read(need))
 		}
-	}
-	if err := field.First(refusals...); err != nil {
-		return err
 	}
 	if secret != nil {
 		p.ClientSecret = secure.Secret(*secret)
@@ -107,9 +104,9 @@ func (s *Service) apply(p *store.Provider, in NewProvider, isNew bool) error {
 		p.Settings.ForceAuthn = &force
 	}
 	if kind.members["scope"] != 0 && (scopes.Present || isNew) {
-		return setScope(p, kind.scope, scopes.Or(nil))
+		refused.Add(setScope(p, kind.scope, scopes.Or(nil)))
 	}
-	return nil
+	return refused.First()
 }
 
 func notOfType(name string) error {
@@ -174,17 +171,12 @@ func (s *Service) UpdateProvider(ctx context.Context, directory id.Ref, in NewPr
 			return err
 		}
 		if _, named := providerTypes[p.ProviderID]; !named {
-			if p.ProviderType, err = field.Enum(in.ProviderType, "providerType", p.ProviderType, "oauth2", "oauth"); err != nil {
-				return err
-			}
+			p.ProviderType, err = field.Enum(in.ProviderType, "providerType", p.ProviderType, "oauth2", "oauth")
 		}
-		if err := s.apply(&p, in, false); err != nil {
+		if err := field.First(err, s.apply(&p, in, false), s.replaceRules(ctx, tx, p, in)); err != nil {
 			return err
 		}
 		p.ModifiedAt = s.now()
-		if err := s.replaceRules(ctx, tx, p, in); err != nil {
-			return err
-		}
 		return tx.UpdateProvider(ctx, p)
 	})
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 )
 
 // sealing is a service whose master key the test has.
-func sealing(t *testing.T) (*directory.Service, *pg.DB, *secure.Keyring, id.ID) {
+func sealing(t testing.TB) (*directory.Service, *pg.DB, *secure.Keyring, id.ID) {
 	t.Helper()
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -22,9 +21,6 @@ const (
 	// certificateBatch is how many directories are read at once.
 	certificateBatch = 500
 )
-
-var samlCertificates, _ = otel.Meter("directory").Int64Gauge("doorward_directory_saml_certificates", metric.WithDescription(
-	"SAML directories whose identity provider has only a certificate that ends within 30 days (state expiring) or has ended (state expired)"))
 
 // WatchSAMLCertificates is the worker that warns of the certificates of identity
 // providers before they end, and with them the logins of their directories.

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/store"
 )
 
 // samlDirectory makes a directory whose identity provider signs with the key pair.
@@ -166,4 +167,22 @@ func TestCertificatesThatEndAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(0, 1)
+}
+
+// BenchmarkUseAssertion keeps the ids of assertions, each in a transaction of its own,
+// as parallel logins do.
+func BenchmarkUseAssertion(b *testing.B) {
+	svc, _, _, tenant := sealing(b)
+	p := store.Provider{TenantID: tenant, DirectoryID: id.New(now())}
+	b.SetParallelism(32)
+	b.ResetTimer()
+	b.RunParallel(func(loop *testing.PB) {
+		for loop.Next() {
+			login := saml.Login{AssertionID: secure.Token(32).Reveal(), ExpiresAt: now().Add(time.Hour)}
+			if err := directory.UseAssertion(svc, b.Context(), p, login); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ids/s")
 }

@@ -29,6 +29,7 @@ type StrengthChange struct {
 // is apierr.MirroredProperty.
 func (s *Service) UpdateStrength(ctx context.Context, directory id.Ref, in StrengthChange) (store.PasswordPolicy, error) {
 	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) (err error) {
+		var refused field.Refusals
 		for _, bound := range []struct {
 			in          field.Int
 			name        string
@@ -44,9 +45,11 @@ func (s *Service) UpdateStrength(ctx context.Context, directory id.Ref, in Stren
 			{in.MinDiacritic, "minDiacritic", &p.MinDiacritic, 0, maxPassword},
 			{in.PreventReuse, "preventReuse", &p.PreventReuse, 0, maxPreventReuse},
 		} {
-			if *bound.to, err = field.Whole(bound.in, bound.name, *bound.to, bound.least, bound.most); err != nil {
-				return err
-			}
+			*bound.to, err = field.Whole(bound.in, bound.name, *bound.to, bound.least, bound.most)
+			refused.Add(err)
+		}
+		if err := refused.First(); err != nil {
+			return err
 		}
 		return checkContradiction(*p)
 	})

@@ -112,10 +112,7 @@ func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChan
 		if t, err = tx.LockTemplate(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
-		if err := in.applyText(&t); err != nil {
-			return err
-		}
-		if err := s.applyDefaults(&t, in); err != nil {
+		if err := s.applyTemplate(&t, in); err != nil {
 			return err
 		}
 		if err := checkMacros(t); err != nil {
@@ -127,15 +124,22 @@ func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChan
 	return s.complete(t), err
 }
 
-// applyText writes the texts of a body into a template and checks them.
-func (in TemplateChange) applyText(t *directoryapi.EmailTemplate) (err error) {
-	if t.MimeType, err = field.Enum(in.MimeType, "mimeType", t.MimeType, plainText, htmlText, bothBodies); err != nil {
-		return err
-	}
+// applyTemplate writes the members of a body into a template and checks them.
+func (s *Service) applyTemplate(t *directoryapi.EmailTemplate, in TemplateChange) error {
+	refused := in.applyText(t)
+	s.applyDefaults(t, in, &refused)
+	return refused.First()
+}
+
+// applyText writes the texts of a body into a template and returns what is refused
+// of them.
+func (in TemplateChange) applyText(t *directoryapi.EmailTemplate) (refused field.Refusals) {
+	var err error
+	t.MimeType, err = field.Enum(in.MimeType, "mimeType", t.MimeType, plainText, htmlText, bothBodies)
+	refused.Add(err)
 	if in.Description.Present {
-		if t.Description, err = field.Optional(in.Description, "description", maxDescription); err != nil {
-			return err
-		}
+		t.Description, err = field.Optional(in.Description, "description", maxDescription)
+		refused.Add(err)
 	}
 	for _, text := range []struct {
 		in   field.Text
@@ -143,12 +147,9 @@ func (in TemplateChange) applyText(t *directoryapi.EmailTemplate) (err error) {
 		to   *string
 	}{{in.Name, "name", &t.Name}, {in.Subject, "subject", &t.Subject}} {
 		if text.in.Present {
-			if *text.to, err = field.Required(text.in, text.name, maxTemplateText); err != nil {
-				return err
-			}
-			if err := checkLine(text.name, *text.to); err != nil {
-				return err
-			}
+			*text.to, err = field.Required(text.in, text.name, maxTemplateText)
+			refused.Add(err)
+			refused.Add(checkLine(text.name, *text.to))
 		}
 	}
 	for _, body := range []struct {
@@ -157,35 +158,31 @@ func (in TemplateChange) applyText(t *directoryapi.EmailTemplate) (err error) {
 		to   *string
 	}{{in.TextBody, "textBody", &t.TextBody}, {in.HTMLBody, "htmlBody", &t.HTMLBody}} {
 		if body.in.Present {
-			text, err := field.Optional(body.in, body.name, maxTemplateBody)
-			if err != nil {
-				return err
-			}
-			if text == nil || strings.TrimSpace(*text) == "" {
-				return apierr.Required.Because("%s is required; it cannot be null, empty or blank", body.name)
-			}
-			*body.to = *text
+			*body.to, err = field.Verbatim(body.in, body.name, maxTemplateBody)
+			refused.Add(err)
 		}
 	}
-	return nil
+	return refused
 }
 
 // applyDefaults writes what the deployment has a default for.
-func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange) (err error) {
+func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange, refused *field.Refusals) {
+	var err error
 	if in.FromName.Present {
-		if t.FromName, err = own(in.FromName, "fromName", maxTemplateText, s.cfg.Sender.Name, checkLine); err != nil {
-			return err
-		}
+		t.FromName, err = own(in.FromName, "fromName", maxTemplateText, s.cfg.Sender.Name, checkLine)
+		refused.Add(err)
 	}
 	if in.FromEmailAddress.Present {
-		if t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address,
-			field.Email); err != nil {
-			return err
-		}
+		t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, field.Email)
+		refused.Add(err)
 	}
-	if !in.DefaultModel.Present {
-		return nil
+	if in.DefaultModel.Present {
+		refused.Add(s.applyModel(t, in))
 	}
+}
+
+// applyModel writes the address that the link of the mail leads to.
+func (s *Service) applyModel(t *directoryapi.EmailTemplate, in TemplateChange) (err error) {
 	model := templateModel{LinkBaseURL: field.Text{Present: true, Null: true}} // no model is the default one
 	if in.DefaultModel.Given() {
 		model = templateModel{}

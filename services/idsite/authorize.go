@@ -189,6 +189,8 @@ func failed(returnTo string, state *string, err error) (string, error) {
 		return "", err
 	case errors.Is(err, errResponseType):
 		code = "unsupported_response_type"
+	case errors.Is(err, apierr.ProviderRefused), errors.Is(err, apierr.ProviderIncomplete), errors.Is(err, apierr.ProviderOtherClient):
+		code = "access_denied" // with what the provider has said
 	case refusal.Code >= 7000 && refusal.Code < 8000 || errors.Is(err, apierr.Exists):
 		code, description = "access_denied", refusal.Message
 	}

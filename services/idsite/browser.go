@@ -232,9 +232,9 @@ func (s *Service) taken(ctx context.Context, where applicationapi.Where, email s
 	return Answer{Pending: true}, nil
 }
 
-// quietly is how long a call takes at least whose answer must not show whether an
-// account exists.
-const quietly = 50 * time.Millisecond
+// evenStep is what the time of a call is rounded up to whose answer must not show
+// whether an account exists: for one that does, the services write a row more.
+const evenStep = 50 * time.Millisecond
 
 // RequestReset sends a password reset mail. Its answer and its time are the same
 // whether the account exists.
@@ -249,13 +249,17 @@ func (p *Page) RequestReset(ctx context.Context, application id.ID, login string
 }
 
 // evenly hides from the caller whether fn found an account, in its answer and in
-// its time.
+// its time, which is a multiple of evenStep.
 func evenly(ctx context.Context, fn func() error) error {
-	timer := time.NewTimer(quietly)
-	defer timer.Stop()
+	steps := time.NewTicker(evenStep)
+	defer steps.Stop()
 	err := fn()
 	select {
-	case <-timer.C:
+	case <-steps.C: // a step that passed meanwhile
+	default:
+	}
+	select {
+	case <-steps.C:
 	case <-ctx.Done():
 	}
 	if refusal := apierr.From(err); refusal != nil && (refusal.Status >= 500 || errors.Is(err, apierr.TooMany)) {

@@ -111,44 +111,35 @@ func (s *Service) UpdateSite(ctx context.Context, at id.Ref, in SiteChange) (sit
 }
 
 func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
+	var refused field.Refusals
 	if in.DomainName.Present {
-		if site.DomainName, err = domainName(in.DomainName, site.DefaultDomain); err != nil {
-			return err
-		}
+		site.DomainName, err = domainName(in.DomainName, site.DefaultDomain)
+		refused.Add(err)
 	}
-	if err := optionalText(in.TLSPublicCert, "tlsPublicCert", maxPEM, &site.TLSPublicCert); err != nil {
-		return err
-	}
+	refused.Add(optionalText(in.TLSPublicCert, "tlsPublicCert", maxPEM, &site.TLSPublicCert))
 	if in.TLSPrivateKey.Present && in.TLSPrivateKey.Or("") != SealedKey {
-		if err := optionalText(in.TLSPrivateKey, "tlsPrivateKey", maxPEM, &site.TLSPrivateKey); err != nil {
-			return err
-		}
+		refused.Add(optionalText(in.TLSPrivateKey, "tlsPrivateKey", maxPEM, &site.TLSPrivateKey))
 		site.TLSPrivateKeySealed = nil
 		if key := site.TLSPrivateKey; key != nil && isPrivateKey(*key) {
 			site.TLSPrivateKeySealed, site.TLSPrivateKey = s.ring.Seal(secure.Secret(*key), keyPurpose(site.TenantID)), nil
 		}
 	}
-	if err := applyRepository(site, in); err != nil {
-		return err
-	}
+	refused.Add(applyRepository(site, in))
 	if origins := firstPresent(in.AuthorizedOriginURIs, in.AuthorizedOriginURIs2, in.AuthorizedOriginURLs); origins.Present {
-		if site.AuthorizedOriginURIs, err = redirecturi.Origins(origins, "authorizedOriginUris"); err != nil {
-			return err
-		}
+		site.AuthorizedOriginURIs, err = redirecturi.Origins(origins, "authorizedOriginUris")
+		refused.Add(err)
 	}
 	if redirects := firstPresent(in.AuthorizedRedirectURIs, in.AuthorizedRedirectURIs2, in.AuthorizedRedirectURLs); redirects.Present {
-		if site.AuthorizedRedirectURIs, err = redirecturi.Callbacks(redirects, "authorizedRedirectUris"); err != nil {
-			return err
-		}
+		site.AuthorizedRedirectURIs, err = redirecturi.Callbacks(redirects, "authorizedRedirectUris")
+		refused.Add(err)
 	}
-	if err := applyLook(site, in); err != nil {
-		return err
-	}
+	refused.Add(applyLook(site, in))
 	if in.SessionCookiePersistent.Null {
-		return apierr.Required.Because("sessionCookiePersistent cannot be null")
+		refused.Add(apierr.Required.Because("sessionCookiePersistent cannot be null"))
 	}
 	site.SessionCookiePersistent = in.SessionCookiePersistent.Or(site.SessionCookiePersistent)
-	return applyLifetimes(site, in)
+	refused.Add(applyLifetimes(site, in))
+	return refused.First()
 }
 
 func applyRepository(site *store.Site, in SiteChange) error {
@@ -212,6 +203,7 @@ func applyLook(site *store.Site, in SiteChange) error {
 
 // applyLifetimes reads the idle and the absolute limit of sessions.
 func applyLifetimes(site *store.Site, in SiteChange) error {
+	var refused field.Refusals
 	for _, limit := range []struct {
 		name string
 		in   field.Text
@@ -221,13 +213,14 @@ func applyLifetimes(site *store.Site, in SiteChange) error {
 			continue
 		}
 		text, err := field.Required(limit.in, limit.name, maxBranch)
-		if err != nil {
-			return err
+		if d, invalid := lifetime(text); err == nil && (invalid != nil || d < time.Second) {
+			err = apierr.Format.Because("%s %q must be an ISO 8601 duration of at least a second, such as PT30M", limit.name, text)
 		}
-		if d, err := lifetime(text); err != nil || d < time.Second {
-			return apierr.Format.Because("%s %q must be an ISO 8601 duration of at least a second, such as PT30M", limit.name, text)
-		}
+		refused.Add(err)
 		*limit.to = text
+	}
+	if err := refused.First(); err != nil {
+		return err
 	}
 	idle, _ := lifetime(site.SessionTTI)
 	absolute, _ := lifetime(site.SessionTTL)

@@ -151,19 +151,19 @@ func (s *Service) UpdateFactor(ctx context.Context, at id.Ref, in FactorText) (s
 // apply writes the members of a body into a factor, checks them, and renews the
 // image of an authenticator.
 func (in FactorText) apply(f *store.Factor) (err error) {
-	if f.Status, err = status(in.Status, f.Status); err != nil {
-		return err
-	}
+	var refused field.Refusals
+	f.Status, err = status(in.Status, f.Status)
+	refused.Add(err)
 	if f.Type != store.Authenticator {
-		return unused(f.Type, map[string]bool{"accountName": in.AccountName.Given(), "issuer": in.Issuer.Given()})
+		refused.Add(unused(f.Type, map[string]bool{"accountName": in.AccountName.Given(), "issuer": in.Issuer.Given()}))
+		return refused.First()
 	}
-	if err := label(in.AccountName, "accountName", &f.AccountName); err != nil {
-		return err
-	}
+	refused.Add(label(in.AccountName, "accountName", &f.AccountName))
 	if !in.Issuer.Null { // null is absent
-		if err := label(in.Issuer, "issuer", &f.Issuer); err != nil {
-			return err
-		}
+		refused.Add(label(in.Issuer, "issuer", &f.Issuer))
+	}
+	if err := refused.First(); err != nil {
+		return err
 	}
 	return picture(f)
 }

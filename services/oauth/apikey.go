@@ -124,16 +124,15 @@ type KeyChange struct {
 }
 
 // apply writes the members of a body into a key and checks them.
-func (in KeyText) apply(k *store.Key) (err error) {
+func (in KeyText) apply(k *store.Key) error {
+	var refused [2]error
 	if in.Name.Present {
-		if k.Name, err = field.Optional(in.Name, "name", maxName); err != nil {
-			return err
-		}
+		k.Name, refused[0] = field.Optional(in.Name, "name", maxName)
 	}
 	if in.Description.Present {
-		k.Description, err = field.Optional(in.Description, "description", maxDescription)
+		k.Description, refused[1] = field.Optional(in.Description, "description", maxDescription)
 	}
-	return err
+	return field.First(refused[:]...)
 }
 
 // CreateKey creates an API key of an account, or returns apierr.NotFound for the
@@ -195,10 +194,8 @@ func (s *Service) UpdateKey(ctx context.Context, tenant id.ID, key string, in Ke
 		if k, err = tx.LockKey(ctx, tenant, key); err != nil {
 			return err
 		}
-		if err := in.apply(&k); err != nil {
-			return err
-		}
-		if k.Status, err = field.Enum(in.Status, "status", k.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+		k.Status, err = field.Enum(in.Status, "status", k.Status, directoryapi.Enabled, directoryapi.Disabled)
+		if err := field.First(err, in.apply(&k)); err != nil {
 			return err
 		}
 		k.ModifiedAt = s.now()

@@ -64,25 +64,32 @@ func (s *Service) UpdatePolicy(ctx context.Context, tenant, application id.ID, i
 		if p, err = tx.LockPolicy(ctx, defaultPolicy(app)); err != nil {
 			return err
 		}
-		if in.AccessTokenTTL.Present {
-			if p.AccessTokenTTL, err = lifetime(in.AccessTokenTTL, "accessTokenTtl", false); err != nil {
-				return err
-			}
+		if err := in.apply(&p); err != nil {
+			return err
 		}
-		if in.RefreshTokenTTL.Present {
-			if p.RefreshTokenTTL, err = lifetime(in.RefreshTokenTTL, "refreshTokenTtl", true); err != nil {
-				return err
-			}
-		}
-		if in.RevokeTokensOnPasswordChange.Null {
-			return apierr.Required.Because("revokeTokensOnPasswordChange cannot be null")
-		}
-		p.RevokeTokensOnPasswordChange = in.RevokeTokensOnPasswordChange.Or(p.RevokeTokensOnPasswordChange)
 		p.ModifiedAt = s.now()
 		return tx.UpdatePolicy(ctx, p)
 	})
 	s.store.ForgetPolicy(tenant, application)
 	return p, err
+}
+
+// apply writes the members of a body into a policy and checks them.
+func (in PolicyChange) apply(p *store.Policy) (err error) {
+	var refused field.Refusals
+	if in.AccessTokenTTL.Present {
+		p.AccessTokenTTL, err = lifetime(in.AccessTokenTTL, "accessTokenTtl", false)
+		refused.Add(err)
+	}
+	if in.RefreshTokenTTL.Present {
+		p.RefreshTokenTTL, err = lifetime(in.RefreshTokenTTL, "refreshTokenTtl", true)
+		refused.Add(err)
+	}
+	if in.RevokeTokensOnPasswordChange.Null {
+		refused.Add(apierr.Required.Because("revokeTokensOnPasswordChange cannot be null"))
+	}
+	p.RevokeTokensOnPasswordChange = in.RevokeTokensOnPasswordChange.Or(p.RevokeTokensOnPasswordChange)
+	return refused.First()
 }
 
 // lifetime checks a duration of a policy and returns it as it was written.

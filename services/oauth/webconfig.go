@@ -147,11 +147,13 @@ func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConf
 	}
 	app := before.Application
 	key, err := s.chosenKey(ctx, before, in.SigningAPIKey)
-	if err != nil {
-		return WebConfig{}, err
+	refused := field.Refusals{err}
+	if in.DNSLabel.Present && strings.TrimSpace(in.DNSLabel.Or("")) == "" && app.DNSLabel != "" {
+		refused.Add(apierr.Required.Because("dnsLabel is required; it cannot be null, empty or blank"))
 	}
 	trial := defaultWebConfig(app)
-	if err := in.apply(&trial, key); err != nil {
+	refused.Add(in.apply(&trial, key))
+	if err := refused.First(); err != nil {
 		return WebConfig{}, err
 	}
 	if app.Builtin && trial.Status == directoryapi.Enabled {
@@ -217,17 +219,15 @@ func (s *Service) chosenKey(ctx context.Context, before WebConfig, link field.Li
 // apply writes the members of a body into a web config and checks them. key is
 // the one that signingApiKey names.
 func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
-	if c.Status, err = field.Enum(in.Status, "status", c.Status, directoryapi.Enabled, directoryapi.Disabled); err != nil {
-		return err
-	}
+	var refused field.Refusals
+	c.Status, err = field.Enum(in.Status, "status", c.Status, directoryapi.Enabled, directoryapi.Disabled)
+	refused.Add(err)
 	for _, endpoints := range []struct {
 		name string
 		in   field.Of[EndpointsChange]
 		on   *bool
 	}{{"oauth2", in.OAuth2, &c.OAuth2}, {"register", in.Register, &c.Register}, {"login", in.Login, &c.Login}} {
-		if err := apply(endpoints.on, endpoints.in, endpoints.in.Value.Enabled, endpoints.name, "enabled"); err != nil {
-			return err
-		}
+		refused.Add(apply(endpoints.on, endpoints.in, endpoints.in.Value.Enabled, endpoints.name, "enabled"))
 	}
 	for _, endpoints := range []struct {
 		name string
@@ -235,17 +235,14 @@ func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
 		on   **bool
 	}{{"verifyEmail", in.VerifyEmail, &c.VerifyEmail}, {"forgotPassword", in.ForgotPassword, &c.ForgotPassword},
 		{"changePassword", in.ChangePassword, &c.ChangePassword}} {
-		if err := applyOptional(endpoints.on, endpoints.in, endpoints.name); err != nil {
-			return err
-		}
+		refused.Add(applyOptional(endpoints.on, endpoints.in, endpoints.name))
 	}
-	if err := in.applyMe(c); err != nil {
-		return err
-	}
+	refused.Add(in.applyMe(c))
 	if in.SigningAPIKey.Present {
 		c.SigningKeyID = key
 	}
-	return in.applyMFA(&c.MFA)
+	refused.Add(in.applyMFA(&c.MFA))
+	return refused.First()
 }
 
 // apply writes the member of an object into a value. Neither may be null.

@@ -8,12 +8,15 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 
 	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
 // browserLimit bounds what a test does in one browser.
@@ -81,6 +84,14 @@ func (b *browser) fill(name, text string) {
 	b.do(chromedp.SendKeys(chromedp.CSS("input[name='"+name+"']"), text))
 }
 
+// follow clicks a link or a button by its text.
+func (b *browser) follow(text string) {
+	b.Helper()
+	find := fmt.Sprintf("[...document.querySelectorAll('a, button')].find((each) => each.textContent.trim() === %q)", text)
+	b.until(find + " !== undefined")
+	b.do(chromedp.Evaluate[chromedp.Void](find + ".click()"))
+}
+
 // callbackPage serves the page of an application to which browsers come back.
 func callbackPage(t *testing.T) string {
 	t.Helper()
@@ -122,4 +133,62 @@ func TestABrowserSignsInToKeycloakOnTheHostedPages(t *testing.T) {
 	if len(users) != 1 {
 		t.Errorf("Keycloak has the users %v", users)
 	}
+}
+
+// The demo application sends the browser to the hosted pages, these to Keycloak's own
+// login page, and Keycloak back to the application, which shows who has signed in.
+func TestABrowserSignsInToTheDemoApplicationAtKeycloak(t *testing.T) {
+	k := keycloak(t)
+	shop := startDemo(t)
+	p := keycloakProvider(t)
+	metadataOf := func(directory e2e.Object) []byte { metadata, _ := serviceProvider(t, directory); return metadata }
+	overSAML := samlDirectory(t, shop, k.SAML(), k.Issuer(), k.Certificate(t))
+	k.NewServiceProvider(t, metadataOf(overSAML), e2e.Object{})
+	for name, directory := range map[string]e2e.Object{"OpenID Connect": openIDDirectory(t, shop, p), "SAML": overSAML} {
+		t.Run(name, func(t *testing.T) {
+			email := k.NewUser(t, nil)
+			b := openBrowser(t)
+			b.do(chromedp.Navigate(demoShop))
+			b.follow("Sign in")
+			b.follow("Continue with " + directory.Text("name"))
+			b.until("location.href.startsWith('" + k.URL + "')")
+			b.fill("username", email)
+			b.fill("password", e2e.Password)
+			b.do(chromedp.Click(chromedp.CSS("#kc-login")))
+			b.until("document.querySelector('strong')?.textContent === 'Kim Ruiz'")
+			accounts := client.All(t, directory.Link(t, "accounts"))
+			if len(accounts) != 1 || accounts[0].Text("email") != email || !strings.Contains(b.text("document.body.innerText"), email) {
+				t.Errorf("the directory has the accounts %v", accounts)
+			}
+		})
+	}
+}
+
+const demoShop = "http://localhost:8081"
+
+// startDemo runs the demo applications and returns the shop.
+func startDemo(t *testing.T) e2e.Object {
+	t.Helper()
+	bin, err := harness.Build(t.Context(), shared.dir, "./deploy/demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, demoShop, nil)
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		return answer.Body.Close()
+	}
+	demo := harness.NewDaemon("demo", filepath.Join(t.TempDir(), "demo.log"), ready, filepath.Join(bin, "demo"))
+	demo.Setenv("DOORWARD_DATA_DIR=" + filepath.Dir(keyFile))
+	if err := demo.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = demo.Stop(context.WithoutCancel(t.Context())) })
+	return client.All(t, client.Tenant(t).Link(t, "applications")+"?name=Demo+shop")[0]
 }

@@ -136,12 +136,12 @@ func (k *Keycloak) NewUser(t testing.TB, fields e2e.Object) (email string) {
 	return email
 }
 
-// NewClient makes a confidential OpenID client with this address of return.
-func (k *Keycloak) NewClient(t testing.TB, redirect string) (id, secret string) {
+// NewClient makes a confidential OpenID client with these addresses of return.
+func (k *Keycloak) NewClient(t testing.TB, redirects ...string) (id, secret string) {
 	t.Helper()
 	id, secret = e2e.Unique("client"), rand.Text()
 	k.Admin(t, http.MethodPost, "/clients", e2e.Object{
-		"clientId": id, "secret": secret, "protocol": "openid-connect", "redirectUris": []string{redirect},
+		"clientId": id, "secret": secret, "protocol": "openid-connect", "redirectUris": redirects,
 		"standardFlowEnabled": true, "directAccessGrantsEnabled": true, "publicClient": false,
 	})
 	return id, secret

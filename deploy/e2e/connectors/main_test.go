@@ -25,6 +25,7 @@ const startLimit = 10 * time.Minute
 // What the scenarios of a run share.
 var (
 	client    *e2e.Client        // speaks with the deployment under test
+	keyFile   string             // of that deployment
 	authority *harness.Authority // whom the deployment trusts besides the system's
 	shared    foreign
 )
@@ -106,7 +107,8 @@ func scenarios(m *testing.M, name, dir string) (status int, err error) {
 		}
 		err = errors.Join(err, shape.Stop(context.Background()))
 	}()
-	if client, err = e2e.OpenClient(shape.KeyFile()); err != nil {
+	keyFile = shape.KeyFile()
+	if client, err = e2e.OpenClient(keyFile); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil

@@ -66,12 +66,12 @@ func StartOpenID(t testing.TB, authority *harness.Authority) *OpenID {
 	return o
 }
 
-// NewClient registers a confidential client with this address of return. Its id
+// NewClient registers a confidential client with these addresses of return. Its id
 // tokens are signed with ES256.
-func (o *OpenID) NewClient(t testing.TB, redirect string) (id, secret string) {
+func (o *OpenID) NewClient(t testing.TB, redirects ...string) (id, secret string) {
 	t.Helper()
 	body, err := json.Marshal(e2e.Object{
-		"redirect_uris": []string{redirect}, "grant_types": []string{"authorization_code"}, "response_types": []string{"code"},
+		"redirect_uris": redirects, "grant_types": []string{"authorization_code"}, "response_types": []string{"code"},
 		"id_token_signed_response_alg": "ES256",
 	})
 	if err != nil {

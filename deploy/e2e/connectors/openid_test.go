@@ -12,7 +12,7 @@ import (
 // provider is an OpenID provider and how a visitor signs in on its page.
 type provider struct {
 	issuer    string
-	newClient func(t testing.TB, redirect string) (id, secret string)
+	newClient func(t testing.TB, redirects ...string) (id, secret string)
 	signIn    func(v *visitor, login string)
 	login     string // of a user
 	email     string // of that user
@@ -49,7 +49,7 @@ func nodeSignIn(v *visitor, login string) {
 // openIDDirectory connects a provider that is known by nothing but its issuer.
 func openIDDirectory(t *testing.T, application e2e.Object, p provider) e2e.Object {
 	t.Helper()
-	id, secret := p.newClient(t, clientAPI(t, application)+"/authorize/callback")
+	id, secret := p.newClient(t, clientAPI(t, application)+"/authorize/callback", client.Key.HostURL()+"/sso/provider")
 	return connect(t, application, e2e.Object{
 		"providerId": e2e.Unique("openid"), "clientId": id, "clientSecret": secret, "discoveryUrl": p.issuer,
 		"scope":                []string{"openid", "email", "profile"},

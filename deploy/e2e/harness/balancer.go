@@ -16,6 +16,7 @@ type balancer struct {
 	listener net.Listener
 	targets  []string
 	turn     atomic.Uint32
+	leftOut  atomic.Value // the address that gets no new connection; ""
 	carrying sync.WaitGroup
 
 	mu   sync.Mutex
@@ -32,6 +33,9 @@ func startBalancer(listen string, targets []string) (*balancer, error) {
 	return b, nil
 }
 
+// leaveOut makes new connections go past an address, or past none.
+func (b *balancer) leaveOut(address string) { b.leftOut.Store(address) }
+
 func (b *balancer) accept() {
 	for {
 		client, err := b.listener.Accept()
@@ -46,7 +50,11 @@ func (b *balancer) carry(client net.Conn) {
 	defer client.Close()
 	first := int(b.turn.Add(1))
 	for i := range b.targets {
-		server, err := net.DialTimeout("tcp", b.targets[(first+i)%len(b.targets)], 2*time.Second)
+		target := b.targets[(first+i)%len(b.targets)]
+		if target == b.leftOut.Load() {
+			continue
+		}
+		server, err := net.DialTimeout("tcp", target, 2*time.Second)
 		if err != nil {
 			continue
 		}

@@ -39,6 +39,11 @@ func Build(ctx context.Context, dir string, packages ...string) (string, error) 
 	if err != nil {
 		return "", err
 	}
+	return BuildIn(ctx, root, dir, packages...)
+}
+
+// BuildIn is Build for the sources in the folder root.
+func BuildIn(ctx context.Context, root, dir string, packages ...string) (string, error) {
 	bin, err := filepath.Abs(filepath.Join(dir, "bin"))
 	if err != nil {
 		return "", fmt.Errorf("find the folder for binaries: %w", err)

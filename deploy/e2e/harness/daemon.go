@@ -32,6 +32,7 @@ type Daemon struct {
 	path string
 	args []string
 	env  []string
+	ops  string // address of the private port, of a process of the product
 	dir  string // working directory; empty for the log's folder
 	log  string // path of the log file, appended to over restarts
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ type Distributed struct {
 	Boot []Lap
 
 	config    Config
+	wired     *plan
 	postgres  *private.Server
 	mailbox   *Daemon
 	balancer  *balancer
@@ -58,6 +60,7 @@ func (d *Distributed) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.wired = plan
 	parts := []struct {
 		name  string
 		start func() error
@@ -104,6 +107,10 @@ func (d *Distributed) start(ctx context.Context) error {
 }
 
 func (d *Distributed) startPostgres(ctx context.Context, p *plan) error {
+	if d.config.Database != "" {
+		p.database = d.config.Database
+		return nil
+	}
 	if given := os.Getenv("DATABASE_URL"); given != "" && !d.config.Own {
 		p.database = given
 		return nil
@@ -161,12 +168,16 @@ func together(functions ...func() error) error {
 // Replica is one process of a service, or of the "gateway", counted from 0.
 func (d *Distributed) Replica(service string, i int) *Daemon { return d.processes[service][i] }
 
-// KeyFile is where the harness has written the bootstrap key.
-func (d *Distributed) KeyFile() string { return d.config.path("apikey.json") }
+// Settings are the environment of an operator's commands.
+func (d *Distributed) Settings() []string {
+	return environment("DATABASE_URL="+d.wired.database, "DOORWARD_MASTER_KEY="+d.wired.Master,
+		"DOORWARD_INTERNAL_SECRET="+d.wired.Internal, "KAFKA_BROKERS="+d.wired.kafka)
+}
 
-// Stop ends the gateways, then the services, then what they stood on.
-func (d *Distributed) Stop(ctx context.Context) error {
-	var gateways, replicas, ground []func() error
+// StopProcesses stops the gateways and then the services. The servers that they
+// stand on go on.
+func (d *Distributed) StopProcesses(ctx context.Context) error {
+	var gateways, replicas []func() error
 	for name, list := range d.processes {
 		for _, process := range list {
 			stop := func() error { return process.Stop(ctx) }
@@ -177,6 +188,48 @@ func (d *Distributed) Stop(ctx context.Context) error {
 			}
 		}
 	}
+	return errors.Join(together(gateways...), together(replicas...))
+}
+
+// StartProcesses starts them again.
+func (d *Distributed) StartProcesses(ctx context.Context) error {
+	var starts []func() error
+	for _, list := range d.processes {
+		for _, process := range list {
+			starts = append(starts, func() error { return process.Start(ctx) })
+		}
+	}
+	return together(starts...)
+}
+
+// Replace stops one process in an orderly way and starts the program of the same
+// name from another folder in its place. New connections go to the other gateway
+// meanwhile, as a load balancer sends them where a process is unready.
+func (d *Distributed) Replace(ctx context.Context, service string, i int, bin string) error {
+	process := d.Replica(service, i)
+	address := d.wired.peers[service][i]
+	if service == "gateway" {
+		d.balancer.leaveOut(address)
+		defer d.balancer.leaveOut("")
+	}
+	program := filepath.Join(bin, service)
+	variables, err := known(ctx, program, append(d.settings(d.wired), "DOORWARD_LISTEN="+address, "DOORWARD_OPS_LISTEN="+process.ops))
+	if err != nil {
+		return err
+	}
+	if err := process.Stop(ctx); err != nil {
+		return err
+	}
+	process.path, process.env = program, append(environment(variables...), d.config.Env...)
+	return process.Start(ctx)
+}
+
+// KeyFile is where the harness has written the bootstrap key.
+func (d *Distributed) KeyFile() string { return d.config.path("apikey.json") }
+
+// Stop ends the gateways, then the services, then what they stood on.
+func (d *Distributed) Stop(ctx context.Context) error {
+	var ground []func() error
 	if d.mailbox != nil {
 		ground = append(ground, func() error { return d.mailbox.Stop(ctx) })
 	}
@@ -193,10 +246,8 @@ func (d *Distributed) Stop(ctx context.Context) error {
 	if d.balancer != nil {
 		errs = append(errs, d.balancer.close())
 	}
-	for _, layer := range [][]func() error{gateways, replicas, ground} {
-		errs = append(errs, together(layer...))
-	}
-	return errors.Join(errs...)
+	errs = append(errs, d.StopProcesses(ctx))
+	return errors.Join(append(errs, together(ground...))...)
 }
 
 // Logs writes the ends of all logs, the shared servers first.

@@ -45,6 +45,9 @@ type Config struct {
 	// limit.
 	MailTimeout time.Duration
 
+	// Database is a PostgreSQL of the test's own for the distributed shape.
+	Database string
+
 	// Own starts PostgreSQL, Redis and Kafka for the distributed shape also
 	// when DATABASE_URL, REDIS_URL or KAFKA_BROKERS name others, because
 	// somebody means to kill them.

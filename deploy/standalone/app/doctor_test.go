@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -36,10 +37,17 @@ func TestTheDoctorSaysWhatToDo(t *testing.T) {
 	}
 	said, err := examine()
 	want(said, err, true, "run doorward migrate")
+	if n := objects(t, url); n != 0 {
+		t.Errorf("the doctor has made %d schemas and tables", n)
+	}
 	if err := Migrate(t.Context(), env.New([]string{"DATABASE_URL=" + url}), new(bytes.Buffer)); err != nil {
 		t.Fatal(err)
 	}
+	made := objects(t, url)
 	said, err = examine()
+	if n := objects(t, url); n != made {
+		t.Errorf("the doctor has changed the database: %d schemas and tables became %d", made, n)
+	}
 	want(said, err, false, "ok       configuration", "ok       database oauth", "0 events wait in the outbox")
 	said, err = examine("DOORWARD_MSATER_KEY=x")
 	want(said, err, true, "DOORWARD_MSATER_KEY is not a variable")
@@ -47,6 +55,22 @@ func TestTheDoctorSaysWhatToDo(t *testing.T) {
 	want(said, err, true, "failed   redis", "failed   kafka", "start the brokers")
 	said, err = examine("DOORWARD_TLS_CERT=no certificate")
 	want(said, err, true, "failed   certificate")
+}
+
+// objects counts the schemas and the tables of a database.
+func objects(t *testing.T, url string) int {
+	t.Helper()
+	db, err := pg.OpenAsIs(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	n, err := pg.Value[int](t.Context(), db, `SELECT (SELECT count(*) FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema'))
+		+ (SELECT count(*) FROM pg_namespace WHERE nspname NOT LIKE 'pg\_%' AND nspname NOT IN ('public', 'information_schema'))`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func TestMasterKeysOfADataFolderAreRotated(t *testing.T) {

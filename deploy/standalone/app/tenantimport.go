@@ -119,7 +119,9 @@ func (i *importer) file(ctx context.Context, t *exportedTable, name string) (add
 		return false, err
 	}
 	key := append([]string{"tenant_id"}, i.tables[t.name()].key()...)
-	found := `SELECT count(*) FROM "` + t.Table + `" t JOIN json_populate_recordset(NULL::"` + t.Table + `", $1::json) r USING (` + quoted("", key) + `)`
+	table := `"` + t.Table + `"`
+	found := `SELECT count(*) FROM ` + table + ` t
+		JOIN json_populate_recordset(NULL::` + table + `, $1::json) r USING (` + quoted("", key) + `)`
 	db := i.dbs[t.Schema]
 	if n, err := pg.Value[int](ctx, db, found, "["+last+"]"); err != nil || n == 1 {
 		return false, err
@@ -127,8 +129,9 @@ func (i *importer) file(ctx context.Context, t *exportedTable, name string) (add
 	return true, db.InTx(ctx, func(tx *pg.Tx) error {
 		document := "[" + strings.Join(rows, ",") + "]"
 		columns := quoted("", t.Columns)
-		if _, err := pg.Exec(ctx, tx, `INSERT INTO "`+t.Table+`" (`+columns+`) SELECT `+columns+`
-			FROM json_populate_recordset(NULL::"`+t.Table+`", $1::json) ON CONFLICT (`+quoted("", i.tables[t.name()].Primary)+`) DO NOTHING`, document); err != nil {
+		if _, err := pg.Exec(ctx, tx, `INSERT INTO `+table+` (`+columns+`) SELECT `+columns+`
+			FROM json_populate_recordset(NULL::`+table+`, $1::json)
+			ON CONFLICT (`+quoted("", i.tables[t.name()].Primary)+`) DO NOTHING`, document); err != nil {
 			return err
 		}
 		n, err := pg.Value[int](ctx, tx, found, document)

@@ -87,7 +87,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, application.Sealed...))
 	s.Go("purge", svc.Purger)
 	s.Go("cache invalidation", s.DB.Listen)
-	s.Consume(data.Outbox(), cfg.Events, []string{"directory"}, events.On(svc.DirectoryDeleted), events.On(svc.GroupDeleted))
+	s.Consume(data.Outbox(), cfg.Events, application.Sources, svc.Handlers()...)
 
 	applicationapi.Serve(rest.Contract(s.HTTP), svc)
 	applicationapi.ServeHosted(rest.Contract(s.HTTP), svc)

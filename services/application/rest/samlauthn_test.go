@@ -337,5 +337,6 @@ func TestAChangeOfTheSignatureAlgorithmMakesAKey(t *testing.T) {
 		t.Errorf("it changes by itself: %v", again)
 	}
 	c.refused(t, 400, 2003, "POST", path, object{"signatureAlgorithm": "RSA-MD5"})
+	c.refused(t, 400, 2000, "POST", path, object{"signatureAlgorithm": nil, "status": "x"})
 	c.another(t).refused(t, 404, 404, "GET", current, nil)
 }

@@ -287,12 +287,14 @@ func TestAnotherTenantHasNoPartInGroups(t *testing.T) {
 	}
 }
 
-func TestDeletingTheZeroIDIsDone(t *testing.T) {
+func TestDeletingAnIDThatNoResourceHasIsDone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	groups := b.unknown("groups")
 	groups = groups[:strings.LastIndexByte(groups, '/')+1]
-	b.Delete(groups + "0000000000000000000000").Want(204)
-	b.Get(groups+"0000000000000000000000").WantError(404, 404)
+	for _, never := range []string{strings.Repeat("0", 22), strings.Repeat("z", 22), strings.Repeat("a", 20)} {
+		b.Delete(groups + never).Want(204)
+		b.Get(groups+never).WantError(404, 404)
+	}
 	b.Delete(groups+"nothing").WantError(404, 404)
 }

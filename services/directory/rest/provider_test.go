@@ -91,6 +91,7 @@ func TestProviders(t *testing.T) {
 		"twitter":       social("twitter", `,"scope":null,"hd":null`),
 		"generic":       generic(``),
 		"generic_full":  strings.Replace(generic(`,"idField":"items[0].user_id","accessTokenType":"Access_Token","scope":["read"]`), "oauth2", "OAuth", 1),
+		"openid":        social("corp", `,"discoveryUrl":"https://corp.localhost/realms/staff","scope":["openid","email"]`),
 		"saml":          samlProvider(``),
 		"saml_full":     samlProvider(`,"requestSignatureAlgorithm":"rsa-sha1","forceAuthn":"true"`),
 	} {

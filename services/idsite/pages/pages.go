@@ -27,8 +27,8 @@ var (
 
 // Policy is the Content-Security-Policy of every page: its own style, forms to
 // its own origin, and nothing else.
-var Policy = "default-src 'none'; img-src data:; style-src '" + hashOf(style) +
-	"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+var Policy = "default-src 'none'; img-src data:; style-src " + screens.HashOf(style) +
+	"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // readTexts reads the texts that the screens do not have, by language.
 func readTexts() map[string]map[string]string {

@@ -1,9 +1,6 @@
 package pages
 
-import (
-	"crypto/sha256"
-	"encoding/base64"
-)
+import "github.com/doorward/doorward/services/idsite/screens"
 
 // submit is the script of a page that posts its form by itself. Without JavaScript
 // the user presses the button.
@@ -12,10 +9,5 @@ const submit = "document.forms[0].submit()"
 // PostPolicy is the Content-Security-Policy of a page that posts its form to another
 // site by itself. It names no form-action, because browsers would apply that to the
 // redirects of the receiver too.
-var PostPolicy = "default-src 'none'; img-src data:; style-src '" + hashOf(style) + "'; script-src '" + hashOf(submit) +
-	"'; base-uri 'none'; frame-ancestors 'none'"
-
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
-}
+var PostPolicy = "default-src 'none'; img-src data:; style-src " + screens.HashOf(style) + "; script-src " + screens.HashOf(submit) +
+	"; base-uri 'none'; frame-ancestors 'none'"

@@ -1,7 +1,8 @@
 // Package screens are the built-in pages of the hosted login: static files that
 // speak the browser transport of docs/interface/id-site.md#browser-transport. No
 // build step makes them: app.js is the entry, screens/ has one function per page,
-// texts/ one file per language.
+// texts/ one file per language. The style is in the page itself, and a browser loads
+// six files at once: no request waits for another.
 package screens
 
 import (
@@ -81,6 +82,7 @@ func New() (*Screens, error) {
 	s.version = base64.RawURLEncoding.EncodeToString(hash.Sum(nil))[:16]
 	s.index, err = template.New("index").Parse(string(s.files["index.html"]))
 	delete(s.files, "index.html")
+	delete(s.files, "style.css")
 	return s, err
 }
 
@@ -89,7 +91,8 @@ func New() (*Screens, error) {
 func (s *Screens) Index(api, lang string) ([]byte, error) {
 	var out bytes.Buffer
 	err := s.index.Execute(&out, map[string]any{
-		"API": api, "Language": lang, "Version": s.version, "Title": Text(lang, "signInTitle"), "NoScript": Text(lang, "noScript"),
+		"API": api, "Language": lang, "Version": s.version, "Style": template.CSS(Style()), //nolint:gosec // an embedded file
+		"Title": Text(lang, "signInTitle"), "NoScript": Text(lang, "noScript"),
 		"Modules": slices.Concat(s.modules, []string{"texts/" + lang + ".js"}),
 	})
 	return out.Bytes(), err
@@ -126,9 +129,18 @@ func (s *Screens) File(name string) (content []byte, kind string, ok bool) {
 	return content, mime.TypeByExtension(path.Ext(rest)), current && ok
 }
 
+// HashOf is a source of a Content-Security-Policy: what is in the page itself and has
+// this text.
+func HashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+var styleSource = HashOf(Style())
+
 // Policy is the Content-Security-Policy of the pages: their own files, calls of
 // the service, and pictures for the logo.
 func Policy(api string) string {
-	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: https:; connect-src " + api +
+	return "default-src 'none'; script-src 'self'; style-src " + styleSource + "; img-src 'self' data: https:; connect-src " + api +
 		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }

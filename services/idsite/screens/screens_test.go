@@ -135,6 +135,10 @@ func TestThePagesAreSmall(t *testing.T) {
 		if size >= 60_000 {
 			t.Errorf("the pages in %s have %d bytes", language, size)
 		}
+		// Browsers open six connections to a host: of more files one would wait for another.
+		if files := strings.Count(string(index), "/static/"); files > 6 {
+			t.Errorf("the page in %s names %d files", language, files)
+		}
 	}
 }
 

@@ -231,6 +231,8 @@ func TestFactorRefusals(t *testing.T) {
 	scan(t, made)
 	for body, code := range map[string]int{
 		`{"accountName":null}`: 2000, `{"issuer":" "}`: 2000, `{"issuer":"a:b"}`: 2002, `{"status":"x"}`: 2003, `{"challenge":{}}`: 2015,
+		`{"accountName":"a:b","issuer":" "}`: 2000, `{"status":"x","issuer":null,"accountName":" "}`: 2000,
+		`{"accountName":"` + strings.Repeat("x", 256) + `","status":"x"}`:                                2003,
 		`{"issuer":"` + strings.Repeat("ä", 255) + `","accountName":"` + strings.Repeat("ä", 255) + `"}`: 2008,
 	} {
 		d.Post(made.Href(), body).WantError(400, code)

@@ -3,6 +3,7 @@ package rest
 import (
 	"mime"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,6 +17,10 @@ import (
 // maxForm is the limit of a form in bytes (docs/interface/limits.md#request-size).
 const maxForm = 64 << 10
 
+// charsets are those that a form may name. All are read as UTF-8
+// (docs/interface/limits.md#encoding-and-cors).
+var charsets = []string{"utf-8", "iso-8859-1", "us-ascii"}
+
 // form reads the fields of a token endpoint: those of the query where the body is
 // empty (docs/interface/oauth.md#endpoints). Logs and traces contain neither.
 func form(c *fiber.Ctx) (oauth.Form, error) {
@@ -26,7 +31,7 @@ func form(c *fiber.Ctx) (oauth.Form, error) {
 	if err != nil || kind != fiber.MIMEApplicationForm {
 		return nil, invalidRequest(apierr.Format.Because("the Content-Type of the body must be %s", fiber.MIMEApplicationForm))
 	}
-	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+	if charset := params["charset"]; charset != "" && !slices.Contains(charsets, strings.ToLower(charset)) {
 		return nil, invalidRequest(apierr.Encoding.Because("the charset %q is not supported; send UTF-8", charset))
 	}
 	return parseForm(string(c.Body()))

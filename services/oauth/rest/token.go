@@ -87,6 +87,9 @@ func (h *handlers) token(kind store.Kind) fiber.Handler {
 func (h *handlers) deleteToken(kind store.Kind) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		tenant, token, err := at(c)
+		if err != nil && id.HasShape(c.Params("id")) {
+			return rest.NoContent(c) // an id that no token has
+		}
 		if err != nil {
 			return err
 		}

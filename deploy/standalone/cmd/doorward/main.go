@@ -38,7 +38,7 @@ var source = env.New(os.Environ())
 func commands() *cobra.Command {
 	root := &cobra.Command{Use: "doorward", SilenceErrors: true, SilenceUsage: true}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(migrate(), doctor(), deadLetters(), keys(), admin(), tenant())
+	root.AddCommand(migrate(), doctor(), deadLetters(), keys(), admin(), tenant(), eventCommands())
 	return root
 }
 
@@ -161,5 +161,20 @@ func tenant() *cobra.Command {
 		Use: "key", Short: "make a key pair of age for an export", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return app.TenantKey(c.OutOrStdout()) },
 	})
+	return parent
+}
+
+func eventCommands() *cobra.Command {
+	parent := &cobra.Command{Use: "events", Short: "events between the services"}
+	var to string
+	rewind := &cobra.Command{
+		Use: "rewind", Short: "make the consumers fit databases that were restored from a backup, before any process starts", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return app.RewindEvents(c.Context(), source, to, c.OutOrStdout())
+		},
+	}
+	rewind.Flags().StringVar(&to, "to", "", "time of the restored databases, such as 2026-11-22T16:00:00Z")
+	_ = rewind.MarkFlagRequired("to") // fails for a flag that does not exist
+	parent.AddCommand(reads(rewind, app.RewindVariables))
 	return parent
 }

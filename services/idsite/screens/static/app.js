@@ -1,12 +1,9 @@
 // The built-in pages of the hosted login. A route of the address is a screen; a
 // screen is a function that returns its elements and calls the service through
 // session.js.
-import { h } from './dom.js';
+import { h, t } from './form.js';
 import { api, begin, call, claims, took } from './session.js';
-import { t } from './text.js';
-import { login } from './screens/login.js';
-import { register } from './screens/register.js';
-import { forgot, reset, unverified, verify } from './screens/recovery.js';
+import { forgot, login, register, reset, unverified, verify } from './screens/password.js';
 import { afterPassword, mfaSetup, mfaVerify } from './screens/mfa.js';
 
 const routes = [
@@ -63,7 +60,7 @@ function go(path) {
 function render(application, content) {
   const { logoUrl, accentColor } = application.idSiteModel;
   if (accentColor) accent(accentColor);
-  const logo = logoUrl ? h('img', { class: 'logo', src: logoUrl, alt: application.name, referrerpolicy: 'no-referrer' }) : h('p', { class: 'brand' }, application.name);
+  const logo = logoUrl ? h('img', { class: 'logo', src: logoUrl, alt: application.name, referrerpolicy: 'no-referrer' }) : brand(application.name);
   main.replaceChildren(h('header', {}, logo), ...content);
   main.removeAttribute('aria-busy');
   const heading = main.querySelector('h1');
@@ -72,6 +69,9 @@ function render(application, content) {
   if (first === heading) heading?.setAttribute('tabindex', '-1');
   first?.focus({ preventScroll: true });
 }
+
+// brand stands where an application has no logo.
+const brand = (name) => h('p', { class: 'brand', 'data-initial': [...name][0]?.toUpperCase() }, name);
 
 // accent sets the colour of buttons, and the text on them to what can be read.
 function accent(colour) {

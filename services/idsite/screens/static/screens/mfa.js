@@ -1,7 +1,5 @@
-import { h } from '../dom.js';
-import { code, field, form } from '../field.js';
+import { code, field, form, h, t } from '../form.js';
 import { call, claims as currentClaims } from '../session.js';
-import { t } from '../text.js';
 
 const allowed = () => (currentClaims().require_mfa ?? []).map((type) => type.toLowerCase());
 const accountKey = 'account';
@@ -56,12 +54,27 @@ function setupPhone(account, types) {
   const body = h('div', {}, h('p', {}, t('phoneText')), form({
     fields: [number], button: t('sendCode'),
     submit: async () => {
-      const { body: factor } = await call('POST', `${account}/factors`, { type: 'sms', phone: { number: number.value } });
-      body.replaceChildren(...await challenge({ ...factor, phone: { number: number.value } }));
+      body.replaceChildren(...await challenge(await enrollPhone(account, number.value)));
       body.querySelector('input')?.focus();
     },
   }), otherWay(types) ?? '');
   return [h('h1', {}, t('phoneTitle')), body];
+}
+
+const digits = (number) => number.replace(/\D/g, '').replace(/^0+/, '');
+
+// enrollPhone creates the factor of a number, or finds the one that was created and
+// not confirmed when the user was here before.
+async function enrollPhone(account, number) {
+  try {
+    const { body } = await call('POST', `${account}/factors`, { type: 'sms', phone: { number } });
+    return { ...body, phone: { number } };
+  } catch (failure) {
+    if (failure.code !== 13105) throw failure;
+    const known = (await factorsOf(account)).find((each) => !isUsable(each) && digits(each.phone?.number ?? '').endsWith(digits(number)));
+    if (!known) throw failure;
+    return known;
+  }
 }
 
 async function setupAuthenticator({ application }, account, types) {

@@ -1,5 +1,29 @@
-import { h, newID } from './dom.js';
-import { t } from './text.js';
+// What screens are made of: elements, texts in the language of the page, and forms.
+
+// Elements in one call: h('p', {class: 'note'}, 'text', child, …). A property
+// that begins with "on" is a listener, null and false leave an attribute out.
+export function h(tag, properties, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties ?? {})) {
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, '');
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+let lastID = 0;
+export const newID = () => `f${++lastID}`;
+
+// Texts in the language of the page. {name} in a text is replaced by a value.
+const language = document.documentElement.lang;
+const { texts } = await import(`./texts/${language}.js`);
+
+export function t(key, values) {
+  const text = texts[key] ?? key;
+  return values ? text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? '') : text;
+}
 
 // field is a labelled input. Its node goes into a form; its error is announced.
 export function field({ name, label, type = 'text', autocomplete, required = true, value = '', inputmode, hint, maxlength, pattern }) {

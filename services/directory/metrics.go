@@ -10,9 +10,14 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// checksTotal counts password checks by agents, by what came of them.
-var checksTotal, _ = otel.Meter("directory").Int64Counter("doorward_directory_agent_checks_total",
+var meter = otel.Meter("directory")
+
+// checksTotal counts password checks by agents, by their result.
+var checksTotal, _ = meter.Int64Counter("doorward_directory_agent_checks_total",
 	metric.WithDescription("Password checks by agents of directories, by their result."))
+
+var samlCertificates, _ = meter.Int64Gauge("doorward_directory_saml_certificates", metric.WithDescription(
+	"SAML directories whose identity provider has only a certificate that ends within 30 days (state expiring) or has ended (state expired)"))
 
 // observeCheck counts a check.
 func observeCheck(ctx context.Context, result int, err error) {

@@ -1,0 +1,139 @@
+package previous
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/pkg/deployment"
+)
+
+//go:embed commit
+var commit string
+
+const (
+	buildLimit = 20 * time.Minute
+	stepLimit  = 5 * time.Minute
+	mailLimit  = 3 * time.Minute
+)
+
+// step is how many registrations happen in each state of the deployment.
+const step = 20
+
+func TestARollingUpgradeFailsNoRequest(t *testing.T) {
+	dir, remove, err := harness.Folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("logs and data are kept in %s", dir)
+		} else if err := remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx := t.Context()
+	before, now := build(t, dir)
+	shape, err := harness.StartDistributed(ctx, harness.Config{
+		Dir: filepath.Join(dir, "shape"), Bin: before, Own: true, Settings: []string{"DOORWARD_DRAIN=2s"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			shape.Logs(os.Stderr)
+		}
+		if err := shape.Stop(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := e2e.OpenClient(shape.KeyFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := client.NewVerificationSite(t)
+	load := StartLoad(ctx, client, site, 4)
+	during := func(state string, do func() error) {
+		t.Helper()
+		began := time.Now()
+		if err := do(); err != nil {
+			t.Fatalf("%s: %v\n%s", state, err, load)
+		}
+		if err := load.Await(ctx, step, stepLimit); err != nil {
+			t.Fatalf("%s: %v\n%s", state, err, load)
+		}
+		t.Logf("%-45s %4.0f s  %s", state, time.Since(began).Seconds(), load)
+	}
+	replace := func(replica int, bin string) func() error {
+		return func() error {
+			for _, service := range slices.Concat(deployment.Services, []string{"gateway"}) {
+				if err := shape.Replace(ctx, service, replica, bin); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	during("the release before", func() error { return nil })
+	during("its processes on the new schema", func() error {
+		migrate := exec.CommandContext(ctx, filepath.Join(now, "doorward"), "migrate")
+		migrate.Env = shape.Settings()
+		out, err := migrate.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, out)
+		}
+		return err
+	})
+	during("the second replica of each is this release", replace(1, now))
+	during("both replicas of each are this release", replace(0, now))
+	during("the first replica of each is the one before", replace(0, before))
+	during("all are the release before again", replace(1, before))
+	registered, failures := load.Stop()
+	for _, failure := range failures[:min(len(failures), 20)] {
+		t.Error(failure)
+	}
+	if len(failures) > 0 {
+		t.Errorf("%d requests failed; %s", len(failures), load)
+	}
+	client.CheckPromises(t, site.Directory, registered, mailLimit)
+}
+
+// build builds the release before and this one.
+func build(t *testing.T, dir string) (before, now string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), buildLimit)
+	defer cancel()
+	root, err := harness.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := strings.TrimSpace(commit)
+	if chosen := os.Getenv("DOORWARD_PREVIOUS"); chosen != "" {
+		from = chosen
+	}
+	sources := filepath.Join(dir, "before")
+	unpack := exec.CommandContext(ctx, "bash", "-c", `set -o pipefail; mkdir -p "$3" && git -C "$1" archive "$2" | tar -x -C "$3"`,
+		"bash", root, from, sources)
+	if out, err := unpack.CombinedOutput(); err != nil {
+		t.Fatalf("unpack the commit %s, which a shallow clone lacks: %v\n%s", from, err, out)
+	}
+	before, err = harness.BuildIn(ctx, sources, sources, harness.DistributedPackages...)
+	packages := slices.Concat(harness.DistributedPackages, harness.StandalonePackages)
+	now, failure := harness.BuildIn(ctx, root, filepath.Join(dir, "now"), packages...)
+	if err := errors.Join(err, failure); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("from %s to the sources in %s", from, root)
+	return before, now
+}

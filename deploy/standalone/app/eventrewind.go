@@ -1,0 +1,39 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/doorward/doorward/pkg/env"
+)
+
+// RewindVariables declares what RewindEvents reads.
+func RewindVariables(source *env.Source) {
+	RotateVariables(source)
+	DeadLetterVariables(source)
+}
+
+// RewindEvents makes the consumer groups fit databases that were restored as they
+// were at a time (docs/backup.md).
+func RewindEvents(ctx context.Context, source *env.Source, to string, out io.Writer) (err error) {
+	at, err := time.Parse(time.RFC3339Nano, to)
+	if err != nil {
+		return fmt.Errorf("the time of the databases must be such as 2026-11-22T16:00:00Z: %w", err)
+	}
+	d, err := openDeployment(ctx, source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	kafka, err := inspector(source)
+	if err != nil {
+		return err
+	}
+	defer kafka.Close()
+	again, passed, err := kafka.Rewind(ctx, at, d.dbs)
+	_, _ = fmt.Fprintf(out, "%d events are read again, %d are passed over\n", again, passed)
+	return err
+}

@@ -1,0 +1,152 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// rewindMargin is how far before the time of a restored database the groups begin
+// again: an event may have waited in an outbox, or for its consumer, as long. What
+// a group had handled before it knows by Tx.Seen.
+const rewindMargin = time.Hour
+
+// Rewind makes the consumer groups fit databases that were restored as they were at
+// a time, by the name of the service that each belongs to. Every group reads the
+// events of the hour before once more, because their effects after that time are
+// gone, and passes over those of later transactions, which are undone. No process
+// of the deployment may run. It returns how many events are read and passed over,
+// summed over the groups.
+func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg.DB) (again, passed int, err error) {
+	topics, err := i.partitionsOf(ctx, false)
+	if err != nil || len(topics) == 0 {
+		return 0, 0, err
+	}
+	waiting := map[id.ID]bool{} // in a restored outbox: these are sent again and must have their effect
+	for _, db := range dbs {
+		ids, err := pg.Values[id.ID](ctx, db, `SELECT id FROM outbox`)
+		if err != nil {
+			return 0, 0, err
+		}
+		for _, event := range ids {
+			waiting[event] = true
+		}
+	}
+	spans, err := i.since(ctx, topics, to.Add(-rewindMargin))
+	if err != nil {
+		return 0, 0, err
+	}
+	for service, db := range dbs {
+		n, m, err := i.rewindGroup(ctx, Topic(service), db, topics, spans, func(e Envelope) bool { return e.At.After(to) && !waiting[e.ID] })
+		again, passed = again+n, passed+m
+		if err != nil {
+			return again, passed, fmt.Errorf("%s: %w", service, err)
+		}
+	}
+	return again, passed, nil
+}
+
+// since returns what the partitions hold from a time on.
+func (i *Inspector) since(ctx context.Context, topics map[string][]int, from time.Time) (map[string]map[int]span, error) {
+	begin := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
+	end := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
+	for topic, partitions := range topics {
+		for _, p := range partitions {
+			begin.Topics[topic] = append(begin.Topics[topic], kafka.TimeOffsetOf(p, from))
+			end.Topics[topic] = append(end.Topics[topic], kafka.LastOffsetOf(p))
+		}
+	}
+	ends, err := i.client.ListOffsets(ctx, end)
+	if err != nil {
+		return nil, err
+	}
+	begins, err := i.client.ListOffsets(ctx, begin)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]map[int]span{}
+	for topic, partitions := range ends.Topics {
+		found[topic] = map[int]span{}
+		for _, p := range partitions {
+			if p.Error != nil {
+				return nil, p.Error
+			}
+			found[topic][p.Partition] = span{p.LastOffset, p.LastOffset}
+		}
+	}
+	for topic, partitions := range begins.Topics {
+		for _, p := range partitions {
+			if p.Error != nil {
+				return nil, p.Error
+			}
+			for offset := range p.Offsets {
+				if offset >= 0 {
+					found[topic][p.Partition] = span{offset, found[topic][p.Partition].end}
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
+// rewindGroup does it for the partitions that a group reads.
+func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, topics map[string][]int,
+	spans map[string]map[int]span, undone func(Envelope) bool,
+) (again, passed int, err error) {
+	committed, err := i.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: topics})
+	if err == nil {
+		err = committed.Error
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	commits := map[string][]kafka.OffsetCommit{}
+	for topic, partitions := range committed.Topics {
+		for _, p := range partitions {
+			s := spans[topic][p.Partition]
+			if p.CommittedOffset < 0 { // the group does not read it
+				continue
+			}
+			messages, err := i.read(ctx, topic, p.Partition, s)
+			if err != nil {
+				return again, passed, err
+			}
+			for _, m := range messages {
+				var e Envelope
+				if json.Unmarshal(m.message.Value, &e) != nil || !undone(e) {
+					again++
+					continue
+				}
+				passed++
+				if _, err := pg.Exec(ctx, db, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, now()) ON CONFLICT DO NOTHING`,
+					e.Tenant, e.ID); err != nil {
+					return again, passed, err
+				}
+			}
+			if s.next < p.CommittedOffset {
+				commits[topic] = append(commits[topic], kafka.OffsetCommit{Partition: p.Partition, Offset: s.next})
+			}
+		}
+	}
+	if len(commits) == 0 {
+		return again, passed, nil
+	}
+	answer, err := i.client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{GroupID: group, GenerationID: -1, Topics: commits})
+	if err != nil {
+		return again, passed, fmt.Errorf("commit offsets: %w", err)
+	}
+	for topic, partitions := range answer.Topics {
+		for _, p := range partitions {
+			if p.Error != nil {
+				return again, passed, fmt.Errorf("commit the offset of %s/%d; do processes of the deployment run?: %w", topic, p.Partition, p.Error)
+			}
+		}
+	}
+	return again, passed, nil
+}

@@ -1,0 +1,49 @@
+package events_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/worktest"
+)
+
+// A database is restored as it was at a time: effects of events before it that came
+// later are gone, and events after it are of transactions that never were.
+func TestGroupsAreRewoundToTheTimeOfARestoredDatabase(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	stopRelay := worktest.Start(b, b.outbox.Relay(b.cfg))
+	stop := worktest.Start(b, b.consumer())
+	before := b.emit(2)
+	b.want(before)
+	at := time.Now()
+	b.want(append(before, b.emit(3)...))
+	stopRelay()
+	stop()
+	// As the restored database has it: one effect came after the time.
+	for _, statement := range []string{
+		`DELETE FROM effects WHERE account_id <> $1`, `DELETE FROM seen_events WHERE event_id <> (SELECT event_id FROM seen_events ORDER BY event_id LIMIT 1)
+			AND $1::uuid IS NOT NULL`,
+	} {
+		if _, err := pg.Exec(t.Context(), b.db, statement, before[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inspector, err := events.NewInspector(b.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(inspector.Close)
+	again, passed, err := inspector.Rewind(t.Context(), at, map[string]*pg.DB{"reader": b.db})
+	if err != nil || again != 2 || passed != 3 {
+		t.Fatalf("%d events are read again and %d passed over, %v; want 2 and 3", again, passed, err)
+	}
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
+	b.want(append(before, b.emit(1)...))
+	if n := len(b.effects()); n != 3 {
+		t.Errorf("%d effects, want 3: an event of a transaction that is undone has had its effect", n)
+	}
+}

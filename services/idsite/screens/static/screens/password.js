@@ -1,0 +1,171 @@
+// The screens around a password: sign in, register, verify, forgot, reset. They are
+// one file, as browsers load six at once.
+import { field, form, h, password, t } from '../form.js';
+import { Failure, api, call } from '../session.js';
+import { afterPassword } from './mfa.js';
+
+const names = { google: 'Google', facebook: 'Facebook', github: 'GitHub', linkedin: 'LinkedIn', twitter: 'X' };
+const initials = { facebook: 'f', linkedin: 'in' };
+
+// login asks for a login name and a password, and offers the providers.
+export function login({ application, model, claims, go }) {
+  const login = field({ name: 'username', label: t('login'), autocomplete: 'username' });
+  const secret = password({});
+  const organization = organizationField(claims);
+  const fields = [organization, login, secret].filter(Boolean);
+  return [
+    h('h1', {}, t('signInTitle')),
+    form({
+      fields, button: t('signIn'),
+      extra: h('p', { class: 'aside' }, h('a', { href: '#/forgot' }, t('forgotLink'))),
+      submit: async () => {
+        const bytes = new TextEncoder().encode(`${login.value}:${secret.value}`);
+        const value = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+        const { body } = await call('POST', application.loginAttempts.href, { type: 'basic', value, ...accountStore(claims, organization) });
+        await afterPassword(body.account.href, go);
+      },
+    }),
+    providers(claims, model),
+    model.passwordPolicy ? h('p', { class: 'switch' }, t('noAccount'), ' ', h('a', { href: '#/register' }, t('registerLink'))) : null,
+  ].filter(Boolean);
+}
+
+// organizationField is there where the request asks for it, filled in with the
+// organization that it names.
+export function organizationField(claims) {
+  if (!claims.sof) return null;
+  return field({ name: 'organization', label: t('organization'), autocomplete: 'organization', value: claims.onk ?? '', hint: t('organizationHint') });
+}
+
+// accountStore is the member of a body that says where the login is looked for.
+export function accountStore(claims, organization) {
+  if (organization) return { accountStore: { nameKey: organization.value.trim().toLowerCase() } };
+  if (claims.onk) return { accountStore: { nameKey: claims.onk } };
+  return {};
+}
+
+// providers are the buttons of other directories.
+export function providers(claims, model) {
+  if (model.providers.length === 0) return null;
+  const refused = /[?&]failed=provider/.test(location.hash);
+  const alert = h('p', { class: 'alert', role: 'alert' }, refused ? t('failed') : '');
+  const start = async (event, providerId, href) => {
+    const button = event.currentTarget;
+    button.disabled = true;
+    try {
+      if (providerId === 'saml') await call('GET', `${claims.app_href}/saml/sso/idpRedirect?accountStore.href=${encodeURIComponent(href)}`);
+      else await call('POST', `${claims.app_href}/loginAttempts`, { type: 'provider', accountStore: { href } });
+    } catch (failure) {
+      if (failure.over) throw failure;
+      alert.textContent = failure.message || t('failed');
+    } finally {
+      button.disabled = false;
+    }
+  };
+  return h('section', { class: 'providers', 'aria-label': t('otherWays') },
+    h('p', { class: 'or' }, h('span', {}, t('or'))), alert,
+    model.providers.map(({ providerId, accountStore: store }) => {
+      const name = names[providerId] ?? store.name;
+      return h('button', {
+        type: 'button', class: names[providerId] ? `provider ${providerId}` : 'provider', 'data-initial': initials[providerId] ?? [...name][0]?.toUpperCase(),
+        onclick: (event) => start(event, providerId, store.href),
+      }, t('continueWith', { name }));
+    }));
+}
+
+// register creates an account. Afterwards the user is signed in, sets up a second
+// factor, or has to confirm the email address.
+export function register({ application, model, claims, go }) {
+  if (!model.passwordPolicy) {
+    go('/');
+    return [h('h1', {}, t('registerTitle'))];
+  }
+  const organization = organizationField(claims);
+  const given = field({ name: 'givenName', label: t('givenName'), autocomplete: 'given-name', required: model.passwordPolicy.requireGivenName });
+  const surname = field({ name: 'surname', label: t('surname'), autocomplete: 'family-name', required: model.passwordPolicy.requireSurname });
+  const email = field({ name: 'email', label: t('email'), type: 'email', autocomplete: 'username', inputmode: 'email' });
+  const secret = password({ isNew: true, policy: model.passwordPolicy });
+  return [
+    h('h1', {}, t('registerTitle')),
+    form({
+      fields: [organization, given, surname, email, secret].filter(Boolean), button: t('register'),
+      submit: async () => {
+        const body = { givenName: given.value.trim() || null, surname: surname.value.trim() || null, email: email.value.trim(), password: secret.value };
+        const target = organization || claims.onk ? { ...body, ...accountStore(claims, organization) } : body;
+        const answer = await call('POST', application.accounts.href, target);
+        if (answer.status === 202) go('/unverified');
+        else await afterPassword(answer.body.href, go);
+      },
+    }),
+    providers(claims, model),
+    h('p', { class: 'switch' }, t('haveAccount'), ' ', h('a', { href: '#/' }, t('signInLink'))),
+  ].filter(Boolean);
+}
+
+const toSignIn = () => h('p', { class: 'switch' }, h('a', { href: '#/' }, t('toSignIn')));
+
+// forgot sends a reset mail. It says the same whether the account exists.
+export function forgot({ application, claims }, retry) {
+  const organization = organizationField(claims);
+  const email = field({ name: 'email', label: t('login'), autocomplete: 'username', inputmode: 'email' });
+  const body = h('div', {},
+    h('p', {}, t(retry ? 'forgotRetry' : 'forgotText')),
+    form({
+      fields: [organization, email].filter(Boolean), button: t('sendLink'),
+      submit: async () => {
+        await call('POST', application.passwordResetTokens.href, { email: email.value.trim(), ...accountStore(claims, organization) });
+        body.replaceChildren(h('p', { role: 'status' }, t('sent')));
+      },
+    }));
+  return [h('h1', {}, t('forgotTitle')), body, toSignIn()];
+}
+
+const tokenOf = (claims) => claims.sp_token ?? Object.keys(Object.values(claims.scope?.application ?? {})
+  .flat().find((entry) => entry?.passwordResetToken)?.passwordResetToken?.find((each) => typeof each === 'object') ?? {})[0];
+
+// reset sets a new password with the token of a mailed link.
+export async function reset({ application, model, claims, go }) {
+  const token = tokenOf(claims);
+  let at;
+  try {
+    if (!token) throw new Failure(404, null, false, null);
+    at = (await call('GET', `${application.passwordResetTokens.href}/${encodeURIComponent(token)}`)).body.href;
+  } catch (failure) {
+    if (failure.over || failure.status !== 404) throw failure;
+    go('/forgot/retry');
+    return [h('h1', {}, t('resetTitle'))];
+  }
+  const secret = password({ label: t('newPassword'), isNew: true, policy: model.passwordPolicy });
+  const again = password({ name: 'again', label: t('passwordAgain'), isNew: true });
+  const body = h('div', {}, form({
+    fields: [secret, again], button: t('setPassword'),
+    submit: async () => {
+      if (secret.value !== again.value) {
+        again.show(t('differ'));
+        again.input.focus();
+        return;
+      }
+      await call('POST', at, { password: secret.value });
+      body.replaceChildren(h('p', { role: 'status' }, t('passwordSet')), h('a', { class: 'primary', href: '#/' }, t('signIn')));
+    },
+  }));
+  return [h('h1', {}, t('resetTitle')), body];
+}
+
+// verify confirms an email address with the token of a mailed link.
+export async function verify({ claims }) {
+  const dead = () => [h('h1', {}, t('deadLinkTitle')), h('p', {}, t('deadLinkText')), toSignIn()];
+  if (!claims.sp_token) return dead();
+  try {
+    await call('POST', `${api}/v1/accounts/emailVerificationTokens/${encodeURIComponent(claims.sp_token)}`);
+  } catch (failure) {
+    if (failure.over || failure.status !== 404) throw failure;
+    return dead();
+  }
+  return [h('h1', {}, t('verifiedTitle')), h('p', { role: 'status' }, t('verifiedText')), h('a', { class: 'primary', href: '#/' }, t('signIn'))];
+}
+
+// unverified says that a mail was sent.
+export function unverified() {
+  return [h('h1', {}, t('unverifiedTitle')), h('p', { role: 'status' }, t('unverifiedText')), toSignIn()];
+}
