@@ -212,6 +212,11 @@ func newDrill(t *testing.T, dir string) *drill {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
+	t.Cleanup(func() { // after the deployment; fails for one that does not run
+		for _, data := range []string{"data", "restored"} {
+			_ = d.command(context.WithoutCancel(t.Context()), "pg_ctl", "stop", "--mode", "immediate", "--pgdata", d.path(data)).Run()
+		}
+	})
 	return d
 }
 
@@ -262,9 +267,6 @@ func (d *drill) query(sql string) string {
 func (d *drill) startPostgres(data string) {
 	d.Helper()
 	d.run("pg_ctl", "start", "--wait", "--pgdata", d.path(data), "--log", d.path(data+".log"))
-	d.Cleanup(func() { // fails where the test has stopped it
-		_ = d.command(context.WithoutCancel(d.Context()), "pg_ctl", "stop", "--mode", "immediate", "--pgdata", d.path(data)).Run()
-	})
 }
 
 func (d *drill) stopPostgres(data string) {
