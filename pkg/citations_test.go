@@ -5,8 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward/pkg/apierr"
 )
 
 // citation is a page and a heading of the docs, as a comment cites it.
@@ -20,7 +23,7 @@ func TestEveryCitationLeadsToItsHeading(t *testing.T) {
 		for _, found := range citation.FindAllStringSubmatch(text, -1) {
 			page, heading := found[1], found[2]
 			if headings[page] == nil {
-				headings[page] = anchors(t, page)
+				headings[page] = anchors(filepath.Join("docs", page))
 			}
 			cited++
 			if len(headings[page]) == 0 {
@@ -35,6 +38,29 @@ func TestEveryCitationLeadsToItsHeading(t *testing.T) {
 	}
 }
 
+// link is a link to a page of the project, or to a heading of the same page.
+var link = regexp.MustCompile(`\]\(([^)#:\s]*\.md)?(?:#([^)\s]+))?\)`)
+
+// Every link between pages leads to a page, and to a heading where it names one.
+func TestEveryLinkBetweenPagesLeadsToItsHeading(t *testing.T) {
+	links := 0
+	walk(t, func(path, text string) {
+		for _, found := range link.FindAllStringSubmatch(text, -1) {
+			page, heading := path, found[2]
+			if found[1] != "" {
+				page = filepath.Join(filepath.Dir(path), found[1])
+			}
+			links++
+			if headings := anchors(page); len(headings) == 0 || heading != "" && !headings[heading] {
+				t.Errorf("%s links to %s#%s; there is no such page, or it has no such heading", path, page, heading)
+			}
+		}
+	}, ".md")
+	if links < 50 {
+		t.Errorf("only %d links were found", links)
+	}
+}
+
 // root is the folder of the project.
 const root = ".."
 
@@ -45,7 +71,7 @@ func walk(t *testing.T, visit func(path, text string), extensions ...string) {
 			return err
 		}
 		if entry.IsDir() {
-			if name := entry.Name(); name == ".git" || name == "testdata" || name == "node_modules" {
+			if name := entry.Name(); name == ".git" || name == ".work" || name == "testdata" || name == "node_modules" {
 				return filepath.SkipDir
 			}
 			return nil
@@ -69,10 +95,9 @@ func walk(t *testing.T, visit func(path, text string), extensions ...string) {
 var heading = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
 
 // anchors returns the anchors of a page's headings, as GitHub makes them.
-func anchors(t *testing.T, page string) map[string]bool {
-	t.Helper()
+func anchors(page string) map[string]bool {
 	found := map[string]bool{}
-	text, err := os.ReadFile(filepath.Join(root, "docs", page))
+	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		return found
 	}
@@ -104,5 +129,35 @@ func TestEveryFileOfThePagesExists(t *testing.T) {
 	}
 	if named < 40 {
 		t.Errorf("only %d files were found", named)
+	}
+}
+
+// The table of docs/interface/errors.md has every code of the catalogue that is no
+// HTTP status, and no other.
+func TestThePageOfErrorsHasEveryCode(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/interface/errors.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n## Codes\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	listed := map[int]bool{}
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			for code := range strings.SplitSeq(cells[1], ",") {
+				if n, err := strconv.Atoi(strings.TrimSpace(code)); err == nil {
+					listed[n] = true
+				}
+			}
+		}
+	}
+	for _, e := range apierr.All() {
+		if e.Code >= 1000 && !listed[e.Code] {
+			t.Errorf("docs/interface/errors.md does not list %d", e.Code)
+		}
+		delete(listed, e.Code)
+	}
+	for code := range listed {
+		t.Errorf("docs/interface/errors.md lists %d, which the catalogue does not have", code)
 	}
 }

@@ -29,7 +29,16 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 		return 0, 0, err
 	}
 	waiting := map[id.ID]bool{} // in a restored outbox: these are sent again and must have their effect
-	for _, db := range dbs {
+	reading := map[string]*pg.DB{}
+	for service, db := range dbs {
+		exists, err := pg.Value[bool](ctx, db, `SELECT to_regclass('outbox') IS NOT NULL`)
+		if err != nil {
+			return 0, 0, err
+		}
+		if !exists { // it has no part in events
+			continue
+		}
+		reading[service] = db
 		ids, err := pg.Values[id.ID](ctx, db, `SELECT id FROM outbox`)
 		if err != nil {
 			return 0, 0, err
@@ -42,7 +51,7 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 	if err != nil {
 		return 0, 0, err
 	}
-	for service, db := range dbs {
+	for service, db := range reading {
 		n, m, err := i.rewindGroup(ctx, Topic(service), db, topics, spans, func(e Envelope) bool { return e.At.After(to) && !waiting[e.ID] })
 		again, passed = again+n, passed+m
 		if err != nil {

@@ -32,8 +32,8 @@ type Config struct {
 	Deletions     time.Duration `env:"DOORWARD_AGENT_DELETIONS" default:"15m" help:"least time between two looks for entries that are gone,"`
 	_             env.More      `help:"for which the ids of all entries are read"`
 	Full          time.Duration `env:"DOORWARD_AGENT_FULL" default:"24h" help:"time between two full comparisons"`
-	Hashes        bool          `env:"DOORWARD_AGENT_PASSWORD_HASHES" default:"false" help:"send the password hashes of passwordRdn that Doorward can"`
-	_             env.More      `help:"compare (ldap only); by default none leaves the directory server, and it compares all passwords"`
+	Hashes        bool          `env:"DOORWARD_AGENT_PASSWORD_HASHES" default:"false" help:"send those password hashes of passwordRdn that"`
+	_             env.More      `help:"Doorward can compare (ldap only); by default none leaves the directory server, which compares all"`
 	Checks        int           `env:"DOORWARD_AGENT_CHECKS" default:"200" min:"1" help:"password checks at a time"`
 }
 

@@ -257,10 +257,13 @@ func tried(rows []row) bool {
 var errNotFound = apierr.NotFound.Because("the workflow is disabled")
 
 // lease takes the next delivery as a sender does that dies with it.
-func (o *office) lease(s *Service) (store.Delivery, error) {
+func (o *office) lease(s *Service) (store.Delivery, error) { return o.leaseAfter(s, id.ID{}) }
+
+// leaseAfter is lease where that tenant had its turn.
+func (o *office) leaseAfter(s *Service, tenant id.ID) (store.Delivery, error) {
 	var d store.Delivery
 	err := s.store.Tx(o.t.Context(), func(tx *store.Tx) (err error) {
-		d, err = tx.LeaseDelivery(o.t.Context(), store.Mail, id.New(o.now()), o.now(), o.now().Add(leaseTime), store.Skip{Tenants: []id.ID{}})
+		d, err = tx.LeaseDelivery(o.t.Context(), store.Mail, tenant, id.New(o.now()), o.now(), o.now().Add(leaseTime), store.Skip{Tenants: []id.ID{}})
 		return err
 	})
 	return d, err

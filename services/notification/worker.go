@@ -58,6 +58,7 @@ type channel struct {
 	timeout time.Duration // bounds one try
 	wake    chan struct{}
 	skip    func() store.Skip // what is left for later at present
+	last    atomic.Value      // id.ID of the tenant that had its turn
 
 	newSender func() (sender, error)                                 // of one worker
 	backoff   func(failures int) time.Duration                       // returns the delay after the n-th failure of a delivery
@@ -158,9 +159,11 @@ func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due 
 	var d store.Delivery
 	quiet := telemetry.Quiet(ctx)
 	err = s.store.Tx(quiet, func(tx *store.Tx) (err error) {
-		d, err = tx.LeaseDelivery(quiet, c.kind, id.New(now), now, now.Add(leaseTime), c.skip())
+		after, _ := c.last.Load().(id.ID)
+		d, err = tx.LeaseDelivery(quiet, c.kind, after, id.New(now), now, now.Add(leaseTime), c.skip())
 		return err
 	})
+	c.last.Store(d.TenantID)
 	if errors.Is(err, apierr.NotFound) {
 		return false, nil
 	}

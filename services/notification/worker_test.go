@@ -1,6 +1,7 @@
 package notification
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -84,6 +85,31 @@ func TestAnUnwantedMailIsNotSent(t *testing.T) {
 				t.Errorf("%d mails were sent", n)
 			}
 		})
+	}
+}
+
+// A tenant with many mails does not make another's wait behind them.
+func TestTenantsTakeTurnsWithTheirMails(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, mailtest.Behaviour{})
+	s := o.service()
+	tenants := []id.ID{id.New(clock), id.New(clock), id.New(clock)}
+	slices.SortFunc(tenants, func(a, b id.ID) int { return bytes.Compare(a[:], b[:]) })
+	for n, mails := range []int{4, 2, 1} {
+		o.tenant = tenants[n]
+		o.order(s, mails)
+	}
+	first, second, third := tenants[0], tenants[1], tenants[2]
+	var last id.ID
+	for n, want := range []id.ID{first, second, third, first, second, first, first} {
+		d, err := o.leaseAfter(s, last)
+		if err != nil || d.TenantID != want {
+			t.Fatalf("mail %d is one of tenant %s (%v), want %s", n+1, d.TenantID, err, want)
+		}
+		last = d.TenantID
+	}
+	if d, err := o.leaseAfter(s, last); !errors.Is(err, apierr.NotFound) {
+		t.Errorf("a mail that is leased: %+v, %v", d, err)
 	}
 }
 

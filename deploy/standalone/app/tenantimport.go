@@ -119,7 +119,8 @@ func (i *importer) file(ctx context.Context, t *exportedTable, name string) (add
 		return false, err
 	}
 	key := append([]string{"tenant_id"}, i.tables[t.name()].key()...)
-	found := `SELECT count(*) FROM "` + t.Table + `" t JOIN json_populate_recordset(NULL::"` + t.Table + `", $1::json) r USING (` + quoted("", key) + `)`
+	given := ` FROM json_populate_recordset(NULL::"` + t.Table + `", $1::json)`
+	found := `SELECT count(*)` + given + ` r JOIN "` + t.Table + `" t USING (` + quoted("", key) + `)`
 	db := i.dbs[t.Schema]
 	if n, err := pg.Value[int](ctx, db, found, "["+last+"]"); err != nil || n == 1 {
 		return false, err
@@ -127,8 +128,8 @@ func (i *importer) file(ctx context.Context, t *exportedTable, name string) (add
 	return true, db.InTx(ctx, func(tx *pg.Tx) error {
 		document := "[" + strings.Join(rows, ",") + "]"
 		columns := quoted("", t.Columns)
-		if _, err := pg.Exec(ctx, tx, `INSERT INTO "`+t.Table+`" (`+columns+`) SELECT `+columns+`
-			FROM json_populate_recordset(NULL::"`+t.Table+`", $1::json) ON CONFLICT (`+quoted("", i.tables[t.name()].Primary)+`) DO NOTHING`, document); err != nil {
+		if _, err := pg.Exec(ctx, tx, `INSERT INTO "`+t.Table+`" (`+columns+`) SELECT `+columns+given+`
+			ON CONFLICT (`+quoted("", i.tables[t.name()].Primary)+`) DO NOTHING`, document); err != nil {
 			return err
 		}
 		n, err := pg.Value[int](ctx, tx, found, document)

@@ -228,24 +228,41 @@ func (a Answer) golden(name, got string) Answer {
 		}
 		return known[v]
 	})
+	compare(a.t, name, got)
+	return a
+}
+
+// CompareJSON compares a body alone, indented and otherwise as it is, with
+// testdata/<name>.json.
+func CompareJSON(t testing.TB, name string, body []byte) {
+	t.Helper()
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, body, "", "  "); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	compare(t, name+".json", pretty.String()+"\n")
+}
+
+// compare compares a text with a file of testdata, or writes it.
+func compare(t testing.TB, name, got string) {
+	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			a.t.Fatal(err)
+			t.Fatal(err)
 		}
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			a.t.Fatal(err)
+			t.Fatal(err)
 		}
-		return a
+		return
 	}
 	want, err := os.ReadFile(file)
 	if err != nil {
-		a.t.Fatalf("%v (write it with: go test -update)", err)
+		t.Fatalf("%v (write it with: go test -update)", err)
 	}
 	if got != string(want) {
-		a.t.Errorf("%s differs from %s (accept it with: go test -update)\n--- want\n%s\n--- got\n%s", a.what, file, want, got)
+		t.Errorf("%s differs (accept it with: go test -update)\n--- want\n%s\n--- got\n%s", file, want, got)
 	}
-	return a
 }
 
 // Items returns the items of a collection.

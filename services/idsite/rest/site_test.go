@@ -2,13 +2,9 @@ package rest_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,14 +18,13 @@ import (
 	"github.com/doorward/doorward/pkg/openapi/openapitest"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rest/resttest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/peertest"
 	idsiterest "github.com/doorward/doorward/services/idsite/rest"
 	"github.com/doorward/doorward/services/idsite/store"
 )
-
-var rewrite = flag.Bool("update", false, "rewrite the golden answers under testdata")
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
@@ -92,28 +87,6 @@ func (c client) do(t *testing.T, tenant id.ID, method, path string) (status int,
 	return answer.StatusCode, body
 }
 
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, got, "", "  "); err != nil {
-		t.Fatalf("not JSON: %s", got)
-	}
-	pretty.WriteByte('\n')
-	path := filepath.Join("testdata", name+".json")
-	if *rewrite {
-		if err := os.WriteFile(path, pretty.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(pretty.Bytes(), want) {
-		t.Errorf("the answer is not %s:\n%s", path, pretty.Bytes())
-	}
-}
-
 // The ids come from the API key's id, so that the answers are the same on every
 // run.
 func TestAnswers(t *testing.T) {
@@ -128,7 +101,7 @@ func TestAnswers(t *testing.T) {
 			if status != http.StatusOK {
 				t.Errorf("the status is %d", status)
 			}
-			golden(t, answer.name, body)
+			resttest.CompareJSON(t, answer.name, body)
 		})
 	}
 	_, upper := c.do(t, tenant, http.MethodGet, "/v1/tenants/"+tenant.String()+"/idSites")

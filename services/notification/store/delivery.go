@@ -91,18 +91,40 @@ type Skip struct {
 	Custom  bool    // those of all tenants whose mails go through a server of their own
 }
 
-// LeaseDelivery returns the delivery of a kind that has been due for longest, and
-// leases it for the try until the given time; apierr.NotFound when none is due. A
-// delivery that another worker is leasing at this moment is skipped, and so are
-// those that skip names.
-func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, try id.ID, now, until time.Time, skip Skip) (Delivery, error) {
-	return pg.One[Delivery](ctx, tx, `UPDATE deliveries SET leased_until = $2, leased_by = $3 WHERE (tenant_id, id) = (
-			SELECT tenant_id, id FROM deliveries WHERE kind = $4 AND finished_at IS NULL AND next_try_at <= $1
-			AND (leased_until IS NULL OR leased_until <= $1) AND tenant_id <> ALL ($5)
+// LeaseDelivery returns a delivery of a kind that is due, and leases it for the try
+// until the given time; apierr.NotFound when none is due. The tenants take turns in
+// the order of their ids, the one behind after next: it is that tenant's delivery
+// that has been due for longest. A delivery that another worker is leasing at this
+// moment is skipped, and so are those that skip names.
+func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, after, try id.ID, now, until time.Time, skip Skip) (Delivery, error) {
+	d, err := tx.leaseBehind(ctx, kind, after, try, now, until, skip)
+	if errors.Is(err, apierr.NotFound) && after != (id.ID{}) {
+		return tx.leaseBehind(ctx, kind, id.ID{}, try, now, until, skip)
+	}
+	return d, err
+}
+
+// leaseBehind looks at the tenants with an id greater than after alone. It steps
+// from tenant to tenant along the index, and not through all that a tenant has.
+func (tx *Tx) leaseBehind(ctx context.Context, kind string, after, try id.ID, now, until time.Time, skip Skip) (Delivery, error) {
+	return pg.One[Delivery](ctx, tx, `WITH RECURSIVE tenants AS (
+			(SELECT tenant_id FROM deliveries WHERE kind = $4 AND finished_at IS NULL
+				AND tenant_id > COALESCE($7::uuid, '00000000-0000-0000-0000-000000000000') ORDER BY tenant_id LIMIT 1)
+			UNION ALL
+			SELECT next.tenant_id FROM tenants, LATERAL (
+				SELECT d.tenant_id FROM deliveries d WHERE d.kind = $4 AND d.finished_at IS NULL AND d.tenant_id > tenants.tenant_id
+				ORDER BY d.tenant_id LIMIT 1) AS next)
+		UPDATE deliveries SET leased_until = $2, leased_by = $3 WHERE (tenant_id, id) = (
+			SELECT due.tenant_id, due.id FROM tenants, LATERAL (
+				SELECT tenant_id, id FROM deliveries WHERE tenant_id = tenants.tenant_id
+				AND kind = $4 AND finished_at IS NULL AND next_try_at <= $1
+				AND (leased_until IS NULL OR leased_until <= $1)
+				ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
+			WHERE tenants.tenant_id <> ALL ($5)
 			AND NOT ($6 AND EXISTS (SELECT FROM smtp_servers s
-				WHERE s.tenant_id = deliveries.tenant_id AND s.status = 'ENABLED' AND s.left_at IS NULL))
-			ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-		RETURNING `+deliveryColumns, now, until, try, kind, skip.Tenants, skip.Custom)
+				WHERE s.tenant_id = tenants.tenant_id AND s.status = 'ENABLED' AND s.left_at IS NULL))
+			LIMIT 1)
+		RETURNING `+deliveryColumns, now, until, try, kind, skip.Tenants, skip.Custom, after)
 }
 
 // RenewLease renews the lease until a later time. It changes nothing once the lease
