@@ -434,7 +434,7 @@ func (w *writer) failures(out object, method string) object {
 // hasCode reports whether an answer has an error with a code: those of the Client
 // API have none.
 func (w *writer) hasCode(answer any) bool {
-	var schema any = answer
+	schema := answer
 	for _, name := range []string{"content", "application/json", "schema", "$ref"} {
 		inner, _ := schema.(object)
 		schema = get(inner, name)
