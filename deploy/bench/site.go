@@ -277,8 +277,11 @@ func openPeer(ctx context.Context, file string) (*site, error) {
 		return nil, fmt.Errorf("read the peer: %w", err)
 	}
 	p := peer{Name: "peer"}
-	if err := json.Unmarshal(raw, &p); err != nil || p.PublicURL == "" || p.AdminURL == "" || p.ClientID == "" {
-		return nil, fmt.Errorf("%s lacks publicUrl, adminUrl or clientId, or is no JSON: %v", file, err)
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if p.PublicURL == "" || p.AdminURL == "" || p.ClientID == "" {
+		return nil, fmt.Errorf("%s lacks publicUrl, adminUrl or clientId", file)
 	}
 	p.PublicURL, p.AdminURL = strings.TrimSuffix(p.PublicURL, "/"), strings.TrimSuffix(p.AdminURL, "/")
 	if err := errors.Join(onThisMachine(ctx, p.PublicURL), onThisMachine(ctx, p.AdminURL)); err != nil {

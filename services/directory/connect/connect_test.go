@@ -508,7 +508,7 @@ func TestTheQueueOfAProviderIsBounded(t *testing.T) {
 		if _, err := l.enter(t.Context(), "other.test"); err != nil {
 			t.Errorf("another provider is refused: %v", err)
 		}
-		time.Sleep(queueTimeout) // of the clock of the test
+		<-time.After(queueTimeout) // by the clock of the test
 		synctest.Wait()
 		if len(failedAt) != 200-maxCalls || slices.Max(failedAt) != queueTimeout {
 			t.Errorf("%d have failed after %s", len(failedAt), slices.Max(failedAt))
