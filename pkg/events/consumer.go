@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
@@ -123,7 +124,8 @@ func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 	}
 }
 
-// call runs the handler once, under a span in the trace of the event's cause. A
+// call runs the handler once, under a span in the trace of the event's cause, unless
+// the event had its effect or a restore has passed it over (Inspector.Rewind). A
 // panic is an error like another.
 func (c *consumer) call(ctx context.Context, handler Handler, e Envelope) (err error) {
 	ctx, span := telemetry.Span(ctx, "consume "+e.Type, trace.WithSpanKind(trace.SpanKindConsumer),
@@ -137,6 +139,10 @@ func (c *consumer) call(ctx context.Context, handler Handler, e Envelope) (err e
 		}
 		span.End()
 	}()
+	seen, err := pg.Value[bool](ctx, c.outbox.db, `SELECT EXISTS (SELECT FROM seen_events WHERE tenant_id = $1 AND event_id = $2)`, e.Tenant, e.ID)
+	if err != nil || seen {
+		return err
+	}
 	return handler.handle(ctx, e)
 }
 
