@@ -139,7 +139,8 @@ func (c *consumer) call(ctx context.Context, handler Handler, e Envelope) (err e
 		}
 		span.End()
 	}()
-	seen, err := pg.Value[bool](ctx, c.outbox.db, `SELECT EXISTS (SELECT FROM seen_events WHERE tenant_id = $1 AND event_id = $2)`, e.Tenant, e.ID)
+	seen, err := pg.Value[bool](ctx, c.outbox.db,
+		`SELECT EXISTS (SELECT FROM seen_events WHERE tenant_id = $1 AND event_id = $2)`, e.Tenant, e.ID)
 	if err != nil || seen {
 		return err
 	}

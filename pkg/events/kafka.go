@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -62,7 +63,26 @@ func createTopics(ctx context.Context, client *kafka.Client, cfg Config, topics 
 			return fmt.Errorf("create the topic %s: %w", topic, err)
 		}
 	}
-	return nil
+	return awaitTopics(ctx, client, topics)
+}
+
+// awaitTopics waits until the broker lists the partitions of the topics. A new
+// topic is missing for a moment, and a group that is formed in it would be assigned
+// no partitions and, unless their number changes, get none later.
+func awaitTopics(ctx context.Context, client *kafka.Client, topics []string) error {
+	for {
+		answer, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
+		if err != nil {
+			return fmt.Errorf("look up the topics %v: %w", topics, err)
+		}
+		missing := slices.ContainsFunc(answer.Topics, func(t kafka.Topic) bool { return t.Error != nil || len(t.Partitions) == 0 })
+		if !missing && len(answer.Topics) == len(topics) {
+			return nil
+		}
+		if err := wait(ctx, firstDelay); err != nil {
+			return err
+		}
+	}
 }
 
 // newWriter makes a writer whose messages are acknowledged by all replicas.
