@@ -16,7 +16,7 @@ packages = $(addprefix ./,$(addsuffix /...,$(1)))
 
 # The processes of both shapes, and the folder that they are compiled into.
 BIN      := $(CURDIR)/.work/bin
-COMMANDS := $(addprefix ./,$(wildcard gateway/cmd/* services/*/cmd/* deploy/mailbox/cmd/* deploy/standalone/cmd/*))
+COMMANDS := $(addprefix ./,$(wildcard gateway/cmd/* services/*/cmd/* deploy/mailbox/cmd/* deploy/standalone/cmd/* deploy/demo))
 
 SETUP := deploy/setup/setup.sh
 TOOL   = cd .ci/tools && GOWORK=off go tool -n
