@@ -263,9 +263,8 @@ func TestATokenIsNeverStoredOrSentInClear(t *testing.T) {
 
 // Whether an account exists, and which state it has, shows neither in what a wrong
 // password is answered nor in the work for it: one hash. Hashes are counted by the
-// memory that each of them takes.
+// memory that each of them takes, so no other test may run beside this one.
 func TestEveryLoginTakesOneHash(t *testing.T) {
-	t.Parallel()
 	const memory = 16 << 20
 	w := newWorld(t, directory.PolicyChange{})
 	dear := open(t, w.db, pwhash.Cost{Memory: memory >> 10, Time: 1, Threads: 1})

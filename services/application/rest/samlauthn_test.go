@@ -242,7 +242,7 @@ func TestSAMLResponses(t *testing.T) {
 		first, format := name(wiki)
 		again, _ := name(wiki)
 		other, _ := name(chat)
-		if first != again || first == other || format != saml.PersistentNameID || strings.Contains(first, "jo") || first == "" {
+		if first != again || first == other || format != saml.PersistentNameID || strings.Contains(first, "jo@") || first == "" {
 			t.Errorf("persistent ones are %s, %s, %s %s", first, again, other, format)
 		}
 		c.update(t, wiki, object{"nameIdFormat": "TRANSIENT"})
