@@ -66,7 +66,7 @@ type relay struct {
 
 // lead waits for the lock and relays until something fails.
 func (r *relay) lead(ctx context.Context) error {
-	conn, err := r.outbox.db.Acquire(ctx)
+	conn, err := r.outbox.db.AcquireSession(ctx)
 	if err != nil {
 		return pg.Error(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
+
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 // mechanism returns how a connection authenticates, nil where the brokers ask for
@@ -28,11 +30,15 @@ func (cfg Config) mechanism() (sasl.Mechanism, error) {
 }
 
 // tls returns the configuration of encrypted connections, nil where they are not.
-func (cfg Config) tls() *tls.Config {
+func (cfg Config) tls() (*tls.Config, error) {
 	if !cfg.TLS {
-		return nil
+		return nil, nil
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12}
+	authorities, err := secure.Authorities(cfg.CA)
+	if err != nil {
+		return nil, fmt.Errorf("KAFKA_CA: %w", err)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}, nil
 }
 
 // transport makes the connections of a client or a writer.
@@ -41,7 +47,8 @@ func (cfg Config) transport() (*kafka.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &kafka.Transport{SASL: mechanism, TLS: cfg.tls()}, nil
+	secured, err := cfg.tls()
+	return &kafka.Transport{SASL: mechanism, TLS: secured}, err
 }
 
 // dialer makes the connections of a member of a consumer group.
@@ -50,5 +57,6 @@ func (cfg Config) dialer() (*kafka.Dialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &kafka.Dialer{ClientID: clientID, Timeout: requestTimeout, SASLMechanism: mechanism, TLS: cfg.tls()}, nil
+	secured, err := cfg.tls()
+	return &kafka.Dialer{ClientID: clientID, Timeout: requestTimeout, SASLMechanism: mechanism, TLS: secured}, err
 }

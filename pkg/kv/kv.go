@@ -4,8 +4,14 @@ package kv
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"net"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/extra/redisotel/v9"
@@ -22,8 +28,9 @@ const commandTimeout = time.Second
 
 // Config says where Redis is.
 type Config struct {
-	URL secure.Secret `env:"REDIS_URL" required:"true" help:"address of Redis, redis://[:password@]host:port; parameters addr=host:port"`
-	_   env.More      `help:"name further nodes of a cluster, master_name a Sentinel group"`
+	URL secure.Secret `env:"REDIS_URL" required:"true" help:"address of Redis, redis://[user:password@]host:port;"`
+	_   env.More      `help:"redis+sentinel://host:port,host:port/master or redis+cluster://host:port,host:port; rediss for TLS"`
+	CA  string        `env:"REDIS_CA" help:"certificates in PEM of the authorities that sign those of Redis; else those of the system"`
 }
 
 // Client is a connection pool to one Redis, a Sentinel group or a Cluster.
@@ -39,10 +46,11 @@ func (silence) Printf(context.Context, string, ...any) {}
 
 // Open makes the client. It does not wait for Redis: its users live without.
 func Open(cfg Config) (Client, error) {
-	client, err := dial(cfg.URL.Reveal())
+	options, err := cfg.options()
 	if err != nil {
-		return nil, errors.New("REDIS_URL has not the form redis://[:password@]host:port")
+		return nil, err
 	}
+	client := redis.NewUniversalClient(options)
 	if telemetry.Recording() {
 		if err := redisotel.InstrumentTracing(client, redisotel.WithDBStatement(false)); err != nil {
 			return nil, err
@@ -51,33 +59,93 @@ func Open(cfg Config) (Client, error) {
 	return client, nil
 }
 
-// dial reads the address: addr parameters name the nodes of a cluster,
-// master_name a group that Sentinel watches.
-func dial(address string) (Client, error) {
-	parsed, err := url.Parse(address)
-	if err != nil {
-		return nil, err
+var errAddress = errors.New("REDIS_URL has none of the forms redis://[user:password@]host:port, redis+sentinel://host:port,host:port/master " +
+	"and redis+cluster://host:port,host:port, nor one of those with rediss")
+
+// options reads the address: a scheme, a user and password of Redis, the nodes, a
+// path, which is a Sentinel group or the number of a database, and parameters:
+// sentinel_username and sentinel_password; master_name and addr say with the scheme
+// redis what redis+sentinel and further nodes do. The other errors hold no secret.
+func (cfg Config) options() (*redis.UniversalOptions, error) {
+	scheme, rest, ok := strings.Cut(cfg.URL.Reveal(), "://")
+	if !ok {
+		return nil, errAddress
 	}
-	switch query := parsed.Query(); {
-	case query.Has("master_name"):
-		options, err := redis.ParseFailoverURL(address)
+	rest, parameters, _ := strings.Cut(rest, "?")
+	rest, path, _ := strings.Cut(rest, "/")
+	at := strings.LastIndexByte(rest, '@')
+	user, err := url.Parse("redis://" + rest[:at+1] + "host")
+	if err != nil {
+		return nil, errAddress
+	}
+	query, err := url.ParseQuery(parameters)
+	if err != nil {
+		return nil, errAddress
+	}
+	password, _ := user.User.Password()
+	o := &redis.UniversalOptions{
+		Username: user.User.Username(), Password: password,
+		SentinelUsername: query.Get("sentinel_username"), SentinelPassword: query.Get("sentinel_password"), MasterName: query.Get("master_name"),
+		DialTimeout: commandTimeout, ReadTimeout: commandTimeout, WriteTimeout: commandTimeout, MaxRetries: 1,
+	}
+	for name := range query {
+		if !slices.Contains([]string{"sentinel_username", "sentinel_password", "master_name", "addr"}, name) {
+			return nil, fmt.Errorf("REDIS_URL: the parameter %q is unknown", name)
+		}
+	}
+	protocol, kind, _ := strings.Cut(scheme, "+")
+	port := "6379"
+	switch kind {
+	case "sentinel":
+		o.MasterName, path, _ = strings.Cut(path, "/")
+		if o.MasterName == "" {
+			return nil, errors.New("REDIS_URL lacks the name of the Sentinel group: redis+sentinel://host:port,host:port/master")
+		}
+		port = "26379"
+	case "cluster":
+		o.IsClusterMode = true
+	case "":
+		o.IsClusterMode = query.Has("addr") && o.MasterName == ""
+	default:
+		return nil, errAddress
+	}
+	for _, text := range append(strings.Split(rest[at+1:], ","), query["addr"]...) {
+		address, err := node(text, port)
 		if err != nil {
 			return nil, err
 		}
-		options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.MaxRetries = commandTimeout, commandTimeout, commandTimeout, 1
-		return redis.NewFailoverClient(options), nil
-	case query.Has("addr"):
-		options, err := redis.ParseClusterURL(address)
-		if err != nil {
-			return nil, err
+		o.Addrs = append(o.Addrs, address)
+	}
+	if len(o.Addrs) > 1 && kind == "" && !query.Has("addr") {
+		return nil, errors.New("REDIS_URL names several hosts: use redis+cluster:// or redis+sentinel://")
+	}
+	if path != "" {
+		if o.DB, err = strconv.Atoi(path); err != nil || o.IsClusterMode && o.DB != 0 {
+			return nil, errAddress
 		}
-		options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.MaxRetries = commandTimeout, commandTimeout, commandTimeout, 1
-		return redis.NewClusterClient(options), nil
 	}
-	options, err := redis.ParseURL(address)
-	if err != nil {
-		return nil, err
+	switch protocol {
+	case "redis":
+	case "rediss":
+		// Without a name here each node's own is checked.
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		if o.TLSConfig.RootCAs, err = secure.Authorities(cfg.CA); err != nil {
+			return nil, fmt.Errorf("REDIS_CA: %w", err)
+		}
+	default:
+		return nil, errAddress
 	}
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.MaxRetries = commandTimeout, commandTimeout, commandTimeout, 1
-	return redis.NewClient(options), nil
+	return o, nil
+}
+
+// node returns the address of a node, with the usual port where it names none.
+func node(text, port string) (string, error) {
+	parsed, err := url.Parse("redis://" + text)
+	if err != nil || parsed.Host != text || parsed.Hostname() == "" {
+		return "", errAddress
+	}
+	if given := parsed.Port(); given != "" {
+		port = given
+	}
+	return net.JoinHostPort(parsed.Hostname(), port), nil
 }

@@ -67,7 +67,7 @@ func (db *DB) Listen(ctx context.Context) error {
 
 // listen returns when the connection fails, which belongs to no pool meanwhile.
 func (db *DB) listen(ctx context.Context) error {
-	pooled, err := db.Acquire(ctx)
+	pooled, err := db.AcquireSession(ctx)
 	if err != nil {
 		return Error(err)
 	}

@@ -89,5 +89,8 @@ func (db *DB) Close() {
 	if db.metrics != nil {
 		_ = db.metrics.Unregister() // never fails
 	}
+	if db.sessions != nil {
+		db.sessions.Close()
+	}
 	db.Pool.Close()
 }

@@ -21,16 +21,15 @@ import (
 // it: doorward_<schema>, made on the first start where the login may make
 // roles. Where it may not, the login is the service's own and owns the schema
 // itself: the role is empty. Replicas that start together wait for each other.
-func migrate(ctx context.Context, cfg Config) (role string, err error) {
-	config, err := pgx.ParseConfig(cfg.URL.Reveal())
+func migrate(ctx context.Context, cfg Config, at address) (role string, err error) {
+	conn, err := at.open(ctx)
 	if err != nil {
-		return "", errors.New("DATABASE_URL is not a PostgreSQL connection string, such as postgres://user:password@host/database")
-	}
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return "", Error(err)
+		return "", err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if err := checkSession(ctx, conn, cfg.Schema); err != nil {
+		return "", err
+	}
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", lockKey("migrate", cfg.Schema)); err != nil {
 		return "", Error(err)
 	}
@@ -45,6 +44,7 @@ func migrate(ctx context.Context, cfg Config) (role string, err error) {
 	if err != nil {
 		return "", err
 	}
+	config := at.direct.ConnConfig.Copy()
 	config.RuntimeParams["search_path"] = path
 	if role != "" {
 		config.RuntimeParams["role"] = role

@@ -2,7 +2,6 @@ package pg
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -12,17 +11,18 @@ import (
 // Pending returns the names of the migrations that the schema of a service lacks.
 // It changes nothing.
 func Pending(ctx context.Context, cfg Config) (names []string, err error) {
-	config, err := pgx.ParseConfig(cfg.URL.Reveal())
+	at, err := cfg.parse()
 	if err != nil {
-		return nil, errors.New("DATABASE_URL is not a PostgreSQL connection string, such as postgres://user:password@host/database")
+		return nil, err
 	}
+	config := at.direct.ConnConfig
 	config.RuntimeParams["search_path"] = pgx.Identifier{cfg.Schema}.Sanitize()
 	db := stdlib.OpenDB(*config)
 	defer func() { _ = db.Close() }()
 	done := map[int64]bool{}
 	rows, err := db.QueryContext(ctx, `SELECT version_id FROM `+pgx.Identifier{cfg.Schema, "migrations"}.Sanitize()+` WHERE is_applied`)
 	if err != nil {
-		return nil, Error(err)
+		return nil, explain(err)
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {

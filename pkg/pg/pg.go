@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"strings"
 	"sync"
@@ -42,6 +43,7 @@ const maxConnIdle = 10 * time.Second
 // DB is a pool of connections that see one service's schema.
 type DB struct {
 	*pgxpool.Pool
+	sessions   *pgxpool.Pool // beside a pooler; nil: Pool
 	channelsMu sync.Mutex
 	channels   []channel    // of the caches
 	writes     atomic.Int64 // statements and transactions that may have written
@@ -50,19 +52,27 @@ type DB struct {
 
 // Open migrates the service's schema and connects to it.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
-	role, err := migrate(ctx, cfg)
+	at, err := cfg.parse()
+	if err != nil {
+		return nil, err
+	}
+	role, err := migrate(ctx, cfg, at)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the schema %q: %w", cfg.Schema, err)
 	}
-	return connect(ctx, cfg, role)
+	return connect(ctx, cfg, at, role)
 }
 
 // OpenAsIs connects to the service's schema as it is. It makes no role, and
 // migrates nothing.
 func OpenAsIs(ctx context.Context, cfg Config) (*DB, error) {
-	conn, err := pgx.Connect(ctx, cfg.URL.Reveal())
+	at, err := cfg.parse()
 	if err != nil {
-		return nil, Error(err)
+		return nil, err
+	}
+	conn, err := at.open(ctx)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	var role string
@@ -70,14 +80,52 @@ func OpenAsIs(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, Error(err)
 	}
-	return connect(ctx, cfg, role)
+	return connect(ctx, cfg, at, role)
 }
 
-func connect(ctx context.Context, cfg Config, role string) (*DB, error) {
-	pool, err := pgxpool.ParseConfig(cfg.URL.Reveal())
-	if err != nil {
-		return nil, errors.New("DATABASE_URL is not a PostgreSQL connection string, such as postgres://user:password@host/database")
+func connect(ctx context.Context, cfg Config, at address, role string) (*DB, error) {
+	db := &DB{}
+	var err error
+	if !at.pooled {
+		if db.Pool, err = newPool(ctx, at.direct, cfg, sessionParameters(cfg, role)); err != nil {
+			return nil, err
+		}
+	} else {
+		if db.Pool, err = newPool(ctx, at.pool, cfg, map[string]string{}); err != nil {
+			return nil, err
+		}
+		if db.sessions, err = newPool(ctx, at.direct, Config{Schema: cfg.Schema, MaxConns: maxSessions}, sessionParameters(cfg, role)); err != nil {
+			db.Pool.Close()
+			return nil, err
+		}
+		if err := db.checkPool(ctx, cfg, role); err != nil {
+			db.Close()
+			return nil, err
+		}
 	}
+	if err := db.observe(cfg.Schema); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// maxSessions is the size of the pool of sessions beside a pooler: for the relay,
+// and for the LISTEN that is made again before the old one is known to be lost.
+const maxSessions = 2
+
+// sessionParameters are what a session of the service's own begins with.
+func sessionParameters(cfg Config, role string) map[string]string {
+	// A process ends its sessions, and their locks, when it dies; for one whose
+	// machine or network has gone the server does, after about ten seconds.
+	params := map[string]string{"search_path": cfg.Schema, "tcp_keepalives_idle": "4", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3"}
+	if role != "" {
+		params["role"] = role
+	}
+	return params
+}
+
+func newPool(ctx context.Context, pool *pgxpool.Config, cfg Config, params map[string]string) (*pgxpool.Pool, error) {
 	if pool.MaxConns = cfg.MaxConns; pool.MaxConns == 0 {
 		pool.MaxConns = 8
 	}
@@ -86,15 +134,8 @@ func connect(ctx context.Context, cfg Config, role string) (*DB, error) {
 	pool.MaxConnIdleTime, pool.HealthCheckPeriod = maxConnIdle, maxConnIdle/2
 	pool.ShouldPing = mayBeClosed
 	pool.AfterConnect = RegisterID
-	params := pool.ConnConfig.RuntimeParams
-	params["search_path"] = cfg.Schema
-	params["application_name"] = "doorward-" + cfg.Schema
-	// A process ends its sessions, and their locks, when it dies; for one whose
-	// machine or network has gone the server does, after about ten seconds.
-	params["tcp_keepalives_idle"], params["tcp_keepalives_interval"], params["tcp_keepalives_count"] = "4", "2", "3"
-	if role != "" {
-		params["role"] = role
-	}
+	maps.Copy(pool.ConnConfig.RuntimeParams, params)
+	pool.ConnConfig.RuntimeParams["application_name"] = "doorward-" + cfg.Schema
 	pool.ConnConfig.Tracer = cfg.Tracer
 	if cfg.Tracer == nil && telemetry.Recording() {
 		pool.ConnConfig.Tracer = otelpgx.NewTracer()
@@ -103,12 +144,7 @@ func connect(ctx context.Context, cfg Config, role string) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", Error(err))
 	}
-	db := &DB{Pool: connected}
-	if err := db.observe(cfg.Schema); err != nil {
-		connected.Close()
-		return nil, err
-	}
-	return db, nil
+	return connected, nil
 }
 
 // PlanEach is the first argument of a query that PostgreSQL plans for the values
@@ -213,6 +249,15 @@ func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.Command
 	return db.Pool.Exec(ctx, sql, args...)
 }
 
+// AcquireSession takes a connection with a session of its own out of the pool, for
+// LISTEN and for locks that outlive a transaction.
+func (db *DB) AcquireSession(ctx context.Context) (*pgxpool.Conn, error) {
+	if db.sessions != nil {
+		return db.sessions.Acquire(ctx)
+	}
+	return db.Acquire(ctx)
+}
+
 // Ping is the readiness check.
 func (db *DB) Ping(ctx context.Context) error { return Error(db.Pool.Ping(ctx)) }
 
@@ -250,7 +295,8 @@ func Error(err error) error {
 			return fmt.Errorf("%w (%w)", apierr.NotFound, err)
 		case failure.Code == "54000": // an entry of an index has its limit
 			return fmt.Errorf("%w (%w)", apierr.TooLong.Because("a text is too long in its normal form (Unicode NFKC, case folded)"), err)
-		case strings.HasPrefix(failure.Code, "08"), strings.HasPrefix(failure.Code, "57P"), failure.Code == "53300":
+		case strings.HasPrefix(failure.Code, "08"), strings.HasPrefix(failure.Code, "57P"), failure.Code == "53300",
+			failure.Code == "25006": // a primary that became a standby
 			return away(err)
 		}
 		return err
