@@ -91,7 +91,7 @@ fuzz-api: ## send REQUESTS (20000) made up from the description of the interface
 e2e: ## try both shapes end to end, with a real Redis and a real Kafka
 	@$(SETUP) postgresql redis kafka chromium prometheus axe-core
 	@go build -o $(BIN)/ $(COMMANDS)
-	@DOORWARD_E2E_BIN=$(BIN) .ci/test -count 1 -p 2 -timeout 15m $(ARGS) $$(go list ./deploy/e2e/... | grep -vE '/(connectors|previous|backup)$$')
+	@DOORWARD_E2E_BIN=$(BIN) .ci/test -count 1 -p 2 -timeout 15m $(ARGS) $$(go list ./deploy/e2e/... | grep -vE '/(connectors|previous|backup|failover)$$')
 	@DOORWARD_E2E_BIN=$(BIN) DOORWARD_E2E_SHAPE=distributed .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e
 
 .PHONY: e2e-connectors
@@ -119,6 +119,12 @@ upgrade: ## replace the release before by this one and back under load, process 
 backup-drill: ## restore a deployment from a backup as it was at a time, as docs/backup.md says
 	@$(SETUP) postgresql redis kafka
 	@go test -count 1 -v -timeout 30m $(ARGS) ./deploy/e2e/backup
+
+.PHONY: backends
+backends: ## try each form of PostgreSQL, PgBouncer, Redis and Kafka, and end their servers while users log in
+	@$(SETUP) postgresql redis kafka pgbouncer
+	@go build -o $(BIN)/ $(COMMANDS)
+	@DOORWARD_E2E_BIN=$(BIN) go test -count 1 -v -p 1 -timeout 30m $(ARGS) ./deploy/e2e/backends/...
 
 .PHONY: bench
 bench: ## measure against a bare handler in the same run; BENCH='arguments'

@@ -183,6 +183,7 @@ func TestThePoliciesLetProcessesReachTheServersThatTheyUse(t *testing.T) {
 		variable func(service string) string
 	}{
 		"PostgreSQL": {"10.20.0.9", 5432, func(string) string { return "DATABASE_URL" }},
+		"PgBouncer":  {"10.20.0.9", 6432, func(string) string { return "DATABASE_URL" }},
 		"Redis":      {"10.20.1.9", 6379, func(string) string { return "REDIS_URL" }},
 		"Sentinel":   {"10.20.1.9", 26379, func(string) string { return "REDIS_URL" }},
 		"Kafka":      {"10.20.2.9", 9093, func(string) string { return "KAFKA_BROKERS" }},

@@ -2,7 +2,7 @@
 # setup.sh finds what Doorward's commands need on this machine, and installs
 # what is missing on Debian and Ubuntu.
 #
-#   setup.sh postgresql chromium redis kafka prometheus axe-core | all
+#   setup.sh postgresql chromium redis kafka pgbouncer prometheus axe-core | all
 #                                                          find or install
 #   setup.sh connectors                                    the servers of make e2e-connectors:
 #                                                          keycloak slapd samba xmlsec1 pysaml2 oidc-provider
@@ -23,7 +23,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/setup.sh
 connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider)
 fetched=(kafka axe-core keycloak pysaml2 oidc-provider) # not from the distribution
-known=(postgresql chromium redis prometheus jq java maven python node "${fetched[@]}" slapd samba xmlsec1)
+known=(postgresql chromium redis pgbouncer prometheus jq java maven python node "${fetched[@]}" slapd samba xmlsec1)
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # Debian keeps slapd and samba there, off a user's PATH
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -52,6 +52,7 @@ found_chromium() {
 	have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || have headless-shell
 }
 found_redis() { have redis-server; }
+found_pgbouncer() { have pgbouncer; }
 found_prometheus() { have prometheus && have promtool; }
 found_slapd() { have slapd && have ldapadd; }
 found_samba() { have samba && have samba-tool && [[ -d /usr/share/samba/setup ]]; }
@@ -110,6 +111,7 @@ folder() {
 packages_postgresql() { echo postgresql; }
 packages_chromium() { echo chromium chromium-sandbox fonts-liberation; }
 packages_redis() { echo redis-server; }
+packages_pgbouncer() { echo pgbouncer; }
 packages_prometheus() { echo prometheus; }
 packages_slapd() { echo slapd ldap-utils; }
 packages_xmlsec1() { echo xmlsec1; }
@@ -212,6 +214,7 @@ install_as_root() {
 		install_packages "${packages[@]}"
 		case $name in
 		redis) disable_service redis-server ;;
+		pgbouncer) disable_service pgbouncer ;;
 		slapd) disable_service slapd ;;
 		samba) for service in samba-ad-dc smbd nmbd winbind; do disable_service "$service"; done ;;
 		esac
@@ -332,7 +335,7 @@ main() {
 	fi
 	for name in "$@"; do
 		case $name in
-		all) names+=(postgresql chromium redis kafka prometheus axe-core "${connectors[@]}") ;;
+		all) names+=(postgresql chromium redis kafka pgbouncer prometheus axe-core "${connectors[@]}") ;;
 		connectors) names+=("${connectors[@]}") ;;
 		*) names+=("$name") ;;
 		esac

@@ -70,7 +70,7 @@ func (a *Authority) Issue(dir string, hosts ...string) (cert, key string, err er
 		NotBefore:    a.certificate.NotBefore,
 		NotAfter:     a.certificate.NotAfter,
 		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {

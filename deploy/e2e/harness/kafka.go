@@ -59,11 +59,7 @@ const clusterID = "ZG9vcndhcmQgZTJlIG9uZQ"
 // fetched.
 func startKafka(ctx context.Context, config Config) (*Kafka, error) {
 	began := time.Now()
-	java, err := exec.LookPath("java")
-	if err != nil {
-		return nil, fmt.Errorf("%w; run deploy/setup/setup.sh kafka", err)
-	}
-	jars, err := kafkaJars()
+	java, flags, err := KafkaCommand()
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +75,6 @@ func startKafka(ctx context.Context, config Config) (*Kafka, error) {
 	text := fmt.Sprintf(kafkaSettings, address, controller, config.path("kafka"))
 	if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
 		return nil, fmt.Errorf("write the broker's settings: %w", err)
-	}
-	// Little memory, and compiled for a quick start rather than for a long run.
-	flags := []string{
-		"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-Dorg.slf4j.simpleLogger.showDateTime=true",
-		"-cp", filepath.Join(jars, "*"),
 	}
 	format := exec.CommandContext(ctx, java, append(slices.Clone(flags), "kafka.tools.StorageTool",
 		"format", "--ignore-formatted", "--config", settings, "--cluster-id", clusterID)...)
@@ -109,6 +98,25 @@ func startKafka(ctx context.Context, config Config) (*Kafka, error) {
 	}
 	broker.Boot = time.Since(began)
 	return broker, nil
+}
+
+// KafkaCommand returns the program and the first arguments of a broker and of its
+// tools.
+func KafkaCommand() (java string, flags []string, err error) {
+	if java, err = exec.LookPath("java"); err != nil {
+		return "", nil, fmt.Errorf("%w; run deploy/setup/setup.sh kafka", err)
+	}
+	jars, err := kafkaJars()
+	if err != nil {
+		return "", nil, err
+	}
+	// Little memory, and compiled for a quick start rather than for a long run.
+	return java, []string{
+		"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-Dorg.slf4j.simpleLogger.showDateTime=true",
+		"-cp", filepath.Join(jars, "*"),
+	}, nil
 }
 
 // Stop takes the broker's own status for a stop on SIGTERM, 143, as a good end.

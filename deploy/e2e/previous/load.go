@@ -27,6 +27,7 @@ type Load struct {
 	mu         sync.Mutex
 	done       map[string]int
 	failures   []error
+	failed     []time.Time // when the calls of failures were answered
 	registered []e2e.Registration
 	slowest    time.Duration
 }
@@ -86,6 +87,7 @@ func (l *Load) call(ctx context.Context, kind string, want int, r e2e.Request) (
 	defer l.mu.Unlock()
 	l.slowest = max(l.slowest, took)
 	if err != nil {
+		l.failed = append(l.failed, time.Now())
 		l.failures = append(l.failures, fmt.Errorf("%s %s after %s: %w", began.Format(time.TimeOnly), kind, took.Round(time.Millisecond), err))
 		return nil, false
 	}
@@ -151,6 +153,19 @@ func (l *Load) Stop() (registered []e2e.Registration, failures []error) {
 	l.stop()
 	l.workers.Wait()
 	return l.registered, l.failures
+}
+
+// FailedSince returns the calls that were answered with a failure since a time, and
+// when the last of them was.
+func (l *Load) FailedSince(since time.Time) (failures []error, last time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, at := range l.failed {
+		if at.After(since) {
+			failures, last = append(failures, l.failures[i]), at
+		}
+	}
+	return failures, last
 }
 
 // String says what was done.

@@ -81,6 +81,7 @@ func FromEnv(source *env.Source) Config {
 	source.Group("Servers to use instead of the private ones")
 	source.Declare(new(struct {
 		Database secure.Secret `env:"DATABASE_URL" help:"PostgreSQL, postgres://user:password@host/database"`
+		_        env.More      `help:"(more hosts, TLS, a pooler: docs/operations.md#postgresql)"`
 		Redis    kv.Config
 		Kafka    events.Config
 	}))

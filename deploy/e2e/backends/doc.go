@@ -1,0 +1,156 @@
+// Package backends starts PostgreSQL, PgBouncer, Redis and Kafka in the forms in
+// which deployments have them, with TLS and passwords, and tries the product's
+// connections to them. Its tests are the quick ones, which make e2e runs too.
+// The package failover beside it has the longer ones, with poolers and servers that
+// end while clients use them: make backends runs both.
+package backends
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+// User and Password are what every server here asks for.
+const (
+	User     = "doorward"
+	Password = "Changeme1-backends"
+)
+
+const limit = 2 * time.Minute
+
+// Site is a folder for servers, and the authority that signs their certificates.
+type Site struct {
+	testing.TB
+	Dir       string
+	Authority *harness.Authority
+}
+
+// NewSite makes the folder, which is kept when the test fails.
+func NewSite(t testing.TB) *Site {
+	t.Helper()
+	dir, remove, err := harness.Folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("logs and data are kept in %s", dir)
+		} else if err := remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	authority, err := harness.NewAuthority(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Site{t, dir, authority}
+}
+
+// Must fails the test on an error.
+func (s *Site) Must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// address is a free port of 127.0.0.1.
+func (s *Site) address() (address, port string) {
+	s.Helper()
+	address, err := harness.FreeAddress()
+	s.Must(err)
+	_, port, err = net.SplitHostPort(address)
+	s.Must(err)
+	return address, port
+}
+
+// folder makes a folder that belongs to the account of the servers.
+func (s *Site) folder(name string) string {
+	s.Helper()
+	dir := filepath.Join(s.Dir, name)
+	s.Must(os.MkdirAll(dir, 0o700))
+	s.give(dir)
+	return dir
+}
+
+// Write writes a file that the account of the servers owns.
+func (s *Site) Write(path, text string) {
+	s.Helper()
+	s.Must(os.WriteFile(path, []byte(text), 0o600))
+	s.give(path)
+}
+
+// certificate issues a certificate for names into a folder of a server.
+func (s *Site) certificate(dir string, names ...string) (cert, key string) {
+	s.Helper()
+	cert, key, err := s.Authority.Issue(dir, names...)
+	s.Must(err)
+	s.give(cert)
+	s.give(key)
+	return cert, key
+}
+
+func (s *Site) give(path string) {
+	s.Helper()
+	if os.Geteuid() == 0 {
+		s.Must(exec.Command("chown", account, path).Run())
+	}
+}
+
+// account runs the servers where the tests run as root, which PostgreSQL and
+// PgBouncer refuse.
+const account = "postgres"
+
+// asAccount returns the command that runs a program as the account of the servers.
+func asAccount(program string, args ...string) (string, []string) {
+	if os.Geteuid() != 0 {
+		return program, args
+	}
+	return "setpriv", append([]string{
+		"--reuid=" + account, "--regid=" + account, "--init-groups", "--pdeathsig=KILL", "--", program,
+	}, args...)
+}
+
+// run runs a program as the account of the servers, until it ends.
+func (s *Site) run(program string, args ...string) {
+	s.Helper()
+	path, args := asAccount(program, args...)
+	cmd := exec.CommandContext(s.Context(), path, args...)
+	cmd.Dir = s.Dir
+	cmd.Env = append(os.Environ(), "PGPASSWORD="+Password, "HOME="+s.Dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.Fatalf("%s %v: %v\n%s", program, args, err, out)
+	}
+}
+
+// start starts a server as that account, and ends it with the test.
+func (s *Site) start(name string, ready func(context.Context) error, program string, args ...string) *harness.Daemon {
+	s.Helper()
+	path, args := asAccount(program, args...)
+	daemon := harness.NewDaemon(name, filepath.Join(s.Dir, name+".log"), ready, path, args...)
+	daemon.Setenv("HOME=" + s.Dir) // where libpq looks for certificates
+	s.Cleanup(func() {
+		if s.Failed() {
+			s.Log(daemon.Tail())
+		}
+		if err := daemon.Kill(); err != nil {
+			s.Error(err)
+		}
+	})
+	s.Must(daemon.Start(s.Context()))
+	return daemon
+}
+
+// Await waits until probe returns nil.
+func (s *Site) Await(what string, probe func(context.Context) error) {
+	s.Helper()
+	s.Must(e2e.AwaitFor(s.Context(), limit, what, probe))
+}

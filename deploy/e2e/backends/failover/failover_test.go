@@ -1,0 +1,220 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/backends"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/deploy/e2e/previous"
+)
+
+const (
+	limit     = 3 * time.Minute
+	mailLimit = 5 * time.Minute
+	// step is how many registrations happen in each state of the servers.
+	step = 15
+)
+
+// product is a deployment on servers that fail.
+type product struct {
+	*testing.T
+	site             *backends.Site
+	primary, standby *backends.Postgres
+	master           *backends.Redis
+	sentinels        string // the address of the group
+	kafka            *backends.Kafka
+	client           *e2e.Client
+	clients          e2e.Site
+	load             *previous.Load
+}
+
+func TestUsersGoOnWhileServersFail(t *testing.T) {
+	d := start(t)
+	d.load = previous.StartLoad(t.Context(), d.client, d.clients, 2)
+	d.during("all servers", 0, func() {})
+	d.during("the master of Redis is killed", 0, d.endMaster)
+	d.during("one of three brokers is killed", 0, func() {
+		d.must(d.kafka.Brokers[0].Kill())
+		d.mail()
+	})
+	d.during("two of three brokers are killed", 0, func() { d.must(d.kafka.Brokers[1].Kill()) })
+	d.during("the brokers are back", 0, func() {
+		for _, broker := range d.kafka.Brokers[:2] {
+			d.must(broker.Start(t.Context()))
+		}
+		d.mail()
+	})
+	d.during("the primary is killed and the standby promoted", time.Minute, d.promote)
+	d.mail()
+	registered, _ := d.load.Stop()
+	d.client.CheckPromises(t, d.clients.Directory, registered, mailLimit)
+}
+
+func start(t *testing.T) *product {
+	d := &product{T: t, site: backends.NewSite(t)}
+	d.primary = d.site.StartPostgres("primary")
+	d.standby = d.primary.StartStandby("standby")
+	d.primary.Exec(`ALTER SYSTEM SET synchronous_standby_names = '*'`)
+	d.primary.Exec(`SELECT pg_reload_conf()`)
+	d.site.Await("the standby to be synchronous", func(context.Context) error {
+		state, err := d.primary.Value(`SELECT coalesce((SELECT sync_state FROM pg_stat_replication), '')`)
+		if err == nil && state != "sync" {
+			err = fmt.Errorf("it is %q", state)
+		}
+		return err
+	})
+	d.master = d.site.StartRedis("redis-1")
+	d.site.StartReplica("redis-2", d.master)
+	var sentinels []string
+	for _, name := range []string{"sentinel-1", "sentinel-2", "sentinel-3"} {
+		sentinels = append(sentinels, "localhost:"+d.site.StartSentinel(name, d.master, 2))
+	}
+	d.sentinels = "rediss+sentinel://" + d.site.User() + strings.Join(sentinels, ",") + "/" + backends.Group +
+		"?sentinel_username=" + backends.User + "&sentinel_password=" + backends.Password
+	d.kafka = d.site.StartKafka()
+
+	t.Setenv("REDIS_URL", d.sentinels)
+	t.Setenv("KAFKA_BROKERS", strings.Join(d.kafka.Addresses, ","))
+	bin, err := harness.Build(t.Context(), d.site.Dir, harness.DistributedPackages...)
+	d.must(err)
+	shape, err := harness.StartDistributed(t.Context(), harness.Config{
+		Dir: filepath.Join(d.site.Dir, "shape"), Bin: bin, Database: d.primary.URL(backends.Database, d.standby),
+		Settings: []string{
+			"REDIS_CA_FILE=" + d.site.Authority.CAFile, "KAFKA_CA_FILE=" + d.site.Authority.CAFile, "KAFKA_TLS=true",
+			"KAFKA_USERNAME=" + backends.User, "KAFKA_PASSWORD=" + backends.Password, "KAFKA_SASL_MECHANISM=SCRAM-SHA-512",
+		},
+	})
+	d.must(err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			shape.Logs(os.Stderr)
+		}
+		if err := shape.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	d.client, err = e2e.OpenClient(shape.KeyFile())
+	d.must(err)
+	d.clients = d.client.NewVerificationSite(t)
+	return d
+}
+
+func (d *product) must(err error) {
+	d.Helper()
+	if err != nil {
+		d.Fatal(err)
+	}
+}
+
+// during does something to the servers, and wants requests to fail no longer than
+// for a time afterwards; zero means none may fail.
+func (d *product) during(state string, most time.Duration, do func()) {
+	d.Helper()
+	began := time.Now()
+	do()
+	d.must(d.load.Await(d.Context(), step, limit))
+	failures, last := d.load.FailedSince(began)
+	for _, failure := range failures[:min(5, len(failures))] {
+		d.Logf("  %v", failure)
+	}
+	until := time.Duration(0)
+	if len(failures) > 0 {
+		until = last.Sub(began)
+	}
+	d.Logf("%-50s %3.0f s, %d requests failed, the last after %.1f s; %s",
+		state, time.Since(began).Seconds(), len(failures), until.Seconds(), d.load)
+	if until > most {
+		d.Errorf("%s: requests failed for %s, which may be %s", state, until, most)
+	}
+}
+
+// mail wants the mail of a new account.
+func (d *product) mail() {
+	d.Helper()
+	began := time.Now()
+	account := d.client.Register(d, d.clients.Directory.Href()+"/accounts")
+	_, err := d.client.MailCount(d.Context(), mailLimit, []string{account.Text("email")})
+	d.must(err)
+	d.Logf("  the mail of a new account came after %.1f s", time.Since(began).Seconds())
+}
+
+// endMaster kills the master of Redis and waits for reports of both gateways.
+func (d *product) endMaster() {
+	d.must(d.master.Kill())
+	began := time.Now()
+	client := d.site.Redis(d.sentinels)
+	defer client.Close()
+	d.site.Await("reports of both gateways", func(ctx context.Context) error {
+		subscription := client.Subscribe(ctx, "doorward:gateway:usage")
+		defer subscription.Close()
+		heard := map[string]bool{}
+		for len(heard) < 2 {
+			message, err := subscription.ReceiveTimeout(ctx, 3*time.Second)
+			if err != nil {
+				return err
+			}
+			if report, ok := message.(interface{ String() string }); ok && strings.HasPrefix(report.String(), "Message<") {
+				if text := report.String(); len(text) > 48 {
+					heard[text[len("Message<doorward:gateway:usage: "):][:16]] = true
+				}
+			}
+		}
+		return nil
+	})
+	d.Logf("  both gateways synchronise their limits %.1f s after the end of the master", time.Since(began).Seconds())
+}
+
+// promote kills the primary, promotes the standby, and waits until every session that
+// listened for notifications does so again.
+func (d *product) promote() {
+	before := d.listeners(d.primary)
+	if len(before) == 0 {
+		d.Fatal("no session listens")
+	}
+	d.must(d.primary.Kill())
+	began := time.Now()
+	d.standby.Exec(`SELECT pg_promote()`)
+	d.Logf("  the standby is promoted after %.1f s", time.Since(began).Seconds())
+	d.must(e2e.AwaitFor(d.Context(), limit, "the sessions that listen", func(context.Context) error {
+		now := d.listeners(d.standby)
+		for _, service := range before {
+			if !slices.Contains(now, service) {
+				return errors.New(service + " does not listen")
+			}
+		}
+		return nil
+	}))
+	d.Logf("  %v listen again after %.1f s", before, time.Since(began).Seconds())
+}
+
+// listeners returns the services with sessions that did nothing but LISTEN, and the
+// pings in between, in three looks at a server.
+func (d *product) listeners(server *backends.Postgres) []string {
+	d.Helper()
+	seen := map[string]int{}
+	for range 3 {
+		list, err := server.Value(`SELECT coalesce(string_agg(DISTINCT application_name || ' ' || pid, ','), '') FROM pg_stat_activity
+			WHERE state = 'idle' AND (query LIKE 'LISTEN %' OR query = '-- ping') AND pg_sleep(0.2) IS NOT NULL`)
+		d.must(err)
+		for session := range strings.SplitSeq(list, ",") {
+			seen[session]++
+		}
+	}
+	var services []string
+	for session, looks := range seen {
+		if name, _, ok := strings.Cut(session, " "); ok && looks == 3 && !slices.Contains(services, name) {
+			services = append(services, name)
+		}
+	}
+	slices.Sort(services)
+	return services
+}
