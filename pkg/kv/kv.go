@@ -59,8 +59,8 @@ func Open(cfg Config) (Client, error) {
 	return client, nil
 }
 
-var errAddress = errors.New("REDIS_URL has none of the forms redis://[user:password@]host:port, redis+sentinel://host:port,host:port/master " +
-	"and redis+cluster://host:port,host:port, nor one of those with rediss")
+var errAddress = errors.New("REDIS_URL has none of the forms redis://[user:password@]host:port, " +
+	"redis+sentinel://host:port,host:port/master and redis+cluster://host:port,host:port, nor one of those with rediss")
 
 // options reads the address: a scheme, a user and password of Redis, the nodes, a
 // path, which is a Sentinel group or the number of a database, and parameters:
@@ -85,7 +85,8 @@ func (cfg Config) options() (*redis.UniversalOptions, error) {
 	password, _ := user.User.Password()
 	o := &redis.UniversalOptions{
 		Username: user.User.Username(), Password: password,
-		SentinelUsername: query.Get("sentinel_username"), SentinelPassword: query.Get("sentinel_password"), MasterName: query.Get("master_name"),
+		SentinelUsername: query.Get("sentinel_username"), SentinelPassword: query.Get("sentinel_password"),
+		MasterName:  query.Get("master_name"),
 		DialTimeout: commandTimeout, ReadTimeout: commandTimeout, WriteTimeout: commandTimeout, MaxRetries: 1,
 	}
 	for name := range query {

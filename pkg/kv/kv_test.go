@@ -19,12 +19,14 @@ func TestTheFormsOfTheAddress(t *testing.T) {
 		password string
 		database int
 	}{
-		"redis://cache":                                 {nodes: []string{"cache:6379"}},
-		"redis://:pass%2Fword@cache:7000/2":             {nodes: []string{"cache:7000"}, password: "pass/word", database: 2},
-		"rediss://doorward:word@cache":                  {nodes: []string{"cache:6379"}, secured: true, user: "doorward", password: "word"},
-		"redis://[::1]:7000":                            {nodes: []string{"[::1]:7000"}},
-		"redis+sentinel://a,b:7000/main":                {nodes: []string{"a:26379", "b:7000"}, master: "main"},
-		"rediss+sentinel://u:p@a,b,c/main/1":            {nodes: []string{"a:26379", "b:26379", "c:26379"}, master: "main", secured: true, user: "u", password: "p", database: 1},
+		"redis://cache":                     {nodes: []string{"cache:6379"}},
+		"redis://:pass%2Fword@cache:7000/2": {nodes: []string{"cache:7000"}, password: "pass/word", database: 2},
+		"rediss://doorward:word@cache":      {nodes: []string{"cache:6379"}, secured: true, user: "doorward", password: "word"},
+		"redis://[::1]:7000":                {nodes: []string{"[::1]:7000"}},
+		"redis+sentinel://a,b:7000/main":    {nodes: []string{"a:26379", "b:7000"}, master: "main"},
+		"rediss+sentinel://u:p@a,b/main/1": {
+			nodes: []string{"a:26379", "b:26379"}, master: "main", secured: true, user: "u", password: "p", database: 1,
+		},
 		"redis+cluster://a":                             {nodes: []string{"a:6379"}, cluster: true},
 		"rediss+cluster://:p@a:1,b:2":                   {nodes: []string{"a:1", "b:2"}, cluster: true, secured: true, password: "p"},
 		"redis://a:1?addr=b:2&addr=c:3":                 {nodes: []string{"a:1", "b:2", "c:3"}, cluster: true},
@@ -36,8 +38,8 @@ func TestTheFormsOfTheAddress(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 			continue
 		}
-		if !slices.Equal(o.Addrs, want.nodes) || o.MasterName != want.master || o.IsClusterMode != want.cluster || (o.TLSConfig != nil) != want.secured ||
-			o.Username != want.user || o.Password != want.password || o.DB != want.database {
+		if !slices.Equal(o.Addrs, want.nodes) || o.MasterName != want.master || o.IsClusterMode != want.cluster ||
+			(o.TLSConfig != nil) != want.secured || o.Username != want.user || o.Password != want.password || o.DB != want.database {
 			t.Errorf("%s is read as %q master %q cluster %t TLS %t user %q password %q database %d", address,
 				o.Addrs, o.MasterName, o.IsClusterMode, o.TLSConfig != nil, o.Username, o.Password, o.DB)
 		}
@@ -59,7 +61,8 @@ func TestWrongAddressesAreRefusedWithoutTheirPassword(t *testing.T) {
 		"redis://:Changeme1@cache:port":         "forms",
 	} {
 		_, err := Open(Config{URL: secure.Secret(address)})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "REDIS_URL") || strings.Contains(err.Error(), "Changeme1") {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "REDIS_URL") ||
+			strings.Contains(err.Error(), "Changeme1") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -171,8 +171,8 @@ func checkSession(ctx context.Context, conn *pgx.Conn, schema string) error {
 }
 
 var errShared = errors.New("DATABASE_URL leads to a pooler that shares sessions among its clients, as PgBouncer in transaction mode: " +
-	"LISTEN, session locks, prepared statements and search_path fail there; name the server too with the parameter direct=host:port/database, " +
-	"or connect to it alone (docs/operations.md#postgresql)")
+	"LISTEN, session locks, prepared statements and search_path fail there; name the server too with the parameter " +
+	"direct=host:port/database, or connect to it alone (docs/operations.md#postgresql)")
 
 // backend returns the process of the server that answers.
 func backend(ctx context.Context, conn *pgx.Conn) (pid uint32, err error) {

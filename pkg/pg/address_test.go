@@ -35,14 +35,18 @@ func TestAPoolerIsPassedByWhereASessionIsNeeded(t *testing.T) {
 	pooled, direct := at.pool.ConnConfig, at.direct.ConnConfig
 	if !at.pooled || pooled.Host != "bouncer" || pooled.Port != 6432 || pooled.Database != "directory" || len(pooled.Fallbacks) != 0 ||
 		pooled.DefaultQueryExecMode != pgx.QueryExecModeCacheDescribe || len(pooled.RuntimeParams) != 0 {
-		t.Errorf("the pooler is read as %s:%d/%s, mode %s, %v", pooled.Host, pooled.Port, pooled.Database, pooled.DefaultQueryExecMode, pooled.RuntimeParams)
+		t.Errorf("the pooler is read as %s:%d/%s, mode %s, %v",
+			pooled.Host, pooled.Port, pooled.Database, pooled.DefaultQueryExecMode, pooled.RuntimeParams)
 	}
 	if direct.Host != "one" || direct.Port != 5433 || direct.Database != "doorward" || direct.Password != "p?" ||
-		direct.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement || direct.Fallbacks[0].Host != "two" || direct.Fallbacks[0].Port != 5432 {
-		t.Errorf("the server is read as %s:%d/%s, mode %s, %v", direct.Host, direct.Port, direct.Database, direct.DefaultQueryExecMode, direct.Fallbacks)
+		direct.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement || len(direct.Fallbacks) != 1 ||
+		direct.Fallbacks[0].Host != "two" || direct.Fallbacks[0].Port != 5432 {
+		t.Errorf("the server is read as %s:%d/%s, mode %s, %v",
+			direct.Host, direct.Port, direct.Database, direct.DefaultQueryExecMode, direct.Fallbacks)
 	}
 	at, err = Config{URL: "postgres://u:p@bouncer/directory?sslmode=disable&direct=one&default_query_exec_mode=cache_statement"}.parse()
-	if err != nil || at.pool.ConnConfig.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement || at.direct.ConnConfig.Database != "directory" {
+	if err != nil || at.pool.ConnConfig.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement ||
+		at.direct.ConnConfig.Database != "directory" {
 		t.Errorf("the mode of the connection string does not hold, or its database: %v", err)
 	}
 }

@@ -94,7 +94,8 @@ func connect(ctx context.Context, cfg Config, at address, role string) (*DB, err
 		if db.Pool, err = newPool(ctx, at.pool, cfg, map[string]string{}); err != nil {
 			return nil, err
 		}
-		if db.sessions, err = newPool(ctx, at.direct, Config{Schema: cfg.Schema, MaxConns: maxSessions}, sessionParameters(cfg, role)); err != nil {
+		few := Config{Schema: cfg.Schema, MaxConns: maxSessions}
+		if db.sessions, err = newPool(ctx, at.direct, few, sessionParameters(cfg, role)); err != nil {
 			db.Pool.Close()
 			return nil, err
 		}
@@ -118,7 +119,9 @@ const maxSessions = 2
 func sessionParameters(cfg Config, role string) map[string]string {
 	// A process ends its sessions, and their locks, when it dies; for one whose
 	// machine or network has gone the server does, after about ten seconds.
-	params := map[string]string{"search_path": cfg.Schema, "tcp_keepalives_idle": "4", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3"}
+	params := map[string]string{
+		"search_path": cfg.Schema, "tcp_keepalives_idle": "4", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3",
+	}
 	if role != "" {
 		params["role"] = role
 	}

@@ -92,8 +92,9 @@ func (s *Site) StartKafka() *Kafka {
 		format := harness.NewDaemon(name+"-format", filepath.Join(s.Dir, name+"-format.log"), nil, java, append(append([]string{}, flags...),
 			"kafka.tools.StorageTool", "format", "--config", settings, "--cluster-id", "ZG9vcndhcmQgZTJlIG9uZQ",
 			"--add-scram", "SCRAM-SHA-512=[name="+User+",password="+Password+"]")...)
-		broker := harness.NewDaemon(name, filepath.Join(s.Dir, name+".log"), func(ctx context.Context) error { return s.brokerAnswers(ctx, k.Addresses[i]) },
-			java, append(append([]string{}, flags...), "kafka.Kafka", settings)...)
+		ready := func(ctx context.Context) error { return s.brokerAnswers(ctx, k.Addresses[i]) }
+		broker := harness.NewDaemon(name, filepath.Join(s.Dir, name+".log"), ready, java,
+			append(append([]string{}, flags...), "kafka.Kafka", settings)...)
 		k.Brokers = append(k.Brokers, broker)
 		s.Cleanup(func() {
 			if s.Failed() {

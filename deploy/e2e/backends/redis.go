@@ -17,8 +17,8 @@ import (
 
 // permissions are the least that the product's user of Redis needs.
 var permissions = []string{
-	"resetchannels", "&doorward:*", "-@all", "+hello", "+ping", "+client", "+publish", "+subscribe", "+unsubscribe", "+cluster|slots", "+cluster|shards",
-	"+command", "+readonly", "+info",
+	"resetchannels", "&doorward:*", "-@all", "+hello", "+ping", "+client", "+publish", "+subscribe", "+unsubscribe",
+	"+cluster|slots", "+cluster|shards", "+command", "+readonly", "+info", // for a Cluster
 }
 
 // administrator is the user with which servers of Redis speak to each other.
