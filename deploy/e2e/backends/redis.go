@@ -63,7 +63,7 @@ user `+User+` on >`+Password+` `+strings.Join(permissions, " ")+`
 func (s *Site) StartClusterNode(name string) *Redis {
 	s.Helper()
 	_, bus := s.address()
-	return s.StartRedis(name, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000",
+	return s.StartRedis(name, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000", "--cluster-replica-validity-factor", "0",
 		"--masteruser", administrator, "--masterauth", Password, "--save", "")
 }
 

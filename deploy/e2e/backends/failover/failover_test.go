@@ -48,9 +48,11 @@ func TestUsersGoOnWhileServersFail(t *testing.T) {
 	})
 	d.during("two of three brokers are killed", 0, func() { d.must(d.kafka.Brokers[1].Kill()) })
 	d.during("the brokers are back", 0, func() {
-		for _, broker := range d.kafka.Brokers[:2] {
-			d.must(broker.Start(t.Context()))
+		back := make(chan error)
+		for _, broker := range d.kafka.Brokers[:2] { // neither is ready without the other
+			go func() { back <- broker.Start(t.Context()) }()
 		}
+		d.must(errors.Join(<-back, <-back))
 		d.mail()
 	})
 	d.during("the primary is killed and the standby promoted", time.Minute, d.promote)
