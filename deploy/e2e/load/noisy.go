@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -28,6 +30,7 @@ func noisy(ctx context.Context, s *site, o options) error {
 	for _, kind := range o.kinds {
 		var kept, slower, alone, beside []float64
 		var failed, noise string
+		byKind := map[string][]float64{}
 		for round := range o.rounds {
 			var without, with, of *outcome
 			for turn := range 2 {
@@ -48,12 +51,24 @@ func noisy(ctx context.Context, s *site, o options) error {
 			kept = append(kept, with.throughput()/without.throughput())
 			alone, beside = append(alone, percentile(without.all(), 0.99)), append(beside, percentile(with.all(), 0.99))
 			slower = append(slower, beside[round]/alone[round])
+			for kind, took := range with.latencies {
+				byKind[kind] = append(byKind[kind], percentile(took, 0.99)/percentile(without.latencies[kind], 0.99))
+			}
 			failed = with.failed()
 			noise = fmt.Sprintf("%.0f %% of %d, p50 %.0f ms, %s", 100*of.throughput(), of.due, percentile(of.all(), 0.5), orNone(of.failed()))
 			progress("%s, round %d: throughput %.3f, p99 %.0f ms alone, %.0f ms beside", kind, round+1, kept[round], alone[round], beside[round])
 		}
-		fmt.Printf("noise %-8s throughput kept %s; p99 ratio %s, alone %s ms, beside %s ms; failures: %s\n    noisy tenant: %s; load average %s\n",
-			kind, spread(kept), spread(slower), spread(alone), spread(beside), orNone(failed), noise, loadAverage())
+		fmt.Printf("noise %-8s throughput kept %s; p99 ratio %s, alone %s ms, beside %s ms; failures: %s\n",
+			kind, spread(kept), spread(slower), spread(alone), spread(beside), orNone(failed))
+		fmt.Printf("    p99 ratio of%s\n    noisy tenant: %s; load average %s\n", ratios(byKind), noise, loadAverage())
 	}
 	return nil
+}
+
+// ratios are those of each kind of request.
+func ratios(byKind map[string][]float64) (text string) {
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		text += " " + kind + " " + spread(byKind[kind])
+	}
+	return text
 }

@@ -40,8 +40,8 @@ func (s *site) fill(ctx context.Context) (*tenant, error) {
 	}
 	t := &tenant{id: s.client.Key.ID, secret: s.client.Key.Secret, application: application.Href(),
 		directory: mapping.Object("accountStore").Href(), email: "jo@example.test"}
-	account, err := ask(http.StatusCreated, e2e.Request{Method: http.MethodPost, URL: t.directory + "/accounts?registrationWorkflowEnabled=false",
-		Body: e2e.Object{"email": t.email, "password": e2e.Password, "givenName": "Jo", "surname": "Doe"}})
+	account, err := ask(http.StatusCreated, e2e.Request{Method: http.MethodPost,
+		URL: t.directory + "/accounts?registrationWorkflowEnabled=false", Body: e2e.Object{"email": t.email, "password": e2e.Password, "givenName": "Jo", "surname": "Doe"}})
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +122,9 @@ func (s *site) copies(ctx context.Context, first, count int) ([]*tenant, error) 
 			return err
 		}
 		for _, table := range tables {
-			statement := fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM %s t CROSS JOIN generate_series(%d, %d) AS copies (number) WHERE t.tenant_id = '%s'`, table,
-				strings.Join(names[table], ", "), strings.Join(values[table], ", "), table, first, first+count-1, of)
-			if _, err := tx.Exec(ctx, statement); err != nil {
+			statement := fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM %s t CROSS JOIN generate_series($2::int, $3::int) AS copies (number)
+				WHERE t.tenant_id = $1`, table, strings.Join(names[table], ", "), strings.Join(values[table], ", "), table)
+			if _, err := tx.Exec(ctx, statement, of, first, first+count-1); err != nil {
 				return fmt.Errorf("copy %s: %w", table, err)
 			}
 		}
