@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
-
-var self = os.Getpid()
 
 // soak sends the shares of the tenants for a long time and prints, twenty times, what
 // should stay flat.

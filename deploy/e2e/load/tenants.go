@@ -41,7 +41,8 @@ func (s *site) fill(ctx context.Context) (*tenant, error) {
 	t := &tenant{id: s.client.Key.ID, secret: s.client.Key.Secret, application: application.Href(),
 		directory: mapping.Object("accountStore").Href(), email: "jo@example.test"}
 	account, err := ask(http.StatusCreated, e2e.Request{Method: http.MethodPost,
-		URL: t.directory + "/accounts?registrationWorkflowEnabled=false", Body: e2e.Object{"email": t.email, "password": e2e.Password, "givenName": "Jo", "surname": "Doe"}})
+		URL:  t.directory + "/accounts?registrationWorkflowEnabled=false",
+		Body: e2e.Object{"email": t.email, "password": e2e.Password, "givenName": "Jo", "surname": "Doe"}})
 	if err != nil {
 		return nil, err
 	}
