@@ -361,9 +361,9 @@ func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	insert := func() error {
-		return d.Store.Tx(t.Context(), func(tx *store.Tx) error { return tx.InsertTokens(t.Context(), access, refresh, d.Clock.Now()) })
+		return d.Store.Tx(t.Context(), func(tx *store.Tx) error { return tx.InsertPair(t.Context(), access, refresh) })
 	}
-	access.ID = id.New(d.Clock.Now()) // with a refresh token that is there already
+	access.ID, access.Began = id.New(d.Clock.Now()), d.Clock.Now() // with a refresh token that is there already
 	if err := insert(); !errors.Is(err, apierr.Exists) {
 		t.Errorf("a second refresh token of the same id: %v", err)
 	}
