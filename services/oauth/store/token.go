@@ -83,15 +83,30 @@ func (k Kind) shown() string {
 	return `FROM ` + k.table() + ` t JOIN api_keys k ON k.tenant_id = t.tenant_id AND k.id = t.key_id`
 }
 
-// Token returns a token whether or not it has expired, or apierr.NotFound.
-func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
-	return pg.One[Token](ctx, s.db, `SELECT `+kind.columns()+` `+kind.shown()+` WHERE t.tenant_id = $1 AND t.id = $2`, tenant, token)
+func (k Kind) query() string {
+	return `SELECT ` + k.columns() + `, k.secret_sealed ` + k.shown() + ` WHERE t.tenant_id = $1 AND t.id = $2`
 }
 
-// LiveToken returns a token that has not expired, or apierr.NotFound.
+// Token returns a token whether or not it has expired, or apierr.NotFound.
+func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
+	t, err := s.tokens[kind].Read(ctx, id.Ref{Tenant: tenant, ID: token})
+	return t.Token, err
+}
+
+// LiveToken returns a token that has not expired, or apierr.NotFound. One that Token
+// has just returned is not read again, unless a token was deleted since.
 func (s *Store) LiveToken(ctx context.Context, kind Kind, tenant, token id.ID, now time.Time) (LiveToken, error) {
-	return pg.One[LiveToken](ctx, s.db, `SELECT `+kind.columns()+`, k.secret_sealed `+kind.shown()+`
-		WHERE t.tenant_id = $1 AND t.id = $2 AND t.expires_at > $3`, tenant, token, now)
+	if t, ok := s.tokens[kind].ReadBefore(id.Ref{Tenant: tenant, ID: token}); ok && t.ExpiresAt.After(now) {
+		return t, nil
+	}
+	return pg.One[LiveToken](ctx, s.db, kind.query()+` AND t.expires_at > $3`, tenant, token, now)
+}
+
+// ForgetTokens makes LiveToken return what this process has changed.
+func (s *Store) ForgetTokens() {
+	for _, kind := range Kinds {
+		s.tokens[kind].Clear()
+	}
 }
 
 // ListTokens returns a page of an account's tokens that have not expired, of one
