@@ -30,6 +30,7 @@ type statement struct {
 	sql        string
 	args       []any
 	mustChange bool
+	read       func(pgx.Rows) error // of the rows that it returns; nil for none
 }
 
 // InTx runs fn in a transaction, and commits unless fn fails. A transaction that
@@ -64,8 +65,20 @@ func (tx *Tx) Queue(sql string, args ...any) {
 // QueueChange is Queue for a statement that has to change a row: none fails the
 // transaction with apierr.NotFound.
 func (tx *Tx) QueueChange(sql string, args ...any) {
-	tx.queue = append(tx.queue, statement{sql, args, true})
+	tx.queue = append(tx.queue, statement{sql: sql, args: args, mustChange: true})
 }
+
+// QueueReturning is Queue for a statement whose rows are read into the structs of
+// into by the names of their columns. They are there once the transaction has
+// committed.
+func QueueReturning[T any](tx interface{ queueReading(statement) }, into *[]T, sql string, args ...any) {
+	tx.queueReading(statement{sql: sql, args: args, read: func(rows pgx.Rows) (err error) {
+		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
+		return err
+	}})
+}
+
+func (tx *Tx) queueReading(s statement) { tx.queue = append(tx.queue, s) }
 
 // Exec runs a statement, after those that are queued.
 func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
@@ -151,10 +164,19 @@ func (tx *Tx) flush(ctx context.Context) (*Batch, error) {
 		batch.Queue(`BEGIN`).Exec(func(pgconn.CommandTag) error { return nil })
 	}
 	for _, s := range tx.queue {
-		batch.Queue(s.sql, s.args...).Exec(s.check)
+		s.add(batch)
 	}
 	tx.queue = nil
 	return batch, nil
+}
+
+func (s statement) add(batch *Batch) {
+	queued := batch.Queue(s.sql, s.args...)
+	if s.read != nil {
+		queued.Query(s.read)
+		return
+	}
+	queued.Exec(s.check)
 }
 
 func (s statement) check(tag pgconn.CommandTag) error {
@@ -171,6 +193,13 @@ func (s statement) check(tag pgconn.CommandTag) error {
 func (tx *Tx) commit(ctx context.Context) error {
 	if tx.conn == nil && len(tx.queue) == 1 {
 		only := tx.queue[0]
+		if only.read != nil {
+			rows, err := tx.db.Query(ctx, only.sql, only.args...)
+			if err != nil {
+				return err
+			}
+			return only.read(rows)
+		}
 		tag, err := tx.db.Exec(ctx, only.sql, only.args...)
 		if err != nil {
 			return err
@@ -188,7 +217,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 	case tx.conn == nil:
 		batch := &Batch{}
 		for _, s := range tx.queue {
-			batch.Queue(s.sql, s.args...)
+			s.add(batch)
 		}
 		return tx.db.sendBatch(ctx, batch)
 	}
