@@ -47,6 +47,7 @@ type DB struct {
 	channelsMu sync.Mutex
 	channels   []channel    // of the caches
 	writes     atomic.Int64 // statements and transactions that may have written
+	shares     shares
 	metrics    metric.Registration
 }
 
@@ -90,6 +91,7 @@ func connect(ctx context.Context, cfg Config, at address, role string) (*DB, err
 		if db.Pool, err = newPool(ctx, at.direct, cfg, sessionParameters(cfg, role)); err != nil {
 			return nil, err
 		}
+		db.shares = newShares(db.Stat().MaxConns())
 	} else {
 		if db.Pool, err = newPool(ctx, at.pool, cfg, map[string]string{}); err != nil {
 			return nil, err
@@ -99,6 +101,7 @@ func connect(ctx context.Context, cfg Config, at address, role string) (*DB, err
 			db.Pool.Close()
 			return nil, err
 		}
+		db.shares = newShares(db.Stat().MaxConns())
 		if err := db.checkPool(ctx, cfg, role); err != nil {
 			db.Close()
 			return nil, err
@@ -233,10 +236,6 @@ type Batcher interface {
 	sendBatch(ctx context.Context, batch *Batch) error
 }
 
-func (db *DB) sendBatch(ctx context.Context, batch *Batch) error {
-	return db.SendBatch(ctx, batch).Close()
-}
-
 // QueueAll adds a query to a batch, whose rows ExecBatch reads into the structs
 // of into by the names of their columns.
 func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
@@ -244,12 +243,6 @@ func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
 		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
 		return err
 	})
-}
-
-// Exec runs a statement outside a transaction.
-func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	db.writes.Add(1)
-	return db.Pool.Exec(ctx, sql, args...)
 }
 
 // AcquireSession takes a connection with a session of its own out of the pool, for

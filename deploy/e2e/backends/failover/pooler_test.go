@@ -101,7 +101,7 @@ func standalone(t *testing.T, s *backends.Site, pooler *backends.PgBouncer, dire
 	}
 	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(s.Dir, "standalone"), Bin: bin, Env: settings})
 	s.Must(err)
-	defer func() { s.Must(shape.Stop(context.WithoutCancel(t.Context()))) }()
+	t.Cleanup(func() { s.Must(shape.Stop(context.WithoutCancel(t.Context()))) }) // after what clears the site
 	client, err := e2e.OpenClient(shape.KeyFile())
 	s.Must(err)
 	site := client.NewVerificationSite(t)
