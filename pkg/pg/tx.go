@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 )
 
 // Tx is a transaction of InTx. It begins on the server with its first query.
@@ -19,9 +20,10 @@ import (
 // queues takes one round trip altogether, as a statement outside a transaction
 // does.
 type Tx struct {
-	db    *DB
-	conn  *pgxpool.Conn // nil before the transaction has begun
-	queue []statement
+	db     *DB
+	conn   *pgxpool.Conn // nil before the transaction has begun
+	tenant id.ID         // whose share of the pool the connection is
+	queue  []statement
 }
 
 type statement struct {
@@ -149,11 +151,16 @@ func (tx *Tx) sendBatch(ctx context.Context, batch *Batch) error {
 func (tx *Tx) flush(ctx context.Context) (*Batch, error) {
 	batch := &Batch{}
 	if tx.conn == nil {
-		conn, err := tx.db.Acquire(ctx)
+		tenant, err := tx.db.shares.acquire(ctx)
 		if err != nil {
 			return nil, err
 		}
-		tx.conn = conn
+		conn, err := tx.db.Acquire(ctx)
+		if err != nil {
+			tx.db.shares.release(tenant)
+			return nil, err
+		}
+		tx.conn, tx.tenant = conn, tenant
 		batch.Queue(`BEGIN`).Exec(func(pgconn.CommandTag) error { return nil })
 	}
 	for _, s := range tx.queue {
@@ -230,6 +237,7 @@ func (tx *Tx) end(ctx context.Context) {
 		_, _ = tx.conn.Exec(context.WithoutCancel(ctx), `ROLLBACK`) // Release closes a connection on which it fails
 	}
 	tx.conn.Release()
+	tx.db.shares.release(tx.tenant)
 }
 
 // lastRows are the rows of the last query of a batch.
