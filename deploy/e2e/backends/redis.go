@@ -63,8 +63,8 @@ user `+User+` on >`+Password+` `+strings.Join(permissions, " ")+`
 func (s *Site) StartClusterNode(name string) *Redis {
 	s.Helper()
 	_, bus := s.address()
-	return s.StartRedis(name, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000", "--cluster-replica-validity-factor", "0",
-		"--masteruser", administrator, "--masterauth", Password, "--save", "")
+	return s.StartRedis(name, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000",
+		"--cluster-replica-validity-factor", "0", "--masteruser", administrator, "--masterauth", Password, "--save", "")
 }
 
 // CLI runs redis-cli as an administrator.
