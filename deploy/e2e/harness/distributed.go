@@ -77,13 +77,12 @@ func (d *Distributed) start(ctx context.Context) error {
 				},
 			)
 		}},
-		{"what the chart runs before", func() error {
-			if !d.config.Chart {
-				return nil
-			}
-			return d.startChart(ctx, plan)
-		}},
 		{"two replicas of each service", func() error {
+			if d.config.Chart {
+				if err := d.startChart(ctx, plan); err != nil {
+					return err
+				}
+			}
 			starts, err := d.services(ctx, plan)
 			if err != nil {
 				return err
