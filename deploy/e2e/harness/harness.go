@@ -48,11 +48,20 @@ type Config struct {
 	// Database is a PostgreSQL of the test's own for the distributed shape.
 	Database string
 
+	// Route returns the address at which one part of the distributed shape, such
+	// as "gateway-1" or "clients", is to find another, such as "oauth-2",
+	// "postgres", "redis", "kafka" or "mailbox", that listens on an address. Nil
+	// leaves all addresses as they are.
+	Route Route
+
 	// Own starts PostgreSQL, Redis and Kafka for the distributed shape also
 	// when DATABASE_URL, REDIS_URL or KAFKA_BROKERS name others, because
 	// somebody means to kill them.
 	Own bool
 }
+
+// Route is a Config.Route.
+type Route func(from, to, address string) (string, error)
 
 func (c Config) prepare() error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
