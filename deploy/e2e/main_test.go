@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 // The environment chooses what the scenarios run against.
 const (
 	keyEnv   = "DOORWARD_E2E_APIKEY" // path of the apikey.json of a deployment that runs already
-	shapeEnv = "DOORWARD_E2E_SHAPE"  // else the shape to start: standalone (default) or distributed
+	shapeEnv = "DOORWARD_E2E_SHAPE"  // else the shape to start: standalone (default), distributed or chart
 )
 
 // startLimit bounds building and starting a shape, on a machine that has
@@ -69,12 +70,14 @@ func start(name, dir string) (harness.Shape, error) {
 			return nil, err
 		}
 		return harness.StartStandalone(ctx, config)
-	case "distributed":
-		if config.Bin, err = harness.Build(ctx, dir, harness.DistributedPackages...); err != nil {
+	case "distributed", "chart":
+		packages := slices.Concat(harness.DistributedPackages, harness.StandalonePackages) // doorward migrate
+		if config.Bin, err = harness.Build(ctx, dir, packages...); err != nil {
 			return nil, err
 		}
+		config.Chart = name == "chart"
 		return harness.StartDistributed(ctx, config)
 	default:
-		return nil, fmt.Errorf("%s is %q; it can be standalone or distributed", shapeEnv, name)
+		return nil, fmt.Errorf("%s is %q; it can be standalone, distributed or chart", shapeEnv, name)
 	}
 }

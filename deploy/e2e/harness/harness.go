@@ -54,6 +54,10 @@ type Config struct {
 	// leaves all addresses as they are.
 	Route Route
 
+	// Chart starts the distributed shape with what the Helm chart renders: its
+	// environments, its names of services and its migrations.
+	Chart bool
+
 	// Own starts PostgreSQL, Redis and Kafka for the distributed shape also
 	// when DATABASE_URL, REDIS_URL or KAFKA_BROKERS name others, because
 	// somebody means to kill them.

@@ -73,14 +73,9 @@ func (d *Distributed) settings(p *plan, process string) ([]string, error) {
 		"DOORWARD_MAIL_FROM=no-reply@example.test",
 		"DOORWARD_MAIL_FROM_NAME=Doorward",
 		"DOORWARD_SMTP_URL=smtp://" + r.to("mailbox", p.smtp),
-		loopback,
-		"DOORWARD_SMS_PROVIDER=mailbox",
-		"DOORWARD_SMS_MAILBOX_URL=http://" + p.mailbox,
-		"DOORWARD_MAILBOX_URL=http://" + p.mailbox,
 		"DOORWARD_BOOTSTRAP_KEY_ID=" + p.Key.ID,
 		"DOORWARD_BOOTSTRAP_KEY_SECRET=" + p.Key.Secret,
 		"DOORWARD_BOOTSTRAP_OWNER_EMAIL=owner@example.test",
-		"DOORWARD_SIGN_UP=true",
 	}
 	for _, name := range deployment.Services {
 		var addresses []string
@@ -89,7 +84,19 @@ func (d *Distributed) settings(p *plan, process string) ([]string, error) {
 		}
 		settings = append(settings, deployment.AddressVariable(name)+"="+strings.Join(addresses, ","))
 	}
-	return append(append(settings, d.config.mailEnv()...), d.config.Settings...), r.err
+	return append(settings, d.testSettings(p)...), r.err
+}
+
+// testSettings are those of settings that only tests need.
+func (d *Distributed) testSettings(p *plan) []string {
+	settings := []string{
+		loopback,
+		"DOORWARD_SMS_PROVIDER=mailbox",
+		"DOORWARD_SMS_MAILBOX_URL=http://" + p.mailbox,
+		"DOORWARD_MAILBOX_URL=http://" + p.mailbox,
+		"DOORWARD_SIGN_UP=true",
+	}
+	return append(append(settings, d.config.mailEnv()...), d.config.Settings...)
 }
 
 // services prepares the processes of all services and returns what starts them.
@@ -108,11 +115,7 @@ func (d *Distributed) services(ctx context.Context, p *plan) (starts []func() er
 func (d *Distributed) replicas(ctx context.Context, p *plan, name string) ([]func() error, error) {
 	var starts []func() error
 	for i, address := range p.peers[name] {
-		settings, err := d.settings(p, processName(name, i))
-		if err != nil {
-			return nil, err
-		}
-		known, err := known(ctx, filepath.Join(d.config.Bin, name), settings)
+		settings, err := d.environment(ctx, p, name, i)
 		if err != nil {
 			return nil, err
 		}
@@ -120,10 +123,29 @@ func (d *Distributed) replicas(ctx context.Context, p *plan, name string) ([]fun
 		if err != nil {
 			return nil, err
 		}
-		env := environment(append(known, "DOORWARD_LISTEN="+address, "DOORWARD_OPS_LISTEN="+ops)...)
+		env := environment(append(settings, "DOORWARD_LISTEN="+address, "DOORWARD_OPS_LISTEN="+ops)...)
 		starts = append(starts, d.add(ctx, name, i, ops, env))
 	}
 	return starts, nil
+}
+
+// environment returns what a process of a service, or of the gateway, is given.
+func (d *Distributed) environment(ctx context.Context, p *plan, name string, i int) ([]string, error) {
+	if d.chart == nil {
+		settings, err := d.settings(p, processName(name, i))
+		if err != nil {
+			return nil, err
+		}
+		return known(ctx, filepath.Join(d.config.Bin, name), settings)
+	}
+	process, err := d.chart.process(name)
+	if err != nil {
+		return nil, err
+	}
+	if process.Replicas != replicas || process.Program != name || process.Ready != "/readyz" {
+		return nil, fmt.Errorf("the chart renders %d replicas of %s, ready at %q", process.Replicas, process.Program, process.Ready)
+	}
+	return d.chartEnvironment(p, process)
 }
 
 // known returns the settings that a program lists in its --help.
