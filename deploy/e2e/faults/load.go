@@ -23,9 +23,6 @@ const (
 	// keyLife bounds how long an API key works after it was deleted, and revokedLife
 	// how long anything else does that other services keep for a moment.
 	keyLife, revokedLife = time.Second, time.Second
-	// passwordLife bounds how long tokens outlive a password that an administrator
-	// changes: the event that ends them waits for Kafka.
-	passwordLife = 2 * time.Minute
 )
 
 // load is what clients do at all times: registrations with their mails, logins
@@ -355,7 +352,7 @@ func (w *worker) changePassword(ctx context.Context, a *account, refresh string)
 	if ended := time.Now(); result == done {
 		w.may(func() { a.password = other })
 		w.never(ctx, "login with the password before", 0, ended, w.login(a, e2e.Password))
-		w.never(ctx, "refresh after a change of the password", passwordLife, ended, w.grant("refresh_token", "refresh_token", refresh))
+		w.never(ctx, "refresh after a change of the password", revokedLife, ended, w.grant("refresh_token", "refresh_token", refresh))
 		w.do(ctx, "login", w.login(a, other), http.StatusOK)
 	}
 }
