@@ -29,6 +29,7 @@ TOOL   = cd .ci/tools && GOWORK=off go tool -n
 FUZZTIME ?= 10s
 REQUESTS ?= 20000
 BENCH    ?=
+LOAD     ?= noisy
 ARGS     ?=
 # Time for which make faults breaks parts, and the number that draws which.
 FAULTS_FOR  ?= 15m
@@ -141,6 +142,11 @@ faults: ## break one part after another of a loaded deployment for FAULTS_FOR (1
 bench: ## measure against a bare handler in the same run; BENCH='arguments'
 	@$(SETUP) postgresql
 	@go run ./deploy/bench $(BENCH)
+
+.PHONY: load
+load: ## put the load of many tenants on it: LOAD=noisy, tenants or soak, LOAD_FOR=6h, LOAD_ARGS='-shape distributed'
+	@$(SETUP) postgresql redis kafka
+	@go run ./deploy/e2e/load $(LOAD) $(if $(LOAD_FOR),-for $(LOAD_FOR)) $(LOAD_ARGS)
 
 ##@ Change
 

@@ -237,7 +237,8 @@ func (r *run) underLoad(ctx context.Context, distributed *deployment, others []e
 	}
 	if r.d.shape == nil {
 		defer func() {
-			err = errors.Join(err, r.standalone.delete(context.WithoutCancel(ctx), r.standalone.application, r.standalone.directory))
+			err = errors.Join(err, r.standalone.delete(context.WithoutCancel(ctx), r.standalone.application, r.standalone.directory,
+				r.standalone.identity.directory))
 		}()
 	}
 	if distributed != nil {

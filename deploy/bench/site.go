@@ -51,6 +51,7 @@ type site struct {
 	access       []string // tokens
 	refresh      []string
 	keys         []url.Values // client credentials grants
+	identity     identityProvider
 }
 
 // openSite connects to a deployment and refuses one on another machine.
@@ -143,10 +144,13 @@ func (s *site) fill(ctx context.Context, accounts, logins int) error {
 		}
 		return nil
 	})
-	if err == nil && logins == 0 {
-		err = token(ctx, 0, s.keys[0])
+	switch {
+	case err != nil:
+		return err
+	case logins == 0:
+		return token(ctx, 0, s.keys[0])
 	}
-	return err
+	return s.addIdentityProvider(ctx)
 }
 
 // fillHot makes applications with an account each, and an organization in each

@@ -45,6 +45,7 @@ type DB struct {
 	channelsMu sync.Mutex
 	channels   []channel    // of the caches
 	writes     atomic.Int64 // statements and transactions that may have written
+	shares     shares
 	metrics    metric.Registration
 }
 
@@ -103,7 +104,7 @@ func connect(ctx context.Context, cfg Config, role string) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", Error(err))
 	}
-	db := &DB{Pool: connected}
+	db := &DB{Pool: connected, shares: newShares(pool.MaxConns)}
 	if err := db.observe(cfg.Schema); err != nil {
 		connected.Close()
 		return nil, err
@@ -194,10 +195,6 @@ type Batcher interface {
 	sendBatch(ctx context.Context, batch *Batch) error
 }
 
-func (db *DB) sendBatch(ctx context.Context, batch *Batch) error {
-	return db.SendBatch(ctx, batch).Close()
-}
-
 // QueueAll adds a query to a batch, whose rows ExecBatch reads into the structs
 // of into by the names of their columns.
 func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
@@ -205,12 +202,6 @@ func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
 		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
 		return err
 	})
-}
-
-// Exec runs a statement outside a transaction.
-func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	db.writes.Add(1)
-	return db.Pool.Exec(ctx, sql, args...)
 }
 
 // Ping is the readiness check.

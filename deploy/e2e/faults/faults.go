@@ -182,7 +182,7 @@ func memoryLimit(s *suite, r *rand.Rand) event {
 	victim := s.process(r)
 	var undo func()
 	var killed int
-	restart := func(ctx context.Context) error {
+	restart := func() error {
 		return errors.Join(s.network.refuse(to(victim.Name)), victim.Kill(), victim.Launch(), s.network.accept(to(victim.Name)))
 	}
 	return event{
@@ -190,12 +190,12 @@ func memoryLimit(s *suite, r *rand.Rand) event {
 		begin: func(ctx context.Context) error {
 			killed = s.memory.kills()
 			undo = victim.Wrap(s.memory.wrapper()...)
-			if err := errors.Join(s.memory.allow(allowed), restart(ctx)); err != nil {
+			if err := errors.Join(s.memory.allow(allowed), restart()); err != nil {
 				return err
 			}
 			s.meanwhile = func() error {
 				if victim.Ended() {
-					return restart(ctx)
+					return restart()
 				}
 				return nil
 			}

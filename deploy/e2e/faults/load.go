@@ -384,7 +384,7 @@ func (w *worker) keyThatEnds(ctx context.Context) {
 // wrongPassword tries one password after another for one login at one address.
 func (w *worker) wrongPassword(ctx context.Context) {
 	request := e2e.Login(w.site.Application, w.victim, fmt.Sprint("Wrong", w.random.IntN(1<<30))).From("2001:db8::dead")
-	time.Sleep(5 * pause)
+	<-time.After(5 * pause)
 	answer, err := w.client.Do(ctx, request)
 	if err != nil {
 		return

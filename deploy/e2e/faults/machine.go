@@ -25,13 +25,18 @@ func mountDisk(dir string) error {
 func unmountDisk(dir string) error { return command("umount", "--lazy", dir) }
 
 // fillDisk makes the file system as small as what it holds; emptyDisk undoes that.
-func fillDisk(dir string) error {
-	var stat syscall.Statfs_t
-	if err := syscall.Statfs(dir, &stat); err != nil {
-		return err
+func fillDisk(dir string) (err error) {
+	for range 100 { // what it holds grows meanwhile
+		var stat syscall.Statfs_t
+		if err = syscall.Statfs(dir, &stat); err != nil {
+			return err
+		}
+		used := (stat.Blocks - stat.Bfree) * uint64(stat.Bsize)
+		if err = command("mount", "-o", "remount,size="+strconv.FormatUint(used+64<<10, 10), dir); err == nil {
+			return nil
+		}
 	}
-	used := (stat.Blocks - stat.Bfree) * uint64(stat.Bsize)
-	return command("mount", "-o", "remount,size="+strconv.FormatUint(used+4096, 10), dir)
+	return err
 }
 
 func emptyDisk(dir string) error { return command("mount", "-o", "remount,size="+diskSize, dir) }

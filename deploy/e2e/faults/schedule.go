@@ -185,7 +185,7 @@ func (s *suite) do(e event) error {
 				return err
 			}
 		}
-		time.Sleep(min(500*time.Millisecond, time.Until(until)))
+		<-time.After(min(500*time.Millisecond, time.Until(until)))
 	}
 	if err := e.end(ctx); err != nil {
 		return fmt.Errorf("end: %w", err)

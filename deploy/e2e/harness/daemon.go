@@ -21,7 +21,7 @@ import (
 // nothing waits this long when all is well.
 const (
 	readyLimit = 5 * time.Minute
-	stopLimit  = 30 * time.Second
+	stopLimit  = 2 * time.Minute
 )
 
 // Daemon is one long-running child process that can be killed and started
