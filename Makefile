@@ -171,7 +171,7 @@ migrations: ## squawk finds no migration that takes a lock which stops logins
 	@.ci/migrations
 
 .PHONY: images
-images: ## compose.yaml and the Dockerfile are sound, and each process knows its variables
+images: ## images are the same when made twice; compose.yaml and the Dockerfile fit the processes
 	@.ci/images/check
 
 .PHONY: chart
@@ -183,6 +183,10 @@ alerts: ## each alert fires when it should and is silent when it should not
 	@$(SETUP) prometheus
 	@promtool check rules deploy/prometheus/alerts.yml
 	@promtool test rules deploy/prometheus/alerts_test.yml
+
+.PHONY: collector
+collector: ## a collector with deploy/otel/collector.yaml keeps errors and slow requests
+	@cd .ci/collector && GOWORK=off go test -count 1 $(ARGS) .
 
 .PHONY: lint
 lint: ## golangci-lint, with each library in its one home
