@@ -31,6 +31,9 @@ REQUESTS ?= 20000
 BENCH    ?=
 LOAD     ?= noisy
 ARGS     ?=
+# Time for which make faults breaks parts, and the number that draws which.
+FAULTS_FOR  ?= 15m
+FAULTS_SEED ?=
 
 ##@ Use
 
@@ -129,6 +132,11 @@ upgrade: ## replace the release before by this one and back under load, process 
 backup-drill: ## restore a deployment from a backup as it was at a time, as docs/backup.md says
 	@$(SETUP) postgresql redis kafka
 	@go test -count 1 -v -timeout 30m $(ARGS) ./deploy/e2e/backup
+
+.PHONY: faults
+faults: ## break one part after another of a loaded deployment for FAULTS_FOR (15m); FAULTS_SEED repeats a run
+	@$(SETUP) postgresql redis kafka
+	@FAULTS_FOR=$(FAULTS_FOR) FAULTS_SEED=$(FAULTS_SEED) go test -count 1 -v -timeout 0 -run EveryFault $(ARGS) ./deploy/e2e/faults
 
 .PHONY: bench
 bench: ## measure against a bare handler in the same run; BENCH='arguments'

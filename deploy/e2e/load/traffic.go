@@ -143,7 +143,8 @@ func (s *site) send(ctx context.Context, length time.Duration, st stream) *outco
 			break
 		}
 		time.Sleep(time.Until(due))
-		t, kind := st.tenants[n%len(st.tenants)], st.mix[n/len(st.tenants)%len(st.mix)]
+		round, turn := n/len(st.tenants), n%len(st.tenants)
+		t, kind := st.tenants[turn], st.mix[(round+turn)%len(st.mix)] // in a short run each kind has its part
 		o.due++
 		inFlight.Go(func() {
 			select {
