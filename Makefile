@@ -31,6 +31,9 @@ REQUESTS ?= 20000
 BENCH    ?=
 LOAD     ?= noisy
 ARGS     ?=
+# Time for which make faults breaks parts, and the number that draws which.
+FAULTS_FOR  ?= 15m
+FAULTS_SEED ?=
 
 ##@ Use
 
@@ -135,6 +138,11 @@ backends: ## try each form of PostgreSQL, PgBouncer, Redis and Kafka, and end th
 	@$(SETUP) postgresql redis kafka pgbouncer
 	@go build -o $(BIN)/ $(COMMANDS)
 	@DOORWARD_E2E_BIN=$(BIN) go test -count 1 -v -p 1 -timeout 30m $(ARGS) ./deploy/e2e/backends/...
+
+.PHONY: faults
+faults: ## break one part after another of a loaded deployment for FAULTS_FOR (15m); FAULTS_SEED repeats a run
+	@$(SETUP) postgresql redis kafka
+	@FAULTS_FOR=$(FAULTS_FOR) FAULTS_SEED=$(FAULTS_SEED) go test -count 1 -v -timeout 0 -run EveryFault $(ARGS) ./deploy/e2e/faults
 
 .PHONY: bench
 bench: ## measure against a bare handler in the same run; BENCH='arguments'

@@ -265,8 +265,8 @@ func (db *DB) Stop(context.Context) error {
 
 // Error returns what a failure of the database means to the caller: no row is
 // NotFound, so is a row that others must belong to and that is gone, a unique
-// value that is taken is Exists, a database that cannot be reached is
-// Unavailable. Other errors stay as they are.
+// value that is taken is Exists, a database that cannot be reached, has no space
+// left or is a standby is Unavailable. Other errors stay as they are.
 func Error(err error) error {
 	if err == nil {
 		return nil
@@ -291,8 +291,9 @@ func Error(err error) error {
 			return fmt.Errorf("%w (%w)", apierr.NotFound, err)
 		case failure.Code == "54000": // an entry of an index has its limit
 			return fmt.Errorf("%w (%w)", apierr.TooLong.Because("a text is too long in its normal form (Unicode NFKC, case folded)"), err)
-		case strings.HasPrefix(failure.Code, "08"), strings.HasPrefix(failure.Code, "57P"), failure.Code == "53300",
-			failure.Code == "25006": // a primary that became a standby
+		case strings.HasPrefix(failure.Code, "08"), strings.HasPrefix(failure.Code, "57P"),
+			strings.HasPrefix(failure.Code, "53"), // its disk, memory or connections are used up
+			failure.Code == "25006":               // a standby
 			return away(err)
 		}
 		return err

@@ -181,7 +181,7 @@ func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) 
 	if err != nil {
 		return oauthapi.ValidToken{}, err
 	}
-	account, err := s.peers.Application.Standing(ctx, holderOf(t).standing(in.Tenant, in.Application))
+	account, err := s.tokenStanding(ctx, t, false)
 	if err != nil {
 		return oauthapi.ValidToken{}, err
 	}

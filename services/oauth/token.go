@@ -197,6 +197,36 @@ func (h holder) standing(tenant, application id.ID) applicationapi.Standing {
 	return applicationapi.Standing{Tenant: tenant, Application: application, Account: h.account, Organization: h.organization}
 }
 
+// tokenStanding is checkStanding for the account of a token, which it returns, and
+// refuses a token of a login before the account's password was changed, where the
+// policy of the application ends those. passwordChanged deletes them, but only when
+// Kafka brings the event.
+func (s *Service) tokenStanding(ctx context.Context, t store.Token, brief bool) (directoryapi.Account, error) {
+	asked := holderOf(t).standing(t.TenantID, t.ApplicationID)
+	asked.Brief = brief
+	account, err := s.peers.Application.Standing(ctx, asked)
+	if err != nil {
+		return account, err
+	}
+	changed, login := account.PasswordModifiedAt, t.ID.Time()
+	if !t.RefreshID.IsZero() {
+		login = t.RefreshID.Time()
+	}
+	// The first password is no change. The clocks of two processes may differ by
+	// more than the time from a registration to a login.
+	if changed == nil || !changed.After(account.CreatedAt) || login.After(*changed) {
+		return account, nil
+	}
+	policy, err := s.store.CachedPolicy(ctx, t.TenantID, t.ApplicationID)
+	switch {
+	case err == nil && !policy.RevokeTokensOnPasswordChange:
+		return account, nil
+	case err != nil && !errors.Is(err, apierr.NotFound): // without one the default ends them
+		return account, err
+	}
+	return account, apierr.TokenRevoked.Because("the password of the account was changed after the login of the token")
+}
+
 // Validate returns a token of either kind that is valid; its resource shows the
 // kind to the client. The errors and their order are those of
 // docs/interface/errors.md#failed-validation, with apierr.NotFound for the
@@ -204,7 +234,7 @@ func (h holder) standing(tenant, application id.ID) applicationapi.Standing {
 func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
 	t, err := s.check(ctx, tenant, application, text, store.Kinds...)
 	if err == nil {
-		err = s.checkStanding(ctx, tenant, application, holderOf(t))
+		_, err = s.tokenStanding(ctx, t, true)
 	}
 	return t, s.refusal(ctx, tenant, application, err)
 }

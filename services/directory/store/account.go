@@ -82,15 +82,18 @@ func (s *Store) Held(ctx context.Context, tenant, account id.ID) (Held, error) {
 		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
-// HeldBriefly is Held with no more of the account than its status and its directory.
+// HeldBriefly is Held with no more of the account than its status, its directory and
+// when it and its password were made.
 func (s *Store) HeldBriefly(ctx context.Context, tenant, account id.ID) (Held, error) {
 	found, err := pg.One[struct {
 		DirectoryID             id.ID
 		Status, DirectoryStatus string
-	}](ctx, s.db, `SELECT a.directory_id, a.status, d.status AS directory_status FROM `+liveAccounts+`
+		PasswordModifiedAt      *time.Time
+		CreatedAt               time.Time
+	}](ctx, s.db, `SELECT a.directory_id, a.status, d.status AS directory_status, a.password_modified_at, a.created_at FROM `+liveAccounts+`
 		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
-	return Held{directoryapi.Account{TenantID: tenant, ID: account, DirectoryID: found.DirectoryID, Status: found.Status},
-		found.DirectoryStatus}, err
+	return Held{directoryapi.Account{TenantID: tenant, ID: account, DirectoryID: found.DirectoryID, Status: found.Status,
+		PasswordModifiedAt: found.PasswordModifiedAt, CreatedAt: found.CreatedAt}, found.DirectoryStatus}, err
 }
 
 // ListAccounts returns a page of the accounts of directories and the members of

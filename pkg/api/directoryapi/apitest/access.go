@@ -49,6 +49,8 @@ func standings(t *testing.T, s Subject) {
 					equal(t, "the account", account.ID, c.account)
 					equal(t, "its directory", account.DirectoryID, jo.DirectoryID)
 					equal(t, "its status", account.Status, directoryapi.Enabled)
+					equal(t, "when it was made", account.CreatedAt.Equal(jo.CreatedAt), true)
+					equal(t, "that its password has a time", account.PasswordModifiedAt != nil, true)
 				}
 			}
 		})
