@@ -14,6 +14,9 @@ PARTS   := $(filter-out deploy/e2e,$(MODULES))
 # What of the workspace has Go files.
 packages = $(addprefix ./,$(addsuffix /...,$(1)))
 
+# What e2e-chart runs of the scenarios: CHARTRUN=. for all of them.
+CHARTRUN ?= ^Test(AnApplicationWithADirectoryLogsItsAccountsIn|TokensFromGrant|ANewAccountProves|AHostedLogin$$|AnAccountEnrols)
+
 # The processes of both shapes, and the folder that they are compiled into.
 BIN      := $(CURDIR)/.work/bin
 COMMANDS := $(addprefix ./,$(wildcard gateway/cmd/* services/*/cmd/* deploy/mailbox/cmd/* deploy/standalone/cmd/* deploy/demo))
@@ -93,6 +96,12 @@ e2e: ## try both shapes end to end, with a real Redis and a real Kafka
 	@go build -o $(BIN)/ $(COMMANDS)
 	@DOORWARD_E2E_BIN=$(BIN) .ci/test -count 1 -p 2 -timeout 15m $(ARGS) $$(go list ./deploy/e2e/... | grep -vE '/(connectors|previous|backup)$$')
 	@DOORWARD_E2E_BIN=$(BIN) DOORWARD_E2E_SHAPE=distributed .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e
+
+.PHONY: e2e-chart
+e2e-chart: ## try login, tokens, mails and a hosted page on processes started from what the Helm chart renders
+	@$(SETUP) postgresql redis kafka
+	@go build -o $(BIN)/ $(COMMANDS)
+	@DOORWARD_E2E_BIN=$(BIN) DOORWARD_E2E_SHAPE=chart .ci/test -count 1 -timeout 15m $(ARGS) -run '$(CHARTRUN)' ./deploy/e2e
 
 .PHONY: e2e-connectors
 e2e-connectors: ## try both shapes with Keycloak, node-oidc-provider, pysaml2, slapd and Samba

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -14,14 +15,22 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/valyala/fasthttp"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
 )
 
+// What is read and discarded of clients that are still sending when their
+// connection is closed. It is paced, and of a few connections at a time: many
+// clients that send large bodies as fast as they can would else keep the
+// processors busy.
 const (
-	lingerTimeout = 2 * time.Second
-	lingerBytes   = 2 * rest.MaxBody
+	lingerTimeout     = 2 * time.Second
+	lingerBytes       = 2 * rest.MaxBody // of one connection
+	lingerPause       = 20 * time.Millisecond
+	lingerBurst       = lingerBytes / int(lingerTimeout/lingerPause)
+	lingerConnections = 8
 )
 
 // Listen puts TLS on a listener. Without a certificate the connections stay
@@ -30,7 +39,7 @@ const (
 // Accept returns at once: the handshake, and the refusal of a client that does
 // not use TLS, belong to the connection's own goroutine.
 func (g *Gateway) Listen(plain net.Listener, certificate *tls.Certificate) net.Listener {
-	l := &listener{Listener: plain, refusal: g.refusal, server: g.HTTP.Server()}
+	l := &listener{Listener: plain, refusal: g.refusal, server: g.HTTP.Server(), lingering: semaphore.NewWeighted(lingerConnections)}
 	if certificate != nil {
 		l.config = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 		if g.domains != nil {
@@ -42,9 +51,10 @@ func (g *Gateway) Listen(plain net.Listener, certificate *tls.Certificate) net.L
 
 type listener struct {
 	net.Listener
-	config  *tls.Config
-	refusal func() []byte
-	server  *fasthttp.Server
+	config    *tls.Config
+	refusal   func() []byte
+	server    *fasthttp.Server
+	lingering *semaphore.Weighted // connections whose bytes are discarded
 }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -184,10 +194,32 @@ func (c *conn) Close() error {
 				_ = half.CloseWrite()
 			}
 		}
-		_ = c.raw.SetReadDeadline(time.Now().Add(lingerTimeout))
-		_, _ = io.CopyN(io.Discard, c.raw, lingerBytes)
+		c.discard()
 	}
 	return c.Conn.Close()
+}
+
+func (c *conn) discard() {
+	ctx, cancel := context.WithTimeout(context.Background(), lingerTimeout)
+	defer cancel()
+	if c.listener.lingering.Acquire(ctx, 1) != nil {
+		return
+	}
+	defer c.listener.lingering.Release(1)
+	deadline, _ := ctx.Deadline()
+	_ = c.raw.SetReadDeadline(deadline)
+	buffer := make([]byte, 32<<10)
+	for inBurst, total := 0, 0; total < lingerBytes; {
+		n, err := c.raw.Read(buffer)
+		if err != nil {
+			return
+		}
+		total += n
+		if inBurst += n; inBurst >= lingerBurst {
+			inBurst = 0
+			time.Sleep(lingerPause)
+		}
+	}
 }
 
 // unread is a connection whose first bytes were read already.

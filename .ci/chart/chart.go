@@ -1,7 +1,4 @@
-// Package chart renders deploy/helm/doorward without a cluster, for its tests and
-// for the processes that deploy/e2e starts from what the chart sets. It is a
-// module of its own outside the workspace, so that nothing else compiles Helm.
-package chart
+package main
 
 import (
 	"bytes"

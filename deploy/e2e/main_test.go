@@ -13,7 +13,7 @@ import (
 // The environment chooses what the scenarios run against.
 const (
 	keyEnv   = "DOORWARD_E2E_APIKEY" // path of the apikey.json of a deployment that runs already
-	shapeEnv = "DOORWARD_E2E_SHAPE"  // else the shape to start: standalone (default) or distributed
+	shapeEnv = "DOORWARD_E2E_SHAPE"  // else the shape to start: standalone (default), distributed or chart
 )
 
 // client calls the deployment under test. All scenarios share it, and

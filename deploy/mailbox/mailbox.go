@@ -121,8 +121,8 @@ func (m *Mailbox) Close(ctx context.Context) error {
 	return errors.Join(err, m.folder.close())
 }
 
-// keep writes the message to disk, then shows it in the index, then lets the
-// oldest are removed.
+// keep writes the message to disk, then shows it in the index, then removes the
+// oldest.
 func (m *Mailbox) keep(env envelope, body io.Reader) (string, error) {
 	if m.closed.Load() {
 		return "", ErrClosed

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	validator "github.com/mattermost/xml-roundtrip-validator"
+
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
@@ -69,6 +71,24 @@ func FuzzResponse(f *testing.F) {
 		}
 		if err != nil && apierr.From(err).Status != 400 {
 			t.Fatalf("%s returns %v", text, err)
+		}
+	})
+}
+
+// FuzzDocument: no document is read that changes when it is written and read again.
+func FuzzDocument(f *testing.F) {
+	f.Add(`<a:b xmlns:a="u" a:c="1" c="2" ID="x">text &amp; <![CDATA[more]]></a:b>`)
+	for _, name := range []string{":a", "a:", "a::b", "a:b:c", "xmlns:a", "xmlns:", "a:xmlns"} {
+		f.Add(`<` + name + ` xmlns:a="u"/>`)
+		f.Add(`<b xmlns:a="u" ` + name + `="v"/>`)
+		f.Add(`<b xmlns:a="u"><` + name + `>x</` + name + `></b>`)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if _, err := parseDocument([]byte(text)); err != nil {
+			return
+		}
+		if err := validator.Validate(strings.NewReader(text)); err != nil {
+			t.Fatalf("%q: %v", text, err)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package saml
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -471,6 +472,10 @@ func TestXMLThatIsRefused(t *testing.T) {
 	p := newParty(t)
 	response := p.signedAssertion(nil)
 	body := strings.TrimPrefix(response, `<?xml version="1.0"?>`)
+	var manyAttributes string
+	for i := range maxAttributes {
+		manyAttributes += fmt.Sprintf(` a%d=""`, i)
+	}
 	for what, text := range map[string]string{
 		"a comment in the NameID":        strings.Replace(response, ">jo@example.test<", ">jo@example.test<!---->.evil.test<", 1),
 		"a document type":                `<!DOCTYPE x>` + body,
@@ -484,6 +489,8 @@ func TestXMLThatIsRefused(t *testing.T) {
 		"an id that stands twice":        strings.Replace(body, `<saml:Conditions`, `<saml:Conditions ID="_x" Id="_x"`, 1),
 		"an attribute that stands twice": strings.Replace(body, ` Recipient=`, ` Recipient="x" Recipient=`, 1),
 		"a colon in a name":              strings.Replace(body, `<saml:Conditions`, `<saml:x:Conditions`, 1),
+		"a name that ends in a colon":    strings.Replace(body, ` Recipient=`, ` Recipient:="x" Recipient=`, 1),
+		"many attributes":                strings.Replace(body, ` Recipient=`, manyAttributes+` Recipient=`, 1),
 		"bytes that are not UTF-8":       strings.Replace(body, ">jo@", ">\xff@", 1),
 		"a tower of elements":            strings.Repeat("<a>", maxDepth+1) + strings.Repeat("</a>", maxDepth+1),
 		"many elements":                  "<a>" + strings.Repeat("<b/>", maxElements) + "</a>",

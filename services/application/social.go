@@ -43,7 +43,7 @@ func (s *Service) ProviderLogin(ctx context.Context, in applicationapi.ProviderL
 func (s *Service) providerDirectory(ctx context.Context, in applicationapi.ProviderLogin) (store.Reach, directoryapi.Store, error) {
 	where := directoryapi.StoreName{Href: in.Login.AccountStore, NameKey: in.Login.NameKey}
 	reach, err := s.searched(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, where)
-	if err != nil && !errors.Is(err, apierr.NoStores) {
+	if err != nil && !errors.Is(err, apierr.NoStores) && !errors.Is(err, apierr.OrgNoStores) {
 		return reach, directoryapi.Store{}, err
 	}
 	provider := field.Fold(in.Login.Provider)

@@ -31,6 +31,7 @@ type Distributed struct {
 	postgres  *private.Server
 	mailbox   *Daemon
 	balancer  *balancer
+	chart     *chart               // with Config.Chart
 	processes map[string][]*Daemon // by the name of the service, or "gateway"
 }
 
@@ -75,6 +76,12 @@ func (d *Distributed) start(ctx context.Context) error {
 					return err
 				},
 			)
+		}},
+		{"what the chart runs before", func() error {
+			if !d.config.Chart {
+				return nil
+			}
+			return d.startChart(ctx, plan)
 		}},
 		{"two replicas of each service", func() error {
 			starts, err := d.services(ctx, plan)
@@ -247,6 +254,11 @@ func (d *Distributed) Stop(ctx context.Context) error {
 		errs = append(errs, d.balancer.close())
 	}
 	errs = append(errs, d.StopProcesses(ctx))
+	if d.chart != nil {
+		for _, front := range d.chart.fronts {
+			errs = append(errs, front.close())
+		}
+	}
 	return errors.Join(append(errs, together(ground...))...)
 }
 

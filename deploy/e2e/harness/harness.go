@@ -48,6 +48,10 @@ type Config struct {
 	// Database is a PostgreSQL of the test's own for the distributed shape.
 	Database string
 
+	// Chart starts the distributed shape with what the Helm chart renders: its
+	// environments, its names of services and its migrations.
+	Chart bool
+
 	// Own starts PostgreSQL, Redis and Kafka for the distributed shape also
 	// when DATABASE_URL, REDIS_URL or KAFKA_BROKERS name others, because
 	// somebody means to kill them.

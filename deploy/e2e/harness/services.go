@@ -32,17 +32,24 @@ func (d *Distributed) settings(p *plan) []string {
 		"DOORWARD_MAIL_FROM=no-reply@example.test",
 		"DOORWARD_MAIL_FROM_NAME=Doorward",
 		"DOORWARD_SMTP_URL=smtp://" + p.smtp,
+		"DOORWARD_BOOTSTRAP_KEY_ID=" + p.Key.ID,
+		"DOORWARD_BOOTSTRAP_KEY_SECRET=" + p.Key.Secret,
+		"DOORWARD_BOOTSTRAP_OWNER_EMAIL=owner@example.test",
+	}
+	for _, name := range deployment.Services {
+		settings = append(settings, deployment.AddressVariable(name)+"=http://"+strings.Join(p.peers[name], ",http://"))
+	}
+	return append(settings, d.testSettings(p)...)
+}
+
+// testSettings are those of settings that only tests need.
+func (d *Distributed) testSettings(p *plan) []string {
+	settings := []string{
 		loopback,
 		"DOORWARD_SMS_PROVIDER=mailbox",
 		"DOORWARD_SMS_MAILBOX_URL=http://" + p.mailbox,
 		"DOORWARD_MAILBOX_URL=http://" + p.mailbox,
-		"DOORWARD_BOOTSTRAP_KEY_ID=" + p.Key.ID,
-		"DOORWARD_BOOTSTRAP_KEY_SECRET=" + p.Key.Secret,
-		"DOORWARD_BOOTSTRAP_OWNER_EMAIL=owner@example.test",
 		"DOORWARD_SIGN_UP=true",
-	}
-	for _, name := range deployment.Services {
-		settings = append(settings, deployment.AddressVariable(name)+"=http://"+strings.Join(p.peers[name], ",http://"))
 	}
 	return append(append(settings, d.config.mailEnv()...), d.config.Settings...)
 }
@@ -61,7 +68,7 @@ func (d *Distributed) services(ctx context.Context, p *plan) (starts []func() er
 
 // replicas prepares the replicas of a service, or of the gateway.
 func (d *Distributed) replicas(ctx context.Context, p *plan, name string) ([]func() error, error) {
-	known, err := known(ctx, filepath.Join(d.config.Bin, name), d.settings(p))
+	settings, err := d.environment(ctx, p, name)
 	if err != nil {
 		return nil, err
 	}
@@ -71,10 +78,25 @@ func (d *Distributed) replicas(ctx context.Context, p *plan, name string) ([]fun
 		if err != nil {
 			return nil, err
 		}
-		env := environment(append(known, "DOORWARD_LISTEN="+address, "DOORWARD_OPS_LISTEN="+ops)...)
+		env := environment(append(settings, "DOORWARD_LISTEN="+address, "DOORWARD_OPS_LISTEN="+ops)...)
 		starts = append(starts, d.add(ctx, name, i, ops, env))
 	}
 	return starts, nil
+}
+
+// environment returns what the processes of a service, or of the gateway, are given.
+func (d *Distributed) environment(ctx context.Context, p *plan, name string) ([]string, error) {
+	if d.chart == nil {
+		return known(ctx, filepath.Join(d.config.Bin, name), d.settings(p))
+	}
+	process, err := d.chart.process(name)
+	if err != nil {
+		return nil, err
+	}
+	if process.Replicas != replicas || process.Program != name || process.Ready != "/readyz" {
+		return nil, fmt.Errorf("the chart renders %d replicas of %s, ready at %q", process.Replicas, process.Program, process.Ready)
+	}
+	return d.chartEnvironment(p, process)
 }
 
 // known returns the settings that a program lists in its --help.

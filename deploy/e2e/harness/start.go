@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 const startLimit = 10 * time.Minute
 
 // Start builds and starts a shape by its name, in a folder below dir: standalone
-// (also "") or distributed.
+// (also ""), distributed, or chart, the distributed shape as the chart configures it.
 func Start(name, dir string, config Config) (_ Shape, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
@@ -28,13 +29,15 @@ func Start(name, dir string, config Config) (_ Shape, err error) {
 			return nil, err
 		}
 		return StartStandalone(ctx, config)
-	case "distributed":
-		if config.Bin, err = Build(ctx, dir, DistributedPackages...); err != nil {
+	case "distributed", "chart":
+		packages := slices.Concat(DistributedPackages, StandalonePackages) // doorward migrate
+		if config.Bin, err = Build(ctx, dir, packages...); err != nil {
 			return nil, err
 		}
+		config.Chart = name == "chart"
 		return StartDistributed(ctx, config)
 	default:
-		return nil, fmt.Errorf("the shape is %q; it can be standalone or distributed", name)
+		return nil, fmt.Errorf("the shape is %q; it can be standalone, distributed or chart", name)
 	}
 }
 

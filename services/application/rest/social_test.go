@@ -20,6 +20,7 @@ func TestAccountsOfSocialLogins(t *testing.T) {
 	c.mapping(t, shop, google, nil)
 	c.mapping(t, shop, c.directory(t, "Cloud"), object{"isDefaultAccountStore": true})
 	bank, away := c.organization(t, "bank"), c.organization(t, "away")
+	c.mapping(t, shop, c.organization(t, "empty"), nil)
 	c.organizationMapping(t, bank, of("github"), nil)
 	c.mapping(t, shop, bank, nil)
 
@@ -36,6 +37,7 @@ func TestAccountsOfSocialLogins(t *testing.T) {
 		"of a provider that is away":    {object{"providerId": "facebook", "accessToken": "a"}, 5201},
 		"of the cloud":                  {object{"providerId": "native", "accessToken": "a"}, 5201},
 		"not of the organization":       {object{"providerId": "google", "accessToken": "a", "accountStore": object{"nameKey": "bank"}}, 4701},
+		"of an empty organization":      {object{"providerId": "google", "accessToken": "a", "accountStore": object{"nameKey": "empty"}}, 4701},
 		"of an unknown organization":    {object{"providerId": "google", "accessToken": "a", "accountStore": object{"nameKey": "nobody"}}, 2014},
 		"of a store that is not mapped": {object{"providerId": "google", "accessToken": "a", "accountStore": link(away)}, 5114},
 		"of a store without a name":     {object{"providerId": "google", "accessToken": "a", "accountStore": object{}}, 2004},

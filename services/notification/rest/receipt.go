@@ -14,7 +14,7 @@ import (
 // maxReceipt bounds the body of a receipt.
 const maxReceipt = 64 << 10
 
-// receive reads what the provider of text messages reports of a delivery. The
+// receive is the webhook of the provider of text messages, which reports a delivery. The
 // caller is unauthenticated: only the signature proves where a receipt comes from.
 func receive(svc *notification.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
