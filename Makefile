@@ -29,7 +29,11 @@ TOOL   = cd .ci/tools && GOWORK=off go tool -n
 FUZZTIME ?= 10s
 REQUESTS ?= 20000
 BENCH    ?=
+LOAD     ?= noisy
 ARGS     ?=
+# Time for which make faults breaks parts, and the number that draws which.
+FAULTS_FOR  ?= 15m
+FAULTS_SEED ?=
 
 ##@ Use
 
@@ -129,10 +133,20 @@ backup-drill: ## restore a deployment from a backup as it was at a time, as docs
 	@$(SETUP) postgresql redis kafka
 	@go test -count 1 -v -timeout 30m $(ARGS) ./deploy/e2e/backup
 
+.PHONY: faults
+faults: ## break one part after another of a loaded deployment for FAULTS_FOR (15m); FAULTS_SEED repeats a run
+	@$(SETUP) postgresql redis kafka
+	@FAULTS_FOR=$(FAULTS_FOR) FAULTS_SEED=$(FAULTS_SEED) go test -count 1 -v -timeout 0 -run EveryFault $(ARGS) ./deploy/e2e/faults
+
 .PHONY: bench
 bench: ## measure against a bare handler in the same run; BENCH='arguments'
 	@$(SETUP) postgresql
 	@go run ./deploy/bench $(BENCH)
+
+.PHONY: load
+load: ## put the load of many tenants on it: LOAD=noisy, tenants or soak, LOAD_FOR=6h, LOAD_ARGS='-shape distributed'
+	@$(SETUP) postgresql redis kafka
+	@go run ./deploy/e2e/load $(LOAD) $(if $(LOAD_FOR),-for $(LOAD_FOR)) $(LOAD_ARGS)
 
 ##@ Change
 
@@ -157,7 +171,7 @@ migrations: ## squawk finds no migration that takes a lock which stops logins
 	@.ci/migrations
 
 .PHONY: images
-images: ## compose.yaml and the Dockerfile are sound, and each process knows its variables
+images: ## images are the same when made twice; compose.yaml and the Dockerfile fit the processes
 	@.ci/images/check
 
 .PHONY: chart
@@ -169,6 +183,10 @@ alerts: ## each alert fires when it should and is silent when it should not
 	@$(SETUP) prometheus
 	@promtool check rules deploy/prometheus/alerts.yml
 	@promtool test rules deploy/prometheus/alerts_test.yml
+
+.PHONY: collector
+collector: ## a collector with deploy/otel/collector.yaml keeps errors and slow requests
+	@cd .ci/collector && GOWORK=off go test -count 1 $(ARGS) .
 
 .PHONY: lint
 lint: ## golangci-lint, with each library in its one home

@@ -49,6 +49,7 @@ func (g *Gateway) forward(x *exchange) error {
 		carry(from, to, fiber.HeaderAuthorization)
 	}
 	if x.host != "" {
+		carry(from, to, fiber.HeaderAcceptEncoding) // of the files of hosted pages
 		to.Set(hostHeader, x.host)
 	}
 	if x.address.IsValid() {

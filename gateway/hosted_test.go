@@ -27,12 +27,16 @@ func TestRequestsOfBrowsersGoToTheIDSiteService(t *testing.T) {
 				header.Set("Host", c.host)
 			}
 			header.Set(hostHeader, "evil.example")
+			header.Set("Accept-Encoding", "gzip")
 			e := s.do(t, call{method: "GET", path: c.path, header: header}).echo()
 			if e.Service != "idsite" || e.Target != c.target {
 				t.Errorf("%s was asked for %s, want idsite for %s", e.Service, e.Target, c.target)
 			}
 			if got := e.Headers[http.CanonicalHeaderKey(hostHeader)]; len(got) > 0 && got[0] == "evil.example" {
 				t.Errorf("the client's own %s was passed on", hostHeader)
+			}
+			if got := len(e.Headers["Accept-Encoding"]) > 0; got != (c.host != "") {
+				t.Errorf("that compressed files are read was passed on: %t", got)
 			}
 		})
 	}

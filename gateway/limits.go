@@ -186,11 +186,14 @@ func (l *Limits) hold(ctx context.Context, s subject) (release func(), err error
 	return sync.OnceFunc(func() { l.release(s) }), nil
 }
 
+// maxAhead is how far ahead requests may reach, by limitsync.go.
+const maxAhead = 2 * time.Second
+
 // take takes n requests out of a rate, unless they reach further ahead than the
 // burst: then it takes none and returns the time to wait.
 func (u *usage) take(n, perSecond int, now time.Time, burst time.Duration) (wait time.Duration) {
 	from := u.usedUntil
-	if from.Before(now) {
+	if from.Before(now) || from.Sub(now) > maxAhead { // further ahead: the clock was set back
 		from = now
 	}
 	from = from.Add(time.Duration(n) * time.Second / time.Duration(perSecond))

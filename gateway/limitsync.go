@@ -182,8 +182,8 @@ func (l *Limits) receive(counts map[subject]count) {
 			u = &usage{}
 			l.local[s] = u
 		}
-		if u.take(n.arrived, l.budgets[s.kind].PerSecond, now, 2*time.Second) > 0 {
-			u.usedUntil = now.Add(2 * time.Second)
+		if u.take(n.arrived, l.budgets[s.kind].PerSecond, now, maxAhead) > 0 {
+			u.usedUntil = now.Add(maxAhead)
 		}
 	}
 }

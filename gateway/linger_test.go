@@ -31,13 +31,13 @@ func TestWhatIsDiscardedOfAClientIsPaced(t *testing.T) {
 			_ = c.Close()
 			close(closed)
 		}()
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 		another, full := context.WithTimeout(t.Context(), lingerTimeout/8)
 		defer full()
 		if c.listener.lingering.Acquire(another, 1) == nil {
 			t.Error("another connection is read at the same time")
 		}
-		time.Sleep(lingerTimeout/8 - time.Millisecond)
+		<-time.After(lingerTimeout/8 - time.Millisecond)
 		synctest.Wait()
 		if got := sent.Load(); got < lingerBytes/5 || got > lingerBytes/3 {
 			t.Errorf("%d bytes were read in a quarter of the time for %d", got, lingerBytes)

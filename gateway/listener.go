@@ -217,7 +217,11 @@ func (c *conn) discard() {
 		total += n
 		if inBurst += n; inBurst >= lingerBurst {
 			inBurst = 0
-			time.Sleep(lingerPause)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(lingerPause):
+			}
 		}
 	}
 }

@@ -68,6 +68,12 @@ func TestATenantHasOnlySoManyInASecond(t *testing.T) {
 			t.Errorf("%d requests came through after an hour", n)
 		}
 	})
+	t.Run("a clock that is set back holds nobody up", func(t *testing.T) {
+		stopped.Move(-10 * time.Minute)
+		if n, _ := spend(t, s, manage); n != 10 {
+			t.Errorf("%d requests came through", n)
+		}
+	})
 }
 
 func TestAnAddressAndASiteHaveOnlySoManyInASecond(t *testing.T) {

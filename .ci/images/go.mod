@@ -3,6 +3,7 @@ module github.com/doorward/doorward/.ci/images
 go 1.26.0
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/moby/buildkit v0.31.2
 )

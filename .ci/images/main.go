@@ -3,16 +3,24 @@
 //
 //   - compose.yaml is read by the library that docker compose reads it with;
 //   - the Dockerfile is read by BuildKit's parser, whose warnings count;
-//   - the Dockerfile compiles every process of compose.yaml;
-//   - each process of compose.yaml is given every variable that it requires
-//     and none that it does not know, by what its --help says.
+//   - the images stand on nothing else, and run as a user without rights;
+//   - build.sh compiles every process of compose.yaml;
+//   - each process of compose.yaml is given every variable that it requires and
+//     the address of every service that it calls, and none that it does not know,
+//     by what its --help says;
+//   - containers have no capability that they need not have, no way to more rights,
+//     and those of the product a read-only root and a limit of memory;
+//   - the bill of materials of each process names what is linked into it.
 //
-// It is run by the script check beside it, with the folder of the compiled
-// processes as its argument, in the root of the repository.
+// It is run by the script check beside it, with the folder that build.sh has filled
+// as its argument, in the root of the repository.
 package main
 
 import (
 	"context"
+	"debug/buildinfo"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,6 +29,7 @@ import (
 	"slices"
 	"strings"
 
+	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
@@ -28,7 +37,10 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 )
 
-const dockerfile = "deploy/docker/Dockerfile"
+const (
+	dockerfile = "deploy/docker/Dockerfile"
+	script     = "deploy/docker/build.sh"
+)
 
 func main() {
 	problems, err := run(context.Background(), os.Args[1])
@@ -44,7 +56,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, bin string) ([]string, error) {
+func run(ctx context.Context, made string) ([]string, error) {
 	options, err := cli.NewProjectOptions([]string{"compose.yaml"}, cli.WithProfiles([]string{"*"}))
 	if err != nil {
 		return nil, err
@@ -57,8 +69,14 @@ func run(ctx context.Context, bin string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	bills, err := checkBills(made)
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, bills...)
 	for _, name := range project.ServiceNames() {
 		service := project.Services[name]
+		problems = append(problems, checkRights(name, service)...)
 		if service.Build == nil {
 			continue
 		}
@@ -67,9 +85,9 @@ func run(ctx context.Context, bin string) ([]string, error) {
 		case filepath.Base(service.Build.Dockerfile) != filepath.Base(dockerfile) || process == nil:
 			problems = append(problems, fmt.Sprintf("%s in compose.yaml is not built by %s with an argument SERVICE", name, dockerfile))
 		case !slices.Contains(built, *process):
-			problems = append(problems, fmt.Sprintf("%s does not compile %s", dockerfile, *process))
+			problems = append(problems, fmt.Sprintf("%s does not compile %s", script, *process))
 		default:
-			found, err := checkVariables(ctx, name, filepath.Join(bin, *process), service)
+			found, err := checkVariables(ctx, name, filepath.Join(made, "bin", *process), service)
 			if err != nil {
 				return nil, err
 			}
@@ -106,18 +124,32 @@ func checkDockerfile() (problems, processes []string, err error) {
 		return nil, nil, fmt.Errorf("read %s: %w", dockerfile, err)
 	}
 	var copied []string
-	var commands strings.Builder
+	builds, user := false, ""
 	for _, stage := range stages {
+		user = ""
 		for _, command := range stage.Commands {
 			switch c := command.(type) {
 			case *instructions.CopyCommand:
 				copied = append(copied, c.SourcePaths...)
 			case *instructions.RunCommand:
-				commands.WriteString(strings.Join(c.CmdLine, " ") + "\n")
+				builds = builds || strings.Contains(strings.Join(c.CmdLine, " "), script)
+			case *instructions.UserCommand:
+				user = c.User
 			}
 		}
 	}
-	for _, match := range regexp.MustCompile(`\./(\S+)/cmd/\*`).FindAllStringSubmatch(commands.String(), -1) {
+	if first, last := stages[0], stages[len(stages)-1]; !fixedGo.MatchString(first.BaseName) || last.BaseName != "scratch" {
+		problems = append(problems, fmt.Sprintf("%s builds with %s and stands on %s: use a whole version of golang, and scratch",
+			dockerfile, first.BaseName, last.BaseName))
+	}
+	if !builds || user != "65532:65532" {
+		problems = append(problems, fmt.Sprintf("%s does not run %s, or its image runs as user %q", dockerfile, script, user))
+	}
+	commands, err := os.ReadFile(script)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, match := range regexp.MustCompile(`\./(\S+)/cmd/\*`).FindAllStringSubmatch(string(commands), -1) {
 		if module := match[1]; !slices.Contains(copied, module+"/go.*") {
 			problems = append(problems, fmt.Sprintf("%s does not copy %s/go.* before it downloads", dockerfile, module))
 		}
@@ -132,9 +164,77 @@ func checkDockerfile() (problems, processes []string, err error) {
 	return problems, processes, nil
 }
 
+var fixedGo = regexp.MustCompile(`^golang:\d+\.\d+\.\d+$`)
+
+// checkRights returns what a container may do without a need.
+func checkRights(name string, service types.ServiceConfig) (problems []string) {
+	report := func(is bool, what string) {
+		if is {
+			problems = append(problems, fmt.Sprintf("%s in compose.yaml %s", name, what))
+		}
+	}
+	report(!slices.Equal(service.CapDrop, []string{"ALL"}), "keeps capabilities: cap_drop: [ALL]")
+	report(!slices.Contains(service.SecurityOpt, "no-new-privileges:true"), "may gain privileges: no-new-privileges:true")
+	report(service.Privileged || service.Pid != "" || service.NetworkMode != "" || service.Ipc != "", "shares what is the host's")
+	// PostgreSQL's image starts as root, owns its data and becomes another user.
+	report(len(service.CapAdd) > 0 && name != "postgres", "adds capabilities")
+	if service.Build != nil {
+		report(!service.ReadOnly, "can write to its root file system: read_only: true")
+		report(service.MemLimit == 0, "has no limit of memory: mem_limit")
+		report(service.User != "", "runs as another user than its image says")
+	}
+	return problems
+}
+
+// checkBills returns what is wrong with the bills of materials of the processes.
+func checkBills(made string) (problems []string, err error) {
+	programs, err := filepath.Glob(filepath.Join(made, "bin", "*"))
+	if err != nil || len(programs) == 0 {
+		return nil, fmt.Errorf("%s holds no process, %w", made, err)
+	}
+	for _, program := range programs {
+		file, err := os.Open(filepath.Join(made, "sbom", filepath.Base(program)+".cdx.json"))
+		if err != nil {
+			return nil, err
+		}
+		var bill cyclonedx.BOM
+		decoder := json.NewDecoder(file)
+		decoder.DisallowUnknownFields()
+		if err := errors.Join(decoder.Decode(&bill), file.Close()); err != nil {
+			return nil, fmt.Errorf("read the bill of %s: %w", program, err)
+		}
+		named := map[string]bool{}
+		for _, component := range *bill.Components {
+			named[component.PackageURL] = true
+		}
+		info, err := buildinfo.ReadFile(program)
+		if err != nil {
+			return nil, err
+		}
+		linked := []string{"pkg:golang/std@" + info.GoVersion, "pkg:golang/github.com/doorward/doorward/pkg"}
+		for _, module := range info.Deps {
+			if module.Sum != "" {
+				linked = append(linked, "pkg:golang/"+module.Path+"@"+module.Version)
+			}
+		}
+		for _, module := range linked {
+			if !named[module] && filepath.Base(program) != "mailbox" {
+				problems = append(problems, fmt.Sprintf("the bill of %s lacks %s", program, module))
+			}
+		}
+	}
+	return problems, nil
+}
+
+// ofRuntime are variables of Go itself, which --help does not list.
+var ofRuntime = []string{"GOMEMLIMIT"}
+
 // variableLine is a line of a process's --help: a variable, or several of which
 // the first that is set holds.
 var variableLine = regexp.MustCompile(`^  ([A-Z][A-Z0-9_]*(?:, else [A-Z][A-Z0-9_]*)*)\s.*$`)
+
+// peers are the variables with the addresses of services.
+var peers = regexp.MustCompile(`^DOORWARD_(DIRECTORY|APPLICATION|OAUTH|MFA|NOTIFICATION|IDSITE)_URL$`)
 
 // checkVariables compares what a process is given with what it asks for.
 func checkVariables(ctx context.Context, name, binary string, service types.ServiceConfig) (problems []string, err error) {
@@ -156,7 +256,7 @@ func checkVariables(ctx context.Context, name, binary string, service types.Serv
 				given = given || set
 			}
 		}
-		if !given && strings.HasSuffix(strings.TrimSpace(line), "(required)") {
+		if !given && (strings.HasSuffix(strings.TrimSpace(line), "(required)") || peers.MatchString(match[1])) {
 			problems = append(problems, fmt.Sprintf("%s in compose.yaml lacks %s", name, match[1]))
 		}
 	}
@@ -168,7 +268,7 @@ func checkVariables(ctx context.Context, name, binary string, service types.Serv
 		secrets["/run/secrets/"+secret.Source] = true
 	}
 	for variable, value := range service.Environment {
-		if !known[variable] {
+		if !known[variable] && !slices.Contains(ofRuntime, variable) {
 			problems = append(problems, fmt.Sprintf("%s in compose.yaml is given %s, which it does not know", name, variable))
 		}
 		if value != nil && strings.HasSuffix(variable, "_FILE") && !secrets[*value] {

@@ -247,7 +247,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	}
 	if r.keyFile != "" {
 		r.atEnd(func(ctx context.Context) error {
-			return r.standalone.delete(ctx, r.standalone.application, r.standalone.directory)
+			return r.standalone.delete(ctx, r.standalone.application, r.standalone.directory, r.standalone.identity.directory)
 		})
 	}
 	folder := filepath.Join(r.dir, "baseline")

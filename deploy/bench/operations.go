@@ -74,6 +74,7 @@ var operations = []operation{
 		_, assertion, _ := strings.Cut(c.answered("Service-SSO-Redirect-Location"), "?jwtResponse=")
 		return c.send(page(s.host+"/sso/?jwtResponse="+assertion, cookies))
 	}},
+	{"saml", "sso", aims{}, "", func(s *site, c *connection, n uint64) error { return s.samlLogin(c, n) }},
 	{"me", "row", aims{Rate: ">= 0.5"}, "", func(s *site, c *connection, n uint64) error {
 		r := page(s.me, "access_token="+one(s.access, n))
 		r.want = fasthttp.StatusOK

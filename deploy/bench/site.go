@@ -49,6 +49,7 @@ type site struct {
 	access       []string // tokens
 	refresh      []string
 	keys         []url.Values // client credentials grants
+	identity     identityProvider
 }
 
 // openSite connects to a deployment and refuses one on another machine.
@@ -114,10 +115,13 @@ func (s *site) fill(ctx context.Context, accounts, logins int) error {
 	for n := range accounts {
 		making.Go(func() error { return s.addAccount(groupCtx, n, n < logins) })
 	}
-	if err := making.Wait(); err != nil || logins > 0 {
+	switch err := making.Wait(); {
+	case err != nil:
 		return err
+	case logins == 0:
+		return s.addTokens(ctx, 0, s.keys[0])
 	}
-	return s.addTokens(ctx, 0, s.keys[0])
+	return s.addIdentityProvider(ctx)
 }
 
 // addAccount makes the nth account; the first ones get an API key.

@@ -102,6 +102,15 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context)
 	}
 }
 
+// Refresh loads the value of a key whether or not the cache holds it, for those
+// that Peek at it afterwards.
+func (c *Cache[K, V]) Refresh(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
+	l, until := c.begin()
+	value, err := read(ctx)
+	c.finish(l, key, entry[V]{value, until}, err)
+	return value, err
+}
+
 // Peek returns the value of a key where the cache holds it.
 func (c *Cache[K, V]) Peek(key K) (V, bool) {
 	value, ok, _ := c.lookup(key)

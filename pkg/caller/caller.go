@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash"
 	"net/netip"
 	"sync"
@@ -54,6 +55,10 @@ func NewSigner(secret secure.Secret, now func() time.Time) *Signer {
 // ErrCaller is returned for a Caller that is absent, changed or too old.
 var ErrCaller = errors.New("caller: no valid caller")
 
+// ErrExpired is the ErrCaller of one that is too old: requests take less time, so
+// the clock of the process that signed it is behind.
+var ErrExpired = fmt.Errorf("%w: it has expired", ErrCaller)
+
 // The header's value is the base64url of when the Caller expires in Unix
 // milliseconds, its members (append), and at the end the MAC of all this.
 const expiresSize = 8
@@ -77,7 +82,7 @@ func (s *Signer) Verify(value []byte) (Caller, error) {
 		return Caller{}, ErrCaller
 	}
 	if s.now().UnixMilli() > int64(binary.BigEndian.Uint64(text)) {
-		return Caller{}, ErrCaller
+		return Caller{}, ErrExpired
 	}
 	c, ok := parse(text[expiresSize:])
 	if !ok {

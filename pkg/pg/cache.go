@@ -33,8 +33,20 @@ type Cache[Row any] struct {
 // returns what else a row was read from, zero for nothing; it may be nil. The name is
 // that of the metrics; caches that are read from the same tables share a channel.
 func NewCache[Row any](db *DB, name, channelName, query string, dependsOn func(Row) id.Ref) *Cache[Row] {
+	return NewCacheWithin(db, Bounds{cacheRows, cacheMaxAge}, name, channelName, query, dependsOn)
+}
+
+// Bounds are how many rows a cache holds, and for how long.
+type Bounds struct {
+	Rows   int
+	MaxAge time.Duration
+}
+
+// NewCacheWithin is NewCache with other bounds.
+func NewCacheWithin[Row any](db *DB, bounds Bounds, name, channelName, query string, dependsOn func(Row) id.Ref) *Cache[Row] {
 	cfg := cache.Config[id.Ref, []Row]{
-		Name: name, Size: cacheRows, MaxAge: cacheMaxAge, Now: time.Now, Disabled: true, Weight: func(rows []Row) int { return 1 + len(rows) },
+		Name: name, Size: bounds.Rows, MaxAge: bounds.MaxAge, Now: time.Now, Disabled: true,
+		Weight: func(rows []Row) int { return 1 + len(rows) },
 	}
 	if dependsOn != nil {
 		cfg.DependsOn = func(rows []Row) []id.Ref {
@@ -55,6 +67,10 @@ func NewCache[Row any](db *DB, name, channelName, query string, dependsOn func(R
 // One returns the row of a resource, which its callers share, or apierr.NotFound.
 func (c *Cache[Row]) One(ctx context.Context, ref id.Ref) (Row, error) {
 	rows, err := c.All(ctx, ref)
+	return first(rows, err)
+}
+
+func first[Row any](rows []Row, err error) (Row, error) {
 	if err == nil && len(rows) == 0 {
 		err = apierr.NotFound
 	}
@@ -67,10 +83,29 @@ func (c *Cache[Row]) One(ctx context.Context, ref id.Ref) (Row, error) {
 
 // All returns the rows of a resource, which its callers share.
 func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
-	rows, err := c.Get(ctx, ref, func(ctx context.Context) ([]Row, error) {
-		return All[Row](ctx, c.db, c.query, ref.Tenant, ref.ID)
-	})
+	rows, err := c.Get(ctx, ref, c.read(ref))
 	return rows, Error(err)
+}
+
+func (c *Cache[Row]) read(ref id.Ref) func(context.Context) ([]Row, error) {
+	return func(ctx context.Context) ([]Row, error) { return All[Row](ctx, c.db, c.query, ref.Tenant, ref.ID) }
+}
+
+// Read returns the row of a resource as it is in the database, or apierr.NotFound.
+// For a while ReadBefore returns it too.
+func (c *Cache[Row]) Read(ctx context.Context, ref id.Ref) (Row, error) {
+	rows, err := c.Refresh(ctx, ref, c.read(ref))
+	return first(rows, err)
+}
+
+// ReadBefore returns the row of a resource that Read has returned, unless it has
+// changed since.
+func (c *Cache[Row]) ReadBefore(ref id.Ref) (row Row, ok bool) {
+	rows, ok := c.Peek(ref)
+	if !ok || len(rows) == 0 {
+		return row, false
+	}
+	return rows[0], true
 }
 
 // invalidate forgets what a notification names: "<tenant> <id>". Any other, as

@@ -125,6 +125,35 @@ func TestACacheIsToldOfWhatOthersChange(t *testing.T) {
 	}
 }
 
+func TestWhatWasReadIsReturnedUntilItChanges(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	ref := insertNotes(t, db, 1)[0]
+	cache := newNoteCache(t, db)
+	if _, ok := cache.ReadBefore(ref); ok {
+		t.Error("a note is returned that was not read")
+	}
+	worktest.Start(t, db.Listen)
+	for n := range 20 {
+		to := string(rune('a' + n))
+		worktest.Await(t, "the note to be kept", func() bool {
+			if _, err := cache.Read(t.Context(), ref); err != nil {
+				t.Fatal(err)
+			}
+			_, ok := cache.ReadBefore(ref)
+			return ok
+		})
+		change(t, db, ref, to)
+		worktest.Await(t, "the change to be seen", func() bool {
+			_, ok := cache.ReadBefore(ref)
+			return !ok
+		})
+		if got, err := cache.Read(t.Context(), ref); err != nil || got.Text != to {
+			t.Errorf("Read returns %v, %v; want %q", got, err, to)
+		}
+	}
+}
+
 // A tenant whose resources do not change is served from memory while another
 // tenant writes fifty times a second.
 func TestWritesOfATenantLeaveTheCacheOfOthers(t *testing.T) {

@@ -45,6 +45,7 @@ type DB struct {
 	channelsMu sync.Mutex
 	channels   []channel    // of the caches
 	writes     atomic.Int64 // statements and transactions that may have written
+	shares     shares
 	metrics    metric.Registration
 }
 
@@ -103,7 +104,7 @@ func connect(ctx context.Context, cfg Config, role string) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", Error(err))
 	}
-	db := &DB{Pool: connected}
+	db := &DB{Pool: connected, shares: newShares(pool.MaxConns)}
 	if err := db.observe(cfg.Schema); err != nil {
 		connected.Close()
 		return nil, err
@@ -194,10 +195,6 @@ type Batcher interface {
 	sendBatch(ctx context.Context, batch *Batch) error
 }
 
-func (db *DB) sendBatch(ctx context.Context, batch *Batch) error {
-	return db.SendBatch(ctx, batch).Close()
-}
-
 // QueueAll adds a query to a batch, whose rows ExecBatch reads into the structs
 // of into by the names of their columns.
 func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
@@ -205,12 +202,6 @@ func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
 		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
 		return err
 	})
-}
-
-// Exec runs a statement outside a transaction.
-func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	db.writes.Add(1)
-	return db.Pool.Exec(ctx, sql, args...)
 }
 
 // Ping is the readiness check.
@@ -224,8 +215,8 @@ func (db *DB) Stop(context.Context) error {
 
 // Error returns what a failure of the database means to the caller: no row is
 // NotFound, so is a row that others must belong to and that is gone, a unique
-// value that is taken is Exists, a database that cannot be reached is
-// Unavailable. Other errors stay as they are.
+// value that is taken is Exists, a database that cannot be reached, has no space
+// left or is a standby is Unavailable. Other errors stay as they are.
 func Error(err error) error {
 	if err == nil {
 		return nil
@@ -250,7 +241,9 @@ func Error(err error) error {
 			return fmt.Errorf("%w (%w)", apierr.NotFound, err)
 		case failure.Code == "54000": // an entry of an index has its limit
 			return fmt.Errorf("%w (%w)", apierr.TooLong.Because("a text is too long in its normal form (Unicode NFKC, case folded)"), err)
-		case strings.HasPrefix(failure.Code, "08"), strings.HasPrefix(failure.Code, "57P"), failure.Code == "53300":
+		case strings.HasPrefix(failure.Code, "08"), strings.HasPrefix(failure.Code, "57P"),
+			strings.HasPrefix(failure.Code, "53"), // its disk, memory or connections are used up
+			failure.Code == "25006":               // a standby
 			return away(err)
 		}
 		return err

@@ -104,6 +104,12 @@ func TestErrorsAreThoseOfTheCatalogue(t *testing.T) {
 	if err := insert(); !errors.Is(err, apierr.Exists) {
 		t.Errorf("a taken value is %v", err)
 	}
+	for code, what := range map[string]string{"53100": "a full disk", "53200": "no memory", "53300": "too many connections", "25006": "a standby"} {
+		raise := `DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '` + code + `'; END $$`
+		if _, err := pg.Exec(ctx, db, raise); !errors.Is(err, apierr.Unavailable) {
+			t.Errorf("%s is %v", what, err)
+		}
+	}
 	back := pgtest.Outage(t, url)
 	if _, err := pg.Value[int](ctx, db, `SELECT 1`); !errors.Is(err, apierr.Unavailable) {
 		t.Errorf("an outage is %v", err)

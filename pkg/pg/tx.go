@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 )
 
 // Tx is a transaction of InTx. It begins on the server with its first query.
@@ -19,15 +20,17 @@ import (
 // queues takes one round trip altogether, as a statement outside a transaction
 // does.
 type Tx struct {
-	db    *DB
-	conn  *pgxpool.Conn // nil before the transaction has begun
-	queue []statement
+	db     *DB
+	conn   *pgxpool.Conn // nil before the transaction has begun
+	tenant id.ID         // whose share of the pool the connection is
+	queue  []statement
 }
 
 type statement struct {
 	sql        string
 	args       []any
 	mustChange bool
+	read       func(pgx.Rows) error // of the rows that it returns; nil for none
 }
 
 // InTx runs fn in a transaction, and commits unless fn fails. A transaction that
@@ -62,8 +65,20 @@ func (tx *Tx) Queue(sql string, args ...any) {
 // QueueChange is Queue for a statement that has to change a row: none fails the
 // transaction with apierr.NotFound.
 func (tx *Tx) QueueChange(sql string, args ...any) {
-	tx.queue = append(tx.queue, statement{sql, args, true})
+	tx.queue = append(tx.queue, statement{sql: sql, args: args, mustChange: true})
 }
+
+// QueueReturning is Queue for a statement whose rows are read into the structs of
+// into by the names of their columns. They are there once the transaction has
+// committed.
+func QueueReturning[T any](tx interface{ queueReading(statement) }, into *[]T, sql string, args ...any) {
+	tx.queueReading(statement{sql: sql, args: args, read: func(rows pgx.Rows) (err error) {
+		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
+		return err
+	}})
+}
+
+func (tx *Tx) queueReading(s statement) { tx.queue = append(tx.queue, s) }
 
 // Exec runs a statement, after those that are queued.
 func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
@@ -136,18 +151,32 @@ func (tx *Tx) sendBatch(ctx context.Context, batch *Batch) error {
 func (tx *Tx) flush(ctx context.Context) (*Batch, error) {
 	batch := &Batch{}
 	if tx.conn == nil {
-		conn, err := tx.db.Acquire(ctx)
+		tenant, err := tx.db.shares.acquire(ctx)
 		if err != nil {
 			return nil, err
 		}
-		tx.conn = conn
+		conn, err := tx.db.Acquire(ctx)
+		if err != nil {
+			tx.db.shares.release(tenant)
+			return nil, err
+		}
+		tx.conn, tx.tenant = conn, tenant
 		batch.Queue(`BEGIN`).Exec(func(pgconn.CommandTag) error { return nil })
 	}
 	for _, s := range tx.queue {
-		batch.Queue(s.sql, s.args...).Exec(s.check)
+		s.add(batch)
 	}
 	tx.queue = nil
 	return batch, nil
+}
+
+func (s statement) add(batch *Batch) {
+	queued := batch.Queue(s.sql, s.args...)
+	if s.read != nil {
+		queued.Query(s.read)
+		return
+	}
+	queued.Exec(s.check)
 }
 
 func (s statement) check(tag pgconn.CommandTag) error {
@@ -164,6 +193,13 @@ func (s statement) check(tag pgconn.CommandTag) error {
 func (tx *Tx) commit(ctx context.Context) error {
 	if tx.conn == nil && len(tx.queue) == 1 {
 		only := tx.queue[0]
+		if only.read != nil {
+			rows, err := tx.db.Query(ctx, only.sql, only.args...)
+			if err != nil {
+				return err
+			}
+			return only.read(rows)
+		}
 		tag, err := tx.db.Exec(ctx, only.sql, only.args...)
 		if err != nil {
 			return err
@@ -181,7 +217,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 	case tx.conn == nil:
 		batch := &Batch{}
 		for _, s := range tx.queue {
-			batch.Queue(s.sql, s.args...)
+			s.add(batch)
 		}
 		return tx.db.sendBatch(ctx, batch)
 	}
@@ -201,6 +237,7 @@ func (tx *Tx) end(ctx context.Context) {
 		_, _ = tx.conn.Exec(context.WithoutCancel(ctx), `ROLLBACK`) // Release closes a connection on which it fails
 	}
 	tx.conn.Release()
+	tx.db.shares.release(tx.tenant)
 }
 
 // lastRows are the rows of the last query of a batch.

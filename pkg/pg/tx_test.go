@@ -49,52 +49,55 @@ func counted(t *testing.T) (*pg.DB, *roundTrips) {
 var errOfFunction = errors.New("the function failed")
 
 const (
-	insertNote = `INSERT INTO notes (tenant_id, id, text) VALUES ($1, $2, $3)`
-	countNotes = `SELECT count(*) FROM notes WHERE tenant_id = $1`
-	renameNote = `UPDATE notes SET text = 'new' WHERE tenant_id = $1 AND id = $2`
+	insertNote    = `INSERT INTO notes (tenant_id, id, text) VALUES ($1, $2, $3)`
+	countNotes    = `SELECT count(*) FROM notes WHERE tenant_id = $1`
+	returningNote = ` RETURNING tenant_id, id, text`
+	renameNote    = `UPDATE notes SET text = 'new' WHERE tenant_id = $1 AND id = $2`
 )
 
 func TestWhatATransactionTakes(t *testing.T) {
 	t.Parallel()
 	db, count := counted(t)
 	ctx := t.Context()
+	var returned []note
 	for _, c := range []struct {
 		what       string
 		fn         func(tx *pg.Tx, tenant id.ID) error
 		roundTrips int64
 		err        error
 		notes      int // afterwards
+		returns    bool
 	}{
-		{"nothing", func(*pg.Tx, id.ID) error { return nil }, 0, nil, 0},
+		{"nothing", func(*pg.Tx, id.ID) error { return nil }, 0, nil, 0, false},
 		{"one statement", func(tx *pg.Tx, tenant id.ID) error {
 			tx.Queue(insertNote, tenant, tenant, "a")
 			return nil
-		}, 1, nil, 1},
+		}, 1, nil, 1, false},
 		{"three statements", func(tx *pg.Tx, tenant id.ID) error {
 			for _, text := range []string{"a", "b", "c"} {
 				tx.Queue(insertNote, tenant, id.New(time.Now()), text)
 			}
 			return nil
-		}, 1, nil, 3},
+		}, 1, nil, 3, false},
 		{"a statement that changes nothing and has to, alone", func(tx *pg.Tx, tenant id.ID) error {
 			tx.QueueChange(renameNote, tenant, tenant)
 			return nil
-		}, 1, apierr.NotFound, 0},
+		}, 1, apierr.NotFound, 0, false},
 		{"a statement that changes nothing and has to, beside another", func(tx *pg.Tx, tenant id.ID) error {
 			tx.Queue(insertNote, tenant, id.New(time.Now()), "a")
 			tx.QueueChange(renameNote, tenant, tenant)
 			return nil
-		}, 2, apierr.NotFound, 0}, // with the rollback
+		}, 2, apierr.NotFound, 0, false}, // with the rollback
 		{"a statement that changes a row and has to, beside another", func(tx *pg.Tx, tenant id.ID) error {
 			tx.Queue(insertNote, tenant, tenant, "a")
 			tx.QueueChange(renameNote, tenant, tenant)
 			return nil
-		}, 2, nil, 1},
+		}, 2, nil, 1, false},
 		{"two statements of which the second fails", func(tx *pg.Tx, tenant id.ID) error {
 			tx.Queue(insertNote, tenant, id.New(time.Now()), "a")
 			tx.Queue(insertNote, tenant, id.New(time.Now()), "a")
 			return nil
-		}, 1, apierr.Exists, 0},
+		}, 1, apierr.Exists, 0, false},
 		{"statements before and after a query, which sees the former", func(tx *pg.Tx, tenant id.ID) error {
 			tx.Queue(insertNote, tenant, id.New(time.Now()), "a")
 			if n, err := pg.Value[int](ctx, tx, countNotes, tenant); err != nil || n != 1 {
@@ -102,19 +105,33 @@ func TestWhatATransactionTakes(t *testing.T) {
 			}
 			tx.Queue(insertNote, tenant, id.New(time.Now()), "b")
 			return nil
-		}, 2, nil, 2},
+		}, 2, nil, 2, false},
 		{"a query of the values of this time", func(tx *pg.Tx, tenant id.ID) error {
 			tx.Queue(insertNote, tenant, id.New(time.Now()), "a")
 			if n, err := pg.Value[int](ctx, tx, countNotes, pg.PlanEach, tenant); err != nil || n != 1 {
 				t.Errorf("the query counts %d, %v", n, err)
 			}
 			return nil
-		}, 3, nil, 1},
+		}, 3, nil, 1, false},
 		{"a query after a statement that fails", func(tx *pg.Tx, tenant id.ID) error {
 			tx.QueueChange(renameNote, tenant, tenant)
 			_, err := pg.Value[int](ctx, tx, countNotes, tenant)
 			return err
-		}, 2, apierr.NotFound, 0},
+		}, 2, apierr.NotFound, 0, false},
+		{"a statement whose rows are read, alone", func(tx *pg.Tx, tenant id.ID) error {
+			pg.QueueReturning(tx, &returned, insertNote+returningNote, tenant, tenant, "a")
+			return nil
+		}, 1, nil, 1, true},
+		{"one beside another", func(tx *pg.Tx, tenant id.ID) error {
+			pg.QueueReturning(tx, &returned, insertNote+returningNote, tenant, tenant, "a")
+			tx.Queue(renameNote, tenant, tenant)
+			return nil
+		}, 1, nil, 1, true},
+		{"one after which the transaction fails", func(tx *pg.Tx, tenant id.ID) error {
+			pg.QueueReturning(tx, &returned, insertNote+returningNote, tenant, tenant, "a")
+			tx.Queue(insertNote, tenant, tenant, "b")
+			return nil
+		}, 1, apierr.Exists, 0, true},
 		{"statements whose outcome decides", func(tx *pg.Tx, tenant id.ID) error {
 			for _, text := range []string{"a", "b"} {
 				if n, err := pg.Exec(ctx, tx, insertNote, tenant, id.New(time.Now()), text); err != nil || n != 1 {
@@ -122,7 +139,7 @@ func TestWhatATransactionTakes(t *testing.T) {
 				}
 			}
 			return nil
-		}, 3, nil, 2},
+		}, 3, nil, 2, false},
 		{"a batch after what is queued", func(tx *pg.Tx, tenant id.ID) error {
 			tx.Queue(insertNote, tenant, tenant, "a")
 			var batch pg.Batch
@@ -132,21 +149,21 @@ func TestWhatATransactionTakes(t *testing.T) {
 				t.Errorf("%v, %v", found, err)
 			}
 			return nil
-		}, 2, nil, 1},
+		}, 2, nil, 1, false},
 		{"an error of the function", func(tx *pg.Tx, tenant id.ID) error {
 			tx.Queue(insertNote, tenant, tenant, "a")
 			return errOfFunction
-		}, 0, errOfFunction, 0},
+		}, 0, errOfFunction, 0, false},
 		{"an error of the function after a query", func(tx *pg.Tx, tenant id.ID) error {
 			tx.Queue(insertNote, tenant, tenant, "a")
 			_, _ = pg.Value[int](ctx, tx, countNotes, tenant)
 			return errOfFunction
-		}, 2, errOfFunction, 0},
+		}, 2, errOfFunction, 0, false},
 		{"a failure that the function does not return", func(tx *pg.Tx, tenant id.ID) error {
 			_, _ = pg.Exec(ctx, tx, `SELECT 1/0`)
 			tx.Queue(insertNote, tenant, tenant, "a")
 			return nil
-		}, 3, nil, 0},
+		}, 3, nil, 0, false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			tenant, before := id.New(time.Now()), count.n.Load()
@@ -161,6 +178,10 @@ func TestWhatATransactionTakes(t *testing.T) {
 			if n := count.n.Load() - before; n != c.roundTrips {
 				t.Errorf("it takes %d round trips, want %d", n, c.roundTrips)
 			}
+			if len(returned) > 0 && returned[0].TenantID != tenant || (len(returned) > 0) != c.returns {
+				t.Errorf("it returns the rows %v", returned)
+			}
+			returned = nil
 			if n, err := pg.Value[int](ctx, db, countNotes, tenant); err != nil || n != c.notes {
 				t.Errorf("afterwards there are %d notes, %v; want %d", n, err, c.notes)
 			}

@@ -83,6 +83,10 @@ func New(cfg Config) *fiber.App {
 	base := any(cfg.Base)
 	app.Use(func(c *fiber.Ctx) error {
 		from, err := cfg.Signer.Verify(c.Request().Header.Peek(caller.Header))
+		if errors.Is(err, caller.ErrExpired) {
+			differ := apierr.Unavailable.Because("the clocks of two processes differ by a minute or more; repeat the request later")
+			return fmt.Errorf("%w (%w)", differ, err)
+		}
 		if err != nil {
 			return apierr.Forbidden.Because("this address is for the gateway; send requests there")
 		}

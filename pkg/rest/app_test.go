@@ -145,8 +145,12 @@ func TestOnlyTheGatewayIsHeard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if response.StatusCode != 403 {
-			t.Errorf("with the caller %s: status %d, want 403", name, response.StatusCode)
+		want := 403
+		if name == "an old one" { // of a process whose clock is behind: the client did nothing wrong
+			want = 503
+		}
+		if response.StatusCode != want {
+			t.Errorf("with the caller %s: status %d, want %d", name, response.StatusCode, want)
 		}
 		var body struct{ RequestID string }
 		if err := json.NewDecoder(response.Body).Decode(&body); err != nil || len(body.RequestID) != 36 {

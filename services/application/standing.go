@@ -40,11 +40,13 @@ func (s *Service) standingThrough(ctx context.Context, in applicationapi.Standin
 // disabled organization reaches is in a disabled store.
 func (s *Service) standing(ctx context.Context, in applicationapi.Standing, reach store.Reach) (directoryapi.Account, error) {
 	open, all := reach.Open(), reach.Stores()
-	account, err := s.directories.CheckAccess(ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: open})
+	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: open, Brief: in.Brief}
+	account, err := s.directories.CheckAccess(ctx, asked)
 	if !errors.Is(err, apierr.TokenAccountUnreachable) || len(open) == len(all) {
 		return account, err
 	}
-	_, err = s.directories.CheckAccess(ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: all})
+	asked.Stores, asked.Brief = all, true
+	_, err = s.directories.CheckAccess(ctx, asked)
 	if err == nil {
 		err = apierr.TokenStoreDisabled.Because("the organization through which the account is reached is disabled")
 	}

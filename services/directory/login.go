@@ -84,7 +84,11 @@ func (s *Service) rehash(ctx context.Context, found store.Candidate, password se
 
 // CheckAccess reports whether an account may act through one of the stores now.
 func (s *Service) CheckAccess(ctx context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
-	found, err := s.store.Held(ctx, in.Tenant, in.Account)
+	read := s.store.Held
+	if in.Brief {
+		read = s.store.HeldBriefly
+	}
+	found, err := read(ctx, in.Tenant, in.Account)
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return found.Account, apierr.TokenAccountDisabled.Because("the account was deleted")

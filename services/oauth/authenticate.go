@@ -60,7 +60,10 @@ func (s *Service) proven(secret secure.Secret, k store.Key, err error) (store.Ke
 	if absent {
 		k, err = s.dummy, nil
 	}
-	if k, err = s.unsealed(k, err); err != nil {
+	if err == nil && k.Secret == "" {
+		k, err = s.unsealed(k, err)
+	}
+	if err != nil {
 		return k, err
 	}
 	if !equal(k.Secret, secret) || absent || k.Status != directoryapi.Enabled {

@@ -55,3 +55,8 @@ func EncryptUnder(key, iv []byte, plain secure.Secret) (secure.Secret, error) {
 
 // Batch is how many rows one transaction purges.
 const Batch = batch
+
+// Grouped returns the function that adds rows to a group.
+func Grouped(write func(context.Context, []string) []error) func(context.Context, string) error {
+	return (&group[string]{write: write}).add
+}

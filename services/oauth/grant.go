@@ -124,7 +124,7 @@ func (s *Service) newToken(in TokenRequest, kind store.Kind, user holder, ttl ti
 	issued := in.began.Truncate(time.Second)
 	return store.Token{
 		Kind: kind, TenantID: in.Tenant, ID: id.New(in.began), ApplicationID: in.Application, AccountID: user.account, KeyID: in.Key,
-		IssuedAt: issued, ExpiresAt: issued.Add(ttl), OrganizationID: user.organization,
+		IssuedAt: issued, ExpiresAt: issued.Add(ttl), OrganizationID: user.organization, Began: in.began,
 	}
 }
 
@@ -145,7 +145,11 @@ func (s *Service) issue(ctx context.Context, in TokenRequest, user holder, withR
 	if err != nil {
 		return Issued{}, err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error { return tx.InsertTokens(ctx, access, refresh, in.began) })
+	if refresh.ID.IsZero() {
+		err = s.access.add(ctx, access)
+	} else {
+		err = s.tx(ctx, func(tx *store.Tx) error { return tx.InsertPair(ctx, access, refresh) })
+	}
 	if errors.Is(err, apierr.NotFound) {
 		err = refused(apierr.WrongPassword.Because("the password of the account was changed while it logged in"), "invalid_request")
 	}
@@ -170,4 +174,35 @@ func (s *Service) signPair(ctx context.Context, in TokenRequest, access, refresh
 		issued.Refresh, err = s.sign(refresh, key.Secret)
 	}
 	return issued, err
+}
+
+// insertAccess stores access tokens without refresh tokens; apierr.NotFound is the
+// error of one whose account's password was changed since its request began.
+func (s *Service) insertAccess(ctx context.Context, tokens []store.Token) []error {
+	return s.insert(ctx, tokens, (*store.Tx).InsertAccess)
+}
+
+// insertRefreshed stores access tokens of refresh tokens; apierr.NotFound is the
+// error of one whose refresh token is gone.
+func (s *Service) insertRefreshed(ctx context.Context, tokens []store.Token) []error {
+	return s.insert(ctx, tokens, (*store.Tx).InsertRefreshed)
+}
+
+func (s *Service) insert(ctx context.Context, tokens []store.Token,
+	insert func(*store.Tx, context.Context, []store.Token) *[]store.Inserted) []error {
+	var inserted *[]store.Inserted
+	err := s.tx(ctx, func(tx *store.Tx) error {
+		inserted = insert(tx, ctx, tokens)
+		return nil
+	})
+	if err != nil {
+		return all(len(tokens), err)
+	}
+	errs := make([]error, len(tokens))
+	for i, t := range tokens {
+		if !slices.Contains(*inserted, store.Inserted{TenantID: t.TenantID, ID: t.ID}) {
+			errs[i] = apierr.NotFound
+		}
+	}
+	return errs
 }

@@ -28,15 +28,11 @@ func (s *Service) clientGrant(ctx context.Context, in TokenRequest) (Issued, err
 	if err != nil {
 		return Issued{}, err
 	}
-	id := key.Reveal()
-	if !isKeyID(id) {
-		id = "" // no key has it; the query costs the same
-	}
-	k, err := s.store.Key(ctx, in.Tenant, id)
+	k, err := s.signingKey(ctx, in.Tenant, key.Reveal())
 	k, err = s.proven(secret, k, err)
 	user := holder{account: k.AccountID}
 	if err == nil {
-		_, err = s.standing(ctx, in.Tenant, in.Application, user)
+		err = s.checkStanding(ctx, in.Tenant, in.Application, user)
 	}
 	if err != nil {
 		if status := apierr.From(err).Status; status == http.StatusBadRequest || status == http.StatusUnauthorized {

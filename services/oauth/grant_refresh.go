@@ -19,7 +19,7 @@ func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, er
 	}
 	refresh, err := s.check(ctx, in.Tenant, in.Application, text, store.Refresh)
 	if err == nil {
-		_, err = s.standing(ctx, in.Tenant, in.Application, holderOf(refresh))
+		_, err = s.tokenStanding(ctx, refresh, true)
 	}
 	if err != nil {
 		return Issued{}, badRefresh(err)
@@ -35,7 +35,7 @@ func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, er
 		return Issued{}, err
 	}
 	issued.Refresh = text
-	err = s.tx(ctx, func(tx *store.Tx) error { return tx.InsertRefreshed(ctx, access) })
+	err = s.refreshed.add(ctx, access)
 	if errors.Is(err, apierr.NotFound) {
 		err = badRefresh(apierr.TokenRevoked.Because("the token was deleted"))
 	}

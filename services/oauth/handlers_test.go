@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/fault"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
@@ -133,6 +135,47 @@ func changePassword(t testing.TB, d *oauthtest.Deployment, by events.PasswordCha
 			t.Fatal(err)
 		}
 	}
+}
+
+func TestANewPasswordEndsTokensBeforeItsEventArrives(t *testing.T) {
+	t.Parallel()
+	d := oauthtest.Open(t)
+	keep := d.Site
+	keep.Application = d.NewApplication(d.Tenant, d.Directory)
+	if _, err := d.Service.UpdatePolicy(t.Context(), d.Tenant, keep.Application,
+		oauth.PolicyChange{RevokeTokensOnPasswordChange: field.Some(false)}); err != nil {
+		t.Fatal(err)
+	}
+	setPassword := func(at time.Time) {
+		d.Directories.Change(t, directoryapi.Ref{Tenant: d.Tenant, ID: d.Account}, func(a *directoryapi.Account) { a.PasswordModifiedAt = &at })
+	}
+	former, kept := d.LogIn(t, d.Site), d.LogIn(t, keep)
+	d.Clock.Move(time.Second)
+	refreshed, err := d.Service.Token(t.Context(), refreshWith(d.Site, former.Refresh))
+	if err != nil {
+		t.Fatal(err)
+	}
+	setPassword(d.Clock.Now())
+	d.Clock.Move(time.Millisecond)
+	later := d.LogIn(t, d.Site)
+	for _, token := range []secure.Secret{former.Access, refreshed.Access, former.Refresh} {
+		validate(t, d, d.Site, token, apierr.TokenRevoked)
+	}
+	if _, err := d.Service.Token(t.Context(), refreshWith(d.Site, former.Refresh)); err == nil || apierr.From(err).Code != apierr.TokenRevoked.Code {
+		t.Errorf("a refresh returns %v", err)
+	}
+	in := oauthapi.ValidateToken{Tenant: d.Tenant, Application: d.Application, Token: former.Access}
+	if _, err := d.Service.ValidateToken(t.Context(), in); !errors.Is(err, apierr.TokenRevoked) {
+		t.Errorf("a service that asks gets %v", err)
+	}
+	validate(t, d, d.Site, later.Access, nil)
+	validate(t, d, keep, kept.Access, nil)
+	t.Run("the first password, by a clock that is ahead, ends none", func(t *testing.T) {
+		ahead := d.Clock.Now().Add(time.Minute)
+		d.Directories.Change(t, directoryapi.Ref{Tenant: d.Tenant, ID: d.Account}, func(a *directoryapi.Account) { a.CreatedAt = ahead })
+		setPassword(ahead.Add(-time.Millisecond))
+		validate(t, d, d.Site, later.Access, nil)
+	})
 }
 
 func TestANewPasswordEndsTheTokensOfTheFormerOne(t *testing.T) {

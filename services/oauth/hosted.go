@@ -181,7 +181,7 @@ func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) 
 	if err != nil {
 		return oauthapi.ValidToken{}, err
 	}
-	account, err := s.standing(ctx, in.Tenant, in.Application, holderOf(t))
+	account, err := s.tokenStanding(ctx, t, false)
 	if err != nil {
 		return oauthapi.ValidToken{}, err
 	}

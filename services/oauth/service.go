@@ -39,6 +39,10 @@ type Service struct {
 	signers        *cache.Cache[string, store.Key]  // that sign requests, by id; the dummy where there is none
 	administrators *cache.Cache[string, struct{}]   // ids of keys whose account administers its tenant
 	tokens         metric.Int64Counter
+
+	nonces    group[store.Nonce]
+	access    group[store.Token] // of client credentials
+	refreshed group[store.Token]
 }
 
 // Peers are the services that this one calls.
@@ -61,6 +65,7 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time
 		keys: newKeyCache[keyName, store.Key]("keys", now), signers: newKeyCache[string, store.Key]("signers", now),
 		administrators: newKeyCache[string, struct{}]("administrators", now),
 		derivations:    newDerivations(), tokens: newTokenCounter()}
+	svc.nonces.write, svc.access.write, svc.refreshed.write = svc.useNonces, svc.insertAccess, svc.insertRefreshed
 	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), keyPurpose(""))
 	return svc
 }

@@ -53,16 +53,39 @@ func (s *Service) VerifySignature(ctx context.Context, in oauthapi.VerifySignatu
 	if err := s.stillAdministers(ctx, k); err != nil {
 		return oauthapi.Key{}, err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error {
-		return tx.UseNonce(ctx, store.Nonce{TenantID: k.TenantID, KeyID: k.ID, Nonce: in.Nonce, ExpiresAt: now.Add(nonceLifetime)}, now)
-	})
-	if errors.Is(err, apierr.NotFound) {
-		err = apierr.Unauthorized.Because("the nonce was used, or the API key is disabled; sign every request with a new nonce, a retry too")
-	}
-	if err != nil {
+	if err := s.nonces.add(ctx, store.Nonce{TenantID: k.TenantID, KeyID: k.ID, Nonce: in.Nonce}); err != nil {
 		return oauthapi.Key{}, err
 	}
 	return k.Key, nil
+}
+
+// errNonce refuses a request whose nonce cannot be stored.
+var errNonce = apierr.Unauthorized.
+	Because("the nonce was used, or the API key is disabled; sign every request with a new nonce, a retry too")
+
+// useNonces stores nonces, each once.
+func (s *Service) useNonces(ctx context.Context, list []store.Nonce) []error {
+	now := s.now()
+	var used *[]store.Nonce
+	err := s.tx(ctx, func(tx *store.Tx) error {
+		used = tx.UseNonces(ctx, list, now, now.Add(nonceLifetime))
+		return nil
+	})
+	if err != nil {
+		return all(len(list), err)
+	}
+	fresh := map[store.Nonce]bool{}
+	for _, nonce := range *used {
+		fresh[nonce] = true
+	}
+	errs := make([]error, len(list))
+	for i, nonce := range list {
+		if !fresh[nonce] {
+			errs[i] = errNonce
+		}
+		delete(fresh, nonce) // the second request with it is a replay
+	}
+	return errs
 }
 
 // ManagementKey returns a key without a proof of its secret.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,6 +57,36 @@ func TestAReplicaKnowsTheNoncesOfAnother(t *testing.T) {
 			t.Errorf("another replica returns %v", err)
 		}
 		other = d.Under(t, d.Master) // as after a restart
+	}
+}
+
+// However many requests with one nonce come at the same time, to whichever replica,
+// one of them is accepted. Those with other nonces, which are stored by the same
+// statements, all are.
+func TestANonceIsAcceptedOnceOfManyAtATime(t *testing.T) {
+	t.Parallel()
+	d := oauthtest.Open(t)
+	replicas := []*oauth.Service{d.Service, d.Under(t, d.Master)}
+	replayed := signed(d)
+	var accepted atomic.Int32
+	var clients sync.WaitGroup
+	for n := range 50 {
+		replica, own := replicas[n%2], signed(d)
+		clients.Go(func() {
+			switch _, err := replica.VerifySignature(t.Context(), replayed); {
+			case err == nil:
+				accepted.Add(1)
+			case !errors.Is(err, apierr.Unauthorized):
+				t.Errorf("a replay returns %v", err)
+			}
+			if _, err := replica.VerifySignature(t.Context(), own); err != nil {
+				t.Errorf("a nonce of its own returns %v", err)
+			}
+		})
+	}
+	clients.Wait()
+	if accepted.Load() != 1 {
+		t.Errorf("%d requests with one nonce were accepted", accepted.Load())
 	}
 }
 

@@ -184,12 +184,47 @@ func (s *Service) issued(t store.Token, p presented) bool {
 		s.cfg.Base.To("accounts", t.AccountID) == p.subject && s.orgOf(t) == p.org
 }
 
-// standing returns the account of a token, and refuses one that may not act through
-// the application now, or not through the organization that its login named.
-func (s *Service) standing(ctx context.Context, tenant, application id.ID, user holder) (directoryapi.Account, error) {
-	return s.peers.Application.Standing(ctx, applicationapi.Standing{
-		Tenant: tenant, Application: application, Account: user.account, Organization: user.organization,
-	})
+// checkStanding refuses the account of a token that may not act through the
+// application now, or not through the organization that its login named.
+func (s *Service) checkStanding(ctx context.Context, tenant, application id.ID, user holder) error {
+	asked := user.standing(tenant, application)
+	asked.Brief = true
+	_, err := s.peers.Application.Standing(ctx, asked)
+	return err
+}
+
+func (h holder) standing(tenant, application id.ID) applicationapi.Standing {
+	return applicationapi.Standing{Tenant: tenant, Application: application, Account: h.account, Organization: h.organization}
+}
+
+// tokenStanding is checkStanding for the account of a token, which it returns, and
+// refuses a token of a login before the account's password was changed, where the
+// policy of the application ends those. passwordChanged deletes them, but only when
+// Kafka brings the event.
+func (s *Service) tokenStanding(ctx context.Context, t store.Token, brief bool) (directoryapi.Account, error) {
+	asked := holderOf(t).standing(t.TenantID, t.ApplicationID)
+	asked.Brief = brief
+	account, err := s.peers.Application.Standing(ctx, asked)
+	if err != nil {
+		return account, err
+	}
+	changed, login := account.PasswordModifiedAt, t.ID.Time()
+	if !t.RefreshID.IsZero() {
+		login = t.RefreshID.Time()
+	}
+	// The first password is no change. The clocks of two processes may differ by
+	// more than the time from a registration to a login.
+	if changed == nil || !changed.After(account.CreatedAt) || login.After(*changed) {
+		return account, nil
+	}
+	policy, err := s.store.CachedPolicy(ctx, t.TenantID, t.ApplicationID)
+	switch {
+	case err == nil && !policy.RevokeTokensOnPasswordChange:
+		return account, nil
+	case err != nil && !errors.Is(err, apierr.NotFound): // without one the default ends them
+		return account, err
+	}
+	return account, apierr.TokenRevoked.Because("the password of the account was changed after the login of the token")
 }
 
 // Validate returns a token of either kind that is valid; its resource shows the
@@ -199,7 +234,7 @@ func (s *Service) standing(ctx context.Context, tenant, application id.ID, user 
 func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
 	t, err := s.check(ctx, tenant, application, text, store.Kinds...)
 	if err == nil {
-		_, err = s.standing(ctx, tenant, application, holderOf(t))
+		_, err = s.tokenStanding(ctx, t, true)
 	}
 	return t, s.refusal(ctx, tenant, application, err)
 }
@@ -255,5 +290,6 @@ func (s *Service) ListTokens(ctx context.Context, kind store.Kind, tenant, accou
 
 // DeleteToken ends one token and no other, or returns apierr.NotFound.
 func (s *Service) DeleteToken(ctx context.Context, kind store.Kind, tenant, token id.ID) error {
+	defer s.store.ForgetTokens()
 	return s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteToken(ctx, kind, tenant, token, s.now()) })
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -19,6 +20,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 	"github.com/doorward/doorward/services/oauth/store"
@@ -347,6 +349,112 @@ func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
 	clients.Wait()
 }
 
+// The resource of a token that was validated a moment ago is not read again. What
+// this process deletes in between is gone at once, and what another deletes once it
+// is notified.
+func TestTheTokenOfAValidationIsNotReadAgain(t *testing.T) {
+	t.Parallel()
+	d := oauthtest.Open(t)
+	replica := d.Replica(t)
+	issued := d.LogIn(t, d.Site)
+	live := func() (store.LiveToken, error) {
+		return replica.LiveToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID)
+	}
+	worktest.Await(t, "the copy of the validation to be returned", func() bool {
+		validated, err := replica.Validate(t.Context(), d.Tenant, d.Application, issued.Access)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.DB.Exec(t.Context(), `UPDATE access_tokens SET issued_at = issued_at - interval '1 s' WHERE tenant_id = $1 AND id = $2`,
+			d.Tenant, issued.AccessTokenID); err != nil {
+			t.Fatal(err)
+		}
+		got, err := live()
+		return err == nil && got.IssuedAt.Equal(validated.IssuedAt)
+	})
+	if err := d.Service.DeleteToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID); err != nil {
+		t.Fatal(err)
+	}
+	worktest.Await(t, "the deletion by another process to be seen", func() bool {
+		_, err := live()
+		return errors.Is(err, apierr.NotFound)
+	})
+	for name, end := range map[string]func() error{
+		"deleted": func() error { return replica.DeleteToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID) },
+		"revoked": func() error {
+			return replica.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: d.Application,
+				Form: oauthtest.Form("token", issued.Access.Reveal())})
+		},
+	} {
+		issued = d.LogIn(t, d.Site)
+		if _, err := replica.Validate(t.Context(), d.Tenant, d.Application, issued.Access); err != nil {
+			t.Fatal(err)
+		}
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := live(); !errors.Is(err, apierr.NotFound) {
+			t.Errorf("a token that this process has %s: %v", name, err)
+		}
+	}
+}
+
+func TestProcessesAreNotifiedOfDeletedTokens(t *testing.T) {
+	t.Parallel()
+	d := oauthtest.Open(t)
+	notified := make(chan string, 10)
+	d.DB.OnNotify("oauth.tokens", func(payload string) { notified <- payload })
+	worktest.Start(t, d.DB.Listen)
+	worktest.Await(t, "a deletion to be reported", func() bool {
+		issued := d.LogIn(t, d.Site)
+		if err := d.Service.DeleteToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case payload := <-notified:
+			return strings.HasPrefix(payload, uuidOf(d.Tenant)+" ")
+		case <-time.After(100 * time.Millisecond): // it does not listen yet
+			return false
+		}
+	})
+}
+
+// uuidOf returns an id as PostgreSQL writes it.
+func uuidOf(v id.ID) string {
+	h := hex.EncodeToString(v[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// The key of client credentials that another process disabled is refused within
+// 100 ms.
+func TestCachedClientCredentialsDie(t *testing.T) {
+	t.Parallel()
+	d := oauthtest.Open(t)
+	key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grant := func() error {
+		_, err := d.Service.Token(t.Context(), d.Request("grant_type", "client_credentials", "client_id", key.ID, "client_secret",
+			key.Secret.Reveal()))
+		return err
+	}
+	if err := grant(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.DB.Exec(t.Context(), `UPDATE api_keys SET status = 'DISABLED' WHERE tenant_id = $1 AND id = $2`, d.Tenant, key.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.Clock.Move(99 * time.Millisecond)
+	if err := grant(); err != nil {
+		t.Error(err)
+	}
+	d.Clock.Move(time.Millisecond)
+	if err := grant(); !errors.Is(err, apierr.ClientCredentials) {
+		t.Errorf("100 ms later it returns %v", err)
+	}
+}
+
 // Of the two tokens of a login, none is there without the other.
 func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
@@ -361,9 +469,9 @@ func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	insert := func() error {
-		return d.Store.Tx(t.Context(), func(tx *store.Tx) error { return tx.InsertTokens(t.Context(), access, refresh, d.Clock.Now()) })
+		return d.Store.Tx(t.Context(), func(tx *store.Tx) error { return tx.InsertPair(t.Context(), access, refresh) })
 	}
-	access.ID = id.New(d.Clock.Now()) // with a refresh token that is there already
+	access.ID, access.Began = id.New(d.Clock.Now()), d.Clock.Now() // with a refresh token that is there already
 	if err := insert(); !errors.Is(err, apierr.Exists) {
 		t.Errorf("a second refresh token of the same id: %v", err)
 	}

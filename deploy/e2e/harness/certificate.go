@@ -56,6 +56,11 @@ func NewAuthority(dir string) (*Authority, error) {
 // Issue writes a certificate for names and addresses of this machine, and its
 // private key, into the folder.
 func (a *Authority) Issue(dir string, hosts ...string) (cert, key string, err error) {
+	return a.IssueUntil(a.certificate.NotAfter, dir, hosts...)
+}
+
+// IssueUntil is Issue for a certificate that expires at a time.
+func (a *Authority) IssueUntil(expires time.Time, dir string, hosts ...string) (cert, key string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return "", "", fmt.Errorf("make a key: %w", err)
@@ -68,7 +73,7 @@ func (a *Authority) Issue(dir string, hosts ...string) (cert, key string, err er
 		SerialNumber: big.NewInt(serial),
 		Subject:      pkix.Name{CommonName: hosts[0]},
 		NotBefore:    a.certificate.NotBefore,
-		NotAfter:     a.certificate.NotAfter,
+		NotAfter:     expires,
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
@@ -110,15 +115,17 @@ type certificates struct {
 	Key  string // and its private key
 }
 
-// makeCertificates makes an authority and lets it sign one certificate for
-// localhost, hosted pages and Client APIs.
-func makeCertificates(config Config) (certificates, error) {
+// GatewayHosts are the names that a gateway's certificate is for: localhost, hosted
+// pages and Client APIs.
+var GatewayHosts = []string{"localhost", "*.localhost", "*.id.localhost", "*.apps.localhost", "127.0.0.1", "::1"}
+
+// makeCertificates makes an authority and lets it sign one certificate for a gateway.
+func makeCertificates(config Config) (*Authority, certificates, error) {
 	authority, err := NewAuthority(config.Dir)
 	if err != nil {
-		return certificates{}, err
+		return nil, certificates{}, err
 	}
 	files := certificates{CA: authority.CAFile}
-	files.Cert, files.Key, err = authority.Issue(config.Dir,
-		"localhost", "*.localhost", "*.id.localhost", "*.apps.localhost", "127.0.0.1", "::1")
-	return files, err
+	files.Cert, files.Key, err = authority.Issue(config.Dir, GatewayHosts...)
+	return authority, files, err
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -20,7 +21,7 @@ import (
 // nothing waits this long when all is well.
 const (
 	readyLimit = 5 * time.Minute
-	stopLimit  = 30 * time.Second
+	stopLimit  = 2 * time.Minute
 )
 
 // Daemon is one long-running child process that can be killed and started
@@ -73,6 +74,12 @@ func (d *Daemon) Start(ctx context.Context) error {
 	return nil
 }
 
+// Launch starts the process and does not wait for it to serve.
+func (d *Daemon) Launch() error {
+	_, err := d.launch()
+	return err
+}
+
 func (d *Daemon) launch() (*child, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,6 +117,42 @@ func (d *Daemon) PID() int {
 		return 0
 	}
 	return d.running.cmd.Process.Pid
+}
+
+// Ready returns nil once the daemon serves.
+func (d *Daemon) Ready(ctx context.Context) error { return d.ready(ctx) }
+
+// Ended reports whether the process has ended by itself since it was started.
+func (d *Daemon) Ended() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.running == nil {
+		return false
+	}
+	select {
+	case <-d.running.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Signal sends a signal to the process.
+func (d *Daemon) Signal(signal os.Signal) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.running == nil {
+		return fmt.Errorf("%s does not run", d.Name)
+	}
+	return d.running.cmd.Process.Signal(signal)
+}
+
+// Wrap lets the next starts run the program by a command that is followed by the
+// program and its arguments. It returns what undoes that.
+func (d *Daemon) Wrap(command ...string) (undo func()) {
+	path, args := d.path, d.args
+	d.path, d.args = command[0], slices.Concat(command[1:], []string{path}, args)
+	return func() { d.path, d.args = path, args }
 }
 
 // Kill ends the process without a chance to clean up, as kill -9 does, and

@@ -77,13 +77,12 @@ func (d *Distributed) start(ctx context.Context) error {
 				},
 			)
 		}},
-		{"what the chart runs before", func() error {
-			if !d.config.Chart {
-				return nil
-			}
-			return d.startChart(ctx, plan)
-		}},
 		{"two replicas of each service", func() error {
+			if d.config.Chart {
+				if err := d.startChart(ctx, plan); err != nil {
+					return err
+				}
+			}
 			starts, err := d.services(ctx, plan)
 			if err != nil {
 				return err
@@ -153,7 +152,7 @@ func (d *Distributed) startKafka(ctx context.Context, p *plan) error {
 		p.kafka = given
 		return nil
 	}
-	broker, err := startKafka(ctx, d.config)
+	broker, err := startKafka(ctx, d.config, p.kafkaListeners...)
 	if err != nil {
 		return err
 	}
@@ -171,6 +170,9 @@ func together(functions ...func() error) error {
 	group.Wait()
 	return errors.Join(errs...)
 }
+
+// Authority signed the gateways' certificate, and can sign others.
+func (d *Distributed) Authority() *Authority { return d.wired.authority }
 
 // Replica is one process of a service, or of the "gateway", counted from 0.
 func (d *Distributed) Replica(service string, i int) *Daemon { return d.processes[service][i] }
@@ -216,11 +218,15 @@ func (d *Distributed) Replace(ctx context.Context, service string, i int, bin st
 	process := d.Replica(service, i)
 	address := d.wired.peers[service][i]
 	if service == "gateway" {
-		d.balancer.leaveOut(address)
+		d.balancer.leaveOut(d.balancer.targets[i])
 		defer d.balancer.leaveOut("")
 	}
 	program := filepath.Join(bin, service)
-	variables, err := known(ctx, program, append(d.settings(d.wired), "DOORWARD_LISTEN="+address, "DOORWARD_OPS_LISTEN="+process.ops))
+	settings, err := d.settings(d.wired, process.Name)
+	if err != nil {
+		return err
+	}
+	variables, err := known(ctx, program, append(settings, "DOORWARD_LISTEN="+address, "DOORWARD_OPS_LISTEN="+process.ops))
 	if err != nil {
 		return err
 	}

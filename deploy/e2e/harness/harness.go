@@ -48,6 +48,12 @@ type Config struct {
 	// Database is a PostgreSQL of the test's own for the distributed shape.
 	Database string
 
+	// Route returns the address at which one part of the distributed shape, such
+	// as "gateway-1" or "clients", is to find another, such as "oauth-2",
+	// "postgres", "redis", "kafka" or "mailbox", that listens on an address. Nil
+	// leaves all addresses as they are.
+	Route Route
+
 	// Chart starts the distributed shape with what the Helm chart renders: its
 	// environments, its names of services and its migrations.
 	Chart bool
@@ -57,6 +63,9 @@ type Config struct {
 	// somebody means to kill them.
 	Own bool
 }
+
+// Route is a Config.Route.
+type Route func(from, to, address string) (string, error)
 
 func (c Config) prepare() error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {

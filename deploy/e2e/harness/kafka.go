@@ -51,13 +51,43 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 `
 
+// kafkaListener is a listener of one process's own: where the broker listens, and
+// where it says that it does.
+type kafkaListener struct{ process, address, advertised string }
+
+// addKafkaListeners adds them to the settings of a broker.
+func addKafkaListeners(settings string, listeners []kafkaListener) string {
+	if len(listeners) == 0 {
+		return settings
+	}
+	var listen, advertised, protocols strings.Builder
+	for _, l := range listeners {
+		name := strings.ToUpper(strings.ReplaceAll(l.process, "-", ""))
+		fmt.Fprintf(&listen, ",%s://%s", name, l.address)
+		fmt.Fprintf(&advertised, ",%s://%s", name, l.advertised)
+		fmt.Fprintf(&protocols, ",%s:PLAINTEXT", name)
+	}
+	lines := strings.Split(settings, "\n")
+	for i, line := range lines {
+		switch name, _, _ := strings.Cut(line, "="); name {
+		case "listeners":
+			lines[i] += listen.String()
+		case "advertised.listeners":
+			lines[i] += advertised.String()
+		case "listener.security.protocol.map":
+			lines[i] += protocols.String()
+		}
+	}
+	return strings.Join(append(lines, "num.network.threads=1\n"), "\n")
+}
+
 // clusterID is 16 bytes in Base64, always the same, so that a folder can be
 // formatted again without harm.
 const clusterID = "ZG9vcndhcmQgZTJlIG9uZQ"
 
 // startKafka starts the broker from the jars that deploy/setup/setup.sh has
 // fetched.
-func startKafka(ctx context.Context, config Config) (*Kafka, error) {
+func startKafka(ctx context.Context, config Config, listeners ...kafkaListener) (*Kafka, error) {
 	began := time.Now()
 	java, err := exec.LookPath("java")
 	if err != nil {
@@ -76,7 +106,7 @@ func startKafka(ctx context.Context, config Config) (*Kafka, error) {
 		return nil, err
 	}
 	settings := config.path("kafka.properties")
-	text := fmt.Sprintf(kafkaSettings, address, controller, config.path("kafka"))
+	text := addKafkaListeners(fmt.Sprintf(kafkaSettings, address, controller, config.path("kafka")), listeners)
 	if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
 		return nil, fmt.Errorf("write the broker's settings: %w", err)
 	}

@@ -17,13 +17,20 @@ import (
 // plan holds what the processes must agree on before any of them runs.
 type plan struct {
 	identity
-	certs    certificates
-	smtp     string // address of the mailbox for mail
-	mailbox  string // address of the mailbox for readers
-	database string
-	redis    string
-	kafka    string
-	peers    map[string][]string // addresses by service, and of the gateways
+	certs certificates
+
+	authority *Authority
+	smtp      string // address of the mailbox for mail
+	mailbox   string // address of the mailbox for readers
+	database  string
+	redis     string
+	kafka     string
+	peers     map[string][]string // addresses by service, and of the gateways
+
+	// Where Config.Route is set, each process finds the broker at a listener of its
+	// own, because a broker tells its clients where to find it.
+	kafkaFor       map[string]string
+	kafkaListeners []kafkaListener
 }
 
 // identity is what the data is bound to. It is kept beside the data, so that a
@@ -41,7 +48,7 @@ func (d *Distributed) plan() (*plan, error) {
 		return nil, err
 	}
 	p := &plan{identity: own, peers: map[string][]string{}}
-	if p.certs, err = makeCertificates(d.config); err != nil {
+	if p.authority, p.certs, err = makeCertificates(d.config); err != nil {
 		return nil, err
 	}
 	p.Key.CAFile = p.certs.CA
@@ -55,6 +62,23 @@ func (d *Distributed) plan() (*plan, error) {
 	for _, address := range addresses {
 		if *address, err = FreeAddress(); err != nil {
 			return nil, err
+		}
+	}
+	if d.config.Route == nil {
+		return p, nil
+	}
+	p.kafkaFor = map[string]string{}
+	for _, service := range deployment.Services {
+		for i := range replicas {
+			process := processName(service, i)
+			listener, err := FreeAddress()
+			if err != nil {
+				return nil, err
+			}
+			if p.kafkaFor[process], err = d.config.Route(process, "kafka", listener); err != nil {
+				return nil, err
+			}
+			p.kafkaListeners = append(p.kafkaListeners, kafkaListener{process, listener, p.kafkaFor[process]})
 		}
 	}
 	return p, nil

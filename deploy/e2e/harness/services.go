@@ -2,7 +2,9 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -17,13 +19,52 @@ const replicas = 2
 // loopback lets the mail servers of tenants be on this machine.
 const loopback = "DOORWARD_SMTP_PRIVATE_NETWORKS=127.0.0.0/8"
 
-// settings are the variables of all processes. A process is given those that it
-// lists in its --help, because it refuses others.
-func (d *Distributed) settings(p *plan) []string {
+// processName is the name of one process of a service, or of the gateway.
+func processName(service string, i int) string { return fmt.Sprintf("%s-%d", service, i+1) }
+
+// path is where one process finds the others: at their own addresses, or where
+// Config.Route leads it.
+type path struct {
+	from  string
+	route Route
+	err   error
+}
+
+func (r *path) to(name, address string) string {
+	if r.route == nil {
+		return address
+	}
+	routed, err := r.route(r.from, name, address)
+	r.err = errors.Join(r.err, err)
+	return routed
+}
+
+// toURL is to for an address in a URL.
+func (r *path) toURL(name, address string) string {
+	if r.route == nil {
+		return address
+	}
+	target, err := url.Parse(address)
+	if err != nil {
+		r.err = errors.Join(r.err, err)
+		return address
+	}
+	target.Host = r.to(name, target.Host)
+	return target.String()
+}
+
+// settings are the variables of all processes, as one of them needs them. A process
+// is given those that it lists in its --help, because it refuses others.
+func (d *Distributed) settings(p *plan, process string) ([]string, error) {
+	r := &path{from: process, route: d.config.Route}
+	broker := p.kafka
+	if own, ok := p.kafkaFor[process]; ok {
+		broker = own
+	}
 	settings := []string{
-		"DATABASE_URL=" + p.database,
-		"REDIS_URL=" + p.redis,
-		"KAFKA_BROKERS=" + p.kafka,
+		"DATABASE_URL=" + r.toURL("postgres", p.database),
+		"REDIS_URL=" + r.toURL("redis", p.redis),
+		"KAFKA_BROKERS=" + broker,
 		"DOORWARD_BASE_URL=" + p.Key.BaseURL,
 		"DOORWARD_INTERNAL_SECRET=" + p.Internal,
 		"DOORWARD_MASTER_KEY=" + p.Master,
@@ -31,15 +72,19 @@ func (d *Distributed) settings(p *plan) []string {
 		"DOORWARD_TLS_KEY_FILE=" + p.certs.Key,
 		"DOORWARD_MAIL_FROM=no-reply@example.test",
 		"DOORWARD_MAIL_FROM_NAME=Doorward",
-		"DOORWARD_SMTP_URL=smtp://" + p.smtp,
+		"DOORWARD_SMTP_URL=smtp://" + r.to("mailbox", p.smtp),
 		"DOORWARD_BOOTSTRAP_KEY_ID=" + p.Key.ID,
 		"DOORWARD_BOOTSTRAP_KEY_SECRET=" + p.Key.Secret,
 		"DOORWARD_BOOTSTRAP_OWNER_EMAIL=owner@example.test",
 	}
 	for _, name := range deployment.Services {
-		settings = append(settings, deployment.AddressVariable(name)+"=http://"+strings.Join(p.peers[name], ",http://"))
+		var addresses []string
+		for i, address := range p.peers[name] {
+			addresses = append(addresses, "http://"+r.to(processName(name, i), address))
+		}
+		settings = append(settings, deployment.AddressVariable(name)+"="+strings.Join(addresses, ","))
 	}
-	return append(settings, d.testSettings(p)...)
+	return append(settings, d.testSettings(p)...), r.err
 }
 
 // testSettings are those of settings that only tests need.
@@ -68,12 +113,12 @@ func (d *Distributed) services(ctx context.Context, p *plan) (starts []func() er
 
 // replicas prepares the replicas of a service, or of the gateway.
 func (d *Distributed) replicas(ctx context.Context, p *plan, name string) ([]func() error, error) {
-	settings, err := d.environment(ctx, p, name)
-	if err != nil {
-		return nil, err
-	}
 	var starts []func() error
 	for i, address := range p.peers[name] {
+		settings, err := d.environment(ctx, p, name, i)
+		if err != nil {
+			return nil, err
+		}
 		ops, err := FreeAddress()
 		if err != nil {
 			return nil, err
@@ -84,10 +129,14 @@ func (d *Distributed) replicas(ctx context.Context, p *plan, name string) ([]fun
 	return starts, nil
 }
 
-// environment returns what the processes of a service, or of the gateway, are given.
-func (d *Distributed) environment(ctx context.Context, p *plan, name string) ([]string, error) {
+// environment returns what a process of a service, or of the gateway, is given.
+func (d *Distributed) environment(ctx context.Context, p *plan, name string, i int) ([]string, error) {
 	if d.chart == nil {
-		return known(ctx, filepath.Join(d.config.Bin, name), d.settings(p))
+		settings, err := d.settings(p, processName(name, i))
+		if err != nil {
+			return nil, err
+		}
+		return known(ctx, filepath.Join(d.config.Bin, name), settings)
 	}
 	process, err := d.chart.process(name)
 	if err != nil {
@@ -124,8 +173,16 @@ func (d *Distributed) gateways(ctx context.Context, p *plan) ([]func() error, er
 	if err := p.Key.Write(d.KeyFile()); err != nil {
 		return nil, err
 	}
+	r := &path{from: "clients", route: d.config.Route}
+	var addresses []string
+	for i, address := range p.peers["gateway"] {
+		addresses = append(addresses, r.to(processName("gateway", i), address))
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
 	var err error
-	if d.balancer, err = startBalancer(p.Listen, p.peers["gateway"]); err != nil {
+	if d.balancer, err = startBalancer(p.Listen, addresses); err != nil {
 		return nil, err
 	}
 	return d.replicas(ctx, p, "gateway")
@@ -134,7 +191,7 @@ func (d *Distributed) gateways(ctx context.Context, p *plan) ([]func() error, er
 // add describes a process of the product, ready when its private port says so,
 // and returns what starts it.
 func (d *Distributed) add(ctx context.Context, binary string, i int, ops string, env []string) func() error {
-	name := fmt.Sprintf("%s-%d", binary, i+1)
+	name := processName(binary, i)
 	process := &Daemon{
 		Name:  name,
 		path:  filepath.Join(d.config.Bin, binary),

@@ -25,6 +25,13 @@ import (
 // dataLimit bounds the wait for each query to have an answer.
 const dataLimit = 90 * time.Second
 
+// inFaultsOnly are selectors that find something only while something is wrong, with
+// what would have to be. Each other selector of a dashboard or an alert finds data
+// while the product is used.
+var inFaultsOnly = map[string]string{
+	`{status=~"5.."}`: "a service fails, or PostgreSQL is away",
+}
+
 func TestEveryQueryOfDashboardsAndAlertsFindsData(t *testing.T) {
 	root, err := harness.Root()
 	if err != nil {
@@ -32,23 +39,8 @@ func TestEveryQueryOfDashboardsAndAlertsFindsData(t *testing.T) {
 	}
 	ops, client := startProduct(t)
 	prometheus := startPrometheus(t, root, ops)
-	site := client.NewVerificationSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	client.AwaitMail(t, account.Text("email"))
-	ordinary := client.NewSite(t)
-	account = client.Register(t, ordinary.Application.Link(t, "accounts"))
-	use := func() {
-		client.Want(t, http.StatusOK, e2e.Login(ordinary.Application, account.Text("email"), e2e.Password))
-		client.Refused(t, http.StatusBadRequest, 7100, e2e.Login(ordinary.Application, account.Text("email"), "wrong"+e2e.Unique("")))
-		client.Token(t, ordinary.Application.Href(), url.Values{
-			"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password},
-		})
-		client.Get(t, account.Link(t, "factors"))
-		client.Get(t, client.Tenant(t).Link(t, "idSites"))
-		client.Get(t, client.Tenant(t).Link(t, "smtpServers"))
-		client.With("unknown", "key").Want(t, http.StatusUnauthorized, e2e.Request{Method: http.MethodGet, URL: account.Href()})
-	}
-	queries := append(dashboardQueries(t, root), metricsOfRules(t, prometheus)...)
+	use := newUse(t, client)
+	queries := slices.Concat(dashboardQueries(t, root), ruleQueries(t, prometheus))
 	var missing []string
 	for began := time.Now(); ; {
 		use() // so that a rate is not zero over zero
@@ -66,12 +58,47 @@ func TestEveryQueryOfDashboardsAndAlertsFindsData(t *testing.T) {
 		}
 	}
 	t.Logf("%d queries find data", len(queries))
-	exemplars := results(t, prometheus, "query_exemplars", url.Values{
-		"query": {"doorward_gateway_request_duration_seconds_bucket"},
-		"start": {fmt.Sprint(time.Now().Add(-time.Hour).Unix())}, "end": {fmt.Sprint(time.Now().Unix() + 1)},
-	})
-	if exemplars == 0 {
-		t.Error("the latency histogram has no exemplar")
+	for _, histogram := range []string{"gateway_request", "directory_request", "application_request", "oauth_request", "mfa_request",
+		"notification_request", "idsite_request"} {
+		exemplars := results(t, prometheus, "query_exemplars", url.Values{
+			"query": {"doorward_" + histogram + "_duration_seconds_bucket"},
+			"start": {fmt.Sprint(time.Now().Add(-time.Hour).Unix())}, "end": {fmt.Sprint(time.Now().Unix() + 1)},
+		})
+		if exemplars == 0 {
+			t.Errorf("the histogram of doorward_%s_duration_seconds has no exemplar", histogram)
+		}
+	}
+}
+
+// newUse prepares a tenant and returns what uses every part of the product once.
+func newUse(t *testing.T, client *e2e.Client) func() {
+	t.Helper()
+	site := client.NewVerificationSite(t)
+	account := client.Register(t, site.Application.Link(t, "accounts"))
+	client.AwaitMail(t, account.Text("email"))
+	ordinary := client.NewSite(t)
+	account = client.Register(t, ordinary.Application.Link(t, "accounts"))
+	factor := client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "SMS", "phone": e2e.Object{"number": "+12675550123"}})
+	guessed := client.Register(t, ordinary.Application.Link(t, "accounts")).Text("email")
+	for range 21 { // one more than DOORWARD_LOGIN_PAIR_LIMIT
+		if _, err := client.Do(t.Context(), e2e.Login(ordinary.Application, guessed, "wrong"+e2e.Unique(""))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		client.Want(t, http.StatusOK, e2e.Login(ordinary.Application, account.Text("email"), e2e.Password))
+		client.Refused(t, http.StatusBadRequest, 7100, e2e.Login(ordinary.Application, account.Text("email"), "wrong"+e2e.Unique("")))
+		if _, err := client.Do(t.Context(), e2e.Login(ordinary.Application, guessed, e2e.Password)); err != nil {
+			t.Fatal(err)
+		}
+		client.Token(t, ordinary.Application.Href(), url.Values{
+			"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password},
+		})
+		client.Create(t, factor.Link(t, "challenges"), e2e.Object{})
+		client.Get(t, account.Link(t, "factors"))
+		client.Get(t, client.Tenant(t).Link(t, "idSites"))
+		client.Get(t, client.Tenant(t).Link(t, "smtpServers"))
+		client.With("unknown", "key").Want(t, http.StatusUnauthorized, e2e.Request{Method: http.MethodGet, URL: account.Href()})
 	}
 }
 
@@ -166,7 +193,7 @@ func freeAddress(t *testing.T) string {
 	return address
 }
 
-// dashboardQueries returns the PromQL of all panels.
+// dashboardQueries returns the PromQL of all panels, and their selectors.
 func dashboardQueries(t *testing.T, root string) (queries []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "deploy/grafana/*.json"))
@@ -193,6 +220,7 @@ func dashboardQueries(t *testing.T, root string) (queries []string) {
 			for _, target := range panel.Targets {
 				if target.Datasource.Type == "prometheus" {
 					queries = append(queries, strings.ReplaceAll(target.Expr, "$__rate_interval", "1m"))
+					queries = append(queries, selectors(target.Expr)...)
 				}
 			}
 		}
@@ -201,29 +229,52 @@ func dashboardQueries(t *testing.T, root string) (queries []string) {
 	return slices.Compact(queries)
 }
 
-var metricName = regexp.MustCompile(`\b(?:doorward[a-z_:0-9]*|up)\b`)
+var selector = regexp.MustCompile(`\b(?:doorward|process|go)_\w+(\{[^}]*\})?|\bdoorward:\w+:\w+|\bup\b(\{[^}]*\})?`)
 
-// metricsOfRules returns the metrics that alerts and recording rules name: an
-// alert that does not fire finds nothing itself.
-func metricsOfRules(t *testing.T, prometheus string) (metrics []string) {
+// selectors returns the parts of a query that name series: "or vector(0)" hides that
+// they find none.
+func selectors(query string) (found []string) {
+	for _, match := range selector.FindAllStringSubmatch(query, -1) {
+		if inFaultsOnly[match[1]] == "" {
+			found = append(found, match[0])
+		}
+	}
+	return found
+}
+
+var comparison = regexp.MustCompile(` (>=|<=|==|!=|>|<) `)
+
+// ruleQueries returns what recording rules and alerts ask for, and their selectors.
+// The comparisons of an alert return 0 instead of nothing, so that an alert that
+// does not fire finds data too.
+func ruleQueries(t *testing.T, prometheus string) (queries []string) {
 	t.Helper()
 	var answer struct {
 		Data struct {
-			Groups []struct{ Rules []struct{ Query string } }
+			Groups []struct {
+				Rules []struct{ Type, Query string }
+			}
 		}
 	}
 	get(t, prometheus+"/api/v1/rules", &answer)
+	alerts := 0
 	for _, group := range answer.Data.Groups {
 		for _, rule := range group.Rules {
-			query := regexp.MustCompile(`"[^"]*"`).ReplaceAllString(rule.Query, "") // without the values of labels
-			metrics = append(metrics, metricName.FindAllString(query, -1)...)
+			query := rule.Query
+			if rule.Type == "alerting" {
+				alerts++
+				if query = comparison.ReplaceAllString(query, " $1 bool "); query == rule.Query {
+					t.Errorf("an alert compares nothing: %s", query)
+				}
+			}
+			queries = append(append(queries, query), selectors(query)...)
 		}
 	}
-	slices.Sort(metrics)
-	if metrics = slices.Compact(metrics); len(metrics) < 10 {
-		t.Fatalf("the rules name %v", metrics)
+	if alerts < 10 {
+		t.Fatalf("Prometheus has read %d alerts", alerts)
 	}
-	return metrics
+	slices.Sort(queries)
+	return slices.Compact(queries)
 }
 
 // results returns how many series a query has that are numbers.

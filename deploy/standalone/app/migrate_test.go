@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -50,4 +51,9 @@ func TestMigrationsNeedADatabase(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(rotateEnv) != "" {
+		os.Exit(rotateInProcess())
+	}
+	pgtest.Main(m)
+}

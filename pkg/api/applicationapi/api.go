@@ -192,6 +192,8 @@ type Standing struct {
 	Account     id.ID `json:"account"`
 	// Organization is the one that the account's login named, if any.
 	Organization id.ID `json:"organization,omitzero"`
+	// Brief is that of directoryapi.CheckAccess.
+	Brief bool `json:"brief,omitempty"`
 }
 
 // Reaches asks whether an application reaches an account.

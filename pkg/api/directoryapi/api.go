@@ -459,6 +459,9 @@ type CheckAccess struct {
 	Tenant  id.ID   `json:"tenant"`
 	Account id.ID   `json:"account"`
 	Stores  []Store `json:"stores"`
+	// Brief asks for the members TenantID, ID, DirectoryID, Status, CreatedAt and
+	// PasswordModifiedAt of the account alone, which costs less.
+	Brief bool `json:"brief,omitempty"`
 }
 
 // Workflow is a kind of mail to an account.

@@ -82,6 +82,20 @@ func (s *Store) Held(ctx context.Context, tenant, account id.ID) (Held, error) {
 		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
+// HeldBriefly is Held with no more of the account than its status, its directory and
+// when it and its password were made.
+func (s *Store) HeldBriefly(ctx context.Context, tenant, account id.ID) (Held, error) {
+	found, err := pg.One[struct {
+		DirectoryID             id.ID
+		Status, DirectoryStatus string
+		PasswordModifiedAt      *time.Time
+		CreatedAt               time.Time
+	}](ctx, s.db, `SELECT a.directory_id, a.status, d.status AS directory_status, a.password_modified_at, a.created_at FROM `+liveAccounts+`
+		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
+	return Held{directoryapi.Account{TenantID: tenant, ID: account, DirectoryID: found.DirectoryID, Status: found.Status,
+		PasswordModifiedAt: found.PasswordModifiedAt, CreatedAt: found.CreatedAt}, found.DirectoryStatus}, err
+}
+
 // ListAccounts returns a page of the accounts of directories and the members of
 // groups, each once. The groups are those of other directories.
 func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, groups []id.ID,

@@ -26,7 +26,7 @@ type handlers struct {
 
 // Mount adds the service's endpoints to its app.
 func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
-	built, err := screens.New()
+	built, err := screens.New(base.Host())
 	if err != nil {
 		return err
 	}

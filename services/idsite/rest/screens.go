@@ -38,22 +38,27 @@ func (h *handlers) hosted(c *fiber.Ctx) error {
 	}
 	c.Set(fiber.HeaderContentSecurityPolicy, screens.Policy(api))
 	if name, static := strings.CutPrefix(path, "/static/"); static {
-		content, kind, found := h.screens.File(name)
+		file, found := h.screens.File(name)
 		if !found {
 			return apierr.NotFound
 		}
 		c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
-		c.Set(fiber.HeaderContentType, kind)
-		return c.Send(content)
-	}
-	body, err := h.screens.Index(api, screens.Language(c.Get(fiber.HeaderAcceptLanguage)))
-	if err != nil {
-		return err
+		return send(c, file)
 	}
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	c.Set(fiber.HeaderVary, fiber.HeaderAcceptLanguage)
-	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	return c.Status(http.StatusOK).Send(body)
+	c.Vary(fiber.HeaderAcceptLanguage)
+	return send(c, h.screens.Index(screens.Language(c.Get(fiber.HeaderAcceptLanguage))))
+}
+
+// send answers with a file, compressed to a client that reads that.
+func send(c *fiber.Ctx, file screens.Page) error {
+	c.Set(fiber.HeaderContentType, file.Type)
+	c.Vary(fiber.HeaderAcceptEncoding)
+	if strings.Contains(c.Get(fiber.HeaderAcceptEncoding), "gzip") {
+		c.Set(fiber.HeaderContentEncoding, "gzip")
+		return c.Send(file.Zipped)
+	}
+	return c.Send(file.Plain)
 }
 
 // customPage answers with a file of the site's repository, where there is one. A

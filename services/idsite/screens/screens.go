@@ -7,6 +7,7 @@ package screens
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -48,18 +49,26 @@ func Language(accept string) string {
 	return Languages[index]
 }
 
-// Screens serves the built-in pages.
-type Screens struct {
-	index   *template.Template
-	files   map[string][]byte
-	version string // changes with the files, so that browsers may keep them for ever
-	modules []string
+// Page is a file as it is sent.
+type Page struct {
+	Type          string
+	Plain, Zipped []byte
 }
 
-// New reads the embedded files.
-func New() (*Screens, error) {
-	s := &Screens{files: map[string][]byte{}}
+// Screens serves the built-in pages.
+type Screens struct {
+	index   map[string]Page // by language
+	files   map[string]Page
+	version string // changes with the files, so that browsers may keep them for ever
+}
+
+// New reads the embedded files. api is the address of the service without its
+// version, which the pages call.
+func New(api string) (*Screens, error) {
+	s := &Screens{index: map[string]Page{}, files: map[string]Page{}}
 	hash := sha256.New()
+	var index string
+	var modules []string
 	err := fs.WalkDir(embedded, "static", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -70,33 +79,60 @@ func New() (*Screens, error) {
 		}
 		name = strings.TrimPrefix(name, "static/")
 		fmt.Fprintf(hash, "%s %d\n%s", name, len(content), content)
-		s.files[name] = content
-		if strings.HasSuffix(name, ".js") && name != "app.js" && !strings.HasPrefix(name, "texts/") {
-			s.modules = append(s.modules, name)
+		switch {
+		case name == "index.html":
+			index = string(content)
+			return nil
+		case name == "style.css": // is in the page
+			return nil
+		case strings.HasSuffix(name, ".js") && name != "app.js" && !strings.HasPrefix(name, "texts/"):
+			modules = append(modules, name)
 		}
-		return nil
+		s.files[name], err = page(mime.TypeByExtension(path.Ext(name)), content)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.version = base64.RawURLEncoding.EncodeToString(hash.Sum(nil))[:16]
-	s.index, err = template.New("index").Parse(string(s.files["index.html"]))
-	delete(s.files, "index.html")
-	delete(s.files, "style.css")
-	return s, err
+	of, err := template.New("index").Parse(index)
+	if err != nil {
+		return nil, err
+	}
+	for _, lang := range Languages {
+		var out bytes.Buffer
+		if err := of.Execute(&out, map[string]any{
+			"API": api, "Language": lang, "Version": s.version, "Style": template.CSS(Style()), //nolint:gosec // an embedded file
+			"Title": Text(lang, "signInTitle"), "NoScript": Text(lang, "noScript"),
+			"Modules": slices.Concat(modules, []string{"texts/" + lang + ".js"}),
+		}); err != nil {
+			return nil, err
+		}
+		if s.index[lang], err = page("text/html; charset=utf-8", out.Bytes()); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
-// Index renders the page in a language. api is the address of the service
-// without its version, which the page calls.
-func (s *Screens) Index(api, lang string) ([]byte, error) {
-	var out bytes.Buffer
-	err := s.index.Execute(&out, map[string]any{
-		"API": api, "Language": lang, "Version": s.version, "Style": template.CSS(Style()), //nolint:gosec // an embedded file
-		"Title": Text(lang, "signInTitle"), "NoScript": Text(lang, "noScript"),
-		"Modules": slices.Concat(s.modules, []string{"texts/" + lang + ".js"}),
-	})
-	return out.Bytes(), err
+// page compresses a file.
+func page(kind string, content []byte) (Page, error) {
+	var zipped bytes.Buffer
+	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+	if err != nil {
+		return Page{}, err
+	}
+	if _, err := w.Write(content); err != nil {
+		return Page{}, err
+	}
+	if err := w.Close(); err != nil {
+		return Page{}, err
+	}
+	return Page{Type: kind, Plain: content, Zipped: zipped.Bytes()}, nil
 }
+
+// Index returns the page in a language.
+func (s *Screens) Index(lang string) Page { return s.index[lang] }
 
 // Text returns a text of a language, or "". The lines of its file have the form
 // key: "text",.
@@ -121,12 +157,12 @@ func Style() string {
 	return string(content)
 }
 
-// File returns a static file and its content type, or false. The name begins with
-// the version of the files.
-func (s *Screens) File(name string) (content []byte, kind string, ok bool) {
+// File returns a static file, or false. The name begins with the version of the
+// files.
+func (s *Screens) File(name string) (Page, bool) {
 	rest, current := strings.CutPrefix(name, s.version+"/")
-	content, ok = s.files[rest]
-	return content, mime.TypeByExtension(path.Ext(rest)), current && ok
+	file, ok := s.files[rest]
+	return file, current && ok
 }
 
 // HashOf is a source of a Content-Security-Policy: what is in the page itself and has

@@ -3,6 +3,7 @@ package screens
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 
 func open(t testing.TB) *Screens {
 	t.Helper()
-	s, err := New()
+	s, err := New("https://localhost:8443")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ var (
 // text.
 func texts(t *testing.T, s *Screens, language string) map[string]string {
 	t.Helper()
-	file := string(s.files["texts/"+language+".js"])
+	file := string(s.files["texts/"+language+".js"].Plain)
 	out := map[string]string{}
 	for _, line := range textLine.FindAllStringSubmatch(file, -1) {
 		if _, twice := out[line[1]]; twice {
@@ -86,7 +87,7 @@ func TestEveryTextThatAScreenNamesIsThere(t *testing.T) {
 		if !strings.HasSuffix(name, ".js") || strings.HasPrefix(name, "texts/") {
 			continue
 		}
-		for _, c := range call.FindAllStringSubmatch(string(content), -1) {
+		for _, c := range call.FindAllStringSubmatch(string(content.Plain), -1) {
 			arguments, _, _ := strings.Cut(c[1], "{") // the values
 			if _, keys, chosen := strings.Cut(arguments, "?"); chosen {
 				arguments = keys
@@ -104,17 +105,17 @@ func TestEveryTextThatAScreenNamesIsThere(t *testing.T) {
 	}
 }
 
-func zipped(t *testing.T, content []byte) int {
+func unzipped(t *testing.T, content []byte) []byte {
 	t.Helper()
-	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
-	if _, err := w.Write(content); err != nil {
+	r, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
+	plain, err := io.ReadAll(r)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return out.Len()
+	return plain
 }
 
 // Every module is loaded before the first screen is shown, and one language.
@@ -122,21 +123,18 @@ func TestThePagesAreSmall(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	for _, language := range Languages {
-		index, err := s.Index("https://localhost:8443", language)
-		if err != nil {
-			t.Fatal(err)
-		}
-		size := zipped(t, index)
+		index := s.Index(language)
+		size := len(index.Zipped)
 		for name, content := range s.files {
 			if !strings.HasPrefix(name, "texts/") || name == "texts/"+language+".js" {
-				size += zipped(t, content)
+				size += len(content.Zipped)
 			}
 		}
 		if size >= 60_000 {
 			t.Errorf("the pages in %s have %d bytes", language, size)
 		}
 		// Browsers open six connections to a host: of more files one would wait for another.
-		if files := strings.Count(string(index), "/static/"); files > 6 {
+		if files := strings.Count(string(index.Plain), "/static/"); files > 6 {
 			t.Errorf("the page in %s names %d files", language, files)
 		}
 	}
@@ -146,11 +144,7 @@ func TestTheIndexNamesFilesThatAreThere(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	for _, language := range Languages {
-		index, err := s.Index("https://localhost:8443", language)
-		if err != nil {
-			t.Fatal(err)
-		}
-		page := string(index)
+		page := string(unzipped(t, s.Index(language).Zipped))
 		for _, want := range []string{`<html lang="` + language + `"`, `<meta name="api" content="https://localhost:8443">`, s.version + "/texts/" + language + ".js"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("the page in %s has no %s", language, want)
@@ -164,7 +158,7 @@ func TestTheIndexNamesFilesThatAreThere(t *testing.T) {
 			t.Errorf("the page names %d files", len(named))
 		}
 		for _, file := range named {
-			if _, kind, ok := s.File(file[1]); !ok || kind == "" {
+			if served, ok := s.File(file[1]); !ok || served.Type == "" {
 				t.Errorf("the page names %s, which is not served", file[1])
 			}
 		}
@@ -175,15 +169,15 @@ func TestAFileIsServedUnderItsVersionAlone(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	for name := range s.files {
-		if content, _, ok := s.File(s.version + "/" + name); !ok || len(content) == 0 {
+		if file, ok := s.File(s.version + "/" + name); !ok || len(file.Plain) == 0 || !bytes.Equal(unzipped(t, file.Zipped), file.Plain) {
 			t.Errorf("%s is not served", name)
 		}
-		if _, _, ok := s.File("0000000000000000/" + name); ok {
+		if _, ok := s.File("0000000000000000/" + name); ok {
 			t.Errorf("%s is served under another version", name)
 		}
 	}
 	for _, name := range []string{"", "index.html", s.version + "/index.html", s.version + "/../screens.go", s.version + "/"} {
-		if _, _, ok := s.File(name); ok {
+		if _, ok := s.File(name); ok {
 			t.Errorf("%q is served", name)
 		}
 	}

@@ -17,8 +17,8 @@ type PasswordChange struct {
 	ExpiresAt time.Time // no login that began before the change is still running
 }
 
-// RecordPasswordChange stores a change, unless a later one is stored. InsertTokens
-// then refuses logins that began before it.
+// RecordPasswordChange stores a change, unless a later one is stored. InsertAccess
+// and InsertPair then refuse logins that began before it.
 func (tx *Tx) RecordPasswordChange(ctx context.Context, c PasswordChange) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO password_changes AS p (tenant_id, account_id, changed_at, expires_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (tenant_id, account_id) DO UPDATE SET changed_at = excluded.changed_at, expires_at = excluded.expires_at

@@ -32,7 +32,12 @@ type Store struct {
 
 	policies   *pg.Cache[Policy]
 	webConfigs *pg.Cache[WebConfig]
+	tokens     map[Kind]*pg.Cache[LiveToken]
 }
+
+// validated bounds the tokens that were just validated, which the client reads next:
+// a validation redirects to the token.
+var validated = pg.Bounds{Rows: 4096, MaxAge: 100 * time.Millisecond}
 
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
@@ -40,6 +45,10 @@ func New(db *pg.DB, now func() time.Time) *Store {
 		db: db, outbox: events.NewOutbox(db, "oauth", now),
 		policies:   pg.NewCache[Policy](db, "oauth.policies", "oauth.policies", policyQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
+		tokens: map[Kind]*pg.Cache[LiveToken]{
+			Access:  pg.NewCacheWithin[LiveToken](db, validated, "oauth.accessTokens", "oauth.tokens", Access.query(), nil),
+			Refresh: pg.NewCacheWithin[LiveToken](db, validated, "oauth.refreshTokens", "oauth.tokens", Refresh.query(), nil),
+		},
 	}
 }
 

@@ -47,6 +47,9 @@ type Token struct {
 	// OrganizationID is the organization that the login named; zero where it
 	// named none.
 	OrganizationID id.ID
+
+	// Began is when the request for a new token began.
+	Began time.Time `db:"-"`
 }
 
 // LiveToken is a token with what its JWT is made of.
@@ -80,15 +83,30 @@ func (k Kind) shown() string {
 	return `FROM ` + k.table() + ` t JOIN api_keys k ON k.tenant_id = t.tenant_id AND k.id = t.key_id`
 }
 
-// Token returns a token whether or not it has expired, or apierr.NotFound.
-func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
-	return pg.One[Token](ctx, s.db, `SELECT `+kind.columns()+` `+kind.shown()+` WHERE t.tenant_id = $1 AND t.id = $2`, tenant, token)
+func (k Kind) query() string {
+	return `SELECT ` + k.columns() + `, k.secret_sealed ` + k.shown() + ` WHERE t.tenant_id = $1 AND t.id = $2`
 }
 
-// LiveToken returns a token that has not expired, or apierr.NotFound.
+// Token returns a token whether or not it has expired, or apierr.NotFound.
+func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
+	t, err := s.tokens[kind].Read(ctx, id.Ref{Tenant: tenant, ID: token})
+	return t.Token, err
+}
+
+// LiveToken returns a token that has not expired, or apierr.NotFound. One that Token
+// has just returned is not read again, unless a token was deleted since.
 func (s *Store) LiveToken(ctx context.Context, kind Kind, tenant, token id.ID, now time.Time) (LiveToken, error) {
-	return pg.One[LiveToken](ctx, s.db, `SELECT `+kind.columns()+`, k.secret_sealed `+kind.shown()+`
-		WHERE t.tenant_id = $1 AND t.id = $2 AND t.expires_at > $3`, tenant, token, now)
+	if t, ok := s.tokens[kind].ReadBefore(id.Ref{Tenant: tenant, ID: token}); ok && t.ExpiresAt.After(now) {
+		return t, nil
+	}
+	return pg.One[LiveToken](ctx, s.db, kind.query()+` AND t.expires_at > $3`, tenant, token, now)
+}
+
+// ForgetTokens makes LiveToken return what this process has changed.
+func (s *Store) ForgetTokens() {
+	for _, kind := range Kinds {
+		s.tokens[kind].Clear()
+	}
 }
 
 // ListTokens returns a page of an account's tokens that have not expired, of one
@@ -100,20 +118,52 @@ func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, appl
 		"t.id", tenant, now, account, application)
 }
 
-// InsertTokens adds an access token and, unless that is zero, the refresh token
-// that it came with, of a login that began at a time. The transaction fails with
-// apierr.NotFound if the account's password was changed since.
-func (tx *Tx) InsertTokens(_ context.Context, access, refresh Token, began time.Time) error {
-	began = began.Truncate(time.Millisecond) // as in the ids
-	if refresh.ID.IsZero() {
-		tx.QueueChange(`INSERT INTO access_tokens
-			(tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
-			SELECT $1, $2, $3, $4, $5, $6, $7, $8
-			WHERE NOT EXISTS (SELECT FROM password_changes WHERE tenant_id = $1 AND account_id = $4 AND changed_at >= $9)`,
-			access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt,
-			access.OrganizationID, began)
-		return nil
+// Inserted is the id of a token that was inserted.
+type Inserted struct {
+	TenantID id.ID
+	ID       id.ID
+}
+
+// InsertAccess adds access tokens without refresh tokens in one statement, but for
+// those whose account's password was changed since their requests began. It returns
+// those that were added; they are there once the transaction has committed.
+func (tx *Tx) InsertAccess(_ context.Context, tokens []Token) *[]Inserted {
+	rows := columnsOf(tokens)
+	inserted := new([]Inserted)
+	pg.QueueReturning(tx, inserted, `INSERT INTO access_tokens AS a
+		(tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
+		SELECT u.tenant_id, u.id, u.application_id, u.account_id, u.key_id, u.issued_at, u.expires_at, u.organization_id
+		FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::uuid[],
+			$9::timestamptz[]) AS u (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id, began)
+		WHERE NOT EXISTS
+			(SELECT FROM password_changes p WHERE p.tenant_id = u.tenant_id AND p.account_id = u.account_id AND p.changed_at >= u.began)
+		RETURNING a.tenant_id, a.id`,
+		rows.tenants, rows.ids, rows.applications, rows.accounts, rows.keys, rows.issued, rows.expire, rows.organizations, rows.began)
+	return inserted
+}
+
+// columns are tokens by column, as a statement takes them.
+type columns struct {
+	tenants, ids, applications, accounts, organizations, refreshes []id.ID
+	keys                                                           []string
+	issued, expire, began                                          []time.Time
+}
+
+func columnsOf(tokens []Token) (c columns) {
+	for _, t := range tokens {
+		c.tenants, c.ids, c.applications = append(c.tenants, t.TenantID), append(c.ids, t.ID), append(c.applications, t.ApplicationID)
+		c.accounts, c.organizations = append(c.accounts, t.AccountID), append(c.organizations, t.OrganizationID)
+		c.refreshes, c.keys = append(c.refreshes, t.RefreshID), append(c.keys, t.KeyID)
+		c.issued, c.expire = append(c.issued, t.IssuedAt), append(c.expire, t.ExpiresAt)
+		c.began = append(c.began, t.Began.Truncate(time.Millisecond)) // as in the ids
 	}
+	return c
+}
+
+// InsertPair adds an access token and the refresh token that it came with. The
+// transaction fails with apierr.NotFound if the account's password was changed
+// since the login began.
+func (tx *Tx) InsertPair(_ context.Context, access, refresh Token) error {
 	tx.QueueChange(`WITH login AS (
 			SELECT WHERE NOT EXISTS (SELECT FROM password_changes WHERE tenant_id = $1 AND account_id = $4 AND changed_at >= $11)
 		), refresh AS (
@@ -124,21 +174,27 @@ func (tx *Tx) InsertTokens(_ context.Context, access, refresh Token, began time.
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $10 FROM login`,
 		access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, refresh.ID,
 		refresh.ExpiresAt,
-		access.OrganizationID, began)
+		access.OrganizationID, access.Began.Truncate(time.Millisecond)) // as in the ids
 	return nil
 }
 
-// InsertRefreshed adds an access token of a refresh token; without that
-// the transaction fails with apierr.NotFound. The refresh token is locked
-// against its deletion, not against other refreshes: a revocation that comes first
-// leaves nothing to refresh, and one that comes later finds this token to delete.
-func (tx *Tx) InsertRefreshed(_ context.Context, t Token) error {
-	tx.QueueChange(`INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, refresh_id, issued_at,
-		expires_at, organization_id)
-		SELECT r.tenant_id, $3, r.application_id, r.account_id, $4, r.id, $5, $6, r.organization_id
-		FROM refresh_tokens r WHERE r.tenant_id = $1 AND r.id = $2 FOR KEY SHARE`,
-		t.TenantID, t.RefreshID, t.ID, t.KeyID, t.IssuedAt, t.ExpiresAt)
-	return nil
+// InsertRefreshed adds access tokens of refresh tokens in one statement, but for
+// those whose refresh token is gone. It returns those that were added; they are
+// there once the transaction has committed. The refresh tokens are locked against
+// their deletion, not against other refreshes: a revocation that comes first leaves
+// nothing to refresh, and one that comes later finds this token to delete.
+func (tx *Tx) InsertRefreshed(_ context.Context, tokens []Token) *[]Inserted {
+	rows := columnsOf(tokens)
+	inserted := new([]Inserted)
+	pg.QueueReturning(tx, inserted, `INSERT INTO access_tokens AS a (tenant_id, id, application_id, account_id, key_id, refresh_id,
+		issued_at, expires_at, organization_id)
+		SELECT r.tenant_id, u.id, r.application_id, r.account_id, u.key_id, r.id, u.issued_at, u.expires_at, r.organization_id
+		FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[], $6::timestamptz[])
+			AS u (tenant_id, refresh_id, id, key_id, issued_at, expires_at)
+		JOIN refresh_tokens r ON r.tenant_id = u.tenant_id AND r.id = u.refresh_id
+		ORDER BY r.tenant_id, r.id FOR KEY SHARE OF r RETURNING a.tenant_id, a.id`,
+		rows.tenants, rows.refreshes, rows.ids, rows.keys, rows.issued, rows.expire)
+	return inserted
 }
 
 // DeleteToken removes one token, or returns apierr.NotFound when it has expired

@@ -41,10 +41,17 @@ func standings(t *testing.T, s Subject) {
 		{"the account's own state goes first, also outside the stores", idle.ID, []id.ID{second}, apierr.TokenAccountDisabled},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			account, err := s.API.CheckAccess(t.Context(), directoryapi.CheckAccess{Tenant: n.id, Account: c.account, Stores: stores(c.in...)})
-			refuse(account, err)(t, c.want)
-			if c.want == nil {
-				equal(t, "who stands", account.ID, c.account)
+			for _, brief := range []bool{false, true} {
+				account, err := s.API.CheckAccess(t.Context(), directoryapi.CheckAccess{Tenant: n.id, Account: c.account, Stores: stores(c.in...),
+					Brief: brief})
+				refuse(account, err)(t, c.want)
+				if c.want == nil {
+					equal(t, "the account", account.ID, c.account)
+					equal(t, "its directory", account.DirectoryID, jo.DirectoryID)
+					equal(t, "its status", account.Status, directoryapi.Enabled)
+					equal(t, "when it was made", account.CreatedAt.Equal(jo.CreatedAt), true)
+					equal(t, "that its password has a time", account.PasswordModifiedAt != nil, true)
+				}
 			}
 		})
 	}

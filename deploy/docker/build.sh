@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# build.sh folder makes what the images hold: bin/ with every process, the probe,
+# sbom/ with a bill of materials for each, and root/ with the files of the system.
+# The same sources and the same Go make the same bytes, wherever they lie.
+# TARGETOS and TARGETARCH choose another system.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+out=$1
+mkdir -p "$out"/{bin,sbom} "$out"/root/etc/ssl/certs "$out"/home/nonroot
+
+export GOFLAGS='-trimpath -buildvcs=false' CGO_ENABLED=${CGO_ENABLED:-0}
+GOOS=${TARGETOS:-} GOARCH=${TARGETARCH:-} go build -ldflags='-s -w' -o "$out/bin/" \
+	./gateway/cmd/* ./services/*/cmd/* ./deploy/mailbox/cmd/* ./deploy/standalone/cmd/*
+GOOS=${TARGETOS:-} GOARCH=${TARGETARCH:-} go build -ldflags='-s -w' -o "$out/probe" deploy/docker/probe/main.go
+
+go build -o "$out/write-sbom" deploy/docker/sbom/main.go
+for program in "$out"/bin/*; do
+	"$out/write-sbom" "$program" >"$out/sbom/${program##*/}.cdx.json"
+done
+rm "$out/write-sbom"
+(cd deploy/docker/roots && GOWORK=off go run .) >"$out/root/etc/ssl/certs/ca-certificates.crt"
+echo 'nonroot:x:65532:65532::/home/nonroot:/sbin/nologin' >"$out/root/etc/passwd"
+echo 'nonroot:x:65532:' >"$out/root/etc/group"
+find "$out" -exec touch --no-dereference --date "@${SOURCE_DATE_EPOCH:-0}" {} +

@@ -1,0 +1,306 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/pkg/deployment"
+)
+
+// fault is one way in which something breaks. draw chooses what breaks and for how
+// long, by the random numbers of the schedule alone.
+type fault struct {
+	name string
+	draw func(*suite, *rand.Rand) event
+}
+
+// event is one fault of a schedule: begin breaks something, and end mends it.
+type event struct {
+	fault  string
+	target string
+	lasts  time.Duration
+	begin  func(context.Context) error
+	end    func(context.Context) error
+}
+
+// allFaults are those that a schedule draws from.
+var allFaults = []fault{
+	{"process killed (kill -9), started again", killedProcess},
+	{"process stopped (SIGSTOP), continued", stoppedProcess},
+	{"slow network between two parts", slowLink},
+	{"cut network between two parts", cutLink},
+	{"process cut off from everything", isolatedProcess},
+	{"clock of a process jumps by 10 min", jumpedClock},
+	{"memory limit hit", memoryLimit},
+	{"certificate of a gateway expired", expiredCertificate},
+	{"Redis wiped (FLUSHALL)", func(s *suite, _ *rand.Rand) event {
+		return event{target: "redis", begin: s.flushRedis, end: nothing}
+	}},
+	{"Redis killed, started again empty", func(s *suite, r *rand.Rand) event {
+		return killed(s, r, "redis", s.shape.Redis)
+	}},
+	{"Kafka killed, started again", func(s *suite, r *rand.Rand) event {
+		return killed(s, r, "kafka", s.shape.Kafka)
+	}},
+	{"Kafka stopped (SIGSTOP), continued", func(s *suite, r *rand.Rand) event {
+		return stopped(r, "kafka", s.shape.Kafka)
+	}},
+	{"PostgreSQL killed, started again", func(s *suite, r *rand.Rand) event { return killed(s, r, "postgres", currentDatabase{s}) }},
+	{"PostgreSQL stopped (SIGSTOP), continued", func(s *suite, r *rand.Rand) event { return stopped(r, "postgres", currentDatabase{s}) }},
+	{"PostgreSQL killed, its standby promoted", promotedStandby},
+	{"disk of PostgreSQL full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "postgres", currentDatabase{s}) }},
+	{"disk of Kafka full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "kafka", s.shape.Kafka) }},
+}
+
+func nothing(context.Context) error { return nil }
+
+// seconds draws a time.
+func seconds(r *rand.Rand, least, most int) time.Duration {
+	return time.Duration(least+r.IntN(most-least+1)) * time.Second
+}
+
+// server is a process that can be broken and comes back with its data.
+type server interface {
+	Start(context.Context) error
+	Kill() error
+	Signal(os.Signal) error
+	Ended() bool
+}
+
+// currentDatabase is the PostgreSQL that is the primary at the moment.
+type currentDatabase struct{ *suite }
+
+func (d currentDatabase) Start(ctx context.Context) error { return d.database.Start(ctx) }
+func (d currentDatabase) Kill() error                     { return d.database.Kill() }
+func (d currentDatabase) Signal(signal os.Signal) error   { return d.database.Signal(signal) }
+func (d currentDatabase) Ended() bool                     { return d.database.Ended() }
+func (d currentDatabase) Ready(ctx context.Context) error { return d.database.Ready(ctx) }
+
+// process draws one of the product's processes.
+func (s *suite) process(r *rand.Rand) *harness.Daemon {
+	services := append(slices.Clone(deployment.Services), "gateway")
+	return s.shape.Replica(services[r.IntN(len(services))], r.IntN(2))
+}
+
+// link draws one of the ways between two parts.
+func (s *suite) link(r *rand.Rand) link {
+	s.network.mu.Lock()
+	defer s.network.mu.Unlock()
+	ways := slices.SortedFunc(maps.Keys(s.network.proxies), func(a, b link) int {
+		return strings.Compare(a.from+" "+a.to, b.from+" "+b.to)
+	})
+	return ways[r.IntN(len(ways))]
+}
+
+func killedProcess(s *suite, r *rand.Rand) event {
+	victim := s.process(r)
+	return killed(s, r, victim.Name, victim)
+}
+
+// killed lets no port answer while the process is away, which a proxy's would.
+func killed(s *suite, r *rand.Rand, name string, victim server) event {
+	return event{
+		target: name, lasts: seconds(r, 2, 8),
+		begin: func(context.Context) error { return errors.Join(s.network.refuse(to(name)), victim.Kill()) },
+		end: func(ctx context.Context) error {
+			return errors.Join(victim.Start(ctx), s.network.accept(to(name)))
+		},
+	}
+}
+
+func stoppedProcess(s *suite, r *rand.Rand) event {
+	victim := s.process(r)
+	return stopped(r, victim.Name, victim)
+}
+
+func stopped(r *rand.Rand, name string, victim server) event {
+	return event{
+		target: name, lasts: seconds(r, 5, 15),
+		begin: func(context.Context) error { return victim.Signal(syscall.SIGSTOP) },
+		end:   func(context.Context) error { return victim.Signal(syscall.SIGCONT) },
+	}
+}
+
+func slowLink(s *suite, r *rand.Rand) event {
+	way := s.link(r)
+	return event{
+		target: way.from + " to " + way.to, lasts: seconds(r, 8, 15),
+		begin: func(context.Context) error { return s.network.slow(between(way.from, way.to), 200, 100) },
+		end:   func(ctx context.Context) error { return s.network.mend(ctx, between(way.from, way.to)) },
+	}
+}
+
+func cutLink(s *suite, r *rand.Rand) event {
+	way := s.link(r)
+	return event{
+		target: way.from + " to " + way.to, lasts: seconds(r, 8, 15),
+		begin: func(context.Context) error { return s.network.cut(between(way.from, way.to)) },
+		end:   func(ctx context.Context) error { return s.network.mend(ctx, between(way.from, way.to)) },
+	}
+}
+
+func isolatedProcess(s *suite, r *rand.Rand) event {
+	name := s.process(r).Name
+	return event{
+		target: name, lasts: seconds(r, 8, 15),
+		begin: func(context.Context) error { return s.network.cut(of(name)) },
+		end:   func(ctx context.Context) error { return s.network.mend(ctx, of(name)) },
+	}
+}
+
+func jumpedClock(s *suite, r *rand.Rand) event {
+	victim, by := s.process(r), 10*time.Minute
+	if r.IntN(2) == 0 {
+		by = -by
+	}
+	return event{
+		target: fmt.Sprintf("%s by %s", victim.Name, by), lasts: seconds(r, 8, 15),
+		begin: func(context.Context) error {
+			s.load.jumped()
+			return setClock(victim.PID(), by)
+		},
+		end: func(context.Context) error { return setClock(victim.PID(), 0) },
+	}
+}
+
+// memoryLimit starts a process again with less memory than it needs, and starts it
+// again as often as it is killed for it.
+func memoryLimit(s *suite, r *rand.Rand) event {
+	const allowed = 7 << 20
+	victim := s.process(r)
+	var undo func()
+	var killed int
+	restart := func() error {
+		return errors.Join(s.network.refuse(to(victim.Name)), victim.Kill(), victim.Launch(), s.network.accept(to(victim.Name)))
+	}
+	return event{
+		target: victim.Name, lasts: seconds(r, 8, 12),
+		begin: func(ctx context.Context) error {
+			killed = s.memory.kills()
+			undo = victim.Wrap(s.memory.wrapper()...)
+			if err := errors.Join(s.memory.allow(allowed), restart()); err != nil {
+				return err
+			}
+			s.meanwhile = func() error {
+				if victim.Ended() {
+					return restart()
+				}
+				return nil
+			}
+			return nil
+		},
+		end: func(ctx context.Context) error {
+			s.meanwhile = nil
+			undo()
+			s.t.Logf("the kernel killed %s %d times", victim.Name, s.memory.kills()-killed)
+			return errors.Join(s.network.refuse(to(victim.Name)), victim.Kill(), victim.Start(ctx), s.network.accept(to(victim.Name)))
+		},
+	}
+}
+
+// expiredCertificate lets the certificate of a running gateway expire.
+func expiredCertificate(s *suite, r *rand.Rand) event {
+	victim := s.shape.Replica("gateway", r.IntN(2))
+	begin := func(ctx context.Context, expires time.Time) error {
+		dir := filepath.Join(s.dir, e2e.Unique("certificate"))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		cert, key, err := s.shape.Authority().IssueUntil(expires, dir, harness.GatewayHosts...)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(s.network.refuse(to(victim.Name)), victim.Stop(ctx)); err != nil {
+			return err
+		}
+		victim.Setenv("DOORWARD_TLS_CERT_FILE="+cert, "DOORWARD_TLS_KEY_FILE="+key)
+		return errors.Join(victim.Start(ctx), s.network.accept(to(victim.Name)))
+	}
+	return event{
+		target: victim.Name, lasts: seconds(r, 10, 15),
+		begin: func(ctx context.Context) error { return begin(ctx, time.Now().Add(3*time.Second)) },
+		end:   func(ctx context.Context) error { return begin(ctx, time.Now().Add(24*time.Hour)) },
+	}
+}
+
+// promotedStandby kills the primary when a standby has all that it has
+// acknowledged, and leads the product's connections to the standby.
+func promotedStandby(s *suite, r *rand.Rand) event {
+	var standby *harness.Postgres
+	return event{
+		target: "postgres", lasts: seconds(r, 1, 4),
+		begin: func(ctx context.Context) (err error) {
+			s.databases++
+			dir := filepath.Join(s.disks["postgres"], fmt.Sprint("node", s.databases))
+			if standby, err = s.database.Standby(ctx, dir); err != nil {
+				return err
+			}
+			if err := s.database.AwaitStandby(ctx); err != nil {
+				return err
+			}
+			return errors.Join(s.network.refuse(to("postgres")), s.database.Kill())
+		},
+		end: func(ctx context.Context) error {
+			if err := standby.Promote(ctx); err != nil {
+				return err
+			}
+			former := s.database
+			s.database = standby
+			return errors.Join(s.network.redirect("postgres", standby.Address), former.Remove())
+		},
+	}
+}
+
+func (s *suite) flushRedis(ctx context.Context) error {
+	var address string
+	s.network.mu.Lock()
+	for way, proxy := range s.network.proxies {
+		if way.to == "redis" {
+			address = proxy.Upstream
+		}
+	}
+	s.network.mu.Unlock()
+	connection, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	if _, err := connection.Write([]byte("FLUSHALL\r\n")); err != nil {
+		return err
+	}
+	answer := make([]byte, 5)
+	if _, err := connection.Read(answer); err != nil || string(answer) != "+OK\r\n" {
+		return fmt.Errorf("FLUSHALL answers %q: %w", answer, err)
+	}
+	return nil
+}
+
+// fullDisk leaves no space to the server. What ends for it is started again.
+func fullDisk(s *suite, r *rand.Rand, name string, victim server) event {
+	return event{
+		target: name, lasts: seconds(r, 8, 15),
+		begin: func(context.Context) error { return fillDisk(s.disks[name]) },
+		end: func(ctx context.Context) error {
+			if err := emptyDisk(s.disks[name]); err != nil {
+				return err
+			}
+			if !victim.Ended() {
+				return nil
+			}
+			s.t.Logf("%s ended when its disk was full", name)
+			return errors.Join(victim.Kill(), victim.Start(ctx))
+		},
+	}
+}

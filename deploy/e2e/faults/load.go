@@ -1,0 +1,398 @@
+package faults
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+const (
+	// answerLimit is how long a client waits for an answer.
+	answerLimit = 15 * time.Second
+	// pause is between two calls of a client.
+	pause = 60 * time.Millisecond
+	// keyLife bounds how long an API key works after it was deleted, and revokedLife
+	// how long anything else does that other services keep for a moment.
+	keyLife, revokedLife = time.Second, time.Second
+)
+
+// load is what clients do at all times: registrations with their mails, logins
+// with right and wrong passwords, tokens, refreshes, reads, writes, revocations.
+// It counts each call, and hands what was promised to promises.
+type load struct {
+	*promises
+
+	client      *e2e.Client
+	site        e2e.Site
+	application string
+	owner       string // account whose API keys come and go
+	stop        context.CancelFunc
+	workers     sync.WaitGroup
+
+	mu    sync.Mutex
+	calls []call
+}
+
+// call is one request: when it began, how long it took, and why it failed.
+type call struct {
+	began   time.Time
+	took    time.Duration
+	kind    string
+	failure string
+}
+
+// outcome is what a client knows of a call.
+type outcome int
+
+const (
+	unknown outcome = iota // no answer, or a failure: it may have had its effect
+	done
+	refused
+)
+
+func startLoad(ctx context.Context, p *promises, client *e2e.Client, site e2e.Site, owner string, seed uint64, workers int) *load {
+	ctx, stop := context.WithCancel(ctx)
+	l := &load{promises: p, client: client, site: site, application: site.Application.Href(), owner: owner, stop: stop}
+	for i := range workers {
+		w := l.worker(seed, i)
+		l.workers.Go(func() { w.repeat(ctx, w.visit) })
+	}
+	keys, wrong := l.worker(seed, workers), l.worker(seed, workers+1)
+	l.workers.Go(func() { keys.repeat(ctx, keys.keyThatEnds) })
+	l.workers.Go(func() { wrong.repeat(ctx, wrong.wrongPassword) })
+	return l
+}
+
+// end ends the load when its calls are answered.
+func (l *load) end() {
+	l.stop()
+	l.workers.Wait()
+}
+
+// since are the calls that ended after a time.
+func (l *load) since(at time.Time) (calls []call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range slices.Backward(l.calls) {
+		if c.began.Before(at.Add(-answerLimit)) {
+			break
+		}
+		if c.began.Add(c.took).After(at) {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// worker is one client, with connections of its own.
+type worker struct {
+	*load
+
+	client *e2e.Client
+	random *rand.Rand
+}
+
+func (l *load) worker(seed uint64, i int) *worker {
+	own, transport := *l.client, l.client.HTTP.Transport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 4
+	own.HTTP = &http.Client{Timeout: answerLimit, Transport: transport, CheckRedirect: l.client.HTTP.CheckRedirect}
+	return &worker{load: l, client: &own, random: rand.New(rand.NewPCG(seed, uint64(i)))}
+}
+
+func (w *worker) repeat(ctx context.Context, visit func(context.Context)) {
+	for ctx.Err() == nil {
+		visit(context.WithoutCancel(ctx))
+		w.client.HTTP.CloseIdleConnections() // the next visit is by either gateway
+	}
+}
+
+// do sends a request once and counts it. Another answer than the wanted statuses,
+// the accepted ones and a failure of the service breaks a promise.
+func (w *worker) do(ctx context.Context, kind string, r e2e.Request, want int, accept ...int) (outcome, e2e.Answer) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
+	began := time.Now()
+	answer, err := w.client.Do(ctx, r)
+	c := call{began: began, took: time.Since(began), kind: kind}
+	result := done
+	switch {
+	case err != nil && answer.Status == 0:
+		result, c.failure = unknown, "no answer"
+		if strings.Contains(err.Error(), "certificate") {
+			c.failure = "certificate"
+		}
+	case answer.Status >= http.StatusInternalServerError || answer.Status == http.StatusTooManyRequests:
+		result, c.failure = unknown, fmt.Sprint(answer.Status)
+	case err != nil:
+		result, c.failure = unknown, "half an answer"
+		if !strings.Contains(err.Error(), "read the answer") {
+			w.broken("%s: %v", kind, err)
+		}
+	case slices.Contains(accept, answer.Status):
+		result = refused
+	case answer.Status != want:
+		result, c.failure = refused, fmt.Sprint(answer.Status)
+		w.broken("%s: %s", kind, answer)
+	}
+	w.load.mu.Lock()
+	defer w.load.mu.Unlock()
+	w.calls = append(w.calls, c)
+	return result, answer
+}
+
+func (w *worker) object(answer e2e.Answer) e2e.Object {
+	object, err := answer.Object()
+	if err != nil {
+		w.broken("%v", err)
+	}
+	return object
+}
+
+// visit is a user's first visit, an administrator's work about the account, and
+// one of the ways in which access ends.
+func (w *worker) visit(ctx context.Context) {
+	a := w.register(ctx)
+	if a == nil {
+		return
+	}
+	if w.random.IntN(4) == 0 {
+		w.never(ctx, "login of an unverified account", 0, time.Now(), w.login(a, e2e.Password))
+		return
+	}
+	if !w.update(ctx, a) {
+		return
+	}
+	w.do(ctx, "login", w.login(a, e2e.Password), http.StatusOK)
+	w.never(ctx, "login with a wrong password", 0, time.Now(), w.login(a, "Wrong1234"))
+	w.customData(ctx, a)
+	w.read(ctx, a)
+	result, answer := w.do(ctx, "token", w.grant("password", "username", a.email, "password", e2e.Password), http.StatusOK)
+	if result != done {
+		return
+	}
+	token := w.object(answer)
+	w.unique("access token", token.Text("service_access_token_href"))
+	access, refresh := token.Text("access_token"), token.Text("refresh_token")
+	w.do(ctx, "validation", w.validation(access), http.StatusFound)
+	w.do(ctx, "refresh", w.grant("refresh_token", "refresh_token", refresh), http.StatusOK)
+	switch w.random.IntN(6) {
+	case 0:
+		w.revoke(ctx, access, refresh)
+	case 1:
+		w.disable(ctx, a, access, refresh)
+	case 2:
+		w.remove(ctx, a, access, refresh)
+	case 3:
+		w.changePassword(ctx, a, refresh)
+	}
+}
+
+// from is an address that no other login comes from.
+func (w *worker) from() string {
+	return fmt.Sprintf("2001:db8:%x:%x::1", w.random.IntN(1<<16), w.random.IntN(1<<16))
+}
+
+func (w *worker) login(a *account, password string) e2e.Request {
+	return e2e.Request{Method: http.MethodPost, URL: w.application + "/loginAttempts", Body: e2e.Object{
+		"type": "basic", "value": base64.StdEncoding.EncodeToString([]byte(a.email + ":" + password)),
+	}}.From(w.from())
+}
+
+func (w *worker) grant(kind string, fields ...string) e2e.Request {
+	form := url.Values{"grant_type": {kind}}
+	for i := 0; i < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	return e2e.Request{Method: http.MethodPost, URL: w.application + "/oauth/token", Body: form}.From(w.from())
+}
+
+func (w *worker) validation(token string) e2e.Request {
+	return e2e.Request{Method: http.MethodGet, URL: w.application + "/authTokens/" + token}
+}
+
+func get(address string) e2e.Request { return e2e.Request{Method: http.MethodGet, URL: address} }
+
+func post(address string, body any) e2e.Request {
+	return e2e.Request{Method: http.MethodPost, URL: address, Body: body}
+}
+
+// register creates an account, now and then by two requests at once, of which one
+// may succeed.
+func (w *worker) register(ctx context.Context) *account {
+	a := &account{email: e2e.Unique("fault") + "@example.test", status: []string{"UNVERIFIED"}}
+	w.attempted(a)
+	request := post(w.site.Directory.Href()+"/accounts", e2e.Object{"email": a.email, "password": e2e.Password})
+	if w.random.IntN(8) > 0 {
+		result, answer := w.do(ctx, "registration", request, http.StatusCreated)
+		if result == done {
+			return w.registered(a, w.object(answer).Href())
+		}
+		return nil
+	}
+	answers := make([]e2e.Answer, 2)
+	results := make([]outcome, 2)
+	var both sync.WaitGroup
+	for i := range answers {
+		both.Go(func() {
+			results[i], answers[i] = w.do(ctx, "registration", request, http.StatusCreated, http.StatusConflict)
+		})
+	}
+	both.Wait()
+	if results[0] == done && results[1] == done {
+		w.broken("%s was registered twice: %s and %s", a.email, answers[0], answers[1])
+	}
+	if results[0] == refused && results[1] == refused {
+		w.broken("%s was registered by neither of two: %s and %s", a.email, answers[0], answers[1])
+	}
+	if i := slices.Index(results, done); i >= 0 {
+		return w.registered(a, w.object(answers[i]).Href())
+	}
+	return nil
+}
+
+// update lets the account log in, which an administrator may do without the mail.
+func (w *worker) update(ctx context.Context, a *account) bool {
+	name := e2e.Unique("name")
+	w.may(func() { a.status, a.given = append(a.status, "ENABLED"), append(a.given, name) })
+	result, _ := w.do(ctx, "update", post(a.href, e2e.Object{"status": "ENABLED", "givenName": name}), http.StatusOK)
+	if result == done {
+		w.may(func() { a.status, a.given = []string{"ENABLED"}, []string{name} })
+	}
+	return result == done
+}
+
+func (w *worker) customData(ctx context.Context, a *account) {
+	for range 2 {
+		value := w.random.IntN(1 << 30)
+		w.may(func() { a.data = append(a.data, value) })
+		if result, _ := w.do(ctx, "update", post(a.href+"/customData", e2e.Object{"n": value}), http.StatusOK); result == done {
+			w.may(func() { a.data = []int{value} })
+		}
+	}
+}
+
+// read reads what was written, which nobody else writes.
+func (w *worker) read(ctx context.Context, a *account) {
+	if result, answer := w.do(ctx, "read", get(a.href), http.StatusOK); result == done {
+		w.compare(a, w.object(answer))
+	}
+	if result, answer := w.do(ctx, "read", get(a.href+"/customData"), http.StatusOK); result == done {
+		w.compareData(a, w.object(answer))
+	}
+	w.do(ctx, "read", get(w.site.Directory.Href()+"/accounts?limit=5&email="+url.QueryEscape(a.email)), http.StatusOK)
+}
+
+// never repeats a request until it is refused. One that begins later than life
+// after the time that access ended must not succeed.
+func (w *worker) never(ctx context.Context, what string, life time.Duration, ended time.Time, r e2e.Request) {
+	for giveUp := ended.Add(life + answerLimit); time.Now().Before(giveUp); {
+		began := time.Now()
+		result, answer := w.do(ctx, what, r, -1, http.StatusOK, http.StatusFound,
+			http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound)
+		if result != refused {
+			continue
+		}
+		if answer.Status >= http.StatusBadRequest {
+			return
+		}
+		after := began.Sub(ended)
+		w.delayed(what, after)
+		if after > life {
+			w.broken("%s succeeds %s after access ended: %s", what, after.Round(time.Millisecond), answer)
+			return
+		}
+	}
+}
+
+func (w *worker) revoke(ctx context.Context, access, refresh string) {
+	result, _ := w.do(ctx, "revocation", post(w.application+"/oauth/revoke", url.Values{"token": {refresh}}), http.StatusOK)
+	if ended := time.Now(); result == done {
+		w.never(ctx, "refresh with a revoked token", 0, ended, w.grant("refresh_token", "refresh_token", refresh))
+		w.never(ctx, "validation of a revoked token", 0, ended, w.validation(access))
+	}
+}
+
+func (w *worker) disable(ctx context.Context, a *account, access, refresh string) {
+	w.may(func() { a.status = append(a.status, "DISABLED") })
+	result, _ := w.do(ctx, "update", post(a.href, e2e.Object{"status": "DISABLED"}), http.StatusOK)
+	if ended := time.Now(); result == done {
+		w.may(func() { a.status = []string{"DISABLED"} })
+		w.never(ctx, "login of a disabled account", 0, ended, w.login(a, e2e.Password))
+		w.never(ctx, "validation of a disabled account's token", revokedLife, ended, w.validation(access))
+		w.never(ctx, "refresh of a disabled account", revokedLife, ended, w.grant("refresh_token", "refresh_token", refresh))
+	}
+}
+
+func (w *worker) remove(ctx context.Context, a *account, access, refresh string) {
+	w.may(func() { a.mayBeGone = true })
+	result, _ := w.do(ctx, "deletion", e2e.Request{Method: http.MethodDelete, URL: a.href}, http.StatusNoContent)
+	if ended := time.Now(); result == done {
+		w.may(func() { a.gone = true })
+		w.never(ctx, "login of a deleted account", 0, ended, w.login(a, e2e.Password))
+		w.never(ctx, "validation of a deleted account's token", revokedLife, ended, w.validation(access))
+		w.never(ctx, "refresh of a deleted account", revokedLife, ended, w.grant("refresh_token", "refresh_token", refresh))
+	}
+}
+
+func (w *worker) changePassword(ctx context.Context, a *account, refresh string) {
+	const other = "Changeme2!"
+	w.may(func() { a.password = "" })
+	result, _ := w.do(ctx, "update", post(a.href, e2e.Object{"password": other}), http.StatusOK)
+	if ended := time.Now(); result == done {
+		w.may(func() { a.password = other })
+		w.never(ctx, "login with the password before", 0, ended, w.login(a, e2e.Password))
+		w.never(ctx, "refresh after a change of the password", revokedLife, ended, w.grant("refresh_token", "refresh_token", refresh))
+		w.do(ctx, "login", w.login(a, other), http.StatusOK)
+	}
+}
+
+// keyThatEnds creates an API key, uses it and deletes it.
+func (w *worker) keyThatEnds(ctx context.Context) {
+	result, answer := w.do(ctx, "key", post(w.owner+"/apiKeys", e2e.Object{}), http.StatusCreated)
+	if result != done {
+		return
+	}
+	key := w.object(answer)
+	w.unique("API key", key.Text("id"))
+	holder := *w
+	holder.client = w.client.With(key.Text("id"), key.Text("secret"))
+	for range 3 {
+		holder.do(ctx, "read", get("/tenants/current"), http.StatusFound)
+		w.client.HTTP.CloseIdleConnections()
+	}
+	if result, _ := w.do(ctx, "key", e2e.Request{Method: http.MethodDelete, URL: key.Href()}, http.StatusNoContent); result != done {
+		return
+	}
+	ended := time.Now()
+	for range 4 {
+		holder.never(ctx, "request with a deleted API key", keyLife, ended, get("/tenants/current"))
+		w.client.HTTP.CloseIdleConnections()
+	}
+}
+
+// wrongPassword tries one password after another for one login at one address.
+func (w *worker) wrongPassword(ctx context.Context) {
+	request := e2e.Login(w.site.Application, w.victim, fmt.Sprint("Wrong", w.random.IntN(1<<30))).From("2001:db8::dead")
+	<-time.After(5 * pause)
+	answer, err := w.client.Do(ctx, request)
+	if err != nil {
+		return
+	}
+	switch answer.Status {
+	case http.StatusOK:
+		w.broken("a wrong password is accepted: %s", answer)
+	case http.StatusBadRequest:
+		w.triedPassword()
+	}
+}

@@ -1,0 +1,153 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+// link is the way from one part of the deployment to another.
+type link struct{ from, to string }
+
+// network is a proxy on each way between two parts.
+type network struct {
+	server *toxiproxy.ApiServer
+
+	mu      sync.Mutex
+	proxies map[link]*toxiproxy.Proxy
+}
+
+func newNetwork() *network {
+	return &network{
+		server:  toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
+		proxies: map[link]*toxiproxy.Proxy{},
+	}
+}
+
+// route is the harness.Route of a deployment whose parts find each other by the
+// proxies.
+func (n *network) route(from, to, address string) (string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	way := link{from, to}
+	if proxy, ok := n.proxies[way]; ok {
+		return proxy.Listen, nil
+	}
+	listen, err := harness.FreeAddress()
+	if err != nil {
+		return "", err
+	}
+	proxy := toxiproxy.NewProxy(n.server, from+" to "+to, listen, address)
+	if err := proxy.Start(); err != nil {
+		return "", fmt.Errorf("start the proxy from %s to %s: %w", from, to, err)
+	}
+	n.proxies[way] = proxy
+	return proxy.Listen, nil
+}
+
+// each does something to the proxies of the ways that match.
+func (n *network) each(match func(link) bool, do func(*toxiproxy.Proxy) error) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var errs []error
+	for way, proxy := range n.proxies {
+		if match(way) {
+			errs = append(errs, do(proxy))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// between matches the ways between two parts, in both directions.
+func between(a, b string) func(link) bool {
+	return func(way link) bool { return way == link{a, b} || way == link{b, a} }
+}
+
+// of matches all ways of a part.
+func of(part string) func(link) bool {
+	return func(way link) bool { return way.from == part || way.to == part }
+}
+
+func to(part string) func(link) bool { return func(way link) bool { return way.to == part } }
+
+// toxic is a fault of toxiproxy's.
+type toxic struct {
+	Name       string         `json:"name"`
+	Type       string         `json:"type"`
+	Stream     string         `json:"stream"`
+	Attributes map[string]any `json:"attributes"`
+}
+
+// spoil adds a fault to ways, in both directions.
+func (n *network) spoil(match func(link) bool, kind string, attributes map[string]any) error {
+	return n.each(match, func(proxy *toxiproxy.Proxy) error {
+		for _, stream := range []string{"upstream", "downstream"} {
+			raw, err := json.Marshal(toxic{stream, kind, stream, attributes})
+			if err != nil {
+				return err
+			}
+			if _, err := proxy.Toxics.AddToxicJson(strings.NewReader(string(raw))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// slow delays what passes by so many milliseconds, more or less.
+func (n *network) slow(match func(link) bool, milliseconds, jitter int) error {
+	return n.spoil(match, "latency", map[string]any{"latency": milliseconds, "jitter": jitter})
+}
+
+// cut lets nothing pass, and answers nothing: connections hang, new ones too.
+func (n *network) cut(match func(link) bool) error {
+	return n.spoil(match, "timeout", map[string]any{"timeout": 0})
+}
+
+// mend removes the faults. Connections that were cut are closed by it.
+func (n *network) mend(ctx context.Context, match func(link) bool) error {
+	return n.each(match, func(proxy *toxiproxy.Proxy) error {
+		for _, stream := range []string{"upstream", "downstream"} {
+			if proxy.Toxics.GetToxic(stream) == nil {
+				continue
+			}
+			if err := proxy.Toxics.RemoveToxic(ctx, stream); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// refuse closes the ports of ways, as those of a process that has ended are, and
+// its connections; accept opens them again.
+func (n *network) refuse(match func(link) bool) error {
+	return n.each(match, func(proxy *toxiproxy.Proxy) error {
+		proxy.Stop()
+		return nil
+	})
+}
+
+func (n *network) accept(match func(link) bool) error {
+	return n.each(match, func(proxy *toxiproxy.Proxy) error {
+		if proxy.Enabled {
+			return nil
+		}
+		return proxy.Start()
+	})
+}
+
+// redirect leads the ways to a part to another address.
+func (n *network) redirect(part, address string) error {
+	return n.each(to(part), func(proxy *toxiproxy.Proxy) error {
+		return proxy.Update(&toxiproxy.Proxy{Listen: proxy.Listen, Upstream: address, Enabled: true})
+	})
+}

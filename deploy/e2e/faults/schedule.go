@@ -1,0 +1,296 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/pkg/deployment"
+)
+
+const (
+	// recoverLimit bounds how long requests may fail after a fault has ended.
+	recoverLimit = 2 * time.Minute
+	// quiet is how long no request may fail for the deployment to have recovered.
+	quiet = 4 * time.Second
+)
+
+// suite is a deployment that things are done to.
+type suite struct {
+	t         *testing.T
+	dir       string
+	network   *network
+	shape     *harness.Distributed
+	database  *harness.Postgres
+	databases int
+	disks     map[string]string // by the server whose data is there; empty where none can be made
+	memory    *memory           // nil where none can be made
+	client    *e2e.Client
+	site      e2e.Site
+	load      *load
+	meanwhile func() error // repeated while a fault lasts
+	results   []result
+}
+
+// result is what clients saw of one fault.
+type result struct {
+	event
+
+	requests, failed int
+	why              map[string]int
+	erring           int           // seconds in which requests failed
+	after            time.Duration // how long requests failed after the end
+	slowest          time.Duration
+}
+
+// start starts the deployment with its load.
+func start(t *testing.T, seed uint64, workers int) *suite {
+	t.Helper()
+	dir, remove, err := harness.Folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("logs and data are kept in %s", dir)
+		} else if err := remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &suite{t: t, dir: dir, network: newNetwork(), disks: map[string]string{}}
+	ctx := t.Context()
+	s.machine()
+	if s.database, err = harness.StartPostgres(ctx, filepath.Join(s.disk("postgres"), "node0"),
+		"max_connections = 400", "fsync = off", "max_wal_size = 64MB", "wal_keep_size = 64MB", "max_wal_senders = 4"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.database.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	bin, err := harness.Build(ctx, dir, harness.DistributedPackages...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.shape, err = harness.StartDistributed(ctx, harness.Config{
+		Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true, Database: s.database.URL(), Route: s.network.route,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.shape.Stop(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	if s.client, err = e2e.OpenClient(s.shape.KeyFile()); err != nil {
+		t.Fatal(err)
+	}
+	s.site = s.client.NewVerificationSite(t)
+	victim := s.client.Register(t, s.site.Directory.Link(t, "accounts"))
+	owner := s.client.Get(t, "/apiKeys/"+s.client.Key.ID).Link(t, "account")
+	s.load = startLoad(ctx, newPromises(victim.Text("email")), s.client, s.site, owner, seed, workers)
+	t.Cleanup(s.load.end)
+	return s
+}
+
+// disk is the folder of a server's data, on a disk of its own where one can be made.
+func (s *suite) disk(name string) string {
+	if dir, ok := s.disks[name]; ok {
+		return dir
+	}
+	return filepath.Join(s.dir, name)
+}
+
+// machine prepares what faults of the machine need, which takes root.
+func (s *suite) machine() {
+	for name, dir := range map[string]string{"postgres": filepath.Join(s.dir, "postgres"), "kafka": filepath.Join(s.dir, "shape", "kafka")} {
+		if err := mountDisk(dir); err != nil {
+			s.t.Logf("no disk can be filled here: %v", err)
+			return
+		}
+		s.t.Cleanup(func() {
+			if err := unmountDisk(dir); err != nil {
+				s.t.Error(err)
+			}
+		})
+		s.disks[name] = dir
+	}
+	memory, err := newMemory()
+	if err != nil {
+		s.t.Logf("no memory can be limited here: %v", err)
+		return
+	}
+	s.memory = memory
+	s.t.Cleanup(func() {
+		if err := memory.remove(); err != nil {
+			s.t.Error(err)
+		}
+	})
+}
+
+// possible leaves out what this machine does not allow.
+func (s *suite) possible(faults []fault) []fault {
+	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
+		impossible := strings.HasPrefix(f.name, "disk") && len(s.disks) < 2 || strings.HasPrefix(f.name, "memory") && s.memory == nil
+		if impossible {
+			s.t.Logf("left out: %s", f.name)
+		}
+		return impossible
+	})
+}
+
+// run does one fault after the other for a time: each once, in a random order, then
+// each once more in another.
+func (s *suite) run(seed uint64, lasts time.Duration) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	faults := s.possible(allFaults)
+	for end := time.Now().Add(lasts); ; {
+		random.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
+		for _, f := range faults {
+			// Drawn before it is known whether there is time, so that a seed means the
+			// same whatever time there is.
+			e := f.draw(s, random)
+			if time.Now().After(end) {
+				return
+			}
+			e.fault = f.name
+			if err := s.do(e); err != nil {
+				s.t.Errorf("%s, %s: %v", e.fault, e.target, err)
+				return
+			}
+		}
+	}
+}
+
+// do begins a fault, ends it, and waits until no request fails any more.
+func (s *suite) do(e event) error {
+	ctx := s.t.Context()
+	began := time.Now()
+	if err := e.begin(ctx); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	for until := time.Now().Add(e.lasts); time.Now().Before(until); {
+		if s.meanwhile != nil {
+			if err := s.meanwhile(); err != nil {
+				return err
+			}
+		}
+		<-time.After(min(500*time.Millisecond, time.Until(until)))
+	}
+	if err := e.end(ctx); err != nil {
+		return fmt.Errorf("end: %w", err)
+	}
+	ended := time.Now()
+	err := e2e.AwaitFor(ctx, recoverLimit, "the deployment to recover", func(ctx context.Context) error {
+		if err := s.ready(ctx); err != nil {
+			return err
+		}
+		if time.Since(ended) < quiet {
+			return errors.New("it has just ended")
+		}
+		for _, c := range s.load.since(time.Now().Add(-quiet)) {
+			if c.failure != "" {
+				return fmt.Errorf("a %s failed: %s", c.kind, c.failure)
+			}
+		}
+		return nil
+	})
+	r := s.result(e, began, ended)
+	s.results = append(s.results, r)
+	s.t.Logf("%s  %-42s %-34s %3.0f s: %s", began.Format(time.TimeOnly), e.fault, e.target, ended.Sub(began).Seconds(), r)
+	return err
+}
+
+// ready starts processes again that have ended by themselves, as a supervisor does,
+// and returns nil when all serve.
+func (s *suite) ready(ctx context.Context) error {
+	for _, service := range append(slices.Clone(deployment.Services), "gateway") {
+		for i := range 2 {
+			process := s.shape.Replica(service, i)
+			if process.Ended() {
+				s.load.broken("%s has ended by itself:\n%s", process.Name, process.Tail())
+				if err := errors.Join(process.Kill(), process.Start(ctx)); err != nil {
+					return err
+				}
+			}
+			if err := process.Ready(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *suite) result(e event, began, ended time.Time) result {
+	r := result{event: e, why: map[string]int{}}
+	erring := map[int64]bool{}
+	for _, c := range s.load.since(began) {
+		r.requests++
+		r.slowest = max(r.slowest, c.took)
+		if c.failure == "" {
+			continue
+		}
+		r.failed++
+		r.why[c.kind+": "+c.failure]++
+		at := c.began.Add(c.took)
+		erring[at.Unix()] = true
+		r.after = max(r.after, at.Sub(ended))
+	}
+	r.erring = len(erring)
+	return r
+}
+
+// String says it in a line.
+func (r result) String() string {
+	return fmt.Sprintf("%4d requests, %3d failed %v, errors in %d s and until %.1f s after its end, slowest %.1f s",
+		r.requests, r.failed, r.why, r.erring, r.after.Seconds(), r.slowest.Seconds())
+}
+
+// table is what was seen of each fault, in the form of docs/faults.md.
+func (s *suite) table() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "| Fault | Times | Requests | Failed | Errors, longest | After the end, longest | Slowest answer |")
+	fmt.Fprintln(&b, "|---|---|---|---|---|---|---|")
+	for _, f := range allFaults {
+		var sum result
+		times := 0
+		for _, r := range s.results {
+			if r.fault == f.name {
+				times++
+				sum.requests, sum.failed = sum.requests+r.requests, sum.failed+r.failed
+				sum.erring, sum.after, sum.slowest = max(sum.erring, r.erring), max(sum.after, r.after), max(sum.slowest, r.slowest)
+			}
+		}
+		if times > 0 {
+			fmt.Fprintf(&b, "| %s | %d | %d | %d | %d s | %.1f s | %.1f s |\n",
+				f.name, times, sum.requests, sum.failed, sum.erring, sum.after.Seconds(), sum.slowest.Seconds())
+		}
+	}
+	return b.String()
+}
+
+// settings are FAULTS_FOR and FAULTS_SEED.
+func settings(t *testing.T) (lasts time.Duration, seed uint64) {
+	t.Helper()
+	lasts, err := time.ParseDuration(os.Getenv("FAULTS_FOR"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed = uint64(time.Now().UnixNano())
+	if given := os.Getenv("FAULTS_SEED"); given != "" {
+		if _, err := fmt.Sscan(given, &seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return lasts, seed
+}

@@ -1,0 +1,172 @@
+// Command load puts the load of many tenants on the product, in either shape, and
+// prints what they saw. It asserts nothing; docs/sizing.md has figures.
+//
+//	make load                                        one tenant at 50 times its share beside 50 others
+//	make load LOAD=tenants LOAD_ARGS='-tenants 10000' one tenant alone, and beside 10,000 others
+//	make load LOAD=soak LOAD_FOR=6h                  the same load for a long time: memory, tables, latencies
+//
+// traffic.go sends requests at a rate, tenants.go copies a tenant in the database,
+// noisy.go, many.go and soak.go are the measurements.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/pkg/deployment"
+	"github.com/doorward/doorward/pkg/pg/private"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "load:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags of the command.
+type options struct {
+	shape   string
+	tenants int
+	share   float64 // requests of a tenant in a second
+	times   float64 // how many shares the noisy tenant sends
+	length  time.Duration
+	rounds  int
+	kinds   []string
+	large   int // accounts of the noisy tenant
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return errors.New("usage: load noisy|tenants|soak [flags]")
+	}
+	measurements := map[string]func(context.Context, *site, options) error{"noisy": noisy, "tenants": many, "soak": soak}
+	measure, known := measurements[args[0]]
+	if !known {
+		return fmt.Errorf("there is no measurement %q", args[0])
+	}
+	var o options
+	flags := flag.NewFlagSet("load "+args[0], flag.ContinueOnError)
+	flags.StringVar(&o.shape, "shape", "standalone", "standalone, or distributed, which needs redis-server and Kafka")
+	flags.IntVar(&o.tenants, "tenants", map[string]int{"noisy": 50, "tenants": 10_000, "soak": 50}[args[0]], "tenants beside the first")
+	flags.Float64Var(&o.share, "share", 1, "requests of a tenant in a second")
+	flags.Float64Var(&o.times, "times", 50, "shares that the noisy tenant sends")
+	flags.DurationVar(&o.length, "for", map[string]time.Duration{"noisy": 20 * time.Second, "tenants": 10 * time.Second,
+		"soak": 30 * time.Minute}[args[0]], "length of one run")
+	flags.IntVar(&o.rounds, "rounds", 3, "how often every run is repeated, in turns")
+	kinds := flags.String("noise", "login,search,body,mail,get", "what the noisy tenant sends, one after the other")
+	flags.IntVar(&o.large, "large", 50_000, "accounts of the noisy tenant")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	o.kinds = strings.Split(*kinds, ",")
+	dir, remove, err := harness.Folder()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	s, err := start(ctx, o.shape, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.shape.Stop(context.WithoutCancel(ctx))) }()
+	return measure(ctx, s, o)
+}
+
+// site is a deployment that the command has started.
+type site struct {
+	shape    harness.Shape
+	client   *e2e.Client
+	database string
+	master   string
+	template *tenant // the first, which the others are copies of
+}
+
+// start starts a deployment with an application, a directory and an account. All
+// load comes from one address, so that its limit is off.
+func start(ctx context.Context, shape, dir string) (s *site, err error) {
+	config := harness.Config{Dir: dir, Own: true, Settings: []string{"DOORWARD_ADDRESS_RATE=0", "DOORWARD_ADDRESS_CONCURRENCY=1000"}}
+	packages := harness.StandalonePackages
+	if shape == "distributed" {
+		packages = harness.DistributedPackages
+	}
+	if config.Bin, err = harness.Build(ctx, dir, packages...); err != nil {
+		return nil, err
+	}
+	s = &site{}
+	if shape == "distributed" {
+		started, err := harness.StartDistributed(ctx, config)
+		if err != nil {
+			return nil, err
+		}
+		s.shape = started
+		for _, setting := range started.Settings() {
+			name, value, _ := strings.Cut(setting, "=")
+			switch name {
+			case "DATABASE_URL":
+				s.database = value
+			case "DOORWARD_MASTER_KEY":
+				s.master = value
+			}
+		}
+	} else {
+		started, err := harness.StartStandalone(ctx, config)
+		if err != nil {
+			return nil, err
+		}
+		s.shape = started
+		var secrets struct {
+			Master string `json:"masterKey"`
+		}
+		err = readJSON(filepath.Join(started.DataDir(), "secrets.json"), &secrets)
+		s.master = secrets.Master
+		if err == nil {
+			s.database, err = private.Running(filepath.Join(started.DataDir(), "postgres"))
+		}
+		if err != nil {
+			return nil, errors.Join(err, s.shape.Stop(ctx))
+		}
+	}
+	if s.client, err = e2e.OpenClient(s.shape.KeyFile()); err == nil {
+		s.template, err = s.fill(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.shape.Stop(ctx))
+	}
+	return s, nil
+}
+
+// schemas are those of all services.
+var schemas = deployment.Services
+
+// spread is the median of rounds with the lowest and the highest.
+func spread(values []float64) string {
+	low, middle, high := summary(values)
+	return fmt.Sprintf("%.3g (%.3g to %.3g)", middle, low, high)
+}
+
+// loadAverage says what else the machine does.
+func loadAverage() string {
+	raw, _ := os.ReadFile("/proc/loadavg")
+	fields := strings.Fields(string(raw))
+	return strings.Join(fields[:min(3, len(fields))], " ")
+}
+
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "load %s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}
+
+func orNone(text string) string { return cmp.Or(text, "none") }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+// many measures one tenant alone, and again beside many others that have each sent
+// requests.
+func many(ctx context.Context, s *site, o options) error {
+	report := func(when string) error {
+		for kind, rate := range map[string]float64{"validate": 50, "get": 50, "login": 5} {
+			var p50, p99, used []float64
+			for range o.rounds {
+				before, err := s.processorTime()
+				if err != nil {
+					return err
+				}
+				found := s.send(ctx, o.length, stream{tenants: []*tenant{s.template}, mix: []string{kind}, rate: rate, most: 100})
+				after, err := s.processorTime()
+				if err != nil {
+					return err
+				}
+				used = append(used, 1e6*(after-before)/float64(found.due))
+				p50, p99 = append(p50, percentile(found.all(), 0.5)), append(p99, percentile(found.all(), 0.99))
+				if failed := found.failed(); failed != "" {
+					fmt.Println("    failures:", failed)
+				}
+			}
+			fmt.Printf("%s: %-8s processor time %s µs, p50 %s ms, p99 %s ms; load average %s\n", when, kind, spread(used), spread(p50),
+				spread(p99), loadAverage())
+		}
+		return errors.Join(ctx.Err(), s.printMemory(when))
+	}
+	s.send(ctx, o.length, stream{tenants: []*tenant{s.template}, mix: share, rate: 20, most: 100})
+	if err := errors.Join(s.restart(ctx, "one tenant"), report("one tenant")); err != nil {
+		return err
+	}
+	began := time.Now()
+	others, err := s.copies(ctx, 1, o.tenants)
+	if err != nil {
+		return err
+	}
+	progress("made %d tenants in %.1f s", o.tenants, time.Since(began).Seconds())
+	when := fmt.Sprintf("%d tenants", o.tenants)
+	if err := errors.Join(s.restart(ctx, when), report(when)); err != nil {
+		return err
+	}
+	const rate = 200
+	visited := s.send(ctx, time.Duration(float64(o.tenants)/rate*float64(time.Second)),
+		stream{tenants: others, mix: []string{"get"}, rate: rate, most: 100})
+	progress("each tenant has sent a request: %d of %d; failures: %s", len(visited.all()), visited.due, orNone(visited.failed()))
+	return report(when + ", each seen")
+}
+
+// restart starts standalone again and says how long it took.
+func (s *site) restart(ctx context.Context, when string) error {
+	standalone, ok := s.shape.(*harness.Standalone)
+	if !ok {
+		return nil
+	}
+	if err := standalone.Stop(ctx); err != nil {
+		return err
+	}
+	if err := standalone.Start(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("%s: start %.2f s\n", when, standalone.Boot.Seconds())
+	return nil
+}
+
+// memory is the resident memory of the product's processes in MiB, by name. What
+// they share counts for each of them.
+func (s *site) memory() (map[string]float64, error) {
+	found := map[string]float64{}
+	all, err := processes()
+	for _, stat := range all {
+		found[stat.Comm] += float64(stat.ResidentMemory()) / (1 << 20)
+	}
+	return found, err
+}
+
+// processorTime is what the processes have used until now, in seconds.
+func (s *site) processorTime() (seconds float64, err error) {
+	all, err := processes()
+	for _, stat := range all {
+		seconds += stat.CPUTime() + float64(stat.CUTime+stat.CSTime)/100
+	}
+	return seconds, err
+}
+
+// processes are those below this one.
+func processes() (below []procfs.ProcStat, err error) {
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return nil, err
+	}
+	children := map[int][]procfs.ProcStat{}
+	for _, p := range all {
+		if stat, err := p.Stat(); err == nil {
+			children[stat.PPID] = append(children[stat.PPID], stat)
+		}
+	}
+	for parents := []int{os.Getpid()}; len(parents) > 0; parents = parents[1:] {
+		for _, stat := range children[parents[0]] {
+			below, parents = append(below, stat), append(parents, stat.PID)
+		}
+	}
+	return below, nil
+}
+
+func (s *site) printMemory(when string) error {
+	memory, err := s.memory()
+	fmt.Printf("%s: memory in MiB, resident: %s\n", when, listed(memory, "%.0f"))
+	return err
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// soak sends the shares of the tenants for a long time and prints, twenty times, what
+// should stay flat.
+func soak(ctx context.Context, s *site, o options) error {
+	tenants, err := s.copies(ctx, 1, o.tenants)
+	if err != nil {
+		return err
+	}
+	for _, t := range tenants {
+		if err := s.token(ctx, t); err != nil {
+			return err
+		}
+	}
+	for n, began := 1, time.Now(); n <= 20; n++ {
+		found := s.send(ctx, o.length/20, stream{tenants: tenants, mix: share, rate: o.share * float64(o.tenants), most: 500})
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		memory, err := s.memory()
+		if err != nil {
+			return err
+		}
+		tables, err := s.tables(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%4.0f s: %d requests, p50 %.1f ms, p99 %.1f ms, failures %s; load average %s\n    memory in MiB: %s\n    tables in MiB: %s\n",
+			time.Since(began).Seconds(), found.due, percentile(found.all(), 0.5), percentile(found.all(), 0.99), orNone(found.failed()),
+			loadAverage(), listed(memory, "%.0f"), listed(tables, "%.2f"))
+	}
+	return nil
+}
+
+// tables are the sizes of the six largest tables in MiB.
+func (s *site) tables(ctx context.Context) (map[string]float64, error) {
+	db, err := pgx.Connect(ctx, s.database)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = db.Close(context.WithoutCancel(ctx)) }()
+	rows, err := db.Query(ctx, `SELECT relnamespace::regnamespace || '.' || relname, pg_total_relation_size(oid) / 1048576.0
+		FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text = ANY($1) ORDER BY 2 DESC LIMIT 6`, schemas)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]float64{}
+	var name string
+	var size float64
+	_, err = pgx.ForEachRow(rows, []any{&name, &size}, func() error {
+		found[name] = size
+		return nil
+	})
+	return found, err
+}
+
+func listed(values map[string]float64, format string) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		parts = append(parts, name+" "+fmt.Sprintf(format, values[name]))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+// tenant is what requests for a tenant need.
+type tenant struct {
+	id, secret                      string // of its API key
+	application, directory, account string // addresses
+	email, token                    string
+}
+
+// request is one of a kind.
+type request struct {
+	method, address, contentType string
+	body                         []byte
+	want                         int
+}
+
+func form(address string, values url.Values) request {
+	return request{http.MethodPost, address, "application/x-www-form-urlencoded", []byte(values.Encode()), http.StatusOK}
+}
+
+func object(address string, body any) request {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // bodies are maps of text
+	}
+	return request{http.MethodPost, address, "application/json", raw, http.StatusOK}
+}
+
+func read(address string) request {
+	return request{method: http.MethodGet, address: address, want: http.StatusOK}
+}
+
+// largeText is below the size of which a tenant may send two bodies at a time.
+var largeText = strings.Repeat("doorward ", 100_000)
+
+// kinds are what tenants ask for.
+var kinds = map[string]func(*tenant) request{
+	"login": func(t *tenant) request {
+		value := base64.StdEncoding.EncodeToString([]byte(t.email + ":" + e2e.Password))
+		return object(t.application+"/loginAttempts", e2e.Object{"type": "basic", "value": value})
+	},
+	"get": func(t *tenant) request { return read(t.account) },
+	"validate": func(t *tenant) request {
+		r := read(t.application + "/authTokens/" + t.token)
+		r.want = http.StatusFound
+		return r
+	},
+	"search": func(t *tenant) request { return read(t.directory + "/accounts?q=a&orderBy=surname,email") },
+	"body": func(t *tenant) request {
+		return object(t.account+"/customData", e2e.Object{"text": largeText})
+	},
+	"mail": func(t *tenant) request {
+		return object(t.application+"/passwordResetTokens", e2e.Object{"email": t.email})
+	},
+}
+
+// share is the mix of a tenant: of 20 requests so many of a kind.
+var share = slices.Concat(repeated("validate", 10), repeated("get", 5), repeated("search", 2), repeated("login", 2), repeated("mail", 1))
+
+func repeated(kind string, n int) []string { return slices.Repeat([]string{kind}, n) }
+
+// outcome is what the requests of a run saw.
+type outcome struct {
+	mu        sync.Mutex
+	due       int
+	latencies map[string][]float64 // by kind, in milliseconds, from when a request was due
+	failures  map[string]int       // by status or error
+}
+
+func (o *outcome) count(kind string, took time.Duration, failure string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if failure != "" {
+		o.failures[kind+" "+failure]++
+		return
+	}
+	o.latencies[kind] = append(o.latencies[kind], float64(took)/float64(time.Millisecond))
+}
+
+func (o *outcome) all() []float64 { return slices.Concat(slices.Collect(maps.Values(o.latencies))...) }
+
+// throughput is the part of the requests that succeeded.
+func (o *outcome) throughput() float64 { return float64(len(o.all())) / float64(max(o.due, 1)) }
+
+func (o *outcome) failed() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(o.failures)) {
+		parts = append(parts, fmt.Sprintf("%s: %d", name, o.failures[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// percentile is that of values, of which there may be none.
+func percentile(values []float64, of float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(values)
+	return values[min(len(values)-1, int(of*float64(len(values))))]
+}
+
+func summary(values []float64) (low, middle, high float64) {
+	return percentile(values, 0), percentile(values, 0.5), percentile(values, 1)
+}
+
+// stream is requests at a rate: those of the tenants in turns, and of each the kinds
+// of its mix in turns.
+type stream struct {
+	tenants []*tenant
+	mix     []string
+	rate    float64 // in a second
+	most    int     // requests in flight; further ones wait, and their time counts
+}
+
+// send sends for a length of time and waits for the answers.
+func (s *site) send(ctx context.Context, length time.Duration, st stream) *outcome {
+	o := &outcome{latencies: map[string][]float64{}, failures: map[string]int{}}
+	began, slots := time.Now(), make(chan struct{}, st.most)
+	var inFlight sync.WaitGroup
+	for n := 0; ctx.Err() == nil; n++ {
+		due := began.Add(time.Duration(float64(n) / st.rate * float64(time.Second)))
+		if due.Sub(began) >= length {
+			break
+		}
+		time.Sleep(time.Until(due))
+		round, turn := n/len(st.tenants), n%len(st.tenants)
+		t, kind := st.tenants[turn], st.mix[(round+turn)%len(st.mix)] // in a short run each kind has its part
+		o.due++
+		inFlight.Go(func() {
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+			case <-time.After(time.Until(began.Add(length))):
+				o.count(kind, 0, "unsent")
+				return
+			}
+			failure := s.do(ctx, t, kinds[kind](t))
+			o.count(kind, time.Since(due), failure)
+		})
+	}
+	inFlight.Wait()
+	return o
+}
+
+// do sends a request and returns what was wrong with its answer.
+func (s *site) do(ctx context.Context, t *tenant, r request) (failure string) {
+	answer, status, err := s.exchange(ctx, t, r)
+	switch {
+	case err != nil:
+		return "connection"
+	case status != r.want:
+		var refusal struct{ Code int }
+		_ = json.Unmarshal(answer, &refusal)
+		return fmt.Sprintf("%d (%d)", status, refusal.Code)
+	}
+	return ""
+}
+
+func (s *site) exchange(ctx context.Context, t *tenant, r request) (answer []byte, status int, err error) {
+	request, err := http.NewRequestWithContext(ctx, r.method, r.address, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, 0, err
+	}
+	request.SetBasicAuth(t.id, t.secret)
+	if r.contentType != "" {
+		request.Header.Set("Content-Type", r.contentType)
+	}
+	response, err := s.client.HTTP.Do(request)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer response.Body.Close()
+	answer, err = io.ReadAll(response.Body)
+	return answer, response.StatusCode, err
+}
+
+func readJSON(path string, into any) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}

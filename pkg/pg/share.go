@@ -1,0 +1,144 @@
+package pg
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// shares limits how many connections of a pool one tenant uses at a time, so that
+// its slow queries leave some to the other tenants. Further queries of the tenant
+// wait, the oldest first. What runs for no tenant has no limit.
+type shares struct {
+	limit   int // connections of one tenant; 0 for any number
+	mu      sync.Mutex
+	used    map[id.ID]int
+	waiting map[id.ID][]chan struct{} // never empty ones; closing one hands a connection over
+}
+
+// newShares leaves a quarter of the pool to other tenants, at least one connection.
+func newShares(connections int32) shares {
+	return shares{limit: max(1, int(connections)-max(1, int(connections)/4)), used: map[id.ID]int{}, waiting: map[id.ID][]chan struct{}{}}
+}
+
+// acquire waits until the tenant of the context may use a connection. Each call
+// without an error is followed by one of release with the same tenant.
+func (s *shares) acquire(ctx context.Context) (tenant id.ID, err error) {
+	tenant = caller.From(ctx).Tenant
+	if tenant.IsZero() || s.limit == 0 {
+		return tenant, nil
+	}
+	s.mu.Lock()
+	if s.used[tenant] < s.limit {
+		s.used[tenant]++
+		s.mu.Unlock()
+		return tenant, nil
+	}
+	turn := make(chan struct{})
+	s.waiting[tenant] = append(s.waiting[tenant], turn)
+	s.mu.Unlock()
+	select {
+	case <-turn:
+		return tenant, nil
+	case <-ctx.Done():
+		s.abandon(tenant, turn)
+		return tenant, ctx.Err()
+	}
+}
+
+func (s *shares) release(tenant id.ID) {
+	if tenant.IsZero() || s.limit == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if waiting := s.waiting[tenant]; len(waiting) > 0 {
+		s.remove(tenant, 0)
+		close(waiting[0])
+		return
+	}
+	if s.used[tenant]--; s.used[tenant] == 0 {
+		delete(s.used, tenant)
+	}
+}
+
+// abandon ends a wait, or releases what it was handed meanwhile.
+func (s *shares) abandon(tenant id.ID, turn chan struct{}) {
+	s.mu.Lock()
+	n := slices.Index(s.waiting[tenant], turn)
+	if n >= 0 {
+		s.remove(tenant, n)
+	}
+	s.mu.Unlock()
+	if n < 0 {
+		s.release(tenant)
+	}
+}
+
+// remove takes the n-th out of those that wait.
+func (s *shares) remove(tenant id.ID, n int) {
+	s.waiting[tenant] = append(s.waiting[tenant][:n:n], s.waiting[tenant][n+1:]...)
+	if len(s.waiting[tenant]) == 0 {
+		delete(s.waiting, tenant)
+	}
+}
+
+// Query runs a query outside a transaction. The rows have to be closed, or read to
+// their end.
+func (db *DB) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	tenant, err := db.shares.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.Pool.Query(ctx, sql, args...)
+	if err != nil {
+		db.shares.release(tenant)
+		return rows, err
+	}
+	return &sharedRows{Rows: rows, release: sync.OnceFunc(func() { db.shares.release(tenant) })}, nil
+}
+
+// Exec runs a statement outside a transaction.
+func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	db.writes.Add(1)
+	tenant, err := db.shares.acquire(ctx)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	defer db.shares.release(tenant)
+	return db.Pool.Exec(ctx, sql, args...)
+}
+
+func (db *DB) sendBatch(ctx context.Context, batch *Batch) error {
+	tenant, err := db.shares.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.shares.release(tenant)
+	return db.SendBatch(ctx, batch).Close()
+}
+
+// sharedRows end the use of a connection with the last row.
+type sharedRows struct {
+	pgx.Rows
+	release func()
+}
+
+func (r *sharedRows) Next() bool {
+	more := r.Rows.Next()
+	if !more {
+		r.release()
+	}
+	return more
+}
+
+func (r *sharedRows) Close() {
+	r.Rows.Close()
+	r.release()
+}

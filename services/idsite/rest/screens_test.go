@@ -1,0 +1,56 @@
+package rest_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/caller"
+	idsiterest "github.com/doorward/doorward/services/idsite/rest"
+)
+
+func TestFilesOfPagesAreCompressedForBrowsersThatReadIt(t *testing.T) {
+	c := newClient(t)
+	tenant, site := c.tenant(t, "mine")
+	_, settings := c.update(t, tenant, site, `{}`)
+	ask := func(path string, header http.Header) (http.Header, []byte) {
+		t.Helper()
+		request := httptest.NewRequest(http.MethodGet, "/site"+path, nil)
+		request.Header = header.Clone()
+		request.Header.Set(idsiterest.HostHeader, settings["domainName"].(string))
+		request.Header.Set(caller.Header, c.signer.Sign(caller.Caller{}))
+		answer, err := c.app.Test(request, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = answer.Body.Close() }()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s answers %d, %v", path, answer.StatusCode, err)
+		}
+		return answer.Header, body
+	}
+	_, index := ask("/", http.Header{})
+	module := string(regexp.MustCompile(`/static/[^"]+/app\.js`).Find(index))
+	for path, caching := range map[string]string{"/": "no-store", module: "public, max-age=31536000, immutable"} {
+		_, plain := ask(path, http.Header{})
+		header, zipped := ask(path, http.Header{"Accept-Encoding": {"gzip, deflate, br"}})
+		if header.Get("Content-Encoding") != "gzip" || header.Get("Cache-Control") != caching {
+			t.Errorf("%s has the headers %v", path, header)
+		}
+		if !regexp.MustCompile(`\bAccept-Encoding\b`).MatchString(header.Get("Vary")) {
+			t.Errorf("%s varies by %q", path, header.Get("Vary"))
+		}
+		reader, err := gzip.NewReader(bytes.NewReader(zipped))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(reader); err != nil || !bytes.Equal(got, plain) {
+			t.Errorf("%s is something else when it is compressed: %v", path, err)
+		}
+	}
+}
