@@ -28,7 +28,7 @@ func TestTheServiceIsToldWhoAsks(t *testing.T) {
 	}
 }
 
-// A caller that has a key may tell for whom it asks.
+// A caller that has a key may name the address of its user.
 func TestTheServiceIsToldWhereTheRequestComesFrom(t *testing.T) {
 	s := open(t, func(cfg *Config, _ *site) { cfg.TrustedHops = 1 })
 	const path = "/v1/accounts/1"

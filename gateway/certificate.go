@@ -45,9 +45,10 @@ func (c *certificates) of(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 	if !strings.Contains(name, ".") || strings.HasSuffix(name, ".localhost") {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(caller.Into(context.Background(), caller.Caller{}), certificateTimeout)
-	defer cancel()
+	ctx := caller.Into(context.Background(), caller.Caller{})
 	found, err := c.found.Get(ctx, name, func(ctx context.Context) (*tls.Certificate, error) {
+		ctx, cancel := context.WithTimeout(ctx, certificateTimeout)
+		defer cancel()
 		pair, err := c.load(ctx, name)
 		if errors.Is(err, apierr.NotFound) {
 			return nil, nil

@@ -134,7 +134,7 @@ func TestAKeyThatEndsWithItsAccountIsRefusedEverywhere(t *testing.T) {
 	second := open(t, func(cfg *Config, _ *site) { cfg.Keys = first.keys })
 	synchronise(t, first, client)
 	synchronise(t, second, client)
-	eventually(t, "the gateways hear each other", func() bool { return first.Limits.synced.Load() && second.Limits.synced.Load() })
+	eventually(t, "the gateways learn of each other", func() bool { return first.Limits.synced.Load() && second.Limits.synced.Load() })
 	first.keys.add("OTHER", "secret", tenant)
 	change := func(method, path string, ofKey bool) func(string) call {
 		return func(key string) call {

@@ -143,12 +143,12 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 	others := func(n int) func() bool {
 		return func() bool { return (*second.Limits.remote.Load())[tenantSubject(tenantLimit, tenant)] == n }
 	}
-	eventually(t, "the second gateway hears of the first one's requests", others(3))
+	eventually(t, "the second gateway learns of the first one's requests", others(3))
 	letGo := hold(second.services["directory"])
 	defer letGo()
 	waitSecond := occupy(t, second, second.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})
 	wantTurnedAway(t, second.get(t, "/v1/accounts/1"))
-	eventually(t, "the first gateway hears of the second one's", func() bool { return (*first.Limits.remote.Load())[tenantSubject(tenantLimit, tenant)] == 1 })
+	eventually(t, "the first gateway learns of the second one's", func() bool { return (*first.Limits.remote.Load())[tenantSubject(tenantLimit, tenant)] == 1 })
 	wantTurnedAway(t, first.get(t, "/v1/accounts/1"))
 
 	t.Run("without Redis each holds its own, and no request waits for it", func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "the limits are shared again", both(true))
-		eventually(t, "the second gateway hears of the first", others(3))
+		eventually(t, "the second gateway learns of the first", others(3))
 		eventually(t, "the gauge says so", func() bool { return sharedGauge(t) == 1 })
 		if logged.has("synchronised through Redis again") < 2 {
 			t.Error("the log does not tell")

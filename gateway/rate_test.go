@@ -144,7 +144,7 @@ func TestSeveralGatewaysHoldOneRate(t *testing.T) {
 	if n, _ := spend(t, first, manage); n != 10 {
 		t.Errorf("%d requests came through the first", n)
 	}
-	eventually(t, "the second gateway hears of them", func() bool { return ahead(second) >= time.Second })
+	eventually(t, "the second gateway learns of them", func() bool { return ahead(second) >= time.Second })
 	if n, _ := spend(t, second, manage); n != 0 {
 		t.Errorf("%d requests came through the second", n)
 	}

@@ -118,20 +118,10 @@ func (b *bareHandlers) app() *fiber.App {
 	app := fiber.New(fiber.Config{DisableStartupMessage: true, Immutable: true})
 	constant := account{ID: "account1", Email: "jo1@example.test", GivenName: "Jo", Surname: "Doe", Status: "ENABLED", CreatedAt: time.Now()}
 	app.Get("/bare", func(c *fiber.Ctx) error { return c.JSON(constant.view()) })
-	app.Get("/row/:n", func(c *fiber.Ctx) error {
-		a, err := b.read(c)
-		if err != nil {
-			return err
-		}
-		return c.JSON(a.view())
-	})
-	app.Get("/follow/:n", func(c *fiber.Ctx) error {
-		a, err := b.read(c)
-		if err != nil {
-			return err
-		}
+	app.Get("/row/:n", b.read(func(c *fiber.Ctx, a account) error { return c.JSON(a.view()) }))
+	app.Get("/follow/:n", b.read(func(c *fiber.Ctx, a account) error {
 		return c.Redirect(c.BaseURL() + "/row/" + strings.TrimPrefix(a.ID, "account"))
-	})
+	}))
 	app.Post("/insert", b.insert)
 	app.Post("/pair", b.pair)
 	app.Get("/hash", func(c *fiber.Ctx) error {
@@ -168,13 +158,16 @@ func (a account) view() fiber.Map {
 	return view
 }
 
-func (b *bareHandlers) read(c *fiber.Ctx) (account, error) {
+func (b *bareHandlers) read(answer func(*fiber.Ctx, account) error) fiber.Handler {
 	const query = `SELECT id, email, given_name, surname, status, created_at, modified_at FROM account WHERE id = $1`
-	rows, err := b.db.Query(c.UserContext(), query, "account"+c.Params("n"))
-	if err != nil {
-		return account{}, err
+	return func(c *fiber.Ctx) error {
+		rows, _ := b.db.Query(c.UserContext(), query, "account"+c.Params("n")) // its error comes with the row
+		a, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[account])
+		if err != nil {
+			return err
+		}
+		return answer(c, a)
 	}
-	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[account])
 }
 
 func (b *bareHandlers) insert(c *fiber.Ctx) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -29,13 +30,9 @@ type usage struct {
 // plus adds another usage some times; -1 subtracts it.
 func (u usage) plus(other usage, times time.Duration) usage {
 	sum := usage{u.took + times*other.took, u.generator + times*other.generator, u.machine + times*other.machine, map[string]time.Duration{}}
-	for _, one := range []struct {
-		servers map[string]time.Duration
-		times   time.Duration
-	}{{u.servers, 1}, {other.servers, times}} {
-		for name, used := range one.servers {
-			sum.servers[name] += one.times * used
-		}
+	maps.Copy(sum.servers, u.servers)
+	for name, used := range other.servers {
+		sum.servers[name] += times * used
 	}
 	return sum
 }
@@ -175,38 +172,37 @@ type cpuGroup struct{ dir, parent string }
 
 // newCPUGroup makes one below the group of this process or, where that cannot
 // have any, below the root: by cpu.max in version 2, by cpu.cfs_quota_us in
-// version 1.
+// version 1, whose period is 100 ms by default.
 func newCPUGroup() (*cpuGroup, error) {
 	raw, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil, fmt.Errorf("this system has no control groups: %w", err)
 	}
-	var failures []error
+	paths := map[string]string{} // the group of this process by controller; that of version 2 has none
 	for line := range strings.Lines(string(raw)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // number:controllers:path
-		if len(parts) < 3 {
-			continue
-		}
-		file, quota := "cpu.max", "100000 100000"
-		roots := []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
-		if slices.Contains(strings.Split(parts[1], ","), "cpu") {
-			file, quota = "cpu.cfs_quota_us", "100000" // the period is 100 ms by default
-			roots = []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"}
-		} else if parts[1] != "" {
-			continue
-		}
-		for _, root := range roots {
-			own := filepath.Join(root, parts[2])
-			for _, above := range []string{own, root} {
-				g := &cpuGroup{dir: filepath.Join(above, "doorward-bench-"+strconv.Itoa(os.Getpid())), parent: own}
-				if err = os.Mkdir(g.dir, 0o755); err == nil {
-					if err = g.write(file, quota); err == nil {
-						return g, nil
-					}
-					err = errors.Join(err, g.remove())
-				}
-				failures = append(failures, err)
+		if parts := strings.SplitN(strings.TrimSpace(line), ":", 3); len(parts) == 3 {
+			for _, controller := range strings.Split(parts[1], ",") {
+				paths[controller] = parts[2]
 			}
+		}
+	}
+	var failures []error
+	for _, version := range []struct{ root, controller, file, quota string }{
+		{"/sys/fs/cgroup", "", "cpu.max", "100000 100000"},
+		{"/sys/fs/cgroup/unified", "", "cpu.max", "100000 100000"},
+		{"/sys/fs/cgroup/cpu", "cpu", "cpu.cfs_quota_us", "100000"},
+		{"/sys/fs/cgroup/cpu,cpuacct", "cpu", "cpu.cfs_quota_us", "100000"},
+	} {
+		own := filepath.Join(version.root, paths[version.controller])
+		for _, above := range []string{own, version.root} {
+			g := &cpuGroup{dir: filepath.Join(above, "doorward-bench-"+strconv.Itoa(os.Getpid())), parent: own}
+			if err = os.Mkdir(g.dir, 0o755); err == nil {
+				if err = g.write(version.file, version.quota); err == nil {
+					return g, nil
+				}
+				err = errors.Join(err, g.remove())
+			}
+			failures = append(failures, err)
 		}
 	}
 	return nil, errors.Join(failures...)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,13 +21,12 @@ import (
 // run is one measurement.
 type run struct {
 	options
-	dir, bin    string
-	d           *deployment // standalone, or one that runs already
-	standalone  *site
-	distributed *site
-	baseline    *site
-	report      *report
-	log         logger
+	dir, bin                          string
+	deployment                        *deployment // standalone, or one that runs already
+	standalone, distributed, baseline *site
+	others                            []e2e.Key // of the tenants of writers and hot
+	report                            *report
+	ends                              []func(context.Context) error // stop what was started, the last one first
 }
 
 // turn is what is measured once in each round, and a row of the report.
@@ -41,28 +41,21 @@ type turn struct {
 	beside        *turn // puts load from before the first operation to after the last
 }
 
-// measure makes the whole measurement and leaves nothing running.
-func measure(ctx context.Context, o options, log logger) (report *report, err error) {
+// measure makes the whole measurement and leaves nothing running. With a report it
+// returns what did not stop well.
+func measure(ctx context.Context, o options) (report *report, err error) {
 	began := time.Now()
 	dir, remove, err := harness.Folder()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, remove()) }()
-	r := &run{options: o, dir: dir, report: newReport(o, began), log: log}
-	if r.keyFile == "" {
-		packages := harness.StandalonePackages
-		if r.Distributed {
-			packages = append(packages[:len(packages):len(packages)], harness.DistributedPackages...)
-		}
-		log("compiling")
-		limited, cancel := context.WithTimeout(ctx, 15*time.Minute)
-		defer cancel()
-		if r.bin, err = harness.Build(limited, dir, packages...); err != nil {
-			return nil, err
-		}
-	}
-	for _, part := range []func(context.Context) error{r.product, r.quota} {
+	r := &run{options: o, dir: dir, report: newReport(o, began)}
+	r.atEnd(func(context.Context) error { return remove() })
+	defer func() { err = errors.Join(err, r.end(ctx)) }()
+	for _, part := range []func(context.Context) error{
+		r.compile, r.start, r.startDistributed, r.open, r.page, r.operations, r.latencies, r.steady, r.writers,
+		r.memoryAfterLoad, r.scale, r.quota,
+	} {
 		if err := errors.Join(part(ctx), ctx.Err()); err != nil {
 			return nil, err
 		}
@@ -71,88 +64,90 @@ func measure(ctx context.Context, o options, log logger) (report *report, err er
 	return r.report, nil
 }
 
-// product measures all that is measured on one standalone and what is beside it.
-func (r *run) product(ctx context.Context) (err error) {
-	if len(r.Only) == 1 && r.wants("quota") {
+func (r *run) atEnd(end func(context.Context) error) { r.ends = append(r.ends, end) }
+
+// end stops all that was started, also when the run was interrupted.
+func (r *run) end(ctx context.Context) (failures error) {
+	for _, end := range slices.Backward(r.ends) {
+		failures = errors.Join(failures, end(context.WithoutCancel(ctx)))
+	}
+	return failures
+}
+
+func (r *run) compile(ctx context.Context) (err error) {
+	if r.keyFile != "" {
 		return nil
 	}
+	packages := slices.Clone(harness.StandalonePackages)
+	if r.Distributed {
+		packages = append(packages, harness.DistributedPackages...)
+	}
+	log.Print("compiling")
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
+	defer cancel()
+	r.bin, err = harness.Build(ctx, r.dir, packages...)
+	return err
+}
+
+// start starts standalone several times from an empty folder and from a full one,
+// and leaves the last one running. It measures it while it is idle.
+func (r *run) start(ctx context.Context) (err error) {
 	if r.keyFile != "" {
-		r.d = &deployment{keyFile: r.keyFile}
-		r.d.key, err = e2e.ReadKey(r.keyFile)
+		r.deployment = &deployment{keyFile: r.keyFile}
+		r.deployment.key, err = e2e.ReadKey(r.keyFile)
 		if r.wants("starts", "idle", "memory", "writers", "hot", "quota") {
 			r.report.skip("starts, idle, memory, writers, hot, quota", "-apikey names a deployment that is not to be stopped, of unknown processes")
 		}
-	} else {
-		err = r.starts(ctx)
-	}
-	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.d.stop(ctx)) }()
-	if err := r.idle(ctx, "standalone with PostgreSQL", "< 1", r.d, 2*time.Second); err != nil {
-		return err
+	if len(r.Only) == 1 && r.wants("quota") {
+		return nil
 	}
-	if err := r.memory("idle", "< 120"); err != nil {
-		return err
-	}
-	var others []e2e.Key
-	if r.wants("hot", "writers") && r.d.shape != nil {
-		if others, err = r.tenants(ctx); err != nil {
-			return err
-		}
-	}
-	var distributed *deployment
-	if r.Distributed {
-		if distributed, err = startDistributed(ctx, r.bin, filepath.Join(r.dir, "distributed")); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, distributed.stop(ctx)) }()
-		if err := r.idle(ctx, "distributed", "< 4", distributed, 10*time.Second, "postgres", "redis-server", "java", "mailbox"); err != nil {
-			return err
-		}
-	}
-	if r.wants(append(operationNames(), "open", "storm", "steady", "writers", "hot", "page")...) {
-		if err := r.underLoad(ctx, distributed, others); err != nil {
-			return err
-		}
-		if err := r.memory("after load", "< 250"); err != nil {
-			return err
-		}
-	}
-	if r.wants("scale") {
-		return scale(ctx, r.options, r.d, r.report, r.log)
-	}
-	return nil
-}
-
-// starts starts standalone several times from an empty folder and from a full
-// one, and leaves the last one running.
-func (r *run) starts(ctx context.Context) (err error) {
-	var took time.Duration
 	var cold, warm []float64
 	for n := range r.cold {
-		if r.d != nil {
-			if err := r.d.stop(ctx); err != nil {
+		if n > 0 {
+			if err := r.deployment.stop(ctx); err != nil {
 				return err
 			}
 		}
-		if r.d, took, err = startStandalone(ctx, r.bin, filepath.Join(r.dir, "standalone"+strconv.Itoa(n))); err != nil {
+		r.deployment, err = startDeployment(ctx, harness.StartStandalone, r.bin, filepath.Join(r.dir, "standalone"+strconv.Itoa(n)))
+		if err != nil {
+			return errors.Join(err, r.deployment.stop(ctx))
+		}
+		cold = append(cold, r.deployment.boot())
+	}
+	r.atEnd(r.deployment.stop)
+	for range r.warm {
+		if err := r.deployment.restart(ctx); err != nil {
 			return err
 		}
-		cold = append(cold, took.Seconds())
+		warm = append(warm, r.deployment.boot())
 	}
-	for range r.warm {
-		if took, err = r.d.restart(ctx); err != nil {
-			return errors.Join(err, r.d.stop(ctx))
-		}
-		warm = append(warm, took.Seconds())
-	}
+	log.Printf("started standalone: cold %.2f s, warm %.2f s", cold, warm)
 	if r.wants("starts") {
 		r.add("cold start", "s", "< 5", cold...)
 		r.add("warm start", "s", "< 1", warm...)
 	}
-	r.log("started standalone: cold %.2f s, warm %.2f s", cold, warm)
-	return nil
+	if err := r.idle(ctx, "standalone with PostgreSQL", "< 1", r.deployment, 2*time.Second); err != nil {
+		return err
+	}
+	r.memory("idle", "< 120")
+	return r.tenants(ctx)
+}
+
+func (r *run) startDistributed(ctx context.Context) error {
+	if !r.Distributed {
+		return nil
+	}
+	d, err := startDeployment(ctx, harness.StartDistributed, r.bin, filepath.Join(r.dir, "distributed"))
+	r.atEnd(d.stop)
+	if err == nil {
+		err = r.idle(ctx, "distributed", "< 4", d, 10*time.Second, "postgres", "redis-server", "java", "mailbox")
+	}
+	if err == nil && r.underLoad() {
+		r.distributed, err = r.openSite(ctx, ", distributed", d, r.Accounts, r.logins)
+	}
+	return err
 }
 
 // add adds a row that is compared with nothing.
@@ -164,11 +159,11 @@ func (r *run) add(name, unit, aim string, values ...float64) *row {
 // idle measures a deployment while nothing is asked of it, after the work of its
 // start: the product's own processes, which have the aim, and the servers that it
 // stands on.
-func (r *run) idle(ctx context.Context, name, aim string, d *deployment, rest time.Duration, servers ...string) error {
-	if len(d.roots) == 0 || !r.wants("idle") {
+func (r *run) idle(ctx context.Context, name, aim string, d *deployment, delay time.Duration, servers ...string) error {
+	if !r.wants("idle") {
 		return nil
 	}
-	from := time.Now().Add(rest)
+	from := time.Now().Add(delay)
 	used, err := usedBetween(ctx, d.roots, from, from.Add(r.idleFor))
 	if err != nil {
 		return err
@@ -185,38 +180,50 @@ func (r *run) idle(ctx context.Context, name, aim string, d *deployment, rest ti
 	return nil
 }
 
-func (r *run) memory(when, aim string) error {
-	if len(r.d.roots) == 0 || !r.wants("memory") {
-		return nil
+func (r *run) memory(when, aim string) {
+	if !r.wants("memory") {
+		return
 	}
-	mib, err := memory(r.d.roots)
+	mib, err := memory(r.deployment.roots)
 	if err != nil {
 		r.report.skip("memory "+when, err.Error())
-		return nil
+		return
 	}
 	r.add("memory "+when+", standalone with PostgreSQL", "MiB PSS", aim, mib)
+}
+
+func (r *run) memoryAfterLoad(context.Context) error {
+	if r.underLoad() && r.keyFile == "" {
+		r.memory("after load", "< 250")
+	}
 	return nil
 }
 
 // tenants makes those of writers and hot.
-func (r *run) tenants(ctx context.Context) (keys []e2e.Key, err error) {
-	count := 1
+func (r *run) tenants(ctx context.Context) error {
+	count := 0
 	if r.wants("hot") {
 		count = r.hotTenants
+	} else if r.wants("writers") {
+		count = 1
 	}
 	for range count {
-		key, err := r.d.newTenant(ctx)
+		key, err := r.deployment.newTenant(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("make a tenant: %w", err)
+			return fmt.Errorf("make a tenant: %w", err)
 		}
-		keys = append(keys, key)
+		r.others = append(r.others, key)
 	}
-	r.log("made %d tenants", count)
-	return keys, nil
+	return nil
 }
 
-// open makes an application in a deployment to measure it.
-func (r *run) open(ctx context.Context, name string, d *deployment, accounts, logins int) (*site, error) {
+// underLoad reports whether operations are measured beside the baseline.
+func (r *run) underLoad() bool {
+	return r.wants(append(operationNames(), "open", "storm", "steady", "writers", "hot", "page")...)
+}
+
+// openSite makes an application in a deployment to measure it.
+func (r *run) openSite(ctx context.Context, name string, d *deployment, accounts, logins int) (*site, error) {
 	began := time.Now()
 	s, err := openSite(ctx, name, d.key)
 	if err != nil {
@@ -226,25 +233,22 @@ func (r *run) open(ctx context.Context, name string, d *deployment, accounts, lo
 	if err := s.fill(ctx, accounts, logins); err != nil {
 		return nil, fmt.Errorf("make the application to measure: %w", err)
 	}
-	r.log("made %d accounts and logged %d in, in %.1f s", accounts, logins, time.Since(began).Seconds())
+	log.Printf("made %d accounts and logged %d in, in %.1f s", accounts, logins, time.Since(began).Seconds())
 	return s, nil
 }
 
-// underLoad measures operations beside the baseline.
-func (r *run) underLoad(ctx context.Context, distributed *deployment, others []e2e.Key) (err error) {
-	if r.standalone, err = r.open(ctx, "", r.d, r.Accounts, r.logins); err != nil {
+// open makes the application of standalone and starts the baseline.
+func (r *run) open(ctx context.Context) (err error) {
+	if !r.underLoad() {
+		return nil
+	}
+	if r.standalone, err = r.openSite(ctx, "", r.deployment, r.Accounts, r.logins); err != nil {
 		return err
 	}
-	if r.d.shape == nil {
-		defer func() {
-			err = errors.Join(err, r.standalone.delete(context.WithoutCancel(ctx), r.standalone.application, r.standalone.directory,
-				r.standalone.identity.directory))
-		}()
-	}
-	if distributed != nil {
-		if r.distributed, err = r.open(ctx, ", distributed", distributed, r.Accounts, r.logins); err != nil {
-			return err
-		}
+	if r.keyFile != "" {
+		r.atEnd(func(ctx context.Context) error {
+			return r.standalone.delete(ctx, r.standalone.application, r.standalone.directory, r.standalone.identity.directory)
+		})
 	}
 	folder := filepath.Join(r.dir, "baseline")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -254,41 +258,37 @@ func (r *run) underLoad(ctx context.Context, distributed *deployment, others []e
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop(context.WithoutCancel(ctx))) }()
+	r.atEnd(stop)
 	r.baseline, r.report.PostgreSQL = baseline, baseline.version
-	if r.wants("page") {
-		bytes, requests, err := r.standalone.pageWeight(ctx)
-		if err != nil {
-			return err
-		}
-		w := r.add("sign-in page over the wire", "kB", "< 60", float64(bytes)/1000)
-		w.Section, w.Note = "hosted pages", strconv.Itoa(requests)+" requests"
-	}
-	rates, err := r.operations(ctx)
-	if err != nil {
-		return err
-	}
-	if err := r.latencies(ctx, rates); err != nil {
-		return err
-	}
-	if r.wants("steady") {
-		if err := r.steady(ctx, "get at 500/s beside logins", "< 25 ms", r.standalone); err != nil {
-			return err
-		}
-	}
-	return r.writers(ctx, others)
+	return nil
 }
 
+func (r *run) page(ctx context.Context) error {
+	if !r.wants("page") {
+		return nil
+	}
+	bytes, requests, err := r.standalone.pageWeight(ctx)
+	w := r.add("sign-in page over the wire", "kB", "< 60", float64(bytes)/1000)
+	w.Section, w.Note = "hosted pages", strconv.Itoa(requests)+" requests"
+	return err
+}
+
+// load is that of one turn; without a rate each connection sends as soon as it was
+// answered.
 func (r *run) load(rate float64) load {
 	return load{connections: r.Connections, rate: rate, warm: r.Duration / 8, length: r.Duration}
 }
 
-// operations measures all operations, each connection sending as soon as it was
-// answered. It returns the median rates.
-func (r *run) operations(ctx context.Context) (map[string]float64, error) {
-	peer, err := r.openPeer(ctx)
-	if err != nil {
-		return nil, err
+// operations measures all operations at their highest rate.
+func (r *run) operations(ctx context.Context) (err error) {
+	var peer *site
+	if file := os.Getenv(peerEnv); file != "" {
+		if peer, err = openPeer(ctx, file); err != nil {
+			return err
+		}
+	}
+	if !r.wants(append(operationNames(), "open", "storm")...) && peer == nil {
+		return nil
 	}
 	needed := map[string]bool{"bare": true, "row": true}
 	for _, o := range slices.Backward(operations) { // one that others are divided by stands before them
@@ -299,44 +299,33 @@ func (r *run) operations(ctx context.Context) (map[string]float64, error) {
 		}
 	}
 	var turns []turn
-	add := func(section string, s *site, list []operation, change func(*turn, operation)) {
-		for _, o := range list {
-			if s == nil || section != "peer" && !needed[o.name] {
+	for _, part := range []struct {
+		section string
+		site    *site
+		list    []operation
+	}{
+		{"bare handlers", r.baseline, bareOperations},
+		{"operations", r.standalone, operations},
+		{"distributed", r.distributed, operations},
+		{"peer", peer, peerOperations},
+	} {
+		for _, o := range part.list {
+			if part.site == nil || part.site != peer && !needed[o.name] {
 				continue
 			}
-			t := turn{section: section, name: o.name + s.name, over: o.over, aims: o.aims, load: r.load(0), site: s, do: o.do}
-			if change != nil {
-				change(&t, o)
+			t := turn{section: part.section, name: o.name + part.site.name, over: o.over, aims: o.aims, load: r.load(0), site: part.site, do: o.do}
+			if part.site == r.distributed {
+				t.over, t.aims = o.name, aims{CPU: o.apart}
 			}
 			turns = append(turns, t)
 		}
 	}
-	add("bare handlers", r.baseline, bareOperations, nil)
-	add("operations", r.standalone, operations, nil)
-	add("distributed", r.distributed, operations, func(t *turn, o operation) { t.over, t.aims = o.name, aims{CPU: o.apart} })
-	add("peer", peer, peerOperations, nil)
-	if !r.wants(append(operationNames(), "open", "storm")...) && peer == nil {
-		return nil, nil
-	}
 	return r.rounds(ctx, r.Rounds, turns)
 }
 
-func (r *run) openPeer(ctx context.Context) (*site, error) {
-	file := os.Getenv(peerEnv)
-	if file == "" {
-		return nil, nil
-	}
-	s, err := openPeer(ctx, file)
-	if err == nil {
-		s.name = ", " + s.name
-	}
-	return s, err
-}
-
 // rounds does every turn once in each round, so that a slow minute of the machine
-// is shared by all. Each round begins with another one. It adds a row for each turn
-// and returns the medians of the figures.
-func (r *run) rounds(ctx context.Context, count int, turns []turn) (map[string]float64, error) {
+// is shared by all. Each round begins with another one. It adds a row for each turn.
+func (r *run) rounds(ctx context.Context, count int, turns []turn) error {
 	figures, cpu := map[string][]float64{}, map[string][]float64{}
 	sums, notes := map[string]*outcome{}, map[string]string{}
 	for round := range count {
@@ -347,7 +336,7 @@ func (r *run) rounds(ctx context.Context, count int, turns []turn) (map[string]f
 				err = errors.Join(o.failed(t.name), ctx.Err())
 			}
 			if err != nil {
-				return nil, err
+				return err
 			}
 			figure := float64(o.done()) / t.load.length.Seconds()
 			if t.millis {
@@ -360,11 +349,9 @@ func (r *run) rounds(ctx context.Context, count int, turns []turn) (map[string]f
 			sums[t.name].add(o)
 			notes[t.name] = note
 		}
-		r.log("%s: round %d of %d", turns[0].section, round+1, count)
+		log.Printf("round %d of %d", round+1, count)
 	}
-	medians := map[string]float64{}
 	for _, t := range turns {
-		medians[t.name] = spreadOf(figures[t.name]).Median
 		w := row{Section: t.section, Name: t.name, Unit: "/s", Over: t.over, Aims: t.aims, Note: notes[t.name],
 			Value: spreadOf(figures[t.name]), CPU: spreadOf(cpu[t.name])}
 		if t.millis {
@@ -375,7 +362,7 @@ func (r *run) rounds(ctx context.Context, count int, turns []turn) (map[string]f
 		}
 		r.report.Rows = append(r.report.Rows, w.figures(sums[t.name]))
 	}
-	return medians, nil
+	return nil
 }
 
 // run measures the turn while what is beside it goes on, which the note is about.
@@ -400,93 +387,100 @@ func (t turn) run(ctx context.Context) (measured *outcome, note string, err erro
 	return measured, note, others.failed(t.beside.name)
 }
 
-func (r *run) loggingIn(s *site) *turn {
-	l := r.load(0)
-	l.connections = 32
-	return &turn{name: "logins", load: l, site: s, do: find(operations, "login").do}
+// andAlone returns the turn without what is beside it and the turn, divided by that.
+func (t turn) andAlone() []turn {
+	alone := t
+	alone.name, alone.aims, alone.beside = t.name+" alone", aims{}, nil
+	t.over = alone.name
+	return []turn{alone, t}
+}
+
+func loggingIn(s *site) *turn {
+	return &turn{name: "logins", load: load{connections: 32}, site: s, do: find(operations, "login").do}
 }
 
 // latencies measures operations at half of their highest rate, and some of them
 // beside logins.
-func (r *run) latencies(ctx context.Context, rates map[string]float64) error {
+func (r *run) latencies(ctx context.Context) (err error) {
 	var open, storm []turn
 	for _, o := range operations {
-		if rates[o.name] == 0 {
+		measured := slices.IndexFunc(r.report.Rows, func(w row) bool { return w.Section == "operations" && w.Name == o.name })
+		if measured < 0 {
 			continue
 		}
-		t := turn{section: "p99 at half of the highest rate", name: o.name, millis: true, load: r.load(rates[o.name] / 2),
-			site: r.standalone, do: o.do, aims: aims{Rate: "< 10 ms"}}
-		if o.over == "hash" || o.name == "hosted" {
-			t.aims = aims{}
+		t := turn{section: "p99 at half of the highest rate", name: o.name, millis: true,
+			load: r.load(r.report.Rows[measured].Value.Median / 2), site: r.standalone, do: o.do}
+		if o.name == "validate" || o.name == "get" {
+			beside := t
+			beside.section, beside.aims, beside.beside = "the same beside 32 connections that log in", aims{Rate: "<= 3"}, loggingIn(r.standalone)
+			storm = append(storm, beside.andAlone()...)
+		}
+		if o.over != "hash" && o.name != "hosted" {
+			t.aims = aims{Rate: "< 10 ms"}
 		}
 		open = append(open, t)
-		if o.name == "validate" || o.name == "get" {
-			t.section, t.name, t.aims = "the same beside 32 connections that log in", o.name+" alone", aims{}
-			storm = append(storm, t)
-			t.name, t.over, t.aims, t.beside = o.name, t.name, aims{Rate: "<= 3"}, r.loggingIn(r.standalone)
-			storm = append(storm, t)
-		}
 	}
 	if r.wants("open") {
-		if _, err := r.rounds(ctx, r.fewRounds, open); err != nil {
-			return err
-		}
+		err = r.rounds(ctx, r.fewRounds, open)
 	}
-	if r.wants("storm") {
-		_, err := r.rounds(ctx, r.fewRounds, storm)
-		return err
+	if r.wants("storm") && err == nil {
+		err = r.rounds(ctx, r.fewRounds, storm)
 	}
-	return nil
+	return err
 }
 
-// steady measures account GET at 500 a second beside logins.
-func (r *run) steady(ctx context.Context, name, aim string, s *site) error {
+func (r *run) steady(ctx context.Context) error {
+	if !r.wants("steady") {
+		return nil
+	}
+	return r.atFixedRate(ctx, "get at 500/s beside logins", "< 25 ms", r.standalone)
+}
+
+// atFixedRate measures account GET at 500 a second beside logins.
+func (r *run) atFixedRate(ctx context.Context, name, aim string, s *site) error {
 	l := r.load(500)
 	l.length = r.steadyFor
-	_, err := r.rounds(ctx, r.fewRounds, []turn{{section: "p99 at 500 a second beside 32 connections that log in", name: name,
-		millis: true, aims: aims{Rate: aim}, load: l, site: s, do: find(operations, "get").do, beside: r.loggingIn(s)}})
-	return err
+	return r.rounds(ctx, r.fewRounds, []turn{{section: "p99 at 500 a second beside 32 connections that log in", name: name,
+		millis: true, aims: aims{Rate: aim}, load: l, site: s, do: find(operations, "get").do, beside: loggingIn(s)}})
 }
 
 // writers measures validation and account GET without and beside 50 writes a
 // second: of one application while another tenant writes, and of many applications
 // in many tenants, to which the writes go.
-func (r *run) writers(ctx context.Context, others []e2e.Key) error {
-	if len(others) == 0 {
+func (r *run) writers(ctx context.Context) error {
+	if len(r.others) == 0 {
 		return nil
 	}
-	hot, err := fillHot(ctx, r.standalone, others, r.hotApplications)
+	hot, err := fillHot(ctx, r.standalone, r.others, r.hotApplications)
 	if err != nil {
 		return fmt.Errorf("make applications in other tenants: %w", err)
 	}
-	r.log("made %d applications in %d tenants", len(hot), len(others))
-	measure := func(section, aim string, to []*site, of func(action) action) error {
-		writing := &turn{name: "writes", load: load{connections: 4, rate: 50}, site: r.standalone, do: writes(to)}
+	log.Printf("made %d applications in %d tenants", len(hot), len(r.others))
+	for _, part := range []struct {
+		name, section, aim string
+		readers, written   []*site
+	}{
+		{"writers", "beside 50 writes a second of another tenant", ">= 0.9", []*site{r.standalone}, hot[:r.hotApplications]},
+		{"hot", fmt.Sprintf("of %d applications in %d tenants, beside 50 writes a second to them", len(hot), len(r.others)), ">= 0.95", hot, hot},
+	} {
+		if !r.wants(part.name) {
+			continue
+		}
+		writing := &turn{name: "writes", load: load{connections: 4, rate: 50}, site: r.standalone, do: writes(part.written)}
 		var turns []turn
 		for _, name := range []string{"validate", "get"} {
-			t := turn{section: section, name: name + " alone", load: r.load(0), site: r.standalone, do: of(find(operations, name).do)}
-			turns = append(turns, t)
-			t.name, t.over, t.aims, t.beside = name, t.name, aims{Rate: aim}, writing
-			turns = append(turns, t)
+			turns = append(turns, turn{section: part.section, name: name, aims: aims{Rate: part.aim}, load: r.load(0), site: r.standalone,
+				do: ofAll(part.readers, find(operations, name).do), beside: writing}.andAlone()...)
 		}
-		_, err := r.rounds(ctx, max(r.Rounds, 2), turns)
-		return err
-	}
-	if r.wants("writers") {
-		err := measure("beside 50 writes a second of another tenant", ">= 0.9", hot[:r.hotApplications], func(do action) action { return do })
-		if err != nil {
+		if err := r.rounds(ctx, max(r.Rounds, 2), turns); err != nil {
 			return err
 		}
-	}
-	if r.wants("hot") {
-		section := fmt.Sprintf("of %d applications in %d tenants, beside 50 writes a second to them", len(hot), len(others))
-		return measure(section, ">= 0.95", hot, func(do action) action { return ofAll(hot, do) })
 	}
 	return nil
 }
 
 // quota measures a standalone of its own in a control group with one processor.
-func (r *run) quota(ctx context.Context) (err error) {
+func (r *run) quota(ctx context.Context) error {
 	if !r.wants("quota") || r.keyFile != "" {
 		return nil
 	}
@@ -495,18 +489,19 @@ func (r *run) quota(ctx context.Context) (err error) {
 		r.report.skip("quota", "control groups cannot be written here: "+err.Error())
 		return nil
 	}
-	defer func() { err = errors.Join(err, group.remove()) }()
+	r.atEnd(func(context.Context) error { return group.remove() })
 	var d *deployment
-	if err := group.start(func() error {
-		d, _, err = startStandalone(ctx, r.bin, filepath.Join(r.dir, "quota"))
+	err = group.start(func() error {
+		d, err = startDeployment(ctx, harness.StartStandalone, r.bin, filepath.Join(r.dir, "quota"))
+		r.atEnd(d.stop)
 		return err
-	}); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.stop(ctx)) }()
-	s, err := r.open(ctx, "", d, r.logins, r.logins)
+	})
 	if err != nil {
 		return err
 	}
-	return r.steady(ctx, "the same with a quota of one processor", "< 40 ms", s)
+	s, err := r.openSite(ctx, "", d, r.logins, r.logins)
+	if err != nil {
+		return err
+	}
+	return r.atFixedRate(ctx, "the same with a quota of one processor", "< 40 ms", s)
 }

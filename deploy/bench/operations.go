@@ -1,12 +1,10 @@
 package main
 
 import (
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -109,12 +107,14 @@ var peerOperations = []operation{
 
 // find returns an operation by its name.
 func find(list []operation, name string) operation {
-	for _, o := range list {
-		if o.name == name {
-			return o
-		}
+	return list[slices.IndexFunc(list, func(o operation) bool { return o.name == name })]
+}
+
+func operationNames() (all []string) {
+	for _, o := range operations {
+		all = append(all, o.name)
 	}
-	panic("no operation " + name)
+	return all
 }
 
 // one chooses a value for the nth operation.
@@ -185,16 +185,9 @@ func (s *site) sessionCall(c *connection, r request) error {
 // loginRequest is a signed request for the hosted login
 // (docs/interface/id-site.md#requests), another one at each call.
 func (s *site) loginRequest() string {
-	encode := func(part any) string {
-		raw, _ := json.Marshal(part) // text and numbers
-		return base64.RawURLEncoding.EncodeToString(raw)
-	}
-	signed := encode(map[string]string{"typ": "JWT", "alg": "HS256"}) + "." + encode(map[string]any{
+	return e2e.SignJWT(e2e.Object{"typ": "JWT", "alg": "HS256"}, e2e.Object{
 		"iat": time.Now().Unix(), "iss": s.client.Key.ID, "sub": s.application, "cb_uri": callback, "jti": rand.Text(),
-	})
-	mac := hmac.New(sha256.New, []byte(s.client.Key.Secret))
-	mac.Write([]byte(signed))
-	return signed + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	}, s.client.Key.Secret)
 }
 
 // writes returns an action that changes the applications and the organizations of

@@ -116,20 +116,8 @@ func (r *report) print(out io.Writer) {
 			section = w.Section
 			fmt.Fprintf(table, "%s%s\n", strings.ToUpper(section), strings.Repeat("\t", 21))
 		}
-		cells := []string{"  " + w.Name}
-		numbers := func(values ...float64) {
-			for _, value := range values {
-				cells = append(cells, number(value))
-			}
-		}
-		numbers(w.Value.Median, w.Value.Low, w.Value.High)
-		cells = append(cells, w.Unit, w.Over)
-		numbers(w.Ratio.Median, w.Ratio.Low, w.Ratio.High)
-		cells = append(cells, w.Aims.Rate)
-		numbers(w.CPU.Median, w.CPU.Low, w.CPU.High, w.CPURatio.Median, w.CPURatio.Low, w.CPURatio.High)
-		cells = append(cells, w.Aims.CPU)
-		numbers(w.P50, w.P99, w.Generator, w.Others)
-		fmt.Fprintln(table, strings.Join(cells, "\t")+"\t")
+		fmt.Fprintln(table, strings.Join([]string{"  " + w.Name, w.Value.cells(), w.Unit, w.Over, w.Ratio.cells(), w.Aims.Rate,
+			w.CPU.cells(), w.CPURatio.cells(), w.Aims.CPU, number(w.P50), number(w.P99), number(w.Generator), number(w.Others), ""}, "\t"))
 	}
 	_ = table.Flush()
 	fmt.Fprintln(out, "\nCPU µs of an operation by process:")
@@ -150,6 +138,10 @@ func (r *report) print(out io.Writer) {
 	for _, skipped := range r.Skipped {
 		fmt.Fprintf(out, "skipped %s\n", skipped)
 	}
+}
+
+func (s spread) cells() string {
+	return number(s.Median) + "\t" + number(s.Low) + "\t" + number(s.High)
 }
 
 // number has three digits where it has a fraction, and is empty for 0, which

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"log"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -53,22 +53,26 @@ var searches = []struct {
 }
 
 // scale searches a small and a large directory in turns, over one connection.
-func scale(ctx context.Context, o options, d *deployment, report *report, log logger) (err error) {
-	s, err := openSite(ctx, "", d.key)
+func (r *run) scale(ctx context.Context) error {
+	if !r.wants("scale") {
+		return nil
+	}
+	s, err := openSite(ctx, "", r.deployment.key)
 	if err != nil {
 		return err
 	}
-	directories := o.Directories
-	if len(directories) == 0 {
-		for _, count := range []int{smallDirectory, o.Large} {
-			address, err := seed(ctx, s, o.database, d.keyFile, "bench of "+strconv.Itoa(count)+", "+s.run, count, log)
-			if err != nil {
-				return err
-			}
-			directories = append(directories, address)
+	directories := r.Directories
+	for _, count := range []int{smallDirectory, r.Large} {
+		if len(r.Directories) > 0 {
+			break
 		}
-		if d.shape == nil {
-			defer func() { err = errors.Join(err, s.delete(context.WithoutCancel(ctx), directories...)) }()
+		address, err := seed(ctx, s, r.database, r.deployment.keyFile, "bench of "+strconv.Itoa(count)+", "+s.run, count)
+		if err != nil {
+			return err
+		}
+		directories = append(directories, address)
+		if r.keyFile != "" {
+			r.atEnd(func(ctx context.Context) error { return s.delete(ctx, address) })
 		}
 	}
 	var values [2]*strings.Replacer
@@ -79,15 +83,11 @@ func scale(ctx context.Context, o options, d *deployment, report *report, log lo
 	}
 	c := connect(s.tls, s.authorization)
 	defer c.close()
-	length := o.Duration
-	if o.Short {
-		length /= 8
-	}
 	for _, group := range searches {
 		for _, query := range group.queries {
 			var millis [2][]float64
 			var found [2]int
-			for began, round := time.Now(), 0; round < 7 || time.Since(began) < length; round++ {
+			for began, round := time.Now(), 0; round < 7 || time.Since(began) < r.searchFor; round++ {
 				for turn := range directories {
 					i := (turn + round) % 2 // neither is always the first
 					took, size, err := search(c, directories[i]+"/accounts?"+values[i].Replace(query))
@@ -102,18 +102,18 @@ func scale(ctx context.Context, o options, d *deployment, report *report, log lo
 				aim = scaleAim
 			}
 			small, large := millis[0][2:], millis[1][2:] // the first two fill caches
-			report.Rows = append(report.Rows, row{Section: "scale", Name: fmt.Sprintf("?%s: %d, %d", query, found[0], found[1]), Unit: "ms",
+			r.report.Rows = append(r.report.Rows, row{Section: "scale", Name: fmt.Sprintf("?%s: %d, %d", query, found[0], found[1]), Unit: "ms",
 				Value: spreadOf(large), Over: "small", Ratio: ratio(large, small), Aims: aims{Rate: aim}})
 		}
 	}
-	log("scale: searched directories of %d and %d accounts", smallDirectory, o.Large)
+	log.Printf("searched directories of %d and %d accounts", smallDirectory, r.Large)
 	return nil
 }
 
 // sample takes values to search for from a directory.
 func sample(ctx context.Context, s *site, address string) (*strings.Replacer, error) {
 	address += "/accounts?orderBy=createdAt&offset=200&limit=20"
-	page, err := s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: address})
+	page, err := s.read(ctx, address)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ var seedStatements string
 // nothing, and returns its address. For many accounts it is faster to make the
 // indexes of the searches again than to add to them; until the end other
 // transactions cannot use the tables.
-func seed(ctx context.Context, s *site, database, keyFile, name string, count int, log logger) (address string, err error) {
+func seed(ctx context.Context, s *site, database, keyFile, name string, count int) (address string, err error) {
 	if database == "" {
 		if database, err = private.Running(filepath.Join(filepath.Dir(keyFile), "postgres")); err != nil {
 			return "", fmt.Errorf("%w; -database names another", err)
@@ -178,7 +178,7 @@ func seed(ctx context.Context, s *site, database, keyFile, name string, count in
 			if _, err := tx.Exec(ctx, seedStatements); err != nil {
 				return err
 			}
-			log("%s: %d of %d accounts in %.1f s", name, until, count, time.Since(began).Seconds())
+			log.Printf("%s: %d of %d accounts in %.1f s", name, until, count, time.Since(began).Seconds())
 		}
 		return nil
 	}

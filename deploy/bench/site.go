@@ -13,12 +13,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
@@ -99,111 +97,102 @@ func (s *site) fill(ctx context.Context, accounts, logins int) error {
 	if err != nil {
 		return err
 	}
-	s.application = application.Href()
-	linked := map[string]e2e.Object{}
-	for name, address := range map[string]string{
-		"mapping": application.Object("defaultAccountStoreMapping").Href(), "config": application.Object("webConfig").Href(),
-		"sites": application.Object("tenant").Href() + "/idSites",
-	} {
-		if linked[name], err = s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: address}); err != nil {
-			return err
-		}
-	}
-	s.directory = linked["mapping"].Object("accountStore").Href()
-	s.me = s.host + "/client/" + linked["config"].Text("dnsLabel") + "/me"
-	_, port, _ := net.SplitHostPort(s.client.Address())
-	s.pages = "https://" + items(linked["sites"])[0].Text("domainName") + ":" + port
-
-	s.accounts, s.emails = make([]string, accounts), make([]string, logins)
-	s.keys, s.access, s.refresh = make([]url.Values, min(16, accounts)), make([]string, max(logins, 1)), make([]string, max(logins, 1))
-	token := func(ctx context.Context, n int, grant url.Values) error {
-		token, err := s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodPost, URL: s.application + "/oauth/token", Body: grant})
-		s.access[n], s.refresh[n] = token.Text("access_token"), token.Text("refresh_token")
+	mapping, mappingErr := s.read(ctx, application.Object("defaultAccountStoreMapping").Href())
+	config, configErr := s.read(ctx, application.Object("webConfig").Href())
+	sites, sitesErr := s.read(ctx, application.Object("tenant").Href()+"/idSites")
+	if err := errors.Join(mappingErr, configErr, sitesErr); err != nil {
 		return err
 	}
-	err = concurrently(ctx, accounts, func(ctx context.Context, n int) error {
-		address, body := s.directory+importing, imported(unique("seed", s.run))
-		if n < logins {
-			address, body = s.application+"/accounts", newAccount(unique("seed", s.run))
-			s.emails[n] = body.Text("email")
-		}
-		account, err := s.create(ctx, address, body)
-		if err != nil {
-			return err
-		}
-		s.accounts[n] = account.Href()
-		if n < len(s.keys) {
-			key, err := s.create(ctx, s.accounts[n]+"/apiKeys", e2e.Object{})
-			if err != nil {
-				return err
-			}
-			s.keys[n] = url.Values{"grant_type": {"client_credentials"}, "client_id": {key.Text("id")}, "client_secret": {key.Text("secret")}}
-		}
-		if n < logins {
-			return token(ctx, n, url.Values{"grant_type": {"password"}, "username": {s.emails[n]}, "password": {e2e.Password}})
-		}
-		return nil
-	})
-	switch {
+	_, port, _ := net.SplitHostPort(s.client.Address())
+	s.application, s.directory = application.Href(), mapping.Object("accountStore").Href()
+	s.me = s.host + "/client/" + config.Text("dnsLabel") + "/me"
+	s.pages = "https://" + items(sites)[0].Text("domainName") + ":" + port
+
+	s.accounts, s.emails, s.keys = make([]string, accounts), make([]string, logins), make([]url.Values, min(16, accounts))
+	s.access, s.refresh = make([]string, max(logins, 1)), make([]string, max(logins, 1))
+	making, groupCtx := errgroup.WithContext(ctx)
+	making.SetLimit(8)
+	for n := range accounts {
+		making.Go(func() error { return s.addAccount(groupCtx, n, n < logins) })
+	}
+	switch err := making.Wait(); {
 	case err != nil:
 		return err
 	case logins == 0:
-		return token(ctx, 0, s.keys[0])
+		return s.addTokens(ctx, 0, s.keys[0])
 	}
 	return s.addIdentityProvider(ctx)
+}
+
+// addAccount makes the nth account; the first ones get an API key.
+func (s *site) addAccount(ctx context.Context, n int, login bool) error {
+	address, body := s.directory+importing, imported(unique("seed", s.run))
+	if login {
+		address, body = s.application+"/accounts", newAccount(unique("seed", s.run))
+		s.emails[n] = body.Text("email")
+	}
+	account, err := s.create(ctx, address, body)
+	if err != nil {
+		return err
+	}
+	s.accounts[n] = account.Href()
+	if n < len(s.keys) {
+		key, err := s.create(ctx, s.accounts[n]+"/apiKeys", e2e.Object{})
+		if err != nil {
+			return err
+		}
+		s.keys[n] = url.Values{"grant_type": {"client_credentials"}, "client_id": {key.Text("id")}, "client_secret": {key.Text("secret")}}
+	}
+	if !login {
+		return nil
+	}
+	return s.addTokens(ctx, n, url.Values{"grant_type": {"password"}, "username": {s.emails[n]}, "password": {e2e.Password}})
+}
+
+func (s *site) addTokens(ctx context.Context, n int, grant url.Values) error {
+	token, err := s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodPost, URL: s.application + "/oauth/token", Body: grant})
+	s.access[n], s.refresh[n] = token.Text("access_token"), token.Text("refresh_token")
+	return err
 }
 
 // fillHot makes applications with an account each, and an organization in each
 // tenant.
 func fillHot(ctx context.Context, first *site, tenants []e2e.Key, applications int) ([]*site, error) {
 	sites := make([]*site, len(tenants)*applications)
-	err := concurrently(ctx, len(tenants), func(ctx context.Context, t int) error {
-		name, client := unique("hot", first.run), first.client.With(tenants[t].ID, tenants[t].Secret)
-		organization, err := (&site{}).with(client).create(ctx, first.base+"/organizations", e2e.Object{"name": name, "nameKey": name})
-		for n := 0; n < applications && err == nil; n++ {
-			s := (&site{host: first.host, base: first.base, run: first.run, organization: organization.Href()}).with(client)
-			err = s.fill(ctx, 1, 0)
-			sites[t*applications+n] = s
-		}
-		return err
-	})
+	making, ctx := errgroup.WithContext(ctx)
+	making.SetLimit(8)
+	for t, tenant := range tenants {
+		making.Go(func() error {
+			name, client := unique("hot", first.run), first.client.With(tenant.ID, tenant.Secret)
+			organization, err := (&site{}).with(client).create(ctx, first.base+"/organizations", e2e.Object{"name": name, "nameKey": name})
+			for n := 0; n < applications && err == nil; n++ {
+				s := (&site{host: first.host, base: first.base, run: first.run, organization: organization.Href()}).with(client)
+				err = s.fill(ctx, 1, 0)
+				sites[t*applications+n] = s
+			}
+			return err
+		})
+	}
+	err := making.Wait()
 	first.client.HTTP.CloseIdleConnections()
 	return sites, err
 }
 
-// concurrently calls do for 0 to count-1, eight at once. The first failure ends it.
-func concurrently(ctx context.Context, count int, do func(context.Context, int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range 8 {
-		workers.Go(func() {
-			for n := int(next.Add(1)) - 1; n < count && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
-				if err := do(ctx, n); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	workers.Wait()
-	return context.Cause(ctx)
-}
-
-func (s *site) delete(ctx context.Context, addresses ...string) error {
-	var failures []error
-	for _, address := range addresses {
-		answer, err := s.client.Do(ctx, e2e.Request{Method: http.MethodDelete, URL: address})
-		if err == nil && answer.Status != http.StatusNoContent {
-			err = errors.New(answer.String())
-		}
-		failures = append(failures, err)
-	}
-	return errors.Join(failures...)
-}
-
 func (s *site) create(ctx context.Context, address string, body e2e.Object) (e2e.Object, error) {
 	return s.ask(ctx, http.StatusCreated, e2e.Request{Method: http.MethodPost, URL: address, Body: body})
+}
+
+func (s *site) read(ctx context.Context, address string) (e2e.Object, error) {
+	return s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: address})
+}
+
+// delete removes the addresses, also when the run was interrupted.
+func (s *site) delete(ctx context.Context, addresses ...string) (failures error) {
+	for _, address := range addresses {
+		_, err := s.ask(context.WithoutCancel(ctx), http.StatusNoContent, e2e.Request{Method: http.MethodDelete, URL: address})
+		failures = errors.Join(failures, err)
+	}
+	return failures
 }
 
 func (s *site) ask(ctx context.Context, want int, request e2e.Request) (e2e.Object, error) {
@@ -211,7 +200,7 @@ func (s *site) ask(ctx context.Context, want int, request e2e.Request) (e2e.Obje
 	if err == nil && answer.Status != want {
 		err = fmt.Errorf("want %d: %s", want, answer)
 	}
-	if err != nil {
+	if err != nil || want == http.StatusNoContent {
 		return nil, err
 	}
 	return answer.Object()
@@ -239,6 +228,7 @@ func (s *site) pageWeight(ctx context.Context) (total, requests int, err error) 
 	for _, link := range linkInPage.FindAllSubmatch(plain.Body, -1) {
 		addresses = append(addresses, string(link[1]))
 	}
+	var headers bytes.Buffer
 	for _, address := range addresses {
 		answer, err := s.client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: s.pages + address, Anonymous: true,
 			Header: http.Header{"Accept-Encoding": {"gzip"}}})
@@ -249,11 +239,9 @@ func (s *site) pageWeight(ctx context.Context) (total, requests int, err error) 
 			return 0, 0, err
 		}
 		total += len(answer.Body)
-		for name, values := range answer.Header {
-			total += len(name) + len(strings.Join(values, "")) + len(": \r\n")
-		}
+		_ = answer.Header.Write(&headers)
 	}
-	return total, len(addresses), nil
+	return total + headers.Len(), len(addresses), nil
 }
 
 // peer is the file that BENCH_PEER names.
@@ -276,26 +264,26 @@ func (p peer) token() request {
 
 // openPeer connects to the peer and gets some tokens to introspect.
 func openPeer(ctx context.Context, file string) (*site, error) {
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the peer: %w", err)
-	}
 	p := peer{Name: "peer"}
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	raw, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(raw, &p)
 	}
-	if p.PublicURL == "" || p.AdminURL == "" || p.ClientID == "" {
-		return nil, fmt.Errorf("%s lacks publicUrl, adminUrl or clientId", file)
+	if err == nil && (p.PublicURL == "" || p.AdminURL == "" || p.ClientID == "") {
+		err = errors.New("publicUrl, adminUrl or clientId is missing")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the peer in %s: %w", file, err)
 	}
 	p.PublicURL, p.AdminURL = strings.TrimSuffix(p.PublicURL, "/"), strings.TrimSuffix(p.AdminURL, "/")
-	if err := errors.Join(onThisMachine(ctx, p.PublicURL), onThisMachine(ctx, p.AdminURL)); err != nil {
+	if err := onThisMachine(ctx, p.AdminURL); err != nil {
 		return nil, err
 	}
-	client, err := e2e.NewClient(e2e.Key{BaseURL: p.PublicURL, CAFile: p.CAFile})
+	s, err := openSite(ctx, ", "+p.Name, e2e.Key{BaseURL: p.PublicURL, CAFile: p.CAFile})
 	if err != nil {
 		return nil, err
 	}
-	s := &site{name: p.Name, peer: p, roots: p.PIDs, tls: client.TLS()}
+	s.peer, s.roots, s.authorization = p, p.PIDs, ""
 	s.tls.ServerName = "" // it has two addresses
 	c := connect(s.tls, "")
 	defer c.close()
@@ -303,11 +291,7 @@ func openPeer(ctx context.Context, file string) (*site, error) {
 		var token struct {
 			Access string `json:"access_token"`
 		}
-		err := c.send(p.token())
-		if err == nil {
-			err = json.Unmarshal(c.response.Body(), &token)
-		}
-		if err != nil {
+		if err := errors.Join(c.send(p.token()), json.Unmarshal(c.response.Body(), &token)); err != nil {
 			return nil, fmt.Errorf("get a token of the peer: %w", err)
 		}
 		s.access = append(s.access, token.Access)
@@ -322,57 +306,47 @@ type deployment struct {
 	keyFile string
 	roots   []int
 	shape   harness.Shape
-	starts  int
 }
 
 // settings differ from the defaults: all load comes from one address and one
 // tenant, and refusals are not to be measured.
 var settings = []string{"DOORWARD_TENANT_RATE=0", "DOORWARD_USER_RATE=0", "DOORWARD_ADDRESS_RATE=0", "DOORWARD_ADDRESS_CONCURRENCY=100"}
 
-// startStandalone starts it from an empty folder and returns the time until its
-// first answer over TLS.
-func startStandalone(ctx context.Context, bin, dir string) (*deployment, time.Duration, error) {
-	d := &deployment{keyFile: filepath.Join(dir, "data", "apikey.json")}
-	took, err := d.timed(ctx, func(ctx context.Context) error {
-		s, err := harness.StartStandalone(ctx, harness.Config{Dir: dir, Bin: bin, Settings: settings})
+// started calls fn, which starts the shape, and finds the processes of it.
+func (d *deployment) started(fn func() error) (err error) {
+	if d.roots, err = started(fn); err != nil {
+		return err
+	}
+	d.keyFile = d.shape.KeyFile()
+	d.key, err = e2e.ReadKey(d.keyFile)
+	return err
+}
+
+// startDeployment starts one in a folder, by StartStandalone or StartDistributed of
+// the harness.
+func startDeployment[S harness.Shape](
+	ctx context.Context, start func(context.Context, harness.Config) (S, error), bin, dir string,
+) (*deployment, error) {
+	d := &deployment{}
+	return d, d.started(func() error {
+		s, err := start(ctx, harness.Config{Dir: dir, Bin: bin, Own: true, Settings: settings})
 		if err == nil {
 			d.shape = s
 		}
 		return err
 	})
-	if err != nil {
-		return nil, 0, errors.Join(err, d.stop(ctx))
-	}
-	return d, took, nil
 }
 
-// startDistributed starts the distributed shape.
-func startDistributed(ctx context.Context, bin, dir string) (*deployment, error) {
-	d := &deployment{}
-	var err error
-	d.roots, err = started(func() error {
-		s, err := harness.StartDistributed(ctx, harness.Config{Dir: dir, Bin: bin, Own: true, Settings: settings})
-		if err == nil {
-			d.shape, d.keyFile = s, s.KeyFile()
-		}
-		return err
-	})
-	if err == nil {
-		d.key, err = e2e.ReadKey(d.keyFile)
-	}
-	if err != nil {
-		return nil, errors.Join(err, d.stop(ctx))
-	}
-	return d, nil
-}
+// boot is how long standalone took to answer over TLS.
+func (d *deployment) boot() float64 { return d.shape.(*harness.Standalone).Boot.Seconds() }
 
 // restart stops standalone and starts it with the same data.
-func (d *deployment) restart(ctx context.Context) (time.Duration, error) {
+func (d *deployment) restart(ctx context.Context) error {
 	s := d.shape.(*harness.Standalone)
 	if err := s.Stop(ctx); err != nil {
-		return 0, err
+		return err
 	}
-	return d.timed(ctx, s.Start)
+	return d.started(func() error { return s.Start(ctx) })
 }
 
 // newTenant makes another tenant and returns its API key: standalone signs one up
@@ -383,11 +357,12 @@ func (d *deployment) newTenant(ctx context.Context) (e2e.Key, error) {
 	if err := other.Write(d.keyFile); err != nil {
 		return other, err
 	}
-	_, err := d.restart(ctx)
+	err := d.restart(ctx)
 	d.key = first
 	return other, errors.Join(err, first.Write(d.keyFile))
 }
 
+// stop ends what was started.
 func (d *deployment) stop(ctx context.Context) error {
 	if d.shape == nil {
 		return nil
@@ -397,49 +372,4 @@ func (d *deployment) stop(ctx context.Context) error {
 		d.shape.Logs(os.Stderr)
 	}
 	return err
-}
-
-// timed starts standalone and returns the time until its first answer over TLS. It
-// asks every few milliseconds, more often than the harness. It returns when
-// standalone has written that it is ready: a stop before that is an interrupted
-// start, which ends with another status.
-func (d *deployment) timed(ctx context.Context, start func(context.Context) error) (took time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	began, answered := time.Now(), make(chan time.Duration, 1)
-	asking, end := context.WithCancel(ctx)
-	go func() {
-		for asking.Err() == nil && !answers(asking, d.keyFile) {
-			time.Sleep(5 * time.Millisecond)
-		}
-		answered <- time.Since(began)
-	}()
-	d.roots, err = started(func() error { return start(ctx) })
-	end()
-	if took = <-answered; err != nil {
-		return took, err
-	}
-	d.starts++
-	log := filepath.Join(filepath.Dir(filepath.Dir(d.keyFile)), "standalone.log")
-	if err := e2e.AwaitFor(ctx, time.Minute, "standalone to be ready", func(context.Context) error {
-		written, err := os.ReadFile(log)
-		if times := bytes.Count(written, []byte("Doorward is ready.")); err == nil && times < d.starts {
-			return fmt.Errorf("it was ready %d times, want %d", times, d.starts)
-		}
-		return err
-	}); err != nil {
-		return took, err
-	}
-	d.key, err = e2e.ReadKey(d.keyFile)
-	return took, err
-}
-
-func answers(ctx context.Context, keyFile string) bool {
-	client, err := e2e.OpenClient(keyFile)
-	if err != nil {
-		return false
-	}
-	defer client.HTTP.CloseIdleConnections()
-	answer, err := client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: "/tenants/current"})
-	return err == nil && answer.Status == http.StatusFound
 }

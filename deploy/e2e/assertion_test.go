@@ -3,14 +3,10 @@ package e2e_test
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hmac"
 	"crypto/pbkdf2"
 	"crypto/rand"
 	"crypto/sha1"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -32,27 +28,8 @@ func selfMade(t *testing.T, application, account e2e.Object, key e2e.Key, change
 	for name, value := range changes {
 		claims[name] = value
 	}
-	token := signJWT(t, e2e.Object{"typ": "JWT", "alg": "HS256", "kid": key.ID}, claims, key.Secret)
+	token := e2e.SignJWT(e2e.Object{"typ": "JWT", "alg": "HS256", "kid": key.ID}, claims, key.Secret)
 	return url.Values{"grant_type": {"service_token"}, "token": {token}}
-}
-
-// signJWT makes a JWT with HS256. A claim that is nil is left out; one that is null
-// is json.RawMessage("null").
-func signJWT(t testing.TB, header, claims e2e.Object, secret string) string {
-	t.Helper()
-	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
-	var parts []string
-	for _, part := range []e2e.Object{header, claims} {
-		raw, err := json.Marshal(part)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parts = append(parts, base64.RawURLEncoding.EncodeToString(raw))
-	}
-	text := strings.Join(parts, ".")
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write([]byte(text))
-	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
 func TestAnAssertionIsExchangedForTokens(t *testing.T) {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// The rest between two looks at a thing grows between these bounds: most things
-// are there at once, and a slow one is not to be made slower by the looking.
-// The bounds only say how late a thing is noticed; nothing relies on them.
+// The interval between two probes is a twentieth of the time since the first,
+// within these bounds: most things are there at once, and a slow one is not to be
+// made slower by the probes.
 const (
-	firstRest = 5 * time.Millisecond
-	lastRest  = 250 * time.Millisecond
+	firstInterval = 5 * time.Millisecond
+	lastInterval  = 250 * time.Millisecond
 )
 
 // Await calls probe until it returns nil and then returns nil at once. When
@@ -20,19 +20,19 @@ const (
 // says what was waited for, how long, and what the last look found.
 func Await(ctx context.Context, what string, probe func(context.Context) error) error {
 	began := time.Now()
-	for rest := firstRest; ; rest = min(rest*3/2, lastRest) {
+	for {
 		err := probe(ctx)
 		if err == nil {
 			return nil
 		}
 		var end final
 		if errors.As(err, &end) {
-			return fmt.Errorf("gave up waiting for %s after %s: %w", what, time.Since(began).Round(time.Millisecond), end.cause)
+			return fmt.Errorf("stopped waiting for %s after %s: %w", what, time.Since(began).Round(time.Millisecond), end.cause)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waited %s for %s in vain; the last look: %w", time.Since(began).Round(time.Millisecond), what, err)
-		case <-time.After(rest):
+			return fmt.Errorf("timeout after %s: waited for %s; the last probe: %w", time.Since(began).Round(time.Millisecond), what, err)
+		case <-time.After(min(max(firstInterval, time.Since(began)/20), lastInterval)):
 		}
 	}
 }
@@ -44,7 +44,7 @@ func AwaitFor(ctx context.Context, limit time.Duration, what string, probe func(
 	return Await(ctx, what, probe)
 }
 
-// Final marks an error of a probe as one that waiting cannot mend, such as the
+// Final marks an error of a probe as one that waiting does not change, such as the
 // end of the process that was expected to become ready.
 func Final(err error) error { return final{err} }
 

@@ -196,7 +196,7 @@ func (s shop) back(b *browser, status, account string) {
 	if !found {
 		b.Fatalf("the browser is back at %s", address)
 	}
-	claims := claimsOf(b.T, assertion)
+	claims := e2e.Claims(b.T, assertion)
 	if claims.Text("status") != status || account != "" && claims.Text("sub") != account {
 		b.Fatalf("the assertion says %v", claims)
 	}

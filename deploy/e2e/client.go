@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Client speaks to one deployment with one API key. It follows no redirect and
+// Client calls one deployment with one API key. It follows no redirect and
 // repeats no request, so that a scenario sees every answer as it was given.
 type Client struct {
 	Key  Key

@@ -188,7 +188,7 @@ func TestAClientAPI(t *testing.T) {
 			for _, name := range []string{"access_token", "refresh_token"} {
 				if each := set[name]; each == nil {
 					t.Errorf("no cookie %s in %v", name, loggedIn.Header)
-				} else if exp := time.Unix(int64(claimsOf(t, each.Value).Number(t, "exp")), 0); !each.Expires.IsZero() && !each.Expires.Equal(exp) || each.MaxAge <= 0 || time.Until(exp)-time.Duration(each.MaxAge)*time.Second > 5*time.Second {
+				} else if exp := time.Unix(int64(e2e.Claims(t, each.Value).Number(t, "exp")), 0); !each.Expires.IsZero() && !each.Expires.Equal(exp) || each.MaxAge <= 0 || time.Until(exp)-time.Duration(each.MaxAge)*time.Second > 5*time.Second {
 					t.Errorf("the cookie is %v, its token expires at %s", each, exp)
 				}
 			}

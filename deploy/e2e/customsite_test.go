@@ -83,7 +83,7 @@ func TestABrowserChoosesAnOrganization(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if claims := claimsOf(t, strings.TrimPrefix(address, shop.callback+"?jwtResponse=")); claims.Text("org") != organization.Href() ||
+	if claims := e2e.Claims(t, strings.TrimPrefix(address, shop.callback+"?jwtResponse=")); claims.Text("org") != organization.Href() ||
 		claims.Text("iss") != "https://"+domain {
 		t.Errorf("the assertion says %v", claims)
 	}

@@ -43,7 +43,7 @@ func otherThan(code string) string {
 }
 
 // awaitGone waits until an address answers like one that never existed: what one
-// service deletes the others hear of.
+// service deletes the others learn of.
 func awaitGone(t testing.TB, address string) {
 	t.Helper()
 	err := e2e.AwaitFor(t.Context(), 30*time.Second, address+" to be gone", func(ctx context.Context) error {

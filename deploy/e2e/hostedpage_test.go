@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -63,7 +62,7 @@ func hostedRequest(t *testing.T, application e2e.Object, changes e2e.Object) str
 	for name, value := range changes {
 		claims[name] = value
 	}
-	return signJWT(t, e2e.Object{"alg": "HS256"}, claims, client.Key.Secret)
+	return e2e.SignJWT(e2e.Object{"alg": "HS256"}, claims, client.Key.Secret)
 }
 
 func ssoRequest(request string) e2e.Request {
@@ -134,24 +133,7 @@ func (p *hostedPage) refused(status, code int, method, address string, body any)
 
 func (p *hostedPage) claims() (claims e2e.Object) {
 	p.Helper()
-	return claimsOf(p.T, p.token)
-}
-
-// claimsOf reads a token without its key.
-func claimsOf(t testing.TB, token string) (claims e2e.Object) {
-	t.Helper()
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		t.Fatalf("no JWT: %s", token)
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err == nil {
-		err = json.Unmarshal(raw, &claims)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return claims
+	return e2e.Claims(p.T, p.token)
 }
 
 func loginBody(login, password string) e2e.Object {

@@ -34,10 +34,10 @@ func TestHostedRequestsThatAreRefused(t *testing.T) {
 			"callback of another path":   hostedRequest(t, site.Application, e2e.Object{"cb_uri": callback + "/../x"}),
 			"callback with another user": hostedRequest(t, site.Application, e2e.Object{"cb_uri": "https://shop.localhost@evil.example/callback"}),
 			"callback of another scheme": hostedRequest(t, site.Application, e2e.Object{"cb_uri": "http://shop.localhost/callback"}),
-			"another algorithm":          signJWT(t, e2e.Object{"alg": "none"}, claimsOf(t, good), client.Key.Secret),
-			"the key of an end user": signJWT(t, e2e.Object{"alg": "HS256"},
+			"another algorithm":          e2e.SignJWT(e2e.Object{"alg": "none"}, e2e.Claims(t, good), client.Key.Secret),
+			"the key of an end user": e2e.SignJWT(e2e.Object{"alg": "HS256"},
 				e2e.Object{"iss": user.Text("id"), "sub": site.Application.Href(), "cb_uri": callback, "iat": now, "jti": rand.Text()}, user.Text("secret")),
-			"an assertion": signJWT(t, e2e.Object{"alg": "HS256", "stt": "assertion"}, claimsOf(t, good), client.Key.Secret),
+			"an assertion": e2e.SignJWT(e2e.Object{"alg": "HS256", "stt": "assertion"}, e2e.Claims(t, good), client.Key.Secret),
 		}
 		for name, request := range requests {
 			for endpoint, to := range endpoints {

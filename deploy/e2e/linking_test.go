@@ -107,8 +107,8 @@ func TestLoginsLinkTheAccountsOfOnePerson(t *testing.T) {
 	})
 }
 
-// An administrator who wants to know why a user cannot log in asks the application, with an API key
-// and without that person's password.
+// The application explains to an administrator with an API key why a user cannot log
+// in, without that user's password.
 func TestALoginIsExplained(t *testing.T) {
 	site, away := newEntrance(t)
 	account := client.Register(t, away.Link(t, "accounts"))
@@ -118,13 +118,13 @@ func TestALoginIsExplained(t *testing.T) {
 		return request
 	}
 	t.Run("who would log in", func(t *testing.T) {
-		told := client.WantObject(t, http.StatusOK, explain(account.Text("email")))
-		if got := told.Object("decision").Link(t, "account"); got != account.Href() || told.Object("decision")["passwordCompared"] != true {
-			t.Errorf("the decision is %v", told["decision"])
+		explained := client.WantObject(t, http.StatusOK, explain(account.Text("email")))
+		if got := explained.Object("decision").Link(t, "account"); got != account.Href() || explained.Object("decision")["passwordCompared"] != true {
+			t.Errorf("the decision is %v", explained["decision"])
 		}
-		stores, _ := told["accountStores"].([]any)
+		stores, _ := explained["accountStores"].([]any)
 		if len(stores) != 2 {
-			t.Fatalf("%d account stores are listed, want 2: %v", len(stores), told)
+			t.Fatalf("%d account stores are listed, want 2: %v", len(stores), explained)
 		}
 		for i, want := range []struct{ href, outcome string }{{away.Href(), "DECIDES"}, {site.Directory.Href(), "NOT_REACHED"}} {
 			store := e2e.Object(stores[i].(map[string]any))

@@ -3,12 +3,8 @@ package e2e_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
@@ -20,11 +16,7 @@ const (
 	shapeEnv = "DOORWARD_E2E_SHAPE"  // else the shape to start: standalone (default), distributed or chart
 )
 
-// startLimit bounds building and starting a shape, on a machine that has
-// nothing in its build cache.
-const startLimit = 10 * time.Minute
-
-// client speaks with the deployment under test. All scenarios share it, and
+// client calls the deployment under test. All scenarios share it, and
 // each leaves the deployment as it found it.
 var client *e2e.Client
 
@@ -57,27 +49,9 @@ func scenarios(m *testing.M, keyFile string) (status int, err error) {
 }
 
 func start(name, dir string) (harness.Shape, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	config := harness.Config{Dir: filepath.Join(dir, "shape")}
-	var err error
-	if config.Settings, err = startProvider(dir); err != nil {
+	settings, err := startProvider(dir)
+	if err != nil {
 		return nil, err
 	}
-	switch name {
-	case "", "standalone":
-		if config.Bin, err = harness.Build(ctx, dir, harness.StandalonePackages...); err != nil {
-			return nil, err
-		}
-		return harness.StartStandalone(ctx, config)
-	case "distributed", "chart":
-		packages := slices.Concat(harness.DistributedPackages, harness.StandalonePackages) // doorward migrate
-		if config.Bin, err = harness.Build(ctx, dir, packages...); err != nil {
-			return nil, err
-		}
-		config.Chart = name == "chart"
-		return harness.StartDistributed(ctx, config)
-	default:
-		return nil, fmt.Errorf("%s is %q; it can be standalone, distributed or chart", shapeEnv, name)
-	}
+	return harness.Start(name, dir, harness.Config{Settings: settings})
 }

@@ -172,7 +172,7 @@ func (s samlSite) initiation(changes e2e.Object) e2e.Request {
 	for name, value := range changes {
 		claims[name] = value
 	}
-	token := signJWT(s.T, e2e.Object{"alg": "HS256", "kid": client.Key.ID}, claims, client.Key.Secret)
+	token := e2e.SignJWT(e2e.Object{"alg": "HS256", "kid": client.Key.ID}, claims, client.Key.Secret)
 	return e2e.Request{Method: http.MethodGet, URL: s.Application.Href() + "/saml/sso/idpRedirect?accessToken=" + token, Anonymous: true}
 }
 
@@ -360,7 +360,7 @@ func TestASAMLLoginThroughAnOrganization(t *testing.T) {
 		at := "/authorize?response_type=service_token&state=s&account_store_href=" + url.QueryEscape(s.mirror.Href()) +
 			"&organization_href=" + url.QueryEscape(organization.Href())
 		to := openClientAPI(t, s.Application).want(http.StatusFound, e2e.Request{Method: http.MethodGet, URL: at}).Header.Get("Location")
-		claims := claimsOf(t, s.consume(s.at.answer(t, to)))
+		claims := e2e.Claims(t, s.consume(s.at.answer(t, to)))
 		if claims.Text("org") != organization.Href() || claims.Text("state") != "s" || claims.Text("iss") != s.Application.Href() {
 			t.Errorf("the claims are %v", claims)
 		}
@@ -579,13 +579,13 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 		t.Fatalf("the browser is sent to %s", landing)
 	}
 	assertion := returned(t, browser, get(landing))
-	claims := claimsOf(t, assertion)
+	claims := e2e.Claims(t, assertion)
 	if claims.Text("iss") != "https://"+idSite(t).Text("domainName") || claims["isNewSub"] != true {
 		t.Errorf("the claims are %v", claims)
 	}
 	client.Want(t, http.StatusOK, exchange(s.Application, assertion))
 	t.Run("the browser has a session", func(t *testing.T) {
-		again := claimsOf(t, returned(t, browser, ssoRequest(hostedRequest(t, s.Application, nil))))
+		again := e2e.Claims(t, returned(t, browser, ssoRequest(hostedRequest(t, s.Application, nil))))
 		if again.Text("sub") != claims.Text("sub") {
 			t.Errorf("the claims are %v", again)
 		}
@@ -603,7 +603,7 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 		}
 		_ = response.Body.Close()
 		<-s.at.logouts
-		ended := claimsOf(t, returned(t, browser, get(response.Header.Get("Location"))))
+		ended := e2e.Claims(t, returned(t, browser, get(response.Header.Get("Location"))))
 		if ended.Text("status") != "LOGOUT" || ended.Text("sub") != claims.Text("sub") {
 			t.Errorf("the claims are %v", ended)
 		}
@@ -622,7 +622,7 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 				"SAMLResponse": {base64.StdEncoding.EncodeToString([]byte(failed))}, "RelayState": {relayState},
 			}}
 		}
-		if ended := claimsOf(t, returned(t, client.Browser(), form(to.Query().Get("RelayState")))); ended.Text("status") != "LOGOUT" {
+		if ended := e2e.Claims(t, returned(t, client.Browser(), form(to.Query().Get("RelayState")))); ended.Text("status") != "LOGOUT" {
 			t.Errorf("the claims are %v", ended)
 		}
 		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, form("x")), http.StatusBadRequest, 400)
@@ -632,7 +632,7 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 		page.call(http.StatusNoContent, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href="+url.QueryEscape(s.mirror.Href()), nil)
 		answer := browser.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.answer(t, page.back)})
 		token, found := strings.CutPrefix(answer.Header.Get("Location"), pageOrigin(t)+"/#/?jwt=")
-		if !found || claimsOf(t, token).Object("scope").Object("account") == nil {
+		if !found || e2e.Claims(t, token).Object("scope").Object("account") == nil {
 			t.Errorf("the browser is sent to %s", answer.Header.Get("Location"))
 		}
 	})

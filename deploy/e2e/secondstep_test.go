@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// enrolPhone gives an account a phone that has proven itself, and its number.
+// enrolPhone adds a verified phone to an account and returns its number.
 func enrolPhone(t *testing.T, account e2e.Object) string {
 	t.Helper()
 	number := fmt.Sprintf("+1267555%04d", rand.IntN(10_000))

@@ -107,8 +107,8 @@ type connection struct {
 }
 
 // SetReadDeadline is called by the server before it waits for a command. When
-// draining there is nothing to wait for: the client hears that the service
-// closes (421) and tries again later.
+// draining there is nothing to wait for: the client gets a 421 and tries again
+// later.
 func (c *connection) SetReadDeadline(deadline time.Time) error {
 	c.connections.mu.Lock()
 	defer c.connections.mu.Unlock()

@@ -151,7 +151,7 @@ func (m *Mailbox) keep(env envelope, body io.Reader) (string, error) {
 	return e.id, nil
 }
 
-// empty forgets every message that has arrived so far.
+// empty deletes every message that has arrived so far.
 func (m *Mailbox) empty() {
 	m.discard(m.index.clear())
 }

@@ -348,7 +348,7 @@ func TestClose(t *testing.T) {
 		closed := make(chan error, 1)
 		go func() { closed <- box.Close(t.Context()) }()
 		if _, _, err := idle.Text.ReadResponse(250); err == nil || !strings.HasPrefix(err.Error(), "421") {
-			t.Errorf("the idle client hears %v", err)
+			t.Errorf("the idle client gets %v", err)
 		}
 		select {
 		case err := <-closed:
@@ -429,7 +429,7 @@ func await(t *testing.T, so func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatal("waited in vain")
+			t.Fatal("timeout")
 		}
 	}
 }

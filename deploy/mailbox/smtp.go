@@ -109,7 +109,7 @@ func (s *session) Reset() { s.from, s.to = "", nil }
 
 func (s *session) Logout() error { return nil }
 
-// watched remembers whether reading from the client failed.
+// watched records whether reading from the client failed.
 type watched struct {
 	reader io.Reader
 	failed bool

@@ -216,7 +216,7 @@ func TestAMailThatCannotBeKeptIsNotAccepted(t *testing.T) {
 	}
 	err := smtp.SendMail(box.smtp, nil, "a@example.com", []string{"b@example.com"}, []byte(mail("lost", "")))
 	if err == nil || !strings.HasPrefix(err.Error(), "451") {
-		t.Errorf("the client hears %v", err)
+		t.Errorf("the client gets %v", err)
 	}
 	if strings.Contains(fmt.Sprint(err), box.dir) {
 		t.Errorf("the answer tells a path of the server: %v", err)

@@ -1,4 +1,4 @@
-// Package client speaks to the management API. Its types and a method for each
+// Package client is a client of the management API. Its types and a method for each
 // operation are generated from the description of the interface (pkg/openapi); a
 // link of a resource is the resource that it leads to, of which only Href is set
 // unless the request asked to expand it. Where a method takes a resource, its id

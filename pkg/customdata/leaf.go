@@ -15,9 +15,8 @@ import (
 )
 
 // What of a document can be searched (docs/interface/search.md#custom-data) is
-// bounded, so
-// that a row for each leaf fits PostgreSQL: a path and a text together stay
-// below the 2,704 bytes that a row of an index can have.
+// bounded, so that a row for each leaf fits PostgreSQL: a path and a text together
+// stay below the 2,704 bytes that a row of an index can have.
 const (
 	MaxLeaves = 1000 // of a document: its first values other than null; those behind are not found
 	MaxText   = 512  // characters; a longer text is not found, also not by its beginning

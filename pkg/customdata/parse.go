@@ -17,8 +17,8 @@ import (
 const (
 	maxKey  = 255    // characters
 	maxKeys = 50_000 // in all levels of a document together
-	// maxDepth leaves room below the 10,000 levels at which encoding/json gives
-	// up, so that a document can stand inside other bodies.
+	// maxDepth stays below the 10,000 levels that encoding/json reads, so that a
+	// document can be part of other bodies.
 	maxDepth = 9990
 )
 

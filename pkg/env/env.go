@@ -145,7 +145,7 @@ func (s *Source) read(d variable, target reflect.Value, least string) {
 
 // Declare makes the variables of the struct that of points at known without
 // reading them: standalone reads some of them only after it has started the
-// servers that they speak of.
+// servers that they name.
 func (s *Source) Declare(of any) {
 	silent := &Source{values: s.values, group: s.group}
 	silent.Load(of)

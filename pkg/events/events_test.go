@@ -157,7 +157,7 @@ func (b *bench) emit(n int) []id.ID {
 	return accounts
 }
 
-// eventually waits until ok gives true.
+// eventually waits until ok returns true.
 func (b *bench) eventually(what string, ok func() bool) {
 	b.Helper()
 	deadline := time.NewTimer(30 * time.Second)
@@ -167,7 +167,7 @@ func (b *bench) eventually(what string, ok func() bool) {
 	for !ok() {
 		select {
 		case <-deadline.C:
-			b.Fatalf("waited in vain: %s", what)
+			b.Fatalf("timeout: waited for %s", what)
 		case <-tick.C:
 		}
 	}

@@ -44,7 +44,7 @@ type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// Open makes the client. It does not wait for Redis: its users live without.
+// Open makes the client. It does not wait for Redis: its users work without it.
 func Open(cfg Config) (Client, error) {
 	options, err := cfg.options()
 	if err != nil {

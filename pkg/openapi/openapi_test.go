@@ -10,34 +10,41 @@ import (
 	"github.com/doorward/doorward/pkg/openapi"
 )
 
-var deployment = openapi.Deployment{Base: "https://id.example.test/v1", Alias: "acme"}
+func open(t *testing.T) *openapi.Document {
+	t.Helper()
+	d, err := openapi.New(openapi.Deployment{Base: "https://id.example.test/v1", Alias: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// written returns the document as JSON.
+func written(t *testing.T) string {
+	t.Helper()
+	text, err := open(t).JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
 
 func TestTheDocumentSpeaksTheDeploymentsAddressAndAlias(t *testing.T) {
-	d, err := openapi.New(deployment)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := d.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := written(t)
 	for _, want := range []string{`"https://id.example.test"`, "acme_social", "acme_access_token_href", "Acme-Request-Id"} {
-		if !strings.Contains(string(text), want) {
+		if !strings.Contains(text, want) {
 			t.Errorf("the document has no %s", want)
 		}
 	}
 	for _, other := range []string{"{{", "<accountId>", "service_token", "localhost:8443"} {
-		if strings.Contains(string(text), other) {
+		if strings.Contains(text, other) {
 			t.Errorf("the document has %s", other)
 		}
 	}
 }
 
 func TestEveryTopicHasAPage(t *testing.T) {
-	d, err := openapi.New(deployment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := open(t)
 	files, err := d.Pages()
 	if err != nil {
 		t.Fatal(err)
@@ -66,16 +73,9 @@ var undescribed = map[int]string{
 }
 
 func TestEveryCodeStandsAtAnOperation(t *testing.T) {
-	d, err := openapi.New(deployment)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := d.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := written(t)
 	for _, e := range apierr.All() {
-		if found := regexp.MustCompile(fmt.Sprintf("(code |`)%d[`)]", e.Code)).Match(text); found == (undescribed[e.Code] != "") {
+		if found := regexp.MustCompile(fmt.Sprintf("(code |`)%d[`)]", e.Code)).MatchString(text); found == (undescribed[e.Code] != "") {
 			t.Errorf("the code %d is described: %t", e.Code, found)
 		}
 	}

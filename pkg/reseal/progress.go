@@ -9,7 +9,7 @@ import (
 
 // Left returns how many values of the columns are sealed under another than the
 // active master key.
-func Left[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, columns ...Column[K]) (total int64, err error) {
+func Left[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColumn[K]) (total int64, err error) {
 	for _, c := range columns {
 		n, err := pg.Value[int64](ctx, db, `SELECT count(*) FROM `+c.Table+`
 			WHERE `+c.Column+` IS NOT NULL AND substring(`+c.Column+` FOR length($1::bytea)) <> $1::bytea`, ring.Mark())
@@ -24,11 +24,11 @@ func Left[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, columns .
 // All seals the values of the columns again that are sealed under another than the
 // active master key, and reports how many it has done after each batch. When it is
 // cut short, the next call does the rest.
-func All[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, report func(done int64), columns ...Column[K]) error {
+func All[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, report func(done int64), columns ...secure.SealedColumn[K]) error {
 	var done int64
 	for _, c := range columns {
 		for {
-			n, err := c.reseal(ctx, db, ring)
+			n, err := resealBatch(ctx, db, ring, c)
 			if err != nil {
 				return err
 			}

@@ -17,22 +17,14 @@ const (
 	retry = time.Minute
 )
 
-// Column is a column of sealed values (NULL is none) in a table that has a
-// tenant_id. Key is the column that identifies a row of a tenant, and
-// Purpose what the value in the row of that key is sealed for.
-type Column[K any] struct {
-	Table, Key, Column string
-	Purpose            func(K) string
-}
-
 // Worker returns the worker that, once at each start, seals again what is sealed
 // under another than the active master key, and says so in the log when it has
 // done. What fails is tried again each minute.
-func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...Column[K]) func(context.Context) error {
+func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColumn[K]) func(context.Context) error {
 	return func(ctx context.Context) error {
 		total := 0
 		for i := 0; i < len(columns) && ctx.Err() == nil; {
-			n, err := columns[i].reseal(ctx, db, ring)
+			n, err := resealBatch(ctx, db, ring, columns[i])
 			total += n
 			switch {
 			case err != nil && ctx.Err() == nil:
@@ -53,9 +45,9 @@ func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...Column[K]) func(c
 	}
 }
 
-// reseal does one batch and returns its size. It waits for another replica that
+// resealBatch does one batch and returns its size. It waits for another replica that
 // is at it, and then leaves out what that has done.
-func (c Column[K]) reseal(ctx context.Context, db *pg.DB, ring *secure.Keyring) (n int, err error) {
+func resealBatch[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, c secure.SealedColumn[K]) (n int, err error) {
 	type row struct {
 		TenantID id.ID
 		Key      K

@@ -156,7 +156,7 @@ func TestResponsesThatAreAccepted(t *testing.T) {
 			}
 		})
 	}
-	t.Run("without an AuthnStatement, which tells of no session", func(t *testing.T) {
+	t.Run("without an AuthnStatement, which names no session", func(t *testing.T) {
 		login, err := p.expects().Read(encode(p.signedAssertion(func(_, assertion *etree.Element) {
 			assertion.RemoveChild(find(assertion, "AuthnStatement"))
 		})))

@@ -122,3 +122,12 @@ func (r *Keyring) Derived(keyID, purpose string) (Secret, error) {
 func (r *Keyring) Mark() []byte {
 	return append([]byte{sealVersion, byte(len(r.active))}, r.active...)
 }
+
+// SealedColumn is a column of sealed values (NULL is none) in a table that has a
+// tenant_id. Key is the column that identifies a row of a tenant, and Purpose what
+// the value in the row of that key is sealed for. Package reseal seals the values
+// again under a new master key.
+type SealedColumn[K any] struct {
+	Table, Key, Column string
+	Purpose            func(K) string
+}

@@ -40,7 +40,7 @@ func Await(t testing.TB, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit.C:
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timeout: waited for %s", what)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (s *state) failed(part string, err error) { s.note(part, err) }
 
 func (s *state) succeeded(part string) { s.note(part, nil) }
 
-// note remembers whether a part of the agent works.
+// note records whether a part of the agent works.
 func (s *state) note(part string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

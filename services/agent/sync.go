@@ -147,7 +147,7 @@ func (m *mirror) full(ctx context.Context) (err error) {
 	return nil
 }
 
-// note remembers the newest change.
+// note records the newest change.
 func (m *mirror) note(e entryID, entry *ldap.Entry) {
 	changed := entry.GetEqualFoldAttributeValue(m.settings.changeAttribute())
 	switch {
@@ -315,7 +315,7 @@ func (m *mirror) poll(ctx context.Context) error {
 	return nil
 }
 
-// learn remembers the name of an account.
+// learn records the name of an account.
 func (m *mirror) learn(e entryID, entry *ldap.Entry) {
 	if former, ok := m.accounts[e]; ok && m.byName[former] == e {
 		delete(m.byName, former)

@@ -192,7 +192,7 @@ func TestTwoApplicationsExchangeTheirLabels(t *testing.T) {
 	tenant, _ := d.Tenant(t)
 	one, two := newApplication(t, d, tenant), newApplication(t, d, tenant)
 	first, second := read(t, d, tenant, one).DNSLabel, read(t, d, tenant, two).DNSLabel
-	for range 10 { // whoever comes first, neither gets the other's
+	for range 10 { // in any order, neither gets the other's
 		var wg sync.WaitGroup
 		for at, label := range map[id.ID]string{one: second, two: first} {
 			wg.Go(func() {

@@ -242,7 +242,7 @@ func TestADeletedDirectoryLeavesItsApplications(t *testing.T) {
 	for _, a := range []id.ID{first, second} {
 		compareOrder(t, d, tenant, a, order{stores: []id.ID{kept}})
 	}
-	t.Run("once, however often it is told", func(t *testing.T) {
+	t.Run("once, however often the event comes", func(t *testing.T) {
 		newMapping(t, d, tenant, first, gone)
 		if err := directoryDeleted(t, d, tenant, gone, event); err != nil {
 			t.Fatal(err)

@@ -114,7 +114,7 @@ func (w *world) through(o *modelOwner, organization id.ID) (at way) {
 	return at
 }
 
-// login returns whom the model lets in.
+// login returns the account that the model logs in.
 func (w *world) login(application, organization id.ID, login string) (id.ID, error) {
 	o := w.owners[application]
 	at := w.through(o, organization)
@@ -196,8 +196,8 @@ func (w *world) standing(application, account id.ID) error {
 	return nil
 }
 
-// compareLogins compares who logs in, what an explanation says of it, whose
-// tokens are good, and who is listed.
+// compareLogins compares the accounts that log in, the explanations of it, the
+// accounts whose tokens are valid, and those that are listed.
 func (w *world) compareLogins(at id.Ref, o *modelOwner) {
 	w.Helper()
 	listed, logins := map[id.ID]bool{}, map[string]bool{}
@@ -254,7 +254,7 @@ func (w *world) compareLogin(at id.Ref, organization id.ID, login string) {
 	}
 }
 
-// outcome is who logs in after the right password, as an explanation has it.
+// outcome is the account that logs in after the right password, as an explanation has it.
 func outcome(e application.Explanation) (who id.ID, err error) {
 	for _, refusal := range []*apierr.Error{e.Refusal, e.AfterPassword, e.Linking.Refusal} {
 		if refusal != nil {

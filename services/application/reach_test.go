@@ -92,7 +92,7 @@ func (m member) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (dir
 
 // What an account may do is known without a query while nothing changes. A change
 // shows at once in the process that made it, and in the others as soon as
-// PostgreSQL has told them: the test waits for as long as tests may take, and says
+// PostgreSQL has notified them: the test waits for as long as tests may take, and says
 // how long that was.
 func TestAChangeOfReachShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Parallel()

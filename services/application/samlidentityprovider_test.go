@@ -84,8 +84,8 @@ func TestAnIdentityProviderOfAnApplicationThatGoes(t *testing.T) {
 	}
 }
 
-// Key pairs are made one at a time: who waits too long comes back later, and who
-// asks for one that is there does not wait.
+// Key pairs are made one at a time: a caller that waits too long is told to retry,
+// and a caller that asks for a pair that exists does not wait.
 func TestOneKeyPairIsMadeAtATime(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
@@ -150,7 +150,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	for len(read(ring(next))) < len(sealed) {
 		select {
 		case <-deadline.C:
-			t.Fatal("waited in vain for the new master key")
+			t.Fatal("timeout: waited for the new master key")
 		case <-tick.C:
 		}
 	}

@@ -25,8 +25,8 @@ type NewSAMLRegistration struct {
 	RegistrationChange
 }
 
-// RegistrationChange is the body that updates a registration. The provider that is registered
-// with whom is fixed.
+// RegistrationChange is the body that updates a registration. Its service provider
+// and its identity provider are fixed.
 type RegistrationChange struct {
 	Status            field.Text `json:"status"`
 	DefaultRelayState field.Text `json:"defaultRelayState"`

@@ -2,11 +2,11 @@ package application
 
 import (
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/reseal"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 // Sealed are the columns of values that are sealed under the master key.
-var Sealed = []reseal.Column[id.ID]{
+var Sealed = []secure.SealedColumn[id.ID]{
 	{Table: "saml_identity_providers", Key: "id", Column: "private_key_sealed", Purpose: samlKeyPurpose},
 	{Table: "saml_relay_keys", Key: "tenant_id", Column: "key_sealed", Purpose: relayKeyPurpose},
 }

@@ -78,7 +78,7 @@ func (x door) try(from, login string, password secure.Secret) error {
 func (x door) want(want error, from, login string, password secure.Secret) {
 	x.Helper()
 	if err := x.try(from, login, password); !errors.Is(err, want) {
-		x.Fatalf("%s at %s hears %v, want %v", login, from, err, want)
+		x.Fatalf("%s at %s gets %v, want %v", login, from, err, want)
 	}
 }
 

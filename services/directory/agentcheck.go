@@ -23,7 +23,7 @@ const (
 	// checkLease is how long an agent has for a check before another agent gets
 	// it: the 5 s that the directory server has, and the way.
 	checkLease = 6 * time.Second
-	// checkPage bounds how many checks one call hands out.
+	// checkPage bounds how many checks one call returns.
 	checkPage = 50
 	// checkRetry is how often a login and an agent that wait look at the table, for
 	// a notification that was lost or an agent that went silent.

@@ -92,10 +92,7 @@ func (s *Service) Sync(ctx context.Context, at id.Ref, in Sync) error {
 		syncID = id.New(s.now()).String()
 	}
 	var number int64
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
-		if err := tx.LockMirror(ctx, agent.DirectoryID); err != nil {
-			return err
-		}
+	err = s.mirrorTx(ctx, agent, func(tx *store.Tx) (err error) {
 		tx.AgentSeen(ctx, at.Tenant, at.ID, s.now(), true)
 		number, err = tx.BeginSync(ctx, agent, syncID, s.now())
 		return err
@@ -188,4 +185,14 @@ func latest[T any](in []T, key func(T) string) []T {
 		}
 	}
 	return kept
+}
+
+// mirrorTx runs a transaction that is the only one to write the agent's directory.
+func (s *Service) mirrorTx(ctx context.Context, agent store.Agent, fn func(*store.Tx) error) error {
+	return s.tx(ctx, func(tx *store.Tx) error {
+		if err := tx.LockMirror(ctx, agent.DirectoryID); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
 }

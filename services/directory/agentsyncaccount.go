@@ -15,10 +15,7 @@ import (
 )
 
 func (s *Service) forgetAccounts(ctx context.Context, agent store.Agent, externalIDs []string) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
-		if err := tx.LockMirror(ctx, agent.DirectoryID); err != nil {
-			return err
-		}
+	return s.mirrorTx(ctx, agent, func(tx *store.Tx) error {
 		tx.DropRefusals(ctx, agent, store.AccountEntry, externalIDs)
 		_, err := s.removeAbsentAccounts(ctx, tx, store.Absent{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID,
 			ExternalIDs: externalIDs})
@@ -53,10 +50,7 @@ func (s *Service) takeAccounts(ctx context.Context, agent store.Agent, number in
 	for i, a := range in {
 		ids[i] = a.ExternalID.Value
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error {
-		if err := tx.LockMirror(ctx, agent.DirectoryID); err != nil {
-			return err
-		}
+	err = s.mirrorTx(ctx, agent, func(tx *store.Tx) error {
 		found, err := tx.MirroredAccounts(ctx, agent.TenantID, agent.DirectoryID, ids)
 		if err != nil {
 			return err

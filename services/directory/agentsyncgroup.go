@@ -19,10 +19,7 @@ func (s *Service) forgetGroups(ctx context.Context, agent store.Agent, externalI
 	for i, external := range externalIDs {
 		keys[i] = SyncGroup{ExternalID: field.Some(external)}.key()
 	}
-	return s.tx(ctx, func(tx *store.Tx) error {
-		if err := tx.LockMirror(ctx, agent.DirectoryID); err != nil {
-			return err
-		}
+	return s.mirrorTx(ctx, agent, func(tx *store.Tx) error {
 		tx.DropRefusals(ctx, agent, store.GroupEntry, keys)
 		_, err := s.removeAbsentGroups(ctx, tx, store.Absent{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID, ExternalIDs: keys})
 		return err
@@ -47,10 +44,7 @@ func (s *Service) takeGroups(ctx context.Context, agent store.Agent, number int6
 	for i, g := range in {
 		keys[i] = g.key()
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error {
-		if err := tx.LockMirror(ctx, agent.DirectoryID); err != nil {
-			return err
-		}
+	err = s.mirrorTx(ctx, agent, func(tx *store.Tx) error {
 		found, err := tx.MirroredGroups(ctx, agent.TenantID, agent.DirectoryID, keys)
 		if err != nil {
 			return err

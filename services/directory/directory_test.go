@@ -28,7 +28,7 @@ var cheap = pwhash.Cost{Memory: 64, Time: 1, Threads: 1}
 
 func now() time.Time { return time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC) }
 
-func open(t *testing.T, db *pg.DB, cost pwhash.Cost) *directory.Service {
+func open(t testing.TB, db *pg.DB, cost pwhash.Cost) *directory.Service {
 	t.Helper()
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
 	if err != nil {
@@ -97,7 +97,7 @@ type world struct {
 
 const password = "Changeme1!"
 
-func newWorld(t *testing.T, policy directory.PolicyChange) world {
+func newWorld(t testing.TB, policy directory.PolicyChange) world {
 	t.Helper()
 	db := pgtest.Open(t, store.Config)
 	w := world{Service: open(t, db, cheap), db: db, tenant: id.New(now()), directory: id.New(now())}
@@ -106,7 +106,7 @@ func newWorld(t *testing.T, policy directory.PolicyChange) world {
 }
 
 // fill makes the tenant, its directory with the policy, and the account.
-func (w *world) fill(t *testing.T, policy directory.PolicyChange) {
+func (w *world) fill(t testing.TB, policy directory.PolicyChange) {
 	t.Helper()
 	_, err := w.SignUp(t.Context(), directoryapi.SignUp{
 		Tenant: w.tenant, Directory: id.New(now()), Owner: id.New(now()), Key: "calm-otter", DirectoryName: "Service Administrators", Email: "owner@example.test",
@@ -146,7 +146,7 @@ func (w world) hash(t *testing.T) string {
 	return hash
 }
 
-func TestALoginUnderAnotherCostHashesThePasswordAnew(t *testing.T) {
+func TestALoginUnderAnotherCostHashesThePasswordAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	former := w.hash(t)

@@ -95,7 +95,7 @@ func TestAResetMailTellsTheLifetimeOfItsToken(t *testing.T) {
 		t.Errorf("the lifetime is %d, %v", mail.ResetTokenTTL, err)
 	}
 	if mail, err = w.mail(t, directoryapi.ResetSuccess); err != nil || mail.ResetTokenTTL != 0 {
-		t.Errorf("a mail without a link tells of %d hours, %v", mail.ResetTokenTTL, err)
+		t.Errorf("a mail without a link names %d hours, %v", mail.ResetTokenTTL, err)
 	}
 }
 

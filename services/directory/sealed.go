@@ -3,11 +3,11 @@ package directory
 import (
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/reseal"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 // Sealed are the columns of values that are sealed under the master key.
-var Sealed = []reseal.Column[id.ID]{
+var Sealed = []secure.SealedColumn[id.ID]{
 	{Table: "accounts", Key: "id", Column: "verification_sealed", Purpose: events.MailTokenPurpose},
 	{Table: "tenants", Key: "tenant_id", Column: "reset_key_sealed", Purpose: resetKeyPurpose},
 	{Table: "providers", Key: "directory_id", Column: "client_secret_sealed", Purpose: clientSecretPurpose},

@@ -96,7 +96,7 @@ func (s *Service) takeProviderLogin(ctx context.Context, in ProviderReturn) (l s
 	return l, err
 }
 
-// endAtProvider logs the user in whom the provider has sent back.
+// endAtProvider logs in the user that the provider has redirected back.
 func (s *Service) endAtProvider(ctx context.Context, l store.ProviderLogin, in ProviderReturn) (applicationapi.ProviderLoggedIn, error) {
 	if in.Error != "" || in.Denied {
 		return applicationapi.ProviderLoggedIn{}, errDenied(in)

@@ -66,8 +66,8 @@ func plainBase64(body []byte) []byte {
 	return out
 }
 
-// sessionToken makes the next token of a flow. It is good for the idle limit of
-// the site.
+// sessionToken makes the next token of a flow. It is valid for the idle timeout
+// of the site.
 func (s *Service) sessionToken(ctx context.Context, f store.Flow, site store.Site) (secure.Secret, error) {
 	idle, err := lifetime(site.SessionTTI)
 	if err != nil {

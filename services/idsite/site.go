@@ -81,7 +81,7 @@ func (s *Service) ListSites(ctx context.Context, tenant id.Ref, query list.Query
 
 // UpdateSite changes what the body names (docs/interface/id-site.md#settings). A
 // domain that another tenant has is apierr.Exists, an address of a repository that
-// is none apierr.Invalid, an idle limit above the absolute one apierr.AfterMaximum.
+// is none apierr.Invalid, an idle timeout above the absolute one apierr.AfterMaximum.
 func (s *Service) UpdateSite(ctx context.Context, at id.Ref, in SiteChange) (site store.Site, err error) {
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if site, err = tx.LockSite(ctx, at.Tenant, at.ID); err != nil {
@@ -201,7 +201,7 @@ func applyLook(site *store.Site, in SiteChange) error {
 	return optionalText(in.AccentColor, "accentColor", len("#rrggbb"), &site.AccentColor)
 }
 
-// applyLifetimes reads the idle and the absolute limit of sessions.
+// applyLifetimes reads the idle timeout and the absolute one of sessions.
 func applyLifetimes(site *store.Site, in SiteChange) error {
 	var refused field.Refusals
 	for _, limit := range []struct {

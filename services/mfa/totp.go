@@ -20,7 +20,6 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/mfa/store"
 )
@@ -37,7 +36,7 @@ func secretPurpose(factor id.ID) string { return "mfa.factor/" + factor.String()
 
 // Sealed are the columns of values that are sealed under the master key for
 // longer than a challenge is open.
-var Sealed = []reseal.Column[id.ID]{
+var Sealed = []secure.SealedColumn[id.ID]{
 	{Table: "factors", Key: "id", Column: "secret_sealed", Purpose: secretPurpose},
 	{Table: "challenges", Key: "id", Column: "code_key_sealed", Purpose: codeKeyPurpose},
 }

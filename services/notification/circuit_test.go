@@ -204,7 +204,7 @@ func TestAServerThatFailsIsLeftAndComesBack(t *testing.T) {
 		o.order(s, 5)
 		server.Await(t, 6)
 	})
-	t.Run("another outage is told of again", func(t *testing.T) {
+	t.Run("another outage is logged again", func(t *testing.T) {
 		server.Behave(refuseAll)
 		o.order(s, 10)
 		o.await("left", func([]row) bool { return o.health().OpenedAt != nil })

@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/services/notification/store"
 )
 
-// A receipt is what anybody can send: none is believed that is not signed, and
-// what it tells is one of few things.
+// Anybody can send a receipt: one that is not signed is refused, and one that is
+// signed has one of few outcomes.
 func FuzzReceipt(f *testing.F) {
 	f.Add("GvWf1cFY/Q7PnoempGyD5oXAezc=", "MessageStatus=delivered&ErrorCode=30003")
 	f.Add("", "MessageStatus=undelivered&ErrorCode=x%00")
@@ -24,11 +24,11 @@ func FuzzReceipt(f *testing.F) {
 		}
 		r := Receipt{Signature: signature, Form: form}
 		if r.isSigned("a token that nobody guesses", "https://id.example.test/sms/receipts/a/b") {
-			t.Errorf("%q is believed", signature)
+			t.Errorf("%q is accepted", signature)
 		}
 		state, reason := r.finalState()
 		if state != "" && state != store.Delivered && state != store.Failed || len(reason) > 60 {
-			t.Errorf("it tells %q, %q", state, reason)
+			t.Errorf("the outcome is %q, %q", state, reason)
 		}
 	})
 }

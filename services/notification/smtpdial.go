@@ -43,7 +43,7 @@ func (c *smtpClient) Dial(ctx context.Context) error {
 }
 
 // connect connects to the server and reads its greeting. Nothing is sent to a
-// server that does not greet as a mail server does.
+// server that does not begin as a mail server does.
 func (c *smtpClient) connect(ctx context.Context) (*smtp.Client, error) {
 	dialing, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

@@ -15,7 +15,6 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
-	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/notification/store"
 )
@@ -33,7 +32,7 @@ const (
 const checkTimeout = 10 * time.Second
 
 // Sealed are the columns of values that are sealed under the master key.
-var Sealed = []reseal.Column[id.ID]{
+var Sealed = []secure.SealedColumn[id.ID]{
 	{Table: "smtp_servers", Key: "id", Column: "password_sealed", Purpose: smtpPasswordPurpose},
 }
 

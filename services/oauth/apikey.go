@@ -13,7 +13,6 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
-	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/store"
 )
@@ -32,7 +31,7 @@ const (
 func keyPurpose(key string) string { return "oauth.apikey/" + key }
 
 // Sealed are the columns of values that are sealed under the master key.
-var Sealed = []reseal.Column[string]{{Table: "api_keys", Key: "id", Column: "secret_sealed", Purpose: keyPurpose}}
+var Sealed = []secure.SealedColumn[string]{{Table: "api_keys", Key: "id", Column: "secret_sealed", Purpose: keyPurpose}}
 
 // isKeyID reports whether text can be the id of a key. Other text, such as in the kid
 // of a token, does not reach a query.

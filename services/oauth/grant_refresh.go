@@ -10,7 +10,7 @@ import (
 )
 
 // refreshGrant returns a new access token for a refresh token (RFC 6749, section
-// 6), whose text and expiry do not change. Any number of refreshes may run at
+// 6), which is not rotated: its text and expiry do not change. Any number of refreshes may run at
 // once; each returns another access token, and a revocation ends them all.
 func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, error) {
 	text, err := in.Form.required("refresh_token")

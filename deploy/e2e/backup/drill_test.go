@@ -30,17 +30,7 @@ type drill struct {
 }
 
 func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
-	dir, remove, err := harness.Folder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("logs and data are kept in %s", dir)
-		} else if err := remove(); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := harness.TestFolder(t)
 	ctx := t.Context()
 	d := newDrill(t, dir)
 	d.run("initdb", "--pgdata", d.path("data"), "--username", "doorward", "--auth", "trust")
@@ -55,22 +45,7 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape, err := harness.StartDistributed(ctx, harness.Config{Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true, Database: database})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			shape.Logs(os.Stderr)
-		}
-		if err := shape.Stop(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
-	client, err := e2e.OpenClient(shape.KeyFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	shape, client := harness.TestDistributed(t, harness.Config{Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true, Database: database})
 
 	site := client.NewSite(t)
 	accounts := site.Application.Link(t, "accounts")
@@ -89,7 +64,7 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 	client.Want(t, http.StatusOK, e2e.Login(site.Application, logged.Text("email"), e2e.Password))
 	at := strings.TrimSpace(d.query(`SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`))
 
-	// The damage, of which the other services are told by events.
+	// The damage, of which the other services learn by events.
 	late := client.Register(t, accounts)
 	client.Delete(t, base.Href())
 	client.Update(t, logged.Href(), e2e.Object{"password": "Another1!"})

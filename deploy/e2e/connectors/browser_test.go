@@ -136,7 +136,7 @@ func TestABrowserSignsInToKeycloakOnTheHostedPages(t *testing.T) {
 }
 
 // The demo application sends the browser to the hosted pages, these to Keycloak's own
-// login page, and Keycloak back to the application, which shows who has signed in.
+// login page, and Keycloak back to the application, which shows the account.
 func TestABrowserSignsInToTheDemoApplicationAtKeycloak(t *testing.T) {
 	k := keycloak(t)
 	shop := startDemo(t)

@@ -25,7 +25,7 @@ var elsewhere atomic.Uint32
 
 // agentBin is the folder of the compiled agent.
 var agentBin = sync.OnceValues(func() (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	return harness.Build(ctx, shared.dir, "./services/agent/cmd/agent")
 })

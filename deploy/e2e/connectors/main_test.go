@@ -18,15 +18,11 @@ import (
 // shapeEnv names one shape; without it the scenarios run on both, one after the other.
 const shapeEnv = "DOORWARD_E2E_SHAPE"
 
-// startLimit bounds building and starting a shape, on a machine that has nothing in
-// its build cache.
-const startLimit = 10 * time.Minute
-
 // What the scenarios of a run share.
 var (
 	client    *e2e.Client        // speaks with the deployment under test
 	keyFile   string             // of that deployment
-	authority *harness.Authority // whom the deployment trusts besides the system's
+	authority *harness.Authority // trusted by the deployment besides the system's
 	shared    foreign
 )
 
@@ -115,25 +111,8 @@ func scenarios(m *testing.M, name, dir string) (status int, err error) {
 }
 
 func start(name, dir string) (harness.Shape, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	config := harness.Config{Dir: filepath.Join(dir, name), Settings: []string{
+	return harness.Start(name, dir, harness.Config{Settings: []string{
 		"DOORWARD_OUTBOUND_PRIVATE_NETWORKS=127.0.0.0/8",
 		"DOORWARD_OUTBOUND_CA_FILE=" + authority.CAFile,
-	}}
-	var err error
-	switch name {
-	case "standalone":
-		if config.Bin, err = harness.Build(ctx, dir, harness.StandalonePackages...); err != nil {
-			return nil, err
-		}
-		return harness.StartStandalone(ctx, config)
-	case "distributed":
-		if config.Bin, err = harness.Build(ctx, dir, harness.DistributedPackages...); err != nil {
-			return nil, err
-		}
-		return harness.StartDistributed(ctx, config)
-	default:
-		return nil, fmt.Errorf("%s is %q; it can be standalone or distributed", shapeEnv, name)
-	}
+	}})
 }

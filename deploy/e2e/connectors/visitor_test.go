@@ -2,13 +2,9 @@ package connectors_test
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -217,7 +213,7 @@ func redeem(t *testing.T, application e2e.Object, query url.Values) (claims, acc
 	if assertion == "" {
 		t.Fatalf("the visitor brings %v", query)
 	}
-	claims = claimsOf(t, assertion)
+	claims = e2e.Claims(t, assertion)
 	if claims.Text("status") != "AUTHENTICATED" {
 		t.Fatalf("the assertion says %v", claims)
 	}
@@ -228,23 +224,7 @@ func redeem(t *testing.T, application e2e.Object, query url.Values) (claims, acc
 // refusal returns the error that an error assertion holds.
 func refusal(t *testing.T, query url.Values) e2e.Object {
 	t.Helper()
-	return claimsOf(t, query.Get("jwtResponse")).Object("err")
-}
-
-func claimsOf(t testing.TB, token string) (claims e2e.Object) {
-	t.Helper()
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		t.Fatalf("%q is no JWT", token)
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err == nil {
-		err = json.Unmarshal(raw, &claims)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return claims
+	return e2e.Claims(t, query.Get("jwtResponse")).Object("err")
 }
 
 // requestJWT is a request for a login, signed by the client's key.
@@ -256,18 +236,7 @@ func requestJWT(t *testing.T, application, changes e2e.Object) string {
 	for name, value := range changes {
 		claims[name] = value
 	}
-	var parts []string
-	for _, part := range []e2e.Object{{"alg": "HS256", "typ": "JWT", "kid": client.Key.ID}, claims} {
-		raw, err := json.Marshal(part)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parts = append(parts, base64.RawURLEncoding.EncodeToString(raw))
-	}
-	text := strings.Join(parts, ".")
-	mac := hmac.New(sha256.New, []byte(client.Key.Secret))
-	mac.Write([]byte(text))
-	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	return e2e.SignJWT(e2e.Object{"alg": "HS256", "typ": "JWT", "kid": client.Key.ID}, claims, client.Key.Secret)
 }
 
 func post(address string, body any) e2e.Request {

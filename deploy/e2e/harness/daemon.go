@@ -197,7 +197,7 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		_ = running.cmd.Process.Kill() // it may have ended just now
 		<-running.done
-		return fmt.Errorf("waited %s for %s to stop after SIGTERM in vain and killed it\n%s", stopLimit, d.Name, d.Tail())
+		return fmt.Errorf("timeout after %s: %s did not stop after SIGTERM and was killed\n%s", stopLimit, d.Name, d.Tail())
 	}
 }
 

@@ -77,7 +77,7 @@ func TestChildrenDieWithAParentThatIsKilled(t *testing.T) {
 }
 
 // isZombie reports whether the process has ended and only waits to be reaped by
-// whoever inherited it.
+// the process that inherited it.
 func isZombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(stat), ") Z ")

@@ -1,13 +1,17 @@
 package harness
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
 )
 
 // Standalone is the one-process shape.
@@ -65,11 +69,19 @@ func (s *Standalone) DataDir() string { return s.dataDir }
 // address.
 func (s *Standalone) Start(ctx context.Context) error {
 	began := time.Now()
+	earlier, _ := os.ReadFile(s.daemon.log) // of earlier starts; none before the first
 	if err := s.daemon.Start(ctx); err != nil {
 		return err
 	}
 	s.Boot = time.Since(began)
-	return nil
+	// A stop before this line is an interrupted start, which ends with another status.
+	return e2e.AwaitFor(ctx, readyLimit, "standalone to write that it is ready", func(context.Context) error {
+		written, err := os.ReadFile(s.daemon.log)
+		if err == nil && !bytes.Contains(written[len(earlier):], []byte("Doorward is ready.")) {
+			err = errors.New("it has not")
+		}
+		return err
+	})
 }
 
 // Kill is kill -9 of the process; what becomes of its children is up to it.

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 	"github.com/doorward/doorward/pkg/deployment"
 )
@@ -31,37 +30,12 @@ const (
 const step = 20
 
 func TestARollingUpgradeFailsNoRequest(t *testing.T) {
-	dir, remove, err := harness.Folder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("logs and data are kept in %s", dir)
-		} else if err := remove(); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := harness.TestFolder(t)
 	ctx := t.Context()
 	before, now := build(t, dir)
-	shape, err := harness.StartDistributed(ctx, harness.Config{
+	shape, client := harness.TestDistributed(t, harness.Config{
 		Dir: filepath.Join(dir, "shape"), Bin: before, Own: true, Settings: []string{"DOORWARD_DRAIN=2s"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			shape.Logs(os.Stderr)
-		}
-		if err := shape.Stop(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
-	client, err := e2e.OpenClient(shape.KeyFile())
-	if err != nil {
-		t.Fatal(err)
-	}
 	site := client.NewVerificationSite(t)
 	load := StartLoad(ctx, client, site, 4)
 	during := func(state string, do func() error) {

@@ -128,7 +128,7 @@ func runTo(ctx context.Context, p *run.Process, cfg Config, out io.Writer) error
 	if err := s.wire(ctx); err != nil {
 		return err
 	}
-	s.greet(out)
+	s.printAddresses(out)
 	return nil
 }
 
@@ -213,8 +213,8 @@ func (s *standalone) servers(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// greet prints where everything is and what to do first.
-func (s *standalone) greet(out io.Writer) {
+// printAddresses prints where everything is and what to do first.
+func (s *standalone) printAddresses(out io.Writer) {
 	host := strings.TrimSuffix(s.key.BaseURL, "/v1")
 	lines := []string{
 		"",

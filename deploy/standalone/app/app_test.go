@@ -153,7 +153,7 @@ func (p *product) mails(n int) []any {
 			return messages
 		}
 		if time.Now().After(deadline) {
-			p.Fatalf("waited in vain for %d mails", n)
+			p.Fatalf("timeout: waited for %d mails", n)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func TestOneTraceJoinsTheRequestAndItsMail(t *testing.T) {
 	}
 }
 
-// registration waits until the spans of a registration have ended, and gives
+// registration waits until the spans of a registration have ended, and returns
 // each with the names of those above it, up to the root of its trace.
 func (p *product) registration(deadline time.Time) (paths [][]string) {
 	p.Helper()
@@ -214,7 +214,7 @@ func (p *product) registration(deadline time.Time) (paths [][]string) {
 	}
 	for !ended("send mail") || !ended("consume AccountRegistered") { // the last to end
 		if spans = p.spans.GetSpans(); time.Now().After(deadline) {
-			p.Fatal("waited in vain for the spans of the mail")
+			p.Fatal("timeout: waited for the spans of the mail")
 		}
 	}
 	byID := map[trace.SpanID]tracetest.SpanStub{}

@@ -47,7 +47,7 @@ type sealedColumn struct {
 	purpose func(key string) (string, error)
 }
 
-func sealed[K any](config pg.Config, columns []reseal.Column[K]) sealedSchema {
+func sealed[K any](config pg.Config, columns []secure.SealedColumn[K]) sealedSchema {
 	byName := map[[2]string]sealedColumn{}
 	for _, c := range columns {
 		byName[[2]string{c.Table, c.Column}] = sealedColumn{key: c.Key, purpose: func(text string) (string, error) {

@@ -1,5 +1,5 @@
 // Package directoryapi is the contract of the directory service: tenants,
-// directories, accounts, and who may log in.
+// directories, accounts, and logins.
 package directoryapi
 
 import (
@@ -500,7 +500,7 @@ type MailOf struct {
 	Workflow Workflow `json:"workflow"`
 }
 
-// Mail is a template and the values that it speaks of.
+// Mail is a template and the values of its placeholders.
 type Mail struct {
 	Template  EmailTemplate `json:"template"`
 	Account   Account       `json:"account"`

@@ -74,8 +74,8 @@ func (c Client) BeginSocialLogin(ctx context.Context, in BeginSocialLogin) (Soci
 	return rpc.Call[BeginSocialLogin, SocialLoginBegun](ctx, c.Peer, "directory.BeginSocialLogin", in)
 }
 
-// ProviderAccount is what a provider states of a user who has logged in there. An
-// empty text states nothing.
+// ProviderAccount is the profile of a user at a provider, after a login there. A
+// text that the provider did not state is empty.
 type ProviderAccount struct {
 	Tenant      id.ID `json:"tenant"`
 	Directory   id.ID `json:"directory"`
@@ -141,7 +141,7 @@ func IsSocial(providerID string) bool {
 	return true
 }
 
-// SocialLogin is what a social provider gave to a client for who logged in there
+// SocialLogin is what a social provider returned to a client after a login there
 // (docs/interface/applications.md#accounts-by-provider).
 type SocialLogin struct {
 	Provider          string        `json:"provider"` // folded

@@ -62,7 +62,7 @@ type Demanded struct {
 	AllowedFactorTypes []string      `json:"allowedFactorTypes,omitempty"`
 }
 
-// Factor is a factor as it is shown to a user who has passed the first step alone.
+// Factor is a factor as it is shown after the first step of a login, before the second.
 type Factor struct {
 	Type  string        `json:"type"` // SMS or Authenticator
 	Hint  string        `json:"hint"` // xxx-xxx-0959, or the issuer of an authenticator

@@ -139,7 +139,7 @@ func Merge(ctx context.Context, tx pg.Querier, tenant, owner id.ID, in customdat
 	return after, write(ctx, tx, tenant, owner, after, now)
 }
 
-// Remove forgets the customData of owners that the transaction removes. It
+// Remove deletes the customData of owners that the transaction removes. It
 // comes after their rows are locked or gone, so that nobody adds to it any more.
 func Remove(ctx context.Context, tx pg.Querier, tenant id.ID, owners ...id.ID) error {
 	_, err := pg.Exec(ctx, tx, `DELETE FROM custom_data WHERE tenant_id = $1 AND owner_id = ANY ($2)`, tenant, owners)

@@ -35,7 +35,7 @@ type Migrate func(ctx context.Context, url string) error
 
 // New returns the address of a database that only this test uses and that is
 // dropped when it ends. Tests that hand in the same function share its one run;
-// so it must be a plain function, not one that remembers different things each
+// so it must be a plain function, not one that captures different values each
 // time. With nil the database is empty.
 func New(t testing.TB, migrate Migrate) string {
 	t.Helper()

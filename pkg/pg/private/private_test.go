@@ -114,7 +114,7 @@ func waitFor(t testing.TB, what string, holds func() bool) {
 	for late := time.After(20 * time.Second); !holds(); {
 		select {
 		case <-late:
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("timeout: waited for %s", what)
 		case <-tick.C:
 		}
 	}

@@ -1,4 +1,4 @@
-// Package resttest speaks to a service's HTTP application in tests, as the
+// Package resttest calls a service's HTTP application in tests, as the
 // gateway would, and compares answers with golden files.
 //
 //	client := resttest.New(t, app, signer, caller.Caller{Tenant: tenant})

@@ -27,7 +27,7 @@ type Entry struct {
 
 // Server is the directory server. Its fields are set before Start.
 type Server struct {
-	// Entries is the whole directory, made anew for every search.
+	// Entries is the whole directory, made for every search again.
 	Entries func() iter.Seq[Entry]
 	// Bind returns the result code of a bind, and its diagnostic message; nil lets
 	// everybody in.

@@ -198,7 +198,7 @@ func (p *process) eventually(what string, ok func() bool) {
 	for !ok() {
 		select {
 		case <-deadline.C:
-			p.Fatalf("waited in vain: %s", what)
+			p.Fatalf("timeout: waited for %s", what)
 		case <-tick.C:
 		}
 	}
@@ -218,7 +218,7 @@ func TestTheProcess(t *testing.T) {
 		t.Fatalf("the mapping is %v", mapping)
 	}
 
-	t.Run("hears that a group is gone", func(t *testing.T) {
+	t.Run("learns that a group is gone", func(t *testing.T) {
 		group := directoryapi.CreateGroup{Tenant: p.tenant, ID: id.New(time.Now()), Directory: ref.ID, Group: directoryapi.NewGroup{Name: field.Some("Staff")}}
 		if _, err := p.directories.CreateGroup(t.Context(), group); err != nil {
 			t.Fatal(err)
@@ -266,7 +266,7 @@ func TestTheProcess(t *testing.T) {
 			}
 		}
 	})
-	t.Run("hears that a directory is gone", func(t *testing.T) {
+	t.Run("learns that a directory is gone", func(t *testing.T) {
 		err := p.outbox.InTx(t.Context(), func(tx *events.Tx) error {
 			return tx.Emit(t.Context(), events.DirectoryDeleted{Tenant: p.tenant, Directory: ref.ID})
 		})
@@ -293,7 +293,7 @@ func TestTheProcess(t *testing.T) {
 				t.Errorf("it tells of %+v", event)
 			}
 		case <-time.After(30 * time.Second):
-			t.Fatal("waited in vain for the event")
+			t.Fatal("timeout: waited for the event")
 		}
 	})
 }

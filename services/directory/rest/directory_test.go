@@ -117,7 +117,7 @@ func TestADeletedDirectoryTakesAllWithIt(t *testing.T) {
 	mailed, err := pg.Values[string](t.Context(), b.db, `SELECT convert_from(envelope, 'UTF8')::json->'data'->>'accounts' FROM outbox
 		WHERE convert_from(envelope, 'UTF8')::json->>'type' = 'AccountsDeleted'`)
 	if err != nil || len(mailed) != 1 || !strings.Contains(mailed[0], `"`+account+`"`) {
-		t.Errorf("the others hear of the accounts %v, %v; want %s among them", mailed, err, account)
+		t.Errorf("the others learn of the accounts %v, %v; want %s among them", mailed, err, account)
 	}
 	again := b.directory("Staff") // the name is free, and so are those inside
 	b.Post(again+"/accounts", jo).Want(201)

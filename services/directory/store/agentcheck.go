@@ -57,7 +57,7 @@ func (tx *Tx) InsertCheck(_ context.Context, c AgentCheck) error {
 	return nil
 }
 
-// TakeChecks hands out checks of an agent that are not older than since, at most
+// TakeChecks returns checks of an agent that are not older than since, at most
 // limit, the oldest first. Nobody else gets one before until, which should be
 // answered by then.
 func (tx *Tx) TakeChecks(ctx context.Context, tenant, agent id.ID, since, now, until time.Time, limit int) ([]AgentCheck, error) {

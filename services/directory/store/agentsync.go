@@ -121,7 +121,7 @@ func (tx *Tx) Refuse(_ context.Context, a Agent, refused []Refusal, seen int64) 
 	}
 }
 
-// DropRefusals forgets refusals of entries that were taken now, or are gone.
+// DropRefusals deletes refusals of entries that were taken now, or are gone.
 func (tx *Tx) DropRefusals(_ context.Context, a Agent, kind string, externalIDs []string) {
 	if len(externalIDs) > 0 {
 		tx.Queue(`DELETE FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2 AND kind = $3 AND external_id = ANY ($4)`,

@@ -66,7 +66,7 @@ func (tx *Tx) mergeSearched(ctx context.Context, values valueTable, tenant, owne
 	return values.replace(ctx, tx, id.Ref{Tenant: tenant, ID: owner}, document)
 }
 
-// RemoveData forgets the customData of an owner that the transaction removes.
+// RemoveData deletes the customData of an owner that the transaction removes.
 func (tx *Tx) RemoveData(ctx context.Context, tenant, owner id.ID) error {
 	return customdatastore.Remove(ctx, tx, tenant, owner)
 }

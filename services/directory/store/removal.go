@@ -37,7 +37,7 @@ func (tx *Tx) RemoveGroups(ctx context.Context, r Removal, limit int) ([]id.ID, 
 	return tx.removeLeft(ctx, "groups", r, limit)
 }
 
-// EndRemoval forgets a directory that has left nothing, if it was deleted before
+// EndRemoval deletes the record of a directory that has left nothing, if it was deleted before
 // before, and returns the number of those that it forgot.
 func (tx *Tx) EndRemoval(ctx context.Context, r Removal, before time.Time) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM directory_removals WHERE tenant_id = $1 AND directory_id = $2 AND created_at < $3`,

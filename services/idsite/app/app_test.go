@@ -52,7 +52,7 @@ func outcome(t *testing.T, a *app.App) error {
 	case err := <-a.Bootstrapped:
 		return err
 	case <-time.After(30 * time.Second):
-		t.Fatal("waited in vain for the first tenant")
+		t.Fatal("timeout: waited for the first tenant")
 		return nil
 	}
 }

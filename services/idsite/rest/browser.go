@@ -238,8 +238,8 @@ func (h *handlers) browserLogin(c *fiber.Ctx) error {
 	return c.JSON(fiber.Map{"account": h.base.Link("accounts", answer.Account)})
 }
 
-// browserProviderLogin logs the user in whom the browser program of a provider has
-// shown to the page.
+// browserProviderLogin logs in with the proof of a user that the provider's own
+// program in the browser has returned to the page.
 func (h *handlers) browserProviderLogin(c *fiber.Ctx, application id.ID, data json.RawMessage) error {
 	login, err := directoryview.ReadProviderData(data)
 	if err != nil {

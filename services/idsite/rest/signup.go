@@ -163,7 +163,7 @@ func account(form url.Values) directoryapi.NewAccount {
 }
 
 // problemOf says to a user why what was entered is refused. asked is false for an
-// error that another entry does not mend.
+// error that no other entry resolves.
 func problemOf(t textFunc, err error) (problem string, asked bool) {
 	refusal := apierr.From(err)
 	switch {

@@ -5,15 +5,12 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"fmt"
-	"image/png"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/makiuchi-d/gozxing"
-	"github.com/makiuchi-d/gozxing/qrcode"
 	"github.com/pquerna/otp"
 
 	"github.com/doorward/doorward/pkg/id"
@@ -32,10 +29,6 @@ func masked(a resttest.Answer) resttest.Answer {
 	return a
 }
 
-// pureBarcode reads a QR code as it was drawn. The search for one in a photograph
-// misses one code in a hundred.
-var pureBarcode = map[gozxing.DecodeHintType]any{gozxing.DecodeHintType_PURE_BARCODE: true}
-
 // scan reads the image of an authenticator as a telephone does.
 func scan(t testing.TB, a resttest.Answer) string {
 	t.Helper()
@@ -43,19 +36,7 @@ func scan(t testing.TB, a resttest.Answer) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	drawn, err := png.Decode(bytes.NewReader(picture))
-	if err != nil {
-		t.Fatal(err)
-	}
-	bitmap, err := gozxing.NewBinaryBitmapFromImage(drawn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	read, err := qrcode.NewQRCodeReader().Decode(bitmap, pureBarcode)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return read.GetText()
+	return mfatest.ReadQRCode(t, picture)
 }
 
 func TestSMSFactor(t *testing.T) {

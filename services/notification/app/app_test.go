@@ -250,6 +250,7 @@ func TestAnEventBecomesAMailInOneTrace(t *testing.T) {
 }
 
 func TestAnEventThatComesTwiceBecomesOneMail(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.open(nil)
 	account, event := id.New(now()), id.New(now())

@@ -27,7 +27,7 @@ const killMails = "NOTIFICATION_KILL_MAILS"
 func TestAServiceThatIsKilledEverySecondLosesNoMail(t *testing.T) {
 	t.Parallel()
 	const senders = 4
-	mails := 1000
+	mails := 400
 	if text, measured := os.LookupEnv(killMails); measured {
 		var err error
 		if mails, err = strconv.Atoi(text); err != nil {

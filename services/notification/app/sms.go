@@ -16,7 +16,7 @@ const twilio = "https://api.twilio.com"
 type SMS struct {
 	Provider string        `env:"DOORWARD_SMS_PROVIDER" default:"none" help:"provider of text messages: twilio, mailbox (which shows them to"`
 	_        env.More      `help:"a developer), or none, so that a challenge by SMS ends as ERROR"`
-	Senders  int           `env:"DOORWARD_SMS_SENDERS" default:"4" min:"1" help:"text messages that this process hands over at once"`
+	Senders  int           `env:"DOORWARD_SMS_SENDERS" default:"4" min:"1" help:"text messages that this process sends at once"`
 	Mailbox  string        `env:"DOORWARD_SMS_MAILBOX_URL" help:"for mailbox: its address, http://host:port"`
 	Account  string        `env:"DOORWARD_SMS_TWILIO_ACCOUNT_SID" help:"for twilio: SID of the account"`
 	Token    secure.Secret `env:"DOORWARD_SMS_TWILIO_AUTH_TOKEN" help:"for twilio: token of the account; it signs the delivery receipts too"`

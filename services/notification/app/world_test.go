@@ -34,7 +34,7 @@ func await(t testing.TB, what string, so func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timeout: waited for %s", what)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 // maxReceipt bounds the body of a receipt.
 const maxReceipt = 64 << 10
 
-// receive reads what the provider of text messages reports of a delivery. Who
-// asks is unknown: the signature is all that speaks for a receipt.
+// receive is the webhook of the provider of text messages, which reports a delivery. The
+// caller is unauthenticated: only the signature proves where a receipt comes from.
 func receive(svc *notification.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		tenant, err := rest.ID(c, "tenant")

@@ -35,7 +35,7 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{db: db, outbox: events.NewOutbox(db, "notification", now)}
 }
 
-// Outbox runs the service's transactions, remembers the events that it has
+// Outbox runs the service's transactions, records the events that it has
 // seen, and is what the relay empties.
 func (s *Store) Outbox() *events.Outbox { return s.outbox }
 

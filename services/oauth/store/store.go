@@ -52,7 +52,7 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	}
 }
 
-// Outbox runs the service's transactions, and remembers the events that it has
+// Outbox runs the service's transactions, and records the events that it has
 // seen.
 func (s *Store) Outbox() *events.Outbox { return s.outbox }
 

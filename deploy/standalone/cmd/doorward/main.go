@@ -111,6 +111,12 @@ func keys() *cobra.Command {
 	return parent
 }
 
+// required adds a flag that a call of the command must have.
+func required(command *cobra.Command, value *string, name, usage string) {
+	command.Flags().StringVar(value, name, "", usage)
+	_ = command.MarkFlagRequired(name) // fails for a flag that does not exist
+}
+
 func admin() *cobra.Command {
 	parent := &cobra.Command{Use: "admin", Short: "administrators' access"}
 	var tenant string
@@ -120,8 +126,7 @@ func admin() *cobra.Command {
 			return app.AdminKey(c.Context(), source, tenant, c.OutOrStdout())
 		},
 	}
-	key.Flags().StringVar(&tenant, "tenant", "", "key of the tenant, such as clever-otter")
-	_ = key.MarkFlagRequired("tenant") // fails for a flag that does not exist
+	required(key, &tenant, "tenant", "key of the tenant, such as clever-otter")
 	parent.AddCommand(reads(key, app.AdminKeyVariables))
 	return parent
 }
@@ -135,8 +140,8 @@ func tenant() *cobra.Command {
 			return app.ExportTenant(c.Context(), source, key, to, folder, c.OutOrStdout())
 		},
 	}
-	export.Flags().StringVar(&key, "tenant", "", "key of the tenant, such as clever-otter")
-	export.Flags().StringVar(&to, "recipient", "", "public key of age that the files are encrypted for, such as age1…")
+	required(export, &key, "tenant", "key of the tenant, such as clever-otter")
+	required(export, &to, "recipient", "public key of age that the files are encrypted for, such as age1…")
 	into := &cobra.Command{
 		Use: "import", Short: "add an exported tenant to this deployment; when cut short, the next call does the rest", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -147,14 +152,9 @@ func tenant() *cobra.Command {
 			return app.ImportTenant(c.Context(), source, folder, string(identity), c.OutOrStdout())
 		},
 	}
-	into.Flags().StringVar(&from, "identity", "", "file of the private key of age, as doorward tenant key writes it")
+	required(into, &from, "identity", "file of the private key of age, as doorward tenant key writes it")
 	for _, command := range []*cobra.Command{export, into} {
-		command.Flags().StringVar(&folder, "folder", "", "folder of the export")
-		for _, flag := range []string{"folder", "tenant", "recipient", "identity"} {
-			if command.Flags().Lookup(flag) != nil {
-				_ = command.MarkFlagRequired(flag) // fails for a flag that does not exist
-			}
-		}
+		required(command, &folder, "folder", "folder of the export")
 		parent.AddCommand(reads(command, app.TenantVariables))
 	}
 	parent.AddCommand(&cobra.Command{
@@ -173,8 +173,7 @@ func eventCommands() *cobra.Command {
 			return app.RewindEvents(c.Context(), source, to, c.OutOrStdout())
 		},
 	}
-	rewind.Flags().StringVar(&to, "to", "", "time of the restored databases, such as 2026-11-22T16:00:00Z")
-	_ = rewind.MarkFlagRequired("to") // fails for a flag that does not exist
+	required(rewind, &to, "to", "time of the restored databases, such as 2026-11-22T16:00:00Z")
 	parent.AddCommand(reads(rewind, app.RewindVariables))
 	return parent
 }

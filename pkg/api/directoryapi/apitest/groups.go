@@ -49,7 +49,7 @@ func groups(t *testing.T, s Subject) {
 				t.Errorf("%s, a time is missing: %+v", what, g)
 			}
 		}
-		t.Run("a repeated call gives it", func(t *testing.T) {
+		t.Run("a repeated call returns it", func(t *testing.T) {
 			again := must(s.API.CreateGroup(t.Context(), in))(t)
 			equal(t, "the id", again.ID, made.ID)
 			equal(t, "the time of creation", again.CreatedAt.UTC(), made.CreatedAt.UTC())

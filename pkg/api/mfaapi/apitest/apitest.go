@@ -31,10 +31,10 @@ type Subject struct {
 
 	// Account makes an account in a tenant of its own.
 	Account func(*testing.T) (tenant, account id.ID)
-	// Phone gives an account a verified SMS factor for a number.
+	// Phone adds a verified SMS factor for a number to an account.
 	Phone func(t *testing.T, tenant, account id.ID, number string)
-	// Authenticator gives an account a verified authenticator, and what shows its
-	// codes: a fresh one on each call.
+	// Authenticator adds a verified authenticator to an account. It returns a function
+	// that returns another code on each call.
 	Authenticator func(t *testing.T, tenant, account id.ID, issuer string) (shown func() string)
 	// Sent returns the code that was sent to an account last, or "".
 	Sent func(t *testing.T, tenant, account id.ID) string
@@ -44,7 +44,7 @@ type Subject struct {
 	Advance func(time.Duration)
 }
 
-// Run holds what open gives to the contract, near and far.
+// Run runs the contract's suite on what open returns, near and far.
 func Run(t *testing.T, open func(*testing.T) Subject) {
 	t.Run("near", func(t *testing.T) { promises(t, open) })
 	t.Run("far", func(t *testing.T) {

@@ -30,13 +30,13 @@ type Surroundings struct {
 	SetStatus func(resource id.ID, status string)
 	// SetKeyStatus sets the status of an API key of the tenant.
 	SetKeyStatus func(key, status string)
-	// Delete removes an account or a directory of the tenant, as if the event
-	// that tells it were still on its way.
+	// Delete removes an account or a directory of the tenant before the service
+	// has handled the event of it.
 	Delete func(resource id.ID)
 	// Now returns the service's time, and Wait lets it pass.
 	Now  func() time.Time
 	Wait func(time.Duration)
-	// Fail makes the service's peers unreachable, until it is told false.
+	// Fail makes the service's peers unreachable, or reachable again with false.
 	Fail func(bool)
 }
 
@@ -45,17 +45,17 @@ const secret secure.Secret = "k5Q0dYw2Qm9vZ1x8Rr3uT7pB4nC6sE0hJ2gL5aV8iXy"
 // Run runs the suite. open is called for each of its tests.
 func Run(t *testing.T, open func(*testing.T) Surroundings) {
 	for name, test := range map[string]func(*testing.T, Surroundings){
-		"EnsureKey gives the key that it made": ensure,
-		"EnsureKey refuses what is no key":     ensureNothing,
-		"Authenticate gives the key":           authenticate,
-		"Authenticate tells nothing":           strangers,
-		"Authenticate looks at who has a key":  standing,
-		"Authenticate fails with its peers":    failing,
+		"EnsureKey returns the key that it made":   ensure,
+		"EnsureKey refuses what is no key":         ensureNothing,
+		"Authenticate returns the key":             authenticate,
+		"Authenticate refuses strangers alike":     strangers,
+		"Authenticate checks the account of a key": standing,
+		"Authenticate fails with its peers":        failing,
 
-		"VerifySignature accepts a request once":           verify,
-		"VerifySignature refuses what nobody signed":       forged,
-		"VerifySignature looks at who has a key":           signers,
-		"VerifySignature knows the time and its own nonce": clocks,
+		"VerifySignature accepts a request once":            verify,
+		"VerifySignature refuses what nobody signed":        forged,
+		"VerifySignature checks the account of a key":       signers,
+		"VerifySignature checks the time and its own nonce": clocks,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}

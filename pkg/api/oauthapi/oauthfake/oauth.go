@@ -1,6 +1,6 @@
 // Package oauthfake is the OAuth service's API keys in memory, for the tests of the
 // services that call it, with calls that a test can break (fault.Injector). It asks
-// an application service who administers a tenant, and passes the contract's own
+// an application service for the administrators of a tenant, and passes the contract's own
 // suite.
 package oauthfake
 
