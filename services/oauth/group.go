@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 )
 
 const (
@@ -41,7 +42,8 @@ func (g *group[Row]) add(ctx context.Context, row Row) error {
 	g.waiting = append(g.waiting, groupedRow[Row]{row, done})
 	if !g.running {
 		g.running = true
-		go g.run(context.WithoutCancel(ctx))
+		// The rows are those of any tenants, and wait for the connections of none.
+		go g.run(caller.Into(context.WithoutCancel(ctx), caller.Caller{}))
 	}
 	g.mu.Unlock()
 	select {

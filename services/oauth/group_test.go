@@ -6,8 +6,11 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/oauth"
 )
 
@@ -15,7 +18,10 @@ func TestRowsThatComeWhileAStatementRunsAreWrittenTogether(t *testing.T) {
 	t.Parallel()
 	began, release := make(chan struct{}), make(chan struct{})
 	var batches [][]string
-	add := oauth.Grouped(func(_ context.Context, rows []string) []error {
+	add := oauth.Grouped(func(ctx context.Context, rows []string) []error {
+		if tenant := caller.From(ctx).Tenant; !tenant.IsZero() {
+			t.Errorf("the statement runs for the tenant %s alone", tenant)
+		}
 		batches = append(batches, rows)
 		if len(batches) == 1 {
 			close(began)
@@ -31,7 +37,7 @@ func TestRowsThatComeWhileAStatementRunsAreWrittenTogether(t *testing.T) {
 	})
 	var clients sync.WaitGroup
 	clients.Go(func() {
-		if err := add(t.Context(), "first"); err != nil {
+		if err := add(caller.Into(t.Context(), caller.Caller{Tenant: id.New(time.Now())}), "first"); err != nil {
 			t.Error(err)
 		}
 	})
