@@ -15,7 +15,8 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// What is read of a request, and for how long (docs/interface/limits.md#request-size).
+// The URL limit, the body limits and the timeouts of a request
+// (docs/interface/limits.md#request-size).
 const (
 	maxURL  = 16 << 10
 	maxForm = 64 << 10

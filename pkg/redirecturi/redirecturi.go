@@ -1,6 +1,7 @@
 // Package redirecturi checks and compares redirection endpoints (RFC 6749,
 // section 3.1.2) and origins (RFC 6454): the lists that say where a browser may be
-// sent after a login (docs/interface/applications.md#callbacks-and-origins).
+// sent after a login, so that no page is an open redirect
+// (docs/interface/applications.md#callbacks-and-origins).
 package redirecturi
 
 import (

@@ -1,5 +1,5 @@
-// Package run is the life of a process: configuration, start in order, ready,
-// drain, close in reverse. A process also serves /healthz, /readyz and
+// Package run is the life of a process: configuration, start in order, ready, and
+// graceful shutdown: drain, close in reverse. A process also serves /healthz, /readyz and
 // /metrics on a private port.
 package run
 

@@ -16,9 +16,10 @@ import (
 var errNoAccount = apierr.NoSuchAccount.Because("no account of that user name or email is in the account stores")
 
 // Authenticate checks a password. The first of the stores that holds an account
-// of that login with a password decides. One hash is computed whether or not an account was
-// found, and the state of an account shows only with the right password. Passwords of
-// LDAP and Active Directory are compared there, by an agent.
+// of that login with a password decides. One hash is computed whether or not an
+// account was found, and the state of an account shows only with the right password:
+// neither answer nor timing allows user enumeration. Passwords of LDAP and Active
+// Directory are compared there, by an agent.
 func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	found, err := s.store.FindLogin(ctx, in.Tenant, in.Stores, in.Login)
 	absent := errors.Is(err, apierr.NotFound)

@@ -102,9 +102,9 @@ func (h *handlers) setPassword(c *fiber.Ctx) error {
 	return h.page(c, http.StatusOK, pages.Page{Title: t("passwordSet"), Text: t("canSignIn")})
 }
 
-// form reads what a page sent. The token in it is known to the recipient of the mail
-// alone, so that no other site can forge the form; a browser that says that
-// another site sent it is refused all the same.
+// form reads what a page sent, safe from cross-site request forgery (CSRF): the token
+// in it is known to the recipient of the mail alone, and a browser that says that
+// another site sent the form is refused all the same.
 func (h *handlers) form(c *fiber.Ctx) (url.Values, error) {
 	if origin := c.Get(fiber.HeaderOrigin); origin != "" && origin != h.base.Host() {
 		return nil, apierr.Forbidden.Because("the form was sent by the page of another site")

@@ -15,7 +15,8 @@ import (
 	"github.com/doorward/doorward/services/idsite/pages"
 )
 
-// The cookies of the redirecting endpoints. Both are sent there alone.
+// The session cookie of single sign-on, and the cookie of a browser that is at a
+// login. Both are sent to the redirecting endpoints alone.
 const (
 	sessionCookie = "sso"
 	browserCookie = "sso.rq"
