@@ -112,7 +112,7 @@ func redis(t *testing.T) (*miniredis.Miniredis, kv.Client) {
 	return server, client
 }
 
-// share lets a gateway share its limits until the test ends.
+// synchronise makes a gateway synchronise its limits until the test ends.
 func synchronise(t *testing.T, s *site, client kv.Client) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -139,7 +139,7 @@ func unfold(pattern string) []string {
 // bytes, the only ones that it indexes.
 type router struct {
 	root      node
-	unspelled map[string]*route // of hosts.go, by pattern
+	unspelled map[string]*route // of hosted.go, by pattern
 }
 
 type node struct {

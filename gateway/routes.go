@@ -13,7 +13,7 @@ package gateway
 // path names; gateway for its own pages (pages.go). Answer: the kind of the
 // resource, [kind] for a collection of them (a POST there answers one), - where
 // nothing in the answer can be expanded. A path with two slashes is chosen by the
-// host or by the token of a request (hosts.go).
+// host or by the token of a request (hosted.go).
 const surface = `
 G-- key     /v1/tenants/current                                      directory     tenant
 GP- key     /v1/tenants/:id                                          directory     tenant

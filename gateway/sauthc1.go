@@ -19,11 +19,11 @@ import (
 // has the secret, compares.
 const (
 	signatureSuffix = "sauthc1_request" // ends the id of a request
-	// maxDigest bounds the header, maxSigned the headers that it names.
+	// maxSignature bounds the header, maxSigned the headers that it names.
 	maxSignature, maxSigned = 4 << 10, 64
 )
 
-// digest is what an Authorization header of the scheme says.
+// signature is what an Authorization header of the scheme says.
 type signature struct {
 	key, date, nonce, signature string
 
@@ -31,7 +31,7 @@ type signature struct {
 	names  []string // the same, one by one
 }
 
-// parseDigest reads what follows the scheme: three parts in any order, with or
+// parseSignature reads what follows the scheme: three parts in any order, with or
 // without blanks around their commas.
 func parseSignature(text []byte) (d signature, ok bool) {
 	if len(text) > maxSignature {
@@ -67,7 +67,7 @@ func dateHeaders(word alias.Alias) []string {
 }
 
 // question asks whether the request was signed as d says. It reports false for
-// a digest that leaves out what must be signed: the host, the time, and nothing
+// a signature that leaves out what must be signed: the host, the time, and nothing
 // that is not there.
 func (d signature) question(request *fasthttp.Request, dates []string) (in oauthapi.VerifySignature, ok bool) {
 	lines := make([]string, len(d.names))

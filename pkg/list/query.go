@@ -1,4 +1,4 @@
-// Package list reads the query of a collection (pagination, order, search:
+// Package list reads the query of a collection (pagination by offset and limit, order, search:
 // docs/interface/search.md). A Spec allows the attributes of one kind of resource;
 // nothing outside it reaches the database, where package listsql runs the query.
 package list

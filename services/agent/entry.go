@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// attributes are what is read of an account or a group.
+// accountAttributes are the attributes that are read of an account.
 func (s Settings) accountAttributes() []string {
 	a := s.Accounts
 	return s.present(a.EmailRDN, a.GivenNameRDN, a.MiddleNameRDN, a.SurnameRDN, a.UsernameRDN, a.PasswordRDN,

@@ -21,7 +21,7 @@ func (s *Service) ApplicationByDNSLabel(ctx context.Context, in applicationapi.D
 	return s.store.ApplicationByDNSLabel(ctx, strings.ToLower(in.Label))
 }
 
-// LoginStores returns where logins of an application go.
+// LoginStores returns the stores in which a login is looked for, and the default one.
 func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
 	application, where := refOf(in), storeName(in)
 	reach, err := s.searched(ctx, application, where)

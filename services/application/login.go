@@ -162,8 +162,8 @@ func (s *Service) wantOpen(ctx context.Context, open []directoryapi.Store, in di
 	return apierr.OrganizationDisabled.Because("the organization through which the account is reached is disabled")
 }
 
-// searched returns where a login is looked for: in the stores of the application,
-// organizations unfolded into theirs, in their order, or in the one that where
+// searched returns the order of login: the account stores of the application by their
+// listIndex, organizations unfolded into theirs, or the one account store that where
 // names.
 func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName) (store.Reach, error) {
 	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)

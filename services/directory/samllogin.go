@@ -132,7 +132,7 @@ func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAM
 	}, err
 }
 
-// useAssertion refuses an assertion that was used already.
+// useAssertion refuses the replay of an assertion.
 func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml.Login) error {
 	digest := sha256.Sum256([]byte(login.AssertionID))
 	err := s.tx(ctx, func(tx *store.Tx) error {

@@ -4,7 +4,7 @@
 // directory servers. Nothing of the product is imported.
 //
 // The package itself starts these servers: each on loopback, in a folder of its
-// own, with certificates of one authority (authority.go), and ended with the
+// own, with certificates of one authority (harness.Authority), and ended with the
 // test or with the run. The scenarios are the test files; main_test.go starts
 // them and the product, in both shapes one after the other.
 //

@@ -111,7 +111,7 @@ func (l *load) worker(seed uint64, i int) *worker {
 func (w *worker) repeat(ctx context.Context, visit func(context.Context)) {
 	for ctx.Err() == nil {
 		visit(context.WithoutCancel(ctx))
-		w.client.HTTP.CloseIdleConnections() // the next visit is by either gateway
+		w.client.HTTP.CloseIdleConnections() // the next visit may go through either gateway
 	}
 }
 
@@ -293,7 +293,7 @@ func (w *worker) read(ctx context.Context, a *account) {
 	w.do(ctx, "read", get(w.site.Directory.Href()+"/accounts?limit=5&email="+url.QueryEscape(a.email)), http.StatusOK)
 }
 
-// never repeats a request until it is refused. One that begins later than life
+// never sends a request that must not succeed, until it is refused. One that begins later than life
 // after the time that access ended must not succeed.
 func (w *worker) never(ctx context.Context, what string, life time.Duration, ended time.Time, r e2e.Request) {
 	for giveUp := ended.Add(life + answerLimit); time.Now().Before(giveUp); {

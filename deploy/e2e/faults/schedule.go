@@ -24,7 +24,7 @@ const (
 	quiet = 4 * time.Second
 )
 
-// suite is a deployment that things are done to.
+// suite is a deployment under faults, with its load.
 type suite struct {
 	t         *testing.T
 	dir       string
@@ -250,7 +250,7 @@ func (s *suite) result(e event, began, ended time.Time) result {
 	return r
 }
 
-// String says it in a line.
+// String is the result as one line.
 func (r result) String() string {
 	return fmt.Sprintf("%4d requests, %3d failed %v, errors in %d s and until %.1f s after its end, slowest %.1f s",
 		r.requests, r.failed, r.why, r.erring, r.after.Seconds(), r.slowest.Seconds())

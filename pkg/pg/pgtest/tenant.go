@@ -37,8 +37,9 @@ var (
 		`|\((\w+\.)?tenant_id\b[^()]*\) ?(=|<|>|IN\b)|USING \(tenant_id\b|ON CONFLICT \(tenant_id\b`)
 )
 
-// tenantTracer notes the statements of the product that touch a table with a
-// tenant_id and do not compare it. Statements that a test runs itself are free.
+// tenantTracer proves tenant isolation in SQL: it notes the statements of the product
+// that touch a table with a tenant_id and do not compare it. Statements that a test
+// runs itself are free.
 type tenantTracer struct {
 	tables *regexp.Regexp // that have a tenant_id; nil for none
 

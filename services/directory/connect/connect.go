@@ -137,7 +137,7 @@ type Login struct {
 
 // User asks the provider who has logged in. Tenant, Directory and Application of
 // the answer are left to the caller. It returns apierr.ProviderRefused where the
-// provider refuses the login, cannot be asked or makes no sense,
+// provider refuses the login, cannot be asked or answers with what cannot be read,
 // ProviderOtherClient for a token that was issued to another client, and
 // ProviderIncomplete for a user without an id.
 func (c *Client) User(ctx context.Context, of Provider, in Login) (directoryapi.ProviderAccount, error) {
@@ -237,7 +237,7 @@ func (s *session) exchange(ctx context.Context) error {
 		return nil
 	}
 	if s.provider.Issuer == "" {
-		return nil // whose keys nobody knows
+		return nil // without an issuer no keys are known that could verify the id token
 	}
 	return s.verifyIDToken(ctx)
 }

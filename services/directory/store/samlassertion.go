@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// InsertSAMLAssertion notes the use of an assertion, which digest is the SHA-256 of
-// the id of. One that was used already is apierr.Exists.
+// InsertSAMLAssertion notes the use of an assertion; digest is the SHA-256 of its id.
+// One that was used already is apierr.Exists.
 func (tx *Tx) InsertSAMLAssertion(ctx context.Context, tenant, directory id.ID, digest []byte, expiresAt time.Time) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_assertions (tenant_id, directory_id, digest, expires_at) VALUES ($1, $2, $3, $4)`,
 		tenant, directory, digest, expiresAt)

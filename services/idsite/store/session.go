@@ -24,7 +24,8 @@ type Session struct {
 
 const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, saml_session, created_at, idle_at, expires_at`
 
-// Session returns a session that has not ended, or apierr.NotFound.
+// Session returns a session that has reached neither its idle timeout nor its absolute
+// one, or apierr.NotFound.
 func (s *Store) Session(ctx context.Context, tenant id.ID, session []byte, now time.Time) (Session, error) {
 	return pg.One[Session](ctx, s.db, `SELECT `+sessionColumns+` FROM sso_sessions
 		WHERE tenant_id = $1 AND id = $2 AND idle_at > $3 AND expires_at > $3`, tenant, session, now)

@@ -113,7 +113,7 @@ func body(server *mailtest.Server, change map[string]any) string {
 
 const absent = "\x00absent"
 
-// path is that of a resource without what differs from run to run.
+// list is the address of the collection.
 func (s *site) list() string { return base.To("tenants", s.tenant, "smtpServers") }
 
 func TestSMTPServer(t *testing.T) {
