@@ -54,7 +54,7 @@ func TestNumbersHaveThreeDigits(t *testing.T) {
 
 func TestTheReportIsOneTableWithWhatFailedAndWhatWasSkipped(t *testing.T) {
 	r := newReport(options{Rounds: 3}, time.Now())
-	all := newOutcome()
+	all := &outcome{}
 	all.count(2*time.Millisecond, nil)
 	all.count(0, refusal{429, "too many requests"})
 	w := row{Section: "operations", Name: "get", Unit: "/s", Value: spread{500, 400, 600}, Over: "row", Ratio: spread{0.7, 0.65, 0.75}}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/pkg/providertest"
 )
 
 // run is one measurement.
@@ -23,9 +24,8 @@ type run struct {
 	dir                   string
 	config                harness.Config // of what is started
 	standalone            *deployment
-	site, apart, baseline *site     // apart is the distributed shape
-	others                []e2e.Key // of the tenants of writers and hot
-	openID                openIDProvider
+	site, apart, baseline *site // apart is the distributed shape
+	openID                *providertest.Provider
 	report                *report
 	ends                  []func(context.Context) error // stop what was started, the last one first
 }
@@ -46,8 +46,8 @@ func measure(ctx context.Context, o options) (report *report, err error) {
 		}
 	}()
 	for _, part := range []func(context.Context) error{
-		r.prepare, r.start, r.startDistributed, r.open, r.page, r.operations, r.latencies, r.steady, r.writers,
-		r.memoryAfterLoad, r.sync, r.scale, r.quota,
+		r.prepare, r.start, r.startDistributed, r.open, r.page, r.operations, r.latencies, r.steady, r.memoryAfterLoad,
+		r.writers, r.sync, r.scale, r.quota,
 	} {
 		if err := errors.Join(part(ctx), ctx.Err()); err != nil {
 			return nil, err
@@ -71,23 +71,31 @@ func (r *run) prepare(ctx context.Context) error {
 	bin, buildErr := harness.Build(ctx, r.dir, packages...)
 	provider, setting, stop, err := startOpenID(r.dir)
 	r.atEnd(func(context.Context) error { stop(); return nil })
-	r.openID.Provider, r.config = provider, harness.Config{Bin: bin, Own: true, Settings: append(slices.Clone(settings), setting)}
+	r.openID, r.config = provider, harness.Config{Bin: bin, Own: true, Settings: append(slices.Clone(settings), setting)}
 	return errors.Join(buildErr, err)
 }
 
-// in is the configuration of a deployment in a folder of its own.
-func (r *run) in(name string) harness.Config {
-	config := r.config
+// deploy starts a shape in a folder of its own until the end of the run.
+func (r *run) deploy(ctx context.Context, shape, name string, config harness.Config) (*deployment, error) {
 	config.Dir = filepath.Join(r.dir, name)
-	return config
+	d := &deployment{}
+	err := d.started(func() (err error) {
+		if shape == "distributed" {
+			d.Shape, err = harness.StartDistributed(ctx, config)
+		} else {
+			d.Shape, err = harness.StartStandalone(ctx, config)
+		}
+		return err
+	})
+	if err == nil {
+		r.atEnd(d.stop)
+	}
+	return d, err
 }
 
 // start starts standalone several times from an empty folder and from a full one,
 // and leaves the last one running. It measures it while it is idle.
 func (r *run) start(ctx context.Context) (err error) {
-	if len(r.Only) == 1 && r.wants("quota") {
-		return nil
-	}
 	var cold, warm []float64
 	for n := range r.cold {
 		if n > 0 {
@@ -95,13 +103,11 @@ func (r *run) start(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		r.standalone, err = startDeployment(ctx, harness.StartStandalone, r.in("standalone"+strconv.Itoa(n)))
-		if err != nil {
-			return errors.Join(err, r.standalone.stop(ctx))
+		if r.standalone, err = r.deploy(ctx, "standalone", "standalone"+strconv.Itoa(n), r.config); err != nil {
+			return err
 		}
 		cold = append(cold, r.standalone.boot())
 	}
-	r.atEnd(func(ctx context.Context) error { return r.standalone.stop(ctx) })
 	for range r.warm {
 		if err := r.standalone.restart(ctx); err != nil {
 			return err
@@ -114,22 +120,21 @@ func (r *run) start(ctx context.Context) (err error) {
 		r.add("processes", "warm start", "s", "< 1", warm...)
 	}
 	r.idle(ctx, "standalone with PostgreSQL", "< 1", r.standalone, 2*time.Second)
-	r.memory("processes", "memory idle, standalone with PostgreSQL", "< 120", r.standalone.roots)
-	return r.tenants(ctx)
+	r.memory("idle", "< 120")
+	return nil
 }
 
 func (r *run) startDistributed(ctx context.Context) error {
 	if !r.Distributed {
 		return nil
 	}
-	d, err := startDeployment(ctx, harness.StartDistributed, r.in("distributed"))
-	r.atEnd(d.stop)
+	d, err := r.deploy(ctx, "distributed", "distributed", r.config)
 	if err != nil {
 		return err
 	}
 	r.idle(ctx, "distributed", "< 4", d, 10*time.Second, "postgres", "redis-server", "java", "mailbox")
 	if r.underLoad() {
-		r.apart, err = r.openSite(ctx, ", distributed", d, r.Accounts, r.logins)
+		r.apart, err = r.openSite(ctx, ", distributed", d)
 	}
 	return err
 }
@@ -160,38 +165,21 @@ func (r *run) idle(ctx context.Context, name, aim string, d *deployment, delay t
 	}
 }
 
-func (r *run) memory(section, name, aim string, roots []int) {
-	mib, err := memory(roots)
-	switch {
-	case section == "processes" && !r.wants("memory"):
-	case err != nil:
-		r.report.skip(name, err.Error())
-	default:
-		r.add(section, name, "MiB PSS", aim, mib)
+func (r *run) memory(when, aim string) {
+	if !r.wants("memory") {
+		return
 	}
+	mib, err := memory(r.standalone.roots)
+	if err != nil {
+		r.report.skip("memory", err.Error())
+		return
+	}
+	r.add("processes", "memory "+when+", standalone with PostgreSQL", "MiB PSS", aim, mib)
 }
 
 func (r *run) memoryAfterLoad(context.Context) error {
 	if r.underLoad() {
-		r.memory("processes", "memory after load, standalone with PostgreSQL", "< 250", r.standalone.roots)
-	}
-	return nil
-}
-
-// tenants makes those of writers and hot.
-func (r *run) tenants(ctx context.Context) error {
-	count := 0
-	if r.wants("hot") {
-		count = r.hotTenants
-	} else if r.wants("writers") {
-		count = 1
-	}
-	for range count {
-		key, err := r.standalone.newTenant(ctx)
-		if err != nil {
-			return fmt.Errorf("make a tenant: %w", err)
-		}
-		r.others = append(r.others, key)
+		r.memory("after load", "< 250")
 	}
 	return nil
 }
@@ -202,19 +190,18 @@ func (r *run) underLoad() bool {
 }
 
 // openSite makes an application in a deployment to measure it.
-func (r *run) openSite(ctx context.Context, name string, d *deployment, accounts, logins int) (*site, error) {
+func (r *run) openSite(ctx context.Context, name string, d *deployment) (*site, error) {
 	began := time.Now()
 	s, err := openSite(name, d.key, d.roots)
 	if err != nil {
 		return nil, err
 	}
-	s.openID.Provider = r.openID.Provider
-	if err := s.fill(ctx, accounts, logins); err != nil {
+	s.openID.Provider = r.openID
+	if err := s.fill(ctx, r.Accounts, r.logins); err != nil {
 		return nil, fmt.Errorf("make the application to measure: %w", err)
 	}
 	if r.wants(delegated) {
-		if s.ldap, err = startMirror(ctx, s, r.config.Bin, r.dir, logins, time.Minute); err == nil {
-			r.atEnd(s.ldap.stop)
+		if s.ldap, err = r.startMirror(ctx, s, r.logins, time.Minute); err == nil {
 			_, err = s.ldap.synced(ctx)
 		}
 		if err != nil {
@@ -222,7 +209,7 @@ func (r *run) openSite(ctx context.Context, name string, d *deployment, accounts
 		}
 		s.roots = append(slices.Clone(s.roots), s.ldap.agent.PID())
 	}
-	log.Printf("made %d accounts and logged %d in, in %.1f s", accounts, logins, time.Since(began).Seconds())
+	log.Printf("made %d accounts and logged %d in, in %.1f s", r.Accounts, r.logins, time.Since(began).Seconds())
 	return s, nil
 }
 
@@ -231,7 +218,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	if !r.underLoad() {
 		return nil
 	}
-	if r.site, err = r.openSite(ctx, "", r.standalone, r.Accounts, r.logins); err != nil {
+	if r.site, err = r.openSite(ctx, "", r.standalone); err != nil {
 		return err
 	}
 	folder := filepath.Join(r.dir, "baseline")
@@ -283,23 +270,14 @@ func loggingIn(s *site) *turn {
 
 // operations measures all operations at their highest rate.
 func (r *run) operations(ctx context.Context) (err error) {
+	if !r.wants(operationNames()...) {
+		return nil
+	}
 	var other *site
-	if file := os.Getenv("BENCH_PEER"); file != "" {
-		if other, err = openPeer(file); err != nil {
+	if r.peer != "" {
+		if other, err = openPeer(r.peer); err != nil {
 			return err
 		}
-	}
-	needed := map[string]bool{"bare": true, "row": true}
-	chosen := false
-	for _, o := range slices.Backward(operations) { // one that others are divided by stands before them
-		forLatency := r.wants("open", "storm") && (o.name == "validate" || o.name == "get")
-		forPeer := other != nil && (o.name == "validate" || o.name == "client")
-		if r.wants(o.name) || needed[o.name] || forLatency || forPeer {
-			needed[o.name], needed[o.over], chosen = true, true, true
-		}
-	}
-	if !chosen {
-		return nil
 	}
 	var turns []turn
 	for _, part := range []struct {
@@ -313,7 +291,7 @@ func (r *run) operations(ctx context.Context) (err error) {
 		{"peer", other, peerOperations},
 	} {
 		for _, o := range part.list {
-			if part.site == nil || part.site != other && !needed[o.name] {
+			if part.site == nil || part.site != other && !r.wants(o.name) {
 				continue
 			}
 			t := r.turn(part.section, o, 0)
@@ -376,20 +354,38 @@ func (r *run) atFixedRate(ctx context.Context, name, aim string, s *site) error 
 // second: of one application while another tenant writes, and of many applications
 // in many tenants, to which the writes go.
 func (r *run) writers(ctx context.Context) error {
-	if len(r.others) == 0 {
+	tenants := 0
+	if r.wants("hot") {
+		tenants = r.hotTenants
+	} else if r.wants("writers") {
+		tenants = 1
+	}
+	var keys []e2e.Key
+	for range tenants {
+		key, err := r.standalone.newTenant(ctx)
+		if err != nil {
+			return fmt.Errorf("make a tenant: %w", err)
+		}
+		keys = append(keys, key)
+	}
+	if tenants == 0 {
 		return nil
 	}
-	hot, err := fillTenants(ctx, r.site, r.others, r.hotApplications)
+	if err := r.standalone.restart(ctx); err != nil {
+		return err
+	}
+	r.site.roots = r.standalone.roots
+	hot, err := fillTenants(ctx, r.site, keys, r.hotApplications)
 	if err != nil {
 		return fmt.Errorf("make applications in other tenants: %w", err)
 	}
-	log.Printf("made %d applications in %d tenants", len(hot), len(r.others))
+	log.Printf("made %d applications in %d tenants", len(hot), tenants)
 	for _, part := range []struct {
 		name, section, aim string
 		readers, written   []*site
 	}{
 		{"writers", "beside 50 writes a second of another tenant", ">= 0.9", []*site{r.site}, hot[:r.hotApplications]},
-		{"hot", fmt.Sprintf("of %d applications in %d tenants, beside 50 writes a second to them", len(hot), len(r.others)), ">= 0.95", hot, hot},
+		{"hot", fmt.Sprintf("of %d applications in %d tenants, beside 50 writes a second to them", len(hot), tenants), ">= 0.95", hot, hot},
 	} {
 		if !r.wants(part.name) {
 			continue
@@ -418,21 +414,16 @@ func (r *run) quota(ctx context.Context) error {
 		return nil
 	}
 	r.atEnd(func(context.Context) error { return group.remove() })
-	config := r.in("quota")
+	config := r.config
 	config.Bin = filepath.Join(r.dir, "quota-bin")
 	if err := group.wrap(filepath.Join(r.config.Bin, "doorward"), config.Bin); err != nil {
 		return fmt.Errorf("wrap the program: %w", err)
 	}
-	d, err := startDeployment(ctx, harness.StartStandalone, config)
-	r.atEnd(d.stop)
+	d, err := r.deploy(ctx, "standalone", "quota", config)
 	if err != nil {
 		return err
 	}
-	s, err := openSite("", d.key, d.roots)
-	if err == nil {
-		s.openID.Provider = r.openID.Provider
-		err = s.fill(ctx, r.logins, r.logins)
-	}
+	s, err := r.openSite(ctx, "", d)
 	if err != nil {
 		return err
 	}
@@ -449,7 +440,7 @@ func (r *run) rounds(ctx context.Context, count int, turns []turn) error {
 	}
 	all := map[string]*figures{}
 	for _, t := range turns {
-		all[t.name] = &figures{sum: newOutcome()}
+		all[t.name] = &figures{sum: &outcome{}}
 	}
 	for round := range count {
 		for n := range turns {
@@ -460,7 +451,7 @@ func (r *run) rounds(ctx context.Context, count int, turns []turn) error {
 			}
 			value := float64(o.done()) / t.load.length.Seconds()
 			if t.p99 {
-				value = o.millis(99)
+				value = percentile(o.latencies, 99)
 			}
 			f := all[t.name]
 			f.values, f.cpu, f.note = append(f.values, value), append(f.cpu, o.cpu()), note

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -20,45 +19,45 @@ import (
 
 // report is everything that one run of the program found.
 type report struct {
-	Date       time.Time `json:"date"`
-	Commit     string    `json:"commit"`
-	Took       float64   `json:"tookSeconds"`
-	Options    options   `json:"options"`
-	Machine    string    `json:"machine"`
-	Load       string    `json:"loadAverageAtStart"`
-	Hash       string    `json:"hash"`
-	PostgreSQL string    `json:"postgresql"`
-	Settings   []string  `json:"settings"` // of the product, other than the defaults
-	Rows       []row     `json:"rows"`
-	Skipped    []string  `json:"skipped,omitempty"` // what was not measured, and why
+	Date       time.Time
+	Commit     string
+	Took       float64
+	Options    options
+	Machine    string
+	Load       string
+	Hash       string
+	PostgreSQL string
+	Settings   []string // of the product, other than the defaults
+	Rows       []row
+	Skipped    []string // what was not measured, and why
 }
 
 // row is one figure: the median of the rounds with the lowest and the highest,
 // and its ratio to another of the same round.
 type row struct {
-	Section   string             `json:"section"`
-	Name      string             `json:"name"`
-	Unit      string             `json:"unit"`
-	Value     spread             `json:"value"`
-	Over      string             `json:"over,omitempty"`
-	Ratio     spread             `json:"ratio"`
-	CPU       spread             `json:"cpuMicros"` // of one operation, in all processes that are measured
-	CPURatio  spread             `json:"cpuRatio"`
-	Aims      aims               `json:"aims"`
-	P50       float64            `json:"p50Millis,omitempty"`
-	P99       float64            `json:"p99Millis,omitempty"`
-	Processes map[string]float64 `json:"cpuMicrosByProcess,omitempty"`
-	Generator float64            `json:"generatorPercent,omitempty"` // of all processors
-	Others    float64            `json:"othersPercent,omitempty"`    // what neither the generator nor the processes used
-	Failures  map[string]int     `json:"failures,omitempty"`
-	Note      string             `json:"note,omitempty"`
+	Section   string
+	Name      string
+	Unit      string
+	Value     spread
+	Over      string
+	Ratio     spread
+	CPU       spread // of one operation, in all processes that are measured
+	CPURatio  spread
+	Aims      aims
+	P50       float64
+	P99       float64
+	Processes map[string]float64
+	Generator float64 // of all processors
+	Others    float64 // what neither the generator nor the processes used
+	Failures  map[string]int
+	Note      string
 }
 
 // aims are those of the ratios of a row; a row without another has one of its
 // value, as rate.
 type aims struct {
-	Rate string `json:"rate,omitempty"`
-	CPU  string `json:"cpu,omitempty"`
+	Rate string
+	CPU  string
 }
 
 func newReport(o options, now time.Time) *report {
@@ -79,7 +78,7 @@ func (r *report) skip(name, reason string) { r.Skipped = append(r.Skipped, name+
 
 // figures fills the part of a row that comes from all rounds together.
 func (w row) figures(all *outcome) row {
-	w.P50, w.P99, w.Failures = all.millis(50), all.millis(99), all.failures
+	w.P50, w.P99, w.Failures = percentile(all.latencies, 50), percentile(all.latencies, 99), all.failures
 	w.Processes = map[string]float64{}
 	for name, used := range all.usage.servers {
 		if per := float64(used.Microseconds()) / float64(max(all.done(), 1)); per >= 0.5 {
@@ -88,8 +87,8 @@ func (w row) figures(all *outcome) row {
 	}
 	w.Generator = all.usage.percent(all.usage.generator)
 	w.Others = all.usage.percent(all.usage.machine - all.usage.generator - all.usage.server())
-	if all.unsent > 0 || all.late.TotalCount() > 0 {
-		w.Note += fmt.Sprintf("%d unsent; the generator was at most %.2f ms late in 99 of 100. ", all.unsent, millis(all.late, 99))
+	if all.unsent > 0 || len(all.late) > 0 {
+		w.Note += fmt.Sprintf("%d unsent; the generator was at most %.2f ms late in 99 of 100. ", all.unsent, percentile(all.late, 99))
 	}
 	if all.example != nil {
 		w.Note += "failed: " + counts(all.failures) + ", for example " + all.example.Error()
@@ -156,15 +155,4 @@ func number(n float64) string {
 	default:
 		return strconv.FormatFloat(n, 'g', 3, 64)
 	}
-}
-
-func (r *report) write(file string) error {
-	raw, err := json.MarshalIndent(r, "", "  ")
-	if err == nil {
-		err = os.WriteFile(file, append(raw, '\n'), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
 }
