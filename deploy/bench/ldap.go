@@ -142,9 +142,6 @@ func read(ctx context.Context, address string) ([]byte, error) {
 // sync measures a whole sync of a directory, the agent's memory after it, and its
 // looks for changes where there are none.
 func (r *run) sync(ctx context.Context) error {
-	if !r.wants("sync") {
-		return nil
-	}
 	s, err := openSite("", r.standalone.key, nil)
 	if err != nil {
 		return err
@@ -159,9 +156,9 @@ func (r *run) sync(ctx context.Context) error {
 	}
 	agent := []int{m.agent.PID()}
 	rate := float64(r.People) / done.Sub(m.firstSearch).Seconds()
-	r.add("directory agent", fmt.Sprintf("whole sync of %d accounts", r.People), "/s", ">= 5000", rate)
+	r.report.add("directory agent", fmt.Sprintf("whole sync of %d accounts", r.People), "/s", ">= 5000", rate)
 	if mib, err := memory(agent); err == nil {
-		r.add("directory agent", "memory after it", "MiB PSS", "< 95", mib)
+		r.report.add("directory agent", "memory after it", "MiB PSS", "< 95", mib)
 	}
 
 	waitUntil(ctx, time.Now().Add(2*time.Second)) // the second of the last change is over
@@ -173,7 +170,7 @@ func (r *run) sync(ctx context.Context) error {
 		return err
 	}
 	count := float64(max(after-polls, 1))
-	w := r.add("directory agent", "searches of a look without a change", "", "= 1", float64(m.server.Searches.Load()-searches)/count)
-	w.CPU = spreadOf([]float64{float64(used.server().Microseconds()) / count})
+	w := r.report.add("directory agent", "searches of a look without a change", "", "= 1", float64(m.server.Searches.Load()-searches)/count)
+	w.cpu = []float64{float64(used.server().Microseconds()) / count}
 	return nil
 }

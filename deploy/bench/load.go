@@ -157,34 +157,3 @@ func (l load) run(ctx context.Context, s *site, do action) *outcome {
 	sum.usage = used
 	return sum
 }
-
-// spread is the median of some rounds, with the lowest and the highest.
-type spread struct {
-	Median, Low, High float64
-}
-
-// spreadOf returns zeros for no rounds.
-func spreadOf(rounds []float64) spread {
-	if len(rounds) == 0 {
-		return spread{}
-	}
-	sorted := slices.Sorted(slices.Values(rounds))
-	middle := len(sorted) / 2
-	median := sorted[middle]
-	if len(sorted)%2 == 0 {
-		median = (sorted[middle-1] + sorted[middle]) / 2
-	}
-	return spread{median, sorted[0], sorted[len(sorted)-1]}
-}
-
-// ratio compares figures of the same rounds. A round in which one is 0, and was
-// not measured, is left out.
-func ratio(rounds, others []float64) spread {
-	var ratios []float64
-	for i, value := range rounds {
-		if value > 0 && others[i] > 0 {
-			ratios = append(ratios, value/others[i])
-		}
-	}
-	return spreadOf(ratios)
-}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,21 +167,21 @@ func TestOutcomesAddUpToOne(t *testing.T) {
 
 func TestARatioComparesTheSameRounds(t *testing.T) {
 	// The machine was fast in the second round, and the last one has no baseline.
-	if got := ratio([]float64{10, 50, 30, 8}, []float64{100, 1000, 100, 0}); got != (spread{0.1, 0.05, 0.3}) {
-		t.Errorf("the ratio is %+v", got)
+	if got := ratios([]float64{10, 50, 30, 8}, []float64{100, 1000, 100, 0}); !slices.Equal(got, []float64{0.1, 0.05, 0.3}) {
+		t.Errorf("the ratios are %v", got)
 	}
-	if got := ratio([]float64{1, 2}, []float64{0, 0}); got != (spread{}) {
-		t.Errorf("a ratio to nothing is %+v", got)
+	if got := ratios([]float64{1, 2}, []float64{0, 0}); got != nil {
+		t.Errorf("the ratios to nothing are %v", got)
 	}
 }
 
-func TestASpreadIsTheMedianWithTheLowestAndTheHighest(t *testing.T) {
+func TestARowShowsTheMedianWithTheLowestAndTheHighest(t *testing.T) {
 	for _, try := range []struct {
 		of   []float64
-		want spread
-	}{{nil, spread{}}, {[]float64{3}, spread{3, 3, 3}}, {[]float64{9, 1, 5}, spread{5, 1, 9}}, {[]float64{4, 1, 3, 2}, spread{2.5, 1, 4}}} {
-		if got := spreadOf(try.of); got != try.want {
-			t.Errorf("the spread of %v is %v, want %v", try.of, got, try.want)
+		want string
+	}{{nil, "  "}, {[]float64{3}, "3.00 3.00 3.00"}, {[]float64{9, 1, 5}, "5.00 1.00 9.00"}, {[]float64{4, 1, 3, 2}, "2.50 1.00 4.00"}} {
+		if got := strings.Join(cells(try.of), " "); got != try.want {
+			t.Errorf("%v is shown as %q, want %q", try.of, got, try.want)
 		}
 	}
 }

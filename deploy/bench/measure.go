@@ -24,6 +24,7 @@ type run struct {
 	dir                   string
 	config                harness.Config // of what is started
 	standalone            *deployment
+	distributed           *deployment
 	site, apart, baseline *site // apart is the distributed shape
 	openID                *providertest.Provider
 	report                *report
@@ -33,27 +34,33 @@ type run struct {
 // measure makes the whole measurement and leaves nothing running. With a report it
 // returns what did not stop well.
 func measure(ctx context.Context, o options) (report *report, err error) {
-	began := time.Now()
 	dir, remove, err := harness.Folder()
 	if err != nil {
 		return nil, err
 	}
-	r := &run{options: o, dir: dir, report: newReport(o, began)}
+	r := &run{options: o, dir: dir, report: newReport(o)}
 	r.atEnd(func(context.Context) error { return remove() })
 	defer func() {
 		for _, end := range slices.Backward(r.ends) {
 			err = errors.Join(err, end(context.WithoutCancel(ctx)))
 		}
 	}()
-	for _, part := range []func(context.Context) error{
-		r.prepare, r.start, r.startDistributed, r.open, r.page, r.operations, r.latencies, r.steady, r.memoryAfterLoad,
-		r.writers, r.sync, r.scale, r.quota,
+	underLoad := append(operationNames(), "open", "storm", "steady", "writers", "hot", "page")
+	for _, part := range []struct {
+		do    func(context.Context) error
+		names []string // that -only has; nil: all
+	}{
+		{r.prepare, nil}, {r.start, nil}, {r.open, underLoad}, {r.page, []string{"page"}}, {r.operations, operationNames()},
+		{r.latencies, []string{"open", "storm"}}, {r.steady, []string{"steady"}}, {r.memoryAfterLoad, underLoad},
+		{r.writers, []string{"writers", "hot"}}, {r.sync, []string{"sync"}}, {r.scale, []string{"scale"}}, {r.quota, []string{"quota"}},
 	} {
-		if err := errors.Join(part(ctx), ctx.Err()); err != nil {
+		if part.names != nil && !r.wants(part.names...) {
+			continue
+		}
+		if err := errors.Join(part.do(ctx), ctx.Err()); err != nil {
 			return nil, err
 		}
 	}
-	r.report.Took = time.Since(began).Seconds()
 	return r.report, nil
 }
 
@@ -116,33 +123,23 @@ func (r *run) start(ctx context.Context) (err error) {
 	}
 	log.Printf("started standalone: cold %.2f s, warm %.2f s", cold, warm)
 	if r.wants("starts") {
-		r.add("processes", "cold start", "s", "< 5", cold...)
-		r.add("processes", "warm start", "s", "< 1", warm...)
+		r.report.add("processes", "cold start", "s", "< 5", cold...)
+		r.report.add("processes", "warm start", "s", "< 1", warm...)
 	}
 	r.idle(ctx, "standalone with PostgreSQL", "< 1", r.standalone, 2*time.Second)
 	r.memory("idle", "< 120")
+	if r.Distributed {
+		return r.startDistributed(ctx)
+	}
 	return nil
 }
 
-func (r *run) startDistributed(ctx context.Context) error {
-	if !r.Distributed {
-		return nil
-	}
-	d, err := r.deploy(ctx, "distributed", "distributed", r.config)
-	if err != nil {
-		return err
-	}
-	r.idle(ctx, "distributed", "< 4", d, 10*time.Second, "postgres", "redis-server", "java", "mailbox")
-	if r.underLoad() {
-		r.apart, err = r.openSite(ctx, ", distributed", d)
+// startDistributed starts the distributed shape beside standalone.
+func (r *run) startDistributed(ctx context.Context) (err error) {
+	if r.distributed, err = r.deploy(ctx, "distributed", "distributed", r.config); err == nil {
+		r.idle(ctx, "distributed", "< 4", r.distributed, 10*time.Second, "postgres", "redis-server", "java", "mailbox")
 	}
 	return err
-}
-
-// add adds a row of values that are compared with nothing.
-func (r *run) add(section, name, unit, aim string, values ...float64) *row {
-	r.report.Rows = append(r.report.Rows, row{Section: section, Name: name, Unit: unit, Value: spreadOf(values), Aims: aims{Rate: aim}})
-	return &r.report.Rows[len(r.report.Rows)-1]
 }
 
 // idle measures a deployment while nothing is asked of it, after the work of its
@@ -159,9 +156,9 @@ func (r *run) idle(ctx context.Context, name, aim string, d *deployment, delay t
 	for _, server := range servers {
 		own -= used.servers[server]
 	}
-	r.add("processes", "idle CPU, "+name, "% of a core", aim, percent(own))
+	r.report.add("processes", "idle CPU, "+name, "% of a core", aim, percent(own))
 	if len(servers) > 0 {
-		r.add("processes", fmt.Sprintf("idle CPU, %s with %s", name, servers), "% of a core", "", percent(used.server()))
+		r.report.add("processes", fmt.Sprintf("idle CPU, %s with %s", name, servers), "% of a core", "", percent(used.server()))
 	}
 }
 
@@ -174,19 +171,12 @@ func (r *run) memory(when, aim string) {
 		r.report.skip("memory", err.Error())
 		return
 	}
-	r.add("processes", "memory "+when+", standalone with PostgreSQL", "MiB PSS", aim, mib)
+	r.report.add("processes", "memory "+when+", standalone with PostgreSQL", "MiB PSS", aim, mib)
 }
 
 func (r *run) memoryAfterLoad(context.Context) error {
-	if r.underLoad() {
-		r.memory("after load", "< 250")
-	}
+	r.memory("after load", "< 250")
 	return nil
-}
-
-// underLoad reports whether operations are measured beside the baseline.
-func (r *run) underLoad() bool {
-	return r.wants(append(operationNames(), "open", "storm", "steady", "writers", "hot", "page")...)
 }
 
 // openSite makes an application in a deployment to measure it.
@@ -213,12 +203,13 @@ func (r *run) openSite(ctx context.Context, name string, d *deployment) (*site, 
 	return s, nil
 }
 
-// open makes the application of standalone and starts the baseline.
+// open makes the applications to measure and starts the baseline.
 func (r *run) open(ctx context.Context) (err error) {
-	if !r.underLoad() {
-		return nil
+	r.site, err = r.openSite(ctx, "", r.standalone)
+	if r.Distributed && err == nil {
+		r.apart, err = r.openSite(ctx, ", distributed", r.distributed)
 	}
-	if r.site, err = r.openSite(ctx, "", r.standalone); err != nil {
+	if err != nil {
 		return err
 	}
 	folder := filepath.Join(r.dir, "baseline")
@@ -230,7 +221,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.atEnd(stop)
-	r.baseline, r.report.PostgreSQL = baseline, baseline.version
+	r.baseline, r.report.postgresql = baseline, baseline.version
 	return nil
 }
 
@@ -261,7 +252,7 @@ func (t turn) compared(over string, aims aims) turn {
 func (t turn) andAlone(aim string) []turn {
 	alone := t.compared("", aims{})
 	alone.name, alone.beside = t.name+" alone", nil
-	return []turn{alone, t.compared(alone.name, aims{Rate: aim})}
+	return []turn{alone, t.compared(alone.name, aims{rate: aim})}
 }
 
 func loggingIn(s *site) *turn {
@@ -270,9 +261,6 @@ func loggingIn(s *site) *turn {
 
 // operations measures all operations at their highest rate.
 func (r *run) operations(ctx context.Context) (err error) {
-	if !r.wants(operationNames()...) {
-		return nil
-	}
 	var other *site
 	if r.peer != "" {
 		if other, err = openPeer(r.peer); err != nil {
@@ -297,7 +285,7 @@ func (r *run) operations(ctx context.Context) (err error) {
 			t := r.turn(part.section, o, 0)
 			t.site = part.site
 			if t.site == r.apart {
-				t = t.compared(o.name, aims{CPU: o.apart})
+				t = t.compared(o.name, aims{cpu: o.apart})
 			}
 			t.name += t.site.name
 			turns = append(turns, t)
@@ -311,19 +299,19 @@ func (r *run) operations(ctx context.Context) (err error) {
 func (r *run) latencies(ctx context.Context) (err error) {
 	var open, storm []turn
 	for _, o := range operations {
-		measured := slices.IndexFunc(r.report.Rows, func(w row) bool { return w.Section == "operations" && w.Name == o.name })
-		if measured < 0 {
+		measured := slices.IndexFunc(r.report.rows, func(w *row) bool { return w.section == "operations" && w.name == o.name })
+		if measured < 0 || median(r.report.rows[measured].values) == 0 { // on a machine that is too busy
 			continue
 		}
-		t := r.turn("p99 at half of the highest rate", o, r.report.Rows[measured].Value.Median/2)
+		t := r.turn("p99 at half of the highest rate", o, median(r.report.rows[measured].values)/2)
 		if o.name == "validate" || o.name == "get" {
 			beside := t
 			beside.section, beside.beside = "the same beside 32 connections that log in", loggingIn(r.site)
 			storm = append(storm, beside.andAlone("<= 3")...)
 		}
-		aim := aims{Rate: "< 10 ms"}
+		aim := aims{rate: "< 10 ms"}
 		if o.over == "hash" || o.over == "login" {
-			aim.Rate = ""
+			aim.rate = ""
 		}
 		open = append(open, t.compared("", aim))
 	}
@@ -337,15 +325,12 @@ func (r *run) latencies(ctx context.Context) (err error) {
 }
 
 func (r *run) steady(ctx context.Context) error {
-	if !r.wants("steady") {
-		return nil
-	}
 	return r.atFixedRate(ctx, "get at 500/s beside logins", "< 25 ms", r.site)
 }
 
 // atFixedRate measures account GET at 500 a second beside logins.
 func (r *run) atFixedRate(ctx context.Context, name, aim string, s *site) error {
-	t := r.turn("p99 at 500 a second beside 32 connections that log in", find(operations, "get"), 500).compared("", aims{Rate: aim})
+	t := r.turn("p99 at 500 a second beside 32 connections that log in", find(operations, "get"), 500).compared("", aims{rate: aim})
 	t.name, t.site, t.load.length, t.beside = name, s, r.steadyFor, loggingIn(s)
 	return r.rounds(ctx, r.fewRounds, []turn{t})
 }
@@ -354,11 +339,9 @@ func (r *run) atFixedRate(ctx context.Context, name, aim string, s *site) error 
 // second: of one application while another tenant writes, and of many applications
 // in many tenants, to which the writes go.
 func (r *run) writers(ctx context.Context) error {
-	tenants := 0
+	tenants := 1
 	if r.wants("hot") {
 		tenants = r.hotTenants
-	} else if r.wants("writers") {
-		tenants = 1
 	}
 	var keys []e2e.Key
 	for range tenants {
@@ -367,9 +350,6 @@ func (r *run) writers(ctx context.Context) error {
 			return fmt.Errorf("make a tenant: %w", err)
 		}
 		keys = append(keys, key)
-	}
-	if tenants == 0 {
-		return nil
 	}
 	if err := r.standalone.restart(ctx); err != nil {
 		return err
@@ -405,9 +385,6 @@ func (r *run) writers(ctx context.Context) error {
 
 // quota measures a standalone of its own in a control group with one processor.
 func (r *run) quota(ctx context.Context) error {
-	if !r.wants("quota") {
-		return nil
-	}
 	group, err := newCPUGroup()
 	if err != nil {
 		r.report.skip("quota", "control groups cannot be written here: "+err.Error())
@@ -433,14 +410,15 @@ func (r *run) quota(ctx context.Context) error {
 // rounds does every turn once in each round, so that a slow minute of the machine
 // is shared by all. Each round begins with another one. It adds a row for each turn.
 func (r *run) rounds(ctx context.Context, count int, turns []turn) error {
-	type figures struct {
-		values, cpu []float64
-		sum         *outcome
-		note        string
-	}
-	all := map[string]*figures{}
+	rows := map[string]*row{}
 	for _, t := range turns {
-		all[t.name] = &figures{sum: &outcome{}}
+		rows[t.name] = r.report.add(t.section, t.name, "/s", "")
+		if t.p99 {
+			rows[t.name].unit = "ms"
+		}
+	}
+	for _, t := range turns {
+		rows[t.name].aims, rows[t.name].over = t.aims, rows[t.over]
 	}
 	for round := range count {
 		for n := range turns {
@@ -453,23 +431,11 @@ func (r *run) rounds(ctx context.Context, count int, turns []turn) error {
 			if t.p99 {
 				value = percentile(o.latencies, 99)
 			}
-			f := all[t.name]
-			f.values, f.cpu, f.note = append(f.values, value), append(f.cpu, o.cpu()), note
-			f.sum.add(o)
+			w := rows[t.name]
+			w.values, w.cpu, w.note = append(w.values, value), append(w.cpu, o.cpu()), note
+			w.sum.add(o)
 		}
 		log.Printf("round %d of %d", round+1, count)
-	}
-	for _, t := range turns {
-		f := all[t.name]
-		w := row{Section: t.section, Name: t.name, Unit: "/s", Over: t.over, Aims: t.aims, Note: f.note,
-			Value: spreadOf(f.values), CPU: spreadOf(f.cpu)}
-		if t.p99 {
-			w.Unit = "ms"
-		}
-		if over := all[t.over]; over != nil {
-			w.Ratio, w.CPURatio = ratio(f.values, over.values), ratio(f.cpu, over.cpu)
-		}
-		r.report.Rows = append(r.report.Rows, w.figures(f.sum))
 	}
 	return nil
 }

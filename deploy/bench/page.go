@@ -19,21 +19,18 @@ import (
 
 // page measures the sign-in page: its bytes, and how long a browser takes to it.
 func (r *run) page(ctx context.Context) error {
-	if !r.wants("page") {
-		return nil
-	}
 	total, requests, err := r.site.pageWeight(ctx)
 	if err != nil {
 		return err
 	}
-	r.add("hosted pages", "sign-in page over the wire", "kB", "< 60", float64(total)/1000).Note = strconv.Itoa(requests) + " requests"
+	r.report.add("hosted pages", "sign-in page over the wire", "kB", "< 60", float64(total)/1000).note = strconv.Itoa(requests) + " requests"
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		r.report.skip("time to the form of the sign-in page", err.Error())
 		return nil
 	}
 	millis, err := r.site.timeToForm(ctx, chromium, max(r.Rounds, 3))
-	r.add("hosted pages", "GET /sso to a form that takes input", "ms", "< 200", millis...)
+	r.report.add("hosted pages", "GET /sso to a form that takes input", "ms", "< 200", millis...)
 	return err
 }
 
