@@ -209,7 +209,7 @@ func TestAnEventBecomesAMailInOneTrace(t *testing.T) {
 	root.End()
 
 	m := w.mail.Await(t, 1)[0]
-	if m.To != address(account) || m.Subject != "verification" || m.From != "no-reply@localhost" || m.FromName != "Service" {
+	if m.To != address(account) || m.Subject != "verification" || m.From != "no-reply@localhost" || m.FromName != "Doorward" {
 		t.Errorf("the mail is %+v", m)
 	}
 	if want := "https://localhost:8443/emailVerificationTokens?sptoken=" + token.Reveal(); strings.TrimSpace(m.Text) != want {
