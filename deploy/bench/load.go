@@ -110,7 +110,7 @@ func counts(of map[string]int) string {
 // rate the nth operation is due at a fixed time, and its latency counts from then,
 // so that a stall shows in every operation that waited behind it. What could not be
 // sent within a grace period after the end is unsent.
-func (l load) run(ctx context.Context, s *site, do action) (*outcome, error) {
+func (l load) run(ctx context.Context, s *site, do action) *outcome {
 	var (
 		sum     = newOutcome()
 		begin   = time.Now()
@@ -166,10 +166,10 @@ func (l load) run(ctx context.Context, s *site, do action) (*outcome, error) {
 			sum.add(own)
 		})
 	}
-	used, err := usedBetween(ctx, s.roots, from, until)
+	used := usedBetween(ctx, s.roots, from, until)
 	workers.Wait()
 	sum.usage = used
-	return sum, err
+	return sum
 }
 
 // spread is the median of some rounds, with the lowest and the highest.

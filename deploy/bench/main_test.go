@@ -30,18 +30,9 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v, %v", o, err)
 		}
 	})
-	t.Run("a running deployment is not searched by scale unless its database is named", func(t *testing.T) {
-		o, err := read("-apikey", "apikey.json", "-database", "")
-		if err != nil || o.wants("scale") || !o.wants("get") {
-			t.Errorf("%+v, %v", o, err)
-		}
-		if o, err = read("-apikey", "apikey.json", "-database", "postgres://"); err != nil || !o.wants("scale") {
-			t.Errorf("%+v, %v", o, err)
-		}
-	})
 	for _, refused := range []string{
 		"-connections 65", "-connections 0", "-only walk", "-duration 1h", "-rounds 0", "-accounts 0", "-large 10",
-		"-directories a,b", "-distributed -apikey apikey.json", "fast",
+		"-people 0", "fast",
 	} {
 		t.Run("refuses "+refused, func(t *testing.T) {
 			if o, err := read(strings.Fields(refused)...); err == nil {
@@ -104,14 +95,14 @@ func TestAPeerIsMeasuredByTheSameClient(t *testing.T) {
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := openPeer(t.Context(), file)
+	s, err := openPeer(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, operation := range peerOperations {
-		o, err := load{connections: 2, length: 100 * time.Millisecond}.run(t.Context(), s, operation.do)
-		if err != nil || o.done() == 0 || len(o.failures) > 0 {
-			t.Errorf("%s: %d answers, failures %v, %v: %v", operation.name, o.done(), o.failures, o.example, err)
+		o := load{connections: 2, length: 100 * time.Millisecond}.run(t.Context(), s, operation.do)
+		if o.done() == 0 || len(o.failures) > 0 {
+			t.Errorf("%s: %d answers, failures %v: %v", operation.name, o.done(), o.failures, o.example)
 		}
 	}
 	mu.Lock()
@@ -134,8 +125,9 @@ func TestEachTurnIsComparedWithAnotherOfItsRound(t *testing.T) {
 			}
 		}
 		l := load{connections: 1, length: time.Second}
-		quick := turn{section: "section", name: "quick", load: l, site: &site{}, do: pause("quick", 10*time.Millisecond)}
-		slow := turn{section: "section", name: "slow", over: "quick", load: l, site: &site{}, do: pause("slow", 20*time.Millisecond)}
+		quick := turn{section: "section", operation: operation{name: "quick", do: pause("quick", 10*time.Millisecond)}, load: l, site: &site{}}
+		slow := turn{section: "section", load: l, site: &site{}, operation: operation{
+			name: "slow", over: "quick", do: pause("slow", 20*time.Millisecond)}}
 		r := &run{report: &report{}}
 		if err := r.rounds(t.Context(), 2, []turn{quick, slow}); err != nil || len(r.report.Rows) != 2 {
 			t.Fatalf("%v, %v", r.report.Rows, err)

@@ -62,10 +62,7 @@ type aims struct {
 }
 
 func newReport(o options, now time.Time) *report {
-	r := &report{Date: now, Options: o}
-	if o.keyFile == "" {
-		r.Settings = settings
-	}
+	r := &report{Date: now, Options: o, Settings: settings}
 	r.Machine = fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 	if raw, err := os.ReadFile("/proc/loadavg"); err == nil {
 		r.Load = strings.Join(strings.Fields(string(raw))[:3], " ")
