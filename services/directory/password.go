@@ -182,11 +182,11 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 }
 
 func tooLong(length, most int, missing []string) error {
-	rule := "at most " + plural(most, "character")
+	rule := "may have at most " + plural(most, "character")
 	if len(missing) > 0 {
-		rule += ", and at least " + field.And(missing)
+		rule += " and needs at least " + field.And(missing)
 	}
-	return apierr.TooLong.Because("password has %s and needs %s", plural(length, "character"), rule).Saying("The password needs %s.", rule)
+	return apierr.TooLong.Because("password has %s; it %s", plural(length, "character"), rule).Saying("The password %s.", rule)
 }
 
 // plural is a number with its noun: "1 letter", "2 letters with a diacritic".
