@@ -87,9 +87,9 @@ var (
 		"it is disabled, or its account is no enabled administrator of the tenant")
 	errBasic = apierr.Unauthorized.Because(
 		"the header Authorization needs, behind the word Basic, the Base64 of an API key's id, a colon and its secret")
-	errSignature = apierr.Unauthorized.Because(
-		"a signature in the header Authorization needs sauthc1Id, sauthc1SignedHeaders with host and the header of the time, all of which the request has, and " +
-			"sauthc1Signature; the date in the id is that of the time")
+	errSignature = apierr.Unauthorized.Because("a signature in the header Authorization needs sauthc1Id, " +
+		"sauthc1SignedHeaders with host and the header of the time, all of which the request has, and " +
+		"sauthc1Signature; the date in the id is that of the time")
 )
 
 // authorization reads the Authorization header up to its scheme, Basic or
