@@ -49,7 +49,7 @@ func startBaseline(ctx context.Context, dir string, rows int) (s *site, stop fun
 	}
 	_, port, _ := strings.Cut(address, ":")
 	base := e2e.Key{BaseURL: "https://127.0.0.1:" + port, CAFile: authority.CAFile}
-	if s, err = openSite(ctx, "", base); err != nil {
+	if s, err = openSite("", base, nil); err != nil {
 		return nil, nil, err
 	}
 	s.authorization, s.rows = "", rows

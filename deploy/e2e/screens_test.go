@@ -343,7 +343,7 @@ func TestPagesWithoutScripts(t *testing.T) {
 	b.fill("password", newPassword)
 	b.fill("again", newPassword)
 	b.submit()
-	b.heading("Your password is changed.")
+	b.heading("Your password is changed")
 	client.Want(t, http.StatusOK, e2e.Login(shop.Application, account.Text("email"), newPassword))
 }
 
@@ -395,7 +395,7 @@ func TestABrowserGoesBackAndHasTwoTabs(t *testing.T) {
 		b.fill("password", newPassword)
 		b.fill("again", newPassword)
 		b.submit()
-		b.heading("Your password is changed.")
+		b.heading("Your password is changed")
 		shop.begin(b, nil)
 		b.signIn(account.Text("email"), newPassword)
 		shop.back(b, "AUTHENTICATED", account.Href())

@@ -71,10 +71,10 @@ func (s *Service) accountStore(ctx context.Context, tenant id.ID, at directoryap
 
 // defaultStoreOf returns where the accounts or groups that are made through an owner
 // go. One that is an organization leads on to that of the organization.
-func (s *Service) defaultStoreOf(ctx context.Context, of id.Ref, want defaultStore) (accountStore, error) {
-	m, err := s.store.DefaultMapping(ctx, of, want.flag)
+func (s *Service) defaultStoreOf(ctx context.Context, of id.Ref, kind defaultStore) (accountStore, error) {
+	m, err := s.store.DefaultMapping(ctx, of, kind.flag)
 	if errors.Is(err, apierr.NotFound) {
-		return accountStore{}, want.none.Because("no default store of that kind is chosen")
+		return accountStore{}, kind.none.Because("no default store of that kind is chosen")
 	}
 	if err != nil {
 		return accountStore{}, err
@@ -82,13 +82,13 @@ func (s *Service) defaultStoreOf(ctx context.Context, of id.Ref, want defaultSto
 	at, err := s.accountStore(ctx, of.Tenant, m.Store())
 	switch {
 	case errors.Is(err, apierr.NotFound):
-		return at, want.gone()
+		return at, kind.gone()
 	case err != nil:
 		return at, err
 	case !at.enabled:
-		return at, want.disabled.Because("the default store %q is disabled", s.base.To(at.Kind, at.ID))
+		return at, kind.disabled.Because("the default store %q is disabled", s.base.To(at.Kind, at.ID))
 	case at.Kind == organizations.name():
-		return s.defaultStoreOf(ctx, id.Ref{Tenant: of.Tenant, ID: at.ID}, *want.within)
+		return s.defaultStoreOf(ctx, id.Ref{Tenant: of.Tenant, ID: at.ID}, *kind.within)
 	}
 	return at, nil
 }

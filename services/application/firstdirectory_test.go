@@ -174,7 +174,7 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 			}
 		})
 	}
-	t.Run("and its own error is told when the directory cannot be removed either", func(t *testing.T) {
+	t.Run("and its own error is returned when the directory cannot be removed either", func(t *testing.T) {
 		d := applicationtest.Open(t)
 		tenant, _ := d.Tenant(t)
 		d.Directories.Break("CreateDirectory", fault.After, away)

@@ -43,11 +43,11 @@ func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (app
 		}
 	}
 	owner := application
-	want := applications.accounts
+	kind := applications.accounts
 	if !reach.Named.IsZero() {
-		owner.ID, want = reach.Named, organizations.accounts
+		owner.ID, kind = reach.Named, organizations.accounts
 	}
-	at, err := s.defaultStoreOf(ctx, owner, want)
+	at, err := s.defaultStoreOf(ctx, owner, kind)
 	switch refusal := apierr.From(err); {
 	case err == nil:
 		out.Default = at.directory.ID

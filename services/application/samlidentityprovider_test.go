@@ -84,7 +84,7 @@ func TestAnIdentityProviderOfAnApplicationThatGoes(t *testing.T) {
 	}
 }
 
-// Key pairs are made one at a time: a caller that waits too long is told to retry,
+// Key pairs are made one at a time: a caller that waits too long is answered with Retry-After,
 // and a caller that asks for a pair that exists does not wait.
 func TestOneKeyPairIsMadeAtATime(t *testing.T) {
 	t.Parallel()

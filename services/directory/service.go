@@ -36,7 +36,7 @@ type Config struct {
 	VerificationTTL time.Duration // how long an email verification token is good
 	Sender          mail.Address  // sender of mails, unless a template names another
 	Alias           alias.Alias   // empty means alias.Neutral
-	// Providers asks the providers of directories who has logged in.
+	// Providers fetches the users of logins from the providers of directories.
 	Providers    *connect.Client
 	AgentArchive string // file with the program of the agent; empty for none
 }

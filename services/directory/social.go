@@ -56,7 +56,9 @@ func (s *Service) BeginSocialLogin(ctx context.Context, in directoryapi.BeginSoc
 		return directoryapi.SocialLoginBegun{}, apierr.Reference.Because(
 			"the directory has the provider %q, which is no social or OAuth provider", p.ProviderID)
 	}
-	begun, err := s.providers.Begin(ctx, client(p), connect.Begin{RedirectURI: in.RedirectURI, State: in.State, Scope: in.Scope})
+	begun, err := s.providers.Begin(ctx, client(p), connect.AuthorizationRequest{
+		RedirectURI: in.RedirectURI, State: in.State, Scope: in.Scope,
+	})
 	return directoryapi.SocialLoginBegun{
 		URL: begun.URL, Verifier: begun.Verifier, Nonce: begun.Nonce, RequestSecret: begun.RequestSecret,
 	}, err

@@ -53,8 +53,8 @@ func (s *Service) accountFactor(ctx context.Context, f store.Factor) (mfaapi.Acc
 	return out, nil
 }
 
-// EnrollFactor creates a factor of a user who has passed the first step of a
-// login or is logged in. A state of a login that found a usable factor enrolls
+// EnrollFactor creates a factor of a user after the first step of a login,
+// or of one that is logged in. A state of a login that found a usable factor enrolls
 // none: the password alone must not add a second factor.
 func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
 	begun := step{Application: in.Application, Account: in.Account, LoggedIn: true}

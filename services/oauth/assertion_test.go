@@ -65,7 +65,7 @@ func TestAnAssertionIsExchanged(t *testing.T) {
 		"one with a list as audience":           func(_, claims object) { claims["aud"] = []string{d.Key} },
 		"one that names its key in the header":  func(_, claims object) { delete(claims, "aud") },
 		"one by the calling key, without names": func(header, claims object) { delete(header, "kid"); delete(claims, "aud") },
-		"one of who has just registered":        func(_, claims object) { claims["status"] = "REGISTERED" },
+		"one of a new registration":             func(_, claims object) { claims["status"] = "REGISTERED" },
 		"one without a jti":                     func(_, claims object) { delete(claims, "jti") },
 		"one without exp":                       func(_, claims object) { delete(claims, "exp") },
 		"one that goes on for years":            func(_, claims object) { claims["exp"] = claims["exp"].(float64) + 1e9 },

@@ -36,17 +36,7 @@ type Site struct {
 // NewSite makes the folder, which is kept when the test fails.
 func NewSite(t testing.TB) *Site {
 	t.Helper()
-	dir, remove, err := harness.Folder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("logs and data are kept in %s", dir)
-		} else if err := remove(); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := harness.TestFolder(t)
 	authority, err := harness.NewAuthority(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,8 @@ const shapeEnv = "DOORWARD_E2E_SHAPE"
 
 // What the scenarios of a run share.
 var (
-	client    *e2e.Client        // speaks with the deployment under test
+	deployed  harness.Shape      // the deployment under test
+	client    *e2e.Client        // speaks with it
 	keyFile   string             // of that deployment
 	authority *harness.Authority // trusted by the deployment besides the system's
 	shared    foreign
@@ -103,7 +104,7 @@ func scenarios(m *testing.M, name, dir string) (status int, err error) {
 		}
 		err = errors.Join(err, shape.Stop(context.Background()))
 	}()
-	keyFile = shape.KeyFile()
+	deployed, keyFile = shape, shape.KeyFile()
 	if client, err = e2e.OpenClient(keyFile); err != nil {
 		return 1, err
 	}
@@ -115,4 +116,31 @@ func start(name, dir string) (harness.Shape, error) {
 		"DOORWARD_OUTBOUND_PRIVATE_NETWORKS=127.0.0.0/8",
 		"DOORWARD_OUTBOUND_CA_FILE=" + authority.CAFile,
 	}})
+}
+
+// killDoorward kills the process that keeps directories, with its replica where it
+// has one, and starts it again.
+func killDoorward(t *testing.T) {
+	t.Helper()
+	type process interface {
+		Kill() error
+		Start(context.Context) error
+	}
+	var processes []process
+	switch shape := deployed.(type) {
+	case *harness.Standalone:
+		processes = append(processes, shape)
+	case *harness.Distributed:
+		processes = append(processes, shape.Replica("directory", 0), shape.Replica("directory", 1))
+	}
+	for _, p := range processes {
+		if err := p.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range processes {
+		if err := p.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -138,7 +138,7 @@ func slowLink(s *suite, r *rand.Rand) event {
 	return event{
 		target: way.from + " to " + way.to, lasts: seconds(r, 8, 15),
 		begin: func(context.Context) error { return s.network.slow(between(way.from, way.to), 200, 100) },
-		end:   func(ctx context.Context) error { return s.network.mend(ctx, between(way.from, way.to)) },
+		end:   func(ctx context.Context) error { return s.network.restore(ctx, between(way.from, way.to)) },
 	}
 }
 
@@ -147,7 +147,7 @@ func cutLink(s *suite, r *rand.Rand) event {
 	return event{
 		target: way.from + " to " + way.to, lasts: seconds(r, 8, 15),
 		begin: func(context.Context) error { return s.network.cut(between(way.from, way.to)) },
-		end:   func(ctx context.Context) error { return s.network.mend(ctx, between(way.from, way.to)) },
+		end:   func(ctx context.Context) error { return s.network.restore(ctx, between(way.from, way.to)) },
 	}
 }
 
@@ -156,7 +156,7 @@ func isolatedProcess(s *suite, r *rand.Rand) event {
 	return event{
 		target: name, lasts: seconds(r, 8, 15),
 		begin: func(context.Context) error { return s.network.cut(of(name)) },
-		end:   func(ctx context.Context) error { return s.network.mend(ctx, of(name)) },
+		end:   func(ctx context.Context) error { return s.network.restore(ctx, of(name)) },
 	}
 }
 

@@ -67,7 +67,7 @@ func startLoad(ctx context.Context, p *promises, client *e2e.Client, site e2e.Si
 		l.workers.Go(func() { w.repeat(ctx, w.visit) })
 	}
 	keys, wrong := l.worker(seed, workers), l.worker(seed, workers+1)
-	l.workers.Go(func() { keys.repeat(ctx, keys.keyThatEnds) })
+	l.workers.Go(func() { keys.repeat(ctx, keys.deletedKey) })
 	l.workers.Go(func() { wrong.repeat(ctx, wrong.wrongPassword) })
 	return l
 }
@@ -167,14 +167,14 @@ func (w *worker) visit(ctx context.Context) {
 		return
 	}
 	if w.random.IntN(4) == 0 {
-		w.never(ctx, "login of an unverified account", 0, time.Now(), w.login(a, e2e.Password))
+		w.mustBeRefused(ctx, "login of an unverified account", 0, time.Now(), w.login(a, e2e.Password))
 		return
 	}
 	if !w.update(ctx, a) {
 		return
 	}
 	w.do(ctx, "login", w.login(a, e2e.Password), http.StatusOK)
-	w.never(ctx, "login with a wrong password", 0, time.Now(), w.login(a, "Wrong1234"))
+	w.mustBeRefused(ctx, "login with a wrong password", 0, time.Now(), w.login(a, "Wrong1234"))
 	w.customData(ctx, a)
 	w.read(ctx, a)
 	result, answer := w.do(ctx, "token", w.grant("password", "username", a.email, "password", e2e.Password), http.StatusOK)
@@ -293,9 +293,9 @@ func (w *worker) read(ctx context.Context, a *account) {
 	w.do(ctx, "read", get(w.site.Directory.Href()+"/accounts?limit=5&email="+url.QueryEscape(a.email)), http.StatusOK)
 }
 
-// never sends a request that must not succeed, until it is refused. One that begins later than life
+// mustBeRefused sends a request that must not succeed, until it is refused. One that begins later than life
 // after the time that access ended must not succeed.
-func (w *worker) never(ctx context.Context, what string, life time.Duration, ended time.Time, r e2e.Request) {
+func (w *worker) mustBeRefused(ctx context.Context, what string, life time.Duration, ended time.Time, r e2e.Request) {
 	for giveUp := ended.Add(life + answerLimit); time.Now().Before(giveUp); {
 		began := time.Now()
 		result, answer := w.do(ctx, what, r, -1, http.StatusOK, http.StatusFound,
@@ -318,8 +318,8 @@ func (w *worker) never(ctx context.Context, what string, life time.Duration, end
 func (w *worker) revoke(ctx context.Context, access, refresh string) {
 	result, _ := w.do(ctx, "revocation", post(w.application+"/oauth/revoke", url.Values{"token": {refresh}}), http.StatusOK)
 	if ended := time.Now(); result == done {
-		w.never(ctx, "refresh with a revoked token", 0, ended, w.grant("refresh_token", "refresh_token", refresh))
-		w.never(ctx, "validation of a revoked token", 0, ended, w.validation(access))
+		w.mustBeRefused(ctx, "refresh with a revoked token", 0, ended, w.grant("refresh_token", "refresh_token", refresh))
+		w.mustBeRefused(ctx, "validation of a revoked token", 0, ended, w.validation(access))
 	}
 }
 
@@ -328,9 +328,9 @@ func (w *worker) disable(ctx context.Context, a *account, access, refresh string
 	result, _ := w.do(ctx, "update", post(a.href, e2e.Object{"status": "DISABLED"}), http.StatusOK)
 	if ended := time.Now(); result == done {
 		w.may(func() { a.status = []string{"DISABLED"} })
-		w.never(ctx, "login of a disabled account", 0, ended, w.login(a, e2e.Password))
-		w.never(ctx, "validation of a disabled account's token", revokedLife, ended, w.validation(access))
-		w.never(ctx, "refresh of a disabled account", revokedLife, ended, w.grant("refresh_token", "refresh_token", refresh))
+		w.mustBeRefused(ctx, "login of a disabled account", 0, ended, w.login(a, e2e.Password))
+		w.mustBeRefused(ctx, "validation of a disabled account's token", revokedLife, ended, w.validation(access))
+		w.mustBeRefused(ctx, "refresh of a disabled account", revokedLife, ended, w.grant("refresh_token", "refresh_token", refresh))
 	}
 }
 
@@ -339,9 +339,9 @@ func (w *worker) remove(ctx context.Context, a *account, access, refresh string)
 	result, _ := w.do(ctx, "deletion", e2e.Request{Method: http.MethodDelete, URL: a.href}, http.StatusNoContent)
 	if ended := time.Now(); result == done {
 		w.may(func() { a.gone = true })
-		w.never(ctx, "login of a deleted account", 0, ended, w.login(a, e2e.Password))
-		w.never(ctx, "validation of a deleted account's token", revokedLife, ended, w.validation(access))
-		w.never(ctx, "refresh of a deleted account", revokedLife, ended, w.grant("refresh_token", "refresh_token", refresh))
+		w.mustBeRefused(ctx, "login of a deleted account", 0, ended, w.login(a, e2e.Password))
+		w.mustBeRefused(ctx, "validation of a deleted account's token", revokedLife, ended, w.validation(access))
+		w.mustBeRefused(ctx, "refresh of a deleted account", revokedLife, ended, w.grant("refresh_token", "refresh_token", refresh))
 	}
 }
 
@@ -351,14 +351,14 @@ func (w *worker) changePassword(ctx context.Context, a *account, refresh string)
 	result, _ := w.do(ctx, "update", post(a.href, e2e.Object{"password": other}), http.StatusOK)
 	if ended := time.Now(); result == done {
 		w.may(func() { a.password = other })
-		w.never(ctx, "login with the password before", 0, ended, w.login(a, e2e.Password))
-		w.never(ctx, "refresh after a change of the password", revokedLife, ended, w.grant("refresh_token", "refresh_token", refresh))
+		w.mustBeRefused(ctx, "login with the password before", 0, ended, w.login(a, e2e.Password))
+		w.mustBeRefused(ctx, "refresh after a change of the password", revokedLife, ended, w.grant("refresh_token", "refresh_token", refresh))
 		w.do(ctx, "login", w.login(a, other), http.StatusOK)
 	}
 }
 
-// keyThatEnds creates an API key, uses it and deletes it.
-func (w *worker) keyThatEnds(ctx context.Context) {
+// deletedKey creates an API key, uses it and deletes it.
+func (w *worker) deletedKey(ctx context.Context) {
 	result, answer := w.do(ctx, "key", post(w.owner+"/apiKeys", e2e.Object{}), http.StatusCreated)
 	if result != done {
 		return
@@ -376,7 +376,7 @@ func (w *worker) keyThatEnds(ctx context.Context) {
 	}
 	ended := time.Now()
 	for range 4 {
-		holder.never(ctx, "request with a deleted API key", keyLife, ended, get("/tenants/current"))
+		holder.mustBeRefused(ctx, "request with a deleted API key", keyLife, ended, get("/tenants/current"))
 		w.client.HTTP.CloseIdleConnections()
 	}
 }

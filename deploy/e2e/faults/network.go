@@ -86,8 +86,8 @@ type toxic struct {
 	Attributes map[string]any `json:"attributes"`
 }
 
-// spoil adds a fault to ways, in both directions.
-func (n *network) spoil(match func(link) bool, kind string, attributes map[string]any) error {
+// addToxic adds a fault to links, in both directions.
+func (n *network) addToxic(match func(link) bool, kind string, attributes map[string]any) error {
 	return n.each(match, func(proxy *toxiproxy.Proxy) error {
 		for _, stream := range []string{"upstream", "downstream"} {
 			raw, err := json.Marshal(toxic{stream, kind, stream, attributes})
@@ -104,16 +104,16 @@ func (n *network) spoil(match func(link) bool, kind string, attributes map[strin
 
 // slow delays what passes by so many milliseconds, more or less.
 func (n *network) slow(match func(link) bool, milliseconds, jitter int) error {
-	return n.spoil(match, "latency", map[string]any{"latency": milliseconds, "jitter": jitter})
+	return n.addToxic(match, "latency", map[string]any{"latency": milliseconds, "jitter": jitter})
 }
 
 // cut lets nothing pass, and answers nothing: connections hang, new ones too.
 func (n *network) cut(match func(link) bool) error {
-	return n.spoil(match, "timeout", map[string]any{"timeout": 0})
+	return n.addToxic(match, "timeout", map[string]any{"timeout": 0})
 }
 
-// mend removes the faults. Connections that were cut are closed by it.
-func (n *network) mend(ctx context.Context, match func(link) bool) error {
+// restore removes the faults. Connections that were cut are closed by it.
+func (n *network) restore(ctx context.Context, match func(link) bool) error {
 	return n.each(match, func(proxy *toxiproxy.Proxy) error {
 		for _, stream := range []string{"upstream", "downstream"} {
 			if proxy.Toxics.GetToxic(stream) == nil {

@@ -47,7 +47,7 @@ type result struct {
 
 	requests, failed int
 	why              map[string]int
-	erring           int           // seconds in which requests failed
+	failing          int           // seconds in which requests failed
 	after            time.Duration // how long requests failed after the end
 	slowest          time.Duration
 }
@@ -55,20 +55,11 @@ type result struct {
 // start starts the deployment with its load.
 func start(t *testing.T, seed uint64, workers int) *suite {
 	t.Helper()
-	dir, remove, err := harness.Folder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("logs and data are kept in %s", dir)
-		} else if err := remove(); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := harness.TestFolder(t)
 	s := &suite{t: t, dir: dir, network: newNetwork(), disks: map[string]string{}}
 	ctx := t.Context()
-	s.machine()
+	s.prepareHost()
+	var err error
 	if s.database, err = harness.StartPostgres(ctx, filepath.Join(s.disk("postgres"), "node0"),
 		"max_connections = 400", "fsync = off", "max_wal_size = 64MB", "wal_keep_size = 64MB", "max_wal_senders = 4"); err != nil {
 		t.Fatal(err)
@@ -111,8 +102,8 @@ func (s *suite) disk(name string) string {
 	return filepath.Join(s.dir, name)
 }
 
-// machine prepares what faults of the machine need, which takes root.
-func (s *suite) machine() {
+// prepareHost prepares what faults of the host need, which takes root.
+func (s *suite) prepareHost() {
 	for name, dir := range map[string]string{"postgres": filepath.Join(s.dir, "postgres"), "kafka": filepath.Join(s.dir, "shape", "kafka")} {
 		if err := mountDisk(dir); err != nil {
 			s.t.Logf("no disk can be filled here: %v", err)
@@ -233,7 +224,7 @@ func (s *suite) ready(ctx context.Context) error {
 
 func (s *suite) result(e event, began, ended time.Time) result {
 	r := result{event: e, why: map[string]int{}}
-	erring := map[int64]bool{}
+	failing := map[int64]bool{}
 	for _, c := range s.load.since(began) {
 		r.requests++
 		r.slowest = max(r.slowest, c.took)
@@ -243,17 +234,17 @@ func (s *suite) result(e event, began, ended time.Time) result {
 		r.failed++
 		r.why[c.kind+": "+c.failure]++
 		at := c.began.Add(c.took)
-		erring[at.Unix()] = true
+		failing[at.Unix()] = true
 		r.after = max(r.after, at.Sub(ended))
 	}
-	r.erring = len(erring)
+	r.failing = len(failing)
 	return r
 }
 
 // String is the result as one line.
 func (r result) String() string {
 	return fmt.Sprintf("%4d requests, %3d failed %v, errors in %d s and until %.1f s after its end, slowest %.1f s",
-		r.requests, r.failed, r.why, r.erring, r.after.Seconds(), r.slowest.Seconds())
+		r.requests, r.failed, r.why, r.failing, r.after.Seconds(), r.slowest.Seconds())
 }
 
 // table is what was seen of each fault, in the form of docs/faults.md.
@@ -268,12 +259,12 @@ func (s *suite) table() string {
 			if r.fault == f.name {
 				times++
 				sum.requests, sum.failed = sum.requests+r.requests, sum.failed+r.failed
-				sum.erring, sum.after, sum.slowest = max(sum.erring, r.erring), max(sum.after, r.after), max(sum.slowest, r.slowest)
+				sum.failing, sum.after, sum.slowest = max(sum.failing, r.failing), max(sum.after, r.after), max(sum.slowest, r.slowest)
 			}
 		}
 		if times > 0 {
 			fmt.Fprintf(&b, "| %s | %d | %d | %d | %d s | %.1f s | %.1f s |\n",
-				f.name, times, sum.requests, sum.failed, sum.erring, sum.after.Seconds(), sum.slowest.Seconds())
+				f.name, times, sum.requests, sum.failed, sum.failing, sum.after.Seconds(), sum.slowest.Seconds())
 		}
 	}
 	return b.String()

@@ -72,7 +72,7 @@ func (r resets) refusals(t *testing.T, below, name string) {
 		t.Run("refused: "+scenario.what, func(t *testing.T) {
 			refusal := r.refused(t, 400, scenario.code, "POST", scenario.application+below, scenario.body)
 			if strings.Contains(text(refusal["message"]), "password") {
-				t.Errorf("the user is told of a password: %v", refusal["message"])
+				t.Errorf("the message names a password: %v", refusal["message"])
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-// Package connect asks the providers of directories who has logged in there:
+// Package connect fetches the user of a login from the provider of a directory:
 // social providers (social.go, twitter.go), OAuth 2.0 providers that tenants have
 // configured (generic.go), and OpenID Connect providers by their discovery document
 // (discovery.go, idtoken.go). transport.go bounds every call, endpoints.go has the
@@ -65,8 +65,8 @@ func New(guard outbound.Guard, endpoints map[string]Endpoints, now func() time.T
 	return &Client{http: newHTTP(guard.Transport()), endpoints: endpoints, documents: newDocuments(), now: now}
 }
 
-// Begin asks for a login that a browser begins.
-type Begin struct {
+// AuthorizationRequest begins a login in a browser (RFC 6749, section 4.1.1).
+type AuthorizationRequest struct {
 	RedirectURI string // where the provider sends the browser back
 	State       secure.Secret
 	Scope       []string // in place of the provider's, if there is one
@@ -82,7 +82,7 @@ type Started struct {
 
 // Begin returns where the browser goes to log in at a provider. It returns
 // apierr.ProviderRefused for a provider that is misconfigured or cannot be asked.
-func (c *Client) Begin(ctx context.Context, of Provider, in Begin) (Started, error) {
+func (c *Client) Begin(ctx context.Context, of Provider, in AuthorizationRequest) (Started, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	p, err := c.resolve(ctx, of)
@@ -135,7 +135,7 @@ type Login struct {
 	Nonce             secure.Secret // of Started
 }
 
-// User asks the provider who has logged in. Tenant, Directory and Application of
+// User fetches the user of a login from the provider. Tenant, Directory and Application of
 // the answer are left to the caller. It returns apierr.ProviderRefused where the
 // provider refuses the login, cannot be asked or answers with what cannot be read,
 // ProviderOtherClient for a token that was issued to another client, and

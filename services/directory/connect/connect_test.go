@@ -208,7 +208,7 @@ func TestALoginThatABrowserBegins(t *testing.T) {
 		pkce, nonce bool
 	}{{offline, true, true}, {social("facebook"), true, false}, {social("github"), true, false}, {social("linkedin"), false, false}, {forge(p), false, false},
 		{openID(p), true, true}} {
-		begun, err := c.Begin(t.Context(), test.provider, Begin{RedirectURI: callback, State: "state-1"})
+		begun, err := c.Begin(t.Context(), test.provider, AuthorizationRequest{RedirectURI: callback, State: "state-1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestALoginThatABrowserBegins(t *testing.T) {
 		}
 		refusal(t, login(func(in *Login) { in.RedirectURI = "https://elsewhere.test" }), apierr.ProviderRefused)
 	}
-	begun, err := c.Begin(t.Context(), forge(p), Begin{RedirectURI: callback, State: "s", Scope: []string{"a", "b"}})
+	begun, err := c.Begin(t.Context(), forge(p), AuthorizationRequest{RedirectURI: callback, State: "s", Scope: []string{"a", "b"}})
 	if err != nil || !strings.Contains(begun.URL, "scope=a+b") {
 		t.Errorf("another scope: %s, %v", begun.URL, err)
 	}
@@ -321,7 +321,7 @@ func TestDiscoveryDocuments(t *testing.T) {
 	} {
 		document = test.document
 		c := New(trusting(t, providertest.Authority(server)), nil, time.Now)
-		_, err := c.Begin(t.Context(), Provider{ID: "corp", DiscoveryURL: server.URL + "/.well-known/openid-configuration"}, Begin{})
+		_, err := c.Begin(t.Context(), Provider{ID: "corp", DiscoveryURL: server.URL + "/.well-known/openid-configuration"}, AuthorizationRequest{})
 		if got := refusal(t, err, apierr.ProviderRefused); !strings.Contains(got, test.says) {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -584,7 +584,7 @@ func TestTwitterByOAuth1(t *testing.T) {
 		Authorization: server.URL + "/oauth/authenticate", Token: server.URL + "/oauth/access_token", RequestToken: server.URL + "/oauth/request_token",
 		Resource: server.URL + "/me",
 	}}, time.Now)
-	begun, err := c.Begin(t.Context(), social("twitter"), Begin{RedirectURI: callback, State: "state-1"})
+	begun, err := c.Begin(t.Context(), social("twitter"), AuthorizationRequest{RedirectURI: callback, State: "state-1"})
 	if err != nil || begun.URL != server.URL+"/oauth/authenticate?oauth_token=request" || begun.RequestSecret != "request-secret" ||
 		!strings.Contains(authorization[0], url.QueryEscape(callback+"?state=state-1")) {
 		t.Fatalf("%+v, %v, %v", begun, err, authorization)

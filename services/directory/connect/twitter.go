@@ -30,7 +30,7 @@ func (c *Client) oauth1(ctx context.Context, p provider, callback string) *oauth
 
 // beginTwitter asks for a request token (OAuth 1.0a, section 6.1). The state goes
 // along in the address to come back to, as the protocol has no place for it.
-func (c *Client) beginTwitter(ctx context.Context, p provider, in Begin) (Started, error) {
+func (c *Client) beginTwitter(ctx context.Context, p provider, in AuthorizationRequest) (Started, error) {
 	s := &session{Client: c, provider: p}
 	config := c.oauth1(ctx, p, withQuery(in.RedirectURI, "state", in.State.Reveal()))
 	token, tokenSecret, err := config.RequestToken()

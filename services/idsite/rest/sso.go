@@ -87,5 +87,7 @@ func (h *handlers) refusedHosted(c *fiber.Ctx, err error) error {
 		return err
 	}
 	t := texter(c)
-	return h.page(c, refusal.Status, pages.Page{Title: t("requestTitle"), Text: t("requestText", "reason", refusal.Reason)})
+	return h.page(c, refusal.Status, pages.Page{
+		Product: idsite.ApplicationOf(err), Title: t("requestTitle"), Text: t("requestText", "reason", refusal.Reason),
+	})
 }
