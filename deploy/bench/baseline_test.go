@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
@@ -43,10 +45,7 @@ func TestTheBaselineIsMeasuredAndStops(t *testing.T) {
 		if operation.name == "hash" {
 			l.length = 2 * time.Second
 		}
-		o, err := l.run(t.Context(), b, operation.do)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := l.run(t.Context(), b, operation.do)
 		if o.done() == 0 || len(o.failures) > 0 {
 			t.Errorf("%s: %d answers, failures %v: %v", operation.name, o.done(), o.failures, o.example)
 		}
@@ -76,20 +75,27 @@ func TestAControlGroupHoldsWhatIsStartedInIt(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	members := func() []string {
-		raw, err := os.ReadFile(filepath.Join(group.dir, "cgroup.procs"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Fields(string(raw))
-	}
-	sleeper := exec.CommandContext(t.Context(), "sleep", "60")
-	if err := group.start(sleeper.Start); err != nil {
+	dir := t.TempDir()
+	if err := group.wrap("/bin/sleep", dir); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := members(), []string{fmt.Sprint(sleeper.Process.Pid)}; !slices.Equal(got, want) {
-		t.Errorf("in the group are %v, want %v", got, want)
+	sleeper := exec.CommandContext(t.Context(), filepath.Join(dir, "sleep"), "60")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
 	}
-	_ = sleeper.Process.Kill()
-	_ = sleeper.Wait()
+	defer func() {
+		_ = sleeper.Process.Kill()
+		_ = sleeper.Wait()
+	}()
+	want := fmt.Sprint(sleeper.Process.Pid)
+	err = e2e.AwaitFor(t.Context(), time.Minute, "the process to be in the group", func(context.Context) error {
+		raw, err := os.ReadFile(filepath.Join(string(group), "cgroup.procs"))
+		if members := strings.Fields(string(raw)); err == nil && !slices.Equal(members, []string{want}) {
+			err = fmt.Errorf("in the group are %v, want %s", members, want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -53,112 +52,87 @@ func (u usage) percent(of time.Duration) float64 {
 	return 100 * max(0, of.Seconds()) / (u.took.Seconds() * float64(runtime.NumCPU()))
 }
 
-// usedBetween waits for the end of a time and returns what was used in it.
-func usedBetween(ctx context.Context, roots []int, from, until time.Time) (used usage, err error) {
-	for _, moment := range []time.Time{from, until} {
-		select {
-		case <-ctx.Done():
-			return usage{}, ctx.Err()
-		case <-time.After(time.Until(moment)):
-		}
-		now, err := readUsage(roots)
-		if err != nil {
-			return usage{}, err
-		}
-		used = now.plus(used, -1)
+// usedBetween waits for the end of a time, or of ctx, and returns what was used in it.
+func usedBetween(ctx context.Context, roots []int, from, until time.Time) usage {
+	waitUntil(ctx, from)
+	before := readUsage(roots)
+	waitUntil(ctx, until)
+	return readUsage(roots).plus(before, -1)
+}
+
+func waitUntil(ctx context.Context, moment time.Time) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Until(moment)):
 	}
-	return used, nil
 }
 
 // readUsage returns what was used until now, by the roots and all processes below
 // them; nothing where there is no /proc.
-func readUsage(roots []int) (usage, error) {
+func readUsage(roots []int) usage {
 	u := usage{took: time.Duration(time.Now().UnixNano()), servers: map[string]time.Duration{}}
-	if runtime.GOOS != "linux" {
-		return u, nil
-	}
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
-		return u, err
+		return u
 	}
-	stat, err := fs.Stat()
-	if err != nil {
-		return u, fmt.Errorf("read the machine's processor time: %w", err)
-	}
+	stat, _ := fs.Stat()
 	cpu := stat.CPUTotal
 	u.machine = time.Duration((cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ + cpu.Steal) * float64(time.Second))
-	all := processes()
-	u.generator = time.Duration(all[os.Getpid()].UTime+all[os.Getpid()].STime) * tick
-	for _, root := range roots {
-		if _, running := all[root]; !running {
-			return u, fmt.Errorf("process %d, which is measured, has ended", root)
-		}
+	if self, err := fs.Self(); err == nil {
+		own, _ := self.Stat()
+		u.generator = time.Duration(own.UTime+own.STime) * tick
 	}
-	for _, member := range all.below(roots) {
-		p := all[member]
+	for _, p := range processes(roots) {
 		u.servers[p.Comm] += (time.Duration(p.UTime+p.STime) + time.Duration(p.CUTime+p.CSTime)) * tick // its ended children too
 	}
-	return u, nil
+	return u
 }
 
-type processTable map[int]procfs.ProcStat
-
-// processes are those of the machine, without those that end while it is read;
-// none where there is no /proc.
-func processes() processTable {
-	all := processTable{}
+// processes returns the roots and all processes below them; none where there is no
+// /proc.
+func processes(roots []int) (found []procfs.ProcStat) {
+	children := map[int][]procfs.ProcStat{}
 	running, _ := procfs.AllProcs()
 	for _, p := range running {
-		if stat, err := p.Stat(); err == nil {
-			all[p.PID] = stat
+		stat, err := p.Stat()
+		if err != nil {
+			continue // it has ended
+		}
+		children[stat.PPID] = append(children[stat.PPID], stat)
+		if slices.Contains(roots, stat.PID) {
+			found = append(found, stat)
 		}
 	}
-	return all
-}
-
-// below returns processes and all below them.
-func (t processTable) below(roots []int) []int {
-	members := slices.Clone(roots)
-	for i := 0; i < len(members); i++ {
-		members = append(members, t.children(members[i])...)
-	}
-	return members
-}
-
-func (t processTable) children(parent int) (found []int) {
-	for pid, p := range t {
-		if p.PPID == parent {
-			found = append(found, pid)
-		}
+	for i := 0; i < len(found); i++ {
+		found = append(found, children[found[i].PID]...)
 	}
 	return found
 }
 
 // started returns the processes that fn has started and left running.
 func started(fn func() error) (roots []int, err error) {
-	before := processes()
+	own := []int{os.Getpid()}
+	before := processes(own)
 	err = fn()
-	for _, pid := range processes().children(os.Getpid()) {
-		if _, old := before[pid]; !old {
-			roots = append(roots, pid)
+	for _, p := range processes(own) {
+		old := slices.ContainsFunc(before, func(b procfs.ProcStat) bool { return b.PID == p.PID })
+		if !old && p.PPID == own[0] {
+			roots = append(roots, p.PID)
 		}
 	}
 	return roots, err
 }
 
-// memory is the memory of processes and their children in MiB, where a page that
+// memory is the memory of processes and those below them in MiB, where a page that
 // several share is divided among them (PSS).
 func memory(roots []int) (float64, error) {
 	var total uint64
-	for _, member := range processes().below(roots) {
-		p, err := procfs.NewProc(member)
+	for _, member := range processes(roots) {
+		p, err := procfs.NewProc(member.PID)
 		if err != nil {
 			continue // it has ended
 		}
-		rollup, err := p.ProcSMapsRollup()
-		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
-			return 0, fmt.Errorf("read the memory of a process: %w", err)
-		}
+		rollup, _ := p.ProcSMapsRollup()
 		total += rollup.Pss
 	}
 	if total == 0 {
@@ -167,68 +141,39 @@ func memory(roots []int) (float64, error) {
 	return float64(total) / (1 << 20), nil
 }
 
-// cpuGroup is a control group with a quota of one processor.
-type cpuGroup struct{ dir, parent string }
+// cpuGroup is the folder of a control group with a quota of one processor.
+type cpuGroup string
 
-// newCPUGroup makes one below the group of this process or, where that cannot
-// have any, below the root: by cpu.max in version 2, by cpu.cfs_quota_us in
-// version 1, whose period is 100 ms by default.
-func newCPUGroup() (*cpuGroup, error) {
-	raw, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return nil, fmt.Errorf("this system has no control groups: %w", err)
-	}
-	paths := map[string]string{} // the group of this process by controller; that of version 2 has none
-	for line := range strings.Lines(string(raw)) {
-		if parts := strings.SplitN(strings.TrimSpace(line), ":", 3); len(parts) == 3 {
-			for _, controller := range strings.Split(parts[1], ",") {
-				paths[controller] = parts[2]
-			}
-		}
-	}
+// newCPUGroup makes one by cpu.max in version 2 and by cpu.cfs_quota_us in version 1,
+// whose period is 100 ms by default.
+func newCPUGroup() (cpuGroup, error) {
+	name := "doorward-bench-" + strconv.Itoa(os.Getpid())
 	var failures []error
-	for _, version := range []struct{ root, controller, file, quota string }{
-		{"/sys/fs/cgroup", "", "cpu.max", "100000 100000"},
-		{"/sys/fs/cgroup/unified", "", "cpu.max", "100000 100000"},
-		{"/sys/fs/cgroup/cpu", "cpu", "cpu.cfs_quota_us", "100000"},
-		{"/sys/fs/cgroup/cpu,cpuacct", "cpu", "cpu.cfs_quota_us", "100000"},
+	for _, version := range []struct{ root, file, quota string }{
+		{"/sys/fs/cgroup", "cpu.max", "100000 100000"},
+		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "100000"},
 	} {
-		own := filepath.Join(version.root, paths[version.controller])
-		for _, above := range []string{own, version.root} {
-			g := &cpuGroup{dir: filepath.Join(above, "doorward-bench-"+strconv.Itoa(os.Getpid())), parent: own}
-			if err = os.Mkdir(g.dir, 0o755); err == nil {
-				if err = g.write(version.file, version.quota); err == nil {
-					return g, nil
-				}
-				err = errors.Join(err, g.remove())
+		g := cpuGroup(filepath.Join(version.root, name))
+		err := os.Mkdir(string(g), 0o755)
+		if err == nil {
+			file := filepath.Join(string(g), version.file)
+			_, missing := os.Stat(file) // in another kind of file system
+			if err = cmp.Or(missing, os.WriteFile(file, []byte(version.quota), 0)); err == nil {
+				return g, nil
 			}
-			failures = append(failures, err)
+			err = errors.Join(err, g.remove())
 		}
+		failures = append(failures, err)
 	}
-	return nil, errors.Join(failures...)
+	return "", errors.Join(failures...)
 }
 
-// write fails where there is no such file: the folder belongs to another kind of
-// file system then.
-func (g *cpuGroup) write(file, text string) error {
-	f, err := os.OpenFile(filepath.Join(g.dir, file), os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
-}
-
-// start calls fn in the group, so that the processes that it starts stay there.
-func (g *cpuGroup) start(fn func() error) error {
-	own := strconv.Itoa(os.Getpid())
-	if err := g.write("cgroup.procs", own); err != nil {
-		return fmt.Errorf("enter the control group: %w", err)
-	}
-	err := fn()
-	outside := cpuGroup{dir: g.parent}
-	return errors.Join(err, outside.write("cgroup.procs", own))
+// wrap writes a program into a folder that enters the group and then runs another
+// program of the same name.
+func (g cpuGroup) wrap(program, dir string) error {
+	script := fmt.Sprintf("#!/bin/sh\necho $$ >%s/cgroup.procs && exec %s \"$@\"\n", g, program)
+	return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, filepath.Base(program)), []byte(script), 0o755))
 }
 
 // remove deletes the group, whose processes have ended.
-func (g *cpuGroup) remove() error { return os.Remove(g.dir) }
+func (g cpuGroup) remove() error { return os.Remove(string(g)) }

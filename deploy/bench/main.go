@@ -5,8 +5,9 @@
 // Begin with measure in measure.go, the whole run in order. operations.go lists
 // the operations as data, load.go is the loop that sends them, client.go a
 // connection, baseline.go the handlers for comparison, site.go what is measured,
-// scale.go the directories of different size, machine.go reads processor time,
-// memory and control groups, and report.go prints.
+// providers.go, ldap.go and peer.go the servers that it is measured with, page.go
+// the sign-in page, scale.go the directories of different size, machine.go reads
+// processor time, memory and control groups, and report.go prints.
 package main
 
 import (
@@ -54,33 +55,18 @@ func start(ctx context.Context, args []string) error {
 		return err
 	}
 	report.print(os.Stdout) // also when something that was started did not stop well
-	if o.json == "" {
-		return err
-	}
-	return errors.Join(err, report.write(o.json))
+	return err
 }
-
-// Environment variables: those of the end-to-end scenarios and of the directory
-// service, which mean the same here, and the file of another server to compare with.
-const (
-	keyEnv      = "DOORWARD_E2E_APIKEY"
-	databaseEnv = "DATABASE_URL"
-	peerEnv     = "BENCH_PEER"
-)
 
 // options say what is measured and for how long.
 type options struct {
-	Accounts    int           `json:"accounts"`
-	Connections int           `json:"connections"`
-	Duration    time.Duration `json:"durationNanos"`
-	Rounds      int           `json:"rounds"`
-	Only        []string      `json:"only"`
-	Short       bool          `json:"short"`
-	Distributed bool          `json:"distributed"`
-	Large       int           `json:"large"`
-	Directories []string      `json:"directories,omitempty"`
+	Accounts, Connections, Rounds, Large, People int
 
-	database, keyFile, json       string
+	Duration           time.Duration
+	Only               []string
+	Short, Distributed bool
+
+	peer                          string        // file of BENCH_PEER
 	logins                        int           // accounts that are logged in before the measurement: each costs a hash
 	cold, warm, fewRounds         int           // fewRounds of what is measured over all rounds together
 	idleFor, steadyFor, searchFor time.Duration // searchFor of each search of scale
@@ -89,10 +75,10 @@ type options struct {
 
 // The defaults, and those of -short.
 var (
-	full = options{Accounts: 2000, Connections: 16, Duration: time.Second, Rounds: 9, Large: 1_000_000,
+	full = options{Accounts: 2000, Connections: 16, Duration: time.Second, Rounds: 9, Large: 1_000_000, People: 50_000,
 		logins: 200, cold: 3, warm: 5, fewRounds: 3, idleFor: 20 * time.Second, steadyFor: 3 * time.Second,
 		searchFor: time.Second, hotTenants: 100, hotApplications: 10}
-	short = options{Accounts: 100, Connections: 16, Duration: 400 * time.Millisecond, Rounds: 3, Large: 10_000,
+	short = options{Accounts: 100, Connections: 16, Duration: 400 * time.Millisecond, Rounds: 3, Large: 10_000, People: 5000,
 		logins: 16, cold: 1, warm: 1, fewRounds: 1, idleFor: 3 * time.Second, steadyFor: time.Second,
 		searchFor: 50 * time.Millisecond, hotTenants: 2, hotApplications: 5}
 )
@@ -100,7 +86,7 @@ var (
 // selectable are the names that -only chooses from.
 func selectable() []string {
 	return slices.Concat([]string{"starts", "idle", "memory"}, operationNames(),
-		[]string{"open", "storm", "steady", "page", "writers", "hot", "scale", "quota"})
+		[]string{"open", "storm", "steady", "page", "writers", "hot", "sync", "scale", "quota"})
 }
 
 // readOptions reads the flags. -short changes the defaults, not what is given.
@@ -109,62 +95,69 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.TrimLeft(arg, "-") == "short" }) {
 		o = short
 	}
-	var only, directories string
+	names := strings.Join(selectable(), ",")
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.IntVar(&o.Accounts, "accounts", o.Accounts, "accounts to make before the measurement (-short: 100)")
 	flags.IntVar(&o.Connections, "connections", o.Connections, "connections of the load generator, 1 to 64")
 	flags.DurationVar(&o.Duration, "duration", o.Duration, "length of one run (-short: 400ms)")
 	flags.IntVar(&o.Rounds, "rounds", o.Rounds, "how often every run is repeated, in turns (-short: 3)")
-	flags.StringVar(&only, "only", "", "measure only these, separated by commas: "+strings.Join(selectable(), ", "))
+	only := flags.String("only", names, "measure only these")
 	flags.BoolVar(&o.Short, "short", false, "finish within two minutes once everything is compiled: coarse figures")
 	flags.BoolVar(&o.Distributed, "distributed", false, "measure the distributed shape too; needs redis-server and Kafka")
-	flags.StringVar(&o.keyFile, "apikey", os.Getenv(keyEnv), "`apikey.json` of a running deployment to measure (also by "+keyEnv+")")
 	flags.IntVar(&o.Large, "large", o.Large, "accounts of the large directory of scale (-short: 10000)")
-	flags.StringVar(&directories, "directories", "", "`small,large`: addresses of directories that bench seed filled, for scale")
-	flags.StringVar(&o.database, "database", os.Getenv(databaseEnv), "`address` of PostgreSQL, for scale (also by "+databaseEnv+")")
-	flags.StringVar(&o.json, "json", "", "`file` to write the report to as JSON")
+	flags.IntVar(&o.People, "people", o.People, "accounts of the LDAP directory of sync (-short: 5000)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
+	o.peer, o.Only = os.Getenv("BENCH_PEER"), strings.Split(*only, ",")
 	o.logins, o.fewRounds = min(o.logins, o.Accounts), min(o.Rounds, o.fewRounds)
-	if directories != "" {
-		o.Directories = strings.Split(directories, ",")
-	}
-	o.Only = strings.Split(only, ",")
-	if only == "" {
-		o.Only = selectable()
-		if o.keyFile != "" && o.database == "" && len(o.Directories) == 0 { // its database may be out of reach
-			o.Only = slices.DeleteFunc(o.Only, func(name string) bool { return name == "scale" })
-		}
-	}
 	if !o.wants("starts") {
 		o.cold, o.warm = 1, 0
 	}
-	return o, o.check(flags.Args())
+	err := o.check(flags.Args())
+	o.Only = append(o.Only, o.needed()...)
+	return o, err
+}
+
+// needed are the operations that others are compared with or follow from.
+func (o options) needed() (all []string) {
+	if o.wants("open", "storm") {
+		all = append(all, "validate", "get")
+	}
+	if o.peer != "" {
+		all = append(all, "validate", "client")
+	}
+	for _, operation := range slices.Backward(operations) { // what others are divided by stands before them
+		if o.wants(operation.name) || slices.Contains(all, operation.name) {
+			all = append(all, "bare", "row", operation.over)
+		}
+	}
+	return all
 }
 
 // check refuses what cannot be measured. A tenant may have 100 requests in flight:
 // more connections would measure refusals.
 func (o options) check(arguments []string) error {
-	unknown := slices.DeleteFunc(slices.Clone(o.Only), func(name string) bool { return slices.Contains(selectable(), name) })
-	for _, rule := range []struct {
-		broken  bool
-		message string
+	for _, name := range o.Only {
+		if !slices.Contains(selectable(), name) {
+			return fmt.Errorf("-only names %q; it can be %s", name, strings.Join(selectable(), ", "))
+		}
+	}
+	for _, limit := range []struct {
+		name             string
+		value, low, high int
 	}{
-		{len(arguments) > 0, fmt.Sprintf("unexpected arguments %q; -h lists the flags", arguments)},
-		{len(unknown) > 0, fmt.Sprintf("-only names %q; it can be %s", unknown, strings.Join(selectable(), ", "))},
-		{o.Accounts < 1 || o.Accounts > 1_000_000, "-accounts must be between 1 and 1000000"},
-		{o.Connections < 1 || o.Connections > 64, "-connections must be between 1 and 64"},
-		{o.Large < smallDirectory || o.Large > 100_000_000, fmt.Sprintf("-large must be between %d and 100000000", smallDirectory)},
-		{len(o.Directories) != 0 && len(o.Directories) != 2, "-directories names a small and a large one"},
-		{len(o.Directories) != 0 && o.keyFile == "", "-directories are those of the deployment of -apikey"},
-		{o.Duration < 100*time.Millisecond || o.Duration > time.Minute, "-duration must be between 100ms and 1m"},
-		{o.Rounds < 1 || o.Rounds > 100, "-rounds must be between 1 and 100"},
-		{o.keyFile != "" && o.Distributed, "-distributed starts processes, and -apikey says not to"},
+		{"the number of arguments", len(arguments), 0, 0},
+		{"-accounts", o.Accounts, 1, 1_000_000},
+		{"-connections", o.Connections, 1, 64},
+		{"-large", o.Large, smallDirectory, 100_000_000},
+		{"-people", o.People, 1, 10_000_000},
+		{"-duration in milliseconds", int(o.Duration.Milliseconds()), 100, 60_000},
+		{"-rounds", o.Rounds, 1, 100},
 	} {
-		if rule.broken {
-			return errors.New(rule.message)
+		if limit.value < limit.low || limit.value > limit.high {
+			return fmt.Errorf("%s is %d; it must be between %d and %d", limit.name, limit.value, limit.low, limit.high)
 		}
 	}
 	return nil
@@ -177,10 +170,9 @@ func (o options) wants(names ...string) bool {
 // seedCommand fills a directory of a running deployment and prints its address.
 func seedCommand(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench seed", flag.ContinueOnError)
-	keyFile := flags.String("apikey", cmp.Or(os.Getenv(keyEnv), ".doorward/apikey.json"), "`apikey.json` of the deployment")
-	database := flags.String("database", os.Getenv(databaseEnv), "`address` of its PostgreSQL; empty: that of a standalone")
+	keyFile := flags.String("apikey", cmp.Or(os.Getenv("DOORWARD_E2E_APIKEY"), ".doorward/apikey.json"), "`apikey.json` of the deployment")
+	database := flags.String("database", os.Getenv("DATABASE_URL"), "`address` of its PostgreSQL; empty: that of a standalone")
 	count := flags.Int("accounts", 1_000_000, "how many accounts to generate")
-	name := flags.String("name", "seeded "+time.Now().UTC().Format(time.DateTime), "name of the directory that is made for them")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -191,11 +183,11 @@ func seedCommand(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := openSite(ctx, "", key)
+	s, err := openSite("", key, nil)
 	if err != nil {
 		return err
 	}
-	address, err := seed(ctx, s, *database, *keyFile, *name, *count)
+	address, err := seed(ctx, s, *database, *keyFile, "seeded", *count)
 	if err == nil {
 		fmt.Println(address)
 	}

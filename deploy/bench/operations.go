@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"net/url"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,38 +20,41 @@ import (
 // another operation in the same round.
 type operation struct {
 	name, over string
-	aims
-	apart string // aim of the processor time of the distributed shape over standalone's
-	do    action
+	aims       aims
+	apart      string                // aim of the processor time of the distributed shape over standalone's
+	setup      func(s *site, l load) // before a run; nil: nothing
+	do         action
 }
 
 // operations of the product, in the order of the report.
 var operations = []operation{
-	{"login", "hash", aims{Rate: ">= 0.85"}, "", func(s *site, c *connection, n uint64) error { return c.send(s.login(n)) }},
-	{"validate", "follow", aims{CPU: "<= 1.25"}, "<= 1.5", func(s *site, c *connection, n uint64) error {
+	{name: "login", over: "hash", aims: aims{rate: ">= 0.85"}, do: func(s *site, c *connection, n uint64) error { return c.send(s.login(n)) }},
+	{name: "validate", over: "follow", aims: aims{cpu: "<= 1.25"}, apart: "<= 1.5", do: func(s *site, c *connection, n uint64) error {
 		return c.sendTwice(s.application + "/authTokens/" + one(s.access, n))
 	}},
-	{"refresh", "pair", aims{CPU: "<= 1"}, "", func(s *site, c *connection, n uint64) error {
+	{name: "refresh", over: "pair", aims: aims{cpu: "<= 1"}, do: func(s *site, c *connection, n uint64) error {
 		return c.send(s.token(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {one(s.refresh, n)}}))
 	}},
-	{"client", "pair", aims{CPU: "<= 1.1"}, "<= 1.2", func(s *site, c *connection, n uint64) error {
+	{name: "client", over: "pair", aims: aims{cpu: "<= 1.1"}, apart: "<= 1.2", do: func(s *site, c *connection, n uint64) error {
 		return c.send(s.token(one(s.keys, n)))
 	}},
-	{"get", "row", aims{CPU: "<= 1.25"}, "<= 1.2", func(s *site, c *connection, n uint64) error { return c.send(get(one(s.accounts, n))) }},
-	{"signed", "get", aims{CPU: "<= 1.2"}, "", func(s *site, c *connection, n uint64) error {
+	{name: "get", over: "row", aims: aims{cpu: "<= 1.25"}, apart: "<= 1.2", do: func(s *site, c *connection, n uint64) error {
+		return c.send(get(one(s.accounts, n)))
+	}},
+	{name: "signed", over: "get", aims: aims{cpu: "<= 1.2"}, do: func(s *site, c *connection, n uint64) error {
 		r := get(one(s.accounts, n))
 		signed := s.client.Signed(r.method, r.url, nil, time.Now()).Header
 		r.header = map[string]string{"Authorization": signed.Get("Authorization"), "X-Service-Date": signed.Get("X-Service-Date")}
 		return c.send(r)
 	}},
-	{"create", "hash", aims{}, "", func(s *site, c *connection, _ uint64) error {
+	{name: "create", over: "hash", do: func(s *site, c *connection, _ uint64) error {
 		return c.send(postJSON(s.application+"/accounts", newAccount(unique("new", s.run)), fasthttp.StatusCreated))
 	}},
-	{"import", "insert", aims{Rate: ">= 0.5"}, "", func(s *site, c *connection, _ uint64) error {
+	{name: "import", over: "insert", aims: aims{rate: ">= 0.5"}, do: func(s *site, c *connection, _ uint64) error {
 		return c.send(postJSON(s.directory+importing, imported(unique("new", s.run)), fasthttp.StatusCreated))
 	}},
-	{"sso", "row", aims{}, "", func(s *site, c *connection, _ uint64) error { return s.openSession(c) }},
-	{"session", "row", aims{}, "", func(s *site, c *connection, _ uint64) error {
+	{name: "sso", over: "row", do: func(s *site, c *connection, _ uint64) error { return s.openSession(c) }},
+	{name: "session", over: "row", do: func(s *site, c *connection, _ uint64) error {
 		if c.session == "" {
 			if err := s.openSession(c); err != nil {
 				return err
@@ -58,7 +62,17 @@ var operations = []operation{
 		}
 		return s.sessionCall(c, get(s.application+"?expand=idSiteModel"))
 	}},
-	{"hosted", "login", aims{CPU: "<= 1.15"}, "", func(s *site, c *connection, n uint64) error {
+	{name: "hosted", over: "login", aims: aims{cpu: "<= 1.15"}, setup: (*site).openSessions, do: func(s *site, c *connection, n uint64) error {
+		select {
+		case c.session = <-s.sessions:
+		default:
+			if err := s.openSession(c); err != nil {
+				return err
+			}
+		}
+		return s.hostedLogin(c, n)
+	}},
+	{name: "journey", over: "login", do: func(s *site, c *connection, n uint64) error {
 		if err := s.openSession(c); err != nil {
 			return err
 		}
@@ -66,21 +80,26 @@ var operations = []operation{
 		if err := s.sessionCall(c, get(s.application+"?expand=idSiteModel")); err != nil {
 			return err
 		}
-		login := s.login(n)
-		login.want = fasthttp.StatusNoContent
-		if err := s.sessionCall(c, login); err != nil {
+		if err := s.hostedLogin(c, n); err != nil {
 			return err
 		}
 		_, assertion, _ := strings.Cut(c.answered("Service-SSO-Redirect-Location"), "?jwtResponse=")
 		return c.send(page(s.host+"/sso/?jwtResponse="+assertion, cookies))
 	}},
-	{"saml", "sso", aims{}, "", func(s *site, c *connection, n uint64) error { return s.samlLogin(c, n) }},
-	{"me", "row", aims{Rate: ">= 0.5"}, "", func(s *site, c *connection, n uint64) error {
-		r := page(s.me, "access_token="+one(s.access, n))
+	{name: "saml", over: "sso", do: (*site).samlLogin},
+	{name: "social", over: "sso", do: (*site).socialLogin},
+	{name: "me", over: "row", aims: aims{rate: ">= 0.5"}, do: func(s *site, c *connection, n uint64) error {
+		r := page(s.clientAPI+"/me", "access_token="+one(s.access, n))
 		r.want = fasthttp.StatusOK
 		return c.send(r)
 	}},
+	{name: delegated, aims: aims{rate: ">= 500"}, do: func(s *site, c *connection, n uint64) error {
+		return c.send(login(s.ldap.application, s.ldap.user(n), e2e.Password))
+	}},
 }
+
+// delegated is the name of the login of which an agent checks the password.
+const delegated = "delegated"
 
 // bareOperations are those of the baseline.
 var bareOperations = []operation{
@@ -99,8 +118,8 @@ var bareOperations = []operation{
 // peerOperations are those of the server of BENCH_PEER, an OAuth server such as
 // Ory Hydra; each is divided by the product's operation.
 var peerOperations = []operation{
-	{"client", "client", aims{}, "", func(s *site, c *connection, _ uint64) error { return c.send(s.peer.token()) }},
-	{"introspect", "validate", aims{CPU: ">= 5"}, "", func(s *site, c *connection, n uint64) error {
+	{name: "client", over: "client", do: func(s *site, c *connection, _ uint64) error { return c.send(s.peer.token()) }},
+	{name: "introspect", over: "validate", aims: aims{cpu: ">= 5"}, do: func(s *site, c *connection, n uint64) error {
 		return c.send(postForm(s.peer.AdminURL+"/admin/oauth2/introspect", url.Values{"token": {one(s.access, n)}}))
 	}},
 }
@@ -153,9 +172,11 @@ func (s *site) row(n uint64) string { return strconv.FormatUint(scattered(n)%uin
 
 func (s *site) token(grant url.Values) request { return postForm(s.application+"/oauth/token", grant) }
 
-func (s *site) login(n uint64) request {
-	value := base64.StdEncoding.EncodeToString([]byte(one(s.emails, n) + ":" + e2e.Password))
-	return postJSON(s.application+"/loginAttempts", e2e.Object{"type": "basic", "value": value}, fasthttp.StatusOK)
+func (s *site) login(n uint64) request { return login(s.application, one(s.emails, n), e2e.Password) }
+
+func login(application, name, password string) request {
+	value := base64.StdEncoding.EncodeToString([]byte(name + ":" + password))
+	return postJSON(application+"/loginAttempts", e2e.Object{"type": "basic", "value": value}, fasthttp.StatusOK)
 }
 
 // openSession begins a hosted login. The connection holds its session token then.
@@ -168,6 +189,24 @@ func (s *site) openSession(c *connection) error {
 		return refusal{fasthttp.StatusFound, "the hosted login redirects to " + location}
 	}
 	return nil
+}
+
+// openSessions begins as many hosted logins as a run can end, more than the
+// processors can hash passwords in its time, or fewer where one fails.
+func (s *site) openSessions(l load) {
+	s.sessions = make(chan string, l.connections+int(60*float64(runtime.NumCPU())*(l.warm+l.length).Seconds()))
+	c := connect(s.tls, "")
+	defer c.close()
+	for len(s.sessions) < cap(s.sessions) && s.openSession(c) == nil {
+		s.sessions <- c.session
+	}
+}
+
+// hostedLogin is the call of a hosted page with the password.
+func (s *site) hostedLogin(c *connection, n uint64) error {
+	r := s.login(n)
+	r.want = fasthttp.StatusNoContent
+	return s.sessionCall(c, r)
 }
 
 // sessionCall sends a request of a hosted page. After a failure the next call
@@ -200,10 +239,10 @@ func writes(sites []*site) action {
 		body := e2e.Object{"name": name, "description": name}
 		switch {
 		case n%20 == 0:
-			return c.send(postJSON(s.base+"/applications", body, fasthttp.StatusCreated))
+			return c.send(postJSON(s.client.Key.BaseURL+"/applications", body, fasthttp.StatusCreated))
 		case n%20 == 1:
 			body["nameKey"] = name
-			return c.send(postJSON(s.base+"/organizations", body, fasthttp.StatusCreated))
+			return c.send(postJSON(s.client.Key.BaseURL+"/organizations", body, fasthttp.StatusCreated))
 		case n%2 == 0:
 			return c.send(postJSON(s.application, e2e.Object{"description": name}, fasthttp.StatusOK))
 		default:

@@ -1,20 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"regexp"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -33,80 +29,62 @@ type site struct {
 	authorization string
 	host          string // address without the version
 	roots         []int  // its processes; empty where they are not known
+	run           string // part of every name, different in each run
 	rows          int    // of the baseline
 	version       string // of the baseline's PostgreSQL
 	peer          peer
 
-	base         string // address with the version
 	pages        string // address of the hosted pages
+	clientAPI    string
 	application  string
 	organization string
 	directory    string
-	me           string   // address of the account of a cookie
-	run          string   // part of every name, different in each run
 	accounts     []string // addresses
 	emails       []string // of those that can log in
 	access       []string // tokens
 	refresh      []string
 	keys         []url.Values // client credentials grants
-	identity     identityProvider
+	sessions     chan string  // tokens of hosted pages
+	saml         samlProvider
+	openID       openIDProvider
+	ldap         *mirror // nil where no agent is measured
 }
 
-// openSite connects to a deployment and refuses one on another machine.
-func openSite(ctx context.Context, name string, key e2e.Key) (*site, error) {
-	if err := onThisMachine(ctx, key.BaseURL); err != nil {
-		return nil, err
-	}
+// openSite connects to a server.
+func openSite(name string, key e2e.Key, roots []int) (*site, error) {
 	client, err := e2e.NewClient(key)
 	if err != nil {
 		return nil, err
 	}
-	return (&site{name: name, tls: client.TLS(), host: key.HostURL(), base: key.BaseURL, run: rand.Text()[:8]}).with(client), nil
+	return (&site{name: name, tls: client.TLS(), host: key.HostURL(), roots: roots, run: rand.Text()[:8]}).with(client), nil
 }
 
 // with sets the client, whose key all requests have.
 func (s *site) with(client *e2e.Client) *site {
-	s.client = client
-	s.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(client.Key.ID+":"+client.Key.Secret))
+	s.client, s.authorization = client, basic(client.Key.ID, client.Key.Secret)
 	return s
 }
 
-func onThisMachine(ctx context.Context, address string) error {
-	parsed, err := url.Parse(address)
-	if err != nil {
-		return fmt.Errorf("read the address: %w", err)
-	}
-	found, err := net.DefaultResolver.LookupIPAddr(ctx, parsed.Hostname())
-	if err != nil {
-		return fmt.Errorf("look up %s: %w", parsed.Hostname(), err)
-	}
-	for _, address := range found {
-		if !address.IP.IsLoopback() {
-			return fmt.Errorf("%s is not this machine (%s): load is put on the loopback interface only", parsed.Hostname(), address.IP)
-		}
-	}
-	return nil
+func basic(id, secret string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))
 }
 
 // fill makes the application with its accounts, of which the first have a password
 // hash of the product's own and are logged in. Without such accounts the access
 // tokens are those of API keys, which cost no hash.
 func (s *site) fill(ctx context.Context, accounts, logins int) error {
-	application, err := s.create(ctx, s.base+"/applications?createDirectory=true",
+	c := caller{ctx: ctx, client: s.client}
+	application := c.create("/applications?createDirectory=true",
 		e2e.Object{"name": "bench " + unique("", s.run), "authorizedCallbackUris": []string{callback}})
-	if err != nil {
-		return err
-	}
-	mapping, mappingErr := s.read(ctx, application.Object("defaultAccountStoreMapping").Href())
-	config, configErr := s.read(ctx, application.Object("webConfig").Href())
-	sites, sitesErr := s.read(ctx, application.Object("tenant").Href()+"/idSites")
-	if err := errors.Join(mappingErr, configErr, sitesErr); err != nil {
-		return err
+	mapping := c.get(application.Object("defaultAccountStoreMapping").Href())
+	config := c.get(application.Object("webConfig").Href())
+	sites := items(c.get(application.Object("tenant").Href() + "/idSites"))
+	if c.err != nil {
+		return c.err
 	}
 	_, port, _ := net.SplitHostPort(s.client.Address())
 	s.application, s.directory = application.Href(), mapping.Object("accountStore").Href()
-	s.me = s.host + "/client/" + config.Text("dnsLabel") + "/me"
-	s.pages = "https://" + items(sites)[0].Text("domainName") + ":" + port
+	s.clientAPI, s.pages = s.host+"/client/"+config.Text("dnsLabel"), "https://"+sites[0].Text("domainName")+":"+port
 
 	s.accounts, s.emails, s.keys = make([]string, accounts), make([]string, logins), make([]url.Values, min(16, accounts))
 	s.access, s.refresh = make([]string, max(logins, 1)), make([]string, max(logins, 1))
@@ -115,62 +93,59 @@ func (s *site) fill(ctx context.Context, accounts, logins int) error {
 	for n := range accounts {
 		making.Go(func() error { return s.addAccount(groupCtx, n, n < logins) })
 	}
-	switch err := making.Wait(); {
-	case err != nil:
+	if err := making.Wait(); err != nil {
 		return err
-	case logins == 0:
-		return s.addTokens(ctx, 0, s.keys[0])
 	}
-	return s.addIdentityProvider(ctx)
+	if logins == 0 {
+		s.addTokens(&c, 0, s.keys[0])
+	} else {
+		s.addSAML(&c)
+		s.addOpenID(&c)
+	}
+	return c.err
 }
 
 // addAccount makes the nth account; the first ones get an API key.
 func (s *site) addAccount(ctx context.Context, n int, login bool) error {
+	c := caller{ctx: ctx, client: s.client}
 	address, body := s.directory+importing, imported(unique("seed", s.run))
 	if login {
 		address, body = s.application+"/accounts", newAccount(unique("seed", s.run))
 		s.emails[n] = body.Text("email")
 	}
-	account, err := s.create(ctx, address, body)
-	if err != nil {
-		return err
-	}
-	s.accounts[n] = account.Href()
+	s.accounts[n] = c.create(address, body).Href()
 	if n < len(s.keys) {
-		key, err := s.create(ctx, s.accounts[n]+"/apiKeys", e2e.Object{})
-		if err != nil {
-			return err
-		}
+		key := c.create(s.accounts[n]+"/apiKeys", e2e.Object{})
 		s.keys[n] = url.Values{"grant_type": {"client_credentials"}, "client_id": {key.Text("id")}, "client_secret": {key.Text("secret")}}
 	}
-	if !login {
-		return nil
+	if login {
+		s.addTokens(&c, n, url.Values{"grant_type": {"password"}, "username": {s.emails[n]}, "password": {e2e.Password}})
 	}
-	return s.addTokens(ctx, n, url.Values{"grant_type": {"password"}, "username": {s.emails[n]}, "password": {e2e.Password}})
+	return c.err
 }
 
-func (s *site) addTokens(ctx context.Context, n int, grant url.Values) error {
-	token, err := s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodPost, URL: s.application + "/oauth/token", Body: grant})
+func (s *site) addTokens(c *caller, n int, grant url.Values) {
+	token := c.call(http.StatusOK, http.MethodPost, s.application+"/oauth/token", grant)
 	s.access[n], s.refresh[n] = token.Text("access_token"), token.Text("refresh_token")
-	return err
 }
 
-// fillHot makes applications with an account each, and an organization in each
+// fillTenants makes applications with an account each, and an organization in each
 // tenant.
-func fillHot(ctx context.Context, first *site, tenants []e2e.Key, applications int) ([]*site, error) {
+func fillTenants(ctx context.Context, first *site, tenants []e2e.Key, applications int) ([]*site, error) {
 	sites := make([]*site, len(tenants)*applications)
 	making, ctx := errgroup.WithContext(ctx)
 	making.SetLimit(8)
 	for t, tenant := range tenants {
 		making.Go(func() error {
-			name, client := unique("hot", first.run), first.client.With(tenant.ID, tenant.Secret)
-			organization, err := (&site{}).with(client).create(ctx, first.base+"/organizations", e2e.Object{"name": name, "nameKey": name})
-			for n := 0; n < applications && err == nil; n++ {
-				s := (&site{host: first.host, base: first.base, run: first.run, organization: organization.Href()}).with(client)
-				err = s.fill(ctx, 1, 0)
+			name := unique("hot", first.run)
+			c := caller{ctx: ctx, client: first.client.With(tenant.ID, tenant.Secret)}
+			organization := c.create("/organizations", e2e.Object{"name": name, "nameKey": name})
+			for n := 0; n < applications && c.err == nil; n++ {
+				s := (&site{host: first.host, run: first.run, organization: organization.Href()}).with(c.client)
+				c.err = s.fill(ctx, 1, 0)
 				sites[t*applications+n] = s
 			}
-			return err
+			return c.err
 		})
 	}
 	err := making.Wait()
@@ -178,32 +153,36 @@ func fillHot(ctx context.Context, first *site, tenants []e2e.Key, applications i
 	return sites, err
 }
 
-func (s *site) create(ctx context.Context, address string, body e2e.Object) (e2e.Object, error) {
-	return s.ask(ctx, http.StatusCreated, e2e.Request{Method: http.MethodPost, URL: address, Body: body})
+// caller calls a deployment. After a failure it calls nothing, so that the error of
+// several calls is read once, after the last.
+type caller struct {
+	ctx    context.Context
+	client *e2e.Client
+	err    error
 }
 
-func (s *site) read(ctx context.Context, address string) (e2e.Object, error) {
-	return s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: address})
+func (c *caller) create(address string, body e2e.Object) e2e.Object {
+	return c.call(http.StatusCreated, http.MethodPost, address, body)
 }
 
-// delete removes the addresses, also when the run was interrupted.
-func (s *site) delete(ctx context.Context, addresses ...string) (failures error) {
-	for _, address := range addresses {
-		_, err := s.ask(context.WithoutCancel(ctx), http.StatusNoContent, e2e.Request{Method: http.MethodDelete, URL: address})
-		failures = errors.Join(failures, err)
+func (c *caller) get(address string) e2e.Object {
+	return c.call(http.StatusOK, http.MethodGet, address, nil)
+}
+
+func (c *caller) call(want int, method, address string, body any) (found e2e.Object) {
+	if c.err != nil {
+		return nil
 	}
-	return failures
-}
-
-func (s *site) ask(ctx context.Context, want int, request e2e.Request) (e2e.Object, error) {
-	answer, err := s.client.Do(ctx, request)
+	header := http.Header{"Accept": {"application/json"}}
+	answer, err := c.client.Do(c.ctx, e2e.Request{Method: method, URL: address, Body: body, Header: header})
 	if err == nil && answer.Status != want {
 		err = fmt.Errorf("want %d: %s", want, answer)
 	}
-	if err != nil || want == http.StatusNoContent {
-		return nil, err
+	if err == nil {
+		found, err = answer.Object()
 	}
-	return answer.Object()
+	c.err = err
+	return found
 }
 
 // items are those of a page of a collection.
@@ -215,97 +194,11 @@ func items(page e2e.Object) (found []e2e.Object) {
 	return found
 }
 
-var linkInPage = regexp.MustCompile(`(?:href|src)="(/[^"]+)"`)
-
-// pageWeight gets the sign-in page and all that it names, as a browser does, and
-// returns the bytes of the answers with their headers.
-func (s *site) pageWeight(ctx context.Context) (total, requests int, err error) {
-	plain, err := s.client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: s.pages + "/", Anonymous: true})
-	if err != nil {
-		return 0, 0, err
-	}
-	addresses := []string{"/"}
-	for _, link := range linkInPage.FindAllSubmatch(plain.Body, -1) {
-		addresses = append(addresses, string(link[1]))
-	}
-	var headers bytes.Buffer
-	for _, address := range addresses {
-		answer, err := s.client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: s.pages + address, Anonymous: true,
-			Header: http.Header{"Accept-Encoding": {"gzip"}}})
-		if err == nil && answer.Status != http.StatusOK {
-			err = errors.New(answer.String())
-		}
-		if err != nil {
-			return 0, 0, err
-		}
-		total += len(answer.Body)
-		_ = answer.Header.Write(&headers)
-	}
-	return total + headers.Len(), len(addresses), nil
-}
-
-// peer is the file that BENCH_PEER names.
-type peer struct {
-	Name         string `json:"name"`      // in the report; empty: peer
-	PublicURL    string `json:"publicUrl"` // of the token endpoint, without /oauth2/token
-	AdminURL     string `json:"adminUrl"`  // of introspection, without /admin/oauth2/introspect
-	ClientID     string `json:"clientId"`  // of a client with client_secret_basic
-	ClientSecret string `json:"clientSecret"`
-	CAFile       string `json:"caFile"` // empty: the certificate authorities of the machine
-	PIDs         []int  `json:"pids"`   // its processes and those of its database; the processes below them count too
-}
-
-func (p peer) token() request {
-	r := postForm(p.PublicURL+"/oauth2/token", url.Values{"grant_type": {"client_credentials"}})
-	r.header = map[string]string{"Authorization": "Basic " +
-		base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(p.ClientID)+":"+url.QueryEscape(p.ClientSecret)))}
-	return r
-}
-
-// openPeer connects to the peer and gets some tokens to introspect.
-func openPeer(ctx context.Context, file string) (*site, error) {
-	p := peer{Name: "peer"}
-	raw, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(raw, &p)
-	}
-	if err == nil && (p.PublicURL == "" || p.AdminURL == "" || p.ClientID == "") {
-		err = errors.New("publicUrl, adminUrl or clientId is missing")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the peer in %s: %w", file, err)
-	}
-	p.PublicURL, p.AdminURL = strings.TrimSuffix(p.PublicURL, "/"), strings.TrimSuffix(p.AdminURL, "/")
-	if err := onThisMachine(ctx, p.AdminURL); err != nil {
-		return nil, err
-	}
-	s, err := openSite(ctx, ", "+p.Name, e2e.Key{BaseURL: p.PublicURL, CAFile: p.CAFile})
-	if err != nil {
-		return nil, err
-	}
-	s.peer, s.roots, s.authorization = p, p.PIDs, ""
-	s.tls.ServerName = "" // it has two addresses
-	c := connect(s.tls, "")
-	defer c.close()
-	for range 16 {
-		var token struct {
-			Access string `json:"access_token"`
-		}
-		if err := errors.Join(c.send(p.token()), json.Unmarshal(c.response.Body(), &token)); err != nil {
-			return nil, fmt.Errorf("get a token of the peer: %w", err)
-		}
-		s.access = append(s.access, token.Access)
-	}
-	return s, nil
-}
-
-// deployment is standalone or the distributed shape, started for the measurement,
-// or a deployment that runs already: then it has no shape and no roots.
+// deployment is standalone or the distributed shape, started for the measurement.
 type deployment struct {
-	key     e2e.Key
-	keyFile string
-	roots   []int
-	shape   harness.Shape
+	harness.Shape
+	key   e2e.Key
+	roots []int
 }
 
 // settings differ from the defaults: all load comes from one address and one
@@ -317,32 +210,16 @@ func (d *deployment) started(fn func() error) (err error) {
 	if d.roots, err = started(fn); err != nil {
 		return err
 	}
-	d.keyFile = d.shape.KeyFile()
-	d.key, err = e2e.ReadKey(d.keyFile)
+	d.key, err = e2e.ReadKey(d.KeyFile())
 	return err
 }
 
-// startDeployment starts one in a folder, by StartStandalone or StartDistributed of
-// the harness.
-func startDeployment[S harness.Shape](
-	ctx context.Context, start func(context.Context, harness.Config) (S, error), bin, dir string,
-) (*deployment, error) {
-	d := &deployment{}
-	return d, d.started(func() error {
-		s, err := start(ctx, harness.Config{Dir: dir, Bin: bin, Own: true, Settings: settings})
-		if err == nil {
-			d.shape = s
-		}
-		return err
-	})
-}
-
 // boot is how long standalone took to answer over TLS.
-func (d *deployment) boot() float64 { return d.shape.(*harness.Standalone).Boot.Seconds() }
+func (d *deployment) boot() float64 { return d.Shape.(*harness.Standalone).Boot.Seconds() }
 
 // restart stops standalone and starts it with the same data.
 func (d *deployment) restart(ctx context.Context) error {
-	s := d.shape.(*harness.Standalone)
+	s := d.Shape.(*harness.Standalone)
 	if err := s.Stop(ctx); err != nil {
 		return err
 	}
@@ -354,22 +231,23 @@ func (d *deployment) restart(ctx context.Context) error {
 func (d *deployment) newTenant(ctx context.Context) (e2e.Key, error) {
 	first, other := d.key, d.key
 	other.ID, other.Secret = rand.Text(), rand.Text()+rand.Text()
-	if err := other.Write(d.keyFile); err != nil {
+	if err := other.Write(d.KeyFile()); err != nil {
 		return other, err
 	}
 	err := d.restart(ctx)
 	d.key = first
-	return other, errors.Join(err, first.Write(d.keyFile))
+	return other, errors.Join(err, first.Write(d.KeyFile()))
 }
 
-// stop ends what was started.
+// stop ends what was started and runs.
 func (d *deployment) stop(ctx context.Context) error {
-	if d.shape == nil {
+	if d.Shape == nil {
 		return nil
 	}
-	err := d.shape.Stop(context.WithoutCancel(ctx))
+	err := d.Stop(context.WithoutCancel(ctx))
 	if err != nil {
-		d.shape.Logs(os.Stderr)
+		d.Logs(os.Stderr)
 	}
+	d.Shape = nil
 	return err
 }

@@ -4,14 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
-	"flag"
 	"fmt"
 	"iter"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +28,6 @@ type peer struct {
 	accounts map[string]Account
 	groups   map[string]Group
 	pages    int
-	discard  bool // keep nothing but numbers
 	count    int
 }
 
@@ -59,9 +55,6 @@ func (p *peer) sync(w http.ResponseWriter, r *http.Request) {
 	p.pages++
 	p.count += len(in.Accounts)
 	w.WriteHeader(http.StatusAccepted)
-	if p.discard {
-		return
-	}
 	if p.seen[in.SyncID] == nil {
 		p.seen[in.SyncID] = map[string]bool{}
 	}
@@ -365,37 +358,4 @@ func TestLargeGroups(t *testing.T) {
 	if n := len(p.groups[uuid(1<<40)].Members); len(p.accounts) != people || n != people || of != memberships {
 		t.Errorf("%d accounts, %d members, one account in %d groups", len(p.accounts), n, of)
 	}
-}
-
-var benchAccounts = flag.Int("accounts", 20_000, "accounts of BenchmarkFullSync")
-
-// BenchmarkFullSync compares a whole directory twice, as an agent does at its start
-// and a day later, and reports the accounts that it sends in a second and the most
-// memory that it has from the operating system. The directory server and the
-// receiver are part of the process. `go test -bench FullSync -accounts 500000`.
-func BenchmarkFullSync(b *testing.B) {
-	debug.SetMemoryLimit(80 << 20) // as in cmd/agent
-	server := &ldaptest.Server{Entries: func() iter.Seq[ldaptest.Entry] {
-		return func(yield func(ldaptest.Entry) bool) {
-			for i := 0; i < *benchAccounts && yield(personEntry(i, "20260101000000Z")); i++ {
-			}
-		}
-	}}
-	server.Start(b)
-	p := newPeer(b)
-	p.discard = true
-	var most uint64
-	for b.Loop() {
-		m := mirrorOf(b, p, corp(server), Config{})
-		for range 2 {
-			if err := m.full(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-			var memory runtime.MemStats
-			runtime.ReadMemStats(&memory)
-			most = max(most, memory.Sys-memory.HeapReleased)
-		}
-	}
-	b.ReportMetric(float64(p.count)/b.Elapsed().Seconds(), "accounts/s")
-	b.ReportMetric(float64(most)/(1<<20), "MB")
 }

@@ -48,7 +48,7 @@ func newLogin(t testing.TB) *login {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := idsite.Config{Base: apiBase, Title: "Service", Suffix: "localhost"}
+	cfg := idsite.Config{Base: apiBase, Title: "Service", Product: "Doorward", Suffix: "localhost"}
 	l.Service = idsite.New(store.New(pgtest.Open(t, store.Config)), l.peers.Peers(), ring, l.clock.Now, cfg)
 	if l.tenant, err = l.SignUp(t.Context(), in); err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func TestARotationThatIsKilledGoesOnWhereItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines, said := bufio.NewScanner(out), ""
-	for lines.Scan() && said != "application: 2000 of 2500" {
+	for said != "application: 2000 of 2500" && lines.Scan() {
 		said = lines.Text()
 	}
 	_ = process.Process.Kill()

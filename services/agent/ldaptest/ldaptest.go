@@ -48,9 +48,16 @@ type Server struct {
 // Start listens until the test ends.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
-	var err error
-	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	if err := s.Listen(); err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+}
+
+// Listen serves until Stop.
+func (s *Server) Listen() (err error) {
+	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return err
 	}
 	s.open = map[net.Conn]bool{}
 	s.serving.Go(func() {
@@ -65,7 +72,7 @@ func (s *Server) Start(t testing.TB) {
 			s.serving.Go(func() { s.serve(conn) })
 		}
 	})
-	t.Cleanup(s.Stop)
+	return nil
 }
 
 // Stop refuses connections from now on, and ends those that are open.

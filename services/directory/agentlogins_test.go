@@ -51,32 +51,6 @@ func page(from, size int) directory.Sync {
 	return directory.Sync{SyncID: field.Some("s"), Accounts: field.Some(accounts)}
 }
 
-// BenchmarkSync reports how many accounts a second the service takes in pages of
-// 1,000: new ones, and then the same without a change.
-func BenchmarkSync(b *testing.B) {
-	w := newWorld(b, directory.PolicyChange{})
-	agent := w.agentOf(b)
-	const size = 1000
-	pages := 0
-	b.Run("new", func(b *testing.B) {
-		for b.Loop() {
-			if err := w.Sync(b.Context(), agent, page(pages*size, size)); err != nil {
-				b.Fatal(err)
-			}
-			pages++
-		}
-		b.ReportMetric(float64(b.N)*size/b.Elapsed().Seconds(), "accounts/s")
-	})
-	b.Run("unchanged", func(b *testing.B) {
-		for b.Loop() {
-			if err := w.Sync(b.Context(), agent, page(b.N%pages*size, size)); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.ReportMetric(float64(b.N)*size/b.Elapsed().Seconds(), "accounts/s")
-	})
-}
-
 // TestManyDelegatedLogins lets one agent answer many logins at a time: none is
 // lost, none is answered twice, and the rate is logged.
 func TestManyDelegatedLogins(t *testing.T) {

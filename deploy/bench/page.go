@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"time"
+
+	cdp "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+// page measures the sign-in page: its bytes, and how long a browser takes to it.
+func (r *run) page(ctx context.Context) error {
+	total, requests, err := r.site.pageWeight(ctx)
+	if err != nil {
+		return err
+	}
+	r.report.add("hosted pages", "sign-in page over the wire", "kB", "< 60", float64(total)/1000).note = strconv.Itoa(requests) + " requests"
+	millis, err := r.site.timeToForm(ctx, max(r.Rounds, 3))
+	if err != nil {
+		r.report.skip("the time to the form of the sign-in page", err.Error())
+		return nil
+	}
+	r.report.add("hosted pages", "GET /sso to a form that takes input", "ms", "< 200", millis...)
+	return nil
+}
+
+var linkInPage = regexp.MustCompile(`(?:href|src)="(/[^"]+)"`)
+
+// pageWeight gets the sign-in page and all that it names, as a browser does, and
+// returns the bytes of the answers with their headers.
+func (s *site) pageWeight(ctx context.Context) (total, requests int, err error) {
+	plain, err := s.client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: s.pages + "/", Anonymous: true})
+	if err != nil {
+		return 0, 0, err
+	}
+	addresses := []string{"/"}
+	for _, link := range linkInPage.FindAllSubmatch(plain.Body, -1) {
+		addresses = append(addresses, string(link[1]))
+	}
+	var headers bytes.Buffer
+	for _, address := range addresses {
+		answer, err := s.client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: s.pages + address, Anonymous: true,
+			Header: http.Header{"Accept-Encoding": {"gzip"}}})
+		if err == nil && answer.Status != http.StatusOK {
+			err = errors.New(answer.String())
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		total += len(answer.Body)
+		_ = answer.Header.Write(&headers)
+	}
+	return total + headers.Len(), len(addresses), nil
+}
+
+// formSeen notes when the first field of a form is there that takes input. The time
+// counts from the begin of the navigation, before its redirects.
+const formSeen = `new MutationObserver((_, observer) => {
+	if (!document.querySelector('[aria-busy]') && document.querySelector('form input:enabled')) {
+		window.formSeen = performance.now();
+		observer.disconnect();
+	}
+}).observe(document, { subtree: true, childList: true, attributes: true });`
+
+// timeToForm loads the sign-in page in a browser so many times, each time without
+// anything cached and over new connections, and returns the times in milliseconds.
+func (s *site) timeToForm(ctx context.Context, loads int) (millis []float64, err error) {
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	ctx, end := chromedp.NewContext(ctx, chromedp.WithAllocatorOptions(chromedp.ExecPath(chromium), chromedp.NoSandbox,
+		chromedp.IgnoreCertErrors, chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-component-update", true)))
+	defer end()
+	if err := chromedp.Do(ctx); err != nil {
+		return nil, fmt.Errorf("start Chromium: %w", err)
+	}
+	for n := range loads + 1 {
+		took, err := s.loadPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("show the sign-in page: %w", err)
+		}
+		if n > 0 { // in the first the browser still starts
+			millis = append(millis, took)
+		}
+	}
+	return millis, nil
+}
+
+func (s *site) loadPage(ctx context.Context) (millis float64, err error) {
+	tab, end := chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
+	defer end()
+	script := cdp.AddScriptToEvaluateOnNewDocumentParams{Source: formSeen}
+	if _, err := chromedp.Call(tab, cdp.AddScriptToEvaluateOnNewDocument, script); err != nil {
+		return 0, err
+	}
+	if err := chromedp.Do(tab, chromedp.Navigate(s.host+"/sso?jwtRequest="+s.loginRequest())); err != nil {
+		return 0, err
+	}
+	return chromedp.Run(tab, chromedp.Poll[float64]("window.formSeen", chromedp.WithPollingTimeout(30*time.Second)))
+}
