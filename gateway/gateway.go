@@ -42,6 +42,8 @@ type Config struct {
 	Proxied bool
 	// TrustedHops is how many proxies in front add to X-Forwarded-For.
 	TrustedHops int
+	// Data is the folder of standalone's data, which the start page names.
+	Data string
 	// ClientSuffix is the domain under which applications have their Client APIs,
 	// <label>.<suffix>.
 	ClientSuffix string
@@ -84,6 +86,7 @@ type exchange struct {
 	admission  *admission      // of a large body, else nil
 	route      *route          // nil for a path that is not in the table
 	managed    bool            // below /v1
+	spelled    bool            // whether the path can be an address
 	host       string          // that a browser asked for, where the idsite service is to know
 	target     []byte          // path and query as they are forwarded, the path in its normal spelling
 	path       int             // length of the path in target

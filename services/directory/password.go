@@ -181,11 +181,11 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 }
 
 func tooLong(length, most int, missing []string) error {
-	reason := fmt.Sprintf("password has %s; at most %d are allowed", plural(length, "character"), most)
+	rule := "may have at most " + plural(most, "character")
 	if len(missing) > 0 {
-		reason += "; it needs at least " + field.And(missing)
+		rule += " and needs at least " + field.And(missing)
 	}
-	return apierr.TooLong.Because("%s", reason).Saying("The password must have at most %s.", plural(most, "character"))
+	return apierr.TooLong.Because("password has %s; it %s", plural(length, "character"), rule).Saying("The password %s.", rule)
 }
 
 // plural is a number with its noun: "1 letter", "2 letters with a diacritic".

@@ -215,7 +215,8 @@ func (s *Service) passFirstStep(ctx context.Context, f *store.Flow, account id.I
 	return err
 }
 
-var errSessionOver = apierr.SessionTimedOut.Because("the hosted login has ended or has timed out")
+var errSessionOver = apierr.SessionTimedOut.Because("the hosted login of the Bearer token has ended or has timed out, or the token is " +
+	"not that of a hosted login; programs send an API key in the header Authorization, as Basic or SAuthc1")
 
 // finish ends a flow with an assertion and returns where the browser goes. Of
 // parallel calls one succeeds.
