@@ -83,10 +83,13 @@ func (g *Gateway) findCaller(ctx context.Context, request *fasthttp.Request, fro
 }
 
 var (
-	errBasic     = apierr.Unauthorized.Because("the credentials are not the Base64 of an API key's id, a colon and its secret")
-	errSignature = apierr.Unauthorized.Because(
-		"the digest needs sauthc1Id, sauthc1SignedHeaders with host and the header of the time, all of which the request has, and " +
-			"sauthc1Signature; the date in the id is that of the time")
+	errKey = apierr.Unauthorized.Because("the API key in the header Authorization is not accepted: its id or secret is wrong, " +
+		"it is disabled, or its account is no enabled administrator of the tenant")
+	errBasic = apierr.Unauthorized.Because(
+		"the header Authorization needs, behind the word Basic, the Base64 of an API key's id, a colon and its secret")
+	errSignature = apierr.Unauthorized.Because("a signature in the header Authorization needs sauthc1Id, " +
+		"sauthc1SignedHeaders with host and the header of the time, all of which the request has, and " +
+		"sauthc1Signature; the date in the id is that of the time")
 )
 
 // authorization reads the Authorization header up to its scheme, Basic or
@@ -95,15 +98,15 @@ func authorization(h *fasthttp.RequestHeader) (signed bool, text []byte, err err
 	values := h.PeekAll(fiber.HeaderAuthorization)
 	switch len(values) {
 	case 0:
-		return false, nil, apierr.Unauthorized.Because("send the id and secret of an API key in the Authorization header")
+		return false, nil, apierr.Unauthorized.Because("send the id and secret of an API key in the header Authorization, as Basic or SAuthc1")
 	case 1:
 	default:
-		return false, nil, apierr.BadRequest.Because("there is more than one Authorization header")
+		return false, nil, apierr.BadRequest.Because("there is more than one header Authorization; send one")
 	}
 	scheme, text, _ := bytes.Cut(values[0], []byte{' '})
 	signed = bytes.EqualFold(scheme, []byte("SAuthc1"))
 	if !signed && !bytes.EqualFold(scheme, []byte("Basic")) {
-		return false, nil, apierr.Unauthorized.Because("the authentication scheme is not supported; use Basic or SAuthc1")
+		return false, nil, apierr.Unauthorized.Because("the scheme of the header Authorization is not supported; use Basic or SAuthc1")
 	}
 	return signed, text, nil
 }

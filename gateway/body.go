@@ -28,6 +28,14 @@ const (
 	// several times its size in memory while it is read, checked and stored.
 	maxSmall = 1 << 20
 
+	// maxUnqueued is the largest body that is forwarded at once. Larger ones take turns
+	// by tenant: what they take to check and to store is the processor's time.
+	maxUnqueued     = 128 << 10
+	maxBodies       = 2               // of more than maxUnqueued that this process forwards at a time
+	maxTenantBodies = 1               // the same of one tenant
+	maxBodyQueue    = 32              // that wait for their turn
+	bodyQueueTime   = 5 * time.Second // for which each waits
+
 	// maxHeaders is less than what a service reads, which gets more headers.
 	maxHeaders = 38 << 10
 
@@ -163,6 +171,21 @@ func (g *Gateway) holdLarge(tenant id.ID) (release func(), err error) {
 		return func() {}, err
 	}
 	return func() { ofProcess(); ofTenant() }, nil
+}
+
+// queueBody waits for the turn of a large body. It refuses one for which there is no
+// room, or whose turn does not come.
+func (g *Gateway) queueBody(x *exchange) error {
+	if len(x.Request().Body()) <= maxUnqueued {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, bodyQueueTime)
+	defer cancel()
+	if g.bodies.Acquire(ctx, x.caller.Tenant) != nil {
+		return g.refused.because(tooMany(bodyLimit, Budget{InFlight: maxTenantBodies}))
+	}
+	x.queued = true
+	return nil
 }
 
 // takeAdmission returns what was decided about the body of a request; nil where

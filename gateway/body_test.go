@@ -112,30 +112,65 @@ func TestLargeBodiesAreCountedByTenantAndProcess(t *testing.T) {
 	defer release()
 	large := strings.Repeat(" ", maxSmall+1)
 	post := call{method: "POST", path: "/v1/accounts/1", body: large}
-	wait := occupy(t, s, s.services["directory"], maxTenantLargeBodies, post)
+	var sent sync.WaitGroup
+	fill := func(of id.ID, c call) {
+		for range maxTenantLargeBodies {
+			sent.Go(func() { s.do(t, c).want(200) })
+		}
+		eventually(t, "its large bodies are counted", func() bool { return inFlight(s, tenantSubject(bodyLimit, of)) == maxTenantLargeBodies })
+	}
+	fill(tenant, post)
 	a := s.do(t, post)
 	wantTurnedAway(t, a)
 	if a.header.Get("RateLimit-Policy") != `"body_limit";q=2;qu="concurrent-requests"` {
 		t.Errorf("the limit is named %v", a.header)
 	}
-	small := occupy(t, s, s.services["directory"], 3, call{method: "POST", path: "/v1/accounts/1", body: large[2:]})
-	var others []func()
+	small := occupy(t, s, s.services["directory"], 3, call{method: "POST", path: "/v1/accounts/1", body: large[:maxUnqueued]})
 	for i := range maxLargeBodies/maxTenantLargeBodies - 1 {
-		name := fmt.Sprintf("OTHER%d", i)
-		s.keys.add(name, "secret", id.New(time.Now()))
-		others = append(others, occupy(t, s, s.services["directory"], maxTenantLargeBodies, call{method: "POST", path: "/v1/accounts/1", body: large, header: as(name, "secret")}))
+		name, other := fmt.Sprintf("OTHER%d", i), id.New(time.Now())
+		s.keys.add(name, "secret", other)
+		fill(other, call{method: "POST", path: "/v1/accounts/1", body: large, header: as(name, "secret")})
 	}
 	s.keys.add("LAST", "secret", id.New(time.Now()))
 	wantTurnedAway(t, s.do(t, call{method: "POST", path: "/v1/accounts/1", body: large, header: as("LAST", "secret")}))
 	release()
-	wait()
+	sent.Wait()
 	small()
-	for _, other := range others {
-		other()
-	}
 	for range 3 * maxLargeBodies { // none stays counted
 		s.post(t, "/v1/accounts/1", large).want(200)
 	}
+}
+
+// Bodies of more than maxUnqueued are forwarded a few at a time, and one of a tenant.
+// Further ones wait for their turn.
+func TestLargeBodiesTakeTurnsByTenant(t *testing.T) {
+	s := open(t)
+	s.keys.add("OTHER", "secret", id.New(time.Now()))
+	queued := strings.Repeat(" ", maxUnqueued+1)
+	post := call{method: "POST", path: "/v1/accounts/1", body: queued}
+	other := post
+	other.header = as("OTHER", "secret")
+	directory := s.services["directory"]
+	release := hold(directory)
+	defer release()
+	wait := occupy(t, s, directory, maxTenantBodies, post)
+	calls := directory.calls.Load()
+	var sent sync.WaitGroup
+	for range maxBodyQueue {
+		sent.Go(func() { s.do(t, post).want(200) })
+	}
+	eventually(t, "the queue is full", func() bool { return s.bodies.Len() == maxBodyQueue })
+	wantTurnedAway(t, s.do(t, post))
+	if directory.calls.Load() != calls {
+		t.Error("a tenant has more than one body forwarded at a time")
+	}
+	waitOther := occupy(t, s, directory, 1, other)
+	occupy(t, s, directory, 3, call{method: "GET", path: "/v1/accounts/1"}) // small requests go on
+	release()
+	wait()
+	waitOther()
+	sent.Wait()
+	eventually(t, "no worker is used", func() bool { return s.bodies.Close(t.Context()) == nil })
 }
 
 // A client that goes away within a large body is not counted for longer than the

@@ -68,7 +68,10 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 	if strings.HasPrefix(rest.Route(c), clientAPI) {
 		return rest.FailClient(c, err)
 	}
-	return rest.Fail(c, g.cfg.Common.Base, err)
+	if err := rest.Fail(c, g.cfg.Common.Base, err); err != nil || !wantsPage(c) {
+		return err
+	}
+	return g.failurePage(c)
 }
 
 // refusals counts what the gateway refuses by itself.

@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/deployment"
+	"github.com/doorward/doorward/pkg/fairqueue"
 	"github.com/doorward/doorward/pkg/openapi"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
@@ -41,6 +42,8 @@ type Config struct {
 	Proxied bool
 	// TrustedHops is how many proxies in front add to X-Forwarded-For.
 	TrustedHops int
+	// Data is the folder of standalone's data, which the start page names.
+	Data string
 	// ClientSuffix is the domain under which applications have their Client APIs,
 	// <label>.<suffix>.
 	ClientSuffix string
@@ -71,6 +74,7 @@ type Gateway struct {
 	hsts          string   // value of Strict-Transport-Security; empty for none
 	dates         []string // names of the header with the time of a signed request
 	admissions    sync.Map // of *admission, by the header of the request
+	bodies        *fairqueue.Queue
 }
 
 // step is a middleware: one thing done to a request. An error ends the request.
@@ -83,6 +87,7 @@ type exchange struct {
 	admission  *admission      // of a large body, else nil
 	route      *route          // nil for a path that is not in the table
 	managed    bool            // below /v1
+	spelled    bool            // whether the path can be an address
 	host       string          // that a browser asked for, where the idsite service is to know
 	target     []byte          // path and query as they are forwarded, the path in its normal spelling
 	path       int             // length of the path in target
@@ -95,6 +100,7 @@ type exchange struct {
 	expansions []expansion
 	counted    [2]subject // what the request counts for
 	counts     int        // how many of them
+	queued     bool       // its body has a worker of Gateway.bodies
 }
 
 // New returns a gateway. It serves nothing until its HTTP application is given a
@@ -107,6 +113,7 @@ func New(cfg Config) (*Gateway, error) {
 	g := &Gateway{
 		cfg: cfg, refused: refused,
 		Limits:        newLimits(cfg),
+		bodies:        fairqueue.New(maxBodies, maxTenantBodies, maxBodyQueue),
 		pool:          sync.Pool{New: func() any { return new(exchange) }},
 		requestHeader: cfg.Common.Alias.Title() + "-Request-Id",
 		userHeader:    cfg.Common.Alias.Title() + "-User-Address",
@@ -133,6 +140,7 @@ func New(cfg Config) (*Gateway, error) {
 		g.methodOverride, // _method and expand, out of the query
 		g.checkMethod,    // 404, 405
 		g.parseExpand,    // what to expand
+		g.queueBody,      // the turn of a large body
 		g.answer,         // the service's answer, or a page of the gateway's own
 		g.expand,         // its links expanded
 	}
@@ -153,6 +161,9 @@ func (g *Gateway) serve(c *fiber.Ctx) error {
 	x.ctx = ctx
 	defer func() {
 		cancel()
+		if x.queued {
+			g.bodies.Release(x.caller.Tenant)
+		}
 		for _, s := range x.counted[:x.counts] {
 			g.Limits.release(s)
 		}

@@ -114,7 +114,7 @@ func (k *keys) cached(cred credential) (owner caller.Caller, ok bool, err error)
 	asked, refused := k.bad.Get(cred.hash)
 	if refused && time.Since(asked) < keyTTL && k.current(asked, change{key: name}) &&
 		(!ok || k.fresh(asked, known.caller)) { // else the account of a key that was good before may be enabled again
-		return caller.Caller{}, false, apierr.Unauthorized
+		return caller.Caller{}, false, errKey
 	}
 	return caller.Caller{}, false, nil
 }
@@ -182,7 +182,7 @@ func (k *keys) ask(ctx context.Context, in oauthapi.Authenticate, hash [sha256.S
 	key, err := k.api.Authenticate(ctx, in)
 	if errors.Is(err, apierr.Unauthorized) {
 		k.bad.Add(hash, asked)
-		return caller.Caller{}, apierr.Unauthorized
+		return caller.Caller{}, errKey
 	}
 	if err != nil {
 		return caller.Caller{}, err

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -58,7 +59,7 @@ func (g *Gateway) startPage(x *exchange) error {
 			links = append(links, l)
 		}
 	}
-	return g.html(x, "start", "It works", map[string]any{"Base": string(g.cfg.Common.Base), "Links": links})
+	return g.html(x, "start", "It works", map[string]any{"Base": string(g.cfg.Common.Base), "Links": links, "Data": g.cfg.Data})
 }
 
 // errorPage explains one error of the catalogue.
@@ -72,7 +73,7 @@ func (g *Gateway) errorPage(x *exchange) error {
 	if wantsJSON(x) {
 		return g.json(x, e)
 	}
-	return g.html(x, "error", "Error "+code, e)
+	return g.html(x, "error", "Error "+code+": "+strings.TrimSuffix(e.Meaning, "."), e)
 }
 
 // errorsPage lists the catalogue in the order of the codes.
@@ -82,6 +83,25 @@ func (g *Gateway) errorsPage(x *exchange) error {
 		return g.json(x, map[string]any{"errors": all})
 	}
 	return g.html(x, "errors", "Errors", map[string]any{"Errors": all})
+}
+
+// failurePage shows the error that the answer holds as JSON to a person.
+func (g *Gateway) failurePage(c *fiber.Ctx) error {
+	var e struct {
+		Status, Code                         int
+		Message, DeveloperMessage, RequestID string
+	}
+	if err := json.Unmarshal(c.Response().Body(), &e); err != nil {
+		return err
+	}
+	return g.html(&exchange{Ctx: c}, "failure", http.StatusText(e.Status), e)
+}
+
+// wantsPage reports whether a browser asks for a page: for anything but the
+// management API, and by name.
+func wantsPage(c *fiber.Ctx) bool {
+	return (c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead) && !underV1(c.Request().URI().Path()) &&
+		c.Accepts(fiber.MIMEApplicationJSON, fiber.MIMETextHTML) == fiber.MIMETextHTML
 }
 
 // wantsJSON reports whether a client prefers JSON to a page.

@@ -24,7 +24,7 @@ func TestEveryErrorHasAPageThatMoreInfoLeadsTo(t *testing.T) {
 		t.Fatalf("moreInfo is %q", refusal.MoreInfo)
 	}
 	a := s.do(t, call{method: "GET", path: path, header: browser}).want(200)
-	if !strings.Contains(string(a.body), "Error 2107") || !strings.Contains(string(a.body), "What to change") {
+	if !strings.Contains(string(a.body), "<h1>Error 2107: The attribute cannot be expanded</h1>") || !strings.Contains(string(a.body), "What to change") {
 		t.Errorf("the page is %s", a.body)
 	}
 	for name, want := range map[string]string{"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": pagePolicy, "X-Content-Type-Options": "nosniff",
@@ -46,21 +46,21 @@ func TestEveryErrorHasAPageThatMoreInfoLeadsTo(t *testing.T) {
 		}
 	}
 	for _, unknown := range []string{"1", "x", "0400", "400%20"} {
-		s.do(t, call{method: "GET", path: "/errors/" + unknown, header: browser}).wantError(404, 404)
+		s.get(t, "/errors/"+unknown).wantError(404, 404)
 	}
 	s.do(t, call{method: "POST", path: "/errors/400", header: browser}).wantError(405, 1100)
 }
 
 func TestTheStartPageIsForThePrivateNetwork(t *testing.T) {
 	t.Parallel()
-	s := open(t, withMailbox(t))
+	s := open(t, withMailbox(t), func(cfg *Config, _ *site) { cfg.Data = "/srv/door" })
 	page := func(s *site, header http.Header) string {
 		t.Helper()
 		header["Authorization"] = nil
 		return string(s.do(t, call{method: "GET", path: "/", header: header}).want(200).body)
 	}
 	start := page(s, http.Header{})
-	for _, want := range []string{"curl -sL -K .doorward/curl.conf " + string(base) + "/tenants/current", `href="/_mailbox"`, `href="/errors"`} {
+	for _, want := range []string{"cd '/srv/door'", "/srv/door/apikey.json", "curl -sL -K curl.conf " + string(base) + "/tenants/current", `href="/_mailbox"`, `href="/errors"`} {
 		if !strings.Contains(start, want) {
 			t.Errorf("the page lacks %s", want)
 		}
@@ -101,4 +101,25 @@ func TestPagesTellBrowsersToComeByHTTPS(t *testing.T) {
 	if a := s.get(t, "/v1/accounts/1"); a.header.Get("Strict-Transport-Security") != "" {
 		t.Error("an answer to a program has the header")
 	}
+}
+
+func TestABrowserIsShownAPageOfWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	browser := http.Header{"Authorization": nil, "Accept": {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}}
+	for path, want := range map[string]string{
+		"/errors/999": "no error has this code", "/docs/nothing": "the reference has no such page", "/nothing": "the path is unknown",
+		"/a%5Cb": "backslash",
+	} {
+		a := s.do(t, call{method: "GET", path: path, header: browser}).want(404)
+		body := string(a.body)
+		if a.header.Get("Content-Type") != "text/html; charset=utf-8" || a.header.Get("Content-Security-Policy") != pagePolicy ||
+			!strings.Contains(body, "<h1>Not Found</h1>") || !strings.Contains(body, want) || !strings.Contains(body, a.header.Get("Service-Request-Id")) {
+			t.Errorf("%s shows %v %s", path, a.header, body)
+		}
+		s.do(t, call{method: "GET", path: path, header: anonymous()}).wantError(404, 404)
+		s.do(t, call{method: "GET", path: path, header: http.Header{"Authorization": nil, "Accept": {"*/*"}}}).wantError(404, 404)
+	}
+	s.do(t, call{method: "GET", path: "/v1/nothing", header: browser}).wantError(401, 401)
+	s.do(t, call{method: "POST", path: "/errors/400", header: browser}).wantError(405, 1100)
 }

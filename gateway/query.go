@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"net/url"
 	"strings"
 
@@ -116,10 +117,14 @@ func (g *Gateway) methodOverride(x *exchange) (err error) {
 // checkMethod refuses unknown paths and methods.
 func (g *Gateway) checkMethod(x *exchange) error {
 	if x.route == nil {
-		return apierr.NotFound.Because("the path is unknown")
+		if !x.spelled {
+			return apierr.NotFound.Because("the path has a backslash, a control character, an escaped slash, a broken escape or the segment . or " +
+				".., which no address has; send addresses and tokens as they were returned")
+		}
+		return apierr.NotFound.Because("the path is unknown; %s/docs lists those that exist", g.cfg.Common.Base.Host())
 	}
 	if !x.route.offers(x.method) {
-		refusal := *apierr.MethodNotAllowed.Because("this path offers: %s", x.route.allow)
+		refusal := *apierr.MethodNotAllowed.Because("this path offers %s", cmp.Or(x.route.allow, "no methods; its resources are below it"))
 		refusal.Allow = x.route.allow
 		x.Set(fiber.HeaderAllow, refusal.Allow) // also where it is empty (RFC 9110, section 15.5.6)
 		return &refusal

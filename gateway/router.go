@@ -245,6 +245,7 @@ func (g *Gateway) locate(x *exchange) error {
 	path, query, _ := bytes.Cut(target, []byte{'?'})
 	x.query = query
 	x.target, ok = spell(x.target, path)
+	x.spelled = ok
 	x.path = len(x.target)
 	x.managed = underV1(x.target)
 	if ok {

@@ -115,8 +115,7 @@ func TestNoLayerReachesALibraryOfAnother(t *testing.T) {
 		case "gateway":
 			forbidden, reached = drivers, p.Deps
 		case "rules":
-			// Package events has the outbox, a table, beside the events that rules emit.
-			forbidden, reached = slices.Concat(fiber, drivers), reach(all, path, path+"/store", module+"pkg/events")
+			forbidden, reached = slices.Concat(fiber, drivers), reach(all, path, path+"/store")
 		case "store":
 			forbidden, reached = fiber, p.Deps
 		}

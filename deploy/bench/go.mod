@@ -3,7 +3,6 @@ module github.com/doorward/doorward/deploy/bench
 go 1.26.0
 
 require (
-	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
 	github.com/doorward/doorward/deploy/e2e v0.0.0

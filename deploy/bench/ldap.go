@@ -32,12 +32,13 @@ type mirror struct {
 
 // startMirror makes a directory with an application and starts its agent, which
 // looks for changes so often.
-func startMirror(ctx context.Context, s *site, bin, dir string, people int, poll time.Duration) (*mirror, error) {
+func (r *run) startMirror(ctx context.Context, s *site, people int, poll time.Duration) (*mirror, error) {
 	m := &mirror{people: people, server: ldaptest.Server{Entries: func() iter.Seq[ldaptest.Entry] { return peopleOf(people) }}}
 	m.server.Searched = sync.OnceValue(func() bool { m.firstSearch = time.Now(); return true })
 	if err := m.server.Listen(); err != nil {
 		return nil, err
 	}
+	r.atEnd(m.stop)
 	c := caller{ctx: ctx, client: s.client}
 	m.application = c.create("/applications", e2e.Object{"name": unique("ldap", s.run)}).Href()
 	directory := addDirectory(&c, m.application, e2e.Object{"providerId": "ldap", "agent": e2e.Object{"config": e2e.Object{
@@ -52,20 +53,17 @@ func startMirror(ctx context.Context, s *site, bin, dir string, people int, poll
 	page, pageErr := harness.FreeAddress()
 	ops, opsErr := harness.FreeAddress()
 	if err := errors.Join(c.err, pageErr, opsErr); err != nil {
-		return nil, errors.Join(err, m.stop(ctx))
+		return nil, err
 	}
 	m.status, m.ops = "http://"+page, "http://"+ops
-	m.agent = harness.NewDaemon("agent", filepath.Join(dir, unique("agent", s.run)+".log"), func(ctx context.Context) error {
+	m.agent = harness.NewDaemon("agent", filepath.Join(r.dir, unique("agent", s.run)+".log"), func(ctx context.Context) error {
 		_, err := read(ctx, m.status+"/status.json")
 		return err
-	}, filepath.Join(bin, "agent"))
+	}, filepath.Join(r.config.Bin, "agent"))
 	m.agent.Setenv("DOORWARD_URL="+s.host, "DOORWARD_CA_FILE="+s.client.Key.CAFile, "DOORWARD_AGENT_ID="+agent.ID(),
 		"DOORWARD_AGENT_KEY_ID="+key.Text("id"), "DOORWARD_AGENT_KEY_SECRET="+key.Text("secret"),
 		"DOORWARD_AGENT_LISTEN="+page, "DOORWARD_OPS_LISTEN="+ops, "DOORWARD_AGENT_POLL="+poll.String())
-	if err := m.agent.Start(ctx); err != nil {
-		return nil, errors.Join(err, m.stop(ctx))
-	}
-	return m, nil
+	return m, m.agent.Start(ctx)
 }
 
 // peopleOf are the entries of a directory, which are made while they are read.
@@ -144,26 +142,23 @@ func read(ctx context.Context, address string) ([]byte, error) {
 // sync measures a whole sync of a directory, the agent's memory after it, and its
 // looks for changes where there are none.
 func (r *run) sync(ctx context.Context) error {
-	if !r.wants("sync") {
-		return nil
-	}
 	s, err := openSite("", r.standalone.key, nil)
 	if err != nil {
 		return err
 	}
-	m, err := startMirror(ctx, s, r.config.Bin, r.dir, r.People, 100*time.Millisecond)
+	m, err := r.startMirror(ctx, s, r.People, 100*time.Millisecond)
 	if err != nil {
 		return err
 	}
-	r.atEnd(m.stop)
 	done, err := m.synced(ctx)
 	if err != nil {
 		return err
 	}
 	agent := []int{m.agent.PID()}
 	rate := float64(r.People) / done.Sub(m.firstSearch).Seconds()
-	r.add("directory agent", fmt.Sprintf("whole sync of %d accounts", r.People), "/s", ">= 5000", rate)
-	r.memory("directory agent", "memory after it", "< 95", agent)
+	r.report.add("directory agent", fmt.Sprintf("whole sync of %d accounts", r.People), "/s", ">= 5000", rate)
+	r.memory("directory agent", "memory of the agent after it", "< 95", agent)
+	r.memory("directory agent", "memory after it, standalone with PostgreSQL", "< 250", r.standalone.roots)
 
 	waitUntil(ctx, time.Now().Add(2*time.Second)) // the second of the last change is over
 	polls, pollsErr := m.polls(ctx)
@@ -174,7 +169,7 @@ func (r *run) sync(ctx context.Context) error {
 		return err
 	}
 	count := float64(max(after-polls, 1))
-	w := r.add("directory agent", "searches of a look without a change", "", "= 1", float64(m.server.Searches.Load()-searches)/count)
-	w.CPU = spreadOf([]float64{float64(used.server().Microseconds()) / count})
+	w := r.report.add("directory agent", "searches of a look without a change", "", "= 1", float64(m.server.Searches.Load()-searches)/count)
+	w.cpu = []float64{float64(used.server().Microseconds()) / count}
 	return nil
 }

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // action sends the nth operation to a site.
@@ -27,33 +25,27 @@ type load struct {
 // outcome is what one run found. Only operations that succeeded have a latency:
 // a fast refusal must not look like a fast service.
 type outcome struct {
-	latencies *hdrhistogram.Histogram // in nanoseconds
-	late      *hdrhistogram.Histogram // how much the generator missed its own schedule
+	latencies []time.Duration
+	late      []time.Duration // by how much the generator missed its own schedule
 	failures  map[string]int
 	example   error // the first failure
 	unsent    int   // operations of the schedule that found no free connection
 	usage     usage
 }
 
-func newOutcome() *outcome {
-	histogram := func() *hdrhistogram.Histogram { return hdrhistogram.New(100, int64(10*time.Minute), 3) }
-	return &outcome{latencies: histogram(), late: histogram(), failures: map[string]int{}}
-}
-
 func (o *outcome) count(latency time.Duration, err error) {
 	if err == nil {
-		record(o.latencies, latency)
+		o.latencies = append(o.latencies, latency)
 		return
 	}
-	o.failures[kindOf(err)]++
-	if o.example == nil {
-		o.example = err
-	}
+	o.add(&outcome{failures: map[string]int{kindOf(err): 1}, example: err})
 }
 
 func (o *outcome) add(other *outcome) {
-	o.latencies.Merge(other.latencies)
-	o.late.Merge(other.late)
+	o.latencies, o.late = append(o.latencies, other.latencies...), append(o.late, other.late...)
+	if o.failures == nil {
+		o.failures = map[string]int{}
+	}
 	for kind, count := range other.failures {
 		o.failures[kind] += count
 	}
@@ -64,11 +56,7 @@ func (o *outcome) add(other *outcome) {
 	o.usage = o.usage.plus(other.usage, 1)
 }
 
-func record(h *hdrhistogram.Histogram, d time.Duration) {
-	_ = h.RecordValue(min(max(int64(d), h.LowestTrackableValue()), h.HighestTrackableValue())) // it is within the limits
-}
-
-func (o *outcome) done() int { return int(o.latencies.TotalCount()) }
+func (o *outcome) done() int { return len(o.latencies) }
 
 // cpu is the processor time of one operation in microseconds.
 func (o *outcome) cpu() float64 {
@@ -78,15 +66,13 @@ func (o *outcome) cpu() float64 {
 	return float64(o.usage.server().Microseconds()) / float64(o.done())
 }
 
-// millis is a percentile of the latencies in milliseconds.
-func (o *outcome) millis(percentile float64) float64 { return millis(o.latencies, percentile) }
-
-// millis is a percentile in milliseconds, 0 of nothing.
-func millis(h *hdrhistogram.Histogram, percentile float64) float64 {
-	if h.TotalCount() == 0 {
+// percentile is that of times in milliseconds, 0 of none.
+func percentile(times []time.Duration, percent int) float64 {
+	if len(times) == 0 {
 		return 0
 	}
-	return float64(h.ValueAtQuantile(percentile)) / float64(time.Millisecond)
+	sorted := slices.Sorted(slices.Values(times))
+	return float64(sorted[(len(sorted)*percent+99)/100-1]) / float64(time.Millisecond)
 }
 
 // failed is an error when no operation succeeded: to go on would measure nothing.
@@ -112,7 +98,7 @@ func counts(of map[string]int) string {
 // sent within a grace period after the end is unsent.
 func (l load) run(ctx context.Context, s *site, do action) *outcome {
 	var (
-		sum     = newOutcome()
+		sum     = &outcome{}
 		begin   = time.Now()
 		from    = begin.Add(l.warm)
 		until   = from.Add(l.length)
@@ -140,7 +126,7 @@ func (l load) run(ctx context.Context, s *site, do action) *outcome {
 				if early := time.Until(due); early > 0 {
 					time.Sleep(early)
 					if counts {
-						record(own.late, time.Since(due))
+						own.late = append(own.late, time.Since(due))
 					}
 				}
 			}
@@ -159,7 +145,7 @@ func (l load) run(ctx context.Context, s *site, do action) *outcome {
 	}
 	for range l.connections {
 		workers.Go(func() {
-			own := newOutcome()
+			own := &outcome{}
 			work(own)
 			mu.Lock()
 			defer mu.Unlock()
@@ -170,37 +156,4 @@ func (l load) run(ctx context.Context, s *site, do action) *outcome {
 	workers.Wait()
 	sum.usage = used
 	return sum
-}
-
-// spread is the median of some rounds, with the lowest and the highest.
-type spread struct {
-	Median float64 `json:"median"`
-	Low    float64 `json:"low"`
-	High   float64 `json:"high"`
-}
-
-// spreadOf returns zeros for no rounds.
-func spreadOf(rounds []float64) spread {
-	if len(rounds) == 0 {
-		return spread{}
-	}
-	sorted := slices.Sorted(slices.Values(rounds))
-	middle := len(sorted) / 2
-	median := sorted[middle]
-	if len(sorted)%2 == 0 {
-		median = (sorted[middle-1] + sorted[middle]) / 2
-	}
-	return spread{median, sorted[0], sorted[len(sorted)-1]}
-}
-
-// ratio compares figures of the same rounds. A round in which one is 0, and was
-// not measured, is left out.
-func ratio(rounds, others []float64) spread {
-	var ratios []float64
-	for i, value := range rounds {
-		if value > 0 && others[i] > 0 {
-			ratios = append(ratios, value/others[i])
-		}
-	}
-	return spreadOf(ratios)
 }

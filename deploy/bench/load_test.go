@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,7 +36,7 @@ func TestWithoutARateEveryOperationThatEndsInTheTimeCounts(t *testing.T) {
 			t.Errorf("%d operations, want 40", o.done())
 		}
 		near(t, "the rate", perSecond(l, o), 40.0/3)
-		near(t, "the median", o.millis(50), 300)
+		near(t, "the median", percentile(o.latencies, 50), 300)
 	})
 }
 
@@ -54,8 +56,8 @@ func TestFailuresHaveNoLatencyAndAreCountedByKind(t *testing.T) {
 		if o.failures["503"] != 5 || o.failures["connection"] != 5 || o.done() != 10 {
 			t.Errorf("%d succeeded and failed were %v, want 10 and 5 of each", o.done(), o.failures)
 		}
-		if o.millis(50) < 89 {
-			t.Errorf("a failure has made the median %g ms", o.millis(50))
+		if percentile(o.latencies, 50) < 89 {
+			t.Errorf("a failure has made the median %g ms", percentile(o.latencies, 50))
 		}
 	})
 }
@@ -88,7 +90,7 @@ func TestWithARateEachOperationIsSentWhenItIsDue(t *testing.T) {
 				t.Fatalf("operation %d was sent at %s, want %s", n, at, want)
 			}
 		}
-		if late := millis(o.late, 100); late > 0.002 {
+		if late := percentile(o.late, 100); late > 0.002 {
 			t.Errorf("the generator was %g ms late", late)
 		}
 	})
@@ -106,13 +108,13 @@ func TestAStallShowsInEveryOperationThatWaitedBehindIt(t *testing.T) {
 		if o.done() != 1000 || o.unsent != 0 {
 			t.Fatalf("%d operations, %d unsent", o.done(), o.unsent)
 		}
-		near(t, "the longest", o.millis(100), 1000)
-		near(t, "the median", o.millis(50), 1)
+		near(t, "the longest", percentile(o.latencies, 100), 1000)
+		near(t, "the median", percentile(o.latencies, 50), 1)
 		// What was due during the stall waited too: 991 ms, 982 ms, and so on, by
 		// 9 ms less each, for 110 operations. A generator that counts from when it
 		// sends would see one long operation and 1 ms here.
-		near(t, "the 99th percentile", o.millis(99), 1000-9*10)
-		near(t, "the 90th percentile", o.millis(90), 1000-9*100)
+		near(t, "the 99th percentile", percentile(o.latencies, 99), 1000-9*10)
+		near(t, "the 90th percentile", percentile(o.latencies, 90), 1000-9*100)
 	})
 }
 
@@ -127,25 +129,25 @@ func TestWhatCouldNotBeSentIsUnsent(t *testing.T) {
 	})
 }
 
-func TestLatenciesKeepThreeDigitsAndTheirLimits(t *testing.T) {
-	for _, want := range []time.Duration{123456 * time.Nanosecond, 17 * time.Millisecond, 3 * time.Second, 9 * time.Minute} {
-		o := newOutcome()
-		o.count(want, nil)
-		near(t, want.String(), o.millis(50), float64(want)/float64(time.Millisecond))
+func TestAPercentileIsATimeOfTheRun(t *testing.T) {
+	var times []time.Duration
+	for n := range 200 {
+		times = append(times, time.Duration(200-n)*time.Millisecond)
 	}
-	o := newOutcome()
-	for _, outside := range []time.Duration{-time.Second, 0, time.Hour} {
-		o.count(outside, nil)
+	for percent, want := range map[int]float64{1: 2, 50: 100, 99: 198, 100: 200} {
+		if got := percentile(times, percent); got != want {
+			t.Errorf("the %dth is %g, want %g", percent, got, want)
+		}
 	}
-	if o.done() != 3 || o.millis(1) > 0.01 || o.millis(100) < 599_000 {
-		t.Errorf("%d of 3 from %g to %g ms", o.done(), o.millis(1), o.millis(100))
+	if got := percentile(nil, 99); got != 0 {
+		t.Errorf("of nothing it is %g", got)
 	}
 }
 
 func TestOutcomesAddUpToOne(t *testing.T) {
-	sum, whole := newOutcome(), newOutcome()
+	sum, whole := &outcome{}, &outcome{}
 	for part := range 4 {
-		own := newOutcome()
+		own := &outcome{}
 		for n := range 1000 {
 			latency := time.Duration(part*1000+n) * time.Microsecond
 			whole.count(latency, nil)
@@ -155,8 +157,13 @@ func TestOutcomesAddUpToOne(t *testing.T) {
 		own.unsent = 2
 		sum.add(own)
 	}
-	if sum.done() != 4000 || sum.millis(50) != whole.millis(50) || sum.millis(99) != whole.millis(99) {
-		t.Errorf("%d operations with p99 %g, want 4000 with %g", sum.done(), sum.millis(99), whole.millis(99))
+	if sum.done() != 4000 {
+		t.Errorf("%d operations, want 4000", sum.done())
+	}
+	for _, percent := range []int{50, 99} {
+		if got, want := percentile(sum.latencies, percent), percentile(whole.latencies, percent); got != want {
+			t.Errorf("the %dth percentile is %g, want %g", percent, got, want)
+		}
 	}
 	if sum.failures["429"] != 4 || sum.unsent != 8 || sum.example == nil {
 		t.Errorf("failures are %v, unsent %d", sum.failures, sum.unsent)
@@ -165,21 +172,23 @@ func TestOutcomesAddUpToOne(t *testing.T) {
 
 func TestARatioComparesTheSameRounds(t *testing.T) {
 	// The machine was fast in the second round, and the last one has no baseline.
-	if got := ratio([]float64{10, 50, 30, 8}, []float64{100, 1000, 100, 0}); got != (spread{0.1, 0.05, 0.3}) {
-		t.Errorf("the ratio is %+v", got)
+	if got := ratios([]float64{10, 50, 30, 8}, []float64{100, 1000, 100, 0}); !slices.Equal(got, []float64{0.1, 0.05, 0.3}) {
+		t.Errorf("the ratios are %v", got)
 	}
-	if got := ratio([]float64{1, 2}, []float64{0, 0}); got != (spread{}) {
-		t.Errorf("a ratio to nothing is %+v", got)
+	if got := ratios([]float64{1, 2}, []float64{0, 0}); got != nil {
+		t.Errorf("the ratios to nothing are %v", got)
 	}
 }
 
-func TestASpreadIsTheMedianWithTheLowestAndTheHighest(t *testing.T) {
+func TestARowShowsTheMedianWithTheLowestAndTheHighest(t *testing.T) {
 	for _, try := range []struct {
 		of   []float64
-		want spread
-	}{{nil, spread{}}, {[]float64{3}, spread{3, 3, 3}}, {[]float64{9, 1, 5}, spread{5, 1, 9}}, {[]float64{4, 1, 3, 2}, spread{2.5, 1, 4}}} {
-		if got := spreadOf(try.of); got != try.want {
-			t.Errorf("the spread of %v is %v, want %v", try.of, got, try.want)
+		want string
+	}{
+		{nil, "  "}, {[]float64{3}, "3.00 3.00 3.00"}, {[]float64{9, 1, 5}, "5.00 1.00 9.00"}, {[]float64{4, 1, 3, 2}, "2.50 1.00 4.00"},
+	} {
+		if got := strings.Join(cells(try.of), " "); got != try.want {
+			t.Errorf("%v is shown as %q, want %q", try.of, got, try.want)
 		}
 	}
 }

@@ -55,9 +55,6 @@ func start(ctx context.Context, args []string) error {
 		return err
 	}
 	report.print(os.Stdout) // also when something that was started did not stop well
-	if o.json != "" {
-		err = errors.Join(err, report.write(o.json))
-	}
 	return err
 }
 
@@ -69,7 +66,7 @@ type options struct {
 	Only               []string
 	Short, Distributed bool
 
-	json                          string
+	peer                          string        // file of BENCH_PEER
 	logins                        int           // accounts that are logged in before the measurement: each costs a hash
 	cold, warm, fewRounds         int           // fewRounds of what is measured over all rounds together
 	idleFor, steadyFor, searchFor time.Duration // searchFor of each search of scale
@@ -110,15 +107,33 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.Distributed, "distributed", false, "measure the distributed shape too; needs redis-server and Kafka")
 	flags.IntVar(&o.Large, "large", o.Large, "accounts of the large directory of scale (-short: 10000)")
 	flags.IntVar(&o.People, "people", o.People, "accounts of the LDAP directory of sync (-short: 5000)")
-	flags.StringVar(&o.json, "json", "", "`file` to write the report to as JSON")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	o.Only, o.logins, o.fewRounds = strings.Split(*only, ","), min(o.logins, o.Accounts), min(o.Rounds, o.fewRounds)
+	o.peer, o.Only = os.Getenv("BENCH_PEER"), strings.Split(*only, ",")
+	o.logins, o.fewRounds = min(o.logins, o.Accounts), min(o.Rounds, o.fewRounds)
 	if !o.wants("starts") {
 		o.cold, o.warm = 1, 0
 	}
-	return o, o.check(flags.Args())
+	err := o.check(flags.Args())
+	o.Only = append(o.Only, o.needed()...)
+	return o, err
+}
+
+// needed are the operations that others are compared with or follow from.
+func (o options) needed() (all []string) {
+	if o.wants("open", "storm") {
+		all = append(all, "validate", "get")
+	}
+	if o.peer != "" {
+		all = append(all, "validate", "client")
+	}
+	for _, operation := range slices.Backward(operations) { // what others are divided by stands before them
+		if o.wants(operation.name) || slices.Contains(all, operation.name) {
+			all = append(all, "bare", "row", operation.over)
+		}
+	}
+	return all
 }
 
 // check refuses what cannot be measured. A tenant may have 100 requests in flight:

@@ -30,6 +30,12 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v, %v", o, err)
 		}
 	})
+	t.Run("an operation brings what it is divided by", func(t *testing.T) {
+		o, err := read("-only", "signed")
+		if err != nil || !o.wants("get") || !o.wants("row") || o.wants("login") {
+			t.Errorf("%+v, %v", o, err)
+		}
+	})
 	for _, refused := range []string{
 		"-connections 65", "-connections 0", "-only walk", "-duration 1h", "-rounds 0", "-accounts 0", "-large 10",
 		"-people 0", "fast",
@@ -53,17 +59,16 @@ func TestNumbersHaveThreeDigits(t *testing.T) {
 }
 
 func TestTheReportIsOneTableWithWhatFailedAndWhatWasSkipped(t *testing.T) {
-	r := newReport(options{Rounds: 3}, time.Now())
-	all := newOutcome()
-	all.count(2*time.Millisecond, nil)
-	all.count(0, refusal{429, "too many requests"})
-	w := row{Section: "operations", Name: "get", Unit: "/s", Value: spread{500, 400, 600}, Over: "row", Ratio: spread{0.7, 0.65, 0.75}}
-	all.usage.servers = map[string]time.Duration{"gateway": 3 * time.Millisecond, "postgres": time.Millisecond}
-	r.Rows = append(r.Rows, w.figures(all))
+	r := newReport(options{Rounds: 3})
+	w := r.add("operations", "get", "/s", "", 500, 400, 600)
+	w.over = &row{name: "row", values: []float64{1000, 500, 1000}}
+	w.sum.count(2*time.Millisecond, nil)
+	w.sum.count(0, refusal{429, "too many requests"})
+	w.sum.usage.servers = map[string]time.Duration{"gateway": 3 * time.Millisecond, "postgres": time.Millisecond}
 	r.skip("quota", "control groups cannot be written here")
 	var out bytes.Buffer
 	r.print(&out)
-	for _, want := range []string{"OPERATIONS", "500", "400", "600", "row", "0.70", "0.65", "0.75", "2.00",
+	for _, want := range []string{"OPERATIONS", "500", "400", "600", "row", "0.60", "0.50", "0.80", "2.00",
 		"1 x 429, for example too many requests", "get: gateway 3000, postgres 1000", "DOORWARD_ADDRESS_RATE=0",
 		"skipped quota: control groups"} {
 		if !strings.Contains(out.String(), want) {
@@ -129,11 +134,15 @@ func TestEachTurnIsComparedWithAnotherOfItsRound(t *testing.T) {
 		slow := turn{section: "section", load: l, site: &site{}, operation: operation{
 			name: "slow", over: "quick", do: pause("slow", 20*time.Millisecond)}}
 		r := &run{report: &report{}}
-		if err := r.rounds(t.Context(), 2, []turn{quick, slow}); err != nil || len(r.report.Rows) != 2 {
-			t.Fatalf("%v, %v", r.report.Rows, err)
+		if err := r.rounds(t.Context(), 2, []turn{quick, slow}); err != nil || len(r.report.rows) != 2 {
+			t.Fatalf("%v, %v", r.report.rows, err)
 		}
-		near(t, "the rate", r.report.Rows[1].Value.Median, 50)
-		near(t, "the ratio", r.report.Rows[1].Ratio.Median, 0.5)
+		quickly, slowly := r.report.rows[0], r.report.rows[1]
+		near(t, "the rate", median(slowly.values), 50)
+		near(t, "the ratio", median(ratios(slowly.values, quickly.values)), 0.5)
+		if slowly.over != quickly {
+			t.Errorf("it is compared with %v", slowly.over)
+		}
 		if want := []string{"quick", "slow", "quick"}; !slices.Equal(order, want) { // the second round begins with slow
 			t.Errorf("the order is %v, want %v", order, want)
 		}

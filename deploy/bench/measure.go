@@ -15,6 +15,7 @@ import (
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/pkg/providertest"
 )
 
 // run is one measurement.
@@ -23,9 +24,9 @@ type run struct {
 	dir                   string
 	config                harness.Config // of what is started
 	standalone            *deployment
-	site, apart, baseline *site     // apart is the distributed shape
-	others                []e2e.Key // of the tenants of writers and hot
-	openID                openIDProvider
+	distributed           *deployment
+	site, apart, baseline *site // apart is the distributed shape
+	openID                *providertest.Provider
 	report                *report
 	ends                  []func(context.Context) error // stop what was started, the last one first
 }
@@ -33,27 +34,33 @@ type run struct {
 // measure makes the whole measurement and leaves nothing running. With a report it
 // returns what did not stop well.
 func measure(ctx context.Context, o options) (report *report, err error) {
-	began := time.Now()
 	dir, remove, err := harness.Folder()
 	if err != nil {
 		return nil, err
 	}
-	r := &run{options: o, dir: dir, report: newReport(o, began)}
+	r := &run{options: o, dir: dir, report: newReport(o)}
 	r.atEnd(func(context.Context) error { return remove() })
 	defer func() {
 		for _, end := range slices.Backward(r.ends) {
 			err = errors.Join(err, end(context.WithoutCancel(ctx)))
 		}
 	}()
-	for _, part := range []func(context.Context) error{
-		r.prepare, r.start, r.startDistributed, r.open, r.page, r.operations, r.latencies, r.steady, r.writers,
-		r.memoryAfterLoad, r.sync, r.scale, r.quota,
+	underLoad := append(operationNames(), "open", "storm", "steady", "writers", "hot", "page")
+	for _, part := range []struct {
+		do    func(context.Context) error
+		names []string // that -only has; nil: all
+	}{
+		{r.prepare, nil}, {r.start, nil}, {r.open, underLoad}, {r.page, []string{"page"}}, {r.operations, operationNames()},
+		{r.latencies, []string{"open", "storm"}}, {r.steady, []string{"steady"}}, {r.memoryAfterLoad, []string{"memory"}},
+		{r.writers, []string{"writers", "hot"}}, {r.sync, []string{"sync"}}, {r.scale, []string{"scale"}}, {r.quota, []string{"quota"}},
 	} {
-		if err := errors.Join(part(ctx), ctx.Err()); err != nil {
+		if part.names != nil && !r.wants(part.names...) {
+			continue
+		}
+		if err := errors.Join(part.do(ctx), ctx.Err()); err != nil {
 			return nil, err
 		}
 	}
-	r.report.Took = time.Since(began).Seconds()
 	return r.report, nil
 }
 
@@ -71,23 +78,31 @@ func (r *run) prepare(ctx context.Context) error {
 	bin, buildErr := harness.Build(ctx, r.dir, packages...)
 	provider, setting, stop, err := startOpenID(r.dir)
 	r.atEnd(func(context.Context) error { stop(); return nil })
-	r.openID.Provider, r.config = provider, harness.Config{Bin: bin, Own: true, Settings: append(slices.Clone(settings), setting)}
+	r.openID, r.config = provider, harness.Config{Bin: bin, Own: true, Settings: append(slices.Clone(settings), setting)}
 	return errors.Join(buildErr, err)
 }
 
-// in is the configuration of a deployment in a folder of its own.
-func (r *run) in(name string) harness.Config {
-	config := r.config
+// deploy starts a shape in a folder of its own until the end of the run.
+func (r *run) deploy(ctx context.Context, shape, name string, config harness.Config) (*deployment, error) {
 	config.Dir = filepath.Join(r.dir, name)
-	return config
+	d := &deployment{}
+	err := d.started(func() (err error) {
+		if shape == "distributed" {
+			d.Shape, err = harness.StartDistributed(ctx, config)
+		} else {
+			d.Shape, err = harness.StartStandalone(ctx, config)
+		}
+		return err
+	})
+	if err == nil {
+		r.atEnd(d.stop)
+	}
+	return d, err
 }
 
 // start starts standalone several times from an empty folder and from a full one,
 // and leaves the last one running. It measures it while it is idle.
 func (r *run) start(ctx context.Context) (err error) {
-	if len(r.Only) == 1 && r.wants("quota") {
-		return nil
-	}
 	var cold, warm []float64
 	for n := range r.cold {
 		if n > 0 {
@@ -95,13 +110,11 @@ func (r *run) start(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		r.standalone, err = startDeployment(ctx, harness.StartStandalone, r.in("standalone"+strconv.Itoa(n)))
-		if err != nil {
-			return errors.Join(err, r.standalone.stop(ctx))
+		if r.standalone, err = r.deploy(ctx, "standalone", "standalone"+strconv.Itoa(n), r.config); err != nil {
+			return err
 		}
 		cold = append(cold, r.standalone.boot())
 	}
-	r.atEnd(func(ctx context.Context) error { return r.standalone.stop(ctx) })
 	for range r.warm {
 		if err := r.standalone.restart(ctx); err != nil {
 			return err
@@ -110,34 +123,25 @@ func (r *run) start(ctx context.Context) (err error) {
 	}
 	log.Printf("started standalone: cold %.2f s, warm %.2f s", cold, warm)
 	if r.wants("starts") {
-		r.add("processes", "cold start", "s", "< 5", cold...)
-		r.add("processes", "warm start", "s", "< 1", warm...)
+		r.report.add("processes", "cold start", "s", "< 5", cold...)
+		r.report.add("processes", "warm start", "s", "< 1", warm...)
 	}
 	r.idle(ctx, "standalone with PostgreSQL", "< 1", r.standalone, 2*time.Second)
-	r.memory("processes", "memory idle, standalone with PostgreSQL", "< 120", r.standalone.roots)
-	return r.tenants(ctx)
+	if r.wants("memory") {
+		r.memory("processes", "memory idle, standalone with PostgreSQL", "< 120", r.standalone.roots)
+	}
+	if r.Distributed {
+		return r.startDistributed(ctx)
+	}
+	return nil
 }
 
-func (r *run) startDistributed(ctx context.Context) error {
-	if !r.Distributed {
-		return nil
-	}
-	d, err := startDeployment(ctx, harness.StartDistributed, r.in("distributed"))
-	r.atEnd(d.stop)
-	if err != nil {
-		return err
-	}
-	r.idle(ctx, "distributed", "< 4", d, 10*time.Second, "postgres", "redis-server", "java", "mailbox")
-	if r.underLoad() {
-		r.apart, err = r.openSite(ctx, ", distributed", d, r.Accounts, r.logins)
+// startDistributed starts the distributed shape beside standalone.
+func (r *run) startDistributed(ctx context.Context) (err error) {
+	if r.distributed, err = r.deploy(ctx, "distributed", "distributed", r.config); err == nil {
+		r.idle(ctx, "distributed", "< 4", r.distributed, 10*time.Second, "postgres", "redis-server", "java", "mailbox")
 	}
 	return err
-}
-
-// add adds a row of values that are compared with nothing.
-func (r *run) add(section, name, unit, aim string, values ...float64) *row {
-	r.report.Rows = append(r.report.Rows, row{Section: section, Name: name, Unit: unit, Value: spreadOf(values), Aims: aims{Rate: aim}})
-	return &r.report.Rows[len(r.report.Rows)-1]
 }
 
 // idle measures a deployment while nothing is asked of it, after the work of its
@@ -154,67 +158,41 @@ func (r *run) idle(ctx context.Context, name, aim string, d *deployment, delay t
 	for _, server := range servers {
 		own -= used.servers[server]
 	}
-	r.add("processes", "idle CPU, "+name, "% of a core", aim, percent(own))
+	r.report.add("processes", "idle CPU, "+name, "% of a core", aim, percent(own))
 	if len(servers) > 0 {
-		r.add("processes", fmt.Sprintf("idle CPU, %s with %s", name, servers), "% of a core", "", percent(used.server()))
+		r.report.add("processes", fmt.Sprintf("idle CPU, %s with %s", name, servers), "% of a core", "", percent(used.server()))
 	}
 }
 
 func (r *run) memory(section, name, aim string, roots []int) {
 	mib, err := memory(roots)
-	switch {
-	case section == "processes" && !r.wants("memory"):
-	case err != nil:
+	if err != nil {
 		r.report.skip(name, err.Error())
-	default:
-		r.add(section, name, "MiB PSS", aim, mib)
+		return
 	}
+	r.report.add(section, name, "MiB PSS", aim, mib)
 }
 
 func (r *run) memoryAfterLoad(context.Context) error {
-	if r.underLoad() {
+	if r.site != nil { // there was load
 		r.memory("processes", "memory after load, standalone with PostgreSQL", "< 250", r.standalone.roots)
 	}
 	return nil
 }
 
-// tenants makes those of writers and hot.
-func (r *run) tenants(ctx context.Context) error {
-	count := 0
-	if r.wants("hot") {
-		count = r.hotTenants
-	} else if r.wants("writers") {
-		count = 1
-	}
-	for range count {
-		key, err := r.standalone.newTenant(ctx)
-		if err != nil {
-			return fmt.Errorf("make a tenant: %w", err)
-		}
-		r.others = append(r.others, key)
-	}
-	return nil
-}
-
-// underLoad reports whether operations are measured beside the baseline.
-func (r *run) underLoad() bool {
-	return r.wants(append(operationNames(), "open", "storm", "steady", "writers", "hot", "page")...)
-}
-
 // openSite makes an application in a deployment to measure it.
-func (r *run) openSite(ctx context.Context, name string, d *deployment, accounts, logins int) (*site, error) {
+func (r *run) openSite(ctx context.Context, name string, d *deployment) (*site, error) {
 	began := time.Now()
 	s, err := openSite(name, d.key, d.roots)
 	if err != nil {
 		return nil, err
 	}
-	s.openID.Provider = r.openID.Provider
-	if err := s.fill(ctx, accounts, logins); err != nil {
+	s.openID.Provider = r.openID
+	if err := s.fill(ctx, r.Accounts, r.logins); err != nil {
 		return nil, fmt.Errorf("make the application to measure: %w", err)
 	}
 	if r.wants(delegated) {
-		if s.ldap, err = startMirror(ctx, s, r.config.Bin, r.dir, logins, time.Minute); err == nil {
-			r.atEnd(s.ldap.stop)
+		if s.ldap, err = r.startMirror(ctx, s, r.logins, time.Minute); err == nil {
 			_, err = s.ldap.synced(ctx)
 		}
 		if err != nil {
@@ -222,16 +200,17 @@ func (r *run) openSite(ctx context.Context, name string, d *deployment, accounts
 		}
 		s.roots = append(slices.Clone(s.roots), s.ldap.agent.PID())
 	}
-	log.Printf("made %d accounts and logged %d in, in %.1f s", accounts, logins, time.Since(began).Seconds())
+	log.Printf("made %d accounts and logged %d in, in %.1f s", r.Accounts, r.logins, time.Since(began).Seconds())
 	return s, nil
 }
 
-// open makes the application of standalone and starts the baseline.
+// open makes the applications to measure and starts the baseline.
 func (r *run) open(ctx context.Context) (err error) {
-	if !r.underLoad() {
-		return nil
+	r.site, err = r.openSite(ctx, "", r.standalone)
+	if r.Distributed && err == nil {
+		r.apart, err = r.openSite(ctx, ", distributed", r.distributed)
 	}
-	if r.site, err = r.openSite(ctx, "", r.standalone, r.Accounts, r.logins); err != nil {
+	if err != nil {
 		return err
 	}
 	folder := filepath.Join(r.dir, "baseline")
@@ -243,7 +222,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.atEnd(stop)
-	r.baseline, r.report.PostgreSQL = baseline, baseline.version
+	r.baseline, r.report.postgresql = baseline, baseline.version
 	return nil
 }
 
@@ -274,7 +253,7 @@ func (t turn) compared(over string, aims aims) turn {
 func (t turn) andAlone(aim string) []turn {
 	alone := t.compared("", aims{})
 	alone.name, alone.beside = t.name+" alone", nil
-	return []turn{alone, t.compared(alone.name, aims{Rate: aim})}
+	return []turn{alone, t.compared(alone.name, aims{rate: aim})}
 }
 
 func loggingIn(s *site) *turn {
@@ -284,22 +263,10 @@ func loggingIn(s *site) *turn {
 // operations measures all operations at their highest rate.
 func (r *run) operations(ctx context.Context) (err error) {
 	var other *site
-	if file := os.Getenv("BENCH_PEER"); file != "" {
-		if other, err = openPeer(file); err != nil {
+	if r.peer != "" {
+		if other, err = openPeer(r.peer); err != nil {
 			return err
 		}
-	}
-	needed := map[string]bool{"bare": true, "row": true}
-	chosen := false
-	for _, o := range slices.Backward(operations) { // one that others are divided by stands before them
-		forLatency := r.wants("open", "storm") && (o.name == "validate" || o.name == "get")
-		forPeer := other != nil && (o.name == "validate" || o.name == "client")
-		if r.wants(o.name) || needed[o.name] || forLatency || forPeer {
-			needed[o.name], needed[o.over], chosen = true, true, true
-		}
-	}
-	if !chosen {
-		return nil
 	}
 	var turns []turn
 	for _, part := range []struct {
@@ -313,13 +280,13 @@ func (r *run) operations(ctx context.Context) (err error) {
 		{"peer", other, peerOperations},
 	} {
 		for _, o := range part.list {
-			if part.site == nil || part.site != other && !needed[o.name] {
+			if part.site == nil || part.site != other && !r.wants(o.name) {
 				continue
 			}
 			t := r.turn(part.section, o, 0)
 			t.site = part.site
 			if t.site == r.apart {
-				t = t.compared(o.name, aims{CPU: o.apart})
+				t = t.compared(o.name, aims{cpu: o.apart})
 			}
 			t.name += t.site.name
 			turns = append(turns, t)
@@ -333,19 +300,19 @@ func (r *run) operations(ctx context.Context) (err error) {
 func (r *run) latencies(ctx context.Context) (err error) {
 	var open, storm []turn
 	for _, o := range operations {
-		measured := slices.IndexFunc(r.report.Rows, func(w row) bool { return w.Section == "operations" && w.Name == o.name })
-		if measured < 0 {
+		measured := slices.IndexFunc(r.report.rows, func(w *row) bool { return w.section == "operations" && w.name == o.name })
+		if measured < 0 || median(r.report.rows[measured].values) == 0 { // on a machine that is too busy
 			continue
 		}
-		t := r.turn("p99 at half of the highest rate", o, r.report.Rows[measured].Value.Median/2)
+		t := r.turn("p99 at half of the highest rate", o, median(r.report.rows[measured].values)/2)
 		if o.name == "validate" || o.name == "get" {
 			beside := t
 			beside.section, beside.beside = "the same beside 32 connections that log in", loggingIn(r.site)
 			storm = append(storm, beside.andAlone("<= 3")...)
 		}
-		aim := aims{Rate: "< 10 ms"}
+		aim := aims{rate: "< 10 ms"}
 		if o.over == "hash" || o.over == "login" {
-			aim.Rate = ""
+			aim.rate = ""
 		}
 		open = append(open, t.compared("", aim))
 	}
@@ -359,15 +326,12 @@ func (r *run) latencies(ctx context.Context) (err error) {
 }
 
 func (r *run) steady(ctx context.Context) error {
-	if !r.wants("steady") {
-		return nil
-	}
 	return r.atFixedRate(ctx, "get at 500/s beside logins", "< 25 ms", r.site)
 }
 
 // atFixedRate measures account GET at 500 a second beside logins.
 func (r *run) atFixedRate(ctx context.Context, name, aim string, s *site) error {
-	t := r.turn("p99 at 500 a second beside 32 connections that log in", find(operations, "get"), 500).compared("", aims{Rate: aim})
+	t := r.turn("p99 at 500 a second beside 32 connections that log in", find(operations, "get"), 500).compared("", aims{rate: aim})
 	t.name, t.site, t.load.length, t.beside = name, s, r.steadyFor, loggingIn(s)
 	return r.rounds(ctx, r.fewRounds, []turn{t})
 }
@@ -376,20 +340,33 @@ func (r *run) atFixedRate(ctx context.Context, name, aim string, s *site) error 
 // second: of one application while another tenant writes, and of many applications
 // in many tenants, to which the writes go.
 func (r *run) writers(ctx context.Context) error {
-	if len(r.others) == 0 {
-		return nil
+	tenants := 1
+	if r.wants("hot") {
+		tenants = r.hotTenants
 	}
-	hot, err := fillTenants(ctx, r.site, r.others, r.hotApplications)
+	var keys []e2e.Key
+	for range tenants {
+		key, err := r.standalone.newTenant(ctx)
+		if err != nil {
+			return fmt.Errorf("make a tenant: %w", err)
+		}
+		keys = append(keys, key)
+	}
+	if err := r.standalone.restart(ctx); err != nil {
+		return err
+	}
+	r.site.roots = r.standalone.roots
+	hot, err := fillTenants(ctx, r.site, keys, r.hotApplications)
 	if err != nil {
 		return fmt.Errorf("make applications in other tenants: %w", err)
 	}
-	log.Printf("made %d applications in %d tenants", len(hot), len(r.others))
+	log.Printf("made %d applications in %d tenants", len(hot), tenants)
 	for _, part := range []struct {
 		name, section, aim string
 		readers, written   []*site
 	}{
 		{"writers", "beside 50 writes a second of another tenant", ">= 0.9", []*site{r.site}, hot[:r.hotApplications]},
-		{"hot", fmt.Sprintf("of %d applications in %d tenants, beside 50 writes a second to them", len(hot), len(r.others)), ">= 0.95", hot, hot},
+		{"hot", fmt.Sprintf("of %d applications in %d tenants, beside 50 writes a second to them", len(hot), tenants), ">= 0.95", hot, hot},
 	} {
 		if !r.wants(part.name) {
 			continue
@@ -409,30 +386,22 @@ func (r *run) writers(ctx context.Context) error {
 
 // quota measures a standalone of its own in a control group with one processor.
 func (r *run) quota(ctx context.Context) error {
-	if !r.wants("quota") {
-		return nil
-	}
 	group, err := newCPUGroup()
 	if err != nil {
 		r.report.skip("quota", "control groups cannot be written here: "+err.Error())
 		return nil
 	}
 	r.atEnd(func(context.Context) error { return group.remove() })
-	config := r.in("quota")
+	config := r.config
 	config.Bin = filepath.Join(r.dir, "quota-bin")
 	if err := group.wrap(filepath.Join(r.config.Bin, "doorward"), config.Bin); err != nil {
 		return fmt.Errorf("wrap the program: %w", err)
 	}
-	d, err := startDeployment(ctx, harness.StartStandalone, config)
-	r.atEnd(d.stop)
+	d, err := r.deploy(ctx, "standalone", "quota", config)
 	if err != nil {
 		return err
 	}
-	s, err := openSite("", d.key, d.roots)
-	if err == nil {
-		s.openID.Provider = r.openID.Provider
-		err = s.fill(ctx, r.logins, r.logins)
-	}
+	s, err := r.openSite(ctx, "", d)
 	if err != nil {
 		return err
 	}
@@ -442,14 +411,15 @@ func (r *run) quota(ctx context.Context) error {
 // rounds does every turn once in each round, so that a slow minute of the machine
 // is shared by all. Each round begins with another one. It adds a row for each turn.
 func (r *run) rounds(ctx context.Context, count int, turns []turn) error {
-	type figures struct {
-		values, cpu []float64
-		sum         *outcome
-		note        string
-	}
-	all := map[string]*figures{}
+	rows := map[string]*row{}
 	for _, t := range turns {
-		all[t.name] = &figures{sum: newOutcome()}
+		rows[t.name] = r.report.add(t.section, t.name, "/s", "")
+		if t.p99 {
+			rows[t.name].unit = "ms"
+		}
+	}
+	for _, t := range turns {
+		rows[t.name].aims, rows[t.name].over = t.aims, rows[t.over]
 	}
 	for round := range count {
 		for n := range turns {
@@ -460,25 +430,13 @@ func (r *run) rounds(ctx context.Context, count int, turns []turn) error {
 			}
 			value := float64(o.done()) / t.load.length.Seconds()
 			if t.p99 {
-				value = o.millis(99)
+				value = percentile(o.latencies, 99)
 			}
-			f := all[t.name]
-			f.values, f.cpu, f.note = append(f.values, value), append(f.cpu, o.cpu()), note
-			f.sum.add(o)
+			w := rows[t.name]
+			w.values, w.cpu, w.note = append(w.values, value), append(w.cpu, o.cpu()), note
+			w.sum.add(o)
 		}
 		log.Printf("round %d of %d", round+1, count)
-	}
-	for _, t := range turns {
-		f := all[t.name]
-		w := row{Section: t.section, Name: t.name, Unit: "/s", Over: t.over, Aims: t.aims, Note: f.note,
-			Value: spreadOf(f.values), CPU: spreadOf(f.cpu)}
-		if t.p99 {
-			w.Unit = "ms"
-		}
-		if over := all[t.over]; over != nil {
-			w.Ratio, w.CPURatio = ratio(f.values, over.values), ratio(f.cpu, over.cpu)
-		}
-		r.report.Rows = append(r.report.Rows, w.figures(f.sum))
 	}
 	return nil
 }
@@ -486,9 +444,7 @@ func (r *run) rounds(ctx context.Context, count int, turns []turn) error {
 // run measures the turn while what is beside it goes on, which the note is about.
 func (t turn) run(ctx context.Context) (measured *outcome, note string, err error) {
 	if t.setup != nil {
-		if err := t.setup(t.site, t.load); err != nil {
-			return nil, "", fmt.Errorf("%s: %w", t.name, err)
-		}
+		t.setup(t.site, t.load)
 	}
 	if t.beside == nil {
 		measured = t.load.run(ctx, t.site, t.do)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -20,125 +19,148 @@ import (
 
 // report is everything that one run of the program found.
 type report struct {
-	Date       time.Time `json:"date"`
-	Commit     string    `json:"commit"`
-	Took       float64   `json:"tookSeconds"`
-	Options    options   `json:"options"`
-	Machine    string    `json:"machine"`
-	Load       string    `json:"loadAverageAtStart"`
-	Hash       string    `json:"hash"`
-	PostgreSQL string    `json:"postgresql"`
-	Settings   []string  `json:"settings"` // of the product, other than the defaults
-	Rows       []row     `json:"rows"`
-	Skipped    []string  `json:"skipped,omitempty"` // what was not measured, and why
+	options    options
+	began      time.Time
+	load       string // of the machine at the start
+	postgresql string // version
+	rows       []*row
+	skipped    []string // what was not measured, and why
 }
 
-// row is one figure: the median of the rounds with the lowest and the highest,
-// and its ratio to another of the same round.
+// row is one figure: the median of its values with the lowest and the highest, and
+// its ratio to another of the same rounds.
 type row struct {
-	Section   string             `json:"section"`
-	Name      string             `json:"name"`
-	Unit      string             `json:"unit"`
-	Value     spread             `json:"value"`
-	Over      string             `json:"over,omitempty"`
-	Ratio     spread             `json:"ratio"`
-	CPU       spread             `json:"cpuMicros"` // of one operation, in all processes that are measured
-	CPURatio  spread             `json:"cpuRatio"`
-	Aims      aims               `json:"aims"`
-	P50       float64            `json:"p50Millis,omitempty"`
-	P99       float64            `json:"p99Millis,omitempty"`
-	Processes map[string]float64 `json:"cpuMicrosByProcess,omitempty"`
-	Generator float64            `json:"generatorPercent,omitempty"` // of all processors
-	Others    float64            `json:"othersPercent,omitempty"`    // what neither the generator nor the processes used
-	Failures  map[string]int     `json:"failures,omitempty"`
-	Note      string             `json:"note,omitempty"`
+	section, name, unit string
+	over                *row // nil: none
+	aims                aims
+	values              []float64 // of each round
+	cpu                 []float64 // microseconds of one operation, in all processes that are measured
+	sum                 outcome   // of all rounds
+	note                string
 }
 
 // aims are those of the ratios of a row; a row without another has one of its
 // value, as rate.
 type aims struct {
-	Rate string `json:"rate,omitempty"`
-	CPU  string `json:"cpu,omitempty"`
+	rate, cpu string
 }
 
-func newReport(o options, now time.Time) *report {
-	r := &report{Date: now, Options: o, Settings: settings}
-	r.Machine = fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+func newReport(o options) *report {
+	r := &report{options: o, began: time.Now()}
 	if raw, err := os.ReadFile("/proc/loadavg"); err == nil {
-		r.Load = strings.Join(strings.Fields(string(raw))[:3], " ")
+		r.load = strings.Join(strings.Fields(string(raw))[:3], " ")
 	}
-	if raw, err := exec.Command("git", "describe", "--always", "--dirty").Output(); err == nil {
-		r.Commit = strings.TrimSpace(string(raw))
-	}
-	cost := pwhash.DefaultCost
-	r.Hash = fmt.Sprintf("argon2id, %d KiB, %d passes, %d lanes", cost.Memory, cost.Time, cost.Threads)
 	return r
 }
 
-func (r *report) skip(name, reason string) { r.Skipped = append(r.Skipped, name+": "+reason) }
-
-// figures fills the part of a row that comes from all rounds together.
-func (w row) figures(all *outcome) row {
-	w.P50, w.P99, w.Failures = all.millis(50), all.millis(99), all.failures
-	w.Processes = map[string]float64{}
-	for name, used := range all.usage.servers {
-		if per := float64(used.Microseconds()) / float64(max(all.done(), 1)); per >= 0.5 {
-			w.Processes[name] = math.Round(per)
-		}
-	}
-	w.Generator = all.usage.percent(all.usage.generator)
-	w.Others = all.usage.percent(all.usage.machine - all.usage.generator - all.usage.server())
-	if all.unsent > 0 || all.late.TotalCount() > 0 {
-		w.Note += fmt.Sprintf("%d unsent; the generator was at most %.2f ms late in 99 of 100. ", all.unsent, millis(all.late, 99))
-	}
-	if all.example != nil {
-		w.Note += "failed: " + counts(all.failures) + ", for example " + all.example.Error()
-	}
+// add adds a row of values that are compared with nothing.
+func (r *report) add(section, name, unit, aim string, values ...float64) *row {
+	w := &row{section: section, name: name, unit: unit, values: values, aims: aims{rate: aim}}
+	r.rows = append(r.rows, w)
 	return w
 }
 
-// print writes the report for people: one table, and what belongs to no column.
+func (r *report) skip(name, reason string) { r.skipped = append(r.skipped, name+": "+reason) }
+
+// print writes the report: one table, and what belongs to no column.
 func (r *report) print(out io.Writer) {
-	o := r.Options
-	fmt.Fprintf(out, "\nDoorward benchmark, %s, commit %s, %.0f s\n%s, load average %s\n%s, PostgreSQL %s\n",
-		r.Date.Format(time.RFC3339), r.Commit, r.Took, r.Machine, r.Load, r.Hash, r.PostgreSQL)
-	fmt.Fprintf(out, "%d rounds of %s, %d connections, %d accounts", o.Rounds, o.Duration, o.Connections, o.Accounts)
-	fmt.Fprintf(out, "; measured with %s\n\n", strings.Join(append(r.Settings, "all other settings as they are"), ", "))
+	commit, _ := exec.Command("git", "describe", "--always", "--dirty").Output() // empty outside of the repository
+	o, cost := r.options, pwhash.DefaultCost
+	fmt.Fprintf(out, "\nDoorward benchmark, %s, commit %s, %.0f s\n", r.began.Format(time.RFC3339), strings.TrimSpace(string(commit)),
+		time.Since(r.began).Seconds())
+	fmt.Fprintf(out, "%s/%s, %d processors, %s, load average %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), r.load)
+	fmt.Fprintf(out, "argon2id, %d KiB, %d passes, %d lanes, PostgreSQL %s\n", cost.Memory, cost.Time, cost.Threads, r.postgresql)
+	fmt.Fprintf(out, "%d rounds of %s, %d connections, %d accounts; measured with %s, all other settings as they are\n\n",
+		o.Rounds, o.Duration, o.Connections, o.Accounts, strings.Join(settings, ", "))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\tmedian\tlow\thigh\tunit\tover\tratio\tlow\thigh\taim"+
 		"\tCPU µs/op\tlow\thigh\tratio\tlow\thigh\taim\tp50 ms\tp99 ms\tgenerator %\tothers %\t")
 	section := ""
-	for _, w := range r.Rows {
-		if w.Section != section {
-			section = w.Section
+	for _, w := range r.rows {
+		if w.section != section {
+			section = w.section
 			fmt.Fprintf(table, "%s%s\n", strings.ToUpper(section), strings.Repeat("\t", 21))
 		}
-		fmt.Fprintln(table, strings.Join([]string{"  " + w.Name, w.Value.cells(), w.Unit, w.Over, w.Ratio.cells(), w.Aims.Rate,
-			w.CPU.cells(), w.CPURatio.cells(), w.Aims.CPU, number(w.P50), number(w.P99), number(w.Generator), number(w.Others), ""}, "\t"))
+		fmt.Fprintf(table, "  %s\t\n", strings.Join(w.cells(), "\t"))
 	}
 	_ = table.Flush()
 	fmt.Fprintln(out, "\nCPU µs of an operation by process:")
-	for _, w := range r.Rows {
-		if len(w.Processes) > 1 {
-			var parts []string
-			for _, name := range slices.Sorted(maps.Keys(w.Processes)) {
-				parts = append(parts, name+" "+number(w.Processes[name]))
-			}
-			fmt.Fprintf(out, "  %s, %s: %s\n", w.Section, w.Name, strings.Join(parts, ", "))
+	for _, w := range r.rows {
+		if processes := w.processes(); len(processes) > 1 {
+			fmt.Fprintf(out, "  %s, %s: %s\n", w.section, w.name, strings.Join(processes, ", "))
 		}
 	}
-	for _, w := range r.Rows {
-		if w.Note != "" {
-			fmt.Fprintf(out, "%s, %s: %s\n", w.Section, w.Name, w.Note)
+	for _, w := range r.rows {
+		if notes := w.notes(); notes != "" {
+			fmt.Fprintf(out, "%s, %s: %s\n", w.section, w.name, notes)
 		}
 	}
-	for _, skipped := range r.Skipped {
+	for _, skipped := range r.skipped {
 		fmt.Fprintf(out, "skipped %s\n", skipped)
 	}
 }
 
-func (s spread) cells() string {
-	return number(s.Median) + "\t" + number(s.Low) + "\t" + number(s.High)
+// cells are the columns of the row.
+func (w *row) cells() []string {
+	over := w.over
+	if over == nil {
+		over = &row{}
+	}
+	used := w.sum.usage
+	return slices.Concat([]string{w.name}, cells(w.values), []string{w.unit, over.name}, cells(ratios(w.values, over.values)),
+		[]string{w.aims.rate}, cells(w.cpu), cells(ratios(w.cpu, over.cpu)),
+		[]string{w.aims.cpu, number(percentile(w.sum.latencies, 50)), number(percentile(w.sum.latencies, 99)),
+			number(used.percent(used.generator)), number(used.percent(used.machine - used.generator - used.server()))})
+}
+
+// processes are the parts of the processor time of one operation.
+func (w *row) processes() (parts []string) {
+	for _, name := range slices.Sorted(maps.Keys(w.sum.usage.servers)) {
+		micros := float64(w.sum.usage.servers[name].Microseconds()) / float64(max(w.sum.done(), 1))
+		if micros >= 0.5 {
+			parts = append(parts, name+" "+number(math.Round(micros)))
+		}
+	}
+	return parts
+}
+
+func (w *row) notes() string {
+	notes := w.note
+	if w.sum.unsent > 0 || len(w.sum.late) > 0 {
+		notes += fmt.Sprintf("%d unsent; the generator was at most %.2f ms late in 99 of 100. ", w.sum.unsent, percentile(w.sum.late, 99))
+	}
+	if w.sum.example != nil {
+		notes += "failed: " + counts(w.sum.failures) + ", for example " + w.sum.example.Error()
+	}
+	return notes
+}
+
+// cells are the median of some values, the lowest and the highest.
+func cells(values []float64) []string {
+	if len(values) == 0 {
+		return make([]string, 3)
+	}
+	return []string{number(median(values)), number(slices.Min(values)), number(slices.Max(values))}
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 0 {
+		return (sorted[middle-1] + sorted[middle]) / 2
+	}
+	return sorted[middle]
+}
+
+// ratios compares figures of the same rounds. A round in which one is 0, and was
+// not measured, is left out; where others has none, there are no ratios.
+func ratios(values, others []float64) (all []float64) {
+	for i := range min(len(values), len(others)) {
+		if values[i] > 0 && others[i] > 0 {
+			all = append(all, values[i]/others[i])
+		}
+	}
+	return all
 }
 
 // number has three digits where it has a fraction, and is empty for 0, which
@@ -156,15 +178,4 @@ func number(n float64) string {
 	default:
 		return strconv.FormatFloat(n, 'g', 3, 64)
 	}
-}
-
-func (r *report) write(file string) error {
-	raw, err := json.MarshalIndent(r, "", "  ")
-	if err == nil {
-		err = os.WriteFile(file, append(raw, '\n'), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
 }

@@ -43,9 +43,6 @@ var searches = []struct{ aim, queries string }{
 
 // scale searches a small and a large directory in turns, over one connection.
 func (r *run) scale(ctx context.Context) error {
-	if !r.wants("scale") {
-		return nil
-	}
 	s, err := openSite("", r.standalone.key, nil)
 	if err != nil {
 		return err
@@ -77,8 +74,8 @@ func (r *run) scale(ctx context.Context) error {
 				}
 			}
 			small, large := millis[0][2:], millis[1][2:] // the first two fill caches
-			w := r.add("scale", fmt.Sprintf("?%s: %d, %d", query, found[0], found[1]), "ms", group.aim, large...)
-			w.Over, w.Ratio = "small", ratio(large, small)
+			w := r.report.add("scale", fmt.Sprintf("?%s: %d, %d", query, found[0], found[1]), "ms", group.aim, large...)
+			w.over = &row{name: "small", values: small}
 		}
 	}
 	log.Printf("searched directories of %d and %d accounts", smallDirectory, r.Large)

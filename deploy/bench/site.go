@@ -205,20 +205,6 @@ type deployment struct {
 // tenant, and refusals are not to be measured.
 var settings = []string{"DOORWARD_TENANT_RATE=0", "DOORWARD_USER_RATE=0", "DOORWARD_ADDRESS_RATE=0", "DOORWARD_ADDRESS_CONCURRENCY=100"}
 
-// startDeployment starts one by StartStandalone or StartDistributed of the harness.
-func startDeployment[S harness.Shape](
-	ctx context.Context, start func(context.Context, harness.Config) (S, error), config harness.Config,
-) (*deployment, error) {
-	d := &deployment{}
-	return d, d.started(func() error {
-		s, err := start(ctx, config)
-		if err == nil {
-			d.Shape = s
-		}
-		return err
-	})
-}
-
 // started calls fn, which starts the shape, and finds the processes of it.
 func (d *deployment) started(fn func() error) (err error) {
 	if d.roots, err = started(fn); err != nil {
@@ -253,7 +239,7 @@ func (d *deployment) newTenant(ctx context.Context) (e2e.Key, error) {
 	return other, errors.Join(err, first.Write(d.KeyFile()))
 }
 
-// stop ends what was started.
+// stop ends what was started and runs.
 func (d *deployment) stop(ctx context.Context) error {
 	if d.Shape == nil {
 		return nil
@@ -262,5 +248,6 @@ func (d *deployment) stop(ctx context.Context) error {
 	if err != nil {
 		d.Logs(os.Stderr)
 	}
+	d.Shape = nil
 	return err
 }

@@ -49,6 +49,8 @@ type Config struct {
 	ClientAPI deployment.ClientAPI
 	Mailbox   []string `env:"DOORWARD_MAILBOX_URL" help:"address of a development mailbox, shown at /_mailbox to clients of the private"`
 	_         env.More `help:"network"`
+	// Data is the folder of standalone's data, where there is one.
+	Data string
 	// Services are the addresses of the services' replicas, for a gateway in a
 	// process of its own.
 	Services map[string][]string
@@ -94,7 +96,7 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	}
 	p.OnClose("gateway redis", func(context.Context) error { return redis.Close() })
 	app.gateway, err = gateway.New(gateway.Config{
-		Common: common, Upstreams: up, Keys: keys, ClientSuffix: suffix,
+		Common: common, Upstreams: up, Keys: keys, ClientSuffix: suffix, Data: cfg.Data,
 		Proxied: app.certificate == nil, TrustedHops: cfg.TrustedHops,
 		Tenant:  gateway.Budget{InFlight: cfg.TenantConcurrency, PerSecond: cfg.TenantRate},
 		Users:   gateway.Budget{InFlight: cfg.UserConcurrency, PerSecond: cfg.UserRate},

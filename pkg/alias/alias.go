@@ -40,3 +40,11 @@ func (a Alias) Neutral(text, prefix string) string {
 
 // Title is the alias as a name: "Service".
 func (a Alias) Title() string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
+
+// Product is the name that people read: the alias as a name where one is set.
+func (a Alias) Product() string {
+	if a == Neutral {
+		return "Doorward"
+	}
+	return a.Title()
+}

@@ -48,14 +48,16 @@ func Catalogue() []Entry {
 	return entries
 }
 
-// meaning is the reason of an error that has none of its own: what its code means,
-// in the style of developer messages.
-func meaning(code int) string {
-	text := strings.TrimSuffix(explained()[code].Meaning, ".")
-	if text == "" {
-		return text
-	}
-	return strings.ToLower(text[:1]) + text[1:]
+// reason is that of an error that has none of its own: what its code means and
+// what to change, in the style of developer messages.
+func reason(code int) string {
+	return clause(explained()[code].Meaning) + "; " + clause(explained()[code].Remedy)
+}
+
+// clause is the first sentence of a text as a part of another.
+func clause(text string) string {
+	text, _, _ = strings.Cut(strings.TrimSuffix(text, "."), ". ")
+	return strings.ToLower(text[:min(1, len(text))]) + text[min(1, len(text)):]
 }
 
 // Find returns the error of a code.

@@ -9,13 +9,17 @@ import (
 
 func TestEveryErrorIsExplained(t *testing.T) {
 	sentence := regexp.MustCompile(`^[A-Za-z0-9].*\.$`)
-	codes := map[string]bool{}
+	codes, meanings := map[string]bool{}, map[string]int{}
 	for _, e := range Catalogue() {
 		for what, text := range map[string]string{"meaning": e.Meaning, "cause": e.Cause, "remedy": e.Remedy} {
 			if !sentence.MatchString(text) {
 				t.Errorf("the %s of %d is %q", what, e.Code, text)
 			}
 		}
+		if other := meanings[e.Meaning]; other != 0 {
+			t.Errorf("%d and %d have the same meaning, %q", other, e.Code, e.Meaning)
+		}
+		meanings[e.Meaning] = e.Code
 		found, ok := Find(e.Code)
 		if !ok || found != e {
 			t.Errorf("Find(%d) = %+v, %v", e.Code, found, ok)
@@ -50,8 +54,8 @@ func TestMessagesAreSentences(t *testing.T) {
 	}
 }
 
-func TestAnErrorWithoutAReasonHasTheMeaningOfItsCode(t *testing.T) {
-	want := regexp.MustCompile(`^[a-z][^.]*$`)
+func TestAnErrorWithoutAReasonSaysWhatItMeansAndWhatToChange(t *testing.T) {
+	want := regexp.MustCompile(`^[a-z][^.;]*; [a-z].*[^.]$`)
 	for _, e := range All() {
 		var body struct{ DeveloperMessage string }
 		if err := json.Unmarshal(e.Body("", ""), &body); err != nil || !want.MatchString(body.DeveloperMessage) {

@@ -69,7 +69,7 @@ func (c *Client) ListTenantIdSites(ctx context.Context, tenant string, query ...
 	return all[IdSite](ctx, c, at("tenants", tenant, "idSites"), query)
 }
 
-// ListTenantIdSitesInLowerCase: List the ID sites of a tenant.
+// ListTenantIdSitesInLowerCase: List the ID sites at the lower-case path.
 func (c *Client) ListTenantIdSitesInLowerCase(ctx context.Context, tenant string, query ...url.Values) iter.Seq2[*IdSite, error] {
 	return all[IdSite](ctx, c, at("tenants", tenant, "idsites"), query)
 }

@@ -9,7 +9,7 @@ import (
 // writes it into mails, the directory service shows it in templates.
 type Sender struct {
 	Address string `env:"DOORWARD_MAIL_FROM" help:"address that mails come from; absent: no-reply@ and the host of DOORWARD_BASE_URL"`
-	Name    string `env:"DOORWARD_MAIL_FROM_NAME" help:"name that mails come from; absent: DOORWARD_ALIAS as a name"`
+	Name    string `env:"DOORWARD_MAIL_FROM_NAME" help:"name that mails come from; absent: Doorward, or DOORWARD_ALIAS as a name"`
 }
 
 // Open checks the sender and fills in what is absent.
@@ -23,7 +23,7 @@ func (s Sender) Open(common Common) (mail.Address, error) {
 		return mail.Address{}, fmt.Errorf("DOORWARD_MAIL_FROM must be an email address such as no-reply@example.com; %q is none", address)
 	}
 	if from.Name = s.Name; from.Name == "" {
-		from.Name = common.Alias.Title()
+		from.Name = common.Alias.Product()
 	}
 	return *from, nil
 }

@@ -12,8 +12,8 @@ func TestTheSenderOfMails(t *testing.T) {
 		in   Sender
 		want mail.Address
 	}{
-		{Sender{}, mail.Address{Name: "Service", Address: "no-reply@id.example.test"}},
-		{Sender{Address: "shop@example.test"}, mail.Address{Name: "Service", Address: "shop@example.test"}},
+		{Sender{}, mail.Address{Name: "Doorward", Address: "no-reply@id.example.test"}},
+		{Sender{Address: "shop@example.test"}, mail.Address{Name: "Doorward", Address: "shop@example.test"}},
 		{Sender{Address: "shop@example.test", Name: "Shop"}, mail.Address{Name: "Shop", Address: "shop@example.test"}},
 	} {
 		if got, err := c.in.Open(common); err != nil || got != c.want {

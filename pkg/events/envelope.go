@@ -1,18 +1,11 @@
-// Package events takes facts from the service that knows them to the services
-// that act on them. A fact and its event commit together, in the outbox (tx.go).
-// The relay (relay.go) signs it (signature.go) and sends it to Kafka. A consumer
-// (consumer.go), member of a consumer group (group.go), handles it; its effect
-// happens once however often it is delivered. types.go lists the events.
+// Package events lists what services tell each other (types.go), in which form it is
+// stored and sent (envelope.go), and how it is handled. Package outbox carries it.
 //
-// A service registers its handlers with Consume, and has them in its handlers.go:
+// A service has its handlers in its handlers.go, and registers them with Consume:
 //
 //	func (s *Service) Handlers() []events.Handler {
 //		return []events.Handler{events.On(s.accountDeleted), events.On(s.groupDeleted)}
 //	}
-//
-// Messages that wait in Kafka when DOORWARD_INTERNAL_SECRET is changed, or that
-// a release without signatures has sent, become dead letters: change it, or
-// upgrade, when doorward_events_lag is 0. What waits in an outbox is not affected.
 package events
 
 import (
@@ -47,8 +40,8 @@ type Envelope struct {
 	Data      json.RawMessage   `json:"data"`
 }
 
-// wrap makes the envelope of an event that ctx's request causes.
-func wrap(ctx context.Context, event Event, now time.Time) (Envelope, error) {
+// Wrap makes the envelope of an event that ctx's request causes.
+func Wrap(ctx context.Context, event Event, now time.Time) (Envelope, error) {
 	data, err := json.Marshal(event)
 	if err != nil {
 		return Envelope{}, err
@@ -62,17 +55,17 @@ func wrap(ctx context.Context, event Event, now time.Time) (Envelope, error) {
 	}, nil
 }
 
-// context returns the context in which the event is handled: the caller of the
+// Context returns the context in which the event is handled: the caller of the
 // tenant and the trace of the request that caused it.
-func (e Envelope) context(ctx context.Context) context.Context {
+func (e Envelope) Context(ctx context.Context) context.Context {
 	ctx = caller.Into(ctx, caller.Caller{Tenant: e.Tenant, RequestID: e.RequestID})
 	return telemetry.Continue(ctx, propagation.MapCarrier(e.Trace))
 }
 
 // Handler handles the events of one type.
 type Handler struct {
-	event  string
-	handle func(context.Context, Envelope) error
+	Event  string // name of the type
+	Handle func(context.Context, Envelope) error
 }
 
 // On makes a handler. fn runs again after a failure or a second delivery, so
@@ -82,13 +75,13 @@ func On[E Event](fn func(context.Context, Envelope, E) error) Handler {
 	return Handler{name, func(ctx context.Context, e Envelope) error {
 		var event E
 		if err := json.Unmarshal(e.Data, &event); err != nil {
-			return malformed{fmt.Errorf("read the event %s %s: %w", name, e.ID, err)}
+			return Malformed{fmt.Errorf("read the event %s %s: %w", name, e.ID, err)}
 		}
 		return fn(ctx, e, event)
 	}}
 }
 
-// malformed marks an event that no retry can read.
-type malformed struct{ error }
+// Malformed marks an event that no retry can read.
+type Malformed struct{ error }
 
-func (m malformed) Unwrap() error { return m.error }
+func (m Malformed) Unwrap() error { return m.error }

@@ -164,7 +164,7 @@ func Decode(body []byte, in, view any) error {
 		return apierr.Encoding.Because("the body is not valid UTF-8")
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
-		return apierr.Format.Because("the body is empty; a JSON object is expected")
+		return apierr.Format.Because("the body is empty; a JSON object is expected").Saying(notJSON)
 	}
 	var sent map[string]json.RawMessage
 	if err := json.Unmarshal(body, &sent); err != nil || sent == nil {
@@ -175,14 +175,27 @@ func Decode(body []byte, in, view any) error {
 	if view != nil {
 		readable = members(reflect.TypeOf(view))
 	}
+	var unknown []string
+	for _, name := range slices.Sorted(maps.Keys(sent)) {
+		if _, ok := writable[name]; ok || name == "httpStatus" {
+			continue
+		}
+		if _, ok := readable[name]; !ok {
+			unknown = append(unknown, strconv.Quote(name))
+		}
+	}
+	if len(unknown) > 0 {
+		named := "the property " + unknown[0] + " is"
+		if len(unknown) > 1 {
+			named = "the properties " + And(unknown) + " are"
+		}
+		return apierr.UnknownProperty.Because("%s unknown; the properties that can be sent are %s", named,
+			And(slices.Sorted(maps.Keys(writable))))
+	}
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
 		index, ok := writable[name]
 		if !ok {
-			if _, known := readable[name]; known || name == "httpStatus" {
-				continue
-			}
-			return apierr.UnknownProperty.Because("the property %q is unknown; the properties that can be sent are %s",
-				name, And(slices.Sorted(maps.Keys(writable))))
+			continue
 		}
 		if err := json.Unmarshal(sent[name], target.FieldByIndex(index).Addr().Interface()); err != nil {
 			reason := apierr.From(err)
@@ -195,16 +208,28 @@ func Decode(body []byte, in, view any) error {
 	return nil
 }
 
+// notJSON is for the end user of a program that sends no JSON object.
+const notJSON = "The request cannot be read. Please tell the support of the application."
+
 // malformed says where a body is no JSON, or that it is no object.
 func malformed(body []byte, err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) || err == nil {
+		kind := "null"
+		if wrong != nil {
+			kind = "of the type " + wrong.Value
+		}
+		return apierr.Format.Because("the body is not a JSON object; it is %s", kind).Saying(notJSON)
+	}
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
-		return apierr.Format.Because("the body is not a JSON object")
+		return apierr.Format.Because("the body is not a JSON object").Saying(notJSON)
 	}
 	before := string(body[:min(max(syntax.Offset-1, 0), int64(len(body)))]) // the offset is behind what was read
 	line := strings.Count(before, "\n") + 1
 	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
-	return apierr.Format.Because("the body is not well-formed JSON: line %d, column %d: %s", line, column, syntax.Error())
+	return apierr.Format.Because("the body is not well-formed JSON: line %d, column %d: %s", line, column, syntax.Error()).
+		Saying(notJSON)
 }
 
 // Nested is Decode for an object inside of a body; anything else instead has
@@ -243,12 +268,18 @@ func members(t reflect.Type) map[string][]int {
 	return names
 }
 
+// What the reason of a required member ends with where it is the only one.
+const (
+	notNull  = "; it cannot be null"
+	notBlank = notNull + ", empty or blank"
+)
+
 // Required reads a text that must have a value: surrounding white space is
 // trimmed; absent, null, empty or blank is 2000, more than most characters 2008.
 func Required(f Text, name string, most int) (string, error) {
 	text := strings.TrimSpace(f.Or(""))
 	if text == "" {
-		return "", apierr.Required.Because("%s is required; it cannot be null, empty or blank", name)
+		return "", apierr.Required.Because("%s is required"+notBlank, name)
 	}
 	return text, within(text, name, most)
 }

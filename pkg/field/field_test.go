@@ -98,12 +98,15 @@ func TestDecodeSaysWhereABodyIsMalformed(t *testing.T) {
 		"{\n  \"name\": \"Jö\" x\n}": "the body is not well-formed JSON: line 2, column 16: invalid character 'x' after object key:value pair",
 		`{"name":`:                   "the body is not well-formed JSON: line 1, column 8: unexpected end of JSON input",
 		`}`:                          "the body is not well-formed JSON: line 1, column 1: invalid character '}' looking for beginning of value",
-		`[1]`:                        "the body is not a JSON object",
+		`[1]`:                        "the body is not a JSON object; it is of the type array",
+		`null`:                       "the body is not a JSON object; it is null",
+		`{"nick":1,"age":2}`:         `the properties "age" and "nick" are unknown; the properties that can be sent are details, name, open, owner, size and words`,
 		`{"nick":"Jo"}`:              `the property "nick" is unknown; the properties that can be sent are details, name, open, owner, size and words`,
 	} {
 		var in body
-		if err := Decode([]byte(text), &in, view{}); apierr.From(err).Reason != want {
-			t.Errorf("Decode(%s) = %v; want %q", text, err, want)
+		err := apierr.From(Decode([]byte(text), &in, view{}))
+		if err.Reason != want || errors.Is(err, apierr.Format) && err.Message != notJSON {
+			t.Errorf("Decode(%s) = %v, %q; want %q", text, err, err.Message, want)
 		}
 	}
 }

@@ -28,7 +28,8 @@ func Name(f Text, name string, most int) (string, error) {
 func Visible(name, text string) error {
 	for _, r := range text {
 		if isInvisible(r) {
-			return apierr.Format.Because("%s holds the invisible character U+%04X; remove it", name, r)
+			return apierr.Format.Because("%s holds the invisible character U+%04X; remove it", name, r).
+				Saying("A name or an address has a character that cannot be seen. Please enter it again.")
 		}
 	}
 	return nil
@@ -60,7 +61,8 @@ func Email(name, value string) error {
 	parsed, err := mail.ParseAddress(value)
 	if err != nil || parsed.Address != value || parsed.Name != "" || strings.HasPrefix(local, `"`) ||
 		len(local) > maxLocalPart || !isDomain(domain) || Visible(name, value) != nil || strings.ContainsFunc(value, isLookalike) {
-		return apierr.Format.Because("%s %q is not an email address such as jo@example.com", name, value)
+		return apierr.Format.Because("%s %q is not an email address such as jo@example.com", name, value).
+			Saying("That is not an email address. Please enter one such as jo@example.com.")
 	}
 	return nil
 }

@@ -2,16 +2,19 @@ package field
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
 // First is the refusal that a client gets of several: what is required before
 // what has a wrong value, and that before what has a wrong form
-// (docs/interface/errors.md#statuses). Of the same kind it is the first; nil when
-// there is none.
+// (docs/interface/errors.md#statuses). Of the same kind it is the first, whose
+// reason names all that is required; nil when there is none.
 func First(refusals ...error) error {
 	var first error
+	var required []error
 	best := 3
 	for _, err := range refusals {
 		if err == nil {
@@ -21,6 +24,7 @@ func First(refusals ...error) error {
 		switch {
 		case errors.Is(err, apierr.Required):
 			rank = 0
+			required = append(required, err)
 		case errors.Is(err, apierr.Invalid), errors.Is(err, apierr.Unsupported):
 			rank = 1
 		}
@@ -28,7 +32,24 @@ func First(refusals ...error) error {
 			first, best = err, rank
 		}
 	}
+	if len(required) > 1 {
+		return apierr.From(first).Because("%s", reasons(required))
+	}
 	return first
+}
+
+// reasons joins the reasons of refusals, each once.
+func reasons(refusals []error) string {
+	var all []string
+	for _, err := range refusals {
+		reason := strings.TrimSuffix(strings.TrimSuffix(apierr.From(err).Reason, notBlank), notNull)
+		for part := range strings.SplitSeq(reason, "; ") {
+			if !slices.Contains(all, part) {
+				all = append(all, part)
+			}
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // Refusals collects what a rule refuses of the members of a body.

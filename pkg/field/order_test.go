@@ -24,3 +24,19 @@ func TestOfSeveralRefusalsTheRequiredIsFirst(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsRequiredIsNamedAtOnce(t *testing.T) {
+	read := func(name string) error {
+		_, err := Required(Text{}, name, 10)
+		return err
+	}
+	for want, all := range map[string][]error{
+		"email is required; it cannot be null, empty or blank":      {nil, read("email"), apierr.Format},
+		"email is required; password is required":                   {read("email"), apierr.Unsupported, read("password"), read("email")},
+		"email is required; surname is required; color is required": {First(read("email"), read("surname")), read("color")},
+	} {
+		if got := apierr.From(First(all...)); !errors.Is(got, apierr.Required) || got.Reason != want {
+			t.Errorf("First(%v) = %v, want %q", all, got, want)
+		}
+	}
+}

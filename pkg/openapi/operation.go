@@ -475,11 +475,12 @@ func (w *writer) limited(answer object, errors []*apierr.Error) object {
 		about += fmt.Sprintf("\n- `%d` %s", e.Code, e.Message)
 		codes = append(codes, e.Code)
 	}
-	schema := get(get(get(answer, "content").(object), "application/json").(object), "schema")
+	content := get(answer, "content").(object)
+	schema := get(get(content, "application/json").(object), "schema")
 	answer = set(answer, "description", about)
-	return set(answer, "content", object{{Key: "application/json", Value: object{{Key: "schema", Value: object{
+	return set(answer, "content", set(content, "application/json", object{{Key: "schema", Value: object{
 		{Key: "allOf", Value: []any{schema, object{
 			{Key: "type", Value: "object"}, {Key: "properties", Value: object{{Key: "code", Value: object{{Key: "enum", Value: codes}}}}},
 		}}},
-	}}}}})
+	}}}))
 }

@@ -2,6 +2,7 @@ package secure
 
 import (
 	"context"
+	"errors"
 	"math"
 	"os"
 	"runtime"
@@ -12,6 +13,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/fairqueue"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 )
@@ -28,7 +31,7 @@ const MaxPassword = 4096
 type Passwords struct {
 	cost    pwhash.Cost
 	workers int
-	queue   *queue
+	queue   *fairqueue.Queue
 	share   float64 // of the time that a worker may compute
 	dummy   string
 
@@ -40,7 +43,7 @@ type Passwords struct {
 // queue is how many may wait.
 func NewPasswords(cost pwhash.Cost, workers, queue int) *Passwords {
 	workers, share := size(workers, runtime.NumCPU(), cpuQuota(os.DirFS("/")))
-	p := &Passwords{cost: cost, workers: workers, queue: newQueue(workers, queue), share: share, dummy: cost.Dummy()}
+	p := &Passwords{cost: cost, workers: workers, queue: fairqueue.New(workers, workers, queue), share: share, dummy: cost.Dummy()}
 	p.instrument()
 	return p
 }
@@ -83,7 +86,7 @@ func (p *Passwords) instrument() {
 	_, errs[2] = meter.Int64ObservableGauge("doorward_directory_password_queue_length",
 		metric.WithDescription("passwords that wait for a worker"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(p.queue.length())
+			o.Observe(int64(p.queue.Len()))
 			return nil
 		}))
 	for _, err := range errs {
@@ -95,7 +98,7 @@ func (p *Passwords) instrument() {
 
 // Close waits for the hashes that are being computed. A closed pool accepts no
 // more: a later call waits until its context ends.
-func (p *Passwords) Close(ctx context.Context) error { return p.queue.close(ctx, p.workers) }
+func (p *Passwords) Close(ctx context.Context) error { return p.queue.Close(ctx) }
 
 // Hash makes the stored form of a password of a tenant, in the PHC string format.
 func (p *Passwords) Hash(ctx context.Context, tenant id.ID, password Secret) (stored string, err error) {
@@ -148,7 +151,7 @@ func (p *Passwords) MatchesAny(ctx context.Context, tenant id.ID, stored []strin
 // work computes hashes in a worker of the pool.
 func (p *Passwords) work(ctx context.Context, tenant id.ID, compute func() error) error {
 	asked := time.Now()
-	if err := p.queue.acquire(ctx, tenant); err != nil {
+	if err := p.acquire(ctx, tenant); err != nil {
 		return err
 	}
 	started := time.Now()
@@ -156,18 +159,33 @@ func (p *Passwords) work(ctx context.Context, tenant id.ID, compute func() error
 	defer func() {
 		elapsed := time.Since(started)
 		p.hashTime.Record(ctx, elapsed.Seconds())
-		p.release(elapsed)
+		p.release(tenant, elapsed)
 	}()
 	return compute()
 }
 
+// acquire waits for a worker; apierr.Unavailable without one.
+func (p *Passwords) acquire(ctx context.Context, tenant id.ID) error {
+	switch err := p.queue.Acquire(ctx, tenant); {
+	case errors.Is(err, fairqueue.ErrFull):
+		return apierr.Unavailable.Because("too many passwords are being checked at this moment; repeat the request later").After(time.Second)
+	case err != nil:
+		return errEnded()
+	}
+	return nil
+}
+
 // release returns a worker to the pool, under a CPU quota after a pause that keeps it to
 // its share of the time.
-func (p *Passwords) release(elapsed time.Duration) {
+func (p *Passwords) release(tenant id.ID, elapsed time.Duration) {
 	pause := time.Duration(math.Round(float64(elapsed) * (1/p.share - 1)))
 	if pause <= 0 {
-		p.queue.release()
+		p.queue.Release(tenant)
 		return
 	}
-	time.AfterFunc(pause, p.queue.release)
+	time.AfterFunc(pause, func() { p.queue.Release(tenant) })
+}
+
+func errEnded() error {
+	return apierr.Unavailable.Because("the request ended before its password could be checked").After(time.Second)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
@@ -64,13 +65,13 @@ func (s *Service) Go(worker string, fn func(context.Context) error) {
 }
 
 // Relay runs the worker that sends the events of the outbox to Kafka.
-func (s *Service) Relay(outbox *events.Outbox, cfg events.Config) {
-	s.Go("relay", outbox.Relay(cfg))
+func (s *Service) Relay(o *outbox.Outbox, cfg outbox.Config) {
+	s.Go("relay", o.Relay(cfg))
 }
 
 // Consume runs the workers that handle the events of other services and forget
 // the ids of those that were handled long ago.
-func (s *Service) Consume(outbox *events.Outbox, cfg events.Config, sources []string, handlers ...events.Handler) {
-	s.Go("memory", outbox.Forget)
-	s.Go("consumer", outbox.Consume(cfg, sources, handlers...))
+func (s *Service) Consume(o *outbox.Outbox, cfg outbox.Config, sources []string, handlers ...events.Handler) {
+	s.Go("memory", o.Forget)
+	s.Go("consumer", o.Consume(cfg, sources, handlers...))
 }

@@ -117,7 +117,8 @@ func wantAddress(in field.Link, name string) error {
 func (s *Service) reference(in field.Link, name string, kinds ...string) (href.Ref, error) {
 	ref, ok := s.base.Parse(in.Value.Href)
 	if !ok || !slices.Contains(kinds, ref.Kind) {
-		return ref, apierr.Reference.Because("%s: %q is not the href of one of the %s", name, in.Value.Href, field.Or(kinds))
+		return ref, apierr.Reference.Because("%s must be an href of the form %s/%s/{id}, as answers have it; it is %q", name, s.base,
+			field.Or(kinds), in.Value.Href)
 	}
 	return ref, nil
 }

@@ -33,11 +33,15 @@ type credentials struct {
 // read checks the body of a login attempt
 // (docs/interface/applications.md#login-attempts).
 func (in LoginAttempt) read() (c credentials, err error) {
-	switch {
-	case !in.Type.Present:
-		return c, apierr.Required.Because("type is required; the only one is basic")
-	case in.Value.Or("") == "":
-		return c, apierr.Required.Because("value is required; it cannot be null or empty")
+	var refused field.Refusals
+	if !in.Type.Present {
+		refused.Add(apierr.Required.Because("type is required: basic"))
+	}
+	if in.Value.Or("") == "" {
+		refused.Add(apierr.Required.Because("value is required: the Base64 of the login name, a colon and the password"))
+	}
+	if err := refused.First(); err != nil {
+		return c, err
 	}
 	if _, err := field.Enum(in.Type, "type", "basic", "basic"); err != nil {
 		return c, err

@@ -1,7 +1,6 @@
 package application
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -104,7 +103,7 @@ func (s *Service) createMapping(
 ) (store.Mapping, error) {
 	now := s.now()
 	m := store.Mapping{TenantID: tenant, ID: id.New(now), OwnerKind: to.kind, CreatedAt: now, ModifiedAt: now}
-	if err := cmp.Or(wantLink(link, to.noun), wantLink(what, "accountStore")); err != nil {
+	if err := field.First(wantLink(link, to.noun), wantLink(what, "accountStore")); err != nil {
 		return m, err
 	}
 	if err := wantAddress(what, "accountStore"); err != nil {

@@ -53,11 +53,11 @@ func (s *Service) providerDirectory(ctx context.Context, in applicationapi.Provi
 	switch {
 	case i < 0 && !reach.Named.IsZero():
 		return reach, directoryapi.Store{}, apierr.OrgDirectoryTypeUnmapped.Because(
-			"no directory of the provider %q is mapped to the organization", in.Login.Provider,
+			"no directory of the provider %q is mapped to the organization; %s", in.Login.Provider, mappedProviders(reach),
 		)
 	case i < 0:
 		return reach, directoryapi.Store{}, apierr.DirectoryTypeUnavailable.Because(
-			"no directory of the provider %q is mapped to the application", in.Login.Provider,
+			"no directory of the provider %q is mapped to the application; %s", in.Login.Provider, mappedProviders(reach),
 		)
 	}
 	at := reach.Mapped[i].Store()
@@ -67,6 +67,21 @@ func (s *Service) providerDirectory(ctx context.Context, in applicationapi.Provi
 		)
 	}
 	return reach, at, nil
+}
+
+// mappedProviders lists the providers whose users can log in, for a text.
+func mappedProviders(reach store.Reach) string {
+	var names []string
+	for _, p := range reach.Mapped {
+		if p.SocialProvider != "" {
+			names = append(names, p.SocialProvider)
+		}
+	}
+	if len(names) == 0 {
+		return "none of any provider is"
+	}
+	slices.Sort(names)
+	return "those of " + field.And(slices.Compact(names)) + " are"
 }
 
 // NewProviderAccount returns the account of a login at a provider, for a client

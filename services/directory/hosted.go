@@ -62,7 +62,7 @@ func (s *Service) RegistrationRules(ctx context.Context, directory directoryapi.
 			out.SurnameRequired = f.Required
 		}
 	}
-	out.MinLength, out.MaxLength = policy.MinLength, policy.MaxLength
+	out.Directory, out.MinLength, out.MaxLength = d.Name, policy.MinLength, policy.MaxLength
 	out.MinLowerCase, out.MinUpperCase, out.MinNumeric = policy.MinLowerCase, policy.MinUpperCase, policy.MinNumeric
 	out.MinSymbol, out.MinDiacritic = policy.MinSymbol, policy.MinDiacritic
 	out.VerificationEmail = creation.VerificationEmailStatus == directoryapi.Enabled

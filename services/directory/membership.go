@@ -48,14 +48,13 @@ func (s *Service) GroupMemberships(ctx context.Context, group id.Ref, query list
 func (s *Service) NewMembership(ctx context.Context, tenant id.ID, in NewMembership) (store.Membership, error) {
 	now := s.now()
 	m := store.Membership{TenantID: tenant, ID: id.New(now), CreatedAt: now}
-	var err error
-	if m.AccountID, err = s.reference(in.Account, "account", "accounts"); err != nil {
+	var noAccount, noGroup error
+	m.AccountID, noAccount = s.reference(in.Account, "account", "accounts")
+	m.GroupID, noGroup = s.reference(in.Group, "group", directoryapi.Groups)
+	if err := field.First(noAccount, noGroup); err != nil {
 		return m, asReference(err)
 	}
-	if m.GroupID, err = s.reference(in.Group, "group", directoryapi.Groups); err != nil {
-		return m, asReference(err)
-	}
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err := s.tx(ctx, func(tx *store.Tx) error {
 		a, err := tx.HoldAccount(ctx, tenant, m.AccountID)
 		if err != nil {
 			return asReference(missing("account", in.Account, err))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -151,17 +150,17 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 	if len(password) > secure.MaxPassword { // it is too long in every form, and not worth the work
 		return tooLong(utf8.RuneCountInString(password), most, nil)
 	}
-	length, found := utf8.RuneCountInString(norm.NFC.String(password)), count(password)
+	length, found := utf8.RuneCountInString(norm.NFC.String(password)), secure.CountCharacters(password)
 	var missing []string
 	for _, class := range []struct {
 		name        string
 		least, have int
 	}{
-		{"lower-case letter", p.MinLowerCase, found.lower},
-		{"upper-case letter", p.MinUpperCase, found.upper},
-		{"number", p.MinNumeric, found.numeric},
-		{"symbol", p.MinSymbol, found.symbol},
-		{"letter with a diacritic", p.MinDiacritic, found.diacritic},
+		{"lower-case letter", p.MinLowerCase, found.Lower},
+		{"upper-case letter", p.MinUpperCase, found.Upper},
+		{"number", p.MinNumeric, found.Numeric},
+		{"symbol", p.MinSymbol, found.Symbol},
+		{"letter with a diacritic", p.MinDiacritic, found.Diacritic},
 	} {
 		if class.have < class.least {
 			missing = append(missing, plural(class.least, class.name))
@@ -182,11 +181,11 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 }
 
 func tooLong(length, most int, missing []string) error {
-	reason := fmt.Sprintf("password has %s; at most %d are allowed", plural(length, "character"), most)
+	rule := "may have at most " + plural(most, "character")
 	if len(missing) > 0 {
-		reason += "; it needs at least " + field.And(missing)
+		rule += " and needs at least " + field.And(missing)
 	}
-	return apierr.TooLong.Because("%s", reason).Saying("The password must have at most %s.", plural(most, "character"))
+	return apierr.TooLong.Because("password has %s; it %s", plural(length, "character"), rule).Saying("The password %s.", rule)
 }
 
 // plural is a number with its noun: "1 letter", "2 letters with a diacritic".
@@ -199,34 +198,4 @@ func plural(n int, noun string) string {
 		return fmt.Sprintf("%d letters %s", n, rest)
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-type classes struct{ lower, upper, numeric, symbol, diacritic int }
-
-// count sorts the characters of a password into classes, by their Unicode
-// categories. A letter is lower case (Ll) or upper case (Lu and Lt, such as ǅ),
-// or has no case, such as 漢, and is in neither class. Numeric are the numbers
-// of all scripts (Nd, Nl, No). Symbols are punctuation and symbols (P, S), but
-// not spaces. A letter followed by marks in the canonical decomposition (NFD),
-// such as é, й or が, counts as a diacritic, besides its case; ø and ł are
-// letters of their own there, and have none.
-func count(password string) (c classes) {
-	bare := false // whether the last character was a letter without a mark so far
-	for _, r := range norm.NFD.String(password) {
-		if bare && unicode.Is(unicode.Mn, r) {
-			c.diacritic++
-		}
-		bare = unicode.IsLetter(r)
-		switch {
-		case unicode.Is(unicode.Ll, r):
-			c.lower++
-		case unicode.In(r, unicode.Lu, unicode.Lt):
-			c.upper++
-		case unicode.IsNumber(r):
-			c.numeric++
-		case unicode.IsPunct(r) || unicode.IsSymbol(r):
-			c.symbol++
-		}
-	}
-	return c
 }

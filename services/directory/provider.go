@@ -2,6 +2,7 @@ package directory
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -106,7 +107,12 @@ func (s *Service) apply(p *store.Provider, in NewProvider, isNew bool) error {
 	if kind.members["scope"] != 0 && (scopes.Present || isNew) {
 		refused.Add(setScope(p, kind.scope, scopes.Or(nil)))
 	}
-	return refused.First()
+	refusal := refused.First()
+	if _, named := providerTypes[p.ProviderID]; !named && isNew && errors.Is(refusal, apierr.Required) {
+		return apierr.Required.Because("%s; %q is taken for a generic OAuth provider, as it is none of %s", apierr.From(refusal).Reason,
+			p.ProviderID, s.providerIDs())
+	}
+	return refusal
 }
 
 func notOfType(name string) error {

@@ -1,7 +1,9 @@
 package directory
 
 import (
+	"errors"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -84,6 +86,9 @@ func typeOf(providerID string) providerType {
 // providerId, and the providerType, which only generic OAuth reads.
 func (s *Service) providerType(in NewProvider) (providerID, providerType string, err error) {
 	sent, err := field.Required(in.ProviderID, "providerId", maxName)
+	if errors.Is(err, apierr.Required) {
+		return "", "", apierr.Required.Because("providerId is required: %s, or a name of your own for a generic OAuth provider", s.providerIDs())
+	}
 	if err != nil {
 		return "", "", err
 	}
@@ -97,6 +102,19 @@ func (s *Service) providerType(in NewProvider) (providerID, providerType string,
 	}
 	providerType, err = field.Enum(in.ProviderType, "providerType", "oauth2", "oauth2", "oauth")
 	return providerID, providerType, err
+}
+
+// providerIDs lists the types that the interface names, for a text.
+func (s *Service) providerIDs() string {
+	var names []string
+	for name := range providerTypes {
+		if name == directoryapi.Native {
+			name = string(s.Alias())
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // neutral returns the name under which a providerId is kept: the types that the

@@ -126,7 +126,8 @@ func (s *Service) openReset(ctx context.Context, in directoryapi.ResetToken) (op
 		return open, errNoReset
 	}
 	open.digest = secure.Digest(secure.Secret(jti))
-	open.Account, err = s.store.ResetAccount(ctx, in.Tenant, open.digest, s.now())
+	reset, err := s.store.OpenReset(ctx, in.Tenant, open.digest, s.now())
+	open.Account, open.Application = reset.Account, reset.ApplicationID
 	if errors.Is(err, apierr.NotFound) {
 		err = errNoReset
 	}

@@ -69,16 +69,17 @@ func newFields(d directoryapi.Directory, now time.Time) []store.Field {
 // checkRequired refuses an account without a name that the schema of its
 // directory requires: apierr.Required.
 func checkRequired(a directoryapi.Account, givenName, surname bool) error {
+	var refused field.Refusals
 	for _, f := range []struct {
 		name     string
 		required bool
 		value    *string
 	}{{store.GivenName, givenName, a.GivenName}, {store.Surname, surname, a.Surname}} {
 		if f.required && (f.value == nil || strings.TrimSpace(*f.value) == "") {
-			return nameRequired(f.name)
+			refused.Add(nameRequired(f.name))
 		}
 	}
-	return nil
+	return refused.First()
 }
 
 func nameRequired(name string) error {

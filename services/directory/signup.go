@@ -210,14 +210,14 @@ func (s *Service) signUpMail(ctx context.Context, in directoryapi.MailOf) (direc
 			Surname: v.Surname},
 		Template: directoryapi.EmailTemplate{
 			TenantID: in.Tenant, Workflow: in.Workflow, MimeType: plainText, Subject: "Confirm your sign-up",
-			TextBody: "Hello $!{account.givenName},\n\nplease confirm your email address to complete your sign-up:\n\n$!{url}\n\n" +
+			TextBody: "$!{greeting}\n\nPlease confirm your email address to complete your sign-up at $!{sender.name}:\n\n$!{url}\n\n" +
 				"If you did not ask for this, you can ignore this mail.\n",
 		},
 	}
 	if v.PasswordHash == nil {
 		mail.Template.Subject = "You are invited as an administrator"
-		mail.Template.TextBody = "Hello,\n\nyou are invited to become an administrator. Choose your password here:\n\n$!{url}\n\n" +
-			"If you did not expect this, you can ignore this mail.\n"
+		mail.Template.TextBody = "Hello,\n\nYou are invited to become an administrator at $!{sender.name}. " +
+			"Choose your password here:\n\n$!{url}\n\nIf you did not expect this, you can ignore this mail.\n"
 	}
 	return mail, nil
 }

@@ -278,23 +278,23 @@ type templateText struct {
 	name, description, subject, text string
 }
 
-// The names and subjects are those of docs/interface/mail.md#templates. An account may
-// have no name: the greeting ends where the name would stand.
+// The names and subjects are those of docs/interface/mail.md#templates. The
+// greeting and the name of the sender are there for every account.
 var templateTexts = []templateText{
 	{directoryapi.Verification, "Default Verification Email Template", "Asks a new user to confirm the email address.", "Verify your account",
-		"Hello $!{account.givenName}\n\nPlease confirm that this email address is yours by opening this link:\n\n$!{url}\n\nIf you " +
-			"did not register, there is nothing to do.\n"},
+		"$!{greeting}\n\nPlease confirm the email address of your account at $!{sender.name} by opening this link:\n\n$!{url}\n\n" +
+			"If you did not register, there is nothing to do.\n"},
 	{directoryapi.VerificationSuccess, "Default Verification Success Email Template",
 		"Tells a user that the email address was confirmed.", "Your account has been confirmed",
-		"Hello $!{account.givenName}\n\nThank you: your email address is confirmed and your account is ready.\n"},
+		"$!{greeting}\n\nThank you: your email address is confirmed and your account at $!{sender.name} is ready.\n"},
 	{directoryapi.Welcome, "Default Welcome Email Template", "Greets a new user.", "Your registration was successful",
-		"Hello $!{account.givenName}\n\nWelcome! Your account is ready. Your user name is $!{account.username}.\n"},
+		"$!{greeting}\n\nWelcome to $!{sender.name}! Your account is ready. Your user name is $!{account.username}.\n"},
 	{directoryapi.Reset, "Default Password Reset Email Template", "Lets a user choose a new password.", "Reset your Password",
-		"Hello $!{account.givenName}\n\nYou can choose a new password by opening this link:\n\n$!{url}\n\n" +
+		"$!{greeting}\n\nYou can choose a new password for your account at $!{sender.name} by opening this link:\n\n$!{url}\n\n" +
 			"The link works for $!{passwordPolicy.resetTokenLifetime}. If you did not ask for it, there is nothing to do.\n"},
 	{directoryapi.ResetSuccess, "Default Password Reset Success Email Template", "Tells a user that the password was changed.",
 		"Your password has been changed",
-		"Hello $!{account.givenName}\n\nYour password was changed. If that was not you, please tell us at once.\n"},
+		"$!{greeting}\n\nThe password of your account at $!{sender.name} was changed. If that was not you, please tell us at once.\n"},
 }
 
 // defaultTemplates makes the templates of a new directory, one per workflow.

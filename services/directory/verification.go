@@ -20,7 +20,7 @@ func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) 
 	digest := secure.Digest(in.Token)
 	err := s.tx(ctx, func(tx *store.Tx) (err error) {
 		if in.Tenant.IsZero() {
-			if in.Tenant, err = tx.VerificationTenant(ctx, digest); err != nil {
+			if in.Tenant, err = s.store.VerificationTenant(ctx, digest); err != nil {
 				return err
 			}
 		}
@@ -29,10 +29,28 @@ func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) 
 		}
 		return tx.Emit(ctx, events.AccountVerified{Tenant: in.Tenant, Account: a.ID, Directory: a.DirectoryID})
 	})
-	if errors.Is(err, apierr.NotFound) {
-		err = apierr.NotFound.Because("the verification token is unknown, used or expired")
+	return a, noVerification(err)
+}
+
+// Verification returns the account whose email a token would verify, and spends
+// nothing. It returns apierr.NotFound as VerifyEmail does.
+func (s *Service) Verification(ctx context.Context, in directoryapi.VerifyEmail) (a directoryapi.Account, err error) {
+	digest := secure.Digest(in.Token)
+	if in.Tenant.IsZero() {
+		in.Tenant, err = s.store.VerificationTenant(ctx, digest)
 	}
-	return a, err
+	if err == nil {
+		a, err = s.store.VerificationAccount(ctx, in.Tenant, digest, s.now())
+	}
+	return a, noVerification(err)
+}
+
+// noVerification gives apierr.NotFound of a token its reason.
+func noVerification(err error) error {
+	if errors.Is(err, apierr.NotFound) {
+		return apierr.NotFound.Because("the verification token is unknown, used or expired")
+	}
+	return err
 }
 
 // errNoLogin refuses a workflow for an unknown login.

@@ -2,14 +2,34 @@ package idsite
 
 import (
 	"context"
+	"errors"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
 // A request from a mailed link carries its token and nothing else: it leads to
 // its tenant (docs/interface/mail.md#links).
+
+// MailedLink is what the page of a mailed link shows.
+type MailedLink struct {
+	Account directoryapi.Account
+	Rules   directoryapi.RegistrationRules // of its directory
+	Name    string                         // of the application that asked for the mail, where it is known, else of the directory
+}
+
+// Verification returns what the page of a verification mail shows, or
+// apierr.NotFound. It spends nothing.
+func (s *Service) Verification(ctx context.Context, token secure.Secret) (MailedLink, error) {
+	account, err := s.peers.Directory.Verification(ctx, directoryapi.VerifyEmail{Token: token})
+	if err != nil {
+		return MailedLink{}, err
+	}
+	return s.mailedLink(ctx, account, id.ID{})
+}
 
 // VerifyEmail spends the token of a verification mail, or returns
 // apierr.NotFound.
@@ -17,10 +37,31 @@ func (s *Service) VerifyEmail(ctx context.Context, token secure.Secret) (directo
 	return s.peers.Directory.VerifyEmail(ctx, directoryapi.VerifyEmail{Token: token})
 }
 
-// Reset returns the account of the token of a reset mail, or apierr.NotFound.
-func (s *Service) Reset(ctx context.Context, token secure.Secret) (directoryapi.Account, error) {
+// Reset returns what the page of a reset mail shows, or apierr.NotFound.
+func (s *Service) Reset(ctx context.Context, token secure.Secret) (MailedLink, error) {
 	reset, err := s.peers.Directory.Reset(ctx, directoryapi.ResetToken{Token: token})
-	return reset.Account, err
+	if err != nil {
+		return MailedLink{}, err
+	}
+	return s.mailedLink(ctx, reset.Account, reset.Application)
+}
+
+func (s *Service) mailedLink(ctx context.Context, account directoryapi.Account, application id.ID) (MailedLink, error) {
+	rules, err := s.peers.Directory.RegistrationRules(ctx, id.Ref{Tenant: account.TenantID, ID: account.DirectoryID})
+	link := MailedLink{Account: account, Rules: rules, Name: rules.Directory}
+	if err != nil || application.IsZero() {
+		return link, err
+	}
+	asked, err := s.peers.Application.Application(ctx, id.Ref{Tenant: account.TenantID, ID: application})
+	switch {
+	case errors.Is(err, apierr.NotFound): // deleted meanwhile
+		return link, nil
+	case asked.Name == s.cfg.Title: // the administrators' own
+		link.Name = s.cfg.Product
+	default:
+		link.Name = asked.Name
+	}
+	return link, err
 }
 
 // SetPassword spends the token of a reset mail on a new password. It returns

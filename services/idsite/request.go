@@ -99,6 +99,22 @@ func (s *Service) readRequest(ctx context.Context, text secure.Secret) (request,
 	return r, nil
 }
 
+// applicationError is the error of a request whose application is known.
+type applicationError struct {
+	error
+	application string
+}
+
+func (e applicationError) Unwrap() error { return e.error }
+
+// ApplicationOf returns the name of the application whose request had an error, for
+// the page that shows it, or "".
+func ApplicationOf(err error) string {
+	var known applicationError
+	errors.As(err, &known)
+	return known.application
+}
+
 // rawClaims returns the claims of a JWT whose signature is good, byte for byte as
 // the client wrote them: a large number must not change.
 func rawClaims(text secure.Secret) []byte {

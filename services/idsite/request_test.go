@@ -48,7 +48,7 @@ func newLogin(t testing.TB) *login {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := idsite.Config{Base: apiBase, Title: "Service", Suffix: "localhost"}
+	cfg := idsite.Config{Base: apiBase, Title: "Service", Product: "Doorward", Suffix: "localhost"}
 	l.Service = idsite.New(store.New(pgtest.Open(t, store.Config)), l.peers.Peers(), ring, l.clock.Now, cfg)
 	if l.tenant, err = l.SignUp(t.Context(), in); err != nil {
 		t.Fatal(err)
@@ -581,6 +581,37 @@ func TestASessionCannotBePlanted(t *testing.T) {
 		landed.SessionLife != 12*time.Hour {
 		t.Errorf("a persistent cookie lives for %s, %v", landed.SessionLife, err)
 	}
+}
+
+// The session's id changes at the login and at the second step; the one of before is
+// over.
+func TestASecondStepMakesAnotherSession(t *testing.T) {
+	l := newLogin(t)
+	factor := mfaapi.AccountFactor{ID: id.New(l.clock.Now()), Type: mfaapi.SMS, Status: directoryapi.Enabled,
+		VerificationStatus: directoryapi.Verified, Usable: true}
+	l.peers.PutFactor(l.user.ID, factor)
+	demanded := map[string]any{"require_mfa": "sms"}
+	land := func(began idsite.Redirect, redirect string, before secure.Secret) secure.Secret {
+		t.Helper()
+		_, _, response := assertion(t, redirect)
+		landed, err := l.Land(t.Context(), idsite.Visit{Token: response, Browser: began.Browser, Session: before})
+		if err != nil || landed.Session == "" || landed.Session == before {
+			t.Fatalf("the session is %+v, %v", landed, err)
+		}
+		return landed.Session
+	}
+	began := l.begin(t, nil, idsite.Visit{})
+	first := land(began, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect, "")
+
+	began = l.begin(t, demanded, idsite.Visit{Session: first})
+	_, passed, err := l.open(t, pageOf(t, began.Location)).Challenge(t.Context(), factor.ID, peertest.Code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := land(began, passed.Redirect, first)
+
+	assertion(t, l.begin(t, demanded, idsite.Visit{Session: second}).Location)
+	pageOf(t, l.begin(t, nil, idsite.Visit{Session: first}).Location) // has to sign in
 }
 
 // The demand of a second factor is in the row of the flow: no path, order or token

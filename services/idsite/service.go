@@ -53,15 +53,19 @@ type Service struct {
 
 // Config is how the deployment is known to browsers.
 type Config struct {
-	Base   href.Base       // of the management API
-	Title  string          // the product's name on the wire: "Service"
-	Shared *secure.Keyring // that the processes of the deployment share
-	Suffix string          // of the domains of hosted pages, which are <tenant key>.id.<suffix>
-	SignUp bool            // everybody may sign a tenant up
+	Base    href.Base       // of the management API
+	Title   string          // the product's name on the wire: "Service"
+	Product string          // its name on pages that know no application or directory
+	Shared  *secure.Keyring // that the processes of the deployment share
+	Suffix  string          // of the domains of hosted pages, which are <tenant key>.id.<suffix>
+	SignUp  bool            // everybody may sign a tenant up
 }
 
-// Product is the name that the service goes by.
-func (s *Service) Product() string { return s.cfg.Title }
+// Title is the name that the service goes by on the wire.
+func (s *Service) Title() string { return s.cfg.Title }
+
+// Product is its name on pages that know no application or directory.
+func (s *Service) Product() string { return s.cfg.Product }
 
 // New makes the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {

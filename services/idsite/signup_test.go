@@ -36,7 +36,7 @@ func newService(t *testing.T, d *peertest.Deployment) (svc *idsite.Service, url 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return idsite.New(store.New(db), d.Peers(), ring, now, idsite.Config{Title: "Service", Suffix: "example.test", SignUp: true}),
+	return idsite.New(store.New(db), d.Peers(), ring, now, idsite.Config{Title: "Service", Product: "Doorward", Suffix: "example.test", SignUp: true}),
 		pgtest.URL(db)
 }
 

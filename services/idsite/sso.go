@@ -47,7 +47,7 @@ type Redirect struct {
 func (s *Service) Begin(ctx context.Context, v Visit) (Redirect, error) {
 	r, err := s.readRequest(ctx, v.Token)
 	if err != nil {
-		return Redirect{}, err
+		return Redirect{}, applicationError{err, r.application.Name}
 	}
 	browser := v.Browser
 	if len(browser) != browserLength {
@@ -215,7 +215,8 @@ func (s *Service) passFirstStep(ctx context.Context, f *store.Flow, account id.I
 	return err
 }
 
-var errSessionOver = apierr.SessionTimedOut.Because("the hosted login has ended or has timed out")
+var errSessionOver = apierr.SessionTimedOut.Because("the hosted login of the Bearer token has ended or has timed out, or the token is " +
+	"not that of a hosted login; programs send an API key in the header Authorization, as Basic or SAuthc1")
 
 // finish ends a flow with an assertion and returns where the browser goes. Of
 // parallel calls one succeeds.
@@ -323,7 +324,7 @@ func (s *Service) newSession(ctx context.Context, tenant id.ID, assertion string
 func (s *Service) Logout(ctx context.Context, v Visit) (Redirect, error) {
 	r, err := s.readRequest(ctx, v.Token)
 	if err != nil {
-		return Redirect{}, err
+		return Redirect{}, applicationError{err, r.application.Name}
 	}
 	flow, err := s.newFlow(r, secure.Token(browserLength))
 	if err != nil {

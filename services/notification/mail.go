@@ -1,6 +1,7 @@
 package notification
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"net/mail"
@@ -33,7 +34,13 @@ func (s *Service) values(l mailContent) map[string]string {
 		"account.email":          singleLine(l.Account.Email),
 		"account.directory.name": singleLine(l.Directory.Name),
 	}
-	if l.ResetTokenTTL > 0 { // macros of this product's own, for the default reset mail
+	// Macros of this product's own, for the default mails.
+	known["sender.name"] = singleLine(s.senderName(l))
+	known["greeting"] = "Hello,"
+	if l.Account.GivenName != nil && personName(*l.Account.GivenName) != "" {
+		known["greeting"] = "Hello " + personName(*l.Account.GivenName) + ","
+	}
+	if l.ResetTokenTTL > 0 {
 		known["passwordPolicy.resetTokenTtl"] = strconv.Itoa(l.ResetTokenTTL)
 		known["passwordPolicy.resetTokenLifetime"] = hours(l.ResetTokenTTL)
 	}
@@ -159,13 +166,19 @@ func (s *Service) author(content mailContent, address string) mail.Address {
 	switch {
 	case content.Template.FromName != nil:
 		from.Name = singleLine(*content.Template.FromName)
-	case s.cfg.FromNamed:
-	case content.application != nil:
-		from.Name = singleLine(*content.application)
-	case content.Directory.Name != "":
-		from.Name = singleLine(content.Directory.Name)
+	case !s.cfg.FromNamed:
+		from.Name = singleLine(s.senderName(content))
 	}
 	return from
+}
+
+// senderName is the name of the application, else of the directory, else of the
+// deployment.
+func (s *Service) senderName(content mailContent) string {
+	if content.application != nil {
+		return *content.application
+	}
+	return cmp.Or(content.Directory.Name, s.cfg.From.Name)
 }
 
 // messageID is the same on every try of a delivery, so that a mail that went

@@ -194,9 +194,23 @@ func TestAMailNamesTheApplicationOrTheDirectory(t *testing.T) {
 			t.Errorf("through the tenant's server the mail comes from %q, want %q", got, name)
 		}
 	}
+	says := func(want string) {
+		t.Helper()
+		if got := s.values(content); got["greeting"]+" "+got["sender.name"] != want {
+			t.Errorf("the mail says %q and %q, want %q", got["greeting"], got["sender.name"], want)
+		}
+	}
 	want("Customers")
-	content.application = text("Shop\r\nBcc: x")
+	says("Hello Jo, Customers")
+	content.application, content.Account.GivenName = text("Shop\r\nBcc: x"), text(" ")
 	want("Shop  Bcc: x")
+	says("Hello, Shop  Bcc: x")
+	content.Account.GivenName = nil
+	says("Hello, Shop  Bcc: x")
+	bare := content
+	content.application, content.Directory.Name = nil, ""
+	says("Hello, Service")
+	content = bare
 	s.cfg.FromNamed = true
 	want("Service")
 	content.Template.FromName = text("Support")

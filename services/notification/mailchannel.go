@@ -128,7 +128,7 @@ func (s *Service) content(ctx context.Context, d store.Delivery) (mailContent, e
 }
 
 // addApplication adds what the mail names of the application through which the
-// event was caused. Where only the author's name needs it, the mail does not wait
+// event was caused. Where only the sender's name needs it, the mail does not wait
 // for the application service.
 func (s *Service) addApplication(ctx context.Context, l *mailContent) error {
 	at := directoryapi.Ref{Tenant: l.delivery.TenantID, ID: l.delivery.ApplicationID}
@@ -137,7 +137,7 @@ func (s *Service) addApplication(ctx context.Context, l *mailContent) error {
 	}
 	bodies := l.Template.TextBody + l.Template.HTMLBody
 	isNamed := strings.Contains(bodies, "{application.name}")
-	if isNamed || l.Template.FromName == nil && !s.cfg.FromNamed {
+	if isNamed || strings.Contains(bodies, "{sender.name}") || l.Template.FromName == nil && !s.cfg.FromNamed {
 		application, err := s.peers.Application.Application(ctx, at)
 		if err != nil && isNamed {
 			return err

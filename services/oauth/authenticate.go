@@ -14,7 +14,8 @@ import (
 )
 
 // errBadKey refuses a management credential without telling what is wrong with it.
-var errBadKey = apierr.Unauthorized.Because("the API key is unknown, its secret is wrong, or it may not be used here")
+var errBadKey = apierr.Unauthorized.Because("the API key is not accepted: its id or its secret, or the signature by it, is wrong, " +
+	"it is disabled, or its account is no enabled administrator of the tenant")
 
 // Authenticate checks an API key as a management credential
 // (docs/interface/authentication.md#what-a-key-may-do): the key must be enabled,

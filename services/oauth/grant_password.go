@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -14,12 +15,9 @@ import (
 // passwordGrant logs an account in (RFC 6749, section 4.3) by the rules and
 // errors of a login attempt.
 func (s *Service) passwordGrant(ctx context.Context, in TokenRequest) (Issued, error) {
-	login, err := in.Form.required("username")
-	if err != nil {
-		return Issued{}, err
-	}
-	password, err := in.Form.required("password")
-	if err != nil {
+	login, noLogin := in.Form.required("username")
+	password, noPassword := in.Form.required("password")
+	if err := field.First(noLogin, noPassword); err != nil {
 		return Issued{}, err
 	}
 	where, err := in.Form.accountStore()

@@ -50,8 +50,19 @@ func read(address string) request {
 	return request{method: http.MethodGet, address: address, want: http.StatusOK}
 }
 
-// largeText is below the size of which a tenant may send two bodies at a time.
+// largeText is below the size of which a gateway reads two bodies of a tenant at a time.
 var largeText = strings.Repeat("doorward ", 100_000)
+
+// manyKeys is a body that is refused for its number of keys, as large as one may be.
+var manyKeys = sync.OnceValue(func() []byte {
+	var text bytes.Buffer
+	for i := range 600_000 {
+		fmt.Fprintf(&text, `,"key%06d":%d`, i, i%1000)
+	}
+	text.WriteByte('}')
+	text.Bytes()[0] = '{'
+	return text.Bytes()
+})
 
 // kinds are what tenants ask for.
 var kinds = map[string]func(*tenant) request{
@@ -68,6 +79,9 @@ var kinds = map[string]func(*tenant) request{
 	"search": func(t *tenant) request { return read(t.directory + "/accounts?q=a&orderBy=surname,email") },
 	"body": func(t *tenant) request {
 		return object(t.account+"/customData", e2e.Object{"text": largeText})
+	},
+	"keys": func(t *tenant) request {
+		return request{http.MethodPost, t.account + "/customData", "application/json", manyKeys(), http.StatusBadRequest}
 	},
 	"mail": func(t *tenant) request {
 		return object(t.application+"/passwordResetTokens", e2e.Object{"email": t.email})

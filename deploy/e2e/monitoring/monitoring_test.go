@@ -1,5 +1,5 @@
 // Package monitoring_test scrapes a standalone with Prometheus while it is used and
-// evaluates every query of the dashboards and alerts on what was scraped.
+// evaluates every query of the dashboards, alerts and runbooks on what was scraped.
 package monitoring_test
 
 import (
@@ -32,7 +32,7 @@ var inFaultsOnly = map[string]string{
 	`{status=~"5.."}`: "a service fails, or PostgreSQL is away",
 }
 
-func TestEveryQueryOfDashboardsAndAlertsFindsData(t *testing.T) {
+func TestEveryQueryOfDashboardsAlertsAndRunbooksFindsData(t *testing.T) {
 	root, err := harness.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestEveryQueryOfDashboardsAndAlertsFindsData(t *testing.T) {
 	ops, client := startProduct(t)
 	prometheus := startPrometheus(t, root, ops)
 	use := newUse(t, client)
-	queries := slices.Concat(dashboardQueries(t, root), ruleQueries(t, prometheus))
+	queries := slices.Concat(dashboardQueries(t, root), ruleQueries(t, prometheus), runbookQueries(t, root))
 	var missing []string
 	for began := time.Now(); ; {
 		use() // so that a rate is not zero over zero
@@ -275,6 +275,35 @@ func ruleQueries(t *testing.T, prometheus string) (queries []string) {
 	}
 	slices.Sort(queries)
 	return slices.Compact(queries)
+}
+
+var queryCommand = regexp.MustCompile(`(?m)^promtool query instant \S+ (?:'([^']+)'|(\S+))$`)
+
+// runbookQueries returns what the commands of the runbooks ask for, without the
+// selectors that find something in faults only.
+func runbookQueries(t *testing.T, root string) (queries []string) {
+	t.Helper()
+	pages, err := filepath.Glob(filepath.Join(root, "docs/runbooks/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range queryCommand.FindAllStringSubmatch(string(content), -1) {
+			query := found[1] + found[2]
+			for faults := range inFaultsOnly {
+				query = strings.ReplaceAll(query, faults, "")
+			}
+			queries = append(queries, query)
+		}
+	}
+	if len(queries) < 10 {
+		t.Fatalf("the runbooks have %d queries", len(queries))
+	}
+	return queries
 }
 
 // results returns how many series a query has that are numbers.

@@ -17,7 +17,7 @@ import (
 	gateway "github.com/doorward/doorward/gateway/app"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/kv"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
@@ -83,7 +83,7 @@ func FromEnv(source *env.Source) Config {
 		Database secure.Secret `env:"DATABASE_URL" help:"PostgreSQL, postgres://user:password@host/database"`
 		_        env.More      `help:"(more hosts, TLS, a pooler: docs/operations.md#postgresql)"`
 		Redis    kv.Config
-		Kafka    events.Config
+		Kafka    outbox.Config
 	}))
 	for _, part := range []struct {
 		title  string
@@ -128,6 +128,7 @@ func runTo(ctx context.Context, p *run.Process, cfg Config, out io.Writer) error
 	if err := s.wire(ctx); err != nil {
 		return err
 	}
+	returnMemory(p)
 	s.printAddresses(out)
 	return nil
 }

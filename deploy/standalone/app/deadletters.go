@@ -7,26 +7,26 @@ import (
 	"io"
 
 	"github.com/doorward/doorward/pkg/env"
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 )
 
 // Selection chooses dead letters; an empty field chooses all.
 type Selection struct{ Topic, Group, ID string }
 
-func (s Selection) has(letter events.DeadLetter) bool {
+func (s Selection) has(letter outbox.DeadLetter) bool {
 	return (s.Topic == "" || s.Topic == letter.Topic) && (s.Group == "" || s.Group == letter.Group) && (s.ID == "" || s.ID == letter.ID)
 }
 
 // DeadLetterVariables declares what the commands for dead letters read.
-func DeadLetterVariables(source *env.Source) { source.Declare(new(events.Config)) }
+func DeadLetterVariables(source *env.Source) { source.Declare(new(outbox.Config)) }
 
-func inspector(source *env.Source) (*events.Inspector, error) {
-	var cfg events.Config
+func inspector(source *env.Source) (*outbox.Inspector, error) {
+	var cfg outbox.Config
 	source.Load(&cfg)
 	if len(cfg.Brokers) == 0 {
 		return nil, fmt.Errorf("KAFKA_BROKERS is missing: standalone's own broker is reached by no other process")
 	}
-	return events.NewInspector(cfg)
+	return outbox.NewInspector(cfg)
 }
 
 // ListDeadLetters writes the chosen dead letters to out, as one JSON object a line.

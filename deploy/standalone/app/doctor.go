@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/env"
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/kv"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
@@ -39,7 +39,7 @@ type doctorConfig struct {
 // serversConfig is read apart from doctorConfig: standalone has servers of its own.
 type serversConfig struct {
 	Redis kv.Config
-	Kafka events.Config
+	Kafka outbox.Config
 }
 
 // DoctorVariables declares what Doctor reads.
@@ -160,7 +160,7 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 		d.add(name, "ok", "", "answers, all migrations done")
 		return
 	}
-	waiting, oldest, err := events.NewOutbox(db, schema.Schema, d.now).Waiting(ctx)
+	waiting, oldest, err := outbox.New(db, schema.Schema, d.now).Waiting(ctx)
 	switch {
 	case err != nil:
 		d.add(name, "failed", "see what PostgreSQL logs", "%v", err)
@@ -185,8 +185,8 @@ func (d *doctor) redis(ctx context.Context, cfg kv.Config) {
 	d.add("redis", "ok", "", "answers")
 }
 
-func (d *doctor) kafka(ctx context.Context, cfg events.Config) {
-	inspector, err := events.NewInspector(cfg)
+func (d *doctor) kafka(ctx context.Context, cfg outbox.Config) {
+	inspector, err := outbox.NewInspector(cfg)
 	if err != nil {
 		d.add("kafka", "failed", "correct the variables KAFKA_…", "%v", err)
 		return

@@ -64,7 +64,9 @@ func (s *standalone) wire(ctx context.Context) error {
 	if s.mailbox != nil {
 		upstreams["mailbox"] = rpc.NearUpstream("mailbox", fasthttpadaptor.NewFastHTTPHandler(s.mailbox))
 	}
-	front, err := gateway.Open(ctx, p, gateway.FromEnv(s.source), upstreams, tokens.API)
+	entrance := gateway.FromEnv(s.source)
+	entrance.Data = s.folder.join("")
+	front, err := gateway.Open(ctx, p, entrance, upstreams, tokens.API)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}

@@ -95,6 +95,10 @@ type API interface {
 	// tries one succeeds; an unknown, spent or expired token is apierr.NotFound.
 	VerifyEmail(context.Context, VerifyEmail) (Account, error)
 
+	// Verification returns the account whose email a token would verify, and spends
+	// nothing; an unknown, spent or expired token is apierr.NotFound.
+	Verification(context.Context, VerifyEmail) (Account, error)
+
 	// RequestReset makes a password reset token for the account of a login and lets
 	// its mail go out where the directory's workflow is on. It returns
 	// apierr.NoSuchResource for an unknown login.
@@ -450,8 +454,9 @@ type ResetPassword struct {
 
 // PasswordReset is the right to set an account's password once.
 type PasswordReset struct {
-	Token   secure.Secret `json:"token"` // a JWT
-	Account Account       `json:"account"`
+	Token       secure.Secret `json:"token"` // a JWT
+	Account     Account       `json:"account"`
+	Application id.ID         `json:"application,omitzero"` // through which it was asked for
 }
 
 // CheckAccess asks after an account.

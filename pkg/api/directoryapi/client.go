@@ -112,6 +112,11 @@ func (c Client) RequestVerification(ctx context.Context, in RequestVerification)
 	return rpc.Call[RequestVerification, Empty](ctx, c.Peer, "directory.RequestVerification", in)
 }
 
+// Verification asks the far service.
+func (c Client) Verification(ctx context.Context, in VerifyEmail) (Account, error) {
+	return rpc.Call[VerifyEmail, Account](ctx, c.Peer, "directory.Verification", in)
+}
+
 // VerifyEmail asks the far service.
 func (c Client) VerifyEmail(ctx context.Context, in VerifyEmail) (Account, error) {
 	return rpc.Call[VerifyEmail, Account](ctx, c.Peer, "directory.VerifyEmail", in)

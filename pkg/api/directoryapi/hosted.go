@@ -95,8 +95,9 @@ type LoginDirectory struct {
 
 // RegistrationRules is what a directory asks of a new account and its mails.
 type RegistrationRules struct {
-	GivenNameRequired bool `json:"givenNameRequired"`
-	SurnameRequired   bool `json:"surnameRequired"`
+	Directory         string `json:"directory"` // its name
+	GivenNameRequired bool   `json:"givenNameRequired"`
+	SurnameRequired   bool   `json:"surnameRequired"`
 	// The numbers of the password strength: docs/interface/accounts.md#password-policy.
 	MinLength    int `json:"minLength"`
 	MaxLength    int `json:"maxLength"`

@@ -28,6 +28,7 @@ func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "directory.StoresOf", api.StoresOf)
 	rpc.Serve(router, "directory.RequestVerification", api.RequestVerification)
 	rpc.Serve(router, "directory.VerifyEmail", api.VerifyEmail)
+	rpc.Serve(router, "directory.Verification", api.Verification)
 	rpc.Serve(router, "directory.RequestReset", api.RequestReset)
 	rpc.Serve(router, "directory.Reset", api.Reset)
 	rpc.Serve(router, "directory.ResetPassword", api.ResetPassword)

@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
@@ -26,7 +26,7 @@ import (
 // Config is the service's environment.
 type Config struct {
 	Service   service.Config
-	Events    events.Config
+	Events    outbox.Config
 	Database  secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`
 	_         env.More      `help:"(more hosts, TLS, a pooler: docs/operations.md#postgresql)"`
 	ClientAPI deployment.ClientAPI

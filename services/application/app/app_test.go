@@ -22,6 +22,7 @@ import (
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -45,8 +46,8 @@ type process struct {
 	signer      *caller.Signer
 	tenant      id.ID
 	directories *directoryfake.Service
-	outbox      *events.Outbox // of the directory service
-	cfg         events.Config
+	outbox      *outbox.Outbox // of the directory service
+	cfg         outbox.Config
 	metrics     http.Handler
 }
 
@@ -58,7 +59,7 @@ func start(t *testing.T) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(broker.Close)
-	p.cfg = events.Config{Brokers: broker.ListenAddrs(), Partitions: 2, Secret: secret}
+	p.cfg = outbox.Config{Brokers: broker.ListenAddrs(), Partitions: 2, Secret: secret}
 	url := pgtest.New(t, nil)
 	p.address = free(t)
 	environment := source(t, map[string]string{
@@ -138,16 +139,16 @@ func (p *process) directoryService() string {
 }
 
 // directoryOutbox relays what the directory service tells.
-func (p *process) directoryOutbox(url string) *events.Outbox {
+func (p *process) directoryOutbox(url string) *outbox.Outbox {
 	p.Helper()
-	db, err := pg.Open(p.Context(), pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations()}})
+	db, err := pg.Open(p.Context(), pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{outbox.Migrations()}})
 	if err != nil {
 		p.Fatal(err)
 	}
 	p.Cleanup(db.Close)
-	outbox := events.NewOutbox(db, "directory", time.Now)
-	p.work(outbox.Relay(p.cfg))
-	return outbox
+	sender := outbox.New(db, "directory", time.Now)
+	p.work(sender.Relay(p.cfg))
+	return sender
 }
 
 // work runs a worker until the test ends.
@@ -229,7 +230,7 @@ func TestTheProcess(t *testing.T) {
 		if status != http.StatusCreated {
 			t.Fatalf("it answers %d %v", status, mapped)
 		}
-		err := p.outbox.InTx(t.Context(), func(tx *events.Tx) error {
+		err := p.outbox.InTx(t.Context(), func(tx *outbox.Tx) error {
 			return tx.Emit(t.Context(), events.GroupDeleted{Tenant: p.tenant, Group: group.ID, Directory: ref.ID})
 		})
 		if err != nil {
@@ -267,7 +268,7 @@ func TestTheProcess(t *testing.T) {
 		}
 	})
 	t.Run("learns that a directory is gone", func(t *testing.T) {
-		err := p.outbox.InTx(t.Context(), func(tx *events.Tx) error {
+		err := p.outbox.InTx(t.Context(), func(tx *outbox.Tx) error {
 			return tx.Emit(t.Context(), events.DirectoryDeleted{Tenant: p.tenant, Directory: ref.ID})
 		})
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/customdata/customdatastore"
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
@@ -22,7 +22,7 @@ func TestApplicationsOfBeforeOrganizations(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t, nil)
 	open := func(migrations fs.FS) *pg.DB {
-		db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "application", Migrations: []fs.FS{events.Migrations(), customdatastore.Migrations(), migrations}})
+		db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "application", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), migrations}})
 		if err != nil {
 			t.Fatal(err)
 		}

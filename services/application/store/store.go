@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/customdata/customdatastore"
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
@@ -25,13 +25,13 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Config says where the service's data is and how its tables are made.
 func Config(url secure.Secret) pg.Config {
-	return pg.Config{URL: url, Schema: "application", Migrations: []fs.FS{events.Migrations(), customdatastore.Migrations(), Migrations()}}
+	return pg.Config{URL: url, Schema: "application", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), Migrations()}}
 }
 
 // Store reads.
 type Store struct {
 	db      *pg.DB
-	outbox  *events.Outbox
+	outbox  *outbox.Outbox
 	reaches *pg.Cache[reached]
 
 	applications *pg.Cache[applicationapi.Application]
@@ -41,7 +41,7 @@ type Store struct {
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
-		db: db, outbox: events.NewOutbox(db, "application", now),
+		db: db, outbox: outbox.New(db, "application", now),
 		reaches: pg.NewCache(db, "application.reach", reachChannel, reachQuery, reached.organization),
 		// A change of an application or of its mappings, of which a row holds the
 		// default stores, is one of its reach.
@@ -51,11 +51,11 @@ func New(db *pg.DB, now func() time.Time) *Store {
 }
 
 // Outbox is what the relay empties.
-func (s *Store) Outbox() *events.Outbox { return s.outbox }
+func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 
 // Tx writes. Its Emit commits an event together with the rows.
 type Tx struct {
-	*events.Tx
+	*outbox.Tx
 	changed []id.Ref // what a Reach is read from
 }
 
@@ -71,7 +71,7 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 			}
 		}
 	}()
-	return s.outbox.InTx(ctx, func(inner *events.Tx) error {
+	return s.outbox.InTx(ctx, func(inner *outbox.Tx) error {
 		tx = &Tx{Tx: inner}
 		return fn(tx)
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
@@ -30,7 +30,7 @@ import (
 type Config struct {
 	Service  service.Config
 	Sender   deployment.Sender
-	Events   events.Config
+	Events   outbox.Config
 	Database secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`
 	_        env.More      `help:"(more hosts, TLS, a pooler: docs/operations.md#postgresql)"`
 

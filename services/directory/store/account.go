@@ -266,16 +266,23 @@ func (tx *Tx) SetVerification(ctx context.Context, tenant, account id.ID, v *Ver
 
 // VerificationTenant returns the tenant of an open verification, or
 // apierr.NotFound: a mailed link names its token and nothing else.
-func (tx *Tx) VerificationTenant(ctx context.Context, digest []byte) (id.ID, error) {
-	found, err := pg.One[struct{ TenantID id.ID }](ctx, tx, `SELECT tenant_id FROM accounts WHERE verification_digest = $1`, digest)
-	return found.TenantID, err
+func (s *Store) VerificationTenant(ctx context.Context, digest []byte) (id.ID, error) {
+	return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM accounts WHERE verification_digest = $1`, digest)
+}
+
+const openVerification = `SELECT ` + accountColumns + ` FROM ` + liveAccounts + `
+	WHERE a.tenant_id = $1 AND a.verification_digest = $2 AND a.verification_expires_at > $3`
+
+// VerificationAccount returns the account of an open verification, or
+// apierr.NotFound.
+func (s *Store) VerificationAccount(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {
+	return pg.One[directoryapi.Account](ctx, s.db, openVerification, tenant, digest, now)
 }
 
 // Verify spends a verification token: of any number of tries one succeeds, and
 // the others are apierr.NotFound.
 func (tx *Tx) Verify(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {
-	before, err := pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+liveAccounts+`
-		WHERE a.tenant_id = $1 AND a.verification_digest = $2 AND a.verification_expires_at > $3 FOR UPDATE OF a`, tenant, digest, now)
+	before, err := pg.One[directoryapi.Account](ctx, tx, openVerification+` FOR UPDATE OF a`, tenant, digest, now)
 	if err != nil {
 		return before, err
 	}

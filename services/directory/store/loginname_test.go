@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/customdata/customdatastore"
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
@@ -31,7 +31,7 @@ func TestLoginNamesOfAccountsFromBefore(t *testing.T) {
 	const migration = "20261122001600_login_names.sql"
 	cfg := store.Config(secure.Secret(pgtest.New(t, nil)))
 	all := cfg.Migrations
-	cfg.Migrations = append(cfg.Migrations[:0:0], events.Migrations(), customdatastore.Migrations(), before(t, migration))
+	cfg.Migrations = append(cfg.Migrations[:0:0], outbox.Migrations(), customdatastore.Migrations(), before(t, migration))
 	old, err := pg.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -32,9 +32,16 @@ func (tx *Tx) KeepResetKey(ctx context.Context, tenant id.ID, sealed []byte) ([]
 		RETURNING reset_key_sealed`, tenant, sealed)
 }
 
-// ResetAccount returns the account of an open reset, or apierr.NotFound.
-func (s *Store) ResetAccount(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {
-	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM password_resets r
+// OpenReset is the account of an open reset and the application through which it was
+// asked for, if any.
+type OpenReset struct {
+	directoryapi.Account
+	ApplicationID id.ID
+}
+
+// OpenReset returns an open reset, or apierr.NotFound.
+func (s *Store) OpenReset(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (OpenReset, error) {
+	return pg.One[OpenReset](ctx, s.db, `SELECT `+accountColumns+`, r.application_id FROM password_resets r
 		JOIN accounts a ON a.tenant_id = r.tenant_id AND a.id = r.account_id
 		JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id
 		WHERE r.tenant_id = $1 AND r.digest = $2 AND r.expires_at > $3`, tenant, digest, now)

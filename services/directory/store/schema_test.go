@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/customdata/customdatastore"
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg"
@@ -47,7 +47,7 @@ func TestADirectoryFromBeforeSchemasGetsItsFields(t *testing.T) {
 	t.Parallel()
 	url := secure.Secret(pgtest.New(t, nil))
 	open := func(migrations fs.FS) *pg.DB {
-		db, err := pg.Open(t.Context(), pg.Config{URL: url, Schema: "directory", Migrations: []fs.FS{events.Migrations(), customdatastore.Migrations(), migrations}, Extensions: store.Config(url).Extensions})
+		db, err := pg.Open(t.Context(), pg.Config{URL: url, Schema: "directory", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), migrations}, Extensions: store.Config(url).Extensions})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/customdata/customdatastore"
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -24,7 +24,7 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 // text are found by pg_trgm, within a directory by btree_gin.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
-		URL: url, Schema: "directory", Migrations: []fs.FS{events.Migrations(), customdatastore.Migrations(), Migrations()},
+		URL: url, Schema: "directory", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), Migrations()},
 		Extensions: []string{"pg_trgm", "btree_gin"},
 	}
 }
@@ -32,21 +32,21 @@ func Config(url secure.Secret) pg.Config {
 // Store reads.
 type Store struct {
 	db     *pg.DB
-	outbox *events.Outbox
+	outbox *outbox.Outbox
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: events.NewOutbox(db, "directory", now)}
+	return &Store{db: db, outbox: outbox.New(db, "directory", now)}
 }
 
 // Outbox is what the relay empties.
-func (s *Store) Outbox() *events.Outbox { return s.outbox }
+func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 
 // Tx writes. Its Emit commits an event together with the rows.
-type Tx struct{ *events.Tx }
+type Tx struct{ *outbox.Tx }
 
 // Tx runs fn in a transaction.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	return s.outbox.InTx(ctx, func(tx *events.Tx) error { return fn(&Tx{tx}) })
+	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx}) })
 }

@@ -84,7 +84,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 		return nil, err
 	}
 	svc := idsite.New(store.New(s.DB), peers, s.Keyring, s.Now, idsite.Config{
-		Base: s.Base, Shared: s.Shared, Title: s.Alias.Title(), Suffix: cfg.Suffix, SignUp: cfg.SignUp,
+		Base: s.Base, Shared: s.Shared, Title: s.Alias.Title(), Product: s.Alias.Product(), Suffix: cfg.Suffix, SignUp: cfg.SignUp,
 	})
 	guard, err := cfg.Outbound.Open()
 	if err != nil {

@@ -63,11 +63,13 @@ func Text(language, key string, values ...string) string {
 // Page is what one page shows.
 type Page struct {
 	Language string
-	Product  string // the name of the deployment
+	Product  string // the name of the application, the directory or the deployment
 	Title    string
 	Text     string
+	Detail   string // for the developer of an application
 	Problem  string // why the last try was refused, if it was
-	Form     *Form  // nil where there is nothing to do
+	Missing  []string
+	Form     *Form // nil where there is nothing to do
 	Download *Download
 }
 
@@ -81,7 +83,10 @@ type Form struct {
 }
 
 // Field is a text that the user enters.
-type Field struct{ Name, Label, Type, Autocomplete, Value, Hint string }
+type Field struct {
+	Name, Label, Type, Autocomplete, Value, Hint string
+	Rules                                        []string // that a value must keep
+}
 
 // Download is a text that the user can save as a file.
 type Download struct{ Text, Name, Content string }

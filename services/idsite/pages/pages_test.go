@@ -17,10 +17,11 @@ func TestPagesShowTextAndTheirOwnStyleAlone(t *testing.T) {
 	const hostile = `"><script>alert(1)</script>{{.}}`
 	form := &Form{
 		Button: hostile, Hidden: map[string]string{"sptoken": hostile}, Login: hostile,
-		Fields: []Field{{"email", hostile, "email", "email", hostile, hostile}},
+		Fields: []Field{{"email", hostile, "email", "email", hostile, hostile, []string{hostile}}},
 	}
 	for _, p := range []Page{{}, {Form: form}, {Download: &Download{hostile, hostile, hostile}}} {
 		p.Language, p.Product, p.Title, p.Text, p.Problem = "en", hostile, hostile, hostile, hostile
+		p.Detail, p.Missing = hostile, []string{hostile}
 		out, err := Render(p)
 		if err != nil {
 			t.Fatal(err)

@@ -293,8 +293,12 @@ func (p directory) Profile(ctx context.Context, in directoryapi.ProfileRequest) 
 	return directoryapi.Profile{Account: a}, err
 }
 
-func (p directory) RegistrationRules(context.Context, directoryapi.Ref) (directoryapi.RegistrationRules, error) {
-	return directoryapi.RegistrationRules{MinLength: 8, MaxLength: 100, VerificationEmail: true, ResetEmail: true}, nil
+func (p directory) RegistrationRules(_ context.Context, in directoryapi.Ref) (directoryapi.RegistrationRules, error) {
+	rules := directoryapi.RegistrationRules{Directory: "Customers", MinLength: 8, MaxLength: 100, VerificationEmail: true, ResetEmail: true}
+	if in.ID == linkDirectory {
+		rules.MinNumeric, rules.MinLowerCase = 1, 2
+	}
+	return rules, nil
 }
 
 func (directory) LoginDirectories(context.Context, directoryapi.LoginDirectories) (directoryapi.LoginDirectoryList, error) {

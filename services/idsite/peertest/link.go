@@ -2,9 +2,13 @@ package peertest
 
 import (
 	"context"
+	"strings"
+	"time"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -12,15 +16,24 @@ import (
 // length; any other is accepted.
 const WeakPassword = "changeme"
 
+// UsedPassword is refused because it was used before.
+const UsedPassword = "Used-before1"
+
 // Link makes a mailed link's token for an account, to verify its email or to
-// set its password.
-func (d *Deployment) Link(email string) secure.Secret {
+// set its password. It is asked for through an application, which may be zero.
+func (d *Deployment) Link(email string, application applicationapi.Application) secure.Secret {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	token := secure.Token(22)
-	d.links[token] = directoryapi.Account{Email: email, Username: email, EmailVerificationStatus: directoryapi.Unverified}
+	d.links[token] = directoryapi.PasswordReset{Application: application.ID, Account: directoryapi.Account{
+		TenantID: application.TenantID, DirectoryID: linkDirectory, Email: email, Username: email,
+		EmailVerificationStatus: directoryapi.Unverified,
+	}}
 	return token
 }
+
+// linkDirectory is the directory of the accounts of links.
+var linkDirectory = id.New(time.Unix(1, 0))
 
 // Spent reports whether the token of a link was used.
 func (d *Deployment) Spent(token secure.Secret) bool {
@@ -31,40 +44,48 @@ func (d *Deployment) Spent(token secure.Secret) bool {
 }
 
 func (p directory) VerifyEmail(_ context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
-	account, err := p.link(in.Token)
+	link, err := p.link(in.Token)
 	if err == nil {
 		p.spend(in.Token)
 	}
-	return account, err
+	return link.Account, err
+}
+
+func (p directory) Verification(_ context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
+	link, err := p.link(in.Token)
+	return link.Account, err
 }
 
 func (p directory) Reset(_ context.Context, in directoryapi.ResetToken) (directoryapi.PasswordReset, error) {
-	account, err := p.link(in.Token)
-	return directoryapi.PasswordReset{Token: in.Token, Account: account}, err
+	return p.link(in.Token)
 }
 
 func (p directory) ResetPassword(_ context.Context, in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
-	account, err := p.link(in.Token)
+	link, err := p.link(in.Token)
 	switch {
 	case err != nil:
-		return directoryapi.PasswordReset{}, err
+		return link, err
+	case strings.TrimSpace(in.Password.Value) == "":
+		return link, apierr.Required
+	case in.Password.Value == UsedPassword:
+		return link, apierr.PasswordReused
 	case len(in.Password.Value) < len(WeakPassword):
-		return directoryapi.PasswordReset{}, apierr.TooShort
+		return link, apierr.TooShort
 	case in.Password.Value == WeakPassword:
-		return directoryapi.PasswordReset{}, WeakPasswordError
+		return link, WeakPasswordError
 	}
 	p.spend(in.Token)
-	return directoryapi.PasswordReset{Token: in.Token, Account: account}, nil
+	return link, nil
 }
 
-func (p directory) link(token secure.Secret) (directoryapi.Account, error) {
+func (p directory) link(token secure.Secret) (directoryapi.PasswordReset, error) {
 	p.d.mu.Lock()
 	defer p.d.mu.Unlock()
-	account, ok := p.d.links[token]
+	link, ok := p.d.links[token]
 	if !ok {
-		return account, apierr.NotFound
+		return link, apierr.NotFound
 	}
-	return account, nil
+	return link, nil
 }
 
 func (p directory) spend(token secure.Secret) {

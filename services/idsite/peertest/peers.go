@@ -27,7 +27,7 @@ type Deployment struct {
 	tenantKeys   map[string]id.ID
 	applications map[id.ID]applicationapi.SignUp
 	keys         map[string]oauthapi.EnsureKey
-	links        map[secure.Secret]directoryapi.Account
+	links        map[secure.Secret]directoryapi.PasswordReset
 	signUps      map[secure.Secret]directoryapi.PendingSignUp
 	hosted       hosted
 	calls        int
@@ -38,7 +38,8 @@ type Deployment struct {
 func New() *Deployment {
 	return &Deployment{
 		tenants: map[id.ID]directoryapi.SignedUp{}, tenantKeys: map[string]id.ID{},
-		applications: map[id.ID]applicationapi.SignUp{}, keys: map[string]oauthapi.EnsureKey{}, links: map[secure.Secret]directoryapi.Account{},
+		applications: map[id.ID]applicationapi.SignUp{}, keys: map[string]oauthapi.EnsureKey{},
+		links:   map[secure.Secret]directoryapi.PasswordReset{},
 		signUps: map[secure.Secret]directoryapi.PendingSignUp{}, hosted: newHosted(),
 		fail: func(int) error { return nil },
 	}

@@ -162,7 +162,7 @@ func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 	return false, nil
 }
 
-func (h *handlers) agentHeader() string { return "X-" + h.product + "-Agent" }
+func (h *handlers) agentHeader() string { return "X-" + h.title + "-Agent" }
 
 // input is a body of JSON or a form.
 type input map[string]json.RawMessage

@@ -1,16 +1,22 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
+	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
+	"golang.org/x/text/unicode/norm"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/pages"
 	"github.com/doorward/doorward/services/idsite/screens"
 )
@@ -23,22 +29,27 @@ func texter(c *fiber.Ctx) textFunc {
 	return func(key string, values ...string) string { return pages.Text(language, key, values...) }
 }
 
-// deadLink shows that a link leads nowhere.
-func (h *handlers) deadLink(c *fiber.Ctx) error {
+// deadLink shows that a link leads nowhere, and what its user can do: next is the
+// key of that text.
+func (h *handlers) deadLink(c *fiber.Ctx, next string) error {
 	t := texter(c)
-	return h.page(c, http.StatusNotFound, pages.Page{Title: t("deadLinkTitle"), Text: t("deadLinkText")})
+	return h.page(c, http.StatusNotFound, pages.Page{
+		Title: t("deadLinkTitle"), Text: t("deadLinkText") + " " + t(next, "link", t("forgotLink")),
+	})
 }
 
 // verification shows what a verification link is for. It spends nothing: mail
 // scanners and browsers that look ahead follow links too.
 func (h *handlers) verification(c *fiber.Ctx) error {
-	token := c.Query("sptoken")
-	if token == "" {
-		return h.deadLink(c)
+	token := secure.Secret(c.Query("sptoken"))
+	link, err := h.svc.Verification(c.UserContext(), token)
+	if err != nil {
+		return h.refusedLink(c, err, "anotherVerification")
 	}
 	t := texter(c)
 	return h.page(c, http.StatusOK, pages.Page{
-		Title: t("confirmTitle"), Text: t("confirmText"), Form: &pages.Form{Button: t("confirm"), Hidden: map[string]string{"sptoken": token}},
+		Product: link.Name, Title: t("confirmTitle"), Text: t("confirmText"),
+		Form: &pages.Form{Button: t("confirm"), Hidden: map[string]string{"sptoken": token.Reveal()}},
 	})
 }
 
@@ -48,30 +59,40 @@ func (h *handlers) verify(c *fiber.Ctx) error {
 	if err != nil {
 		return h.refused(c, err)
 	}
-	account, err := h.svc.VerifyEmail(c.UserContext(), secure.Secret(form.Get("sptoken")))
+	token := secure.Secret(form.Get("sptoken"))
+	link, err := h.svc.Verification(c.UserContext(), token)
+	if err == nil {
+		link.Account, err = h.svc.VerifyEmail(c.UserContext(), token)
+	}
 	if err != nil {
-		return h.refused(c, err)
+		return h.refusedLink(c, err, "anotherVerification")
 	}
 	t := texter(c)
-	return h.page(c, http.StatusOK, pages.Page{Title: t("verifiedTitle"), Text: t("verifiedText", "email", account.Email)})
+	return h.page(c, http.StatusOK, pages.Page{
+		Product: link.Name, Title: t("verifiedTitle"), Text: t("verifiedText", "email", link.Account.Email),
+	})
 }
 
 // reset asks for a new password.
 func (h *handlers) reset(c *fiber.Ctx) error {
-	return h.askPassword(c, http.StatusOK, secure.Secret(c.Query("sptoken")), "")
+	token := secure.Secret(c.Query("sptoken"))
+	link, err := h.svc.Reset(c.UserContext(), token)
+	if err != nil {
+		return h.refusedLink(c, err, "anotherReset")
+	}
+	return h.askPassword(c, http.StatusOK, token, link, "", nil)
 }
 
-func (h *handlers) askPassword(c *fiber.Ctx, status int, token secure.Secret, problem string) error {
-	account, err := h.svc.Reset(c.UserContext(), token)
-	if err != nil {
-		return h.refused(c, err)
-	}
+// askPassword shows the form with what a password needs and, after a refusal, all
+// that the last one lacked.
+func (h *handlers) askPassword(c *fiber.Ctx, status int, token secure.Secret, link idsite.MailedLink, problem string,
+	missing []string) error {
 	t := texter(c)
 	return h.page(c, status, pages.Page{
-		Title: t("resetTitle"), Text: t("resetText", "email", account.Email), Problem: problem,
-		Form: &pages.Form{Button: t("setPassword"), Hidden: map[string]string{"sptoken": token.Reveal()}, Login: account.Username,
+		Product: link.Name, Title: t("resetTitle"), Text: t("resetText", "email", link.Account.Email), Problem: problem, Missing: missing,
+		Form: &pages.Form{Button: t("setPassword"), Hidden: map[string]string{"sptoken": token.Reveal()}, Login: link.Account.Username,
 			Fields: []pages.Field{
-				{Name: "password", Label: t("newPassword"), Type: "password", Autocomplete: "new-password"},
+				{Name: "password", Label: t("newPassword"), Type: "password", Autocomplete: "new-password", Rules: passwordRules(t, link.Rules, nil)},
 				{Name: "again", Label: t("passwordAgain"), Type: "password", Autocomplete: "new-password"},
 			}},
 	})
@@ -86,20 +107,67 @@ func (h *handlers) setPassword(c *fiber.Ctx) error {
 	}
 	t := texter(c)
 	token, password := secure.Secret(form.Get("sptoken")), form.Get("password")
+	link, err := h.svc.Reset(c.UserContext(), token)
+	if err != nil {
+		return h.refusedLink(c, err, "anotherReset")
+	}
+	missing := passwordRules(t, link.Rules, &password)
 	if password != form.Get("again") {
-		return h.askPassword(c, http.StatusBadRequest, token, t("differ"))
+		return h.askPassword(c, http.StatusBadRequest, token, link, t("differ"), missing)
 	}
 	err = h.svc.SetPassword(c.UserContext(), token, field.Some(password))
-	if errors.Is(err, apierr.Required) {
-		return h.askPassword(c, http.StatusBadRequest, token, t("tooShort"))
+	switch refusal := apierr.From(err); {
+	case err == nil:
+		return h.page(c, http.StatusOK, pages.Page{Product: link.Name, Title: t("passwordSetTitle"), Text: t("canSignIn")})
+	case errors.Is(err, apierr.Required):
+		return h.askPassword(c, http.StatusBadRequest, token, link, t("enterPassword"), missing)
+	case errors.Is(err, apierr.PasswordReused):
+		return h.askPassword(c, http.StatusBadRequest, token, link, t("reused"), nil)
+	case refusal.Status == http.StatusBadRequest && len(missing) > 0:
+		return h.askPassword(c, http.StatusBadRequest, token, link, t("stillNeeds"), missing)
+	case refusal.Status == http.StatusBadRequest:
+		return h.askPassword(c, http.StatusBadRequest, token, link, refusal.Message, nil)
 	}
-	if problem, asked := problemOf(t, err); asked && apierr.From(err).Status == http.StatusBadRequest {
-		return h.askPassword(c, http.StatusBadRequest, token, problem)
+	return h.refusedLink(c, err, "anotherReset")
+}
+
+// passwordRules are the rules of a directory's passwords in words: all, or those
+// that a password breaks.
+func passwordRules(t textFunc, rules directoryapi.RegistrationRules, password *string) []string {
+	var out []string
+	rule := func(broken bool, key string, n int) {
+		if password == nil || broken {
+			out = append(out, t(key, "n", strconv.Itoa(n)))
+		}
 	}
-	if err != nil {
-		return h.refused(c, err)
+	var have secure.Characters
+	var length int
+	if password != nil {
+		have, length = secure.CountCharacters(*password), utf8.RuneCountInString(norm.NFC.String(*password))
 	}
-	return h.page(c, http.StatusOK, pages.Page{Title: t("passwordSet"), Text: t("canSignIn")})
+	rule(length < rules.MinLength, "needLength", rules.MinLength)
+	if password != nil {
+		rule(length > rules.MaxLength, "needShorter", rules.MaxLength)
+	}
+	for _, class := range []struct {
+		have, least int
+		one, more   string
+	}{
+		{have.Lower, rules.MinLowerCase, "needLower", "needLowers"},
+		{have.Upper, rules.MinUpperCase, "needUpper", "needUppers"},
+		{have.Numeric, rules.MinNumeric, "needDigit", "needDigits"},
+		{have.Symbol, rules.MinSymbol, "needSymbol", "needSymbols"},
+		{have.Diacritic, rules.MinDiacritic, "needDiacritic", "needDiacritics"},
+	} {
+		key := class.one
+		if class.least > 1 {
+			key = class.more
+		}
+		if class.least > 0 {
+			rule(class.have < class.least, key, class.least)
+		}
+	}
+	return out
 }
 
 // form reads what a page sent, safe from cross-site request forgery (CSRF): the token
@@ -118,10 +186,15 @@ func (h *handlers) form(c *fiber.Ctx) (url.Values, error) {
 
 // refused answers an error with a page.
 func (h *handlers) refused(c *fiber.Ctx, err error) error {
+	return h.refusedLink(c, err, "anotherLink")
+}
+
+// refusedLink is refused for a mailed link: next is what to do about a dead one.
+func (h *handlers) refusedLink(c *fiber.Ctx, err error, next string) error {
 	refusal := apierr.From(err)
 	switch {
 	case errors.Is(err, apierr.NotFound):
-		return h.deadLink(c)
+		return h.deadLink(c, next)
 	case errors.Is(err, context.DeadlineExceeded) || refusal.Status >= http.StatusInternalServerError:
 		return err // logged and answered as everywhere
 	}
@@ -131,7 +204,7 @@ func (h *handlers) refused(c *fiber.Ctx, err error) error {
 // page answers with a page that is not stored or framed, and whose address no other
 // site learns from a Referer.
 func (h *handlers) page(c *fiber.Ctx, status int, p pages.Page) error {
-	p.Product, p.Language = h.product, screens.Language(c.Get(fiber.HeaderAcceptLanguage))
+	p.Product, p.Language = cmp.Or(p.Product, h.svc.Product()), screens.Language(c.Get(fiber.HeaderAcceptLanguage))
 	body, err := pages.Render(p)
 	if err != nil {
 		return err

@@ -12,7 +12,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/openapi/openapitest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/peertest"
@@ -55,11 +57,12 @@ func link(path string, token secure.Secret) string {
 
 func TestAVerificationLinkIsSpentByItsButtonAlone(t *testing.T) {
 	c := newClient(t)
-	token := c.peers.Link(`jo<b>@example.test`)
+	token := c.peers.Link(`jo<b>@example.test`, applicationapi.Application{})
 	path := link("/emailVerificationTokens", token)
 	for _, method := range []string{"GET", "HEAD", "GET"} {
 		answer, body := c.visit(t, method, path, nil)
-		if answer.StatusCode != 200 || c.peers.Spent(token) || (method == "GET" && !strings.Contains(body, `value="`+token.Reveal()+`"`)) {
+		if answer.StatusCode != 200 || c.peers.Spent(token) || (method == "GET" && !strings.Contains(body, `value="`+token.Reveal()+`"`)) ||
+			(method == "GET" && !strings.Contains(body, ">Customers</p>")) {
 			t.Fatalf("%s answers %d, spent is %t: %s", method, answer.StatusCode, c.peers.Spent(token), body)
 		}
 	}
@@ -84,39 +87,55 @@ func TestAVerificationLinkIsSpentByItsButtonAlone(t *testing.T) {
 	if good.Load() != 1 {
 		t.Errorf("%d of 50 tries succeeded", good.Load())
 	}
+	for _, dead := range []string{path, "/emailVerificationTokens?sptoken=invented", "/emailVerificationTokens"} {
+		answer, body := c.visit(t, "GET", dead, nil)
+		if answer.StatusCode != 404 || strings.Contains(body, "<form") || !strings.Contains(body, "<h1>This link no longer works</h1>") ||
+			!strings.Contains(body, "ask for another mail") {
+			t.Errorf("%s answers %d: %s", dead, answer.StatusCode, body)
+		}
+	}
 }
 
 func TestAResetLinkSetsThePasswordOnce(t *testing.T) {
 	c := newClient(t)
-	token := c.peers.Link("jo@example.test")
+	shop := applicationapi.Application{TenantID: id.ID{1}, ID: id.ID{7}, Name: "Shop & Co"}
+	c.peers.PutApplication(shop)
+	token := c.peers.Link("jo@example.test", shop)
 	path := link("/passwordReset", token)
 	if answer, body := c.visit(t, "GET", path, nil); answer.StatusCode != 200 || !strings.Contains(body, "jo@example.test") ||
-		strings.Contains(body, `role="alert"`) {
+		!strings.Contains(body, ">Shop &amp; Co</p>") || strings.Contains(body, `role="alert"`) || !strings.Contains(body, `<ul class="rules" `+
+		`id="password-rules"><li>At least 8 characters</li><li>2 lower-case letters</li><li>A digit</li></ul>`) {
 		t.Fatalf("%d: %s", answer.StatusCode, body)
 	}
 	form := func(password, again string) url.Values {
 		return url.Values{"sptoken": {token.Reveal()}, "password": {password}, "again": {again}}
 	}
+	const line = "<br>– "
 	for _, c2 := range []struct{ password, again, problem string }{
-		{"Different1!", "Different2!", "The two passwords differ."},
-		{"", "", "That password is too short."},
-		{"Ab1", "Ab1", "That password is too short."},
-		{peertest.WeakPassword, peertest.WeakPassword, "The password needs a digit."},
+		{"Different1!", "Different2!", "The two passwords differ.</p>"},
+		{"NO!xx", "yes", "The two passwords differ." + line + "At least 8 characters" + line + "A digit</p>"},
+		{"", "", "Please enter a new password. It needs:" + line + "At least 8 characters" + line + "2 lower-case letters" + line + "A digit</p>"},
+		{"Ab!", "Ab!", "It still needs:" + line + "At least 8 characters" + line + "2 lower-case letters" + line + "A digit</p>"},
+		{peertest.WeakPassword, peertest.WeakPassword, "It still needs:" + line + "A digit</p>"},
+		{peertest.UsedPassword, peertest.UsedPassword, "That password was used before. Please choose another one.</p>"},
 	} {
 		answer, body := c.visit(t, "POST", path, form(c2.password, c2.again))
-		if answer.StatusCode != 400 || !strings.Contains(body, c2.problem) || !strings.Contains(body, `name="password"`) || c.peers.Spent(token) {
+		if answer.StatusCode != 400 || !strings.Contains(body, c2.problem) || !strings.Contains(body, ">Shop &amp; Co</p>") ||
+			!strings.Contains(body, `name="password"`) || c.peers.Spent(token) {
 			t.Errorf("%q: %d, %s", c2.password, answer.StatusCode, body)
 		}
 		if c2.password != "" && strings.Contains(body, c2.password) {
 			t.Errorf("the page repeats the password: %s", body)
 		}
 	}
-	if answer, body := c.visit(t, "POST", path, form("Different1!", "Different1!")); answer.StatusCode != 200 || !c.peers.Spent(token) {
+	if answer, body := c.visit(t, "POST", path, form("Different1!", "Different1!")); answer.StatusCode != 200 || !c.peers.Spent(token) ||
+		!strings.Contains(body, "<h1>Your password is changed</h1>") || !strings.Contains(body, ">Shop &amp; Co</p>") {
 		t.Errorf("%d: %s", answer.StatusCode, body)
 	}
 	for _, method := range []string{"GET", "POST"} {
 		if answer, body := c.visit(t, method, path, form("Different3!", "Different3!")); answer.StatusCode != 404 ||
-			!strings.Contains(body, "no longer works") {
+			!strings.Contains(body, "no longer works") || !strings.Contains(body, "sign-in page and choose “Forgot your password?”.") ||
+			!strings.Contains(body, ">Doorward</p>") {
 			t.Errorf("%s again: %d, %s", method, answer.StatusCode, body)
 		}
 	}
@@ -125,7 +144,7 @@ func TestAResetLinkSetsThePasswordOnce(t *testing.T) {
 func TestPagesAreNobodyElses(t *testing.T) {
 	c := newClient(t)
 	for _, path := range []string{"/emailVerificationTokens", "/passwordReset"} {
-		token := c.peers.Link("jo@example.test")
+		token := c.peers.Link("jo@example.test", applicationapi.Application{})
 		form := url.Values{"sptoken": {token.Reveal()}}
 		if path == "/passwordReset" {
 			form["password"], form["again"] = []string{"Different1!"}, []string{"Different1!"}
@@ -157,5 +176,29 @@ func TestPagesAreNobodyElses(t *testing.T) {
 		if answer, body := c.visit(t, "POST", path, form, "Origin", "https://localhost:8443"); answer.StatusCode != 200 {
 			t.Errorf("%s from its own page answers %d: %s", path, answer.StatusCode, body)
 		}
+	}
+}
+
+// What refuses a request names the application on its page, once it is known.
+func TestARefusedRequestNamesItsApplication(t *testing.T) {
+	p := newPage(t)
+	request := func(claims secure.Claims) string {
+		signed, err := secure.SignJWT(map[string]any{"typ": "JWT"}, claims, "secret")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return signed
+	}
+	known := secure.Claims{"iss": "K1", "sub": base.To("applications", p.application), "cb_uri": "https://elsewhere.test/"}
+	for brand, jwt := range map[string]string{"Shop": request(known), "Doorward": "x"} {
+		for _, path := range []string{"/sso", "/sso/logout"} {
+			answer, body := p.visit(t, "GET", path+"?jwtRequest="+jwt, nil, "Accept", "text/html")
+			if answer.StatusCode != 400 || !strings.Contains(body, "· "+brand+"</title>") || !strings.Contains(body, ">"+brand+"</p>") {
+				t.Errorf("%s answers %d: %s", path, answer.StatusCode, body)
+			}
+		}
+	}
+	if _, body := p.visit(t, "GET", "/register", nil); !strings.Contains(body, ">Doorward</p>") {
+		t.Errorf("the sign-up says %s", body)
 	}
 }

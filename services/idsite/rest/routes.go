@@ -19,7 +19,7 @@ import (
 type handlers struct {
 	svc      *idsite.Service
 	base     href.Base
-	product  string // the name that pages show
+	title    string // the product's name in headers
 	redirect string // header that names to a page the address for its browser
 	screens  *screens.Screens
 }
@@ -30,7 +30,7 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 	if err != nil {
 		return err
 	}
-	h := &handlers{svc: svc, base: base, product: svc.Product(), redirect: svc.Product() + redirectHeader, screens: built}
+	h := &handlers{svc: svc, base: base, title: svc.Title(), redirect: svc.Title() + redirectHeader, screens: built}
 	v1 := app.Group("/v1")
 
 	sites := rest.List(store.Sites, svc.ListSites, h.view)

@@ -169,7 +169,7 @@ func (c *clientCall) signedOn(f *fiber.Ctx, flow string) error {
 	}
 	t := texter(f)
 	body, err := pages.Render(pages.Page{
-		Language: screens.Language(f.Get(fiber.HeaderAcceptLanguage)), Product: c.product, Title: t("postTitle"), Text: t("postText"),
+		Language: screens.Language(f.Get(fiber.HeaderAcceptLanguage)), Product: c.Application.Name, Title: t("postTitle"), Text: t("postText"),
 		Form: &pages.Form{Action: signed.ConsumerURL, Button: t("post"), Hidden: hidden},
 	})
 	if err != nil {

@@ -174,7 +174,7 @@ func problemOf(t textFunc, err error) (problem string, asked bool) {
 	case errors.Is(err, apierr.Required):
 		return t("required"), true
 	case errors.Is(err, apierr.TooShort):
-		return t("tooShort"), true
+		return t("tooShort") + " " + t("policy"), true
 	case errors.Is(err, apierr.TooLong):
 		return t("tooLong"), true
 	case refusal.Status == http.StatusBadRequest || refusal.Status == http.StatusConflict:

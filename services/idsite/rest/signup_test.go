@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/services/idsite/peertest"
 )
 
@@ -144,7 +145,7 @@ func TestPagesSpeakTheLanguageOfTheBrowser(t *testing.T) {
 	c := newClient(t)
 	for language, title := range map[string]string{"de": "Neues Passwort wählen", "es": "Elige una contraseña nueva",
 		"fr": "Choisir un nouveau mot de passe", "ja": "新しいパスワードを設定"} {
-		answer, body := c.visit(t, "GET", link("/passwordReset", c.peers.Link("jo@example.test")), nil, "Accept-Language", language)
+		answer, body := c.visit(t, "GET", link("/passwordReset", c.peers.Link("jo@example.test", applicationapi.Application{})), nil, "Accept-Language", language)
 		if !strings.Contains(body, `<html lang="`+language+`"`) || !strings.Contains(body, "<h1>"+title+"</h1>") ||
 			!strings.Contains(answer.Header.Get("Vary"), "Accept-Language") {
 			t.Errorf("%s gets %s", language, body)

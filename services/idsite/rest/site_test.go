@@ -48,7 +48,7 @@ func newClient(t testing.TB) client {
 		t.Fatal(err)
 	}
 	svc := idsite.New(store.New(pgtest.Open(t, store.Config)), peers.Peers(), ring, now, idsite.Config{
-		Base: base, Title: "Service", Suffix: "localhost", SignUp: !strings.Contains(t.Name(), "SignUpIsOff"),
+		Base: base, Title: "Service", Product: "Doorward", Suffix: "localhost", SignUp: !strings.Contains(t.Name(), "SignUpIsOff"),
 	})
 	app := rest.New(rest.Config{Service: "idsite", Base: base, Signer: signer})
 	if err := idsiterest.Mount(app, svc, base); err != nil {

@@ -87,5 +87,8 @@ func (h *handlers) refusedHosted(c *fiber.Ctx, err error) error {
 		return err
 	}
 	t := texter(c)
-	return h.page(c, refusal.Status, pages.Page{Title: t("requestTitle"), Text: t("requestText", "reason", refusal.Reason)})
+	return h.page(c, refusal.Status, pages.Page{
+		Product: idsite.ApplicationOf(err), Title: t("requestTitle"), Text: t("requestText"),
+		Detail: t("requestReason", "reason", refusal.Reason),
+	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/env"
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
@@ -24,7 +24,7 @@ import (
 // Config is the service's environment.
 type Config struct {
 	Service   service.Config
-	Events    events.Config
+	Events    outbox.Config
 	Database  secure.Secret `env:"MFA_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 	_         env.More      `help:"(more hosts, TLS, a pooler: docs/operations.md#postgresql)"`
 	Directory []string      `env:"DOORWARD_DIRECTORY_URL" help:"addresses of the directory service's replicas, http://host:port"`

@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/rest/resttest"
@@ -118,14 +119,14 @@ func TestWiredService(t *testing.T) {
 	client := resttest.New(t, service.HTTP, caller.NewSigner(secret, time.Now), caller.Caller{Tenant: world.Tenant})
 	factor := client.Post(mfatest.Of(world.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201).Href()
 
-	directory, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations()}})
+	directory, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{outbox.Migrations()}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(directory.Close)
-	outbox := events.NewOutbox(directory, "directory", time.Now)
+	sender := outbox.New(directory, "directory", time.Now)
 	sent := make(chan events.ChallengeCreated, 1)
-	p.Go("directory consumer", outbox.Consume(cfg.Events, []string{"mfa"}, events.On(
+	p.Go("directory consumer", sender.Consume(cfg.Events, []string{"mfa"}, events.On(
 		func(_ context.Context, _ events.Envelope, event events.ChallengeCreated) error {
 			sent <- event
 			return nil
@@ -139,8 +140,8 @@ func TestWiredService(t *testing.T) {
 		t.Error("the event did not arrive")
 	}
 
-	p.Go("directory relay", outbox.Relay(cfg.Events))
-	err = outbox.InTx(ctx, func(tx *events.Tx) error {
+	p.Go("directory relay", sender.Relay(cfg.Events))
+	err = sender.InTx(ctx, func(tx *outbox.Tx) error {
 		return tx.Emit(ctx, events.AccountDeleted{Tenant: world.Tenant, Account: world.Jo.ID})
 	})
 	if err != nil {

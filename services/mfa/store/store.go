@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -19,7 +19,7 @@ var files embed.FS
 
 // Config says where the service's data is and how its tables are made.
 func Config(url secure.Secret) pg.Config {
-	return pg.Config{URL: url, Schema: "mfa", Migrations: []fs.FS{events.Migrations(), pg.Embedded(files)}}
+	return pg.Config{URL: url, Schema: "mfa", Migrations: []fs.FS{outbox.Migrations(), pg.Embedded(files)}}
 }
 
 // Values of status and verificationStatus of phones and factors.
@@ -33,21 +33,21 @@ const (
 // Store reads.
 type Store struct {
 	db     *pg.DB
-	outbox *events.Outbox
+	outbox *outbox.Outbox
 }
 
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: events.NewOutbox(db, "mfa", now)}
+	return &Store{db: db, outbox: outbox.New(db, "mfa", now)}
 }
 
 // Outbox is the outbox of the service.
-func (s *Store) Outbox() *events.Outbox { return s.outbox }
+func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 
 // Tx writes. Its Emit commits an event together with the rows.
-type Tx struct{ *events.Tx }
+type Tx struct{ *outbox.Tx }
 
 // Tx runs fn in a transaction.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	return s.outbox.InTx(ctx, func(tx *events.Tx) error { return fn(&Tx{tx}) })
+	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx}) })
 }

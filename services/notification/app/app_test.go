@@ -24,6 +24,7 @@ import (
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
@@ -54,7 +55,7 @@ type world struct {
 	t      *testing.T
 	mail   *mailtest.Server
 	env    []string
-	outbox *events.Outbox
+	outbox *outbox.Outbox
 	db     *pg.DB
 	ring   *secure.Keyring
 	tenant id.ID
@@ -77,15 +78,15 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.brokers = broker.ListenAddrs()
-	cfg := events.Config{Brokers: broker.ListenAddrs(), Partitions: 2, Secret: secret}
+	cfg := outbox.Config{Brokers: broker.ListenAddrs(), Partitions: 2, Secret: secret}
 
-	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations()}})
+	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{outbox.Migrations()}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
 	w.db = db
-	w.outbox = events.NewOutbox(db, "directory", now)
+	w.outbox = outbox.New(db, "directory", now)
 	ctx, cancel := context.WithCancel(context.Background())
 	relayed := make(chan error)
 	go func() { relayed <- w.outbox.Relay(cfg)(ctx) }()
@@ -173,7 +174,7 @@ func (w *world) start() *exec.Cmd {
 func (w *world) register(ctx context.Context) (account id.ID, token secure.Secret) {
 	w.t.Helper()
 	account, token = id.New(now()), secure.Token(22)
-	err := w.outbox.InTx(ctx, func(tx *events.Tx) error {
+	err := w.outbox.InTx(ctx, func(tx *outbox.Tx) error {
 		return tx.Emit(ctx, events.AccountRegistered{Tenant: w.tenant, Account: account, Token: w.ring.Seal(token, events.MailTokenPurpose(account))})
 	})
 	if err != nil {
@@ -196,7 +197,7 @@ func (w *world) repeat(event id.ID, kind string, fact events.Event) {
 		w.t.Fatal(err)
 	}
 	if _, err := pg.Exec(w.t.Context(), w.db, `INSERT INTO outbox (tenant_id, id, topic, key, envelope) VALUES ($1, $2, $3, $4, $5)`,
-		tenant, id.New(now()), events.Topic("directory"), subject, envelope); err != nil {
+		tenant, id.New(now()), outbox.Topic("directory"), subject, envelope); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -209,7 +210,7 @@ func TestAnEventBecomesAMailInOneTrace(t *testing.T) {
 	root.End()
 
 	m := w.mail.Await(t, 1)[0]
-	if m.To != address(account) || m.Subject != "verification" || m.From != "no-reply@localhost" || m.FromName != "Service" {
+	if m.To != address(account) || m.Subject != "verification" || m.From != "no-reply@localhost" || m.FromName != "Doorward" {
 		t.Errorf("the mail is %+v", m)
 	}
 	if want := "https://localhost:8443/emailVerificationTokens?sptoken=" + token.Reveal(); strings.TrimSpace(m.Text) != want {
@@ -277,15 +278,15 @@ func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
 		"DOORWARD_SMS_TWILIO_AUTH_TOKEN="+texttest.Token, "DOORWARD_SMS_TWILIO_FROM=+15005550006")
 	exporter := tracetest.NewInMemoryExporter()
 	p, a := w.open(exporter)
-	mfa := events.NewOutbox(w.db, "mfa", now)
+	mfa := outbox.New(w.db, "mfa", now)
 	reported := make(chan events.TextReported, 10)
-	p.Go("mfa", mfa.Consume(events.Config{Brokers: w.brokers, Partitions: 2, Secret: secret}, []string{"notification"}, events.On(
+	p.Go("mfa", mfa.Consume(outbox.Config{Brokers: w.brokers, Partitions: 2, Secret: secret}, []string{"notification"}, events.On(
 		func(_ context.Context, _ events.Envelope, event events.TextReported) error {
 			reported <- event
 			return nil
 		})))
 	challenge, account := id.New(now()), id.New(now())
-	err := mfa.InTx(t.Context(), func(tx *events.Tx) error {
+	err := mfa.InTx(t.Context(), func(tx *outbox.Tx) error {
 		return tx.Emit(t.Context(), events.ChallengeCreated{
 			Tenant: w.tenant, Account: account, Challenge: challenge, Number: "+18883910959", Message: "Code ${code}",
 			Code: w.ring.Seal("493817", events.CodePurpose(challenge)), ExpiresAt: now().Add(5 * time.Minute),

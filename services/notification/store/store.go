@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -21,28 +21,28 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Config says where the service's data is and how its tables are made.
 func Config(url secure.Secret) pg.Config {
-	return pg.Config{URL: url, Schema: "notification", Migrations: []fs.FS{events.Migrations(), Migrations()}}
+	return pg.Config{URL: url, Schema: "notification", Migrations: []fs.FS{outbox.Migrations(), Migrations()}}
 }
 
 // Store reads.
 type Store struct {
 	db     *pg.DB
-	outbox *events.Outbox
+	outbox *outbox.Outbox
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: events.NewOutbox(db, "notification", now)}
+	return &Store{db: db, outbox: outbox.New(db, "notification", now)}
 }
 
 // Outbox runs the service's transactions, records the events that it has
 // seen, and is what the relay empties.
-func (s *Store) Outbox() *events.Outbox { return s.outbox }
+func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 
 // Tx writes. Its Seen and its Emit commit an event together with the rows.
-type Tx struct{ *events.Tx }
+type Tx struct{ *outbox.Tx }
 
 // Tx runs fn in a transaction.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	return s.outbox.InTx(ctx, func(tx *events.Tx) error { return fn(&Tx{tx}) })
+	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx}) })
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
@@ -133,14 +134,14 @@ func TestWiredService(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	directory, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{events.Migrations()}})
+	directory, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{outbox.Migrations()}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(directory.Close)
-	outbox := events.NewOutbox(directory, "directory", time.Now)
-	p.Go("directory relay", outbox.Relay(cfg.Events))
-	err = outbox.InTx(ctx, func(tx *events.Tx) error {
+	sender := outbox.New(directory, "directory", time.Now)
+	p.Go("directory relay", sender.Relay(cfg.Events))
+	err = sender.InTx(ctx, func(tx *outbox.Tx) error {
 		return tx.Emit(ctx, events.AccountDeleted{Tenant: tenant, Account: account})
 	})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -22,13 +22,13 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Config says where the service's data is and how its tables are made.
 func Config(url secure.Secret) pg.Config {
-	return pg.Config{URL: url, Schema: "oauth", Migrations: []fs.FS{events.Migrations(), Migrations()}}
+	return pg.Config{URL: url, Schema: "oauth", Migrations: []fs.FS{outbox.Migrations(), Migrations()}}
 }
 
 // Store reads.
 type Store struct {
 	db     *pg.DB
-	outbox *events.Outbox
+	outbox *outbox.Outbox
 
 	policies   *pg.Cache[Policy]
 	webConfigs *pg.Cache[WebConfig]
@@ -42,7 +42,7 @@ var validated = pg.Bounds{Rows: 4096, MaxAge: 100 * time.Millisecond}
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
-		db: db, outbox: events.NewOutbox(db, "oauth", now),
+		db: db, outbox: outbox.New(db, "oauth", now),
 		policies:   pg.NewCache[Policy](db, "oauth.policies", "oauth.policies", policyQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
 		tokens: map[Kind]*pg.Cache[LiveToken]{
@@ -54,12 +54,12 @@ func New(db *pg.DB, now func() time.Time) *Store {
 
 // Outbox runs the service's transactions, and records the events that it has
 // seen.
-func (s *Store) Outbox() *events.Outbox { return s.outbox }
+func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 
 // Tx writes. Its Seen commits a consumed event's id together with its effect.
-type Tx struct{ *events.Tx }
+type Tx struct{ *outbox.Tx }
 
 // Tx runs fn in a transaction.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	return s.outbox.InTx(ctx, func(tx *events.Tx) error { return fn(&Tx{tx}) })
+	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx}) })
 }

@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -155,6 +156,21 @@ func verifications(t *testing.T, s Subject) {
 		refuse(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{Tenant: other.id, Token: token}))(t, apierr.NotFound)
 		refuse(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{Token: token + "x"}))(t, apierr.NotFound)
 		refuse(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{}))(t, apierr.NotFound)
+		open := func(in directoryapi.VerifyEmail) error { // spends nothing
+			_, err := s.API.Verification(t.Context(), in)
+			return err
+		}
+		for range 2 {
+			equal(t, "whose", must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Token: token}))(t).ID, jo.ID)
+			equal(t, "whose", must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Tenant: n.id, Token: token}))(t).ID, jo.ID)
+		}
+		defer func() {
+			for _, in := range []directoryapi.VerifyEmail{{Token: token}, {Tenant: other.id, Token: token}, {Token: token + "x"}, {}} {
+				if err := open(in); !errors.Is(err, apierr.NotFound) {
+					t.Errorf("a token that verifies nothing returns %v", err)
+				}
+			}
+		}()
 		once(t, 50, apierr.NotFound, func(i int) error {
 			in := directoryapi.VerifyEmail{Token: token}
 			if i%2 == 0 {

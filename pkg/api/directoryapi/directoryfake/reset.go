@@ -41,6 +41,18 @@ func (d *Service) VerifyEmail(_ context.Context, in directoryapi.VerifyEmail) (d
 	})
 }
 
+// Verification returns the account of a token.
+func (d *Service) Verification(_ context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
+	return call(d, "Verification", func() (directoryapi.Account, error) {
+		for _, a := range d.accounts {
+			if in.Token != "" && a.VerificationToken == in.Token && (in.Tenant.IsZero() || a.TenantID == in.Tenant) {
+				return a.Account, nil
+			}
+		}
+		return directoryapi.Account{}, apierr.NotFound
+	})
+}
+
 // RequestReset makes a token of the form that they have.
 func (d *Service) RequestReset(_ context.Context, in directoryapi.RequestReset) (directoryapi.PasswordReset, error) {
 	return call(d, "RequestReset", func() (directoryapi.PasswordReset, error) {

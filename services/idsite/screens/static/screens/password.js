@@ -154,7 +154,7 @@ export async function reset({ application, model, claims, go }) {
 
 // verify confirms an email address with the token of a mailed link.
 export async function verify({ claims }) {
-  const dead = () => [h('h1', {}, t('deadLinkTitle')), h('p', {}, t('deadLinkText')), toSignIn()];
+  const dead = () => [h('h1', {}, t('deadLinkTitle')), h('p', {}, t('deadLinkText'), ' ', t('anotherVerification')), toSignIn()];
   if (!claims.sp_token) return dead();
   try {
     await call('POST', `${api}/v1/accounts/emailVerificationTokens/${encodeURIComponent(claims.sp_token)}`);

@@ -46,6 +46,7 @@ export const texts = {
   verifiedText: "Vielen Dank. Sie können sich jetzt anmelden.",
   deadLinkTitle: "Dieser Link gilt nicht mehr",
   deadLinkText: "Er wurde schon benutzt oder ist zu alt.",
+  anotherVerification: "Wenn Sie sich anmelden können, ist Ihre Adresse bestätigt. Wenn nicht, fordern Sie dort, wo Sie sich registriert haben, eine neue E-Mail an.",
   unverifiedTitle: "Sehen Sie in Ihr Postfach",
   unverifiedText: "Wir haben Ihnen eine E-Mail mit einem Link zur Bestätigung gesendet. Danach können Sie sich anmelden.",
   mfaSetupTitle: "Schützen Sie Ihr Konto",

@@ -46,6 +46,7 @@ export const texts = {
   verifiedText: "Thank you. You can sign in now.",
   deadLinkTitle: "This link no longer works",
   deadLinkText: "It was used already, or it is too old.",
+  anotherVerification: "If you can sign in, your address is confirmed. If not, ask for another mail where you registered.",
   unverifiedTitle: "Look in your inbox",
   unverifiedText: "We sent you a mail with a link that confirms your address. You can sign in after that.",
   mfaSetupTitle: "Protect your account",

@@ -46,6 +46,7 @@ export const texts = {
   verifiedText: "Gracias. Ya puedes iniciar sesión.",
   deadLinkTitle: "Este enlace ya no sirve",
   deadLinkText: "Ya se usó o es demasiado antiguo.",
+  anotherVerification: "Si puedes iniciar sesión, tu dirección está confirmada. Si no, pide otro correo donde te registraste.",
   unverifiedTitle: "Revisa tu correo",
   unverifiedText: "Te enviamos un correo con un enlace que confirma tu dirección. Después podrás iniciar sesión.",
   mfaSetupTitle: "Protege tu cuenta",

@@ -46,6 +46,7 @@ export const texts = {
   verifiedText: "Merci. Vous pouvez vous connecter.",
   deadLinkTitle: "Ce lien ne fonctionne plus",
   deadLinkText: "Il a déjà été utilisé ou il est trop ancien.",
+  anotherVerification: "Si vous pouvez vous connecter, votre adresse est confirmée. Sinon, demandez un autre e-mail là où vous vous êtes inscrit.",
   unverifiedTitle: "Consultez votre boîte de réception",
   unverifiedText: "Nous vous avons envoyé un e-mail avec un lien de confirmation. Vous pourrez ensuite vous connecter.",
   mfaSetupTitle: "Protégez votre compte",

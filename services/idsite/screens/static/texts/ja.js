@@ -46,6 +46,7 @@ export const texts = {
   verifiedText: "ありがとうございます。サインインできます。",
   deadLinkTitle: "このリンクは無効です",
   deadLinkText: "すでに使用されたか、期限が切れています。",
+  anotherVerification: "サインインできる場合、アドレスは確認済みです。できない場合は、登録した場所で新しいメールを依頼してください。",
   unverifiedTitle: "受信トレイをご確認ください",
   unverifiedText: "確認用リンクをメールでお送りしました。確認後にサインインできます。",
   mfaSetupTitle: "アカウントを保護",

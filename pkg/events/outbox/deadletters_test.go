@@ -1,4 +1,4 @@
-package events_test
+package outbox_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/worktest"
 )
 
@@ -24,12 +25,12 @@ func TestDeadLettersAreListedRetriedAndDropped(t *testing.T) {
 		handled.Add(1)
 		return nil
 	})))
-	inspector, err := events.NewInspector(b.cfg)
+	inspector, err := outbox.NewInspector(b.cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(inspector.Close)
-	list := func(want int) []events.DeadLetter {
+	list := func(want int) []outbox.DeadLetter {
 		t.Helper()
 		letters, err := inspector.DeadLetters(t.Context())
 		if err != nil || len(letters) != want {
@@ -43,29 +44,29 @@ func TestDeadLettersAreListedRetriedAndDropped(t *testing.T) {
 	})
 	letters := list(3)
 	for _, letter := range letters {
-		if letter.Topic != events.Topic("sender") || letter.Group != "doorward.reader" || letter.Error != "a bug" || letter.Event != "AccountDeleted" {
+		if letter.Topic != outbox.Topic("sender") || letter.Group != "doorward.reader" || letter.Error != "a bug" || letter.Event != "AccountDeleted" {
 			t.Errorf("%+v", letter)
 		}
 	}
 	if lag, err := inspector.Lag(t.Context(), "reader"); err != nil || lag < 0 {
 		t.Errorf("lag %d, %v", lag, err)
 	}
-	resolve := func(retry bool, want int, chosen func(events.DeadLetter) bool) {
+	resolve := func(retry bool, want int, chosen func(outbox.DeadLetter) bool) {
 		t.Helper()
 		if n, err := inspector.Resolve(t.Context(), retry, chosen); err != nil || n != want {
 			t.Fatalf("%d resolved, %v; want %d", n, err, want)
 		}
 	}
 	first := letters[0].ID
-	resolve(false, 1, func(l events.DeadLetter) bool { return l.ID == first })
+	resolve(false, 1, func(l outbox.DeadLetter) bool { return l.ID == first })
 	for _, letter := range list(2) {
 		if letter.ID == first {
 			t.Error("what was dropped is there")
 		}
 	}
 	mended.Store(true)
-	resolve(true, 2, func(events.DeadLetter) bool { return true })
+	resolve(true, 2, func(outbox.DeadLetter) bool { return true })
 	list(0)
 	b.eventually("the retried events", func() bool { return int(handled.Load()) == len(accounts)-1 })
-	resolve(true, 0, func(events.DeadLetter) bool { return true })
+	resolve(true, 0, func(outbox.DeadLetter) bool { return true })
 }

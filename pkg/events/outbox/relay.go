@@ -1,4 +1,4 @@
-package events
+package outbox
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/telemetry"
@@ -208,11 +209,11 @@ func traced(ctx context.Context, entries []entry) (end func()) {
 	}
 	var spans []trace.Span
 	for _, entry := range entries {
-		var e Envelope
+		var e events.Envelope
 		if json.Unmarshal(entry.Envelope, &e) != nil {
 			continue
 		}
-		_, span := telemetry.Span(e.context(ctx), "publish "+e.Type, trace.WithSpanKind(trace.SpanKindProducer),
+		_, span := telemetry.Span(e.Context(ctx), "publish "+e.Type, trace.WithSpanKind(trace.SpanKindProducer),
 			trace.WithAttributes(attribute.String("messaging.system", "kafka"), attribute.String("messaging.destination.name", entry.Topic)))
 		spans = append(spans, span)
 	}

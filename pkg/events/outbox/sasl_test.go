@@ -1,4 +1,4 @@
-package events_test
+package outbox_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package events
+package outbox
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -52,7 +53,8 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 		return 0, 0, err
 	}
 	for service, db := range reading {
-		n, m, err := i.rewindGroup(ctx, Topic(service), db, topics, spans, func(e Envelope) bool { return e.At.After(to) && !waiting[e.ID] })
+		undone := func(e events.Envelope) bool { return e.At.After(to) && !waiting[e.ID] }
+		n, m, err := i.rewindGroup(ctx, Topic(service), db, topics, spans, undone)
 		again, passed = again+n, passed+m
 		if err != nil {
 			return again, passed, fmt.Errorf("%s: %w", service, err)
@@ -106,7 +108,7 @@ func (i *Inspector) since(ctx context.Context, topics map[string][]int, from tim
 
 // rewindGroup does it for the partitions that a group reads.
 func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, topics map[string][]int,
-	spans map[string]map[int]span, undone func(Envelope) bool,
+	spans map[string]map[int]span, undone func(events.Envelope) bool,
 ) (again, passed int, err error) {
 	committed, err := i.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: topics})
 	if err == nil {
@@ -127,7 +129,7 @@ func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, to
 				return again, passed, err
 			}
 			for _, m := range messages {
-				var e Envelope
+				var e events.Envelope
 				if json.Unmarshal(m.message.Value, &e) != nil || !undone(e) {
 					again++
 					continue

@@ -1,4 +1,4 @@
-package events_test
+package outbox_test
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/worktest"
 )
 
@@ -58,7 +59,7 @@ func TestReplicasShareThePartitions(t *testing.T) {
 	for i := range acted {
 		stops[i] = worktest.Start(b, b.consume(events.On(func(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
 			acted[i].Add(1)
-			return b.outbox.InTx(ctx, func(tx *events.Tx) error { return effect(ctx, tx, e, event) })
+			return b.outbox.InTx(ctx, func(tx *outbox.Tx) error { return effect(ctx, tx, e, event) })
 		})))
 		b.wantMembers([][]int{{7}, {3, 4}, {2, 2, 3}}[i]...)
 	}
@@ -225,7 +226,7 @@ func TestTwoMembersAtWorkOnAnEventHaveOneEffect(t *testing.T) {
 				return t.Context().Err()
 			}
 			ctx = context.WithoutCancel(ctx)
-			return b.outbox.InTx(ctx, func(tx *events.Tx) error { return effect(ctx, tx, e, event) })
+			return b.outbox.InTx(ctx, func(tx *outbox.Tx) error { return effect(ctx, tx, e, event) })
 		})
 	}
 	worktest.Start(b, b.consume(held("first")))

@@ -1,4 +1,4 @@
-package events
+package outbox
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward/pkg/events"
 	"github.com/segmentio/kafka-go"
 )
 
@@ -219,7 +220,7 @@ func deadLetterOf(topic string, record *kafka.Record) (letter DeadLetter, err er
 	if letter.message.Value, err = kafka.ReadAll(record.Value); err != nil {
 		return letter, err
 	}
-	var e Envelope
+	var e events.Envelope
 	if json.Unmarshal(letter.message.Value, &e) == nil {
 		letter.Event, letter.ID, letter.At = e.Type, e.ID.String(), e.At
 	}

@@ -1,4 +1,13 @@
-package events
+// Package outbox takes events from the service that knows of them to the services
+// that act on them. What happened and its event commit together, in the transactional
+// outbox (tx.go). The relay (relay.go) signs it (signature.go) and sends it to Kafka.
+// A consumer (consumer.go), member of a consumer group (group.go), handles it; its
+// effect happens once however often it is delivered. Package events lists the events.
+//
+// Messages that wait in Kafka when DOORWARD_INTERNAL_SECRET is changed, or that
+// a release without signatures has sent, become dead letters: change it, or
+// upgrade, when doorward_events_lag is 0. What waits in an outbox is not affected.
+package outbox
 
 import (
 	"context"
@@ -8,6 +17,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -27,8 +37,8 @@ type Outbox struct {
 	wake  chan struct{}
 }
 
-// NewOutbox makes the outbox of a service.
-func NewOutbox(db *pg.DB, service string, now func() time.Time) *Outbox {
+// New makes the outbox of a service.
+func New(db *pg.DB, service string, now func() time.Time) *Outbox {
 	return &Outbox{db: db, topic: Topic(service), now: now, wake: make(chan struct{}, 1)}
 }
 
@@ -59,8 +69,8 @@ func (o *Outbox) InTx(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // Emit puts an event into the outbox, with the next query or the commit.
-func (t *Tx) Emit(ctx context.Context, event Event) error {
-	e, err := wrap(ctx, event, t.outbox.now())
+func (t *Tx) Emit(ctx context.Context, event events.Event) error {
+	e, err := events.Wrap(ctx, event, t.outbox.now())
 	if err != nil {
 		return fmt.Errorf("write the event %T: %w", event, err)
 	}
@@ -77,7 +87,7 @@ func (t *Tx) Emit(ctx context.Context, event Event) error {
 // Seen makes a handler idempotent, its effect one of exactly once: it records that the
 // event's effect is part of this transaction, and is true when an earlier delivery has
 // had its effect. Then there is nothing to do.
-func (t *Tx) Seen(ctx context.Context, e Envelope) (bool, error) {
+func (t *Tx) Seen(ctx context.Context, e events.Envelope) (bool, error) {
 	n, err := pg.Exec(ctx, t, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 		e.Tenant, e.ID, t.outbox.now())
 	return n == 0, err

@@ -1,4 +1,4 @@
-package events_test
+package outbox_test
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
@@ -35,7 +36,7 @@ const secret = secure.Secret("0123456789abcdef0123456789abcdef")
 const roleVariable, urlVariable, brokersVariable = "EVENTS_TEST_ROLE", "EVENTS_TEST_URL", "EVENTS_TEST_BROKERS"
 
 func TestMain(m *testing.M) {
-	events.SetIntervals(time.Millisecond, 200*time.Millisecond)
+	outbox.SetIntervals(time.Millisecond, 200*time.Millisecond)
 	if role := os.Getenv(roleVariable); role != "" {
 		child(role)
 		return
@@ -50,14 +51,14 @@ func child(role string) {
 	if err != nil {
 		panic(err)
 	}
-	cfg := events.Config{Brokers: strings.Split(os.Getenv(brokersVariable), ","), Partitions: 3, Secret: secret}
-	outbox := events.NewOutbox(db, "sender", time.Now)
-	work := outbox.Relay(cfg)
+	cfg := outbox.Config{Brokers: strings.Split(os.Getenv(brokersVariable), ","), Partitions: 3, Secret: secret}
+	sender := outbox.New(db, "sender", time.Now)
+	work := sender.Relay(cfg)
 	switch role {
 	case "consume":
-		work = reader(db).Consume(cfg, []string{"sender"}, count(outbox))
+		work = reader(db).Consume(cfg, []string{"sender"}, count(sender))
 	case "stall":
-		work = reader(db).Consume(cfg, []string{"sender"}, stall(outbox))
+		work = reader(db).Consume(cfg, []string{"sender"}, stall(sender))
 	}
 	fmt.Println(work(ctx))
 }
@@ -66,23 +67,23 @@ var effects = fstest.MapFS{"20260101000001_effects.sql": {Data: []byte(`-- +goos
 CREATE TABLE effects (seq bigint GENERATED ALWAYS AS IDENTITY, account_id uuid NOT NULL);`)}}
 
 func openDB(ctx context.Context, url string) (*pg.DB, error) {
-	return pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "sender", Migrations: []fs.FS{events.Migrations(), effects}})
+	return pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "sender", Migrations: []fs.FS{outbox.Migrations(), effects}})
 }
 
 // reader is the service that consumes what the sender emits. It shares the
 // sender's schema.
-func reader(db *pg.DB) *events.Outbox { return events.NewOutbox(db, "reader", time.Now) }
+func reader(db *pg.DB) *outbox.Outbox { return outbox.New(db, "reader", time.Now) }
 
 // count is a handler with one effect per event.
-func count(outbox *events.Outbox) events.Handler {
+func count(sender *outbox.Outbox) events.Handler {
 	return events.On(func(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
-		return outbox.InTx(ctx, func(tx *events.Tx) error {
+		return sender.InTx(ctx, func(tx *outbox.Tx) error {
 			return effect(ctx, tx, e, event)
 		})
 	})
 }
 
-func effect(ctx context.Context, tx *events.Tx, e events.Envelope, event events.AccountDeleted) error {
+func effect(ctx context.Context, tx *outbox.Tx, e events.Envelope, event events.AccountDeleted) error {
 	if seen, err := tx.Seen(ctx, e); seen || err != nil {
 		return err
 	}
@@ -92,9 +93,9 @@ func effect(ctx context.Context, tx *events.Tx, e events.Envelope, event events.
 
 // stall is a handler that tells of its first effect before it is committed, and
 // waits for the end.
-func stall(outbox *events.Outbox) events.Handler {
+func stall(sender *outbox.Outbox) events.Handler {
 	return events.On(func(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
-		return outbox.InTx(ctx, func(tx *events.Tx) error {
+		return sender.InTx(ctx, func(tx *outbox.Tx) error {
 			if err := effect(ctx, tx, e, event); err != nil {
 				return err
 			}
@@ -111,8 +112,8 @@ type bench struct {
 	url     string
 	db      *pg.DB
 	cluster *kfake.Cluster
-	cfg     events.Config
-	outbox  *events.Outbox
+	cfg     outbox.Config
+	outbox  *outbox.Outbox
 	tenant  id.ID
 	kafka   *kafka.Client // of client()
 }
@@ -125,7 +126,7 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	b := &bench{T: t, url: url, db: db, tenant: id.New(time.Now()), outbox: events.NewOutbox(db, "sender", time.Now)}
+	b := &bench{T: t, url: url, db: db, tenant: id.New(time.Now()), outbox: outbox.New(db, "sender", time.Now)}
 	b.startBroker()
 	return b
 }
@@ -138,7 +139,7 @@ func (b *bench) startBroker(options ...kfake.Opt) {
 	}
 	b.Cleanup(cluster.Close)
 	b.cluster = cluster
-	b.cfg = events.Config{Brokers: cluster.ListenAddrs(), Partitions: 3, Secret: secret}
+	b.cfg = outbox.Config{Brokers: cluster.ListenAddrs(), Partitions: 3, Secret: secret}
 }
 
 // emit commits n events of one account and returns the accounts in order.
@@ -147,7 +148,7 @@ func (b *bench) emit(n int) []id.ID {
 	accounts := make([]id.ID, n)
 	for i := range accounts {
 		accounts[i] = id.New(time.Now())
-		err := b.outbox.InTx(b.Context(), func(tx *events.Tx) error {
+		err := b.outbox.InTx(b.Context(), func(tx *outbox.Tx) error {
 			return tx.Emit(b.Context(), events.AccountDeleted{Tenant: b.tenant, Account: accounts[i]})
 		})
 		if err != nil {
@@ -244,7 +245,7 @@ func TestACommittedEventHasItsEffectAndARolledBackOneHasNone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	refusal := errors.New("changed my mind")
-	err := b.outbox.InTx(t.Context(), func(tx *events.Tx) error {
+	err := b.outbox.InTx(t.Context(), func(tx *outbox.Tx) error {
 		if err := tx.Emit(t.Context(), events.AccountDeleted{Tenant: b.tenant, Account: id.New(time.Now())}); err != nil {
 			return err
 		}
@@ -270,7 +271,7 @@ func TestTheEventsOfOneSubjectKeepTheirOrder(t *testing.T) {
 	for range 50 {
 		directory := id.New(time.Now())
 		directories = append(directories, directory)
-		if err := b.outbox.InTx(t.Context(), func(tx *events.Tx) error {
+		if err := b.outbox.InTx(t.Context(), func(tx *outbox.Tx) error {
 			return tx.Emit(t.Context(), events.AccountVerified{Tenant: b.tenant, Account: subject, Directory: directory})
 		}); err != nil {
 			t.Fatal(err)
@@ -423,10 +424,10 @@ func TestAnEventDeliveredTwiceHasOneEffect(t *testing.T) {
 	worktest.Start(b, b.outbox.Relay(b.cfg))
 	worktest.Start(b, b.consumer())
 	b.want(accounts)
-	writer := &kafka.Writer{Addr: kafka.TCP(b.cfg.Brokers...), Topic: events.Topic("sender"), BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll}
+	writer := &kafka.Writer{Addr: kafka.TCP(b.cfg.Brokers...), Topic: outbox.Topic("sender"), BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll}
 	defer func() { _ = writer.Close() }()
 	for _, e := range envelopes {
-		signature := events.Sign(b.cfg, events.Topic("sender"), e.Envelope)
+		signature := outbox.Sign(b.cfg, outbox.Topic("sender"), e.Envelope)
 		if err := writer.WriteMessages(t.Context(), kafka.Message{Value: e.Envelope, Headers: []kafka.Header{signature}}); err != nil {
 			t.Fatal(err)
 		}
@@ -485,7 +486,7 @@ func TestAnEventThatKeepsFailingBecomesADeadLetter(t *testing.T) {
 func (b *bench) deadLetters(n int) (list []kafka.Message) {
 	b.Helper()
 	reader := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: b.cfg.Brokers, GroupID: "test", GroupTopics: []string{events.Topic("sender") + ".dead"}, StartOffset: kafka.FirstOffset, MaxWait: 10 * time.Millisecond,
+		Brokers: b.cfg.Brokers, GroupID: "test", GroupTopics: []string{outbox.Topic("sender") + ".dead"}, StartOffset: kafka.FirstOffset, MaxWait: 10 * time.Millisecond,
 	})
 	defer func() { _ = reader.Close() }()
 	for range n {

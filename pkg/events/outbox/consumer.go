@@ -1,4 +1,4 @@
-package events
+package outbox
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/telemetry"
 )
@@ -31,7 +32,7 @@ const attempts = 8
 // otherwise is tried eight times with a back-off and becomes a dead letter, which
 // is counted, so that it does not hold up those behind it; other partitions do
 // not wait for it. A message without a valid signature is a dead letter at once.
-func (o *Outbox) Consume(cfg Config, from []string, handlers ...Handler) func(context.Context) error {
+func (o *Outbox) Consume(cfg Config, from []string, handlers ...events.Handler) func(context.Context) error {
 	return func(ctx context.Context) error {
 		signer, err := newSigner(cfg)
 		if err != nil {
@@ -42,9 +43,9 @@ func (o *Outbox) Consume(cfg Config, from []string, handlers ...Handler) func(co
 			return err
 		}
 		defer closeWriter()
-		c := &consumer{outbox: o, group: o.topic, cfg: cfg, signer: signer, handlers: map[string]Handler{}, writer: writer}
+		c := &consumer{outbox: o, group: o.topic, cfg: cfg, signer: signer, handlers: map[string]events.Handler{}, writer: writer}
 		for _, h := range handlers {
-			c.handlers[h.event] = h
+			c.handlers[h.Event] = h
 		}
 		for _, name := range from {
 			c.topics = append(c.topics, Topic(name))
@@ -69,7 +70,7 @@ type consumer struct {
 	cfg      Config
 	signer   signer
 	topics   []string
-	handlers map[string]Handler
+	handlers map[string]events.Handler
 	client   *kafka.Client
 	writer   *kafka.Writer // of dead letters
 	consumed metric.Int64Counter
@@ -92,7 +93,7 @@ func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 	if err := c.signer.verify(message); err != nil {
 		return c.deadLetter(ctx, message, "signature", err)
 	}
-	var e Envelope
+	var e events.Envelope
 	if err := json.Unmarshal(message.Value, &e); err != nil {
 		return c.deadLetter(ctx, message, "malformed", fmt.Errorf("read the envelope: %w", err))
 	}
@@ -102,7 +103,7 @@ func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 	}
 	labels := metric.WithAttributes(attribute.String("event", e.Type), attribute.String("group", c.group))
 	for failures := 1; ; failures++ {
-		err := c.call(e.context(ctx), handler, e)
+		err := c.call(e.Context(ctx), handler, e)
 		if err == nil {
 			c.consumed.Add(ctx, 1, labels)
 			return nil
@@ -110,13 +111,13 @@ func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if errors.As(err, new(malformed)) {
+		if errors.As(err, new(events.Malformed)) {
 			return c.deadLetter(ctx, message, "malformed", err)
 		}
 		if !errors.Is(err, apierr.Unavailable) && failures >= attempts {
 			return c.deadLetter(ctx, message, "failed", err)
 		}
-		slog.WarnContext(e.context(ctx), "event handler failed, retrying", "event", e.Type, "id", e.ID.String(),
+		slog.WarnContext(e.Context(ctx), "event handler failed, retrying", "event", e.Type, "id", e.ID.String(),
 			"failures", failures, "error", err.Error())
 		if err := wait(ctx, backoff(failures-1)); err != nil {
 			return err
@@ -127,7 +128,7 @@ func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 // call runs the handler once, under a span in the trace of the event's cause, unless
 // the event had its effect or a restore has passed it over (Inspector.Rewind). A
 // panic is an error like another.
-func (c *consumer) call(ctx context.Context, handler Handler, e Envelope) (err error) {
+func (c *consumer) call(ctx context.Context, handler events.Handler, e events.Envelope) (err error) {
 	ctx, span := telemetry.Span(ctx, "consume "+e.Type, trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithAttributes(attribute.String("messaging.system", "kafka"), attribute.String("messaging.consumer.group.name", c.group)))
 	defer func() {
@@ -144,7 +145,7 @@ func (c *consumer) call(ctx context.Context, handler Handler, e Envelope) (err e
 	if err != nil || seen {
 		return err
 	}
-	return handler.handle(ctx, e)
+	return handler.Handle(ctx, e)
 }
 
 // deadLetter moves a message to the topic of dead letters as it came, with the

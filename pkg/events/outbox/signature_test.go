@@ -1,4 +1,4 @@
-package events_test
+package outbox_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/worktest"
@@ -23,7 +24,7 @@ func TestAMessageWithoutAValidSignatureBecomesADeadLetter(t *testing.T) {
 		return err == nil && n == 0
 	})
 	stop()
-	topic := events.Topic("sender")
+	topic := outbox.Topic("sender")
 	envelope := func(account id.ID) []byte {
 		data, err := json.Marshal(events.AccountDeleted{Tenant: b.tenant, Account: account})
 		if err != nil {
@@ -40,10 +41,10 @@ func TestAMessageWithoutAValidSignatureBecomesADeadLetter(t *testing.T) {
 	messages := []kafka.Message{
 		{Value: forged},
 		{Value: forged, Headers: []kafka.Header{{Key: "signature", Value: []byte("no hexadecimal text")}}},
-		{Value: forged, Headers: []kafka.Header{events.Sign(other, topic, forged)}},
-		{Value: forged, Headers: []kafka.Header{events.Sign(b.cfg, "doorward.other", forged)}},
-		{Value: forged, Headers: []kafka.Header{events.Sign(b.cfg, topic, envelope(id.New(time.Now())))}},
-		{Value: []byte("{"), Headers: []kafka.Header{events.Sign(b.cfg, topic, []byte("{"))}},
+		{Value: forged, Headers: []kafka.Header{outbox.Sign(other, topic, forged)}},
+		{Value: forged, Headers: []kafka.Header{outbox.Sign(b.cfg, "doorward.other", forged)}},
+		{Value: forged, Headers: []kafka.Header{outbox.Sign(b.cfg, topic, envelope(id.New(time.Now())))}},
+		{Value: []byte("{"), Headers: []kafka.Header{outbox.Sign(b.cfg, topic, []byte("{"))}},
 	}
 	writer := &kafka.Writer{Addr: kafka.TCP(b.cfg.Brokers...), Topic: topic, BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll}
 	defer func() { _ = writer.Close() }()

@@ -1,4 +1,4 @@
-package events_test
+package outbox_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/worktest"
 )
@@ -32,7 +33,7 @@ func TestGroupsAreRewoundToTheTimeOfARestoredDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	inspector, err := events.NewInspector(b.cfg)
+	inspector, err := outbox.NewInspector(b.cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package events_test
+package outbox_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/worktest"
@@ -49,7 +50,7 @@ func (b *bench) committed() (sum int) {
 	for i := range partitions {
 		partitions[i] = i
 	}
-	topic := events.Topic("sender")
+	topic := outbox.Topic("sender")
 	answer, err := b.client().OffsetFetch(b.Context(), &kafka.OffsetFetchRequest{GroupID: "doorward.reader", Topics: map[string][]int{topic: partitions}})
 	if err != nil {
 		b.Fatal(err)
@@ -67,7 +68,7 @@ func TestAnOffsetIsCommittedAfterTheEffect(t *testing.T) {
 	rollback := fmt.Errorf("rolled back: %w", apierr.Unavailable)
 	var tries atomic.Int32
 	stop := worktest.Start(b, b.consume(events.On(func(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
-		return b.outbox.InTx(ctx, func(tx *events.Tx) error {
+		return b.outbox.InTx(ctx, func(tx *outbox.Tx) error {
 			if err := effect(ctx, tx, e, event); err != nil {
 				return err
 			}
@@ -119,13 +120,13 @@ func TestAGroupWithoutOffsetsBeginsWhereThePreviousReleaseWas(t *testing.T) {
 	b.relayed(30)
 	for n := range 3 {
 		offsets, err := b.client().ListOffsets(t.Context(), &kafka.ListOffsetsRequest{
-			Topics: map[string][]kafka.OffsetRequest{events.Topic("sender"): {kafka.LastOffsetOf(n)}},
+			Topics: map[string][]kafka.OffsetRequest{outbox.Topic("sender"): {kafka.LastOffsetOf(n)}},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := pg.Exec(t.Context(), b.db, `INSERT INTO read_partitions (topic, partition, owner, next_offset) VALUES ($1, $2, 7, $3)`,
-			events.Topic("sender"), n, offsets.Topics[events.Topic("sender")][0].LastOffset); err != nil {
+			outbox.Topic("sender"), n, offsets.Topics[outbox.Topic("sender")][0].LastOffset); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,7 +143,7 @@ func TestAnOffsetBeyondTheEndIsReadFromTheFirst(t *testing.T) {
 	b := newBench(t)
 	first := b.relayed(30)
 	if _, err := pg.Exec(t.Context(), b.db, `INSERT INTO read_partitions (topic, partition, owner, next_offset) SELECT $1, n, 7, 1000000 FROM generate_series(0, 2) AS n`,
-		events.Topic("sender")); err != nil {
+		outbox.Topic("sender")); err != nil {
 		t.Fatal(err)
 	}
 	worktest.Start(b, b.consumer())
@@ -158,7 +159,7 @@ func TestATopicThatWasMadeAgainIsReadFromItsFirst(t *testing.T) {
 	first := b.relayed(90)
 	worktest.Start(b, b.consumer())
 	b.want(first)
-	if err := b.cluster.DeleteTopic(events.Topic("sender")); err != nil {
+	if err := b.cluster.DeleteTopic(outbox.Topic("sender")); err != nil {
 		t.Fatal(err)
 	}
 	b.want(append(first, b.relayed(3)...)) // each partition is shorter than it was
@@ -171,11 +172,11 @@ func TestADeletedOffsetIsReadFromTheFirst(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.relayed(30)
-	if _, err := pg.Exec(t.Context(), b.db, `INSERT INTO read_partitions (topic, partition, owner, next_offset) SELECT $1, n, 7, 0 FROM generate_series(0, 2) AS n`, events.Topic("sender")); err != nil {
+	if _, err := pg.Exec(t.Context(), b.db, `INSERT INTO read_partitions (topic, partition, owner, next_offset) SELECT $1, n, 7, 0 FROM generate_series(0, 2) AS n`, outbox.Topic("sender")); err != nil {
 		t.Fatal(err)
 	}
 	for n := range int32(3) {
-		if err := b.cluster.DeleteRecords(events.Topic("sender"), n, -1); err != nil {
+		if err := b.cluster.DeleteRecords(outbox.Topic("sender"), n, -1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,8 +195,8 @@ func TestNewPartitionsAreReadToo(t *testing.T) {
 	first := b.relayed(10)
 	b.want(first)
 	client := b.client()
-	made, err := client.CreatePartitions(t.Context(), &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: events.Topic("sender"), Count: 5}}})
-	if err != nil || made.Errors[events.Topic("sender")] != nil {
+	made, err := client.CreatePartitions(t.Context(), &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: outbox.Topic("sender"), Count: 5}}})
+	if err != nil || made.Errors[outbox.Topic("sender")] != nil {
 		t.Fatal(err, made)
 	}
 	b.wantMembers(5)
@@ -205,9 +206,9 @@ func TestNewPartitionsAreReadToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent, err := client.Produce(t.Context(), &kafka.ProduceRequest{
-		Topic: events.Topic("sender"), Partition: 4, RequiredAcks: kafka.RequireAll,
+		Topic: outbox.Topic("sender"), Partition: 4, RequiredAcks: kafka.RequireAll,
 		Records: kafka.NewRecordReader(kafka.Record{
-			Value: kafka.NewBytes(envelope), Headers: []kafka.Header{events.Sign(b.cfg, events.Topic("sender"), envelope)},
+			Value: kafka.NewBytes(envelope), Headers: []kafka.Header{outbox.Sign(b.cfg, outbox.Topic("sender"), envelope)},
 		}),
 	})
 	if err != nil || sent.Error != nil {
@@ -232,7 +233,7 @@ func TestThePartitionsOfATopicDoNotWaitForEachOther(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		return b.outbox.InTx(ctx, func(tx *events.Tx) error { return effect(ctx, tx, e, event) })
+		return b.outbox.InTx(ctx, func(tx *outbox.Tx) error { return effect(ctx, tx, e, event) })
 	})))
 	b.eventually("the events of the other partitions", func() bool {
 		left, n := 60-b.committed(), len(b.effects())

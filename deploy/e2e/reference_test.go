@@ -1,0 +1,49 @@
+package e2e_test
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var command = regexp.MustCompile(`(?s)<pre><code>(.*?)</code></pre>`)
+
+// The commands of /docs work as they are pasted, one after the other in one shell,
+// in a folder with the curl.conf that the page describes.
+func TestTheCommandsOfTheReferenceWorkAsTheyArePasted(t *testing.T) {
+	if _, err := client.Mailbox(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	page := string(client.Want(t, http.StatusOK, get(client.Key.HostURL()+"/docs")).Body)
+	script := "set -euo pipefail\n"
+	for _, block := range command.FindAllStringSubmatch(page, -1) {
+		script += html.UnescapeString(block[1]) + "\n"
+	}
+	script += "printf '%s %s' \"$application\" \"$directory\" >created\n"
+	dir := t.TempDir()
+	conf := fmt.Sprintf("user = \"%s:%s\"\n", client.Key.ID, client.Key.Secret)
+	if client.Key.CAFile != "" {
+		conf += fmt.Sprintf("cacert = \"%s\"\n", client.Key.CAFile)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "curl.conf"), []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shell := exec.CommandContext(t.Context(), "bash", "-c", script)
+	shell.Dir = dir
+	out, err := shell.CombinedOutput()
+	if created, readErr := os.ReadFile(filepath.Join(dir, "created")); readErr == nil {
+		for address := range strings.FieldsSeq(string(created)) {
+			client.DeleteAtEnd(t, address)
+		}
+	}
+	if err != nil || strings.Contains(string(out), "developerMessage") || !strings.HasSuffix(string(out), "\n1\n") ||
+		!strings.Contains(string(out), `"access_token"`) {
+		t.Fatalf("the commands end with %v and print:\n%s", err, out)
+	}
+}

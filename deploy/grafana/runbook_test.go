@@ -1,0 +1,105 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	greped       = regexp.MustCompile(`grep (-i )?'?([^'|]+?)'? *(?:\||$)`)
+	deployed     = regexp.MustCompile(`deployment/doorward-(\w+)`)
+	doorward     = regexp.MustCompile(`^doorward (\w+)(?: (\w+))?(.*)$`)
+	flagged      = regexp.MustCompile(`--([a-z-]+)`)
+	commandNames = []string{"promtool query instant http://prometheus:9090 ", "kubectl --namespace identity ", "psql \"$DATABASE_URL\" --command ", "doorward "}
+)
+
+// Each command of a runbook is one of a few programs, and the processes, subcommands,
+// flags and log messages that it names exist. That the queries find data is a test
+// of deploy/e2e/monitoring.
+func TestTheCommandsOfRunbooksNameWhatExists(t *testing.T) {
+	values := text(t, "../helm/doorward/values.yaml")
+	program := text(t, "../standalone/cmd/doorward/main.go")
+	var messages strings.Builder
+	for _, dir := range []string{"../../gateway", "../../pkg", "../../services"} {
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				messages.WriteString(text(t, path))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for page, commands := range commandsOfRunbooks(t) {
+		for _, command := range commands {
+			known := false
+			for _, name := range commandNames {
+				known = known || strings.HasPrefix(command, name)
+			}
+			if !known {
+				t.Errorf("%s: unknown program: %s", page, command)
+			}
+			for _, name := range deployed.FindAllStringSubmatch(command, -1) {
+				if !strings.Contains(values, "\n  "+name[1]+":\n    replicas:") {
+					t.Errorf("%s: the chart has no process %s", page, name[1])
+				}
+			}
+			// kubectl shows ten lines of each pod that a selector finds, by default.
+			if strings.Contains(command, " logs --selector ") && !strings.Contains(command, " --tail -1 ") {
+				t.Errorf("%s: shows ten lines of each pod only: %s", page, command)
+			}
+			if found := greped.FindStringSubmatch(command); found != nil && !strings.HasPrefix(found[2], `"level":`) {
+				in, what := messages.String(), found[2]
+				if found[1] != "" {
+					in, what = strings.ToLower(in), strings.ToLower(what)
+				}
+				if !strings.Contains(in, what) {
+					t.Errorf("%s: no log message has %q", page, what)
+				}
+			}
+			if found := doorward.FindStringSubmatch(command); found != nil {
+				for _, verb := range found[1:3] {
+					if verb != "" && !strings.Contains(program, `Use: "`+verb+`"`) && !strings.Contains(program, `add("`+verb+`"`) {
+						t.Errorf("%s: doorward has no %s", page, verb)
+					}
+				}
+				for _, flag := range flagged.FindAllStringSubmatch(found[3], -1) {
+					if !strings.Contains(program, `"`+flag[1]+`"`) {
+						t.Errorf("%s: doorward has no flag --%s", page, flag[1])
+					}
+				}
+			}
+		}
+	}
+}
+
+// commandsOfRunbooks returns the commands of each page.
+func commandsOfRunbooks(t *testing.T) map[string][]string {
+	t.Helper()
+	pages, err := filepath.Glob("../../docs/runbooks/*.md")
+	if err != nil || len(pages) < 10 {
+		t.Fatalf("%d runbooks, %v", len(pages), err)
+	}
+	found := map[string][]string{}
+	for _, page := range pages {
+		_, commands, has := strings.Cut(text(t, page), "```\n")
+		if commands, _, _ = strings.Cut(commands, "\n```"); has {
+			found[filepath.Base(page)] = strings.Split(commands, "\n")
+		}
+	}
+	return found
+}
+
+func text(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
