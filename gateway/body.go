@@ -30,10 +30,11 @@ const (
 
 	// maxUnqueued is the largest body that is forwarded at once. Larger ones take turns
 	// by tenant: what they take to check and to store is the processor's time.
-	maxUnqueued   = 128 << 10
-	maxBodies     = 2               // of more than maxUnqueued that are processed at a time
-	maxBodyQueue  = 32              // that wait for their turn
-	bodyQueueTime = 5 * time.Second // for which each waits
+	maxUnqueued     = 128 << 10
+	maxBodies       = 2               // of more than maxUnqueued that this process forwards at a time
+	maxTenantBodies = 1               // the same of one tenant
+	maxBodyQueue    = 32              // that wait for their turn
+	bodyQueueTime   = 5 * time.Second // for which each waits
 
 	// maxHeaders is less than what a service reads, which gets more headers.
 	maxHeaders = 38 << 10
@@ -181,7 +182,7 @@ func (g *Gateway) queueBody(x *exchange) error {
 	ctx, cancel := context.WithTimeout(x.ctx, bodyQueueTime)
 	defer cancel()
 	if g.bodies.Acquire(ctx, x.caller.Tenant) != nil {
-		return g.refused.because(tooMany(bodyLimit, Budget{InFlight: maxBodies}))
+		return g.refused.because(tooMany(bodyLimit, Budget{InFlight: maxTenantBodies}))
 	}
 	x.queued = true
 	return nil

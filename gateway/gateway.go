@@ -112,7 +112,7 @@ func New(cfg Config) (*Gateway, error) {
 	g := &Gateway{
 		cfg: cfg, refused: refused,
 		Limits:        newLimits(cfg),
-		bodies:        fairqueue.New(maxBodies, maxBodyQueue),
+		bodies:        fairqueue.New(maxBodies, maxTenantBodies, maxBodyQueue),
 		pool:          sync.Pool{New: func() any { return new(exchange) }},
 		requestHeader: cfg.Common.Alias.Title() + "-Request-Id",
 		userHeader:    cfg.Common.Alias.Title() + "-User-Address",

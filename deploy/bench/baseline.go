@@ -47,9 +47,7 @@ func startBaseline(ctx context.Context, dir string, rows int) (s *site, stop fun
 	if err != nil {
 		return nil, nil, err
 	}
-	_, port, _ := strings.Cut(address, ":")
-	base := e2e.Key{BaseURL: "https://127.0.0.1:" + port, CAFile: authority.CAFile}
-	if s, err = openSite("", base, nil); err != nil {
+	if s, err = openSite("", e2e.Key{BaseURL: "https://" + address, CAFile: authority.CAFile}, nil); err != nil {
 		return nil, nil, err
 	}
 	s.authorization, s.rows = "", rows
@@ -61,7 +59,7 @@ func startBaseline(ctx context.Context, dir string, rows int) (s *site, stop fun
 		answer, err := s.client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: "/version"})
 		s.version = string(answer.Body)
 		return err
-	}, self, baselineCommand, filepath.Join(dir, "postgres"), strconv.Itoa(rows), "127.0.0.1:"+port, cert, key)
+	}, self, baselineCommand, filepath.Join(dir, "postgres"), strconv.Itoa(rows), address, cert, key)
 	daemon.Setenv("DOORWARD_POSTGRES_BIN=" + os.Getenv("DOORWARD_POSTGRES_BIN"))
 	if err := daemon.Start(ctx); err != nil {
 		return nil, nil, err

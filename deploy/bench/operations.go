@@ -21,8 +21,8 @@ import (
 type operation struct {
 	name, over string
 	aims       aims
-	apart      string                      // aim of the processor time of the distributed shape over standalone's
-	setup      func(s *site, l load) error // before a run; nil: nothing
+	apart      string                // aim of the processor time of the distributed shape over standalone's
+	setup      func(s *site, l load) // before a run; nil: nothing
 	do         action
 }
 
@@ -65,7 +65,7 @@ var operations = []operation{
 	{name: "hosted", over: "login", aims: aims{cpu: "<= 1.15"}, setup: (*site).openSessions, do: func(s *site, c *connection, n uint64) error {
 		select {
 		case c.session = <-s.sessions:
-		default: // the processors are quicker than openSessions knows
+		default:
 			if err := s.openSession(c); err != nil {
 				return err
 			}
@@ -191,19 +191,15 @@ func (s *site) openSession(c *connection) error {
 	return nil
 }
 
-// openSessions begins as many hosted logins as a run can end: more than the
-// processors can hash passwords in its time.
-func (s *site) openSessions(l load) error {
+// openSessions begins as many hosted logins as a run can end, more than the
+// processors can hash passwords in its time, or fewer where one fails.
+func (s *site) openSessions(l load) {
 	s.sessions = make(chan string, l.connections+int(60*float64(runtime.NumCPU())*(l.warm+l.length).Seconds()))
 	c := connect(s.tls, "")
 	defer c.close()
-	for range cap(s.sessions) {
-		if err := s.openSession(c); err != nil {
-			return err
-		}
+	for len(s.sessions) < cap(s.sessions) && s.openSession(c) == nil {
 		s.sessions <- c.session
 	}
-	return nil
 }
 
 // hostedLogin is the call of a hosted page with the password.

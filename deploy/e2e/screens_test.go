@@ -74,7 +74,26 @@ func (b *browser) inspect(name string) {
 	b.do(chromedp.EmulateViewport(320, 700))
 	b.fits(name)
 	b.shoot(name + "-telephone")
+	b.fromTheRight(func() {
+		b.fits(name + " from right to left")
+		b.shoot(name + "-rtl")
+	})
 	b.do(chromedp.EmulateViewport(1024, 900))
+}
+
+// fromTheRight lets the page be looked at as in a language that is written from right
+// to left; none of the texts are.
+func (b *browser) fromTheRight(look func()) {
+	b.Helper()
+	const turn = `((dir) => { const was = document.documentElement.dir; document.documentElement.dir = dir; return was; })(%q)`
+	before, err := evaluate[string](b, fmt.Sprintf(turn, "rtl"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	look()
+	if _, err := evaluate[string](b, fmt.Sprintf(turn, before)); err != nil {
+		b.Fatal(err)
+	}
 }
 
 func (b *browser) shoot(name string) {
@@ -132,7 +151,7 @@ func (b *browser) fits(what string) {
 	b.Helper()
 	const wide = `JSON.stringify([...document.querySelectorAll('html, button, a, h1, p, label, input, .card, .choice, pre')]
 		.filter((each) => !each.matches('.unseen, .key') && each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== 'inline' && each.tagName !== 'INPUT'
-			|| each.getBoundingClientRect().right > innerWidth + 1)
+			|| each.getBoundingClientRect().right > innerWidth + 1 || each.getBoundingClientRect().left < -1)
 		.map((each) => each.outerHTML.slice(0, 120)))`
 	found, err := evaluate[string](b, wide)
 	if err != nil {

@@ -26,6 +26,7 @@ const activeFor = 10 * time.Second
 type Queue struct {
 	mu      sync.Mutex
 	workers int
+	alone   int // how many of them a tenant uses while no other one is active
 	free    int
 	limit   int // how many may wait
 	waiting int
@@ -45,9 +46,10 @@ type use struct {
 // ticket is one that waits. It receives nil with a worker, and an error without.
 type ticket chan error
 
-// New makes a queue in which up to limit requests wait.
-func New(workers, limit int) *Queue {
-	return &Queue{workers: workers, free: workers, limit: limit, used: map[id.ID]int{}, tenants: map[id.ID][]ticket{}}
+// New makes a queue in which up to limit requests wait. A tenant uses up to alone
+// workers while no other one is active.
+func New(workers, alone, limit int) *Queue {
+	return &Queue{workers: workers, alone: alone, free: workers, limit: limit, used: map[id.ID]int{}, tenants: map[id.ID][]ticket{}}
 }
 
 // Acquire waits for a worker. It returns ErrFull, or the error of a context that ends
@@ -85,10 +87,13 @@ func (q *Queue) most(tenant id.ID) int {
 	if other.tenant == tenant {
 		other = q.recent[1]
 	}
-	if q.workers == 1 || q.closing || other.at.IsZero() || time.Since(other.at) > activeFor {
+	switch {
+	case q.closing:
 		return q.workers
+	case other.at.IsZero() || time.Since(other.at) > activeFor:
+		return q.alone
 	}
-	return q.workers - 1
+	return max(1, min(q.alone, q.workers-1))
 }
 
 // take gives a worker to a tenant.

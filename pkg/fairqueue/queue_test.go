@@ -46,7 +46,7 @@ func (w *waiters) releaseAll(times int) []string {
 }
 
 func busyQueue(t *testing.T, limit int) *waiters {
-	w := &waiters{t: t, q: New(1, limit), holders: []id.ID{{}}, ended: map[string]error{}}
+	w := &waiters{t: t, q: New(1, 1, limit), holders: []id.ID{{}}, ended: map[string]error{}}
 	if err := w.q.Acquire(t.Context(), id.ID{}); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestALoginThatEndsWhileItWaitsLeavesTheQueue(t *testing.T) {
 // to the next.
 func TestNoWorkerIsLost(t *testing.T) {
 	for range 200 {
-		q := New(1, 100)
+		q := New(1, 1, 100)
 		done := make(chan bool)
 		for range 8 {
 			go func() {
@@ -141,7 +141,7 @@ func TestNoWorkerIsLost(t *testing.T) {
 // which the other receives without a wait.
 func TestOneWorkerIsKeptFreeOfATenantWhileAnotherIsActive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &waiters{t: t, q: New(3, 100), ended: map[string]error{}}
+		w := &waiters{t: t, q: New(3, 3, 100), ended: map[string]error{}}
 		for _, name := range []string{"1", "2", "3", "4", "5"} {
 			w.wait(t.Context(), tenant, name)
 		}
@@ -172,9 +172,25 @@ func TestOneWorkerIsKeptFreeOfATenantWhileAnotherIsActive(t *testing.T) {
 	})
 }
 
+func TestATenantAloneHasNoMoreWorkersThanItMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &waiters{t: t, q: New(3, 1, 100), ended: map[string]error{}}
+		for _, name := range []string{"1", "2", "3"} {
+			w.wait(t.Context(), tenant, name)
+		}
+		w.wait(t.Context(), quiet, "quiet")
+		if want := []string{"1", "quiet"}; !slices.Equal(w.served, want) {
+			t.Errorf("served %q, want %q", w.served, want)
+		}
+		if got, want := w.releaseAll(4), []string{"1", "quiet", "2", "3"}; !slices.Equal(got, want) || w.q.free != 3 {
+			t.Errorf("served %q, want %q; %d are free", got, want, w.q.free)
+		}
+	})
+}
+
 func TestClosingTakesTheWorkersOfAllTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(2, 0)
+		q := New(2, 1, 0)
 		for _, of := range []id.ID{tenant, quiet} {
 			if err := q.Acquire(t.Context(), of); err != nil {
 				t.Fatal(err)

@@ -43,7 +43,7 @@ type Passwords struct {
 // queue is how many may wait.
 func NewPasswords(cost pwhash.Cost, workers, queue int) *Passwords {
 	workers, share := size(workers, runtime.NumCPU(), cpuQuota(os.DirFS("/")))
-	p := &Passwords{cost: cost, workers: workers, queue: fairqueue.New(workers, queue), share: share, dummy: cost.Dummy()}
+	p := &Passwords{cost: cost, workers: workers, queue: fairqueue.New(workers, workers, queue), share: share, dummy: cost.Dummy()}
 	p.instrument()
 	return p
 }

@@ -129,6 +129,7 @@ func runTo(ctx context.Context, p *run.Process, cfg Config, out io.Writer) error
 	if err := s.wire(ctx); err != nil {
 		return err
 	}
+	returnMemory(p)
 	s.printAddresses(out)
 	return nil
 }

@@ -66,6 +66,7 @@ type Page struct {
 	Product  string // the name of the application, the directory or the deployment
 	Title    string
 	Text     string
+	Detail   string // for the developer of an application
 	Problem  string // why the last try was refused, if it was
 	Missing  []string
 	Form     *Form // nil where there is nothing to do

@@ -21,7 +21,7 @@ func TestPagesShowTextAndTheirOwnStyleAlone(t *testing.T) {
 	}
 	for _, p := range []Page{{}, {Form: form}, {Download: &Download{hostile, hostile, hostile}}} {
 		p.Language, p.Product, p.Title, p.Text, p.Problem = "en", hostile, hostile, hostile, hostile
-		p.Missing = []string{hostile}
+		p.Detail, p.Missing = hostile, []string{hostile}
 		out, err := Render(p)
 		if err != nil {
 			t.Fatal(err)

@@ -7,13 +7,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/caller"
 	idsiterest "github.com/doorward/doorward/services/idsite/rest"
 )
 
-func TestFilesOfPagesAreCompressedForBrowsersThatReadIt(t *testing.T) {
+func TestFilesOfPagesAreCompressedAndNotFramed(t *testing.T) {
 	c := newClient(t)
 	tenant, site := c.tenant(t, "mine")
 	_, settings := c.update(t, tenant, site, `{}`)
@@ -39,6 +40,14 @@ func TestFilesOfPagesAreCompressedForBrowsersThatReadIt(t *testing.T) {
 	for path, caching := range map[string]string{"/": "no-store", module: "public, max-age=31536000, immutable"} {
 		_, plain := ask(path, http.Header{})
 		header, zipped := ask(path, http.Header{"Accept-Encoding": {"gzip, deflate, br"}})
+		for name, want := range map[string]string{
+			"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+			"X-Content-Type-Options": "nosniff", "Cross-Origin-Opener-Policy": "same-origin",
+		} {
+			if got := header.Get(name); !strings.Contains(got, want) {
+				t.Errorf("%s has %s %q", path, name, got)
+			}
+		}
 		if header.Get("Content-Encoding") != "gzip" || header.Get("Cache-Control") != caching {
 			t.Errorf("%s has the headers %v", path, header)
 		}

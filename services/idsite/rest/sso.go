@@ -88,6 +88,7 @@ func (h *handlers) refusedHosted(c *fiber.Ctx, err error) error {
 	}
 	t := texter(c)
 	return h.page(c, refusal.Status, pages.Page{
-		Product: idsite.ApplicationOf(err), Title: t("requestTitle"), Text: t("requestText", "reason", refusal.Reason),
+		Product: idsite.ApplicationOf(err), Title: t("requestTitle"), Text: t("requestText"),
+		Detail: t("requestReason", "reason", refusal.Reason),
 	})
 }

@@ -90,6 +90,7 @@ function showFailure(failure) {
   const over = failure.over === true;
   const back = failure.back;
   main.replaceChildren(...[
+    main.querySelector('header'), // names the application, if it is known
     h('h1', { tabindex: '-1' }, t(over ? 'overTitle' : 'errorTitle')),
     h('p', {}, t(over ? 'overText' : failure.status === 0 ? 'offline' : 'errorText')),
     back ? h('button', { class: 'primary', onclick: () => location.replace(back) }, t('back')) : null,
