@@ -81,7 +81,7 @@ func start[C any](name, about string, args []string, source *env.Source, out, lo
 		return 0
 	}
 	if len(args) > 0 {
-		_, _ = fmt.Fprintf(log, "%s: the argument %q is unknown; --help lists the variables of the environment that configure it\n", name, args[0])
+		_, _ = fmt.Fprintf(log, "%s: the argument %q is unknown; --help lists the environment variables that configure it\n", name, args[0])
 		return 2
 	}
 	if err := source.Err(); err != nil {
