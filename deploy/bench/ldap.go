@@ -157,9 +157,8 @@ func (r *run) sync(ctx context.Context) error {
 	agent := []int{m.agent.PID()}
 	rate := float64(r.People) / done.Sub(m.firstSearch).Seconds()
 	r.report.add("directory agent", fmt.Sprintf("whole sync of %d accounts", r.People), "/s", ">= 5000", rate)
-	if mib, err := memory(agent); err == nil {
-		r.report.add("directory agent", "memory after it", "MiB PSS", "< 95", mib)
-	}
+	r.memory("directory agent", "memory of the agent after it", "< 95", agent)
+	r.memory("directory agent", "memory after it, standalone with PostgreSQL", "< 250", r.standalone.roots)
 
 	waitUntil(ctx, time.Now().Add(2*time.Second)) // the second of the last change is over
 	polls, pollsErr := m.polls(ctx)

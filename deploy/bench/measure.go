@@ -51,7 +51,7 @@ func measure(ctx context.Context, o options) (report *report, err error) {
 		names []string // that -only has; nil: all
 	}{
 		{r.prepare, nil}, {r.start, nil}, {r.open, underLoad}, {r.page, []string{"page"}}, {r.operations, operationNames()},
-		{r.latencies, []string{"open", "storm"}}, {r.steady, []string{"steady"}}, {r.memoryAfterLoad, underLoad},
+		{r.latencies, []string{"open", "storm"}}, {r.steady, []string{"steady"}}, {r.memoryAfterLoad, []string{"memory"}},
 		{r.writers, []string{"writers", "hot"}}, {r.sync, []string{"sync"}}, {r.scale, []string{"scale"}}, {r.quota, []string{"quota"}},
 	} {
 		if part.names != nil && !r.wants(part.names...) {
@@ -127,7 +127,9 @@ func (r *run) start(ctx context.Context) (err error) {
 		r.report.add("processes", "warm start", "s", "< 1", warm...)
 	}
 	r.idle(ctx, "standalone with PostgreSQL", "< 1", r.standalone, 2*time.Second)
-	r.memory("idle", "< 120")
+	if r.wants("memory") {
+		r.memory("processes", "memory idle, standalone with PostgreSQL", "< 120", r.standalone.roots)
+	}
 	if r.Distributed {
 		return r.startDistributed(ctx)
 	}
@@ -162,20 +164,19 @@ func (r *run) idle(ctx context.Context, name, aim string, d *deployment, delay t
 	}
 }
 
-func (r *run) memory(when, aim string) {
-	if !r.wants("memory") {
-		return
-	}
-	mib, err := memory(r.standalone.roots)
+func (r *run) memory(section, name, aim string, roots []int) {
+	mib, err := memory(roots)
 	if err != nil {
-		r.report.skip("memory", err.Error())
+		r.report.skip(name, err.Error())
 		return
 	}
-	r.report.add("processes", "memory "+when+", standalone with PostgreSQL", "MiB PSS", aim, mib)
+	r.report.add(section, name, "MiB PSS", aim, mib)
 }
 
 func (r *run) memoryAfterLoad(context.Context) error {
-	r.memory("after load", "< 250")
+	if r.site != nil { // there was load
+		r.memory("processes", "memory after load, standalone with PostgreSQL", "< 250", r.standalone.roots)
+	}
 	return nil
 }
 

@@ -115,15 +115,17 @@ func TestALoginThatEndsWhileItWaitsLeavesTheQueue(t *testing.T) {
 // A worker that is handed to a login at the moment in which that login ends goes on
 // to the next.
 func TestNoWorkerIsLost(t *testing.T) {
-	for range 200 {
-		q := New(1, 1, 100)
+	for round := range 200 {
+		workers := 1 + round%3
+		q := New(workers, max(1, workers-round%2), 100)
 		done := make(chan bool)
-		for range 8 {
+		for n := range 8 {
 			go func() {
 				ctx, cancel := context.WithTimeout(context.Background(), 50*time.Microsecond)
 				defer cancel()
-				if q.Acquire(ctx, tenant) == nil {
-					q.Release(tenant)
+				of := []id.ID{tenant, quiet}[n%2]
+				if q.Acquire(ctx, of) == nil {
+					q.Release(of)
 				}
 				done <- true
 			}()
@@ -131,8 +133,8 @@ func TestNoWorkerIsLost(t *testing.T) {
 		for range 8 {
 			<-done
 		}
-		if q.free != 1 || q.waiting != 0 {
-			t.Fatalf("%d workers are free and %d wait", q.free, q.waiting)
+		if q.free != workers || q.waiting != 0 || len(q.used) != 0 {
+			t.Fatalf("of %d workers %d are free and %d wait; used: %v", workers, q.free, q.waiting, q.used)
 		}
 	}
 }

@@ -583,6 +583,37 @@ func TestASessionCannotBePlanted(t *testing.T) {
 	}
 }
 
+// The session's id changes at the login and at the second step; the one of before is
+// over.
+func TestASecondStepMakesAnotherSession(t *testing.T) {
+	l := newLogin(t)
+	factor := mfaapi.AccountFactor{ID: id.New(l.clock.Now()), Type: mfaapi.SMS, Status: directoryapi.Enabled,
+		VerificationStatus: directoryapi.Verified, Usable: true}
+	l.peers.PutFactor(l.user.ID, factor)
+	demanded := map[string]any{"require_mfa": "sms"}
+	land := func(began idsite.Redirect, redirect string, before secure.Secret) secure.Secret {
+		t.Helper()
+		_, _, response := assertion(t, redirect)
+		landed, err := l.Land(t.Context(), idsite.Visit{Token: response, Browser: began.Browser, Session: before})
+		if err != nil || landed.Session == "" || landed.Session == before {
+			t.Fatalf("the session is %+v, %v", landed, err)
+		}
+		return landed.Session
+	}
+	began := l.begin(t, nil, idsite.Visit{})
+	first := land(began, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect, "")
+
+	began = l.begin(t, demanded, idsite.Visit{Session: first})
+	_, passed, err := l.open(t, pageOf(t, began.Location)).Challenge(t.Context(), factor.ID, peertest.Code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := land(began, passed.Redirect, first)
+
+	assertion(t, l.begin(t, demanded, idsite.Visit{Session: second}).Location)
+	pageOf(t, l.begin(t, nil, idsite.Visit{Session: first}).Location) // has to sign in
+}
+
 // The demand of a second factor is in the row of the flow: no path, order or token
 // removes it.
 func TestTheSecondStepCannotBeSkipped(t *testing.T) {
