@@ -70,6 +70,7 @@ type Gateway struct {
 	userHeader    string   // header in which a client names the end user's address
 	requestHeader string   // header of a request's id
 	challenge     string   // value of WWW-Authenticate
+	hostname      string   // of the base URL
 	hsts          string   // value of Strict-Transport-Security; empty for none
 	dates         []string // names of the header with the time of a signed request
 	admissions    sync.Map // of *admission, by the header of the request
@@ -117,6 +118,7 @@ func New(cfg Config) (*Gateway, error) {
 		requestHeader: cfg.Common.Alias.Title() + "-Request-Id",
 		userHeader:    cfg.Common.Alias.Title() + "-User-Address",
 		challenge:     `Basic realm="` + string(cfg.Common.Alias) + `", SAuthc1`,
+		hostname:      cfg.Common.Base.Hostname(),
 		hsts:          hsts(cfg.Common.Base),
 		dates:         dateHeaders(cfg.Common.Alias),
 	}

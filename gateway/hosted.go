@@ -63,7 +63,7 @@ func hostname(host []byte) string {
 
 // otherName reports whether a host is a name other than that of the base URL.
 func (g *Gateway) otherName(host string) bool {
-	return host != g.cfg.Common.Base.Hostname() && host != "localhost" && net.ParseIP(host) == nil
+	return host != g.hostname && host != "localhost" && net.ParseIP(host) == nil
 }
 
 // rewrite puts a path in front of the target. What is routed so needs no key.

@@ -21,7 +21,8 @@ func (s *Service) ApplicationByDNSLabel(ctx context.Context, in applicationapi.D
 	return s.store.ApplicationByDNSLabel(ctx, strings.ToLower(in.Label))
 }
 
-// LoginStores returns the stores in which a login is looked for, and the default one.
+// LoginStores returns the stores in which a login is looked for, and the default one
+// unless the request is brief.
 func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
 	application, where := refOf(in), storeName(in)
 	reach, err := s.searched(ctx, application, where)
@@ -41,6 +42,9 @@ func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (app
 		if at.Kind == directoryapi.Directories && !slices.Contains(out.Directories, at.ID) {
 			out.Directories = append(out.Directories, at.ID)
 		}
+	}
+	if in.Brief {
+		return out, nil
 	}
 	owner := application
 	kind := applications.accounts

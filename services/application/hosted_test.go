@@ -1,11 +1,13 @@
 package application_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
@@ -33,5 +35,29 @@ func TestARegistrationCannotSetItsOwnStatus(t *testing.T) {
 				t.Errorf("the account is %s and %s", got.Status, got.EmailVerificationStatus)
 			}
 		})
+	}
+}
+
+func TestLoginStoresLeaveOutTheDefaultOfABriefRequest(t *testing.T) {
+	t.Parallel()
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	shop, directory := newApplication(t, d, tenant), d.Directory(t, tenant, "Cloud")
+	followLinks(t, d, tenant, shop, directory)
+	where := applicationapi.Where{Tenant: tenant, Application: shop}
+	full, err := d.Service.LoginStores(t.Context(), where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if full.Default != directory || !slices.Equal(full.Directories, []id.ID{directory}) {
+		t.Errorf("the stores are %+v, want the directory %s alone, as the default", full, directory)
+	}
+	where.Brief = true
+	brief, err := d.Service.LoginStores(t.Context(), where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !brief.Default.IsZero() || !slices.Equal(brief.Directories, full.Directories) {
+		t.Errorf("the stores of a brief request are %+v, want the same directories and no default", brief)
 	}
 }

@@ -39,13 +39,16 @@ func (s *Service) standingThrough(ctx context.Context, in applicationapi.Standin
 // standing asks after the account in the stores that are open. One that only a
 // disabled organization reaches is in a disabled store.
 func (s *Service) standing(ctx context.Context, in applicationapi.Standing, reach store.Reach) (directoryapi.Account, error) {
-	open, all := reach.Open(), reach.Stores()
+	open := reach.Open()
 	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: open, Brief: in.Brief}
 	account, err := s.directories.CheckAccess(ctx, asked)
-	if !errors.Is(err, apierr.TokenAccountUnreachable) || len(open) == len(all) {
+	if !errors.Is(err, apierr.TokenAccountUnreachable) {
 		return account, err
 	}
-	asked.Stores, asked.Brief = all, true
+	if asked.Stores = reach.Stores(); len(open) == len(asked.Stores) {
+		return account, err
+	}
+	asked.Brief = true
 	_, err = s.directories.CheckAccess(ctx, asked)
 	if err == nil {
 		err = apierr.TokenStoreDisabled.Because("the organization through which the account is reached is disabled")

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -30,7 +31,27 @@ func (s *Service) ProviderAccount(ctx context.Context, in directoryapi.ProviderA
 	if p.ProviderID == directoryapi.Native {
 		return directoryapi.ProvidedAccount{}, apierr.Reference.Because("the directory is a cloud directory, which has no provider")
 	}
-	stated, err := s.stated(ctx, p, in)
+	rules, err := s.providerRules(ctx, p)
+	if err != nil {
+		return directoryapi.ProvidedAccount{}, err
+	}
+	return s.providerAccount(ctx, p, rules, in)
+}
+
+// providerRules returns the mapping rules of a provider, none where it has no set.
+func (s *Service) providerRules(ctx context.Context, p store.Provider) ([]mappingrule.Rule, error) {
+	if p.MappingRulesID.IsZero() {
+		return nil, nil
+	}
+	rules, err := s.store.MappingRules(ctx, p.MappingRulesKind, p.TenantID, p.MappingRulesID)
+	return rules.Items, err
+}
+
+// providerAccount is ProviderAccount for a provider that was read with its rules.
+func (s *Service) providerAccount(ctx context.Context, p store.Provider, rules []mappingrule.Rule,
+	in directoryapi.ProviderAccount,
+) (directoryapi.ProvidedAccount, error) {
+	stated, err := stated(p, rules, in)
 	if err != nil {
 		return directoryapi.ProvidedAccount{}, err
 	}
@@ -260,7 +281,7 @@ type userFacts struct {
 
 // stated checks what a provider states and applies the mapping rules of its
 // directory.
-func (s *Service) stated(ctx context.Context, p store.Provider, in directoryapi.ProviderAccount) (userFacts, error) {
+func stated(p store.Provider, rules []mappingrule.Rule, in directoryapi.ProviderAccount) (userFacts, error) {
 	facts := userFacts{
 		email: in.Email, emailVerified: in.EmailVerified, username: in.Username, givenName: in.GivenName, middleName: in.MiddleName,
 		surname: in.Surname,
@@ -275,13 +296,7 @@ func (s *Service) stated(ctx context.Context, p store.Provider, in directoryapi.
 		}
 		facts.shown["userInfo"], sources = text, userInfoSources(object)
 	}
-	if !p.MappingRulesID.IsZero() {
-		rules, err := s.store.MappingRules(ctx, p.MappingRulesKind, p.TenantID, p.MappingRulesID)
-		if err != nil {
-			return facts, err
-		}
-		facts.apply(rules.Items, sources, in)
-	}
+	facts.apply(rules, sources, in)
 	facts.clean()
 	if facts.email == "" {
 		return facts, apierr.ProviderIncomplete.Because("the provider %q states no email address of the user; request a scope that shares it, "+

@@ -58,11 +58,7 @@ func (s *Service) BeginSAMLLogin(ctx context.Context, in directoryapi.BeginSAMLL
 	if err != nil {
 		return out, err
 	}
-	d, err := s.store.Directory(ctx, in.Tenant, in.Directory)
-	if err != nil {
-		return out, err
-	}
-	if d.Status != directoryapi.Enabled {
+	if p.DirectoryStatus != directoryapi.Enabled {
 		return out, apierr.DirectoryDisabled.Because("the directory is disabled")
 	}
 	pair, err := s.samlKeyPair(ctx, p)
@@ -118,12 +114,13 @@ func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAM
 	if err := s.useAssertion(ctx, p, login); err != nil {
 		return out, err
 	}
-	user, err := s.samlUser(ctx, p, login)
+	rules, err := s.providerRules(ctx, p)
 	if err != nil {
 		return out, err
 	}
+	user := samlUser(p, rules, login)
 	user.Application = in.Application
-	provided, err := s.ProviderAccount(ctx, user)
+	provided, err := s.providerAccount(ctx, p, rules, user)
 	return directoryapi.SAMLLogin{
 		Account: provided.Account, IsNew: provided.IsNew, ResponseID: login.ResponseID,
 		Session: directoryapi.SAMLSession{
@@ -147,12 +144,8 @@ func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml
 // samlUser returns what an assertion states of a user. Attributes of well-known
 // names that no rule maps are what their names say; the NameID is the email where no
 // attribute is (docs/interface/directories.md#mapping-rules).
-func (s *Service) samlUser(ctx context.Context, p store.Provider, login saml.Login) (user directoryapi.ProviderAccount, err error) {
-	rules, err := s.store.MappingRules(ctx, mappingrule.AttributeStatement, p.TenantID, p.MappingRulesID)
-	if err != nil {
-		return user, err
-	}
-	user = directoryapi.ProviderAccount{Tenant: p.TenantID, Directory: p.DirectoryID, EmailVerified: true}
+func samlUser(p store.Provider, rules []mappingrule.Rule, login saml.Login) directoryapi.ProviderAccount {
+	user := directoryapi.ProviderAccount{Tenant: p.TenantID, Directory: p.DirectoryID, EmailVerified: true}
 	known := []struct {
 		to       *string
 		suffixes []string
@@ -161,7 +154,7 @@ func (s *Service) samlUser(ctx context.Context, p store.Provider, login saml.Log
 	}
 	for _, a := range login.Attributes {
 		user.Attributes = append(user.Attributes, directoryapi.ProviderAttribute{Name: a.Name, NameFormat: a.NameFormat, Values: a.Values})
-		if len(a.Values) == 0 || slices.ContainsFunc(rules.Items, func(r mappingrule.Rule) bool { return isMapped(r, a) }) {
+		if len(a.Values) == 0 || slices.ContainsFunc(rules, func(r mappingrule.Rule) bool { return isMapped(r, a) }) {
 			continue
 		}
 		for _, k := range known {
@@ -175,7 +168,7 @@ func (s *Service) samlUser(ctx context.Context, p store.Provider, login saml.Log
 	if user.Email == "" && strings.Contains(login.NameID, "@") {
 		user.Email = login.NameID
 	}
-	return user, nil
+	return user
 }
 
 // isMapped reports whether a rule reads an attribute.

@@ -102,7 +102,7 @@ func (p *Page) Model(ctx context.Context, kind string, at id.ID) (Model, error) 
 	if err != nil {
 		return Model{}, err
 	}
-	stores, err := p.svc.organization(ctx, whereOf(f))
+	stores, err := p.svc.loginStores(ctx, whereOf(f))
 	if err != nil {
 		return Model{}, err
 	}

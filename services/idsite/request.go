@@ -242,6 +242,12 @@ func (r request) where() applicationapi.Where {
 // organization refuses an organization that the request names and that is not
 // there for its application.
 func (s *Service) organization(ctx context.Context, where applicationapi.Where) (applicationapi.LoginStores, error) {
+	where.Brief = true
+	return s.loginStores(ctx, where)
+}
+
+// loginStores is organization with the default store.
+func (s *Service) loginStores(ctx context.Context, where applicationapi.Where) (applicationapi.LoginStores, error) {
 	stores, err := s.peers.Application.LoginStores(ctx, where)
 	if where.NameKey == "" {
 		return stores, err

@@ -154,21 +154,17 @@ func (s *Service) openSession(ctx context.Context, token secure.Secret) (store.F
 	if err != nil {
 		return store.Flow{}, store.Site{}, errSessionOver
 	}
-	site, err := s.store.TenantSite(ctx, tenant)
-	if err != nil {
-		return store.Flow{}, site, err
-	}
 	name, _ := claims["flow"].(string)
 	flowID, err := id.Parse(name)
 	if err != nil {
-		return store.Flow{}, site, errSessionOver
+		return store.Flow{}, store.Site{}, errSessionOver
 	}
-	flow, err := s.store.Flow(ctx, tenant, flowID)
-	if errors.Is(err, apierr.NotFound) {
-		return store.Flow{}, site, errSessionOver
+	flow, site, err := s.store.FlowAndSite(ctx, tenant, flowID)
+	if errors.Is(err, apierr.NotFound) && !site.ID.IsZero() {
+		err = errSessionOver
 	}
 	if err != nil {
-		return store.Flow{}, site, err
+		return flow, site, err
 	}
 	expires, err := claims.GetExpirationTime()
 	now := s.now()

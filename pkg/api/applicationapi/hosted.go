@@ -68,6 +68,7 @@ type Where struct {
 	Application  id.ID     `json:"application"`
 	AccountStore href.Link `json:"accountStore,omitzero"` // a directory, group or organization
 	NameKey      string    `json:"nameKey,omitempty"`     // of an organization
+	Brief        bool      `json:"brief,omitempty"`       // the answer of LoginStores needs no Default
 }
 
 // LoginStores is where logins of an application go.

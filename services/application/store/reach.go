@@ -69,6 +69,11 @@ func (r Reach) Stores() []directoryapi.Store {
 // organization, in the order of login.
 func (r Reach) Open() []directoryapi.Store { return r.stores(MappedStore.isOpen) }
 
+// opens reports whether Open has a store.
+func (r Reach) opens(store directoryapi.Store) bool {
+	return !store.ID.IsZero() && slices.ContainsFunc(r.Mapped, func(p MappedStore) bool { return p.Store() == store && p.isOpen() })
+}
+
 func (r Reach) stores(of func(MappedStore) bool) []directoryapi.Store {
 	stores, seen := []directoryapi.Store{}, map[directoryapi.Store]bool{}
 	for _, mapped := range r.Mapped {
@@ -95,7 +100,7 @@ func (r Reach) Organization() Reach {
 		Rules:   Rules{Enabled: of.OrganizationLinking, ByEmail: of.OrganizationByEmail, Provision: of.OrganizationProvision},
 		Default: r.defaultStore(func(p MappedStore) bool { return p.IsDefaultWithin }),
 	}
-	r.Linking.Closed = !slices.Contains(r.Open(), r.Linking.Default)
+	r.Linking.Closed = !r.opens(r.Linking.Default)
 	return r
 }
 
@@ -205,7 +210,7 @@ func newReach(rows []reached) (Reach, error) {
 		}
 	}
 	reach.Linking.Default = reach.defaultStore(MappedStore.isDefault)
-	reach.Linking.Closed = !slices.Contains(reach.Open(), reach.Linking.Default)
+	reach.Linking.Closed = !reach.opens(reach.Linking.Default)
 	return reach, nil
 }
 

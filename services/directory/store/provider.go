@@ -15,6 +15,7 @@ type Provider struct {
 	TenantID           id.ID
 	DirectoryID        id.ID
 	ProviderID         string // of the directory
+	DirectoryStatus    string
 	ProviderType       string // oauth or oauth2 for generic OAuth, otherwise the ProviderID
 	Settings           ProviderSettings
 	ClientSecretSealed []byte
@@ -54,7 +55,8 @@ type ProviderSettings struct {
 }
 
 // A cloud directory has a provider since it was created, which never changes.
-const selectProvider = `SELECT d.tenant_id, d.id AS directory_id, d.provider_id, coalesce(p.provider_type, d.provider_id) AS provider_type,
+const selectProvider = `SELECT d.tenant_id, d.id AS directory_id, d.provider_id, d.status AS directory_status,
+	coalesce(p.provider_type, d.provider_id) AS provider_type,
 	coalesce(p.settings, '{}') AS settings, p.client_secret_sealed, a.id AS agent_id, r.id AS mapping_rules_id,
 		coalesce(r.kind, '') AS mapping_rules_kind, s.id AS metadata_id,
 	coalesce(p.created_at, d.created_at) AS created_at, coalesce(p.modified_at, d.created_at) AS modified_at

@@ -1,11 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -54,9 +56,29 @@ func (tx *Tx) InsertFlow(ctx context.Context, f Flow) error {
 	return err
 }
 
+const flowQuery = `SELECT ` + flowColumns + ` FROM login_flows WHERE tenant_id = $1 AND id = $2`
+
 // Flow returns a flow, or apierr.NotFound.
 func (s *Store) Flow(ctx context.Context, tenant, flow id.ID) (Flow, error) {
-	return pg.One[Flow](ctx, s.db, `SELECT `+flowColumns+` FROM login_flows WHERE tenant_id = $1 AND id = $2`, tenant, flow)
+	return pg.One[Flow](ctx, s.db, flowQuery, tenant, flow)
+}
+
+// FlowAndSite returns a flow and the site of its tenant in one round trip, or
+// apierr.NotFound: without a flow the site is returned with that error.
+func (s *Store) FlowAndSite(ctx context.Context, tenant, flow id.ID) (Flow, Site, error) {
+	var batch pg.Batch
+	var flows []Flow
+	var sites []Site
+	pg.QueueAll(&batch, &sites, tenantSiteQuery, tenant)
+	pg.QueueAll(&batch, &flows, flowQuery, tenant, flow)
+	err := pg.ExecBatch(ctx, s.db, &batch)
+	switch {
+	case err != nil || len(sites) == 0:
+		return Flow{}, Site{}, cmp.Or(err, error(apierr.NotFound))
+	case len(flows) == 0:
+		return Flow{}, sites[0], apierr.NotFound
+	}
+	return flows[0], sites[0], nil
 }
 
 // PassFirstStep notes the account that passed the first step of a flow. It

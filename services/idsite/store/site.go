@@ -64,9 +64,11 @@ func (s *Store) Site(ctx context.Context, tenant, site id.ID) (Site, error) {
 	return pg.One[Site](ctx, s.db, `SELECT `+siteColumns+` FROM id_sites WHERE tenant_id = $1 AND id = $2`, tenant, site)
 }
 
+const tenantSiteQuery = `SELECT ` + siteColumns + ` FROM id_sites WHERE tenant_id = $1`
+
 // TenantSite returns the site of a tenant, or apierr.NotFound.
 func (s *Store) TenantSite(ctx context.Context, tenant id.ID) (Site, error) {
-	return pg.One[Site](ctx, s.db, `SELECT `+siteColumns+` FROM id_sites WHERE tenant_id = $1`, tenant)
+	return pg.One[Site](ctx, s.db, tenantSiteQuery, tenant)
 }
 
 // DomainTenant returns the tenant that a domain of hosted pages belongs to, or
