@@ -53,7 +53,7 @@ func TestTheCommandsOfRunbooksNameWhatExists(t *testing.T) {
 			if strings.Contains(command, " logs --selector ") && !strings.Contains(command, " --tail -1 ") {
 				t.Errorf("%s: shows ten lines of each pod only: %s", page, command)
 			}
-			if found := greped.FindStringSubmatch(command); found != nil && !strings.HasPrefix(found[2], `"level":`) {
+			if found := greped.FindStringSubmatch(command); len(found) > 2 && !strings.HasPrefix(found[2], `"level":`) {
 				in, what := messages.String(), found[2]
 				if found[1] != "" {
 					in, what = strings.ToLower(in), strings.ToLower(what)

@@ -36,6 +36,7 @@ type Source struct {
 	group    string            // of the variables that are declared next
 	provided map[string]string // what the process itself provides, by the variable that replaces it
 	unused   map[string]bool
+	partial  bool // a required variable may be absent
 }
 
 // More is the type of a blank field that continues a help text: a tag is one line.
@@ -130,7 +131,7 @@ func (s *Source) read(d variable, target reflect.Value, least string) {
 	s.declare(d)
 	name, text, err := s.lookup(d)
 	if err == nil && text == "" {
-		if d.required {
+		if d.required && !s.partial {
 			s.problems = append(s.problems, fmt.Sprintf("%s is missing: %s", d.names[len(d.names)-1], d.help))
 		}
 		return
@@ -146,12 +147,19 @@ func (s *Source) read(d variable, target reflect.Value, least string) {
 // Declare makes the variables of the struct that of points at known without
 // reading them: standalone reads some of them only after it has started the
 // servers that they name.
-func (s *Source) Declare(of any) {
-	silent := &Source{values: s.values, group: s.group}
-	silent.Load(of)
-	for _, d := range silent.declared {
+func (s *Source) Declare(of any) { s.try(of) }
+
+// Check is Declare that notes which of the values that are given cannot be read:
+// standalone reports the mistakes of all its parts before it starts any.
+func (s *Source) Check(of any) { s.problems = append(s.problems, s.try(of).problems...) }
+
+func (s *Source) try(of any) *Source {
+	trial := &Source{values: s.values, group: s.group, partial: true}
+	trial.Load(of)
+	for _, d := range trial.declared {
 		s.declare(d)
 	}
+	return trial
 }
 
 func (s *Source) declare(d variable) {
@@ -249,7 +257,7 @@ func (s *Source) Err() error {
 		return nil
 	}
 	slices.Sort(problems)
-	return errors.New("the configuration is not complete:\n  " + strings.Join(problems, "\n  "))
+	return errors.New("the configuration is wrong or not complete:\n  " + strings.Join(slices.Compact(problems), "\n  "))
 }
 
 // Help prints every declared variable with its default, group by group.

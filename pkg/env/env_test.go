@@ -125,3 +125,14 @@ func TestHelpShowsWhatTheProcessProvides(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckNotesWhatCannotBeReadAndNotWhatIsAbsent(t *testing.T) {
+	source := New([]string{"DOORWARD_WAIT=soon", "DOORWARD_WORKERS=0"})
+	source.Check(new(config))
+	source.Check(new(config))
+	err := source.Err()
+	if err == nil || strings.Count(err.Error(), `"soon" is not a duration`) != 1 || !strings.Contains(err.Error(), "0 is less than 1") ||
+		strings.Contains(err.Error(), "missing") {
+		t.Fatalf("the problems are: %v", err)
+	}
+}

@@ -166,7 +166,7 @@ func TestOneWorkerIsKeptFreeOfATenantWhileAnotherIsActive(t *testing.T) {
 			t.Fatal("the worker that is kept free is not handed out")
 		}
 		w.q.Release(quiet)
-		time.Sleep(activeFor + 1)
+		<-time.After(activeFor + 1)
 		w.wait(t.Context(), tenant, "alone again")
 		if used := w.q.used[tenant]; used != 3 {
 			t.Fatalf("a tenant that is alone again uses %d workers of 3", used)

@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -80,7 +81,7 @@ func start[C any](name, about string, args []string, source *env.Source, out, lo
 		return 0
 	}
 	if len(args) > 0 {
-		_, _ = fmt.Fprintf(log, "%s takes no arguments but --help; it is configured by its environment\n", name)
+		_, _ = fmt.Fprintf(log, "%s: the argument %q is unknown; --help lists the environment variables that configure it\n", name, args[0])
 		return 2
 	}
 	if err := source.Err(); err != nil {
@@ -104,6 +105,8 @@ func start[C any](name, about string, args []string, source *env.Source, out, lo
 	}
 	if err := p.Wait(ctx); err != nil {
 		slog.Error("stopped", "error", err.Error())
+		reason, _, _ := strings.Cut(err.Error(), "\n") // what failed first, without what then could not close
+		_, _ = fmt.Fprintf(log, "%s stopped: %s\n", name, reason)
 		return 1
 	}
 	return 0

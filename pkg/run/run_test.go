@@ -174,3 +174,26 @@ func TestAWorkerThatFailsStopsTheProcess(t *testing.T) {
 		t.Fatalf("Wait = %v", err)
 	}
 }
+
+func TestAnUnknownArgumentIsNamed(t *testing.T) {
+	var out, log bytes.Buffer
+	open := func(context.Context, *Process, config) error { return errors.New("opened") }
+	code := start("test", "tests", []string{"--foo"}, env.New(nil), &out, &log, loadConfig, open)
+	if code != 2 || !strings.Contains(log.String(), `the argument "--foo" is unknown; --help`) {
+		t.Fatalf("exit code %d: %s", code, log.String())
+	}
+}
+
+// The log is JSON; its last line says to a person why the process has ended.
+func TestWhatStoppedAProcessIsTheLastLine(t *testing.T) {
+	var out, log bytes.Buffer
+	open := func(_ context.Context, p *Process, _ config) error {
+		p.OnClose("part", func(context.Context) error { return errors.New("it is gone too") })
+		p.Go("database", func(context.Context) error { return errors.New("it was killed") })
+		return nil
+	}
+	code := start("test", "tests", nil, env.New([]string{"DOORWARD_NAME=x", "DOORWARD_OPS_LISTEN=localhost:0"}), &out, &log, loadConfig, open)
+	if code != 1 || !strings.HasSuffix(log.String(), "}\ntest stopped: database: it was killed\n") {
+		t.Fatalf("exit code %d: %s", code, log.String())
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 
 	gateway "github.com/doorward/doorward/gateway/app"
 	"github.com/doorward/doorward/pkg/deployment"
@@ -77,11 +78,11 @@ func FromEnv(source *env.Source) Config {
 	}
 	source.Group("Data and addresses")
 	source.Load(&cfg)
-	source.Declare(new(deployment.Config))
+	source.Check(new(deployment.Config))
 	source.Group("Servers to use instead of the private ones")
-	source.Declare(new(struct {
+	source.Check(new(struct {
 		Database secure.Secret `env:"DATABASE_URL" help:"PostgreSQL, postgres://user:password@host/database"`
-		_        env.More      `help:"(more hosts, TLS, a pooler: docs/operations.md#postgresql)"`
+		_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
 		Redis    kv.Config
 		Kafka    outbox.Config
 	}))
@@ -98,7 +99,7 @@ func FromEnv(source *env.Source) Config {
 		{"Hosted pages, the first tenant", new(idsite.Config)},
 	} {
 		source.Group(part.title)
-		source.Declare(part.config)
+		source.Check(part.config)
 	}
 	source.Group("Process")
 	return cfg
@@ -150,12 +151,18 @@ func listen(source *env.Source) (net.Listener, error) {
 		Listen string `env:"DOORWARD_LISTEN" default:"localhost:8443" help:"address to serve on"`
 	}
 	source.Load(&cfg)
-	listener, err := net.Listen("tcp", cfg.Listen)
+	host, _, err := net.SplitHostPort(cfg.Listen)
 	if err != nil {
+		return nil, fmt.Errorf("DOORWARD_LISTEN: %q is not a host and a port such as localhost:9443, or :9443 for all addresses", cfg.Listen)
+	}
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf(
 			"listen on DOORWARD_LISTEN: %w; end the process that holds the address, or choose another, such as DOORWARD_LISTEN=localhost:9443", err)
 	}
-	host, _, _ := net.SplitHostPort(cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen on DOORWARD_LISTEN: %w; choose an address of this machine, such as DOORWARD_LISTEN=localhost:9443", err)
+	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}

@@ -403,3 +403,28 @@ func (p *product) exchange(address, request string) string {
 	}
 	return string(answer[:n])
 }
+
+func TestAnAddressThatIsNoneIsSaidToBeNone(t *testing.T) {
+	for address, want := range map[string]string{
+		"foo": `DOORWARD_LISTEN: "foo" is not a host and a port`, "192.0.2.1:0": "choose an address of this machine",
+	} {
+		if _, err := listen(env.New([]string{"DOORWARD_LISTEN=" + address})); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("listen on %s: %v, want %q", address, err, want)
+		}
+	}
+}
+
+func TestMistakesInTheVariablesOfAllPartsAreReportedAtOnce(t *testing.T) {
+	source := env.New([]string{"DOORWARD_ARGON2_MEMORY=1", "DOORWARD_LOGIN_PAIR_WINDOW=soon", "DOORWARD_TRUSTED_HOPS=-1", "KAFKA_TLS=perhaps"})
+	FromEnv(source)
+	source.Load(new(run.Config))
+	err := source.Err()
+	if err == nil {
+		t.Fatal("no mistake is found")
+	}
+	for _, want := range []string{"DOORWARD_ARGON2_MEMORY: 1 is less than 8", "DOORWARD_LOGIN_PAIR_WINDOW", "DOORWARD_TRUSTED_HOPS", "KAFKA_TLS"} {
+		if strings.Count(err.Error(), want) != 1 {
+			t.Errorf("the error names %s otherwise than once: %v", want, err)
+		}
+	}
+}

@@ -28,7 +28,7 @@ type Config struct {
 	Service   service.Config
 	Events    outbox.Config
 	Database  secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`
-	_         env.More      `help:"(more hosts, TLS, a pooler: docs/operations.md#postgresql)"`
+	_         env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
 	ClientAPI deployment.ClientAPI
 	Directory []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
 

@@ -32,7 +32,7 @@ type Config struct {
 	Sender   deployment.Sender
 	Events   outbox.Config
 	Database secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`
-	_        env.More      `help:"(more hosts, TLS, a pooler: docs/operations.md#postgresql)"`
+	_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
 
 	Argon2Memory    int      `env:"DOORWARD_ARGON2_MEMORY" default:"19456" min:"8" help:"memory of a password hash in KiB"`
 	Argon2Time      int      `env:"DOORWARD_ARGON2_TIME" default:"2" min:"1" help:"passes of a password hash"`

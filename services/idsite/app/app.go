@@ -33,7 +33,7 @@ import (
 type Config struct {
 	Service  service.Config
 	Database secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
-	_        env.More      `help:"(more hosts, TLS, a pooler: docs/operations.md#postgresql)"`
+	_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
 
 	Suffix     string        `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages,"`
 	_          env.More      `help:"<tenant key>.id.<suffix>"`

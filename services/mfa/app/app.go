@@ -26,7 +26,7 @@ type Config struct {
 	Service   service.Config
 	Events    outbox.Config
 	Database  secure.Secret `env:"MFA_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
-	_         env.More      `help:"(more hosts, TLS, a pooler: docs/operations.md#postgresql)"`
+	_         env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
 	Directory []string      `env:"DOORWARD_DIRECTORY_URL" help:"addresses of the directory service's replicas, http://host:port"`
 
 	NumberMessages  int      `env:"DOORWARD_SMS_PER_NUMBER" default:"20" min:"1" help:"text messages that a tenant sends to one number"`

@@ -31,7 +31,7 @@ type Config struct {
 	Sender   deployment.Sender
 	Events   outbox.Config
 	Database secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`
-	_        env.More      `help:"(more hosts, TLS, a pooler: docs/operations.md#postgresql)"`
+	_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
 
 	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service, http://host:port"`
 	Application []string `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service, http://host:port"`
