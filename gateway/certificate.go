@@ -25,7 +25,7 @@ const (
 	certificateTimeout = 3 * time.Second
 )
 
-// certificates finds the certificate of a tenant's own domain by the name that the
+// certificates finds the certificate of a custom domain of a tenant by the name that the
 // client sends (RFC 6066, section 3). All other names have the deployment's.
 type certificates struct {
 	idsite idsiteapi.API

@@ -116,7 +116,7 @@ func tooFast(kind byte, budget Budget, wait time.Duration) *limited {
 	}
 }
 
-// Limits is the rate limiter. It counts requests by subject: exactly for this process and, through
+// Limits is the rate limiter, which answers 429. It counts requests by subject: exactly for this process and, through
 // Gateway.Sync, within a moment for all gateways together.
 type Limits struct {
 	self    [16]byte // this gateway among the others

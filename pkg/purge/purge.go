@@ -1,4 +1,4 @@
-// Package purge deletes what nobody needs any more: Every is the worker of a
+// Package purge deletes expired rows: Every is the worker of a
 // service that does so again and again, Drain deletes without holding locks for
 // long. Nothing depends on a purge but the size of the tables.
 package purge

@@ -1,4 +1,4 @@
-// Package reseal brings what a service keeps sealed under its active master key,
+// Package reseal rotates the master key: it brings what a service keeps sealed under its active master key,
 // so that the former ones can be taken out of the configuration.
 package reseal
 

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// requestTimeout bounds a request whose context has no deadline.
+	// requestTimeout is the timeout of a call of a service whose context has no deadline.
 	requestTimeout = 15 * time.Second
 	// downTime is how long a replica that failed gets no request while others
 	// answer.

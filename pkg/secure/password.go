@@ -24,10 +24,9 @@ import (
 // stay below.
 const MaxPassword = 4096
 
-// Passwords hashes and verifies passwords in a bounded pool of workers with a
-// bounded queue, in which the tenants take turns. What does not fit is refused at
-// once with 503 and Retry-After, so that a flood of logins does not queue without
-// end.
+// Passwords hashes and verifies passwords in a worker pool with a bounded queue, in
+// which the tenants take turns. What does not fit is refused at once with 503 and
+// Retry-After, so that a flood of logins does not queue without end.
 type Passwords struct {
 	cost    pwhash.Cost
 	workers int

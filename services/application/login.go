@@ -166,7 +166,7 @@ func (s *Service) wantOpen(ctx context.Context, open []directoryapi.Store, in di
 	return apierr.OrganizationDisabled.Because("the organization through which the account is reached is disabled")
 }
 
-// searched returns the order of login: the account stores of the application by their
+// searched returns the account store order of a login: those of the application by their
 // listIndex, organizations unfolded into theirs, or the one account store that where
 // names.
 func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName) (store.Reach, error) {
