@@ -206,13 +206,32 @@ func TestLargeBodiesOfStrangersHaveLimitsOfTheirOwn(t *testing.T) {
 	owner := signing{key: keyID, secret: keySecret, date: "x-service-date"}
 	s.post(t, "/v1/applications", large).want(200)
 	owner.send(t, s, "POST", "/v1/applications", large).want(200)
+	var mu sync.Mutex
 	statuses := map[int]int{}
-	for i := range 2 * s.cfg.Address.InFlight {
-		a := s.do(t, call{method: "POST", path: "/v1/applications", body: large, header: as(keyID, fmt.Sprint("wrong", i))})
+	count := func(a answer) {
+		mu.Lock()
+		defer mu.Unlock()
 		statuses[a.status]++
-		stranger := signing{key: fmt.Sprint("STRANGER", i), secret: "x", date: "x-service-date"}
-		statuses[stranger.send(t, s, "POST", "/v1/applications", large).status]++
 	}
+	// The limits forget after a second, in which a slow machine may not send enough: four
+	// clients, so that no limit of those in flight is met, send until one is refused.
+	var clients sync.WaitGroup
+	for n := range 4 {
+		clients.Go(func() {
+			for i := range 500 {
+				wrong := as(keyID, fmt.Sprint("wrong", n, i))
+				a := s.do(t, call{method: "POST", path: "/v1/applications", body: large, header: wrong})
+				count(a)
+				stranger := signing{key: fmt.Sprint("STRANGER", n, i), secret: "x", date: "x-service-date"}
+				b := stranger.send(t, s, "POST", "/v1/applications", large)
+				count(b)
+				if a.status == 429 || b.status == 429 {
+					return
+				}
+			}
+		})
+	}
+	clients.Wait()
 	if statuses[401] == 0 || statuses[429] == 0 || statuses[200] > 0 {
 		t.Errorf("strangers got %v", statuses)
 	}
