@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
 	"html"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 var command = regexp.MustCompile(`(?s)<pre><code>(.*?)</code></pre>`)
@@ -34,7 +36,10 @@ func TestTheCommandsOfTheReferenceWorkAsTheyArePasted(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "curl.conf"), []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	shell := exec.CommandContext(t.Context(), "bash", "-c", script)
+	// The commands wait for a mail.
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-c", script)
 	shell.Dir = dir
 	out, err := shell.CombinedOutput()
 	if created, readErr := os.ReadFile(filepath.Join(dir, "created")); readErr == nil {
