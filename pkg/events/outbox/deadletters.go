@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/doorward/doorward/pkg/events"
 	"github.com/segmentio/kafka-go"
+
+	"github.com/doorward/doorward/pkg/events"
 )
 
 // resolvedGroup is the consumer group whose offsets say up to where dead letters
