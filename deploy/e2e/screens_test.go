@@ -314,6 +314,8 @@ func TestEveryScreen(t *testing.T) {
 func TestEveryScreenFitsInEveryLanguage(t *testing.T) {
 	shop := newShop(t)
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
+	unverified := client.Register(t, client.NewVerificationSite(t).Application.Link(t, "accounts"))
+	link := linkInMail.FindString(client.AwaitMail(t, unverified.Text("email")).Text)
 	for _, language := range []string{"de", "es", "fr", "ja"} {
 		b := openBrowser(t)
 		b.language(language)
@@ -341,8 +343,10 @@ func TestEveryScreenFitsInEveryLanguage(t *testing.T) {
 		}
 		b.open(client.Key.HostURL() + "/register")
 		look("page-sign-up", "form button")
-		b.open(client.Key.HostURL() + "/emailVerificationTokens?sptoken=x")
+		b.open(link)
 		look("page-verify", "form button")
+		b.open(client.Key.HostURL() + "/emailVerificationTokens?sptoken=x")
+		look("page-verify-refused", "h1")
 	}
 }
 
