@@ -128,6 +128,9 @@ func (r *run) start(ctx context.Context) (err error) {
 	}
 	r.idle(ctx, "standalone with PostgreSQL", "< 1", r.standalone, 2*time.Second)
 	if r.wants("memory") {
+		if err := quiet(ctx); err != nil {
+			return err
+		}
 		r.memory("processes", "memory idle, standalone with PostgreSQL", "< 120", r.standalone.roots)
 	}
 	if r.Distributed {
@@ -173,11 +176,27 @@ func (r *run) memory(section, name, aim string, roots []int) {
 	r.report.add(section, name, "MiB PSS", aim, mib)
 }
 
-func (r *run) memoryAfterLoad(context.Context) error {
-	if r.site != nil { // there was load
-		r.memory("processes", "memory after load, standalone with PostgreSQL", "< 250", r.standalone.roots)
+func (r *run) memoryAfterLoad(ctx context.Context) error {
+	if r.site == nil { // there was no load
+		return nil
 	}
+	r.memory("processes", "memory at the end of load, standalone with PostgreSQL", "", r.standalone.roots)
+	if err := quiet(ctx); err != nil {
+		return err
+	}
+	r.memory("processes", "memory after load, standalone with PostgreSQL", "< 250", r.standalone.roots)
 	return nil
+}
+
+// quiet waits until standalone has returned what it does not need at rest, and
+// PostgreSQL has ended the sessions that nothing uses.
+func quiet(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(30 * time.Second):
+		return nil
+	}
 }
 
 // openSite makes an application in a deployment to measure it.

@@ -12,10 +12,11 @@ import (
 	directory "github.com/doorward/doorward/services/directory/app"
 )
 
-// resting is what the process needs while no password is checked, in bytes, with
-// room for what requests throw away. With 32 MiB it collected without pause while
-// passwords were checked: a login took twice the processor time of its hash.
-const resting = 72 << 20
+// resting is what the process needs besides the password hashes that it computes at
+// once, in bytes, with room for the memory of some ten hashes that are done. With
+// 72 MiB the process collected after every third login, which cost a third of a hash
+// (docs/performance.md); returnMemory returns what a quiet process does not need.
+const resting = 192 << 20
 
 // boundMemory sets a soft limit, unless the environment sets one: what the
 // process needs at rest, and the password hashes that it computes at once. Without

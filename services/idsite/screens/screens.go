@@ -1,8 +1,8 @@
 // Package screens are the built-in pages of the hosted login: static files that
 // speak the browser transport of docs/interface/id-site.md#browser-transport. No
 // build step makes them: app.js is the entry, screens/ has one function per page,
-// texts/ one file per language. The style is in the page itself, and a browser loads
-// six files at once: no request waits for another.
+// texts/ one file per language. The style and the texts are in the page itself, and a
+// browser loads the five modules at once: no request waits for another.
 package screens
 
 import (
@@ -11,13 +11,12 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io/fs"
 	"mime"
 	"path"
-	"regexp"
-	"slices"
 	"strings"
 
 	"golang.org/x/text/language"
@@ -83,9 +82,9 @@ func New(api string) (*Screens, error) {
 		case name == "index.html":
 			index = string(content)
 			return nil
-		case name == "style.css": // is in the page
+		case name == "style.css", strings.HasPrefix(name, "texts/"): // are in the page
 			return nil
-		case strings.HasSuffix(name, ".js") && name != "app.js" && !strings.HasPrefix(name, "texts/"):
+		case name != "session.js":
 			modules = append(modules, name)
 		}
 		s.files[name], err = page(mime.TypeByExtension(path.Ext(name)), content)
@@ -103,8 +102,7 @@ func New(api string) (*Screens, error) {
 		var out bytes.Buffer
 		if err := of.Execute(&out, map[string]any{
 			"API": api, "Language": lang, "Version": s.version, "Style": template.CSS(Style()), //nolint:gosec // an embedded file
-			"Title": Text(lang, "signInTitle"), "NoScript": Text(lang, "noScript"),
-			"Modules": slices.Concat(modules, []string{"texts/" + lang + ".js"}),
+			"Title": Text(lang, "signInTitle"), "NoScript": Text(lang, "noScript"), "Texts": texts[lang], "Modules": modules,
 		}); err != nil {
 			return nil, err
 		}
@@ -134,19 +132,25 @@ func page(kind string, content []byte) (Page, error) {
 // Index returns the page in a language.
 func (s *Screens) Index(lang string) Page { return s.index[lang] }
 
-// Text returns a text of a language, or "". The lines of its file have the form
-// key: "text",.
-func Text(lang, key string) string {
-	content, err := embedded.ReadFile("static/texts/" + lang + ".js")
-	if err != nil {
-		return ""
+// texts are those of static/texts, by language and key.
+var texts = func() map[string]map[string]string {
+	out := make(map[string]map[string]string, len(Languages))
+	for _, lang := range Languages {
+		content, err := embedded.ReadFile("static/texts/" + lang + ".json")
+		if err == nil {
+			in := map[string]string{}
+			err = json.Unmarshal(content, &in)
+			out[lang] = in
+		}
+		if err != nil {
+			panic(err) // an embedded file
+		}
 	}
-	line := regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(key) + `: "(.*)",$`).FindSubmatch(content)
-	if line == nil {
-		return ""
-	}
-	return string(line[1])
-}
+	return out
+}()
+
+// Text returns a text of a language, or "".
+func Text(lang, key string) string { return texts[lang][key] }
 
 // Style returns the style sheet, for pages that look the same.
 func Style() string {

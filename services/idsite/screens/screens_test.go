@@ -21,39 +21,22 @@ func open(t testing.TB) *Screens {
 }
 
 var (
-	textLine    = regexp.MustCompile(`(?m)^  '?([A-Za-z-]+)'?: (".*"),$`)
 	placeholder = regexp.MustCompile(`\{\w+\}`)
 	call        = regexp.MustCompile(`\bt\(([^)]*)`)
 	literal     = regexp.MustCompile(`'([A-Za-z-]+)'`)
 )
 
-// texts reads a language file. Every line of it but the first and the last is a
-// text.
-func texts(t *testing.T, s *Screens, language string) map[string]string {
-	t.Helper()
-	file := string(s.files["texts/"+language+".js"].Plain)
-	out := map[string]string{}
-	for _, line := range textLine.FindAllStringSubmatch(file, -1) {
-		if _, twice := out[line[1]]; twice {
-			t.Errorf("%s has %s twice", language, line[1])
-		}
-		out[line[1]] = line[2]
-	}
-	if lines := strings.Count(strings.TrimSpace(file), "\n") - 1; lines != len(out) {
-		t.Errorf("%s has %d lines and %d texts", language, lines, len(out))
-	}
-	return out
-}
-
 func TestEveryLanguageHasEveryText(t *testing.T) {
 	t.Parallel()
-	s := open(t)
-	english := texts(t, s, "en")
+	english := texts["en"]
 	for _, language := range Languages {
-		have := texts(t, s, language)
+		have := texts[language]
+		if file, _ := embedded.ReadFile("static/texts/" + language + ".json"); bytes.Count(file, []byte("\n"))-2 != len(have) {
+			t.Errorf("%s has a text twice, or two in a line", language)
+		}
 		for key, text := range english {
 			other, ok := have[key]
-			if !ok || other == `""` {
+			if !ok || other == "" {
 				t.Errorf("%s lacks %s", language, key)
 				continue
 			}
@@ -70,10 +53,9 @@ func TestEveryLanguageHasEveryText(t *testing.T) {
 			}
 		}
 	}
-	for name := range s.files {
-		if language, ok := strings.CutPrefix(name, "texts/"); ok && !slices.Contains(Languages, strings.TrimSuffix(language, ".js")) {
-			t.Errorf("%s is of no language", name)
-		}
+	entries, err := embedded.ReadDir("static/texts")
+	if err != nil || len(entries) != len(Languages) {
+		t.Errorf("%d files for %d languages, %v", len(entries), len(Languages), err)
 	}
 }
 
@@ -81,10 +63,10 @@ func TestEveryLanguageHasEveryText(t *testing.T) {
 func TestEveryTextThatAScreenNamesIsThere(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	english := texts(t, s, "en")
+	english := texts["en"]
 	used := 0
 	for name, content := range s.files {
-		if !strings.HasSuffix(name, ".js") || strings.HasPrefix(name, "texts/") {
+		if !strings.HasSuffix(name, ".js") {
 			continue
 		}
 		for _, c := range call.FindAllStringSubmatch(string(content.Plain), -1) {
@@ -118,17 +100,15 @@ func unzipped(t *testing.T, content []byte) []byte {
 	return plain
 }
 
-// Every module is loaded before the first screen is shown, and one language.
+// Every module is loaded before the first screen is shown.
 func TestThePagesAreSmall(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	for _, language := range Languages {
 		index := s.Index(language)
 		size := len(index.Zipped)
-		for name, content := range s.files {
-			if !strings.HasPrefix(name, "texts/") || name == "texts/"+language+".js" {
-				size += len(content.Zipped)
-			}
+		for _, content := range s.files {
+			size += len(content.Zipped)
 		}
 		if size >= 60_000 {
 			t.Errorf("the pages in %s have %d bytes", language, size)
@@ -145,7 +125,7 @@ func TestTheIndexNamesFilesThatAreThere(t *testing.T) {
 	s := open(t)
 	for _, language := range Languages {
 		page := string(unzipped(t, s.Index(language).Zipped))
-		for _, want := range []string{`<html lang="` + language + `"`, `<meta name="api" content="https://localhost:8443">`, s.version + "/texts/" + language + ".js"} {
+		for _, want := range []string{`<html lang="` + language + `"`, `<meta name="api" content="https://localhost:8443">`, `"signIn":"` + Text(language, "signIn") + `"`} {
 			if !strings.Contains(page, want) {
 				t.Errorf("the page in %s has no %s", language, want)
 			}

@@ -31,12 +31,18 @@ func hostedLogins(t *testing.T, s Subject) {
 	})
 	t.Run("the stores of a login are in its order", func(t *testing.T) {
 		found := must(s.API.LoginStores(t.Context(), where))(t)
-		if !slices.Equal(found.Directories, []id.ID{second, first}) || found.Default != first {
+		if !slices.Equal(found.Directories, []id.ID{second, first}) || found.Default != first || found.Status != directoryapi.Enabled {
 			t.Errorf("the stores are %+v", found)
 		}
 		empty := must(s.API.LoginStores(t.Context(), applicationapi.Where{Tenant: n.id, Application: bare}))(t)
 		if len(empty.Directories) != 0 || !empty.Default.IsZero() {
 			t.Errorf("an application without stores has %+v", empty)
+		}
+		s.Map(t, n.id, bare, n.directory(t, "Third"))
+		s.Disable(t, n.ref(bare))
+		disabled := must(s.API.LoginStores(t.Context(), applicationapi.Where{Tenant: n.id, Application: bare}))(t)
+		if disabled.Status != directoryapi.Disabled || len(disabled.Directories) != 0 || !disabled.Default.IsZero() {
+			t.Errorf("a disabled application has %+v", disabled)
 		}
 		named := where
 		named.NameKey = "nobody"

@@ -42,11 +42,14 @@ func (s *Service) within(ctx context.Context, in applicationapi.Where) (*applica
 func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
 	return call(s, "LoginStores", func() (out applicationapi.LoginStores, err error) {
 		a, where, err := s.within(ctx, in)
-		if errors.Is(err, apierr.NoStores) || errors.Is(err, apierr.OrgNoStores) {
+		if a != nil {
+			out.Status = a.Status
+		}
+		if out.Status == directoryapi.Disabled || errors.Is(err, apierr.NoStores) || errors.Is(err, apierr.OrgNoStores) {
 			return out, nil
 		}
 		if err != nil {
-			return out, err
+			return applicationapi.LoginStores{}, err
 		}
 		out.Organization = where.organization
 		if o, ok := s.organizations[directoryapi.Ref{Tenant: in.Tenant, ID: where.organization}]; ok {

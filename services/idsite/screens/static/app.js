@@ -2,7 +2,7 @@
 // screen is a function that returns its elements and calls the service through
 // session.js.
 import { h, t } from './form.js';
-import { api, begin, call, claims, took } from './session.js';
+import { api, application as load, begin, begun, claims, took } from './session.js';
 import { forgot, login, register, reset, unverified, verify } from './screens/password.js';
 import { afterPassword, mfaSetup, mfaVerify } from './screens/mfa.js';
 
@@ -17,7 +17,6 @@ const routes = [
 ];
 
 const main = document.getElementById('app');
-let model; // of the application: what it offers
 let shown = 0;
 
 async function show() {
@@ -29,8 +28,7 @@ async function show() {
     if (match) [screen, parts] = [each, match.slice(1)];
   }
   try {
-    model ??= loadModel();
-    const application = await model;
+    const application = await load();
     const account = Object.keys(claims().scope?.account ?? {})[0];
     if (path === '/' && account && took()) { // a session of the browser that must pass a second step
       await afterPassword(`${claims().app_href.split('/applications/')[0]}/accounts/${account}`, go);
@@ -42,13 +40,6 @@ async function show() {
   } catch (failure) {
     if (turn === shown) showFailure(failure);
   }
-}
-
-function loadModel() {
-  const { ash, asnk, app_href: href } = claims();
-  const loaded = call('GET', `${asnk && ash ? ash : href}?expand=idSiteModel`).then(({ body }) => body);
-  loaded.catch(() => { model = undefined; });
-  return loaded;
 }
 
 // go shows another screen, as a link would.
@@ -111,5 +102,5 @@ addEventListener('unhandledrejection', (event) => {
   }
 });
 
-if (begin()) show();
+if (begun) show();
 else showFailure({ over: true, back: null, api });

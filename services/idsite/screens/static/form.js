@@ -17,8 +17,7 @@ let lastID = 0;
 export const newID = () => `f${++lastID}`;
 
 // Texts in the language of the page. {name} in a text is replaced by a value.
-const language = document.documentElement.lang;
-const { texts } = await import(`./texts/${language}.js`);
+const texts = JSON.parse(document.getElementById('texts').textContent);
 
 export function t(key, values) {
   const text = texts[key] ?? key;

@@ -26,8 +26,9 @@ let fresh = false; // the token came with the address
 export function begin() {
   const sent = /[?&]jwt=([^&]+)/.exec(location.hash)?.[1];
   if (sent) {
-    keep(decodeURIComponent(sent));
+    token = decodeURIComponent(sent);
     fresh = true;
+    setTimeout(() => keep(token)); // a browser may take long over the first use of its storage
     history.replaceState(null, '', location.pathname + location.hash.replace(/[?&]jwt=[^&]*/, ''));
   } else {
     token = sessionStorage.getItem(storageKey);
@@ -85,6 +86,17 @@ export async function call(method, address, body) {
   return { status: answer.status, body: read };
 }
 
+let loading;
+
+// application returns the application of this login, and what its pages offer.
+export function application() {
+  if (loading) return loading;
+  const { ash, asnk, app_href: href } = claims();
+  loading = call('GET', `${asnk && ash ? ash : href}?expand=idSiteModel`).then(({ body }) => body);
+  loading.catch(() => { loading = undefined; });
+  return loading;
+}
+
 function redirectOf(answer) {
   for (const [name, value] of answer.headers) if (name.endsWith('sso-redirect-location')) return value;
   return null;
@@ -106,3 +118,7 @@ function parse(text) {
     return null;
   }
 }
+
+// The first call is sent as soon as this module is there, before the others are.
+export const begun = begin();
+if (begun) application();
