@@ -83,7 +83,7 @@ func New(cfg Config) *fiber.App {
 	base := any(cfg.Base)
 	app.Use(func(c *fiber.Ctx) error {
 		from, err := cfg.Signer.Verify(c.Request().Header.Peek(caller.Header))
-		if errors.Is(err, caller.ErrExpired) {
+		if errors.Is(err, caller.ErrClock) {
 			differ := apierr.Unavailable.Because("the clocks of two processes differ by a minute or more; repeat the request later")
 			return fmt.Errorf("%w (%w)", differ, err)
 		}

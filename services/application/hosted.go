@@ -25,14 +25,19 @@ func (s *Service) ApplicationByDNSLabel(ctx context.Context, in applicationapi.D
 // unless the request is brief.
 func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
 	application, where := refOf(in), storeName(in)
-	reach, err := s.searched(ctx, application, where)
+	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
+	if err != nil {
+		return applicationapi.LoginStores{}, err
+	}
+	out := applicationapi.LoginStores{Status: reach.Status}
+	reach, err = s.open(ctx, application, reach, where)
 	if errors.Is(err, apierr.NoStores) || errors.Is(err, apierr.OrgNoStores) {
-		return applicationapi.LoginStores{}, nil
+		return out, nil
 	}
 	if err != nil {
 		return applicationapi.LoginStores{}, err
 	}
-	out := applicationapi.LoginStores{Organization: reach.Named}
+	out.Organization = reach.Named
 	for _, mapped := range reach.Mapped {
 		if mapped.OrganizationID == reach.Named {
 			out.NameKey = mapped.NameKey

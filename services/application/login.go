@@ -130,7 +130,7 @@ func (s *Service) login(
 // Admit lets an account in that has proved itself otherwise than by its
 // password.
 func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicationapi.LoggedIn, error) {
-	reach, err := s.store.Reach(ctx, in.Tenant, in.Application)
+	reach, err := s.store.CachedReach(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}

@@ -3,10 +3,8 @@ package directory
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -15,25 +13,15 @@ var _ directoryapi.Hosted = (*Service)(nil)
 
 // LoginDirectories returns directories as a sign-in page shows them.
 func (s *Service) LoginDirectories(ctx context.Context, in directoryapi.LoginDirectories) (out directoryapi.LoginDirectoryList, err error) {
-	for _, directory := range in.Directories {
-		d, err := s.store.Directory(ctx, in.Tenant, directory)
-		if errors.Is(err, apierr.NotFound) {
-			continue
-		}
-		if err != nil {
-			return out, err
-		}
-		p, err := s.store.Provider(ctx, in.Tenant, directory)
-		if err != nil && !errors.Is(err, apierr.NotFound) {
-			return out, err
-		}
+	providers, err := s.store.LoginProviders(ctx, in.Tenant, in.Directories)
+	for _, p := range providers {
 		out.Items = append(out.Items, directoryapi.LoginDirectory{
-			ID: d.ID, Name: d.Name, Status: d.Status, ProviderID: d.ProviderID, ProviderType: p.ProviderType,
+			ID: p.ID, Name: p.Name, Status: p.Status, ProviderID: p.ProviderID, ProviderType: p.ProviderType,
 			ClientID: p.Settings.ClientID, Scope: p.Settings.Scope, HD: p.Settings.HD, Display: p.Settings.Display,
 			AccessType: p.Settings.AccessType,
 		})
 	}
-	return out, nil
+	return out, err
 }
 
 // RegistrationRules returns what a directory asks of a new account.

@@ -12,7 +12,6 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -24,40 +23,27 @@ const providerTries = 4
 // ProviderAccount returns the account of a user of a provider, or creates it
 // (docs/interface/applications.md#accounts-by-provider).
 func (s *Service) ProviderAccount(ctx context.Context, in directoryapi.ProviderAccount) (directoryapi.ProvidedAccount, error) {
-	p, err := s.store.Provider(ctx, in.Tenant, in.Directory)
+	p, err := s.store.AccountProvider(ctx, in.Tenant, in.Directory)
 	if err != nil {
 		return directoryapi.ProvidedAccount{}, err
 	}
 	if p.ProviderID == directoryapi.Native {
 		return directoryapi.ProvidedAccount{}, apierr.Reference.Because("the directory is a cloud directory, which has no provider")
 	}
-	rules, err := s.providerRules(ctx, p)
-	if err != nil {
-		return directoryapi.ProvidedAccount{}, err
-	}
-	return s.providerAccount(ctx, p, rules, in)
+	return s.providerAccount(ctx, p, in, func(*store.Tx) error { return nil })
 }
 
-// providerRules returns the mapping rules of a provider, none where it has no set.
-func (s *Service) providerRules(ctx context.Context, p store.Provider) ([]mappingrule.Rule, error) {
-	if p.MappingRulesID.IsZero() {
-		return nil, nil
-	}
-	rules, err := s.store.MappingRules(ctx, p.MappingRulesKind, p.TenantID, p.MappingRulesID)
-	return rules.Items, err
-}
-
-// providerAccount is ProviderAccount for a provider that was read with its rules.
-func (s *Service) providerAccount(ctx context.Context, p store.Provider, rules []mappingrule.Rule,
-	in directoryapi.ProviderAccount,
+// providerAccount is ProviderAccount for a provider that was read. The transaction
+// begins with first, whose error is returned.
+func (s *Service) providerAccount(
+	ctx context.Context, p store.AccountProvider, in directoryapi.ProviderAccount, first func(*store.Tx) error,
 ) (directoryapi.ProvidedAccount, error) {
-	stated, err := stated(p, rules, in)
+	stated, err := stated(p, in)
 	if err != nil {
 		return directoryapi.ProvidedAccount{}, err
 	}
-	by, err := s.store.Registrar(ctx, in.Tenant, in.Directory)
-	for try := 1; err == nil; try++ {
-		out, err := s.provide(ctx, in, stated, by)
+	for try := 1; ; try++ {
+		out, err := s.provide(ctx, in, stated, p.Registrar, first)
 		if errors.Is(err, apierr.Exists) && try < providerTries {
 			continue
 		}
@@ -67,16 +53,18 @@ func (s *Service) providerAccount(ctx context.Context, p store.Provider, rules [
 		out.Account, err = s.unsealed(out.Account)
 		return out, err
 	}
-	return directoryapi.ProvidedAccount{}, err
 }
 
 // provide finds or creates the account in one transaction. It returns
 // apierr.Exists also where a parallel login was faster.
 func (s *Service) provide(
-	ctx context.Context, in directoryapi.ProviderAccount, stated userFacts, by store.Registrar,
+	ctx context.Context, in directoryapi.ProviderAccount, stated userFacts, by store.Registrar, first func(*store.Tx) error,
 ) (out directoryapi.ProvidedAccount, err error) {
 	err = s.tx(ctx, func(tx *store.Tx) error {
 		out = directoryapi.ProvidedAccount{}
+		if err := first(tx); err != nil {
+			return err
+		}
 		user, err := findUser(ctx, tx, in, stated)
 		switch {
 		case errors.Is(err, apierr.NotFound):
@@ -100,6 +88,9 @@ func (s *Service) provide(
 		if err != nil {
 			return err
 		}
+		if user.SameFacts && tokens == nil {
+			return nil
+		}
 		return tx.SetProviderData(ctx, out.Account, stated.externalID, stated.shown, tokens, s.now())
 	})
 	return out, err
@@ -111,7 +102,7 @@ func (s *Service) provide(
 // apierr.Exists: without a verified address it may have been created by
 // another, for the user to log in to.
 func findUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderAccount, stated userFacts) (store.ProviderUser, error) {
-	user, err := tx.LockProviderUser(ctx, in.Tenant, in.Directory, stated.externalID)
+	user, err := tx.LockProviderUser(ctx, in.Tenant, in.Directory, stated.externalID, stated.shown)
 	if !errors.Is(err, apierr.NotFound) {
 		return user, err
 	}
@@ -281,7 +272,7 @@ type userFacts struct {
 
 // stated checks what a provider states and applies the mapping rules of its
 // directory.
-func stated(p store.Provider, rules []mappingrule.Rule, in directoryapi.ProviderAccount) (userFacts, error) {
+func stated(p store.AccountProvider, in directoryapi.ProviderAccount) (userFacts, error) {
 	facts := userFacts{
 		email: in.Email, emailVerified: in.EmailVerified, username: in.Username, givenName: in.GivenName, middleName: in.MiddleName,
 		surname: in.Surname,
@@ -296,7 +287,7 @@ func stated(p store.Provider, rules []mappingrule.Rule, in directoryapi.Provider
 		}
 		facts.shown["userInfo"], sources = text, userInfoSources(object)
 	}
-	facts.apply(rules, sources, in)
+	facts.apply(p.Rules, sources, in)
 	facts.clean()
 	if facts.email == "" {
 		return facts, apierr.ProviderIncomplete.Because("the provider %q states no email address of the user; request a scope that shares it, "+

@@ -1,7 +1,16 @@
 package directory
 
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/saml"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
 // CheckSAMLCertificates is one check of the worker.
 var CheckSAMLCertificates = (*Service).checkSAMLCertificates
 
 // UseAssertion refuses an assertion that was used already.
-var UseAssertion = (*Service).useAssertion
+func UseAssertion(s *Service, ctx context.Context, p store.Provider, login saml.Login) error {
+	return s.tx(ctx, func(tx *store.Tx) error { return useAssertion(ctx, tx, p, login) })
+}

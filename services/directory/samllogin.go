@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -33,13 +34,22 @@ func (s *Service) SAMLTenant(ctx context.Context, in directoryapi.SAMLDirectory)
 	return directoryapi.SAMLTenant{Tenant: tenant}, err
 }
 
-// samlProvider returns the provider of a SAML directory, or apierr.NotSAML.
-func (s *Service) samlProvider(ctx context.Context, tenant, directory id.ID) (store.Provider, error) {
-	p, err := s.store.Provider(ctx, tenant, directory)
-	if errors.Is(err, apierr.NotFound) || err == nil && p.ProviderID != "saml" {
-		return p, apierr.NotSAML.Because("the directory %q is not a SAML directory", s.base.To("directories", directory))
+func (s *Service) notSAML(directory id.ID) error {
+	return apierr.NotSAML.Because("the directory %q is not a SAML directory", s.base.To("directories", directory))
+}
+
+// signingProvider returns the provider of a SAML directory with the key pair that
+// signs requests to it, or apierr.NotSAML.
+func (s *Service) signingProvider(ctx context.Context, tenant, directory id.ID) (p store.Provider, pair saml.KeyPair, err error) {
+	p, own, err := s.store.SAMLProvider(ctx, tenant, directory)
+	if errors.Is(err, apierr.NotFound) {
+		return p, pair, s.notSAML(directory)
 	}
-	return p, err
+	if err != nil {
+		return p, pair, err
+	}
+	pair, err = s.openKeyPair(own)
+	return p, pair, err
 }
 
 // samlKeyPair returns the key pair of a SAML directory.
@@ -48,22 +58,22 @@ func (s *Service) samlKeyPair(ctx context.Context, p store.Provider) (saml.KeyPa
 	if err != nil {
 		return saml.KeyPair{}, err
 	}
+	return s.openKeyPair(own)
+}
+
+func (s *Service) openKeyPair(own store.SAMLServiceProvider) (saml.KeyPair, error) {
 	private, err := s.ring.Open(own.PrivateKeySealed, samlKeyPurpose(own.ID))
 	return saml.KeyPair{Certificate: own.Certificate, PrivateKey: private}, err
 }
 
 // BeginSAMLLogin signs an authentication request.
 func (s *Service) BeginSAMLLogin(ctx context.Context, in directoryapi.BeginSAMLLogin) (out directoryapi.SAMLRedirect, err error) {
-	p, err := s.samlProvider(ctx, in.Tenant, in.Directory)
+	p, pair, err := s.signingProvider(ctx, in.Tenant, in.Directory)
 	if err != nil {
 		return out, err
 	}
 	if p.DirectoryStatus != directoryapi.Enabled {
 		return out, apierr.DirectoryDisabled.Because("the directory is disabled")
-	}
-	pair, err := s.samlKeyPair(ctx, p)
-	if err != nil {
-		return out, err
 	}
 	out.Location, err = saml.LoginRequest{
 		ID: in.RequestID, Issuer: SAMLEntityID(s.Alias(), p.DirectoryID), Destination: *p.Settings.SSOLoginURL,
@@ -74,11 +84,7 @@ func (s *Service) BeginSAMLLogin(ctx context.Context, in directoryapi.BeginSAMLL
 
 // SAMLLogout signs a logout request.
 func (s *Service) SAMLLogout(ctx context.Context, in directoryapi.SAMLLogout) (out directoryapi.SAMLRedirect, err error) {
-	p, err := s.samlProvider(ctx, in.Tenant, in.Session.Directory)
-	if err != nil {
-		return out, err
-	}
-	pair, err := s.samlKeyPair(ctx, p)
+	p, pair, err := s.signingProvider(ctx, in.Tenant, in.Session.Directory)
 	if err != nil {
 		return out, err
 	}
@@ -92,14 +98,17 @@ func (s *Service) SAMLLogout(ctx context.Context, in directoryapi.SAMLLogout) (o
 // FinishSAMLLogin verifies a response and returns the account of its user: the one
 // that has the email, or a new one.
 func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAMLLogin) (out directoryapi.SAMLLogin, err error) {
-	p, err := s.samlProvider(ctx, in.Tenant, in.Directory)
+	p, err := s.store.AccountProvider(ctx, in.Tenant, in.Directory)
+	if errors.Is(err, apierr.NotFound) || err == nil && p.ProviderID != "saml" {
+		err = s.notSAML(in.Directory)
+	}
 	if err != nil {
 		return out, err
 	}
 	expected := saml.ServiceProvider{
 		EntityID: SAMLEntityID(s.Alias(), p.DirectoryID), ConsumerURL: s.samlConsumer(p.DirectoryID), RequestID: in.RequestID,
 		Certificates: []string{*p.Settings.EncodedX509SigningCert}, AllowSHA1: *p.Settings.RequestSignatureAlgorithm == saml.SHA1,
-		KeyPair: func() (saml.KeyPair, error) { return s.samlKeyPair(ctx, p) }, Now: s.now(),
+		KeyPair: func() (saml.KeyPair, error) { return s.samlKeyPair(ctx, p.Provider) }, Now: s.now(),
 	}
 	if next := p.Settings.EncodedX509SigningCertNext; next != nil {
 		expected.Certificates = append(expected.Certificates, *next)
@@ -111,16 +120,13 @@ func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAM
 	if err != nil {
 		return out, err
 	}
-	if err := s.useAssertion(ctx, p, login); err != nil {
-		return out, err
-	}
-	rules, err := s.providerRules(ctx, p)
-	if err != nil {
-		return out, err
-	}
-	user := samlUser(p, rules, login)
+	user := samlUser(p, login)
 	user.Application = in.Application
-	provided, err := s.providerAccount(ctx, p, rules, user)
+	use := func(tx *store.Tx) error { return useAssertion(ctx, tx, p.Provider, login) }
+	provided, err := s.providerAccount(ctx, p, user, use)
+	if err != nil && !errors.Is(err, apierr.SAMLMalformed) { // an assertion is used up even if the account may not log in
+		err = cmp.Or(s.tx(ctx, use), err)
+	}
 	return directoryapi.SAMLLogin{
 		Account: provided.Account, IsNew: provided.IsNew, ResponseID: login.ResponseID,
 		Session: directoryapi.SAMLSession{
@@ -130,11 +136,9 @@ func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAM
 }
 
 // useAssertion refuses the replay of an assertion.
-func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml.Login) error {
+func useAssertion(ctx context.Context, tx *store.Tx, p store.Provider, login saml.Login) error {
 	digest := sha256.Sum256([]byte(login.AssertionID))
-	err := s.tx(ctx, func(tx *store.Tx) error {
-		return tx.InsertSAMLAssertion(ctx, p.TenantID, p.DirectoryID, digest[:], login.ExpiresAt)
-	})
+	err := tx.InsertSAMLAssertion(ctx, p.TenantID, p.DirectoryID, digest[:], login.ExpiresAt)
 	if errors.Is(err, apierr.Exists) {
 		err = apierr.SAMLMalformed.Because("the SAML response cannot be used: its assertion was used already")
 	}
@@ -144,7 +148,7 @@ func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml
 // samlUser returns what an assertion states of a user. Attributes of well-known
 // names that no rule maps are what their names say; the NameID is the email where no
 // attribute is (docs/interface/directories.md#mapping-rules).
-func samlUser(p store.Provider, rules []mappingrule.Rule, login saml.Login) directoryapi.ProviderAccount {
+func samlUser(p store.AccountProvider, login saml.Login) directoryapi.ProviderAccount {
 	user := directoryapi.ProviderAccount{Tenant: p.TenantID, Directory: p.DirectoryID, EmailVerified: true}
 	known := []struct {
 		to       *string
@@ -154,7 +158,7 @@ func samlUser(p store.Provider, rules []mappingrule.Rule, login saml.Login) dire
 	}
 	for _, a := range login.Attributes {
 		user.Attributes = append(user.Attributes, directoryapi.ProviderAttribute{Name: a.Name, NameFormat: a.NameFormat, Values: a.Values})
-		if len(a.Values) == 0 || slices.ContainsFunc(rules, func(r mappingrule.Rule) bool { return isMapped(r, a) }) {
+		if len(a.Values) == 0 || slices.ContainsFunc(p.Rules, func(r mappingrule.Rule) bool { return isMapped(r, a) }) {
 			continue
 		}
 		for _, k := range known {

@@ -313,15 +313,15 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 	if err != nil {
 		return "", err
 	}
-	site, err := s.store.TenantSite(ctx, f.TenantID)
-	if err != nil {
-		return "", err
-	}
 	f.SAMLSession, f.AccountID = &login.Session, admitted.Account.ID
 	// Of two new accounts, the copy in the default store comes after the other.
 	isNew := login.IsNew && !admitted.Account.CreatedAt.Before(login.Account.CreatedAt)
 	switch {
 	case from.isHosted:
+		site, err := s.store.TenantSite(ctx, f.TenantID)
+		if err != nil {
+			return "", err
+		}
 		page := &Page{s, f, site}
 		return page.goOn(ctx, f.AccountID, isNew)
 	case from.requestID == "":
@@ -336,7 +336,7 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 			return "", err
 		}
 	}
-	return s.returnTo(ctx, f, site, id.New(s.now()).String(), outcome{
+	return s.returnTo(ctx, f, store.Site{}, id.New(s.now()).String(), outcome{
 		status: authenticated, account: f.AccountID, organization: admitted.Organization, isNew: isNew,
 		issuer: s.cfg.Base.To("applications", f.ApplicationID),
 	})
@@ -345,17 +345,13 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 // wantOpenFor refuses a login before an account is created for it: through an
 // application that is disabled, or a directory that no longer belongs to it.
 func (s *Service) wantOpenFor(ctx context.Context, f store.Flow, directory id.ID) error {
-	app, err := s.peers.Application.Application(ctx, id.Ref{Tenant: f.TenantID, ID: f.ApplicationID})
-	if err != nil {
-		return err
-	}
-	if app.Status != directoryapi.Enabled {
-		return apierr.TokenApplicationDisabled.Because("the application is disabled")
-	}
 	where := whereOf(f)
 	stores, err := s.organization(ctx, where)
 	if err != nil {
 		return err
+	}
+	if stores.Status != directoryapi.Enabled {
+		return apierr.TokenApplicationDisabled.Because("the application is disabled")
 	}
 	named, _ := s.cfg.Base.Parse(where.AccountStore.Href)
 	if named.Kind != "groups" && !slices.Contains(stores.Directories, directory) {

@@ -73,6 +73,7 @@ type Where struct {
 
 // LoginStores is where logins of an application go.
 type LoginStores struct {
+	Status      string  `json:"status"`      // of the application; one that is disabled has no stores
 	Directories []id.ID `json:"directories"` // mapped directories in the order of login, each once
 	// Default is the directory that a registration goes to; zero: there is none
 	// that is enabled.

@@ -157,9 +157,11 @@ const (
 
 // Reach returns, in one query, whether an application is enabled, where its
 // accounts are and how they are linked; apierr.NotFound when there is no such
-// application.
+// application. CachedReach has it afterwards.
 func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, error) {
-	rows, err := pg.All[reached](ctx, s.db, reachQuery, tenant, application)
+	rows, err := s.reaches.Refresh(ctx, id.Ref{Tenant: tenant, ID: application}, func(ctx context.Context) ([]reached, error) {
+		return pg.All[reached](ctx, s.db, reachQuery, tenant, application)
+	})
 	if err != nil {
 		return Reach{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/pkg/pg"
@@ -70,6 +71,57 @@ const selectProvider = `SELECT d.tenant_id, d.id AS directory_id, d.provider_id,
 // Provider returns the provider of a directory, or apierr.NotFound.
 func (s *Store) Provider(ctx context.Context, tenant, directory id.ID) (Provider, error) {
 	return pg.One[Provider](ctx, s.db, selectProvider, tenant, directory)
+}
+
+// AccountProvider is a provider with what decides about the accounts of its users.
+type AccountProvider struct {
+	Provider
+	Rules     []mappingrule.Rule // none where the type has none
+	Registrar Registrar
+}
+
+// AccountProvider returns the provider of a directory in one round trip, or
+// apierr.NotFound.
+func (s *Store) AccountProvider(ctx context.Context, tenant, directory id.ID) (AccountProvider, error) {
+	var batch pg.Batch
+	var providers []Provider
+	var rules []mappingrule.Rules
+	var registrars []Registrar
+	pg.QueueAll(&batch, &providers, selectProvider, tenant, directory)
+	pg.QueueAll(&batch, &rules, `SELECT tenant_id, id, kind, items, created_at, modified_at FROM mapping_rules
+		WHERE tenant_id = $1 AND directory_id = $2`, tenant, directory)
+	pg.QueueAll(&batch, &registrars, registrarQuery, tenant, directory)
+	err := pg.ExecBatch(ctx, s.db, &batch)
+	if err == nil && (len(providers) == 0 || len(registrars) == 0) {
+		err = apierr.NotFound
+	}
+	if err != nil {
+		return AccountProvider{}, err
+	}
+	p := AccountProvider{Provider: providers[0], Registrar: registrars[0]}
+	if len(rules) > 0 {
+		p.Rules = rules[0].Items
+	}
+	return p, nil
+}
+
+// LoginProvider is a directory with what a sign-in page shows of its provider.
+type LoginProvider struct {
+	ID           id.ID
+	Name         string
+	Status       string
+	ProviderID   string
+	ProviderType string
+	Settings     ProviderSettings
+}
+
+// LoginProviders returns those of the directories that exist, in the order of their
+// ids.
+func (s *Store) LoginProviders(ctx context.Context, tenant id.ID, directories []id.ID) ([]LoginProvider, error) {
+	return pg.All[LoginProvider](ctx, s.db, `SELECT d.id, d.name, d.status, d.provider_id,
+		coalesce(p.provider_type, d.provider_id) AS provider_type, coalesce(p.settings, '{}') AS settings
+		FROM directories d LEFT JOIN providers p ON p.tenant_id = d.tenant_id AND p.directory_id = d.id
+		WHERE d.tenant_id = $1 AND d.id = ANY ($2) ORDER BY array_position($2, d.id)`, tenant, directories)
 }
 
 // LockProvider reads a provider that the transaction will change, and locks its

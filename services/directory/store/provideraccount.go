@@ -18,23 +18,28 @@ type ProviderUser struct {
 	directoryapi.Account
 	DirectoryStatus string
 	TokensSealed    []byte
+	SameFacts       bool // its provider data has the facts that LockProviderUser compares
 }
 
-const selectProviderUser = `SELECT ` + accountColumns + `, d.status AS directory_status, p.tokens_sealed FROM ` + liveAccounts + `
+const selectProviderUser = `SELECT ` + accountColumns + `, d.status AS directory_status, p.tokens_sealed,
+	coalesce(p.facts = $4, false) AS same_facts FROM ` + liveAccounts + `
 	LEFT JOIN provider_data p ON p.tenant_id = a.tenant_id AND p.account_id = a.id WHERE a.tenant_id = $1 AND a.directory_id = $2 AND `
 
 // LockProviderUser reads the account that a provider knows by an id and that the
-// transaction will change, or returns apierr.NotFound.
-func (tx *Tx) LockProviderUser(ctx context.Context, tenant, directory id.ID, externalID string) (ProviderUser, error) {
+// transaction will change, or returns apierr.NotFound. It compares the facts of its
+// provider data.
+func (tx *Tx) LockProviderUser(ctx context.Context, tenant, directory id.ID, externalID string,
+	facts map[string]json.RawMessage,
+) (ProviderUser, error) {
 	return pg.One[ProviderUser](ctx, tx, selectProviderUser+`p.directory_id = $2 AND p.external_id = $3 FOR UPDATE OF a`, tenant, directory,
-		externalID)
+		externalID, facts)
 }
 
 // LockAccountByLoginName reads the account of a directory that has a user name or
 // email and that the transaction may change, or returns apierr.NotFound.
 func (tx *Tx) LockAccountByLoginName(ctx context.Context, tenant, directory id.ID, name string) (ProviderUser, error) {
 	return pg.One[ProviderUser](ctx, tx, selectProviderUser+`a.id = (SELECT n.account_id FROM login_names n
-		WHERE n.tenant_id = $1 AND n.directory_id = $2 AND n.name = $3) FOR UPDATE OF a`, tenant, directory, field.Fold(name))
+		WHERE n.tenant_id = $1 AND n.directory_id = $2 AND n.name = $3) FOR UPDATE OF a`, tenant, directory, field.Fold(name), nil)
 }
 
 // SetProviderData writes what a provider states of an account, and the id by which

@@ -194,7 +194,7 @@ func (p application) ApplicationByDNSLabel(_ context.Context, in applicationapi.
 func (p application) LoginStores(_ context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
 	p.d.mu.Lock()
 	defer p.d.mu.Unlock()
-	out := applicationapi.LoginStores{Default: id.ID{1}}
+	out := applicationapi.LoginStores{Status: directoryapi.Enabled, Default: id.ID{1}}
 	if in.NameKey == "" {
 		return out, nil
 	}

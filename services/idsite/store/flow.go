@@ -46,14 +46,15 @@ const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback
 		expires_at,
 	state_json`
 
-// InsertFlow adds a flow. A request that has begun one already is apierr.Exists.
-func (tx *Tx) InsertFlow(ctx context.Context, f Flow) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO login_flows (`+flowColumns+`)
+// InsertFlow adds a flow, with the commit. A request that has begun one already is
+// apierr.Exists.
+func (tx *Tx) InsertFlow(_ context.Context, f Flow) error {
+	tx.Queue(`INSERT INTO login_flows (`+flowColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`,
 		f.TenantID, f.ID, f.ApplicationID, f.KeyID, f.RequestID, f.CallbackURI, f.State, f.NameKey, f.AccountStore, f.ShowOrganization, f.Token,
 		f.FactorTypes, f.Browser, f.AccountID, f.IsNew, f.FinishedAt, f.AssertionID, f.FactorPassed, f.SAMLRequest, f.SAMLSession,
 		f.CreatedAt, f.ExpiresAt, f.StateJSON)
-	return err
+	return nil
 }
 
 const flowQuery = `SELECT ` + flowColumns + ` FROM login_flows WHERE tenant_id = $1 AND id = $2`
@@ -81,20 +82,22 @@ func (s *Store) FlowAndSite(ctx context.Context, tenant, flow id.ID) (Flow, Site
 	return flows[0], sites[0], nil
 }
 
-// PassFirstStep notes the account that passed the first step of a flow. It
-// returns apierr.NotFound for a flow that is finished or expired.
-func (tx *Tx) PassFirstStep(ctx context.Context, f Flow, account id.ID, isNew bool, now time.Time) error {
-	return pg.MustChange(ctx, tx, `UPDATE login_flows SET account_id = $3, is_new = $4, saml_session = $6
+// PassFirstStep notes, with the commit, the account that passed the first step of a
+// flow. A flow that is finished or expired is apierr.NotFound.
+func (tx *Tx) PassFirstStep(_ context.Context, f Flow, account id.ID, isNew bool, now time.Time) error {
+	tx.QueueChange(`UPDATE login_flows SET account_id = $3, is_new = $4, saml_session = $6
 		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $5`, f.TenantID, f.ID, account, isNew, now, f.SAMLSession)
+	return nil
 }
 
-// FinishFlow ends a flow, once: of parallel calls one succeeds, the others return
-// apierr.NotFound.
-func (tx *Tx) FinishFlow(ctx context.Context, f Flow, now time.Time) error {
-	return pg.MustChange(ctx, tx, `UPDATE login_flows SET finished_at = $3, assertion_id = $4, account_id = $5, factor_passed = $6,
+// FinishFlow ends a flow with the commit, once: of parallel calls one succeeds, the
+// others are apierr.NotFound.
+func (tx *Tx) FinishFlow(_ context.Context, f Flow, now time.Time) error {
+	tx.QueueChange(`UPDATE login_flows SET finished_at = $3, assertion_id = $4, account_id = $5, factor_passed = $6,
 		saml_session = $7
 		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $3`,
 		f.TenantID, f.ID, now, f.AssertionID, f.AccountID, f.FactorPassed, f.SAMLSession)
+	return nil
 }
 
 // TakeAssertion returns the flow that ended with an assertion, once, for the

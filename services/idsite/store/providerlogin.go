@@ -29,13 +29,13 @@ type ProviderLogin struct {
 const providerLoginColumns = `tenant_id, id, application_id, directory_id, provider, redirect_uri, return_to, state, account_store,
 	name_key, flow_id, browser, secrets_sealed, expires_at`
 
-// InsertProviderLogin adds a login.
-func (tx *Tx) InsertProviderLogin(ctx context.Context, l ProviderLogin) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO provider_logins (`+providerLoginColumns+`)
+// InsertProviderLogin adds a login with the commit.
+func (tx *Tx) InsertProviderLogin(_ context.Context, l ProviderLogin) error {
+	tx.Queue(`INSERT INTO provider_logins (`+providerLoginColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 		l.TenantID, l.ID, l.ApplicationID, l.DirectoryID, l.Provider, l.RedirectURI, l.ReturnTo, l.State, l.AccountStore, l.NameKey,
 		l.FlowID, l.Browser, l.SecretsSealed, l.ExpiresAt)
-	return err
+	return nil
 }
 
 // TakeProviderLogin returns a login, once, for the browser that began it;

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/pg"
 )
 
 // SAMLRequest is the request of a SAML service provider, which a flow answers when
@@ -19,16 +18,18 @@ type SAMLRequest struct {
 	Browser         []byte  `json:"browser"` // SHA-256 of the cookie of the browser that brought it
 }
 
-// BindBrowser binds an open flow to the browser that is at the hosted login, once;
-// otherwise it returns apierr.NotFound.
-func (tx *Tx) BindBrowser(ctx context.Context, f Flow, browser []byte, now time.Time) error {
-	return pg.MustChange(ctx, tx, `UPDATE login_flows SET browser = $3
+// BindBrowser binds an open flow, with the commit, to the browser that is at the
+// hosted login, once; otherwise it is apierr.NotFound.
+func (tx *Tx) BindBrowser(_ context.Context, f Flow, browser []byte, now time.Time) error {
+	tx.QueueChange(`UPDATE login_flows SET browser = $3
 		WHERE tenant_id = $1 AND id = $2 AND browser IS NULL AND finished_at IS NULL AND expires_at > $4`, f.TenantID, f.ID, browser, now)
+	return nil
 }
 
-// TakeSAMLRequest ends the wait of a service provider for an answer, once; a
-// second call returns apierr.NotFound.
-func (tx *Tx) TakeSAMLRequest(ctx context.Context, f Flow, now time.Time) error {
-	return pg.MustChange(ctx, tx, `UPDATE login_flows SET saml_request = NULL, finished_at = coalesce(finished_at, $3)
+// TakeSAMLRequest ends the wait of a service provider for an answer with the commit,
+// once; a second call is apierr.NotFound.
+func (tx *Tx) TakeSAMLRequest(_ context.Context, f Flow, now time.Time) error {
+	tx.QueueChange(`UPDATE login_flows SET saml_request = NULL, finished_at = coalesce(finished_at, $3)
 		WHERE tenant_id = $1 AND id = $2 AND saml_request IS NOT NULL`, f.TenantID, f.ID, now)
+	return nil
 }

@@ -31,23 +31,23 @@ func (s *Store) Session(ctx context.Context, tenant id.ID, session []byte, now t
 		WHERE tenant_id = $1 AND id = $2 AND idle_at > $3 AND expires_at > $3`, tenant, session, now)
 }
 
-// InsertSession adds a session.
-func (tx *Tx) InsertSession(ctx context.Context, s Session) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO sso_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+// InsertSession adds a session with the commit.
+func (tx *Tx) InsertSession(_ context.Context, s Session) error {
+	tx.Queue(`INSERT INTO sso_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		s.TenantID, s.ID, s.AccountID, s.FactorPassed, s.PasswordModifiedAt, s.SAMLSession, s.CreatedAt, s.IdleAt, s.ExpiresAt)
-	return err
+	return nil
 }
 
-// UseSession moves the idle limit of a session.
-func (tx *Tx) UseSession(ctx context.Context, tenant id.ID, session []byte, idleAt time.Time) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE sso_sessions SET idle_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, session, idleAt)
-	return err
+// UseSession moves the idle limit of a session with the commit.
+func (tx *Tx) UseSession(_ context.Context, tenant id.ID, session []byte, idleAt time.Time) error {
+	tx.Queue(`UPDATE sso_sessions SET idle_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, session, idleAt)
+	return nil
 }
 
-// DeleteSession ends a session, if it is there.
-func (tx *Tx) DeleteSession(ctx context.Context, tenant id.ID, session []byte) error {
-	_, err := pg.Exec(ctx, tx, `DELETE FROM sso_sessions WHERE tenant_id = $1 AND id = $2`, tenant, session)
-	return err
+// DeleteSession ends a session with the commit, if it is there.
+func (tx *Tx) DeleteSession(_ context.Context, tenant id.ID, session []byte) error {
+	tx.Queue(`DELETE FROM sso_sessions WHERE tenant_id = $1 AND id = $2`, tenant, session)
+	return nil
 }
 
 // DeleteExpiredSessions removes sessions that ended before a time, at most limit.
