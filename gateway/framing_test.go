@@ -16,6 +16,7 @@ import (
 )
 
 func TestWhatIsTooLargeIs413(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	json := head("POST", "/v1/applications") + "Content-Type: application/json\r\n"
 	form := head("POST", "/v1/applications/1/oauth/token") + "Content-Type: Application/X-WWW-form-urlencoded; charset=utf-8\r\n"
@@ -225,6 +226,7 @@ func TestSlowClientsAreBounded(t *testing.T) {
 // Clients open connections before they have a request for them, and keep them
 // for up to 90 s: net/http of Go does both.
 func TestAConnectionWithoutARequestStaysOpen(t *testing.T) {
+	t.Parallel()
 	s := open(t, func(_ *Config, s *site) {
 		s.prepare = func(g *Gateway) {
 			if idle := g.HTTP.Server().IdleTimeout; idle <= 90*time.Second {
