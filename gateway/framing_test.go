@@ -16,7 +16,6 @@ import (
 )
 
 func TestWhatIsTooLargeIs413(t *testing.T) {
-	t.Parallel()
 	s := open(t)
 	json := head("POST", "/v1/applications") + "Content-Type: application/json\r\n"
 	form := head("POST", "/v1/applications/1/oauth/token") + "Content-Type: Application/X-WWW-form-urlencoded; charset=utf-8\r\n"

@@ -7,7 +7,6 @@ import (
 )
 
 func TestTheReferenceIsServed(t *testing.T) {
-	t.Parallel()
 	s := open(t)
 	for path, want := range map[string]string{
 		"/openapi.json": `"openapi":"3.1.0"`, "/openapi.yaml": "openapi: 3.1.0", "/docs": "Doorward reference", "/docs/": "Doorward reference",

@@ -368,7 +368,6 @@ func TestASignedRequestIsGoodOnce(t *testing.T) {
 }
 
 func TestALargeSignedBodyArrivesWhole(t *testing.T) {
-	t.Parallel()
 	s := open(t)
 	body := `"` + strings.Repeat("x", rest.MaxBody-2) + `"`
 	if e := owner().send(t, s, "POST", "/v1/applications", body).echo(); e.Body != body {
