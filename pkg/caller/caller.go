@@ -52,12 +52,13 @@ func NewSigner(secret secure.Secret, now func() time.Time) *Signer {
 	return &Signer{now: now, macs: sync.Pool{New: func() any { return hmac.New(sha256.New, []byte(secret)) }}}
 }
 
-// ErrCaller is returned for a Caller that is absent, changed or too old.
+// ErrCaller is returned for a Caller that is absent, changed, too old or from the future.
 var ErrCaller = errors.New("caller: no valid caller")
 
-// ErrExpired is the ErrCaller of one that is too old: requests take less time, so
-// the clock of the process that signed it is behind.
-var ErrExpired = fmt.Errorf("%w: it has expired", ErrCaller)
+// ErrClock is the ErrCaller of one that is too old or from the future: requests take
+// less time, so the clocks of the process that signed it and of this one differ. What
+// a process with a wrong clock writes could end access at a time before it began.
+var ErrClock = fmt.Errorf("%w: it is from another time", ErrCaller)
 
 // The header's value is the base64url of when the Caller expires in Unix
 // milliseconds, its members (append), and at the end the MAC of all this.
@@ -81,8 +82,9 @@ func (s *Signer) Verify(value []byte) (Caller, error) {
 	if !hmac.Equal(mac, s.appendMAC(nil, text)) {
 		return Caller{}, ErrCaller
 	}
-	if s.now().UnixMilli() > int64(binary.BigEndian.Uint64(text)) {
-		return Caller{}, ErrExpired
+	expires := time.UnixMilli(int64(binary.BigEndian.Uint64(text)))
+	if remains := expires.Sub(s.now().Truncate(time.Millisecond)); remains < 0 || remains > 2*lifetime {
+		return Caller{}, ErrClock
 	}
 	c, ok := parse(text[expiresSize:])
 	if !ok {
@@ -136,6 +138,21 @@ func (s *Signer) appendMAC(out, text []byte) []byte {
 	_, _ = h.Write(text) // a hash never fails
 	return h.Sum(out)
 }
+
+// ChangedHeader goes with a request whose tenant has changed something moments
+// ago that may end an account's access. The gateway alone sets it.
+const ChangedHeader = "Doorward-Changed"
+
+type changedKey struct{}
+
+// IntoChanged marks the context of a request that came with ChangedHeader.
+func IntoChanged(ctx context.Context) context.Context {
+	return context.WithValue(ctx, changedKey{}, true)
+}
+
+// Changed reports whether a request has to see the tenant's last changes, and is
+// not answered from what was read before it.
+func Changed(ctx context.Context) bool { return ctx.Value(changedKey{}) != nil }
 
 type contextKey struct{}
 

@@ -65,6 +65,12 @@ func TestACallerIsRefusedThatWasChangedOrIsOld(t *testing.T) {
 	}
 	at = at.Add(time.Millisecond)
 	refused("old", text)
+	at = now.Add(-lifetime)
+	if _, err := signer.Verify([]byte(text)); err != nil {
+		t.Errorf("of a process whose clock is ahead by as much as it may: %v", err)
+	}
+	at = at.Add(-time.Millisecond)
+	refused("from the future", text)
 }
 
 // What is read of the members of a Caller is all that there was.

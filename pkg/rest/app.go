@@ -83,7 +83,7 @@ func New(cfg Config) *fiber.App {
 	base := any(cfg.Base)
 	app.Use(func(c *fiber.Ctx) error {
 		from, err := cfg.Signer.Verify(c.Request().Header.Peek(caller.Header))
-		if errors.Is(err, caller.ErrExpired) {
+		if errors.Is(err, caller.ErrClock) {
 			differ := apierr.Unavailable.Because("the clocks of two processes differ by a minute or more; repeat the request later")
 			return fmt.Errorf("%w (%w)", differ, err)
 		}
@@ -95,6 +95,9 @@ func New(cfg Config) *fiber.App {
 		}
 		ctx, cancel := context.WithTimeout(caller.Into(c.UserContext(), from), requestTimeout)
 		defer cancel()
+		if len(c.Request().Header.Peek(caller.ChangedHeader)) > 0 {
+			ctx = caller.IntoChanged(ctx)
+		}
 		c.SetUserContext(ctx)
 		c.Locals(baseKey{}, base)
 		return c.Next()

@@ -54,6 +54,10 @@ func setClock(pid int, by time.Duration) error {
 			return err
 		}
 		busy, err := within(pid, function, function+int64(len(code)))
+		for tries := 0; errors.Is(err, errRuns) && tries < 1000; tries++ { // a busy machine takes its time
+			<-time.After(5 * time.Millisecond)
+			busy, err = within(pid, function, function+int64(len(code)))
+		}
 		if err == nil && !busy {
 			_, err = memory.WriteAt(code, function)
 		}
@@ -105,8 +109,11 @@ func clockFunction(pid int) (int64, error) {
 	return 0, errors.New("its vDSO has no __vdso_clock_gettime")
 }
 
+// errRuns is the error for a process of which a thread has not stopped yet.
+var errRuns = errors.New("a thread still runs")
+
 // within reports whether a thread of a stopped process is at an address from one to
-// another, or still runs.
+// another.
 func within(pid int, from, end int64) (bool, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
 	if err != nil {
@@ -122,7 +129,7 @@ func within(pid int, from, end int64) (bool, error) {
 		}
 		fields := strings.Fields(string(raw))
 		if len(fields) < 2 { // "running"
-			return true, nil
+			return false, errRuns
 		}
 		at, err := strconv.ParseInt(strings.TrimPrefix(fields[len(fields)-1], "0x"), 16, 64)
 		if err != nil {

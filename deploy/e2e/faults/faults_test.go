@@ -3,6 +3,7 @@ package faults
 import (
 	"os"
 	"testing"
+	"time"
 )
 
 // Runs for FAULTS_FOR, with the faults that FAULTS_SEED draws.
@@ -12,8 +13,22 @@ func TestEveryFault(t *testing.T) {
 	}
 	lasts, seed := settings(t)
 	t.Logf("FAULTS_SEED=%d FAULTS_FOR=%s", seed, lasts)
-	s := start(t, seed, 6)
+	s := start(t, seed, 6, 0)
 	s.run(seed, lasts)
+	s.load.end()
+	s.load.check(t, s.client, s.site)
+	t.Logf("\n%s", s.table())
+}
+
+// The short form: always the same faults, few clients, and bounds of time that a busy
+// machine keeps.
+func TestAFewFaults(t *testing.T) {
+	if os.Getenv("FAULTS_FOR") != "" {
+		return
+	}
+	const seed = 4
+	s := start(t, seed, 2, 20*time.Second)
+	s.runFew(seed, "process killed", "process stopped", "cut network", "Redis wiped")
 	s.load.end()
 	s.load.check(t, s.client, s.site)
 	t.Logf("\n%s", s.table())

@@ -59,6 +59,7 @@ const (
 	refused
 )
 
+// startLoad starts the clients.
 func startLoad(ctx context.Context, p *promises, client *e2e.Client, site e2e.Site, owner string, seed uint64, workers int) *load {
 	ctx, stop := context.WithCancel(ctx)
 	l := &load{promises: p, client: client, site: site, application: site.Application.Href(), owner: owner, stop: stop}
@@ -293,10 +294,10 @@ func (w *worker) read(ctx context.Context, a *account) {
 	w.do(ctx, "read", get(w.site.Directory.Href()+"/accounts?limit=5&email="+url.QueryEscape(a.email)), http.StatusOK)
 }
 
-// mustBeRefused sends a request that must not succeed, until it is refused. One that begins later than life
-// after the time that access ended must not succeed.
+// mustBeRefused sends a request that must not succeed, until it is refused. One that begins later than life,
+// and the slack of a bound, after the time that access ended must not succeed.
 func (w *worker) mustBeRefused(ctx context.Context, what string, life time.Duration, ended time.Time, r e2e.Request) {
-	for giveUp := ended.Add(life + answerLimit); time.Now().Before(giveUp); {
+	for giveUp := ended.Add(life + w.slack + answerLimit); time.Now().Before(giveUp); {
 		began := time.Now()
 		result, answer := w.do(ctx, what, r, -1, http.StatusOK, http.StatusFound,
 			http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound)
@@ -308,8 +309,11 @@ func (w *worker) mustBeRefused(ctx context.Context, what string, life time.Durat
 		}
 		after := began.Sub(ended)
 		w.delayed(what, after)
+		if life > 0 {
+			after -= w.slack
+		}
 		if after > life {
-			w.broken("%s succeeds %s after access ended: %s", what, after.Round(time.Millisecond), answer)
+			w.broken("%s succeeds %s after access ended: %s", what, began.Sub(ended).Round(time.Millisecond), answer)
 			return
 		}
 	}

@@ -38,7 +38,8 @@ type account struct {
 // promises is what clients were promised.
 type promises struct {
 	began  time.Time
-	victim string // login that nobody may try more often than the limit allows
+	victim string        // login that nobody may try more often than the limit allows
+	slack  time.Duration // that is added to bounds of time, of a machine that is busy
 
 	lock     sync.Mutex
 	accounts []*account
@@ -49,8 +50,8 @@ type promises struct {
 	problems []string
 }
 
-func newPromises(victim string) *promises {
-	return &promises{began: time.Now(), victim: victim, ids: map[string]bool{}, delays: map[string]time.Duration{}}
+func newPromises(victim string, slack time.Duration) *promises {
+	return &promises{began: time.Now(), victim: victim, slack: slack, ids: map[string]bool{}, delays: map[string]time.Duration{}}
 }
 
 // broken records a promise that was not kept.

@@ -53,12 +53,14 @@ type result struct {
 }
 
 // start starts the deployment with its load.
-func start(t *testing.T, seed uint64, workers int) *suite {
+func start(t *testing.T, seed uint64, workers int, slack time.Duration) *suite {
 	t.Helper()
 	dir := harness.TestFolder(t)
 	s := &suite{t: t, dir: dir, network: newNetwork(), disks: map[string]string{}}
 	ctx := t.Context()
-	s.prepareHost()
+	if os.Getenv("FAULTS_FOR") != "" {
+		s.prepareHost()
+	}
 	var err error
 	if s.database, err = harness.StartPostgres(ctx, filepath.Join(s.disk("postgres"), "node0"),
 		"max_connections = 400", "fsync = off", "max_wal_size = 64MB", "wal_keep_size = 64MB", "max_wal_senders = 4"); err != nil {
@@ -89,7 +91,7 @@ func start(t *testing.T, seed uint64, workers int) *suite {
 	s.site = s.client.NewVerificationSite(t)
 	victim := s.client.Register(t, s.site.Directory.Link(t, "accounts"))
 	owner := s.client.Get(t, "/apiKeys/"+s.client.Key.ID).Link(t, "account")
-	s.load = startLoad(ctx, newPromises(victim.Text("email")), s.client, s.site, owner, seed, workers)
+	s.load = startLoad(ctx, newPromises(victim.Text("email"), slack), s.client, s.site, owner, seed, workers)
 	t.Cleanup(s.load.end)
 	return s
 }
@@ -129,9 +131,12 @@ func (s *suite) prepareHost() {
 	})
 }
 
-// possible leaves out what this machine does not allow.
-func (s *suite) possible(faults []fault) []fault {
+// possible leaves out what this machine does not allow, and what only does not name.
+func (s *suite) possible(faults []fault, only string) []fault {
 	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
+		if !strings.Contains(f.name, only) {
+			return true
+		}
 		impossible := strings.HasPrefix(f.name, "disk") && len(s.disks) < 2 || strings.HasPrefix(f.name, "memory") && s.memory == nil
 		if impossible {
 			s.t.Logf("left out: %s", f.name)
@@ -144,7 +149,7 @@ func (s *suite) possible(faults []fault) []fault {
 // each once more in another.
 func (s *suite) run(seed uint64, lasts time.Duration) {
 	random := rand.New(rand.NewPCG(seed, 0))
-	faults := s.possible(allFaults)
+	faults := s.possible(allFaults, os.Getenv("FAULTS_ONLY"))
 	for end := time.Now().Add(lasts); ; {
 		random.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
 		for _, f := range faults {
@@ -159,6 +164,20 @@ func (s *suite) run(seed uint64, lasts time.Duration) {
 				s.t.Errorf("%s, %s: %v", e.fault, e.target, err)
 				return
 			}
+		}
+	}
+}
+
+// runFew does each of some faults once.
+func (s *suite) runFew(seed uint64, names ...string) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	for _, name := range names {
+		f := allFaults[slices.IndexFunc(allFaults, func(f fault) bool { return strings.HasPrefix(f.name, name) })]
+		e := f.draw(s, random)
+		e.fault, e.lasts = f.name, min(e.lasts, 5*time.Second)
+		if err := s.do(e); err != nil {
+			s.t.Errorf("%s, %s: %v", e.fault, e.target, err)
+			return
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestEveryQueryOfDashboardsAlertsAndRunbooksFindsData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ops, client := startProduct(t)
+	ops, bin, shape, client := startProduct(t)
 	prometheus := startPrometheus(t, root, ops)
 	use := newUse(t, client)
 	queries := slices.Concat(dashboardQueries(t, root), ruleQueries(t, prometheus), runbookQueries(t, root))
@@ -68,6 +68,7 @@ func TestEveryQueryOfDashboardsAlertsAndRunbooksFindsData(t *testing.T) {
 			t.Errorf("the histogram of doorward_%s_duration_seconds has no exemplar", histogram)
 		}
 	}
+	runRunbooks(t, root, bin, prometheus, shape)
 }
 
 // newUse prepares a tenant and returns what uses every part of the product once.
@@ -78,7 +79,8 @@ func newUse(t *testing.T, client *e2e.Client) func() {
 	client.AwaitMail(t, account.Text("email"))
 	ordinary := client.NewSite(t)
 	account = client.Register(t, ordinary.Application.Link(t, "accounts"))
-	factor := client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "SMS", "phone": e2e.Object{"number": "+12675550123"}})
+	var factor e2e.Object
+	uses := 0
 	guessed := client.Register(t, ordinary.Application.Link(t, "accounts")).Text("email")
 	for range 21 { // one more than DOORWARD_LOGIN_PAIR_LIMIT
 		if _, err := client.Do(t.Context(), e2e.Login(ordinary.Application, guessed, "wrong"+e2e.Unique(""))); err != nil {
@@ -86,6 +88,10 @@ func newUse(t *testing.T, client *e2e.Client) func() {
 		}
 	}
 	return func() {
+		if uses++; uses%10 == 1 { // a number receives 20 messages an hour
+			number := fmt.Sprintf("+1267555%04d", uses)
+			factor = client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "SMS", "phone": e2e.Object{"number": number}})
+		}
 		client.Want(t, http.StatusOK, e2e.Login(ordinary.Application, account.Text("email"), e2e.Password))
 		client.Refused(t, http.StatusBadRequest, 7100, e2e.Login(ordinary.Application, account.Text("email"), "wrong"+e2e.Unique("")))
 		if _, err := client.Do(t.Context(), e2e.Login(ordinary.Application, guessed, e2e.Password)); err != nil {
@@ -103,18 +109,17 @@ func newUse(t *testing.T, client *e2e.Client) func() {
 }
 
 // startProduct returns the address of the private port, and a client.
-func startProduct(t *testing.T) (ops string, client *e2e.Client) {
+func startProduct(t *testing.T) (ops, bin string, shape *harness.Standalone, client *e2e.Client) {
 	t.Helper()
 	dir, remove, err := harness.Folder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin, err := harness.Build(t.Context(), dir, harness.StandalonePackages...)
-	if err != nil {
+	if bin, err = harness.Build(t.Context(), dir, harness.StandalonePackages...); err != nil {
 		t.Fatal(err)
 	}
 	ops = freeAddress(t)
-	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(dir, "shape"), Bin: bin, Env: []string{
+	shape, err = harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(dir, "shape"), Bin: bin, Env: []string{
 		"DOORWARD_OPS_LISTEN=" + ops, "DOORWARD_LOG_LEVEL=error",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + freeAddress(t), // nobody listens there: spans are recorded, and dropped
 	}})
@@ -133,7 +138,7 @@ func startProduct(t *testing.T) (ops string, client *e2e.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.HTTP.CloseIdleConnections)
-	return ops, client
+	return ops, bin, shape, client
 }
 
 // startPrometheus runs Prometheus with the rules of the repository and returns
