@@ -1,7 +1,6 @@
 package rest_test
 
 import (
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -14,7 +13,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
@@ -60,17 +59,6 @@ type site struct {
 	tenant id.ID
 }
 
-// tenants is the directory service as far as this one asks it here.
-type tenants struct{ directoryapi.API }
-
-// Tenant returns any tenant to itself.
-func (tenants) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant, error) {
-	if in.Tenant != in.ID {
-		return directoryapi.Tenant{}, apierr.NotFound
-	}
-	return directoryapi.Tenant{ID: in.ID, CreatedAt: now(), ModifiedAt: now()}, nil
-}
-
 func now() time.Time { return time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC) }
 
 func open(t *testing.T, networks ...string) *site {
@@ -84,7 +72,11 @@ func open(t *testing.T, networks ...string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc := notification.New(store.New(s.db, now), notification.Peers{Directory: tenants{}}, s.ring, base, now, notification.Config{Reach: reach, From: mail.Address{Address: "no-reply@example.test"}})
+	directories := directoryfake.New(now)
+	if _, err := directories.SignUp(t.Context(), directoryapi.SignUp{Tenant: s.tenant, Key: "calm-otter", Email: "owner@example.test"}); err != nil {
+		t.Fatal(err)
+	}
+	svc := notification.New(store.New(s.db, now), notification.Peers{Directory: directories}, s.ring, base, now, notification.Config{Reach: reach, From: mail.Address{Address: "no-reply@example.test"}})
 	signer := caller.NewSigner("a secret of the tests, 32 characters", now)
 	app := rest.New(rest.Config{Service: "notification", Base: base, Signer: signer})
 	notificationrest.Mount(app, svc, base)
