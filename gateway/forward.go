@@ -55,6 +55,9 @@ func (g *Gateway) forward(x *exchange) error {
 	if x.address.IsValid() {
 		to.Set(fiber.HeaderXForwardedFor, x.address.String())
 	}
+	if g.keys.changedRecently(x.caller.Tenant) {
+		to.Set(caller.ChangedHeader, "1")
+	}
 	if x.method == fiber.MethodPost {
 		to.SetContentTypeBytes(from.ContentType())
 		request.SetBodyRaw(x.Request().Body())

@@ -24,20 +24,28 @@ const (
 	// staleRead is how long after a change a service may still answer with a
 	// copy from before it.
 	staleRead = 50 * time.Millisecond
+	// changeSeen is how long after a change the requests of its tenant are marked
+	// (caller.ChangedHeader): longer than a service keeps what it has asked another.
+	changeSeen = 100 * time.Millisecond
 )
 
 // change names what has changed: one API key, or all keys of an account or of a
-// tenant.
+// tenant, or the access of any account of a tenant.
 type change struct {
-	key string
-	id  id.ID
+	key    string
+	id     id.ID
+	access id.ID // a tenant
 }
 
 // keyChanges says for the routes behind which an API key can end what a request
 // that is no GET may have changed. A key works while the key, its account and
 // the account's store are enabled and the built-in application reaches the
 // account (docs/interface/authentication.md#what-a-key-may-do).
+//
+// The same routes, and the one that sets a forgotten password, may end the access of
+// accounts and their tokens.
 var keyChanges = map[string]func(x *exchange, name string) change{
+	"/v1/applications/:id/passwordResetTokens/:token": noKeyChange,
 	"/v1/apiKeys/:id":                          keyChange,
 	"/v1/agents/:id/keys/:key":                 keyChange,
 	"/v1/accounts/:id":                         accountChange,
@@ -49,6 +57,8 @@ var keyChanges = map[string]func(x *exchange, name string) change{
 	"/v1/accountStoreMappings/:id":             tenantChange,
 	"/v1/organizationAccountStoreMappings/:id": tenantChange,
 }
+
+func noKeyChange(*exchange, string) change { return change{} }
 
 func keyChange(_ *exchange, name string) change { return change{key: name} }
 
@@ -62,8 +72,9 @@ func accountChange(_ *exchange, name string) change {
 
 func tenantChange(x *exchange, _ string) change { return change{id: x.caller.Tenant} }
 
-// noteChange invalidates the keys that a forwarded request may have ended, here
-// and, through Redis, in the other gateways. The request does not wait for that.
+// noteChange invalidates the keys that a forwarded request may have ended, and marks
+// the requests of its tenant, here and, through Redis, in the other gateways. The
+// request does not wait for that.
 func (g *Gateway) noteChange(x *exchange) {
 	of := keyChanges[x.route.pattern]
 	if of == nil || x.method == fiber.MethodGet {
@@ -74,15 +85,23 @@ func (g *Gateway) noteChange(x *exchange) {
 	if err != nil {
 		return // no resource has it
 	}
-	c := of(x, name)
-	if c == (change{}) {
-		return
+	for _, c := range []change{of(x, name), {access: x.caller.Tenant}} {
+		if c == (change{}) {
+			continue
+		}
+		g.keys.apply(c)
+		select {
+		case g.keys.outgoing <- c:
+		default: // the others' entries expire
+		}
 	}
-	g.keys.apply(c)
-	select {
-	case g.keys.outgoing <- c:
-	default: // the others' entries expire
-	}
+}
+
+// changedRecently reports whether access in a tenant may have ended so recently that
+// a service may hold an answer of before.
+func (k *keys) changedRecently(tenant id.ID) bool {
+	last, ok := k.changed.Peek(change{access: tenant})
+	return ok && time.Since(last) < changeSeen
 }
 
 // apply makes what was asked before a change out of date.
@@ -135,6 +154,9 @@ func (c change) String() string {
 	if c.key != "" {
 		return "key " + c.key
 	}
+	if !c.access.IsZero() {
+		return "access " + c.access.String()
+	}
 	return "id " + c.id.String()
 }
 
@@ -143,7 +165,11 @@ func parseChange(text string) (c change, ok bool) {
 	if kind == "key" {
 		return change{key: name}, name != ""
 	}
-	var err error
-	c.id, err = id.Parse(name)
-	return c, kind == "id" && err == nil && !c.id.IsZero()
+	of, err := id.Parse(name)
+	if kind == "access" {
+		c.access = of
+	} else {
+		c.id = of
+	}
+	return c, (kind == "id" || kind == "access") && err == nil && !of.IsZero()
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,14 +202,50 @@ func TestAChangeForgetsNoOtherKey(t *testing.T) {
 	}
 }
 
+// What follows a change of its tenant is marked, so that a service does not answer it
+// with what it has read before. That ends, for which a busy machine may take longer.
+func TestRequestsAfterAChangeOfTheTenantAreMarked(t *testing.T) {
+	t.Parallel()
+	_, client := redis(t)
+	first, second := open(t), open(t)
+	synchronise(t, first, client)
+	synchronise(t, second, client)
+	eventually(t, "the gateways learn of each other", func() bool { return first.Limits.synced.Load() && second.Limits.synced.Load() })
+	first.keys.add("OTHER", "secret", id.New(time.Now()))
+	marked := func(header http.Header) bool {
+		answer := first.do(t, call{method: "GET", path: "/v1/applications/1/authTokens/x", header: header})
+		return slices.Equal(answer.echo().Headers[caller.ChangedHeader], []string{"1"})
+	}
+	own, others := as(keyID, keySecret), as("OTHER", "secret")
+	for _, path := range []string{"/v1/accounts/1", "/v1/directories/1", "/v1/applications/1", "/v1/applications/1/passwordResetTokens/x"} {
+		eventually(t, "a request is marked after a change at "+path, func() bool {
+			first.post(t, path, "{}").want(200)
+			if marked(others) {
+				t.Error("a request of another tenant is marked")
+			}
+			return marked(own)
+		})
+		eventually(t, "a request is not marked", func() bool { return !marked(own) })
+	}
+	for range 3 {
+		first.post(t, "/v1/applications/1/loginAttempts", "{}").want(200)
+		first.get(t, "/v1/accounts/1").want(200)
+		if marked(own) {
+			t.Error("a request is marked after a login")
+		}
+	}
+	of := change{access: tenant}
+	eventually(t, "the other gateway learns of the changes", func() bool { return second.Gateway.keys.changed.Contains(of) })
+}
+
 func TestChangesAreReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
-	for _, c := range []change{{key: keyID}, {id: account}} {
+	for _, c := range []change{{key: keyID}, {id: account}, {access: tenant}} {
 		if got, ok := parseChange(c.String()); !ok || got != c {
 			t.Errorf("%s is read as %v, %v", c, got, ok)
 		}
 	}
-	for _, text := range []string{"", "key", "key ", "id", "id x", "id " + id.ID{}.String(), "other " + keyID, keyID} {
+	for _, text := range []string{"", "key", "key ", "id", "id x", "id " + id.ID{}.String(), "access " + id.ID{}.String(), "other " + keyID, keyID} {
 		if got, ok := parseChange(text); ok {
 			t.Errorf("%q is read as %v", text, got)
 		}

@@ -139,6 +139,21 @@ func (s *Signer) appendMAC(out, text []byte) []byte {
 	return h.Sum(out)
 }
 
+// ChangedHeader goes with a request whose tenant has changed something moments
+// ago that may end an account's access. The gateway alone sets it.
+const ChangedHeader = "Doorward-Changed"
+
+type changedKey struct{}
+
+// IntoChanged marks the context of a request that came with ChangedHeader.
+func IntoChanged(ctx context.Context) context.Context {
+	return context.WithValue(ctx, changedKey{}, true)
+}
+
+// Changed reports whether a request has to see the tenant's last changes, and is
+// not answered from what was read before it.
+func Changed(ctx context.Context) bool { return ctx.Value(changedKey{}) != nil }
+
 type contextKey struct{}
 
 // Into puts the caller into ctx, from where rpc.Call signs it for the next

@@ -96,6 +96,9 @@ func New(cfg Config) *fiber.App {
 		}
 		ctx, cancel := context.WithTimeout(caller.Into(c.UserContext(), from), requestTimeout)
 		defer cancel()
+		if len(c.Request().Header.Peek(caller.ChangedHeader)) > 0 {
+			ctx = caller.IntoChanged(ctx)
+		}
 		c.SetUserContext(ctx)
 		c.Locals(baseKey{}, base)
 		return c.Next()

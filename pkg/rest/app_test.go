@@ -38,6 +38,31 @@ func app() *fiber.App {
 	return app
 }
 
+func TestARequestThatFollowsAChangeIsMarkedInItsContext(t *testing.T) {
+	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
+	app.Get("/v1/changed", func(c *fiber.Ctx) error {
+		if !caller.Changed(c.UserContext()) {
+			return rest.NoContent(c)
+		}
+		return rest.OK(c, map[string]string{})
+	})
+	for header, want := range map[string]int{"": 204, "1": 200} {
+		request := httptest.NewRequest("GET", "/v1/changed", nil)
+		request.Header.Set(caller.Header, signer.Sign(caller.Caller{Tenant: id.New(time.Now())}))
+		if header != "" {
+			request.Header.Set(caller.ChangedHeader, header)
+		}
+		response, err := app.Test(request, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("with the header %q the status is %d, want %d", header, response.StatusCode, want)
+		}
+	}
+}
+
 type answer struct {
 	status int
 	header http.Header

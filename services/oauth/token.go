@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// skew is by how much the clocks of two processes may differ: a token whose iat is
+// skew is the clock skew that is allowed between two processes: a token whose iat is
 // that far ahead is not from the future.
 const skew = time.Minute
 
@@ -184,12 +184,15 @@ func (s *Service) issued(t store.Token, p presented) bool {
 		s.cfg.Base.To("accounts", t.AccountID) == p.subject && s.orgOf(t) == p.org
 }
 
+// ask is standing or recentStanding.
+type ask func(context.Context, applicationapi.Standing) (directoryapi.Account, error)
+
 // checkStanding refuses the account of a token that may not act through the
-// application now, or not through the organization that its login named.
-func (s *Service) checkStanding(ctx context.Context, tenant, application id.ID, user holder) error {
+// application, or not through the organization that its login named.
+func (s *Service) checkStanding(ctx context.Context, tenant, application id.ID, user holder, ask ask) error {
 	asked := user.standing(tenant, application)
 	asked.Brief = true
-	_, err := s.peers.Application.Standing(ctx, asked)
+	_, err := ask(ctx, asked)
 	return err
 }
 
@@ -201,10 +204,10 @@ func (h holder) standing(tenant, application id.ID) applicationapi.Standing {
 // refuses a token of a login before the account's password was changed, where the
 // policy of the application ends those. passwordChanged deletes them, but only when
 // Kafka brings the event.
-func (s *Service) tokenStanding(ctx context.Context, t store.Token, brief bool) (directoryapi.Account, error) {
+func (s *Service) tokenStanding(ctx context.Context, t store.Token, brief bool, ask ask) (directoryapi.Account, error) {
 	asked := holderOf(t).standing(t.TenantID, t.ApplicationID)
 	asked.Brief = brief
-	account, err := s.peers.Application.Standing(ctx, asked)
+	account, err := ask(ctx, asked)
 	if err != nil {
 		return account, err
 	}
@@ -234,7 +237,7 @@ func (s *Service) tokenStanding(ctx context.Context, t store.Token, brief bool) 
 func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
 	t, err := s.check(ctx, tenant, application, text, store.Kinds...)
 	if err == nil {
-		_, err = s.tokenStanding(ctx, t, true)
+		_, err = s.tokenStanding(ctx, t, true, s.recentStanding)
 	}
 	return t, s.refusal(ctx, tenant, application, err)
 }

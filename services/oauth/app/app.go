@@ -84,6 +84,7 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 		Directory:   directoryapi.Client{Peer: dial.Peer("directory", cfg.Directory)},
 		Application: applicationapi.Client{Peer: dial.Peer("application", cfg.Application)},
 		MFA:         mfaapi.Client{Peer: dial.Peer("mfa", cfg.MFA)},
+		Remote:      true,
 	}
 	if err := dial.Err(); err != nil {
 		return err

@@ -24,6 +24,8 @@ type World struct {
 	Applications *applicationfake.Service
 	Factors      *mfafake.Service
 
+	Remote bool // the services count as ones of other processes
+
 	t        testing.TB
 	now      func() time.Time
 	kinds    map[id.ID]string // of directories and accounts
@@ -43,7 +45,7 @@ func NewWorld(t testing.TB, base href.Base, now func() time.Time) *World {
 
 // Peers are the services of the world.
 func (w *World) Peers() oauth.Peers {
-	return oauth.Peers{Directory: w.Directories, Application: w.Applications, MFA: w.Factors}
+	return oauth.Peers{Directory: w.Directories, Application: w.Applications, MFA: w.Factors, Remote: w.Remote}
 }
 
 // Fail makes every call of the directory and the application service fail, until

@@ -1,0 +1,167 @@
+package oauth_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth"
+	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+)
+
+// apart are two replicas of the service, whose peers run in other processes and whose
+// events no consumer brings.
+func apart(t *testing.T) (*oauthtest.Deployment, []*oauth.Service) {
+	t.Helper()
+	d := oauthtest.Open(t)
+	d.Remote = true
+	return d, []*oauth.Service{d.Under(t, d.Master), d.Under(t, d.Master)}
+}
+
+// clientCredentials returns a request with a new key of the site's account.
+func clientCredentials(t *testing.T, d *oauthtest.Deployment) oauth.TokenRequest {
+	t.Helper()
+	key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Request("grant_type", "client_credentials", "client_id", key.ID, "client_secret", key.Secret.Reveal())
+}
+
+// users use what an account may do: each returns the error of one use.
+func users(d *oauthtest.Deployment, token secure.Secret, grant oauth.TokenRequest) map[string]func(context.Context, *oauth.Service) error {
+	return map[string]func(context.Context, *oauth.Service) error{
+		"a validation": func(ctx context.Context, s *oauth.Service) error {
+			_, err := s.Validate(ctx, d.Tenant, d.Application, token)
+			return err
+		},
+		"client credentials": func(ctx context.Context, s *oauth.Service) error {
+			_, err := s.Token(ctx, grant)
+			return err
+		},
+	}
+}
+
+// Every replica feels the end of access half of 100 ms later, without an event and
+// however many requests use the account, and a client that has made the change at once.
+func TestTheEndOfAccessIsFeltByEveryReplica(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*oauthtest.Deployment){
+		"the account is disabled":     func(d *oauthtest.Deployment) { d.SetStatus(d.Tenant, d.Account, directoryapi.Disabled) },
+		"the account is deleted":      func(d *oauthtest.Deployment) { d.Delete(d.Tenant, d.Account) },
+		"the directory is disabled":   func(d *oauthtest.Deployment) { d.SetStatus(d.Tenant, d.Directory, directoryapi.Disabled) },
+		"the application is disabled": func(d *oauthtest.Deployment) { d.SetStatus(d.Tenant, d.Application, directoryapi.Disabled) },
+		"the mapping is removed":      func(d *oauthtest.Deployment) { d.Map(d.Tenant, d.Application) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, replicas := apart(t)
+			uses := users(d, d.LogIn(t, d.Site).Access, clientCredentials(t, d))
+			for range 3 {
+				for what, use := range uses {
+					for _, s := range replicas {
+						if err := use(t.Context(), s); err != nil {
+							t.Fatalf("%s before the change: %v", what, err)
+						}
+					}
+				}
+			}
+			end(d)
+			d.Clock.Move(49 * time.Millisecond)
+			for what, use := range uses {
+				for _, s := range replicas {
+					if err := use(t.Context(), s); err != nil {
+						t.Errorf("%s, 49 ms later: %v; is every one asked for?", what, err)
+					}
+					if use(caller.IntoChanged(t.Context()), s) == nil {
+						t.Errorf("%s succeeds for the client that has made the change", what)
+					}
+				}
+			}
+			d.Clock.Move(time.Millisecond)
+			var load sync.WaitGroup
+			for what, use := range uses {
+				for _, s := range replicas {
+					for range 8 {
+						load.Go(func() {
+							if use(t.Context(), s) == nil {
+								t.Errorf("%s succeeds 50 ms later", what)
+							}
+						})
+					}
+				}
+			}
+			load.Wait()
+		})
+	}
+}
+
+// An answer is used for 50 ms, then the application service is asked or the request
+// fails. A refusal is not kept.
+func TestAnAnswerOfAnotherServiceIsKeptForAMoment(t *testing.T) {
+	t.Parallel()
+	d, replicas := apart(t)
+	s, token := replicas[0], d.LogIn(t, d.Site).Access
+	validate := func() error {
+		_, err := s.Validate(t.Context(), d.Tenant, d.Application, token)
+		return err
+	}
+	before := d.Standings()
+	for range 10 {
+		if err := validate(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls := d.Standings() - before; calls != 1 {
+		t.Errorf("ten validations asked %d times", calls)
+	}
+	d.Clock.Move(50 * time.Millisecond)
+	d.Fail(apierr.Unavailable)
+	if err := validate(); !errors.Is(err, apierr.Unavailable) {
+		t.Errorf("without an answer of 50 ms it returns %v", err)
+	}
+	d.Fail(nil)
+	d.SetStatus(d.Tenant, d.Account, directoryapi.Disabled)
+	if err := validate(); !errors.Is(err, apierr.TokenAccountDisabled) {
+		t.Errorf("of a disabled account it returns %v", err)
+	}
+	d.SetStatus(d.Tenant, d.Account, directoryapi.Enabled)
+	if err := validate(); err != nil {
+		t.Errorf("of an account that is enabled again it returns %v", err)
+	}
+}
+
+// A refresh, and in one process a validation, asks each time.
+func TestWhatIsAskedEachTime(t *testing.T) {
+	t.Parallel()
+	d, replicas := apart(t)
+	login := d.LogIn(t, d.Site)
+	refresh := func(s *oauth.Service) error {
+		_, err := s.Token(t.Context(), d.Request("grant_type", "refresh_token", "refresh_token", login.Refresh.Reveal()))
+		return err
+	}
+	validate := func(s *oauth.Service) error {
+		_, err := s.Validate(t.Context(), d.Tenant, d.Application, login.Access)
+		return err
+	}
+	for _, use := range []func() error{
+		func() error { return validate(replicas[0]) }, func() error { return refresh(replicas[0]) }, func() error { return validate(d.Service) },
+	} {
+		if err := use(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.SetStatus(d.Tenant, d.Account, directoryapi.Disabled)
+	if err := refresh(replicas[0]); !errors.Is(err, apierr.TokenAccountDisabled) {
+		t.Errorf("a refresh returns %v", err)
+	}
+	if err := validate(d.Service); !errors.Is(err, apierr.TokenAccountDisabled) {
+		t.Errorf("a validation in one process returns %v", err)
+	}
+}
