@@ -184,6 +184,7 @@ func TestManyAtOnceAskOneQuestion(t *testing.T) {
 // What other clients of an address try does not reach the OAuth service
 // without end, and does not lock out a good key.
 func TestWrongKeysOfAnAddressAreBounded(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	s.get(t, "/v1/accounts/1").want(200)
 	before := s.keys.calls.Load()

@@ -225,6 +225,7 @@ func TestSlowClientsAreBounded(t *testing.T) {
 // Clients open connections before they have a request for them, and keep them
 // for up to 90 s: net/http of Go does both.
 func TestAConnectionWithoutARequestStaysOpen(t *testing.T) {
+	t.Parallel()
 	s := open(t, func(_ *Config, s *site) {
 		s.prepare = func(g *Gateway) {
 			if idle := g.HTTP.Server().IdleTimeout; idle <= 90*time.Second {

@@ -133,6 +133,7 @@ func TestAStormOfLoginsHoldsUpNobodyElse(t *testing.T) {
 }
 
 func TestSeveralGatewaysHoldOneRate(t *testing.T) {
+	t.Parallel()
 	server, client := redis(t)
 	var stopped clocktest.Clock
 	few := func(cfg *Config, _ *site) { cfg.Tenant.PerSecond = 10 }

@@ -86,23 +86,22 @@ var (
 // selectable are the names that -only chooses from.
 func selectable() []string {
 	return slices.Concat([]string{"starts", "idle", "memory"}, operationNames(),
-		[]string{"open", "storm", "steady", "page", "writers", "hot", "sync", "scale", "quota"})
+		[]string{"open", "storm", "steady", "waiting", "page", "writers", "hot", "sync", "scale", "quota"})
 }
 
 // readOptions reads the flags. -short changes the defaults, not what is given.
 func readOptions(args []string, out io.Writer) (options, error) {
-	o := full
+	o, names := full, selectable()
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.TrimLeft(arg, "-") == "short" }) {
-		o = short
+		o, names = short, slices.DeleteFunc(names, func(name string) bool { return name == "waiting" }) // it waits for timeouts
 	}
-	names := strings.Join(selectable(), ",")
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.IntVar(&o.Accounts, "accounts", o.Accounts, "accounts to make before the measurement (-short: 100)")
 	flags.IntVar(&o.Connections, "connections", o.Connections, "connections of the load generator, 1 to 64")
 	flags.DurationVar(&o.Duration, "duration", o.Duration, "length of one run (-short: 400ms)")
 	flags.IntVar(&o.Rounds, "rounds", o.Rounds, "how often every run is repeated, in turns (-short: 3)")
-	only := flags.String("only", names, "measure only these")
+	only := flags.String("only", strings.Join(names, ","), "measure only these")
 	flags.BoolVar(&o.Short, "short", false, "finish within two minutes once everything is compiled: coarse figures")
 	flags.BoolVar(&o.Distributed, "distributed", false, "measure the distributed shape too; needs redis-server and Kafka")
 	flags.IntVar(&o.Large, "large", o.Large, "accounts of the large directory of scale (-short: 10000)")

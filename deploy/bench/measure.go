@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,13 +46,14 @@ func measure(ctx context.Context, o options) (report *report, err error) {
 			err = errors.Join(err, end(context.WithoutCancel(ctx)))
 		}
 	}()
-	underLoad := append(operationNames(), "open", "storm", "steady", "writers", "hot", "page")
+	underLoad := append(operationNames(), "open", "storm", "steady", "waiting", "writers", "hot", "page")
 	for _, part := range []struct {
 		do    func(context.Context) error
 		names []string // that -only has; nil: all
 	}{
 		{r.prepare, nil}, {r.start, nil}, {r.open, underLoad}, {r.page, []string{"page"}}, {r.operations, operationNames()},
-		{r.latencies, []string{"open", "storm"}}, {r.steady, []string{"steady"}}, {r.memoryAfterLoad, []string{"memory"}},
+		{r.latencies, []string{"open", "storm"}}, {r.steady, []string{"steady"}},
+		{r.waiting, []string{"waiting"}}, {r.memoryAfterLoad, []string{"memory"}},
 		{r.writers, []string{"writers", "hot"}}, {r.sync, []string{"sync"}}, {r.scale, []string{"scale"}}, {r.quota, []string{"quota"}},
 	} {
 		if part.names != nil && !r.wants(part.names...) {
@@ -353,6 +355,29 @@ func (r *run) atFixedRate(ctx context.Context, name, aim string, s *site) error 
 	t := r.turn("p99 at 500 a second beside 32 connections that log in", find(operations, "get"), 500).compared("", aims{rate: aim})
 	t.name, t.site, t.load.length, t.beside = name, s, r.steadyFor, loggingIn(s)
 	return r.rounds(ctx, r.fewRounds, []turn{t})
+}
+
+// waiting measures logins and account GET at a fixed rate without and beside 200
+// logins at a provider that accepts connections and never answers.
+func (r *run) waiting(ctx context.Context) error {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = silent.Close() }()
+	login, err := r.site.silentLogin(ctx, "https://"+silent.Addr().String())
+	if err != nil {
+		return fmt.Errorf("make a directory of a provider that never answers: %w", err)
+	}
+	var turns []turn
+	for name, rate := range map[string]float64{"login": 5, "get": 100} {
+		t := r.turn("p99 beside 200 logins at a provider that never answers", find(operations, name), rate)
+		t.name = fmt.Sprintf("%s at %.0f/s", name, rate)
+		t.load.warm, t.load.length = 3*time.Second, 3*r.steadyFor
+		t.beside = &turn{operation: operation{name: "of these logins", do: login}, load: load{connections: 200}, site: r.site}
+		turns = append(turns, t.andAlone("")...)
+	}
+	return r.rounds(ctx, r.fewRounds, turns)
 }
 
 // writers measures validation and account GET without and beside 50 writes a

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
@@ -85,6 +86,24 @@ func addDirectory(c *caller, application string, provider e2e.Object) string {
 		"application": e2e.Object{"href": application}, "accountStore": e2e.Object{"href": directory.Href()},
 	})
 	return directory.Href()
+}
+
+// silentLogin makes a directory of a provider at an address that never answers, in an
+// application of its own, and returns a login there: it is refused, and tried again
+// after a second.
+func (s *site) silentLogin(ctx context.Context, address string) (action, error) {
+	c, name := caller{ctx: ctx, client: s.client}, unique("silent", rand.Text())
+	application := c.create("/applications", e2e.Object{"name": name})
+	addDirectory(&c, application.Href(), e2e.Object{
+		"providerId": name, "providerType": "oauth2", "clientId": "c", "clientSecret": "s",
+		"authorizationEndpoint": address, "tokenEndpoint": address, "resourceEndpoint": address,
+	})
+	body := e2e.Object{"providerData": e2e.Object{"providerId": name, "accessToken": "token"}}
+	return func(_ *site, c *connection, _ uint64) error {
+		err := c.send(postJSON(application.Href()+"/accounts", body, fasthttp.StatusBadRequest))
+		time.Sleep(time.Second)
+		return err
+	}, c.err
 }
 
 // samlLogin is a whole login at the SAML provider: the signed request, and a

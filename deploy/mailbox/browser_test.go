@@ -48,6 +48,11 @@ func openBrowser(t *testing.T) *browser {
 	t.Cleanup(func() { closeBrowser(); cancel() })
 	b := &browser{Context: ctx}
 	b.do(t) // starts it
+	// The page asks for news every few seconds: here it asks every 100 ms.
+	quicker := `const later = setTimeout; window.setTimeout = (call, after) => later(call, Math.min(after, 100))`
+	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: quicker}); err != nil {
+		t.Fatal(err)
+	}
 	if err := chromedp.Listen(ctx, func(event any) {
 		if dialog, ok := event.(*page.EventJavascriptDialogOpening); ok {
 			b.mu.Lock()

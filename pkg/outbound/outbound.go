@@ -1,6 +1,7 @@
 // Package outbound connects to addresses that a client of the service has
 // named: a mail server, a provider, an image. Such an address must not lead
-// into the network that the service runs in.
+// into the private network that the service runs in (server-side request
+// forgery, SSRF).
 package outbound
 
 import (

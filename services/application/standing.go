@@ -12,7 +12,8 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// Standing reports whether an account may act through the application now. That the
+// Standing is the check of an account's status at each use of a token: it reports
+// whether the account may act through the application now. That the
 // application is disabled comes second: after the account's own state and before
 // that of its store (docs/interface/errors.md#failed-validation).
 func (s *Service) Standing(ctx context.Context, in applicationapi.Standing) (directoryapi.Account, error) {

@@ -42,9 +42,23 @@ var _ directoryapi.API = (*directory.Service)(nil)
 func TestContract(t *testing.T) {
 	t.Parallel()
 	apitest.Run(t, func(t *testing.T) apitest.Subject {
-		svc := open(t, pgtest.Open(t, store.Config), cheap)
+		s := newSignUps(t)
+		svc := s.Service
 		return apitest.Subject{
 			API: svc,
+			Invite: func(t *testing.T, tenant id.ID, email string) {
+				if _, err := svc.Invite(t.Context(), id.Ref{Tenant: tenant, ID: tenant}, directory.Invite{Email: field.Some(email)}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Mailed: func(t *testing.T, email string) secure.Secret {
+				for _, token := range s.mails(t) {
+					if v, err := svc.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: token}); err == nil && v.Email == email {
+						return token
+					}
+				}
+				return ""
+			},
 			DisableDirectory: func(t *testing.T, d directoryapi.Ref) {
 				if _, err := svc.UpdateDirectory(t.Context(), d, directory.NewDirectory{Status: field.Some("DISABLED")}); err != nil {
 					t.Fatal(err)

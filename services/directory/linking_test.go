@@ -90,6 +90,39 @@ func TestACopyIsAnAccountThatItsDirectoryTakes(t *testing.T) {
 	}
 }
 
+// An address that one side has not verified may be that of another person.
+func TestAMatchNeedsAddressesThatAreVerifiedOnBothSides(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, directory.PolicyChange{})
+	account := func(at id.ID, email, status string) directoryapi.Account {
+		t.Helper()
+		a, err := w.CreateAccount(t.Context(), directoryapi.CreateAccount{Tenant: w.tenant, ID: id.New(now()), Directory: at, Account: directoryapi.NewAccount{
+			Email: field.Some(email), Password: field.Some(password), EmailVerificationStatus: field.Some(status),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	home := w.home(t, "Home")
+	for _, c := range []struct {
+		arrival, there string
+		want           directoryapi.LinkOutcome
+	}{
+		{"VERIFIED", "VERIFIED", directoryapi.Matched}, {"VERIFIED", "UNVERIFIED", directoryapi.Unlinked},
+		{"UNVERIFIED", "VERIFIED", directoryapi.Unlinked}, {"UNVERIFIED", "UNVERIFIED", directoryapi.Unlinked},
+	} {
+		t.Run(c.arrival+" "+c.there, func(t *testing.T) {
+			w, email := w, id.New(now()).String()+"@example.test"
+			w.account = account(w.directory, email, c.arrival)
+			account(home.ID, email, c.there)
+			if got := w.links(t, home); got != c.want {
+				t.Errorf("the outcome is %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 // restrict changes an account creation policy.
 func (w world) restrict(t *testing.T, home id.Ref, change directory.PolicyChange) {
 	t.Helper()
@@ -185,6 +218,17 @@ func TestTheQueriesOfALoginDoNotGrowWithItsStores(t *testing.T) {
 		}},
 		"a link that is there": {2, func([]directoryapi.Store) error {
 			_, err := svc.LinkedAccount(t.Context(), directoryapi.LinkAccount{Tenant: w.tenant, Account: w.account.ID, Store: home, ByEmail: true, Provision: true})
+			return err
+		}},
+		"the directories of a sign-in page": {1, func(stores []directoryapi.Store) error {
+			var named []id.ID
+			for _, at := range stores {
+				named = append(named, at.ID)
+			}
+			list, err := svc.LoginDirectories(t.Context(), directoryapi.LoginDirectories{Tenant: w.tenant, Directories: named})
+			if err == nil && !slices.EqualFunc(list.Items, named, func(d directoryapi.LoginDirectory, at id.ID) bool { return d.ID == at }) {
+				t.Error("the directories are not those that were asked for, in that order")
+			}
 			return err
 		}},
 		"an explanation": {2, func(stores []directoryapi.Store) error {

@@ -94,7 +94,7 @@ func (s *Service) changePassword(ctx context.Context, account directoryapi.Accou
 }
 
 // checkReuse refuses a password that is one of the last entries of the
-// account's history, of which the present password is the first. It returns the
+// account's password history, of which the present password is the first. It returns the
 // hashes of these entries, in that order; those that were compared before are
 // passed over.
 func (s *Service) checkReuse(ctx context.Context, account directoryapi.Account, entries int, compared []string,

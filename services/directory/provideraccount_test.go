@@ -198,6 +198,64 @@ func TestAUserOfAProviderIsRefusedByTheStatusOfTheAccount(t *testing.T) {
 	}
 }
 
+// An account that the provider does not know by the user's id is found by its email
+// where both sides have verified it, and nowhere else: another may have made it.
+func TestAnAccountIsFoundByAnEmailThatBothSidesHaveVerified(t *testing.T) {
+	t.Parallel()
+	svc, _, _, tenant := sealing(t)
+	at := mirror(t, svc, tenant, "google")
+	for what, verified := range map[string]struct{ before, now bool }{
+		"both": {true, true}, "the provider alone": {false, true}, "the account alone": {true, false}, "neither": {},
+	} {
+		t.Run(what, func(t *testing.T) {
+			login := func(externalID string, isVerified bool) (directoryapi.ProvidedAccount, error) {
+				return svc.ProviderAccount(t.Context(), user(tenant, at, `{}`, func(in *directoryapi.ProviderAccount) {
+					in.ExternalID, in.EmailVerified = what+externalID, isVerified
+					in.Email = strings.ReplaceAll(what, " ", "-") + "@example.test"
+				}))
+			}
+			first, err := login("1", verified.before)
+			if err != nil || !first.IsNew {
+				t.Fatalf("the first login is %+v, %v", first, err)
+			}
+			second, err := login("2", verified.now)
+			switch {
+			case verified.before && verified.now:
+				if err != nil || second.IsNew || second.Account.ID != first.Account.ID {
+					t.Errorf("it is %+v, %v", second, err)
+				}
+			case !errors.Is(err, apierr.Exists):
+				t.Errorf("it is %+v, %v", second, err)
+			}
+		})
+	}
+}
+
+func TestALoginThatStatesNothingNewWritesNothing(t *testing.T) {
+	t.Parallel()
+	svc, db, _, tenant := sealing(t)
+	at := mirror(t, svc, tenant, "google")
+	written := func(userInfo string) (versions string) {
+		t.Helper()
+		if _, err := svc.ProviderAccount(t.Context(), user(tenant, at, userInfo)); err != nil {
+			t.Fatal(err)
+		}
+		versions, err := pg.Value[string](t.Context(), db, `SELECT a.xmin::text || ' ' || p.xmin::text FROM accounts a
+			JOIN provider_data p ON p.tenant_id = a.tenant_id AND p.account_id = a.id WHERE a.tenant_id = $1 AND a.directory_id = $2`, tenant, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return versions
+	}
+	first := written(`{"a":1,"b":"x"}`)
+	if again := written(`{"b":"x", "a":1}`); again != first {
+		t.Errorf("the rows were written: %s, and before %s", again, first)
+	}
+	if other := written(`{"a":2,"b":"x"}`); other == first {
+		t.Error("another user object is not kept")
+	}
+}
+
 func TestALoginNameOfAnotherAccountIsLeftToIt(t *testing.T) {
 	t.Parallel()
 	svc, _, _, tenant := sealing(t)

@@ -137,6 +137,27 @@ func TestAnAssertionIsUsedOnce(t *testing.T) {
 	if n, err := pg.Value[int](t.Context(), db, `SELECT count(*) FROM saml_assertions WHERE tenant_id = $1`, tenant); err != nil || n != 1 {
 		t.Errorf("%d are kept, %v", n, err)
 	}
+	t.Run("also where the account may not log in", func(t *testing.T) {
+		in := answer(t, tenant, at, pair, "sam@example.test")
+		if _, err := svc.FinishSAMLLogin(t.Context(), answer(t, tenant, at, pair, "sam@example.test")); err != nil {
+			t.Fatal(err)
+		}
+		set := func(status string) {
+			t.Helper()
+			if err := pg.MustChange(t.Context(), db, `UPDATE accounts SET status = $2 WHERE tenant_id = $1 AND email = 'sam@example.test'`,
+				tenant, status); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set(directoryapi.Disabled)
+		if _, err := svc.FinishSAMLLogin(t.Context(), in); !errors.Is(err, apierr.AccountDisabled) {
+			t.Errorf("it returns %v", err)
+		}
+		set(directoryapi.Enabled)
+		if _, err := svc.FinishSAMLLogin(t.Context(), in); !errors.Is(err, apierr.SAMLMalformed) {
+			t.Errorf("after a refusal it returns %v", err)
+		}
+	})
 	t.Run("another tenant's directory is none", func(t *testing.T) {
 		other := in
 		other.Tenant = id.New(now())
@@ -179,7 +200,7 @@ func BenchmarkUseAssertion(b *testing.B) {
 	b.RunParallel(func(loop *testing.PB) {
 		for loop.Next() {
 			login := saml.Login{AssertionID: secure.Token(32).Reveal(), ExpiresAt: now().Add(time.Hour)}
-			if err := directory.UseAssertion(svc, b.Context(), p, login); err != nil {
+			if err := directory.UseAssertion(b.Context(), svc, p, login); err != nil {
 				b.Error(err)
 			}
 		}

@@ -50,7 +50,8 @@ func newOwner(email string) directoryapi.RequestSignUp {
 // mails are the tokens of the mails that were asked for, by account.
 func (s signUps) mails(t *testing.T) map[id.ID]secure.Secret {
 	t.Helper()
-	payloads, err := pg.Values[string](t.Context(), s.db, `SELECT convert_from(envelope, 'UTF8')::json->>'data' FROM outbox`)
+	payloads, err := pg.Values[string](t.Context(), s.db, `SELECT convert_from(envelope, 'UTF8')::json->>'data' FROM outbox
+		WHERE convert_from(envelope, 'UTF8')::json->>'type' = 'SignUpRequested'`)
 	if err != nil {
 		t.Fatal(err)
 	}

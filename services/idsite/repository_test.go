@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/services/idsite"
-	"github.com/doorward/doorward/services/idsite/peertest"
+	"github.com/doorward/doorward/services/idsite/idsitetest"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
@@ -60,7 +60,7 @@ func repository(t *testing.T, branch string, files map[string]string) (url strin
 }
 
 func TestCustomPagesComeFromARepository(t *testing.T) {
-	svc, _ := newService(t, peertest.New())
+	svc, _ := newService(t, idsitetest.New(now))
 	made, err := svc.SignUp(t.Context(), idsite.Bootstrap{KeyID: "2EXAMPLE0KEY0ID00000000000", KeySecret: "secret", OwnerEmail: "owner@example.test"})
 	if err != nil {
 		t.Fatal(err)

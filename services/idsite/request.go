@@ -26,7 +26,7 @@ import (
 const (
 	// requestLife bounds the age of a request, whatever its exp says.
 	requestLife = 10 * time.Minute
-	// skew is how much the clocks of a client and of the service may differ.
+	// skew is the clock skew that is allowed between a client and the service.
 	skew = time.Minute
 	// maxRequestID bounds the jti of a request, in bytes: it is part of an index.
 	maxRequestID = 1024

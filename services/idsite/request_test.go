@@ -22,7 +22,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
-	"github.com/doorward/doorward/services/idsite/peertest"
+	"github.com/doorward/doorward/services/idsite/idsitetest"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
@@ -34,7 +34,7 @@ const (
 // login is a deployment with an application that sends browsers to hosted pages.
 type login struct {
 	*idsite.Service
-	peers  *peertest.Deployment
+	peers  *idsitetest.Deployment
 	clock  *clocktest.Clock
 	tenant directoryapi.Tenant
 	app    applicationapi.Application
@@ -43,7 +43,8 @@ type login struct {
 
 func newLogin(t testing.TB) *login {
 	t.Helper()
-	l := &login{peers: peertest.New(), clock: &clocktest.Clock{}}
+	l := &login{clock: &clocktest.Clock{}}
+	l.peers = idsitetest.New(l.clock.Now)
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
 	if err != nil {
 		t.Fatal(err)
@@ -53,15 +54,27 @@ func newLogin(t testing.TB) *login {
 	if l.tenant, err = l.SignUp(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	l.app = applicationapi.Application{
-		TenantID: l.tenant.ID, ID: id.New(l.clock.Now()), Name: "Shop", Status: directoryapi.Enabled, DNSLabel: "calm-otter",
-		AuthorizedCallbackURIs: []string{callback},
+	shop, user := l.peers.Shop(l.tenant.ID, "jo@example.test")
+	l.user = user
+	if l.app, err = l.peers.Applications.Application(t.Context(), id.Ref{Tenant: l.tenant.ID, ID: shop}); err != nil {
+		t.Fatal(err)
 	}
-	l.peers.PutApplication(l.app)
-	l.user = directoryapi.Account{TenantID: l.tenant.ID, ID: id.New(l.clock.Now()), Email: "jo@example.test", Status: directoryapi.Enabled}
-	l.peers.PutAccount(l.user)
+	l.app.Name, l.app.DNSLabel, l.app.AuthorizedCallbackURIs = "Shop", "calm-otter", []string{callback}
+	l.put(l.app)
 	return l
 }
+
+// put changes the application.
+func (l *login) put(app applicationapi.Application) {
+	l.peers.Applications.Change(id.Ref{Tenant: app.TenantID, ID: app.ID}, func(a *applicationapi.Application) { *a = app })
+}
+
+// putUser changes the account.
+func (l *login) putUser(t *testing.T, user directoryapi.Account) {
+	l.peers.Directories.Change(t, l.userRef(), func(a *directoryapi.Account) { *a = user })
+}
+
+func (l *login) userRef() id.Ref { return id.Ref{Tenant: l.tenant.ID, ID: l.user.ID} }
 
 // claims are those of a good request; changes replace them, and nil leaves one out.
 func (l *login) claims(changes map[string]any) map[string]any {
@@ -163,7 +176,7 @@ func (l *login) wantError(t *testing.T, what, location string, want *apierr.Erro
 
 func TestARequestWithoutATrustworthyCallbackIsAPage(t *testing.T) {
 	l := newLogin(t)
-	other := newOther(t, l)
+	other := newOther(l)
 	good := l.sign(t, nil, nil).Reveal()
 	part := strings.Split(good, ".")
 	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + part[1] + "."
@@ -199,18 +212,14 @@ func TestARequestWithoutATrustworthyCallbackIsAPage(t *testing.T) {
 }
 
 // newOther is an application of another tenant.
-func newOther(t *testing.T, l *login) id.ID {
-	t.Helper()
-	app := l.app
-	app.TenantID, app.ID = id.New(l.clock.Now()), id.New(l.clock.Now())
-	l.peers.PutApplication(app)
-	return app.ID
+func newOther(l *login) id.ID {
+	return l.peers.Applications.NewApplication(id.New(l.clock.Now()))
 }
 
 func TestACallbackNeverLeavesTheList(t *testing.T) {
 	l := newLogin(t)
 	l.app.AuthorizedCallbackURIs = []string{callback, "https://*.shops.example.test/cb", "com.example.app://cb"}
-	l.peers.PutApplication(l.app)
+	l.put(l.app)
 	for _, hostile := range []string{
 		"https://shop.example.test@evil.example/callback", "https://evil.example\\@shop.example.test/callback", "//evil.example/callback",
 		"https://shop.example.test.evil.example/callback", "https://shop.example.test./callback", "https://shop.example.test:444/callback",
@@ -236,8 +245,9 @@ func TestACallbackNeverLeavesTheList(t *testing.T) {
 
 func TestAFaultOfARequestGoesToItsCallback(t *testing.T) {
 	l := newLogin(t)
-	l.peers.PutOrganization("closed", apierr.OrganizationDisabled)
-	l.peers.PutOrganization("unmapped", apierr.NotMapped)
+	closed := l.peers.Applications.NewOrganization(l.tenant.ID, l.app.ID, "closed", l.user.DirectoryID)
+	l.peers.Applications.SetStatus(id.Ref{Tenant: l.tenant.ID, ID: closed}, directoryapi.Disabled)
+	l.peers.Applications.NewOrganization(l.tenant.ID, l.peers.Applications.NewApplication(l.tenant.ID), "unmapped", l.user.DirectoryID)
 	now := l.clock.Now().Unix()
 	for what, c := range map[string]struct {
 		changes map[string]any
@@ -269,9 +279,9 @@ func TestAFaultOfARequestGoesToItsCallback(t *testing.T) {
 	}
 	disabled := l.app
 	disabled.Status = directoryapi.Disabled
-	l.peers.PutApplication(disabled)
+	l.put(disabled)
 	l.wantError(t, "a disabled application", l.begin(t, nil, idsite.Visit{}).Location, apierr.TokenApplicationDisabled)
-	l.peers.PutApplication(l.app)
+	l.put(l.app)
 
 	for what, changes := range map[string]map[string]any{
 		"a fraction of iat": {"iat": float64(now) + 0.5}, "iat within the skew": {"iat": now + 59},
@@ -318,7 +328,7 @@ func TestARequestBeginsOnce(t *testing.T) {
 
 func TestWhereARequestLeads(t *testing.T) {
 	l := newLogin(t)
-	l.peers.PutOrganization("acme", nil)
+	l.peers.Applications.NewOrganization(l.tenant.ID, l.app.ID, "acme", l.user.DirectoryID)
 	host := "https://" + l.tenant.Key + ".id.localhost:8443"
 	for path, want := range map[string]string{
 		"/": "/#/?", "": "/#/?", "/#/register": "/#/register?", "/register": "/#/register?", "#/forgot": "/#/forgot?", "/#/reset": "/#/reset?",
@@ -390,7 +400,7 @@ func (l *login) open(t *testing.T, token secure.Secret) *idsite.Page {
 
 func (l *login) logIn(t *testing.T, page *idsite.Page) idsite.Answer {
 	t.Helper()
-	value := base64.StdEncoding.EncodeToString([]byte(l.user.Email + ":" + peertest.Password))
+	value := base64.StdEncoding.EncodeToString([]byte(l.user.Email + ":" + idsitetest.Password.Reveal()))
 	answer, err := page.LogIn(t.Context(), l.app.ID, value, directoryapi.StoreName{})
 	if err != nil {
 		t.Fatal(err)
@@ -530,13 +540,13 @@ func TestASessionHasItsLimits(t *testing.T) {
 	changed := l.user
 	at := l.clock.Now()
 	changed.PasswordModifiedAt = &at
-	l.peers.PutAccount(changed)
+	l.putUser(t, changed)
 	if signedIn(visit) {
 		t.Error("the session outlives its password")
 	}
 	visit = signIn()
 	changed.Status = directoryapi.Disabled
-	l.peers.PutAccount(changed)
+	l.putUser(t, changed)
 	if signedIn(visit) {
 		t.Error("the session of a disabled account goes on")
 	}
@@ -587,9 +597,7 @@ func TestASessionCannotBePlanted(t *testing.T) {
 // over.
 func TestASecondStepMakesAnotherSession(t *testing.T) {
 	l := newLogin(t)
-	factor := mfaapi.AccountFactor{ID: id.New(l.clock.Now()), Type: mfaapi.SMS, Status: directoryapi.Enabled,
-		VerificationStatus: directoryapi.Verified, Usable: true}
-	l.peers.PutFactor(l.user.ID, factor)
+	factor := l.peers.MFA.Enroll(l.userRef(), mfaapi.SMS, "")
 	demanded := map[string]any{"require_mfa": "sms"}
 	land := func(began idsite.Redirect, redirect string, before secure.Secret) secure.Secret {
 		t.Helper()
@@ -604,7 +612,12 @@ func TestASecondStepMakesAnotherSession(t *testing.T) {
 	first := land(began, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect, "")
 
 	began = l.begin(t, demanded, idsite.Visit{Session: first})
-	_, passed, err := l.open(t, pageOf(t, began.Location)).Challenge(t.Context(), factor.ID, peertest.Code)
+	page := l.open(t, pageOf(t, began.Location))
+	challenge, _, err := page.Challenge(t.Context(), factor, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, passed, err := page.AnswerChallenge(t.Context(), challenge.ID, l.peers.MFA.Sent(l.userRef()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -618,14 +631,12 @@ func TestASecondStepMakesAnotherSession(t *testing.T) {
 // removes it.
 func TestTheSecondStepCannotBeSkipped(t *testing.T) {
 	l := newLogin(t)
-	factor := mfaapi.AccountFactor{ID: id.New(l.clock.Now()), Type: mfaapi.SMS, Status: directoryapi.Enabled,
-		VerificationStatus: directoryapi.Verified, Usable: true}
-	l.peers.PutFactor(l.user.ID, factor)
+	factor := l.peers.MFA.Enroll(l.userRef(), mfaapi.SMS, "")
 	for _, path := range []string{"/", "/#/register", "/#/reset", "/#/mfa/redirect"} {
 		for _, demand := range []any{[]string{"sms"}, "sms", []string{"SMS"}, []string{"unknown"}, true, []any{1}} {
 			first := pageOf(t, l.begin(t, map[string]any{"require_mfa": demand, "path": path}, idsite.Visit{}).Location)
 			page := l.open(t, first)
-			if _, _, err := page.Challenge(t.Context(), factor.ID, peertest.Code); apierr.From(err) == nil || apierr.From(err).Status != 403 {
+			if _, _, err := page.Challenge(t.Context(), factor, ""); apierr.From(err) == nil || apierr.From(err).Status != 403 {
 				t.Errorf("%s, %v: a challenge before the password ends with %v", path, demand, err)
 			}
 			answer := l.logIn(t, page)
@@ -639,10 +650,14 @@ func TestTheSecondStepCannotBeSkipped(t *testing.T) {
 			if _, err := l.open(t, first).Factors(t.Context(), l.user.ID); apierr.From(err) == nil || apierr.From(err).Status != 403 {
 				t.Errorf("%s, %v: the token of before the password reads the factors: %v", path, demand, err)
 			}
-			if _, wrong, err := page.Challenge(t.Context(), factor.ID, "000000"); err != nil || wrong.Redirect != "" {
+			challenge, sent, err := page.Challenge(t.Context(), factor, "")
+			if err != nil || sent.Redirect != "" {
+				t.Fatalf("%s, %v: the challenge leads to %q, %v", path, demand, sent.Redirect, err)
+			}
+			if _, wrong, err := page.AnswerChallenge(t.Context(), challenge.ID, "000000"); err != nil || wrong.Redirect != "" {
 				t.Errorf("%s, %v: a wrong code leads to %q, %v", path, demand, wrong.Redirect, err)
 			}
-			_, right, err := page.Challenge(t.Context(), factor.ID, peertest.Code)
+			_, right, err := page.AnswerChallenge(t.Context(), challenge.ID, l.peers.MFA.Sent(l.userRef()))
 			if err != nil {
 				t.Fatalf("%s, %v: %v", path, demand, err)
 			}
@@ -650,7 +665,11 @@ func TestTheSecondStepCannotBeSkipped(t *testing.T) {
 				string(claims["amr"]) != `["pwd","mfa"]` {
 				t.Errorf("%s, %v: the assertion says %s", path, demand, claims)
 			}
-			if _, _, err := page.Challenge(t.Context(), factor.ID, peertest.Code); apierr.From(err) == nil || apierr.From(err).Code != 12001 {
+			if challenge, _, err = page.Challenge(t.Context(), factor, ""); err != nil {
+				t.Fatal(err)
+			}
+			code := l.peers.MFA.Sent(l.userRef())
+			if _, _, err := page.AnswerChallenge(t.Context(), challenge.ID, code); apierr.From(err) == nil || apierr.From(err).Code != 12001 {
 				t.Errorf("%s, %v: the step can be repeated: %v", path, demand, err)
 			}
 		}
@@ -665,6 +684,9 @@ func TestForgotDoesTheSameForEveryLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	mails := func() int {
+		return l.peers.Applications.Calls("RequestReset") + l.peers.Applications.Calls("RequestVerification")
+	}
 	for name, rule := range map[string]func(string) error{
 		"forgot":       func(login string) error { return api.Forgot(t.Context(), login, idsite.Place{}) },
 		"verification": func(login string) error { return api.SendVerification(t.Context(), login, idsite.Place{}) },
@@ -674,11 +696,11 @@ func TestForgotDoesTheSameForEveryLogin(t *testing.T) {
 		},
 	} {
 		for _, login := range []string{l.user.Email, "nobody@example.test"} {
-			before, began := len(l.peers.Mails()), time.Now()
+			before, began := mails(), time.Now()
 			if err := rule(login); err != nil {
 				t.Errorf("%s of %s ends with %v", name, login, err)
 			}
-			if asked := len(l.peers.Mails()) - before; asked != 1 {
+			if asked := mails() - before; asked != 1 {
 				t.Errorf("%s of %s asks %d times", name, login, asked)
 			}
 			if took := time.Since(began); took < 50*time.Millisecond {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,14 +13,17 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi/oauthfake"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
-	"github.com/doorward/doorward/services/idsite/peertest"
+	"github.com/doorward/doorward/services/idsite/idsitetest"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
@@ -28,23 +32,26 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 var in = idsite.Bootstrap{KeyID: "2EXAMPLE0KEY0ID00000000000", KeySecret: "0123456789abcdef0123456789abcdef",
 	OwnerEmail: "owner@example.test"}
 
-func newService(t *testing.T, d *peertest.Deployment) (svc *idsite.Service, url string) {
+func now() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
+
+func newService(t *testing.T, d *idsitetest.Deployment) (svc *idsite.Service, url string) {
 	t.Helper()
 	db := pgtest.Open(t, store.Config)
-	now := func() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return idsite.New(store.New(db), d.Peers(), ring, now, idsite.Config{Title: "Service", Product: "Doorward", Suffix: "example.test", SignUp: true}),
+	peers := d.Peers()
+	peers.OAuth = ownCalls{d.OAuth, t}
+	return idsite.New(store.New(db), peers, ring, now, idsite.Config{Title: "Service", Product: "Doorward", Suffix: "example.test", SignUp: true}),
 		pgtest.URL(db)
 }
 
 // complete checks that the deployment holds one tenant with all that belongs to
 // it, and returns the tenant.
-func complete(t *testing.T, svc *idsite.Service, d *peertest.Deployment) id.ID {
+func complete(t *testing.T, svc *idsite.Service, d *idsitetest.Deployment) id.ID {
 	t.Helper()
-	tenants := d.Tenants()
+	tenants := slices.DeleteFunc(d.Directories.Tenants(), func(other directoryapi.SignedUp) bool { return other.Owner.Email != in.OwnerEmail })
 	if len(tenants) != 1 {
 		t.Fatalf("there are %d tenants, want 1", len(tenants))
 	}
@@ -52,8 +59,11 @@ func complete(t *testing.T, svc *idsite.Service, d *peertest.Deployment) id.ID {
 	if made.Directory.Name != "Service Administrators" || made.Owner.Email != in.OwnerEmail {
 		t.Errorf("the tenant has %+v", made)
 	}
-	applications := d.Applications(made.Tenant.ID)
-	if applications.ConsoleName != "Service" || applications.Administrators != made.Directory.ID {
+	if len(d.Applications.SignUps()) != 1 {
+		t.Fatalf("the applications are %+v", d.Applications.SignUps())
+	}
+	applications := d.Applications.SignUps()[0]
+	if applications.Tenant != made.Tenant.ID || applications.ConsoleName != "Service" || applications.Administrators != made.Directory.ID {
 		t.Errorf("the applications are %+v", applications)
 	}
 	ids := map[id.ID]bool{}
@@ -66,9 +76,9 @@ func complete(t *testing.T, svc *idsite.Service, d *peertest.Deployment) id.ID {
 	if len(ids) != 8 || ids[id.ID{}] {
 		t.Errorf("the ids are not all different: %v", ids)
 	}
-	if key := d.Keys()[in.KeyID]; len(d.Keys()) != 1 || key.Tenant != made.Tenant.ID || key.Account != made.Owner.ID ||
+	if key := d.OAuth.Keys()[in.KeyID]; len(d.OAuth.Keys()) != 1 || key.Tenant != made.Tenant.ID || key.Account != made.Owner.ID ||
 		key.Secret != in.KeySecret {
-		t.Errorf("the API keys are %v", d.Keys())
+		t.Errorf("the API keys are %v", d.OAuth.Keys())
 	}
 	page, err := svc.ListSites(t.Context(), id.Ref{Tenant: made.Tenant.ID, ID: made.Tenant.ID}, list.First())
 	if err != nil || page.Size != 1 || page.Items[0].DomainName != made.Tenant.Key+".id.example.test" {
@@ -78,7 +88,7 @@ func complete(t *testing.T, svc *idsite.Service, d *peertest.Deployment) id.ID {
 }
 
 func TestASignUpIsTheSameHoweverOftenItIsAsked(t *testing.T) {
-	d := peertest.New()
+	d := idsitetest.New(now)
 	svc, _ := newService(t, d)
 	var first id.ID
 	for range 3 {
@@ -95,7 +105,7 @@ func TestASignUpIsTheSameHoweverOftenItIsAsked(t *testing.T) {
 	}
 	other := in
 	other.KeyID = "another"
-	if tenant, err := svc.SignUp(t.Context(), other); err != nil || tenant.ID == first || len(d.Tenants()) != 2 {
+	if tenant, err := svc.SignUp(t.Context(), other); err != nil || tenant.ID == first || len(d.Directories.Tenants()) != 2 {
 		t.Errorf("another key returns the tenant %s, %v", tenant.ID, err)
 	}
 }
@@ -103,9 +113,9 @@ func TestASignUpIsTheSameHoweverOftenItIsAsked(t *testing.T) {
 func TestASignUpGoesOnWhereItBrokeOff(t *testing.T) {
 	for step := 1; step <= 3; step++ {
 		t.Run(fmt.Sprintf("at call %d", step), func(t *testing.T) {
-			d := peertest.New()
+			d := idsitetest.New(now)
 			svc, _ := newService(t, d)
-			d.Fail(func(call int) error {
+			d.FailSignUp(func(call int) error {
 				if call == step {
 					return apierr.Unavailable
 				}
@@ -114,7 +124,7 @@ func TestASignUpGoesOnWhereItBrokeOff(t *testing.T) {
 			if _, err := svc.SignUp(t.Context(), in); !errors.Is(err, apierr.Unavailable) {
 				t.Fatalf("the sign-up ends with %v", err)
 			}
-			if step < 3 && len(d.Keys()) != 0 {
+			if step < 3 && len(d.OAuth.Keys()) != 0 {
 				t.Error("there is a key to half a tenant")
 			}
 			if _, err := svc.SignUp(t.Context(), in); err != nil {
@@ -124,14 +134,14 @@ func TestASignUpGoesOnWhereItBrokeOff(t *testing.T) {
 		})
 	}
 	t.Run("at its own database", func(t *testing.T) {
-		d := peertest.New()
+		d := idsitetest.New(now)
 		svc, url := newService(t, d)
 		end := pgtest.Outage(t, url)
 		if _, err := svc.SignUp(t.Context(), in); !errors.Is(err, apierr.Unavailable) {
 			t.Errorf("the sign-up ends with %v", err)
 		}
 		end()
-		if len(d.Keys()) != 0 {
+		if len(d.OAuth.Keys()) != 0 {
 			t.Error("there is a key to half a tenant")
 		}
 		if _, err := svc.SignUp(t.Context(), in); err != nil {
@@ -142,7 +152,7 @@ func TestASignUpGoesOnWhereItBrokeOff(t *testing.T) {
 }
 
 func TestReplicasMakeOneTenant(t *testing.T) {
-	d := peertest.New()
+	d := idsitetest.New(now)
 	svc, _ := newService(t, d)
 	var replicas sync.WaitGroup
 	errs := make([]error, 8)
@@ -157,14 +167,18 @@ func TestReplicasMakeOneTenant(t *testing.T) {
 }
 
 func TestATenantKeyThatIsTakenIsPassedOver(t *testing.T) {
-	d := peertest.New()
+	d := idsitetest.New(now)
 	svc, _ := newService(t, d)
 	first, err := svc.SignUp(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d = peertest.New()
-	d.Take(first.Key)
+	d = idsitetest.New(now)
+	if _, err := d.Directories.SignUp(t.Context(), directoryapi.SignUp{
+		Tenant: id.ID{1}, Directory: id.ID{2}, Owner: id.ID{3}, Key: first.Key, Email: "other@example.test",
+	}); err != nil {
+		t.Fatal(err)
+	}
 	svc, _ = newService(t, d)
 	second, err := svc.SignUp(t.Context(), in)
 	if err != nil || second.Key == first.Key || second.ID != first.ID {
@@ -176,10 +190,23 @@ func TestATenantKeyThatIsTakenIsPassedOver(t *testing.T) {
 	}
 }
 
+// ownCalls are calls for a tenant, which come on behalf of that tenant.
+type ownCalls struct {
+	*oauthfake.Service
+	t *testing.T
+}
+
+func (o ownCalls) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthapi.Key, error) {
+	if caller.From(ctx).Tenant != in.Tenant {
+		o.t.Errorf("the key of %s is made on behalf of %s", in.Tenant, caller.From(ctx).Tenant)
+	}
+	return o.Service.EnsureKey(ctx, in)
+}
+
 func TestTheFirstTenantWaitsForTheOtherServices(t *testing.T) {
-	d := peertest.New()
+	d := idsitetest.New(now)
 	svc, _ := newService(t, d)
-	d.Fail(func(call int) error {
+	d.FailSignUp(func(call int) error {
 		if call <= 3 {
 			return apierr.Unavailable
 		}
@@ -190,7 +217,7 @@ func TestTheFirstTenantWaitsForTheOtherServices(t *testing.T) {
 	}
 	complete(t, svc, d)
 
-	d.Fail(func(int) error { return apierr.Unavailable })
+	d.FailSignUp(func(int) error { return apierr.Unavailable })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := svc.Ensure(ctx, in); !errors.Is(err, context.DeadlineExceeded) {
@@ -199,7 +226,7 @@ func TestTheFirstTenantWaitsForTheOtherServices(t *testing.T) {
 }
 
 func TestARefusedConfigurationIsTold(t *testing.T) {
-	d := peertest.New()
+	d := idsitetest.New(now)
 	svc, _ := newService(t, d)
 	if err := svc.Ensure(t.Context(), in); err != nil {
 		t.Fatal(err)
@@ -210,7 +237,7 @@ func TestARefusedConfigurationIsTold(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "DOORWARD_BOOTSTRAP_KEY_SECRET") || strings.Contains(err.Error(), "another secret of") {
 		t.Errorf("another secret ends with %v", err)
 	}
-	d.Fail(func(int) error { return apierr.Format.Because("email is not an email address") })
+	d.FailSignUp(func(int) error { return apierr.Format.Because("email is not an email address") })
 	if err := svc.Ensure(t.Context(), in); err == nil || !strings.Contains(err.Error(), "DOORWARD_BOOTSTRAP_OWNER_EMAIL") {
 		t.Errorf("a refused email ends with %v", err)
 	}
@@ -219,7 +246,7 @@ func TestARefusedConfigurationIsTold(t *testing.T) {
 func TestTenantKeysAreTwoWords(t *testing.T) {
 	form := regexp.MustCompile(`^[a-z]{2,}-[a-z]{2,}$`)
 	seen := map[string]bool{}
-	d := peertest.New()
+	d := idsitetest.New(now)
 	svc, _ := newService(t, d)
 	const tenants = 50
 	for i := range tenants {
@@ -244,18 +271,18 @@ func newOwner(email string) directoryapi.NewAccount {
 // A sign-up that broke off at any call is completed by the next try, with the same
 // key; of parallel tries one shows it.
 func TestTheMailOfASignUpMakesTheTenantOnce(t *testing.T) {
-	d := peertest.New()
+	d := idsitetest.New(now)
 	svc, _ := newService(t, d)
 	if err := svc.RequestSignUp(t.Context(), newOwner("jo@example.test")); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Tenants()) != 0 {
+	if len(d.Directories.Tenants()) != 0 {
 		t.Fatal("there is a tenant before the mail is answered")
 	}
-	token := d.SignUps()["jo@example.test"]
+	token := d.Directories.SignUpTokens()["jo@example.test"]
 	var made directoryapi.Tenant
 	for step := 1; step <= 3; step++ {
-		d.Fail(func(call int) error {
+		d.FailSignUp(func(call int) error {
 			if call == step {
 				return apierr.Unavailable
 			}
@@ -265,7 +292,7 @@ func TestTheMailOfASignUpMakesTheTenantOnce(t *testing.T) {
 			t.Fatalf("the sign-up that breaks off at call %d ends with %v", step, err)
 		}
 	}
-	d.Fail(func(int) error { return nil })
+	d.FailSignUp(func(int) error { return nil })
 	var good atomic.Int32
 	var all sync.WaitGroup
 	for range 50 {
@@ -275,7 +302,7 @@ func TestTheMailOfASignUpMakesTheTenantOnce(t *testing.T) {
 				return
 			}
 			good.Add(1)
-			if err != nil || d.Keys()[key.ID].Secret != key.Secret || d.Keys()[key.ID].Tenant != tenant.ID || len(key.ID) != 26 ||
+			if err != nil || d.OAuth.Keys()[key.ID].Secret != key.Secret || d.OAuth.Keys()[key.ID].Tenant != tenant.ID || len(key.ID) != 26 ||
 				len(key.Secret) != 43 {
 				t.Errorf("the key is %s, %v", key.ID, err)
 			}
@@ -283,13 +310,13 @@ func TestTheMailOfASignUpMakesTheTenantOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if good.Load() != 1 || len(d.Tenants()) != 1 || len(d.Keys()) != 1 || d.Tenants()[0].Owner.Email != "jo@example.test" {
-		t.Errorf("%d of 50 tries succeeded; there are %d tenants and %d keys", good.Load(), len(d.Tenants()), len(d.Keys()))
+	if good.Load() != 1 || len(d.Directories.Tenants()) != 1 || len(d.OAuth.Keys()) != 1 || d.Directories.Tenants()[0].Owner.Email != "jo@example.test" {
+		t.Errorf("%d of 50 tries succeeded; there are %d tenants and %d keys", good.Load(), len(d.Directories.Tenants()), len(d.OAuth.Keys()))
 	}
 	if page, err := svc.ListSites(t.Context(), id.Ref{Tenant: made.ID, ID: made.ID}, list.First()); err != nil || page.Size != 1 {
 		t.Errorf("the sites are %+v, %v", page, err)
 	}
-	if _, _, err := svc.CompleteSignUp(t.Context(), d.Invite("new@example.test")); !errors.Is(err, apierr.NotFound) {
+	if _, _, err := svc.CompleteSignUp(t.Context(), d.Directories.Invite(made.ID, "new@example.test")); !errors.Is(err, apierr.NotFound) {
 		t.Errorf("an invitation makes a tenant: %v", err)
 	}
 }

@@ -27,7 +27,7 @@ import (
 const (
 	secretBytes = 20 // as RFC 4226, section 4, recommends for SHA-1
 	stepSeconds = 30 // length of a time step
-	skew        = 1  // time steps by which the clock of an authenticator may differ
+	skew        = 1  // time steps of clock skew that an authenticator may have
 	maxLabel    = 255
 )
 

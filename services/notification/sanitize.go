@@ -10,6 +10,9 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 )
 
+// The functions of this file sanitize what a tenant or a user has written before a mail
+// shows it.
+
 // singleLine makes a text fit for one line of a mail: without line breaks, other
 // control characters, and characters that change the direction of what follows.
 func singleLine(text string) string {

@@ -30,7 +30,7 @@ func TestContract(t *testing.T) {
 }
 
 // far returns the contract over HTTP.
-func far(t *testing.T, d *oauthtest.Deployment) oauthapi.API {
+func far(t *testing.T, d *oauthtest.Deployment) oauthapi.Client {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -52,9 +52,16 @@ func far(t *testing.T, d *oauthtest.Deployment) oauthapi.API {
 	return oauthapi.Client{Peer: rpc.Peer{Upstream: upstream, Signer: d.Signer}}
 }
 
-func around(t *testing.T, d *oauthtest.Deployment, api oauthapi.API) apitest.Surroundings {
+// contract is what the service offers to others.
+type contract interface {
+	oauthapi.API
+	oauthapi.Hosted
+}
+
+func around(t *testing.T, d *oauthtest.Deployment, api contract) apitest.Surroundings {
 	return apitest.Surroundings{
 		API: api, Tenant: d.Tenant, Administrators: d.Administrators, Administrator: d.Administrator, EndUser: d.Account,
+		Application: d.Application, Login: oauthtest.Login, Password: oauthtest.Password,
 		SetStatus: func(resource id.ID, status string) { d.SetStatus(d.Tenant, resource, status) },
 		SetKeyStatus: func(key, status string) {
 			if _, err := d.Service.UpdateKey(t.Context(), d.Tenant, key, oauth.KeyChange{Status: field.Some(status)}); err != nil {

@@ -86,7 +86,7 @@ func (s *Service) SignAssertion(ctx context.Context, in oauthapi.SignAssertion) 
 	return oauthapi.SignedAssertion{Token: secure.Secret(text), KeyID: key.ID}, err
 }
 
-// applicationKey returns the id of the key that signs for an application: its web
+// applicationKey returns the id of an application's signing key: its web
 // config's, or where that is missing, disabled or deleted, the oldest enabled key
 // of an administrator (docs/interface/client-api.md#web-config). Without any it
 // returns apierr.NotFound.

@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// skew is by how much the clocks of two processes may differ: a token whose iat is
+// skew is the clock skew that is allowed between two processes: a token whose iat is
 // that far ahead is not from the future.
 const skew = time.Minute
 

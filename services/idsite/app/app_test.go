@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/app"
-	"github.com/doorward/doorward/services/idsite/peertest"
+	"github.com/doorward/doorward/services/idsite/idsitetest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 const secret = "0123456789abcdef0123456789abcdef"
 
 // open starts the service in this process with further variables.
-func open(t *testing.T, d *peertest.Deployment, variables ...string) (*run.Process, *app.App, error) {
+func open(t *testing.T, d *idsitetest.Deployment, variables ...string) (*run.Process, *app.App, error) {
 	t.Helper()
 	source := env.New(append([]string{
 		"DATABASE_URL=" + pgtest.New(t, nil), "DOORWARD_BASE_URL=https://localhost:8443/v1", "DOORWARD_INTERNAL_SECRET=" + secret,
@@ -60,7 +60,7 @@ func outcome(t *testing.T, a *app.App) error {
 const keyID, keySecret = "DOORWARD_BOOTSTRAP_KEY_ID=2EXAMPLE0KEY0ID00000000000", "DOORWARD_BOOTSTRAP_KEY_SECRET=" + secret
 
 func TestTheFirstTenantIsMadeAtTheStart(t *testing.T) {
-	d := peertest.New()
+	d := idsitetest.New(time.Now)
 	_, a, err := open(t, d, keyID, keySecret, "DOORWARD_ALIAS=acme")
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +68,8 @@ func TestTheFirstTenantIsMadeAtTheStart(t *testing.T) {
 	if err := outcome(t, a); err != nil {
 		t.Fatal(err)
 	}
-	tenants := d.Tenants()
-	if len(tenants) != 1 || len(d.Keys()) != 1 || tenants[0].Owner.Email != "owner@doorward.localhost" || tenants[0].Directory.Name != "Acme Administrators" {
+	tenants := d.Directories.Tenants()
+	if len(tenants) != 1 || len(d.OAuth.Keys()) != 1 || tenants[0].Owner.Email != "owner@doorward.localhost" || tenants[0].Directory.Name != "Acme Administrators" {
 		t.Errorf("the tenants are %+v", tenants)
 	}
 	request := httptest.NewRequest(http.MethodGet, "/v1/tenants/"+tenants[0].Tenant.ID.String()+"/idSites", nil)
@@ -86,19 +86,19 @@ func TestTheFirstTenantIsMadeAtTheStart(t *testing.T) {
 }
 
 func TestWithoutAKeyThereIsNoFirstTenant(t *testing.T) {
-	d := peertest.New()
+	d := idsitetest.New(time.Now)
 	_, a, err := open(t, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := outcome(t, a); err != nil || len(d.Tenants()) != 0 {
-		t.Errorf("there are %d tenants, %v", len(d.Tenants()), err)
+	if err := outcome(t, a); err != nil || len(d.Directories.Tenants()) != 0 {
+		t.Errorf("there are %d tenants, %v", len(d.Directories.Tenants()), err)
 	}
 }
 
 func TestAConfigurationThatIsRefusedStopsTheProcess(t *testing.T) {
-	d := peertest.New()
-	d.Fail(func(call int) error {
+	d := idsitetest.New(time.Now)
+	d.FailSignUp(func(call int) error {
 		if call == 3 { // that for the key
 			return apierr.Exists.Because("the key exists with another secret")
 		}
@@ -129,7 +129,7 @@ func TestAHalfConfigurationIsRefused(t *testing.T) {
 		{[]string{keyID, keySecret, "DOORWARD_BOOTSTRAP_OWNER_EMAIL=nobody"}, "DOORWARD_BOOTSTRAP_OWNER_EMAIL must be an email address"},
 		{[]string{"DOORWARD_IDSITE_SUFFIX=https://id.example.com"}, "DOORWARD_IDSITE_SUFFIX must be a host name"},
 	} {
-		if _, _, err := open(t, peertest.New(), c.variables...); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), secret) {
+		if _, _, err := open(t, idsitetest.New(time.Now), c.variables...); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), secret) {
 			t.Errorf("with %v the start says %v", c.variables, err)
 		}
 	}

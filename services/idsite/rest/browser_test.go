@@ -11,10 +11,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
-	"github.com/doorward/doorward/services/idsite/peertest"
+	"github.com/doorward/doorward/services/idsite/idsitetest"
 )
 
 const (
@@ -35,15 +34,15 @@ func newPage(t *testing.T) *page {
 	t.Helper()
 	c := newClient(t)
 	tenant, site := c.tenant(t, "K1")
-	app := applicationapi.Application{TenantID: tenant, ID: id.ID{7}, Name: "Shop", Status: directoryapi.Enabled, DNSLabel: "calm-otter",
-		AuthorizedCallbackURIs: []string{returnTo}}
-	c.peers.PutApplication(app)
-	c.peers.PutAccount(directoryapi.Account{TenantID: tenant, ID: id.ID{8}, Email: "jo@example.test", Status: directoryapi.Enabled})
+	shop, _ := c.peers.Shop(tenant, "jo@example.test")
+	c.peers.Applications.Change(id.Ref{Tenant: tenant, ID: shop}, func(a *applicationapi.Application) {
+		a.Name, a.DNSLabel, a.AuthorizedCallbackURIs = "Shop", "calm-otter", []string{returnTo}
+	})
 	if status, body := c.update(t, tenant, site, `{"authorizedOriginUris":["`+pageOrigin+`"]}`); status != 200 {
 		t.Fatalf("the settings answer %d: %v", status, body)
 	}
 	request, err := secure.SignJWT(map[string]any{"typ": "JWT"}, secure.Claims{
-		"iss": "K1", "sub": base.To("applications", app.ID), "cb_uri": returnTo, "iat": 1795242600, "jti": "request",
+		"iss": "K1", "sub": base.To("applications", shop), "cb_uri": returnTo, "iat": 1795242600, "jti": "request",
 	}, "secret")
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +52,7 @@ func newPage(t *testing.T) *page {
 	if !found {
 		t.Fatalf("the request leads to %q: %s", answer.Header.Get("Location"), body)
 	}
-	return &page{c, app.ID, token}
+	return &page{c, shop, token}
 }
 
 // call asks as the page does, and keeps the token of the answer.
@@ -102,7 +101,7 @@ func TestABodyOfAPageMayBeNull(t *testing.T) {
 // no other.
 func TestAPageReadsThatItsSessionIsOver(t *testing.T) {
 	p := newPage(t)
-	if answer, body := p.logIn(t, "jo@example.test", peertest.Password); answer.Header.Get("Service-SSO-Redirect-Location") == "" ||
+	if answer, body := p.logIn(t, "jo@example.test", idsitetest.Password.Reveal()); answer.Header.Get("Service-SSO-Redirect-Location") == "" ||
 		answer.Header.Get("Authorization") != "" {
 		t.Fatalf("the login answers %d %s", answer.StatusCode, body)
 	}

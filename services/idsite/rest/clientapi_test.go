@@ -9,14 +9,17 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/services/idsite/peertest"
+	"github.com/doorward/doorward/services/idsite/idsitetest"
 )
 
 const origin = "https://shop.example.test"
@@ -26,14 +29,11 @@ func newClientAPI(t testing.TB) (client, directoryapi.Account) {
 	t.Helper()
 	c := newClient(t)
 	tenant, _ := c.tenant(t, "K1")
-	c.peers.PutApplication(applicationapi.Application{
-		TenantID: tenant, ID: id.ID{7}, Name: `The "Shop"`, Status: directoryapi.Enabled, DNSLabel: "calm-otter",
-		AuthorizedOriginURIs: []string{origin},
+	shop, user := c.peers.Shop(tenant, "jo@example.test")
+	c.peers.Applications.Change(id.Ref{Tenant: tenant, ID: shop}, func(a *applicationapi.Application) {
+		a.Name, a.DNSLabel, a.AuthorizedOriginURIs = `The "Shop"`, "calm-otter", []string{origin}
 	})
-	account := directoryapi.Account{TenantID: tenant, ID: id.ID{8}, Email: "jo@example.test", Status: directoryapi.Enabled,
-		EmailVerificationStatus: directoryapi.Verified}
-	c.peers.PutAccount(account)
-	return c, account
+	return c, user
 }
 
 // call asks the Client API as a browser does, in JSON.
@@ -42,7 +42,7 @@ func (c client) call(t *testing.T, method, path, body string, header ...string) 
 	return c.send(t, method, "/client/calm-otter"+path, fiber.MIMEApplicationJSON, body, header...)
 }
 
-const signIn = `{"login":"jo@example.test","password":"` + peertest.Password + `"}`
+const signIn = `{"login":"jo@example.test","password":"` + string(idsitetest.Password) + `"}`
 
 // A page of another site gets its cookies back only where its origin is allowed.
 func TestTheCookiesOfTheClientAPI(t *testing.T) {
@@ -83,6 +83,13 @@ func TestTheCookiesOfTheClientAPI(t *testing.T) {
 // again.
 func TestTheErrorsOfTheClientAPI(t *testing.T) {
 	c, _ := newClientAPI(t)
+	throttled := false
+	c.peers.OAuth.Break("ClientToken", fault.Before, func() error {
+		if throttled {
+			return apierr.TooMany.Because("too many logins have failed").After(7 * time.Second)
+		}
+		return nil
+	})
 	for _, each := range []struct{ method, path, body, want string }{
 		{"GET", "/nothing", "", `{"message":"*","status":404}`},
 		{"GET", "", "", `{"message":"*","status":404}`},
@@ -91,18 +98,19 @@ func TestTheErrorsOfTheClientAPI(t *testing.T) {
 		{"POST", "/login", `{"login":"jo@example.test"}`, `{"message":"*","status":400}`},
 		{"POST", "/login", `{"login":"throttled","password":"x"}`, `{"message":"*","status":429}`},
 		{"POST", "/oauth/token", "grant_type=password&username=throttled", `{"error":"temporarily_unavailable","message":"*"}`},
-		{"POST", "/oauth/token", "grant_type=password&username=jo", `{"error":"invalid_grant","message":"*"}`},
+		{"POST", "/oauth/token", "grant_type=password&username=jo&password=x", `{"error":"invalid_request","message":"*"}`},
 		{"POST", "/oauth/token", "{}", `{"error":"invalid_request","message":"*"}`},
 	} {
 		kind := fiber.MIMEApplicationJSON
 		if strings.HasPrefix(each.body, "grant_type") {
 			kind = fiber.MIMEApplicationForm
 		}
+		throttled = strings.Contains(each.body, "throttled")
 		answer, body := c.send(t, each.method, "/client/calm-otter"+each.path, kind, each.body)
 		if got := regexp.MustCompile(`"message":"[^"]+"`).ReplaceAllString(body, `"message":"*"`); got != each.want {
 			t.Errorf("%s %s %s answers %s", each.method, each.path, each.body, body)
 		}
-		if throttled := strings.Contains(each.body, "throttled"); throttled != (answer.Header.Get("Retry-After") == "7") ||
+		if throttled != (answer.Header.Get("Retry-After") == "7") ||
 			throttled != (answer.StatusCode == 429) {
 			t.Errorf("%s %s answers %d with Retry-After %q", each.path, each.body, answer.StatusCode, answer.Header.Get("Retry-After"))
 		}
@@ -110,7 +118,7 @@ func TestTheErrorsOfTheClientAPI(t *testing.T) {
 }
 
 func TestMeWantsAnAccessToken(t *testing.T) {
-	c, account := newClientAPI(t)
+	c, _ := newClientAPI(t)
 	for _, header := range [][]string{nil, {"Authorization", "Bearer x"}, {"Authorization", "Basic eDp5"}, {"Cookie", "access_token=x"}} {
 		answer, body := c.call(t, "GET", "/me", "", header...)
 		if answer.StatusCode != 401 || body != "" || answer.Header.Get("WWW-Authenticate") != `Bearer realm="The 'Shop'"` {
@@ -120,7 +128,8 @@ func TestMeWantsAnAccessToken(t *testing.T) {
 			t.Errorf("%v: the cookies are %v", header, answer.Cookies())
 		}
 	}
-	token := c.peers.Issue(account.ID).Reveal()
+	answer, _ := c.call(t, "POST", "/login", signIn)
+	token := answer.Cookies()[0].Value
 	for _, header := range [][]string{{"Authorization", "Bearer " + token}, {"Cookie", "access_token=" + token}} {
 		answer, body := c.call(t, "GET", "/me", "", header...)
 		if answer.StatusCode != 200 || !strings.Contains(body, `"jo@example.test"`) ||
@@ -133,7 +142,8 @@ func TestMeWantsAnAccessToken(t *testing.T) {
 // The answers do not report whether an account exists, and the links of the mails do
 // not follow what a client says of the host.
 func TestForgotTellsNothing(t *testing.T) {
-	c, _ := newClientAPI(t)
+	c, user := newClientAPI(t)
+	c.peers.Directories.EnableVerification(t, id.Ref{Tenant: user.TenantID, ID: user.DirectoryID})
 	for _, path := range []string{"/forgot", "/verify"} {
 		var first string
 		for _, login := range []string{"jo@example.test", "nobody@example.test"} {
@@ -147,7 +157,7 @@ func TestForgotTellsNothing(t *testing.T) {
 			}
 		}
 	}
-	if mails := len(c.peers.Mails()); mails != 4 {
+	if mails := c.peers.Applications.Calls("RequestReset") + c.peers.Applications.Calls("RequestVerification"); mails != 4 {
 		t.Errorf("%d mails are asked for, want one for each", mails)
 	}
 }

@@ -9,15 +9,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/openapi/openapitest"
 	"github.com/doorward/doorward/pkg/secure"
-	"github.com/doorward/doorward/services/idsite/peertest"
 )
 
 // visit asks for a page as a browser does, without a tenant. A form makes it a
@@ -55,15 +58,49 @@ func link(path string, token secure.Secret) string {
 	return path + "?sptoken=" + url.QueryEscape(token.Reveal())
 }
 
+// mail makes an account and the token of a mail whose link leads to path, asked for
+// through an application of that name or, where it is empty, through none. spent
+// reports whether the token was used.
+func (c client) mail(t *testing.T, path, email, application string) (token secure.Secret, spent func() bool) {
+	t.Helper()
+	tenant := id.New(time.Now())
+	shop, user := c.peers.Shop(tenant, email)
+	directories := c.peers.Directories
+	if path == "/emailVerificationTokens" {
+		token = secure.Token(22)
+		directories.Change(t, id.Ref{Tenant: tenant, ID: user.ID}, func(a *directoryapi.Account) { a.VerificationToken = token })
+		return token, func() bool {
+			_, err := directories.Verification(t.Context(), directoryapi.VerifyEmail{Token: token})
+			return err != nil
+		}
+	}
+	rules := directoryapi.RegistrationRules{MinLength: 8, MaxLength: 100, MinLowerCase: 2, MinNumeric: 1}
+	directories.SetRules(id.Ref{Tenant: tenant, ID: user.DirectoryID}, rules)
+	c.peers.Applications.Change(id.Ref{Tenant: tenant, ID: shop}, func(a *applicationapi.Application) { a.Name = application })
+	if application == "" {
+		shop = id.ID{}
+	}
+	made, err := directories.RequestReset(t.Context(), directoryapi.RequestReset{
+		Tenant: tenant, Application: shop, Login: email, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: user.DirectoryID}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Token, func() bool {
+		_, err := directories.Reset(t.Context(), directoryapi.ResetToken{Token: made.Token})
+		return err != nil
+	}
+}
+
 func TestAVerificationLinkIsSpentByItsButtonAlone(t *testing.T) {
 	c := newClient(t)
-	token := c.peers.Link(`jo<b>@example.test`, applicationapi.Application{})
+	token, spent := c.mail(t, "/emailVerificationTokens", `jo<b>@example.test`, "")
 	path := link("/emailVerificationTokens", token)
 	for _, method := range []string{"GET", "HEAD", "GET"} {
 		answer, body := c.visit(t, method, path, nil)
-		if answer.StatusCode != 200 || c.peers.Spent(token) || (method == "GET" && !strings.Contains(body, `value="`+token.Reveal()+`"`)) ||
+		if answer.StatusCode != 200 || spent() || (method == "GET" && !strings.Contains(body, `value="`+token.Reveal()+`"`)) ||
 			(method == "GET" && !strings.Contains(body, ">Customers</p>")) {
-			t.Fatalf("%s answers %d, spent is %t: %s", method, answer.StatusCode, c.peers.Spent(token), body)
+			t.Fatalf("%s answers %d, spent is %t: %s", method, answer.StatusCode, spent(), body)
 		}
 	}
 	var good atomic.Int32
@@ -98,9 +135,7 @@ func TestAVerificationLinkIsSpentByItsButtonAlone(t *testing.T) {
 
 func TestAResetLinkSetsThePasswordOnce(t *testing.T) {
 	c := newClient(t)
-	shop := applicationapi.Application{TenantID: id.ID{1}, ID: id.ID{7}, Name: "Shop & Co"}
-	c.peers.PutApplication(shop)
-	token := c.peers.Link("jo@example.test", shop)
+	token, spent := c.mail(t, "/passwordReset", "jo@example.test", "Shop & Co")
 	path := link("/passwordReset", token)
 	if answer, body := c.visit(t, "GET", path, nil); answer.StatusCode != 200 || !strings.Contains(body, "jo@example.test") ||
 		!strings.Contains(body, ">Shop &amp; Co</p>") || strings.Contains(body, `role="alert"`) || !strings.Contains(body, `<ul class="rules" `+
@@ -111,24 +146,31 @@ func TestAResetLinkSetsThePasswordOnce(t *testing.T) {
 		return url.Values{"sptoken": {token.Reveal()}, "password": {password}, "again": {again}}
 	}
 	const line = "<br>– "
-	for _, c2 := range []struct{ password, again, problem string }{
-		{"Different1!", "Different2!", "The two passwords differ.</p>"},
-		{"NO!xx", "yes", "The two passwords differ." + line + "At least 8 characters" + line + "A digit</p>"},
-		{"", "", "Please enter a new password. It needs:" + line + "At least 8 characters" + line + "2 lower-case letters" + line + "A digit</p>"},
-		{"Ab!", "Ab!", "It still needs:" + line + "At least 8 characters" + line + "2 lower-case letters" + line + "A digit</p>"},
-		{peertest.WeakPassword, peertest.WeakPassword, "It still needs:" + line + "A digit</p>"},
-		{peertest.UsedPassword, peertest.UsedPassword, "That password was used before. Please choose another one.</p>"},
+	var refusal error
+	c.peers.Directories.Break("ResetPassword", fault.Before, func() error { return refusal })
+	for _, c2 := range []struct {
+		password, again, problem string
+		refusal                  error
+	}{
+		{"Different1!", "Different2!", "The two passwords differ.</p>", nil},
+		{"NO!xx", "yes", "The two passwords differ." + line + "At least 8 characters" + line + "A digit</p>", nil},
+		{"", "", "Please enter a new password. It needs:" + line + "At least 8 characters" + line + "2 lower-case letters" + line + "A digit</p>", nil},
+		{"Ab!", "Ab!", "It still needs:" + line + "At least 8 characters" + line + "2 lower-case letters" + line + "A digit</p>", nil},
+		{"changeme", "changeme", "It still needs:" + line + "A digit</p>", apierr.BadRequest},
+		{"Used-before1", "Used-before1", "That password was used before. Please choose another one.</p>", apierr.PasswordReused},
 	} {
+		refusal = c2.refusal
 		answer, body := c.visit(t, "POST", path, form(c2.password, c2.again))
 		if answer.StatusCode != 400 || !strings.Contains(body, c2.problem) || !strings.Contains(body, ">Shop &amp; Co</p>") ||
-			!strings.Contains(body, `name="password"`) || c.peers.Spent(token) {
+			!strings.Contains(body, `name="password"`) || spent() {
 			t.Errorf("%q: %d, %s", c2.password, answer.StatusCode, body)
 		}
 		if c2.password != "" && strings.Contains(body, c2.password) {
 			t.Errorf("the page repeats the password: %s", body)
 		}
 	}
-	if answer, body := c.visit(t, "POST", path, form("Different1!", "Different1!")); answer.StatusCode != 200 || !c.peers.Spent(token) ||
+	refusal = nil
+	if answer, body := c.visit(t, "POST", path, form("Different1!", "Different1!")); answer.StatusCode != 200 || !spent() ||
 		!strings.Contains(body, "<h1>Your password is changed</h1>") || !strings.Contains(body, ">Shop &amp; Co</p>") {
 		t.Errorf("%d: %s", answer.StatusCode, body)
 	}
@@ -144,13 +186,13 @@ func TestAResetLinkSetsThePasswordOnce(t *testing.T) {
 func TestPagesAreNobodyElses(t *testing.T) {
 	c := newClient(t)
 	for _, path := range []string{"/emailVerificationTokens", "/passwordReset"} {
-		token := c.peers.Link("jo@example.test", applicationapi.Application{})
+		token, spent := c.mail(t, path, "jo@example.test", "")
 		form := url.Values{"sptoken": {token.Reveal()}}
 		if path == "/passwordReset" {
 			form["password"], form["again"] = []string{"Different1!"}, []string{"Different1!"}
 		}
 		for _, origin := range []string{"https://evil.example", "null", "https://localhost:8443.evil.example", "http://localhost:8443"} {
-			if answer, body := c.visit(t, "POST", path, form, "Origin", origin); answer.StatusCode != 403 || c.peers.Spent(token) {
+			if answer, body := c.visit(t, "POST", path, form, "Origin", origin); answer.StatusCode != 403 || spent() {
 				t.Errorf("%s from %s answers %d: %s", path, origin, answer.StatusCode, body)
 			}
 		}

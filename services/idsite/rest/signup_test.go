@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi"
-	"github.com/doorward/doorward/services/idsite/peertest"
+	"github.com/doorward/doorward/pkg/api/fault"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 )
 
 var csrf = regexp.MustCompile(`name="csrf" value="([^"]{32})"`)
@@ -41,20 +42,20 @@ func TestASignUpIsAFormAndAMail(t *testing.T) {
 	if again.StatusCode != answer.StatusCode || bodyAgain != body {
 		t.Errorf("a known email gets %d: %s", again.StatusCode, bodyAgain)
 	}
-	token := c.peers.SignUps()["jo@example.test"]
+	token := c.peers.Directories.SignUpTokens()["jo@example.test"]
 	path := "/register?sptoken=" + token.Reveal()
 	for _, method := range []string{"GET", "HEAD", "GET"} {
-		if answer, body := c.visit(t, method, path, nil); answer.StatusCode != 200 || len(c.peers.Tenants()) != 0 ||
+		if answer, body := c.visit(t, method, path, nil); answer.StatusCode != 200 || len(c.peers.Directories.Tenants()) != 0 ||
 			method == "GET" && !strings.Contains(body, "jo@example.test") {
 			t.Fatalf("%s answers %d: %s", method, answer.StatusCode, body)
 		}
 	}
 	answer, body = c.visit(t, "POST", path, url.Values{"sptoken": {token.Reveal()}})
-	tenants := c.peers.Tenants()
+	tenants := c.peers.Directories.Tenants()
 	if answer.StatusCode != 200 || len(tenants) != 1 || !strings.Contains(body, tenants[0].Tenant.Key) {
 		t.Fatalf("%d: %s", answer.StatusCode, body)
 	}
-	for keyID, key := range c.peers.Keys() {
+	for keyID, key := range c.peers.OAuth.Keys() {
 		if !strings.Contains(body, `download="apiKey-`+keyID+`.properties"`) || !strings.Contains(body, "apiKey.secret = "+key.Secret.Reveal()) {
 			t.Errorf("the page does not offer the key: %s", body)
 		}
@@ -71,13 +72,15 @@ func TestASignUpThatIsRefusedCanBeCorrected(t *testing.T) {
 	c := newClient(t)
 	for _, c2 := range []struct {
 		email, password string
+		refusal         error
 		status          int
 		problem         string
 	}{
-		{"", "Changeme1", 400, "Please fill in this field."},
-		{"jo@example.test", peertest.WeakPassword, 400, "The password needs a digit."},
-		{"busy@example.test", "Changeme1", 429, "Too many tries. Please wait a little."},
+		{"", "Changeme1", nil, 400, "Please fill in this field."},
+		{"jo@example.test", "changeme", apierr.BadRequest.Because("x").Saying("The password needs a digit."), 400, "The password needs a digit."},
+		{"jo@example.test", "Changeme1", apierr.TooMany, 429, "Too many tries. Please wait a little."},
 	} {
+		c.peers.Directories.Break("RequestSignUp", fault.Before, func() error { return c2.refusal })
 		cookie, form := c.signUpForm(t, c2.email, c2.password)
 		answer, body := c.visit(t, "POST", "/register", form, "Cookie", cookie)
 		if answer.StatusCode != c2.status || !strings.Contains(body, c2.problem) || !strings.Contains(body, `value="&lt;Doe&gt;"`) ||
@@ -102,7 +105,7 @@ func TestASignUpIsSentByItsOwnForm(t *testing.T) {
 			t.Errorf("a form with the token %q is answered %d", token, answer.StatusCode)
 		}
 	}
-	if len(c.peers.SignUps()) != 0 {
+	if len(c.peers.Directories.SignUpTokens()) != 0 {
 		t.Error("a sign-up is made")
 	}
 }
@@ -115,14 +118,16 @@ func TestSignUpIsOff(t *testing.T) {
 			t.Errorf("%s answers %d: %s", method, answer.StatusCode, body)
 		}
 	}
-	if answer, _ := c.visit(t, "GET", "/register?sptoken="+c.peers.Invite("new@example.test").Reveal(), nil); answer.StatusCode != 200 {
+	token := c.peers.Directories.Invite(id.ID{1}, "new@example.test").Reveal()
+	if answer, _ := c.visit(t, "GET", "/register?sptoken="+token, nil); answer.StatusCode != 200 {
 		t.Errorf("an invitation is answered %d", answer.StatusCode)
 	}
 }
 
 func TestAnInvitationIsAcceptedWithItsEmail(t *testing.T) {
 	c := newClient(t)
-	token := c.peers.Invite("new@example.test").Reveal()
+	tenant, _ := c.tenant(t, "K1")
+	token := c.peers.Directories.Invite(tenant, "new@example.test").Reveal()
 	path := "/register?sptoken=" + token
 	if answer, body := c.visit(t, "GET", path, nil); answer.StatusCode != 200 || !strings.Contains(body, `value="new@example.test"`) {
 		t.Fatalf("%d: %s", answer.StatusCode, body)
@@ -133,7 +138,7 @@ func TestAnInvitationIsAcceptedWithItsEmail(t *testing.T) {
 		t.Errorf("%d: %s", answer.StatusCode, body)
 	}
 	form.Set("email", "NEW@example.test")
-	if answer, body := c.visit(t, "POST", path, form); answer.StatusCode != 200 || !strings.Contains(body, "new@example.test") {
+	if answer, body := c.visit(t, "POST", path, form); answer.StatusCode != 200 || !strings.Contains(body, "NEW@example.test") {
 		t.Errorf("%d: %s", answer.StatusCode, body)
 	}
 	if answer, _ := c.visit(t, "POST", path, form); answer.StatusCode != 404 {
@@ -145,7 +150,8 @@ func TestPagesSpeakTheLanguageOfTheBrowser(t *testing.T) {
 	c := newClient(t)
 	for language, title := range map[string]string{"de": "Neues Passwort wählen", "es": "Elige una contraseña nueva",
 		"fr": "Choisir un nouveau mot de passe", "ja": "新しいパスワードを設定"} {
-		answer, body := c.visit(t, "GET", link("/passwordReset", c.peers.Link("jo@example.test", applicationapi.Application{})), nil, "Accept-Language", language)
+		token, _ := c.mail(t, "/passwordReset", "jo@example.test", "")
+		answer, body := c.visit(t, "GET", link("/passwordReset", token), nil, "Accept-Language", language)
 		if !strings.Contains(body, `<html lang="`+language+`"`) || !strings.Contains(body, "<h1>"+title+"</h1>") ||
 			!strings.Contains(answer.Header.Get("Vary"), "Accept-Language") {
 			t.Errorf("%s gets %s", language, body)

@@ -21,7 +21,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest/resttest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
-	"github.com/doorward/doorward/services/idsite/peertest"
+	"github.com/doorward/doorward/services/idsite/idsitetest"
 	idsiterest "github.com/doorward/doorward/services/idsite/rest"
 	"github.com/doorward/doorward/services/idsite/store"
 )
@@ -35,14 +35,14 @@ type client struct {
 	app    *fiber.App
 	signer *caller.Signer
 	svc    *idsite.Service
-	peers  *peertest.Deployment
+	peers  *idsitetest.Deployment
 }
 
 func newClient(t testing.TB) client {
 	t.Helper()
 	now := func() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
 	signer := caller.NewSigner("0123456789abcdef0123456789abcdef", now)
-	peers := peertest.New()
+	peers := idsitetest.New(now)
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,10 @@ import (
 // Subject is an implementation under test, with the directory service that it
 // asks and the changes of state that the contract has no method for.
 type Subject struct {
-	API         applicationapi.API
+	API interface {
+		applicationapi.API
+		applicationapi.Hosted
+	}
 	Directories directoryapi.API
 	Base        href.Base // of the hrefs of account stores
 
@@ -59,7 +62,10 @@ func Run(t *testing.T, open func(*testing.T) Subject) {
 	t.Run("far", func(t *testing.T) {
 		s := open(t)
 		near := s.API
-		s.API = applicationapi.Client{Peer: directorysuite.Far(t, "application", func(router rpc.Router) { applicationapi.Serve(router, near) })}
+		s.API = applicationapi.Client{Peer: directorysuite.Far(t, "application", func(router rpc.Router) {
+			applicationapi.Serve(router, near)
+			applicationapi.ServeHosted(router, near)
+		})}
 		promises(t, s)
 	})
 }
@@ -73,6 +79,8 @@ func promises(t *testing.T, s Subject) {
 	t.Run("links", func(t *testing.T) { links(t, s) })
 	t.Run("standings", func(t *testing.T) { standings(t, s) })
 	t.Run("administrators", func(t *testing.T) { administrators(t, s) })
+	t.Run("hosted logins", func(t *testing.T) { hostedLogins(t, s) })
+	t.Run("resets", func(t *testing.T) { resets(t, s) })
 	t.Run("reach", func(t *testing.T) { reaches(t, s) })
 }
 

@@ -27,6 +27,8 @@ const Suffix = "apps.localhost"
 // Service keeps applications and organizations in memory.
 type Service struct {
 	fault.Injector
+	applicationapi.SAML // nil: the double has no SAML
+
 	directories directoryapi.API
 	base        href.Base
 	now         func() time.Time

@@ -35,7 +35,10 @@ const Password = "Changeme1!"
 // Subject is an implementation under test, with the changes of state that the
 // contract has no method for.
 type Subject struct {
-	API directoryapi.API
+	API interface {
+		directoryapi.API
+		directoryapi.Hosted
+	}
 	// DisableDirectory returns a directory the status DISABLED.
 	DisableDirectory func(*testing.T, directoryapi.Ref)
 	// EnableVerification lets a directory ask new accounts to prove their email.
@@ -50,6 +53,10 @@ type Subject struct {
 	Mirror func(t *testing.T, tenant id.ID) id.ID
 	// DeleteAccount removes an account with its links.
 	DeleteAccount func(*testing.T, directoryapi.Ref)
+	// Invite invites an administrator of a tenant.
+	Invite func(t *testing.T, tenant id.ID, email string)
+	// Mailed returns the token that was mailed to the email of a sign-up or an invitation.
+	Mailed func(t *testing.T, email string) secure.Secret
 }
 
 // Run holds what open returns to the contract, near and far. The subject need not
@@ -59,13 +66,19 @@ func Run(t *testing.T, open func(*testing.T) Subject) {
 	t.Run("far", func(t *testing.T) {
 		s := open(t)
 		near := s.API
-		s.API = directoryapi.Client{Peer: Far(t, "directory", func(router rpc.Router) { directoryapi.Serve(router, near) })}
+		s.API = directoryapi.Client{Peer: Far(t, "directory", func(router rpc.Router) {
+			directoryapi.Serve(router, near)
+			directoryapi.ServeHosted(router, near)
+		})}
 		promises(t, s)
 	})
 }
 
 func promises(t *testing.T, s Subject) {
 	t.Run("sign-up", func(t *testing.T) { signUps(t, s) })
+	t.Run("pending sign-ups", func(t *testing.T) { pendingSignUps(t, s) })
+	t.Run("invitations", func(t *testing.T) { invitations(t, s) })
+	t.Run("hosted logins", func(t *testing.T) { hostedLogins(t, s) })
 	t.Run("directories", func(t *testing.T) { directories(t, s) })
 	t.Run("accounts", func(t *testing.T) { accounts(t, s) })
 	t.Run("groups", func(t *testing.T) { groups(t, s) })

@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi/apitest"
 	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 // What tests rely on is what the directory service does.
@@ -17,6 +18,8 @@ func TestContract(t *testing.T) {
 		return apitest.Subject{
 			API: d, DisableDirectory: d.Disable, EnableVerification: d.EnableVerification, DisableGroup: d.DisableGroup,
 			MarkVerified: d.MarkVerified, Link: d.Link, DeleteAccount: func(t *testing.T, at directoryapi.Ref) { d.DeleteAccount(t, at) },
+			Invite: func(_ *testing.T, tenant id.ID, email string) { d.Invite(tenant, email) },
+			Mailed: func(_ *testing.T, email string) secure.Secret { return d.SignUpTokens()[email] },
 			Mirror: func(t *testing.T, tenant id.ID) id.ID {
 				at := id.New(time.Now())
 				d.InsertDirectory(directoryapi.Directory{TenantID: tenant, ID: at, Name: "Google"})

@@ -22,16 +22,19 @@ import (
 // Service keeps tenants, directories, groups and accounts in memory.
 type Service struct {
 	fault.Injector
-	now func() time.Time
+	directoryapi.SAML // nil: the double has no SAML
+	now               func() time.Time
 
 	mu          sync.Mutex
 	tenants     map[id.ID]directoryapi.Tenant
 	directories map[directoryapi.Ref]directoryapi.Directory
-	verifying   map[directoryapi.Ref]bool          // directories whose verification workflow is on
-	accounts    []*account                         // in the order of their creation
-	resets      map[secure.Secret]directoryapi.Ref // accounts by their open reset tokens
-	groups      []directoryapi.Group               // in the order of their creation
-	links       [][2]id.ID                         // of accounts
+	verifying   map[directoryapi.Ref]bool // directories whose verification workflow is on
+	accounts    []*account                // in the order of their creation
+	resets      map[secure.Secret]reset   // by their open tokens
+	rules       map[directoryapi.Ref]directoryapi.RegistrationRules
+	signUps     map[secure.Secret]signUp // by the tokens of their mails
+	groups      []directoryapi.Group     // in the order of their creation
+	links       [][2]id.ID               // of accounts
 }
 
 type account struct {
@@ -48,7 +51,8 @@ var _ directoryapi.API = (*Service)(nil)
 func New(now func() time.Time) *Service {
 	return &Service{
 		now: now, tenants: map[id.ID]directoryapi.Tenant{}, directories: map[directoryapi.Ref]directoryapi.Directory{},
-		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]directoryapi.Ref{},
+		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]reset{},
+		rules: map[directoryapi.Ref]directoryapi.RegistrationRules{}, signUps: map[secure.Secret]signUp{},
 	}
 }
 
@@ -135,11 +139,24 @@ func (d *Service) SignUp(_ context.Context, in directoryapi.SignUp) (directoryap
 	return call(d, "SignUp", func() (directoryapi.SignedUp, error) {
 		now := d.now()
 		if _, done := d.tenants[in.Tenant]; !done {
+			verified := directoryapi.Unverified
+			if in.Pending {
+				pending, ok := d.pendingOf(in.Tenant, in.Owner)
+				if !ok {
+					return directoryapi.SignedUp{}, apierr.NotFound
+				}
+				in.Email, in.Password, verified = pending.Email, pending.password, directoryapi.Verified
+			}
+			for _, other := range d.tenants {
+				if other.Key == in.Key {
+					return directoryapi.SignedUp{}, apierr.Exists
+				}
+			}
 			d.tenants[in.Tenant] = directoryapi.Tenant{ID: in.Tenant, Key: in.Key, Name: in.Key, CreatedAt: now, ModifiedAt: now}
 			d.insert(directoryapi.Directory{TenantID: in.Tenant, ID: in.Directory, Name: in.DirectoryName, Builtin: true})
 			d.accounts = append(d.accounts, &account{password: in.Password, Account: directoryapi.Account{
 				TenantID: in.Tenant, ID: in.Owner, DirectoryID: in.Directory, Username: in.Email, Email: in.Email, Owner: true,
-				Status: directoryapi.Enabled, EmailVerificationStatus: directoryapi.Unverified,
+				Status: directoryapi.Enabled, EmailVerificationStatus: verified,
 				PasswordModifiedAt: &now, CreatedAt: now, ModifiedAt: now,
 			}})
 		}

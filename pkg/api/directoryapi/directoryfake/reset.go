@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -62,36 +63,39 @@ func (d *Service) RequestReset(_ context.Context, in directoryapi.RequestReset) 
 		}
 		header := map[string]any{"tid": in.Tenant.String(), "stt": "assertion"}
 		token, err := secure.SignJWT(header, secure.Claims{"exp": d.now().Unix() + 24*3600, "jti": secure.Token(22).Reveal()}, "a key")
-		d.resets[secure.Secret(token)] = directoryapi.Ref{Tenant: in.Tenant, ID: a.ID}
-		return directoryapi.PasswordReset{Token: secure.Secret(token), Account: a.Account}, err
+		d.resets[secure.Secret(token)] = reset{directoryapi.Ref{Tenant: in.Tenant, ID: a.ID}, in.Application}
+		return directoryapi.PasswordReset{Token: secure.Secret(token), Account: a.Account, Application: in.Application}, err
 	})
 }
 
 // Reset returns the reset of a token.
 func (d *Service) Reset(_ context.Context, in directoryapi.ResetToken) (directoryapi.PasswordReset, error) {
 	return call(d, "Reset", func() (directoryapi.PasswordReset, error) {
-		token, a, err := d.reset(in)
-		if err != nil {
-			return directoryapi.PasswordReset{}, err
-		}
-		return directoryapi.PasswordReset{Token: token, Account: a.Account}, nil
+		out, _, err := d.openReset(in)
+		return out, err
 	})
 }
 
-func (d *Service) reset(in directoryapi.ResetToken) (secure.Secret, *account, error) {
+// reset is a password reset of an account.
+type reset struct {
+	account     directoryapi.Ref
+	application id.ID // through which it was asked for
+}
+
+func (d *Service) openReset(in directoryapi.ResetToken) (directoryapi.PasswordReset, *account, error) {
 	token := secure.Secret(strings.NewReplacer("%2E", ".", "%2e", ".").Replace(in.Token.Reveal()))
 	at, ok := d.resets[token]
-	a := d.find(at.Tenant, at.ID)
-	if !ok || (at.Tenant != in.Tenant && !in.Tenant.IsZero()) || a == nil {
-		return "", nil, apierr.NotFound
+	a := d.find(at.account.Tenant, at.account.ID)
+	if !ok || (at.account.Tenant != in.Tenant && !in.Tenant.IsZero()) || a == nil {
+		return directoryapi.PasswordReset{}, nil, apierr.NotFound
 	}
-	return token, a, nil
+	return directoryapi.PasswordReset{Token: token, Account: a.Account, Application: at.application}, a, nil
 }
 
 // ResetPassword sets a password and forgets the resets of its account.
 func (d *Service) ResetPassword(_ context.Context, in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
 	return call(d, "ResetPassword", func() (directoryapi.PasswordReset, error) {
-		token, a, err := d.reset(in.ResetToken)
+		out, a, err := d.openReset(in.ResetToken)
 		if err != nil {
 			return directoryapi.PasswordReset{}, err
 		}
@@ -102,10 +106,11 @@ func (d *Service) ResetPassword(_ context.Context, in directoryapi.ResetPassword
 		now := d.now()
 		a.password, a.PasswordModifiedAt, a.ModifiedAt = password, &now, now
 		for other, at := range d.resets {
-			if at.ID == a.ID {
+			if at.account.ID == a.ID {
 				delete(d.resets, other)
 			}
 		}
-		return directoryapi.PasswordReset{Token: token, Account: a.Account}, nil
+		out.Account = a.Account
+		return out, nil
 	})
 }

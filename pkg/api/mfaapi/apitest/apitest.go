@@ -27,7 +27,10 @@ import (
 // Subject is an implementation under test, with what the contract has no method
 // for. A login is that of an account.
 type Subject struct {
-	API mfaapi.API
+	API interface {
+		mfaapi.API
+		mfaapi.Hosted
+	}
 
 	// Account makes an account in a tenant of its own.
 	Account func(*testing.T) (tenant, account id.ID)
@@ -51,7 +54,10 @@ func Run(t *testing.T, open func(*testing.T) Subject) {
 		promises(t, func(t *testing.T) Subject {
 			s := open(t)
 			near := s.API
-			s.API = mfaapi.Client{Peer: directorysuite.Far(t, "mfa", func(router rpc.Router) { mfaapi.Serve(router, near) })}
+			s.API = mfaapi.Client{Peer: directorysuite.Far(t, "mfa", func(router rpc.Router) {
+				mfaapi.Serve(router, near)
+				mfaapi.ServeHosted(router, near)
+			})}
 			return s
 		})
 	})
@@ -67,6 +73,8 @@ func promises(t *testing.T, open func(*testing.T) Subject) {
 		"a code is redeemed once":                          once,
 		"wrong codes end":                                  failures,
 		"a challenge can be redeemed by its href":          challenges,
+		"a page lists and challenges factors":              factors,
+		"a page enrolls the first factor":                  enrolls,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)

@@ -4,6 +4,7 @@
 package mfafake
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -43,16 +44,19 @@ type Service struct {
 
 type factor struct {
 	mfaapi.Factor
+	id   id.ID
 	code string // the last that was sent or shown
 	used string // the last that was accepted
+	// unverified factors wait for the answer of their first challenge.
+	unverified bool
 }
 
 // challenge is a second step, of a login where it has a state.
 type challenge struct {
 	mfaapi.Demand
+	id       id.ID
 	factor   *factor // nil: the user is to enrol one
 	state    secure.Secret
-	href     string
 	isOpen   bool // a code can answer it
 	madeAt   time.Time
 	failures int
@@ -86,7 +90,7 @@ func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded
 		s.demands = append(s.demands, in)
 		var usable []*factor
 		for _, f := range s.factors[at] {
-			if slices.Contains(types, f.Type) {
+			if !f.unverified && slices.Contains(types, f.Type) {
 				usable = append(usable, f)
 			}
 		}
@@ -110,7 +114,7 @@ func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded
 // begin makes a challenge, and sends the code of one that is open.
 func (s *Service) begin(in mfaapi.Demand, f *factor, isOpen bool) *challenge {
 	c := &challenge{
-		Demand: in, factor: f, isOpen: isOpen, madeAt: s.now(), href: s.base.To("challenges", id.New(s.now())),
+		Demand: in, factor: f, isOpen: isOpen, madeAt: s.now(), id: id.New(s.now()),
 		state: secure.Secret(rand.Text() + "." + rand.Text() + "." + rand.Text()),
 	}
 	if isOpen && f.Type == mfaapi.SMS {
@@ -129,22 +133,31 @@ func (s *Service) newCode() string {
 func (s *Service) Redeem(_ context.Context, in mfaapi.Redeem) (mfaapi.Redeemed, error) {
 	return fault.Call(&s.Injector, &s.mu, "Redeem", func() (mfaapi.Redeemed, error) {
 		c := s.asked(in)
-		switch {
-		case c == nil, !c.isOpen:
+		if c == nil || !c.isOpen {
 			return mfaapi.Redeemed{}, apierr.Reference
-		case c.refusal != nil:
-			return mfaapi.Redeemed{}, c.refusal
-		case s.now().Sub(c.madeAt) > lifetime:
-			return mfaapi.Redeemed{}, apierr.CodeExpired
-		case in.Code != c.factor.code || in.Code == c.factor.used:
-			if c.failures++; c.failures == maxFailures {
-				c.refusal = apierr.ChallengeFailures
-			}
-			return mfaapi.Redeemed{}, apierr.CodeWrong
 		}
-		c.refusal, c.factor.used = apierr.ChallengeFinished, in.Code
+		if right, err := s.check(c, in.Code); err != nil || !right {
+			return mfaapi.Redeemed{}, cmp.Or(err, error(apierr.CodeWrong))
+		}
 		return mfaapi.Redeemed{Account: c.Account, Organization: c.Organization}, nil
 	})
+}
+
+// check compares a code with a challenge.
+func (s *Service) check(c *challenge, code string) (right bool, err error) {
+	switch {
+	case c.refusal != nil:
+		return false, c.refusal
+	case s.now().Sub(c.madeAt) > lifetime:
+		return false, apierr.CodeExpired
+	case code != c.factor.code || code == c.factor.used:
+		if c.failures++; c.failures == maxFailures {
+			c.refusal = apierr.ChallengeFailures
+		}
+		return false, nil
+	}
+	c.refusal, c.factor.used = apierr.ChallengeFinished, code
+	return true, nil
 }
 
 // asked returns the challenge of a state or an href, or nil.
@@ -153,7 +166,7 @@ func (s *Service) asked(in mfaapi.Redeem) *challenge {
 		if in.State != "" {
 			return c.state == in.State && c.Tenant == in.Tenant && c.Application == in.Application
 		}
-		return in.Challenge.Href == c.href && c.Tenant == in.Tenant
+		return in.Challenge.Href == s.base.To("challenges", c.id) && c.Tenant == in.Tenant
 	})
 	if i < 0 {
 		return nil

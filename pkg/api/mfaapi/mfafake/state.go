@@ -6,15 +6,18 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
 )
 
 // What follows are the changes of state that the contract has no method for.
 
-// Enroll returns an account a factor that is verified.
-func (s *Service) Enroll(account directoryapi.Ref, kind, hint string) {
+// Enroll adds a verified factor to an account, and returns its id.
+func (s *Service) Enroll(account directoryapi.Ref, kind, hint string) id.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.factors[account] = append(s.factors[account], &factor{Factor: mfaapi.Factor{Type: kind, Hint: hint}})
+	f := &factor{id: id.New(s.now()), Factor: mfaapi.Factor{Type: kind, Hint: hint}}
+	s.factors[account] = append(s.factors[account], f)
+	return f.id
 }
 
 // Show returns the next code of the account's newest authenticator.
@@ -49,7 +52,7 @@ func (s *Service) Challenge(account directoryapi.Ref) href.Link {
 	factors := s.factors[account]
 	c := s.begin(mfaapi.Demand{Tenant: account.Tenant, Account: account.ID}, factors[len(factors)-1], true)
 	c.state = ""
-	return href.Link{Href: c.href}
+	return s.base.Link("challenges", c.id)
 }
 
 // Demands returns the second steps that were begun.

@@ -19,12 +19,19 @@ import (
 
 // Surroundings is the contract under test with what the suite needs around it.
 type Surroundings struct {
-	API oauthapi.API
+	API interface {
+		oauthapi.API
+		oauthapi.Hosted
+	}
 
 	Tenant         id.ID
 	Administrators id.ID // enabled administrators directory of the tenant
 	Administrator  id.ID // enabled account in it
 	EndUser        id.ID // enabled account in an ordinary, enabled directory of the tenant
+
+	Application id.ID         // whose only account store is the directory of EndUser
+	Login       string        // of EndUser
+	Password    secure.Secret // of EndUser
 
 	// SetStatus sets the status of an account or a directory of the tenant.
 	SetStatus func(resource id.ID, status string)
@@ -51,6 +58,9 @@ func Run(t *testing.T, open func(*testing.T) Surroundings) {
 		"Authenticate refuses strangers alike":     strangers,
 		"Authenticate checks the account of a key": standing,
 		"Authenticate fails with its peers":        failing,
+
+		"VerifyJWT and SignAssertion keep the secret":  assertions,
+		"ClientToken issues what ValidateToken checks": clientTokens,
 
 		"VerifySignature accepts a request once":            verify,
 		"VerifySignature refuses what nobody signed":        forged,

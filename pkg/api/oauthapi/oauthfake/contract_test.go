@@ -22,9 +22,12 @@ func TestContract(t *testing.T) {
 		s := oauthfake.New(applications, clock.Now)
 		newID := func() id.ID { clock.Tick(); return id.New(clock.Now()) }
 		tenant := newID()
+		const password = "Changeme1!"
 		account := func(directory id.ID) id.ID {
-			a := directoryapi.Account{TenantID: tenant, ID: newID(), DirectoryID: directory, Status: directoryapi.Enabled}
-			directories.InsertAccount(a, "")
+			a := directoryapi.Account{
+				TenantID: tenant, ID: newID(), DirectoryID: directory, Email: "jo@example.test", Status: directoryapi.Enabled,
+			}
+			directories.InsertAccount(a, password)
 			return a.ID
 		}
 		directory := func() id.ID {
@@ -32,11 +35,12 @@ func TestContract(t *testing.T) {
 			directories.InsertDirectory(d)
 			return d.ID
 		}
-		administrators := directory()
+		administrators, users := directory(), directory()
 		applications.NewConsole(tenant, administrators)
 		ref := func(v id.ID) directoryapi.Ref { return directoryapi.Ref{Tenant: tenant, ID: v} }
 		return apitest.Surroundings{
-			API: s, Tenant: tenant, Administrators: administrators, Administrator: account(administrators), EndUser: account(directory()),
+			API: s, Tenant: tenant, Administrators: administrators, Administrator: account(administrators), EndUser: account(users),
+			Application: applications.NewApplication(tenant, users), Login: "jo@example.test", Password: password,
 			SetStatus: func(v id.ID, status string) {
 				if v == administrators {
 					directories.SetStatus(t, ref(v), directoryapi.Directories, status)

@@ -37,6 +37,7 @@ type Service struct {
 	mu     sync.Mutex
 	keys   map[string]key
 	nonces map[[2]string]time.Time // when a nonce of a key was seen
+	tokens map[secure.Secret]token // access tokens
 }
 
 type key struct {
@@ -48,7 +49,10 @@ var _ oauthapi.API = (*Service)(nil)
 
 // New makes an empty service beside an application service.
 func New(applications applicationapi.API, now func() time.Time) *Service {
-	return &Service{applications: applications, now: now, keys: map[string]key{}, nonces: map[[2]string]time.Time{}}
+	return &Service{
+		applications: applications, now: now, keys: map[string]key{}, nonces: map[[2]string]time.Time{},
+		tokens: map[secure.Secret]token{},
+	}
 }
 
 // call runs a method under the lock, unless it is broken.
@@ -146,13 +150,13 @@ func (s *Service) SetStatus(name, status string) {
 	s.keys[name] = k
 }
 
-// Keys returns the secrets of the keys by their ids.
-func (s *Service) Keys() map[string]secure.Secret {
+// Keys returns what was asked of EnsureKey, by the ids of the keys.
+func (s *Service) Keys() map[string]oauthapi.EnsureKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	secrets := map[string]secure.Secret{}
+	keys := map[string]oauthapi.EnsureKey{}
 	for name, k := range s.keys {
-		secrets[name] = k.secret
+		keys[name] = oauthapi.EnsureKey{Tenant: k.TenantID, Account: k.AccountID, ID: name, Secret: k.secret}
 	}
-	return secrets
+	return keys
 }

@@ -1,0 +1,103 @@
+package apitest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	directorysuite "github.com/doorward/doorward/pkg/api/directoryapi/apitest"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+func hostedLogins(t *testing.T, s Subject) {
+	n, other := newTenant(t, s), newTenant(t, s)
+	first, second := n.directory(t, "First"), n.directory(t, "Second")
+	shop, bare := s.NewApplication(t, n.id), s.NewApplication(t, n.id)
+	s.Map(t, n.id, shop, second)
+	s.FollowLinks(t, n.id, shop, first) // makes it the default store
+	where := applicationapi.Where{Tenant: n.id, Application: shop}
+
+	t.Run("an application is found by its label in any letter case", func(t *testing.T) {
+		label := must(s.API.Application(t.Context(), n.ref(shop)))(t).DNSLabel
+		found := must(s.API.ApplicationByDNSLabel(t.Context(), applicationapi.DNSLabel{Label: strings.ToUpper(label)}))(t)
+		equal(t, "the application", found.ID, shop)
+		for _, unknown := range []string{"", "nobody-" + label} {
+			refuse(s.API.ApplicationByDNSLabel(t.Context(), applicationapi.DNSLabel{Label: unknown}))(t, apierr.NotFound)
+		}
+	})
+	t.Run("the stores of a login are in its order", func(t *testing.T) {
+		found := must(s.API.LoginStores(t.Context(), where))(t)
+		if !slices.Equal(found.Directories, []id.ID{second, first}) || found.Default != first || found.Status != directoryapi.Enabled {
+			t.Errorf("the stores are %+v", found)
+		}
+		empty := must(s.API.LoginStores(t.Context(), applicationapi.Where{Tenant: n.id, Application: bare}))(t)
+		if len(empty.Directories) != 0 || !empty.Default.IsZero() {
+			t.Errorf("an application without stores has %+v", empty)
+		}
+		s.Map(t, n.id, bare, n.directory(t, "Third"))
+		s.Disable(t, n.ref(bare))
+		disabled := must(s.API.LoginStores(t.Context(), applicationapi.Where{Tenant: n.id, Application: bare}))(t)
+		if disabled.Status != directoryapi.Disabled || len(disabled.Directories) != 0 || !disabled.Default.IsZero() {
+			t.Errorf("a disabled application has %+v", disabled)
+		}
+		named := where
+		named.NameKey = "nobody"
+		refuse(s.API.LoginStores(t.Context(), named))(t, apierr.Reference)
+		refuse(s.API.LoginStores(t.Context(), applicationapi.Where{Tenant: other.id, Application: shop}))(t, apierr.NotFound)
+	})
+	t.Run("a registration is in the default store", func(t *testing.T) {
+		in := applicationapi.Register{Where: where, Account: directoryapi.NewAccount{
+			Email: field.Some("new@example.test"), GivenName: field.Some("Jo"), Surname: field.Some("Doe"),
+			Password: field.Some(directorysuite.Password), Status: field.Some(directoryapi.Disabled),
+		}}
+		made := must(s.API.Register(t.Context(), in))(t)
+		equal(t, "the directory", made.DirectoryID, first)
+		equal(t, "the status, which is not the caller's", made.Status, directoryapi.Enabled)
+		refuse(s.API.Register(t.Context(), in))(t, apierr.Exists)
+		in.AccountStore = s.Base.Link("directories", second)
+		named := must(s.API.Register(t.Context(), in))(t)
+		equal(t, "the named directory", named.DirectoryID, second)
+		reached := must(s.API.AccountApplications(t.Context(), n.ref(named.ID)))(t)
+		if len(reached.Items) != 1 || reached.Items[0].ID != shop {
+			t.Errorf("the applications of the account are %+v", reached.Items)
+		}
+		refuse(s.API.AccountApplications(t.Context(), other.ref(named.ID)))(t, apierr.NotFound)
+	})
+	t.Run("a mail is for a login of the application", func(t *testing.T) {
+		name := func(login string) applicationapi.LoginName {
+			return applicationapi.LoginName{Where: where, Login: login}
+		}
+		must(s.API.RequestReset(t.Context(), name("new@example.test")))(t)
+		refuse(s.API.RequestReset(t.Context(), name("nobody@example.test")))(t, apierr.NoSuchResource)
+		refuse(s.API.RequestVerification(t.Context(), name("nobody@example.test")))(t, apierr.NoSuchResource)
+		refuse(s.API.RequestVerification(t.Context(), name("new@example.test")))(t, apierr.VerificationDisabled)
+	})
+}
+
+func resets(t *testing.T, s Subject) {
+	n := newTenant(t, s)
+	directory, shop := n.directory(t, "First"), s.NewApplication(t, n.id)
+	s.Map(t, n.id, shop, directory)
+	jo := n.account(t, directory, "jo@example.test", directoryapi.Enabled)
+	reset := must(s.Directories.RequestReset(t.Context(), directoryapi.RequestReset{
+		Tenant: n.id, Application: shop, Login: "jo@example.test",
+		Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: directory}},
+	}))(t)
+	token := applicationapi.ResetToken{Tenant: n.id, Application: shop, Token: reset.Token}
+
+	equal(t, "the account", must(s.API.CheckReset(t.Context(), token))(t).Account.ID, jo)
+	unknown := token
+	unknown.Token = "x"
+	refuse(s.API.CheckReset(t.Context(), unknown))(t, apierr.NotFound)
+	refuse(s.API.ResetPassword(t.Context(), applicationapi.ResetPassword{ResetToken: token, Password: "short"}))(t, apierr.TooShort)
+	must(s.API.ResetPassword(t.Context(), applicationapi.ResetPassword{ResetToken: token, Password: "Different1!"}))(t)
+	refuse(s.API.CheckReset(t.Context(), token))(t, apierr.NotFound)
+	login := n.login(shop, "jo@example.test")
+	refuse(s.API.Login(t.Context(), login))(t, apierr.WrongPassword)
+	login.Password = "Different1!"
+	equal(t, "who logs in", must(s.API.Login(t.Context(), login))(t).Account.ID, jo)
+}

@@ -1,0 +1,159 @@
+package applicationfake
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+var _ applicationapi.Hosted = (*Service)(nil)
+
+// ApplicationByDNSLabel returns the application whose Client API has the label.
+func (s *Service) ApplicationByDNSLabel(_ context.Context, in applicationapi.DNSLabel) (applicationapi.Application, error) {
+	return call(s, "ApplicationByDNSLabel", func() (applicationapi.Application, error) {
+		for _, a := range s.applications {
+			if a.DNSLabel != "" && a.DNSLabel == strings.ToLower(in.Label) {
+				return a.Application, nil
+			}
+		}
+		return applicationapi.Application{}, apierr.NotFound
+	})
+}
+
+// within returns the application of a Where, and the part of its stores that it names.
+func (s *Service) within(ctx context.Context, in applicationapi.Where) (*application, reach, error) {
+	a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
+	if err != nil {
+		return nil, reach{}, err
+	}
+	where, err := s.narrow(ctx, a, directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey})
+	return a, where, err
+}
+
+// LoginStores returns the directories of a login. The default is the default account
+// store of the application; an organization has none.
+func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
+	return call(s, "LoginStores", func() (out applicationapi.LoginStores, err error) {
+		a, where, err := s.within(ctx, in)
+		if a != nil {
+			out.Status = a.Status
+		}
+		if out.Status == directoryapi.Disabled || errors.Is(err, apierr.NoStores) || errors.Is(err, apierr.OrgNoStores) {
+			return out, nil
+		}
+		if err != nil {
+			return applicationapi.LoginStores{}, err
+		}
+		out.Organization = where.organization
+		if o, ok := s.organizations[directoryapi.Ref{Tenant: in.Tenant, ID: where.organization}]; ok {
+			out.NameKey = o.nameKey
+		} else if !in.Brief {
+			out.Default = a.defaultStore.ID
+		}
+		for _, at := range where.stores {
+			if at.Kind == directoryapi.Directories && !slices.Contains(out.Directories, at.ID) {
+				out.Directories = append(out.Directories, at.ID)
+			}
+		}
+		return out, nil
+	})
+}
+
+// Register creates an account in the default account store, or in the directory that is named.
+func (s *Service) Register(ctx context.Context, in applicationapi.Register) (directoryapi.Account, error) {
+	return call(s, "Register", func() (directoryapi.Account, error) {
+		a, where, err := s.within(ctx, in.Where)
+		if err != nil {
+			return directoryapi.Account{}, err
+		}
+		to := a.defaultStore
+		if in.AccountStore.Href != "" {
+			to = where.stores[0]
+		}
+		if to.ID.IsZero() {
+			return directoryapi.Account{}, apierr.NoAccountStore
+		}
+		in.Account.Status, in.Account.EmailVerificationStatus = field.Text{}, field.Text{}
+		return s.directories.CreateAccount(ctx, directoryapi.CreateAccount{
+			Tenant: in.Tenant, ID: id.New(s.now()), Directory: to.ID, Application: in.Application, Account: in.Account, Workflow: true,
+		})
+	})
+}
+
+// RequestVerification asks for another verification mail.
+func (s *Service) RequestVerification(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
+	return call(s, "RequestVerification", func() (directoryapi.Empty, error) {
+		_, where, err := s.within(ctx, in.Where)
+		if err != nil {
+			return directoryapi.Empty{}, err
+		}
+		return s.directories.RequestVerification(ctx, directoryapi.RequestVerification{
+			Tenant: in.Tenant, Application: in.Application, Stores: where.stores, Login: in.Login,
+		})
+	})
+}
+
+// RequestReset asks for a password reset mail.
+func (s *Service) RequestReset(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
+	return call(s, "RequestReset", func() (directoryapi.Empty, error) {
+		_, where, err := s.within(ctx, in.Where)
+		if err == nil {
+			_, err = s.directories.RequestReset(ctx, directoryapi.RequestReset{
+				Tenant: in.Tenant, Application: in.Application, Stores: where.stores, Login: in.Login,
+			})
+		}
+		return directoryapi.Empty{}, err
+	})
+}
+
+// CheckReset returns the reset of a token.
+func (s *Service) CheckReset(ctx context.Context, in applicationapi.ResetToken) (directoryapi.PasswordReset, error) {
+	return call(s, "CheckReset", func() (directoryapi.PasswordReset, error) { return s.reset(ctx, in) })
+}
+
+func (s *Service) reset(ctx context.Context, in applicationapi.ResetToken) (directoryapi.PasswordReset, error) {
+	a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
+	if err == nil && a.Status != directoryapi.Enabled {
+		err = apierr.NotFound
+	}
+	if err != nil {
+		return directoryapi.PasswordReset{}, err
+	}
+	return s.directories.Reset(ctx, directoryapi.ResetToken{Tenant: in.Tenant, Token: in.Token})
+}
+
+// ResetPassword sets a new password.
+func (s *Service) ResetPassword(ctx context.Context, in applicationapi.ResetPassword) (directoryapi.PasswordReset, error) {
+	return call(s, "ResetPassword", func() (directoryapi.PasswordReset, error) {
+		if _, err := s.reset(ctx, in.ResetToken); err != nil {
+			return directoryapi.PasswordReset{}, err
+		}
+		return s.directories.ResetPassword(ctx, directoryapi.ResetPassword{
+			ResetToken: directoryapi.ResetToken{Tenant: in.Tenant, Token: in.Token}, Password: field.Some(in.Password.Reveal()),
+		})
+	})
+}
+
+// AccountApplications returns the applications that reach an account.
+func (s *Service) AccountApplications(ctx context.Context, in directoryapi.Ref) (applicationapi.Applications, error) {
+	return call(s, "AccountApplications", func() (out applicationapi.Applications, err error) {
+		of, err := s.directories.StoresOf(ctx, in)
+		if err != nil {
+			return out, err
+		}
+		for _, a := range s.applications {
+			held := s.unfold(a, a.stores)
+			if a.TenantID == in.Tenant && slices.ContainsFunc(of.Stores, func(at directoryapi.Store) bool { return slices.Contains(held, at) }) {
+				out.Items = append(out.Items, a.Application)
+			}
+		}
+		return out, nil
+	})
+}

@@ -1,0 +1,79 @@
+package apitest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// challenged wants a challenge of that status.
+func (l login) challenged(t *testing.T, got mfaapi.Challenged, err error, status string) mfaapi.Challenged {
+	t.Helper()
+	if err != nil || got.Status != status || got.Account != l.account {
+		t.Fatalf("the challenge is %+v, %v; want %s", got, err, status)
+	}
+	return got
+}
+
+func factors(t *testing.T, l login) {
+	l.Phone(t, l.tenant, l.account, number)
+	shown := l.Authenticator(t, l.tenant, l.account, "Shop")
+	list, err := l.API.FactorsOf(t.Context(), id.Ref{Tenant: l.tenant, ID: l.account})
+	if err != nil || len(list.Items) != 2 || list.Items[0].Type != mfaapi.SMS || list.Items[1].Type != mfaapi.Authenticator ||
+		!list.Items[0].Usable || !list.Items[1].Usable {
+		t.Fatalf("the factors are %+v, %v", list, err)
+	}
+	phone := mfaapi.ChallengeFactor{Tenant: l.tenant, Account: l.account, Factor: list.Items[0].ID}
+	got, err := l.API.ChallengeFactor(t.Context(), phone)
+	made := l.challenged(t, got, err, "CREATED")
+	code := l.Sent(t, l.tenant, l.account)
+	answer := mfaapi.AnswerFactor{Tenant: l.tenant, Account: l.account, Challenge: made.ID, Code: wrong(code)}
+	got, err = l.API.AnswerFactor(t.Context(), answer)
+	l.challenged(t, got, err, "FAILED")
+	answer.Code = code
+	got, err = l.API.AnswerFactor(t.Context(), answer)
+	l.challenged(t, got, err, "SUCCESS")
+	if _, err := l.API.AnswerFactor(t.Context(), answer); !errors.Is(err, apierr.ChallengeFinished) {
+		t.Errorf("the second time it is %v", err)
+	}
+	answer.Account = newID()
+	if _, err := l.API.AnswerFactor(t.Context(), answer); !errors.Is(err, apierr.NotFound) {
+		t.Errorf("another account is answered %v", err)
+	}
+	got, err = l.API.ChallengeFactor(t.Context(), mfaapi.ChallengeFactor{
+		Tenant: l.tenant, Account: l.account, Factor: list.Items[1].ID, Code: shown(),
+	})
+	l.challenged(t, got, err, "SUCCESS")
+	phone.Account = newID()
+	if _, err := l.API.ChallengeFactor(t.Context(), phone); !errors.Is(err, apierr.NotFound) {
+		t.Errorf("a factor of another account is challenged: %v", err)
+	}
+}
+
+func enrolls(t *testing.T, l login) {
+	in := mfaapi.EnrollFactor{Tenant: l.tenant, Application: l.application, Type: "SMS", Number: number, Challenge: true}
+	in.State = "x"
+	if _, err := l.API.EnrollFactor(t.Context(), in); !errors.Is(err, apierr.Reference) {
+		t.Errorf("a foreign state ends with %v", err)
+	}
+	in.State = l.demand(t).State
+	made, err := l.API.EnrollFactor(t.Context(), in)
+	if err != nil || made.Factor.Usable || made.State == "" || made.Challenge.IsZero() {
+		t.Fatalf("the factor is %+v, %v", made, err)
+	}
+	got, err := l.API.ChallengeFactor(t.Context(), mfaapi.ChallengeFactor{
+		Tenant: l.tenant, Application: l.application, State: made.State, Code: l.Sent(t, l.tenant, l.account),
+	})
+	l.challenged(t, got, err, "SUCCESS")
+	list, err := l.API.FactorsOf(t.Context(), id.Ref{Tenant: l.tenant, ID: l.account})
+	if err != nil || len(list.Items) != 1 || !list.Items[0].Usable {
+		t.Errorf("the factors are %+v, %v", list, err)
+	}
+	in.State = l.demand(t).State
+	if _, err := l.API.EnrollFactor(t.Context(), in); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("the password alone adds a second factor: %v", err)
+	}
+}

@@ -1,0 +1,120 @@
+package mfafake
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+var _ mfaapi.Hosted = (*Service)(nil)
+
+// FactorsOf returns the factors of an account.
+func (s *Service) FactorsOf(_ context.Context, in id.Ref) (mfaapi.AccountFactors, error) {
+	return fault.Call(&s.Injector, &s.mu, "FactorsOf", func() (out mfaapi.AccountFactors, err error) {
+		for _, f := range s.factors[in] {
+			out.Items = append(out.Items, f.shown())
+		}
+		return out, nil
+	})
+}
+
+func (f *factor) shown() mfaapi.AccountFactor {
+	out := mfaapi.AccountFactor{ID: f.id, Type: f.Type, Status: directoryapi.Enabled, VerificationStatus: directoryapi.Verified, Usable: true}
+	if f.unverified {
+		out.VerificationStatus, out.Usable = directoryapi.Unverified, false
+	}
+	return out
+}
+
+// EnrollFactor creates a factor that its first challenge verifies.
+func (s *Service) EnrollFactor(_ context.Context, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
+	return fault.Call(&s.Injector, &s.mu, "EnrollFactor", func() (out mfaapi.EnrolledFactor, err error) {
+		begun := &challenge{Demand: mfaapi.Demand{Tenant: in.Tenant, Application: in.Application, Account: in.Account}}
+		if in.State != "" {
+			if begun = s.asked(mfaapi.Redeem{Tenant: in.Tenant, Application: in.Application, State: in.State}); begun == nil {
+				return out, apierr.Reference
+			}
+			if begun.factor != nil {
+				return out, apierr.Forbidden
+			}
+		}
+		f := &factor{id: id.New(s.now()), Factor: mfaapi.Factor{Type: strings.ToLower(in.Type)}, unverified: true}
+		switch {
+		case f.Type == mfaapi.SMS && in.Number == "":
+			return out, apierr.Required
+		case f.Type != mfaapi.SMS && f.Type != mfaapi.Authenticator:
+			return out, apierr.Unsupported
+		}
+		at := directoryapi.Ref{Tenant: in.Tenant, ID: begun.Account}
+		s.factors[at] = append(s.factors[at], f)
+		out.Factor = f.shown()
+		c := s.begin(begun.Demand, f, in.Challenge)
+		if out.State = c.state; in.Challenge {
+			out.Challenge = c.id
+		}
+		return out, nil
+	})
+}
+
+// ChallengeFactor creates a challenge of a factor, or answers that of a state.
+func (s *Service) ChallengeFactor(_ context.Context, in mfaapi.ChallengeFactor) (mfaapi.Challenged, error) {
+	return fault.Call(&s.Injector, &s.mu, "ChallengeFactor", func() (out mfaapi.Challenged, err error) {
+		of, demand := (*factor)(nil), mfaapi.Demand{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
+		if in.State != "" {
+			begun := s.asked(mfaapi.Redeem{Tenant: in.Tenant, Application: in.Application, State: in.State})
+			switch {
+			case begun == nil || begun.factor == nil:
+				return out, apierr.Reference
+			case in.Code != "" && begun.isOpen:
+				return s.answer(begun, in.Code)
+			}
+			of, demand = begun.factor, begun.Demand
+		}
+		for _, f := range s.factors[directoryapi.Ref{Tenant: in.Tenant, ID: in.Account}] {
+			if f.id == in.Factor {
+				of = cmp.Or(of, f)
+			}
+		}
+		if of == nil {
+			return out, apierr.NotFound
+		}
+		c := s.begin(demand, of, true)
+		if in.Code != "" && of.Type == mfaapi.Authenticator {
+			return s.answer(c, in.Code)
+		}
+		return c.shown("CREATED"), nil
+	})
+}
+
+// AnswerFactor compares a code with a challenge of an account.
+func (s *Service) AnswerFactor(_ context.Context, in mfaapi.AnswerFactor) (mfaapi.Challenged, error) {
+	return fault.Call(&s.Injector, &s.mu, "AnswerFactor", func() (mfaapi.Challenged, error) {
+		i := slices.IndexFunc(s.challenges, func(c *challenge) bool {
+			return c.id == in.Challenge && c.Tenant == in.Tenant && c.Account == in.Account
+		})
+		if i < 0 {
+			return mfaapi.Challenged{}, apierr.NotFound
+		}
+		return s.answer(s.challenges[i], in.Code)
+	})
+}
+
+func (s *Service) answer(c *challenge, code string) (mfaapi.Challenged, error) {
+	right, err := s.check(c, code)
+	if !right || err != nil {
+		return c.shown("FAILED"), err
+	}
+	c.factor.unverified = false
+	return c.shown("SUCCESS"), nil
+}
+
+func (c *challenge) shown(status string) mfaapi.Challenged {
+	return mfaapi.Challenged{ID: c.id, Factor: c.factor.id, Status: status, State: c.state, Account: c.Account}
+}
