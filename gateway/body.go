@@ -34,6 +34,7 @@ const (
 	maxBodies       = 2               // of more than maxUnqueued that this process forwards at a time
 	maxTenantBodies = 1               // the same of one tenant
 	maxBodyQueue    = 32              // that wait for their turn
+	maxTenantQueue  = 8               // of one tenant that are read, wait or are forwarded at a time
 	bodyQueueTime   = 5 * time.Second // for which each waits
 
 	// maxHeaders is less than what a service reads, which gets more headers.
@@ -60,6 +61,7 @@ const (
 // request.
 type admission struct {
 	err      error     // refuses a body that is larger than what is read
+	unproven bool      // signed: that its key sends it is known after the body
 	deadline time.Time // of the whole request; zero for a body of at most maxSmall
 	signed   func()    // releases what is held until the signature is checked
 	large    func()    // releases what is held until the answer
@@ -114,6 +116,10 @@ func (g *Gateway) admitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 				a.deadline = time.Now().Add(largeRequestTimeout)
 				read = fasthttp.RequestConfig{ReadTimeout: largeBodyTimeout, MaxRequestBodySize: rest.MaxBody}
 			}
+		} else if announced > maxUnqueued && !a.unproven {
+			if a.large, a.err = g.Limits.hold(context.Background(), tenantSubject(queuedBodyLimit, owner.Tenant)); a.err != nil {
+				read.MaxRequestBodySize = maxUnauthenticated
+			}
 		}
 	}
 	// Nothing else says that a client went away within its body.
@@ -153,6 +159,7 @@ func (g *Gateway) bodyOwner(h *fasthttp.RequestHeader, a *admission) (caller.Cal
 	if err != nil {
 		return caller.Caller{}, err
 	}
+	a.unproven = true
 	a.signed, err = g.Limits.hold(ctx, textSubject(signedBodyLimit, []byte(s.key)))
 	return owner, err
 }
@@ -174,10 +181,18 @@ func (g *Gateway) holdLarge(tenant id.ID) (release func(), err error) {
 }
 
 // queueBody waits for the turn of a large body. It refuses one for which there is no
-// room, or whose turn does not come.
+// room, or whose turn does not come. A tenant has few that wait: they take memory, and
+// with it the processor time of garbage collections.
 func (g *Gateway) queueBody(x *exchange) error {
 	if len(x.Request().Body()) <= maxUnqueued {
 		return nil
+	}
+	if a := x.admission; a != nil && a.unproven && a.deadline.IsZero() {
+		s := tenantSubject(queuedBodyLimit, x.caller.Tenant)
+		if limit := g.Limits.acquire(x.ctx, s); limit != nil {
+			return g.refused.because(limit)
+		}
+		a.large = func() { g.Limits.release(s) }
 	}
 	ctx, cancel := context.WithTimeout(x.ctx, bodyQueueTime)
 	defer cancel()

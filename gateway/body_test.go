@@ -156,15 +156,27 @@ func TestLargeBodiesTakeTurnsByTenant(t *testing.T) {
 	wait := occupy(t, s, directory, maxTenantBodies, post)
 	calls := directory.calls.Load()
 	var sent sync.WaitGroup
-	for range maxBodyQueue {
-		sent.Go(func() { s.do(t, post).want(200) })
+	queue := func(n int, c call) {
+		for range n {
+			sent.Go(func() { s.do(t, c).want(200) })
+		}
 	}
-	eventually(t, "the queue is full", func() bool { return s.bodies.Len() == maxBodyQueue })
+	queue(maxTenantQueue-maxTenantBodies, post)
+	eventually(t, "bodies of the tenant wait", func() bool { return s.bodies.Len() == maxTenantQueue-maxTenantBodies })
 	wantTurnedAway(t, s.do(t, post))
+	wantTurnedAway(t, owner().send(t, s, "POST", post.path, queued))
 	if directory.calls.Load() != calls {
 		t.Error("a tenant has more than one body forwarded at a time")
 	}
 	waitOther := occupy(t, s, directory, 1, other)
+	for i := 0; s.bodies.Len() < maxBodyQueue; i++ { // other tenants fill the queue
+		another, name := post, fmt.Sprintf("ANOTHER%d", i)
+		s.keys.add(name, "secret", id.New(time.Now()))
+		another.header = as(name, "secret")
+		before := s.bodies.Len()
+		queue(1, another)
+		eventually(t, "it waits", func() bool { return s.bodies.Len() == before+1 })
+	}
 	occupy(t, s, directory, 3, call{method: "GET", path: "/v1/accounts/1"}) // small requests go on
 	release()
 	wait()

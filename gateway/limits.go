@@ -33,6 +33,7 @@ const (
 	unknownSignerLimit                 // ids that announce a large signed body, of all clients
 	bodyLimit                          // bodies of more than maxSmall of a tenant
 	processBodyLimit                   // the same of this process; the other gateways do not learn of it
+	queuedBodyLimit                    // bodies of more than maxUnqueued, up to maxSmall, of a tenant
 	limitKinds
 )
 
@@ -69,7 +70,8 @@ func (c Config) budgets() [limitKinds]Budget {
 		tenantLimit: c.Tenant, userLimit: c.Users, clientAPILimit: c.Users, addressLimit: c.Address,
 		wrongKeyLimit: unproven, signerLimit: {InFlight: c.Tenant.InFlight},
 		signedBodyLimit: {InFlight: maxSignedBodies}, wrongBodyKeyLimit: unproven, unknownSignerLimit: unproven,
-		bodyLimit: {InFlight: maxTenantLargeBodies}, processBodyLimit: {InFlight: maxLargeBodies},
+		bodyLimit: {InFlight: maxTenantLargeBodies}, queuedBodyLimit: {InFlight: maxTenantQueue},
+		processBodyLimit: {InFlight: maxLargeBodies},
 	}
 }
 
@@ -78,7 +80,7 @@ var limitNames = [limitKinds]string{
 	tenantLimit: "tenant", userLimit: "users", clientAPILimit: "site", addressLimit: "address",
 	wrongKeyLimit: "authentication", signerLimit: "authentication", signedBodyLimit: "authentication",
 	wrongBodyKeyLimit: "authentication", unknownSignerLimit: "authentication",
-	bodyLimit: "body", processBodyLimit: "body",
+	bodyLimit: "body", queuedBodyLimit: "body", processBodyLimit: "body",
 }
 
 // limited is the refusal of a request that exceeds a limit.

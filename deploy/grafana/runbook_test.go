@@ -12,6 +12,7 @@ import (
 var (
 	greped       = regexp.MustCompile(`grep (-i )?'?([^'|]+?)'? *(?:\||$)`)
 	deployed     = regexp.MustCompile(`deployment/doorward-(\w+)`)
+	selected     = regexp.MustCompile(`--selector ([^= ]+)=(\S+)`)
 	doorward     = regexp.MustCompile(`^doorward (\w+)(?: (\w+))?(.*)$`)
 	flagged      = regexp.MustCompile(`--([a-z-]+)`)
 	commandNames = []string{"promtool query instant http://prometheus:9090 ", "kubectl --namespace identity ", "psql \"$DATABASE_URL\" --command ", "doorward "}
@@ -22,6 +23,7 @@ var (
 // of deploy/e2e/monitoring.
 func TestTheCommandsOfRunbooksNameWhatExists(t *testing.T) {
 	values := text(t, "../helm/doorward/values.yaml")
+	labels := text(t, "../helm/doorward/templates/_process.tpl")
 	program := text(t, "../standalone/cmd/doorward/main.go")
 	var messages strings.Builder
 	for _, dir := range []string{"../../gateway", "../../pkg", "../../services"} {
@@ -47,6 +49,11 @@ func TestTheCommandsOfRunbooksNameWhatExists(t *testing.T) {
 			for _, name := range deployed.FindAllStringSubmatch(command, -1) {
 				if !strings.Contains(values, "\n  "+name[1]+":\n    replicas:") {
 					t.Errorf("%s: the chart has no process %s", page, name[1])
+				}
+			}
+			for _, label := range selected.FindAllStringSubmatch(command, -1) {
+				if !strings.Contains(labels, label[1]+": "+label[2]+"\n") {
+					t.Errorf("%s: the chart's objects have no label %s=%s", page, label[1], label[2])
 				}
 			}
 			// kubectl shows ten lines of each pod that a selector finds, by default.

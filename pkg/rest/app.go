@@ -84,6 +84,7 @@ func New(cfg Config) *fiber.App {
 	app.Use(func(c *fiber.Ctx) error {
 		from, err := cfg.Signer.Verify(c.Request().Header.Peek(caller.Header))
 		if errors.Is(err, caller.ErrClock) {
+			c.Response().SetConnectionClose() // rpc.Upstream asks the other replicas for a while
 			differ := apierr.Unavailable.Because("the clocks of two processes differ by a minute or more; repeat the request later")
 			return fmt.Errorf("%w (%w)", differ, err)
 		}

@@ -11,6 +11,6 @@ import (
 var CheckSAMLCertificates = (*Service).checkSAMLCertificates
 
 // UseAssertion refuses an assertion that was used already.
-func UseAssertion(s *Service, ctx context.Context, p store.Provider, login saml.Login) error {
+func UseAssertion(ctx context.Context, s *Service, p store.Provider, login saml.Login) error {
 	return s.tx(ctx, func(tx *store.Tx) error { return useAssertion(ctx, tx, p, login) })
 }

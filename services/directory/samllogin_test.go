@@ -200,7 +200,7 @@ func BenchmarkUseAssertion(b *testing.B) {
 	b.RunParallel(func(loop *testing.PB) {
 		for loop.Next() {
 			login := saml.Login{AssertionID: secure.Token(32).Reveal(), ExpiresAt: now().Add(time.Hour)}
-			if err := directory.UseAssertion(svc, b.Context(), p, login); err != nil {
+			if err := directory.UseAssertion(b.Context(), svc, p, login); err != nil {
 				b.Error(err)
 			}
 		}

@@ -18,8 +18,8 @@ var statement = regexp.MustCompile("`(SELECT [^`]+)`")
 
 // runRunbooks runs the commands of all runbooks, as their pages have them, on the
 // running product. Left out are those of kubectl, whose names deploy/grafana compares
-// with the chart, and of dead letters, which need a broker outside of standalone:
-// deploy/e2e/distributed runs them.
+// with the chart, and of dead letters, which need a broker outside of standalone;
+// pkg/events/outbox tests what they do.
 func runRunbooks(t *testing.T, root, bin, prometheus string, shape *harness.Standalone) {
 	t.Helper()
 	database, err := private.Running(filepath.Join(shape.DataDir(), "postgres"))
