@@ -56,10 +56,8 @@ func (s *Service) mailedLink(ctx context.Context, account directoryapi.Account, 
 	switch {
 	case errors.Is(err, apierr.NotFound): // deleted meanwhile
 		return link, nil
-	case asked.Name == s.cfg.Title: // the administrators' own
-		link.Name = s.cfg.Product
 	default:
-		link.Name = asked.Name
+		link.Name = s.displayName(asked)
 	}
 	return link, err
 }

@@ -67,6 +67,15 @@ func (s *Service) Title() string { return s.cfg.Title }
 // Product is its name on pages that know no application or directory.
 func (s *Service) Product() string { return s.cfg.Product }
 
+// displayName is the name of an application on pages: the administrators' own goes
+// by that of the product.
+func (s *Service) displayName(application applicationapi.Application) string {
+	if application.Builtin {
+		return s.cfg.Product
+	}
+	return application.Name
+}
+
 // New makes the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
 	return &Service{store: s, peers: peers, ring: ring, shared: cfg.Shared, now: now, cfg: cfg}

@@ -173,10 +173,14 @@ func (s *Service) author(content mailContent, address string) mail.Address {
 }
 
 // senderName is the name of the application, else of the directory, else of the
-// deployment.
+// deployment; the administrators' own application and directory go by the name of
+// the deployment.
 func (s *Service) senderName(content mailContent) string {
 	if content.application != nil {
 		return *content.application
+	}
+	if content.Directory.Builtin {
+		return s.cfg.From.Name
 	}
 	return cmp.Or(content.Directory.Name, s.cfg.From.Name)
 }

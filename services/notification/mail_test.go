@@ -210,6 +210,8 @@ func TestAMailNamesTheApplicationOrTheDirectory(t *testing.T) {
 	bare := content
 	content.application, content.Directory.Name = nil, ""
 	says("Hello, Service")
+	content.Directory.Name, content.Directory.Builtin = "Service Administrators", true
+	says("Hello, Service")
 	content = bare
 	s.cfg.FromNamed = true
 	want("Service")

@@ -144,6 +144,9 @@ func (s *Service) addApplication(ctx context.Context, l *mailContent) error {
 		}
 		if err == nil {
 			l.application = &application.Name
+			if application.Builtin {
+				l.application = &s.cfg.From.Name
+			}
 		}
 	}
 	keys := macro.Keys(bodies, "application.customData.")
