@@ -55,7 +55,7 @@ func (s *Service) RegistrationRules(ctx context.Context, directory directoryapi.
 	out.MinSymbol, out.MinDiacritic = policy.MinSymbol, policy.MinDiacritic
 	out.VerificationEmail = creation.VerificationEmailStatus == directoryapi.Enabled
 	out.ResetEmail = policy.ResetEmailStatus == directoryapi.Enabled
-	out.Mirror = d.Mirror()
+	out.Builtin, out.Mirror = d.Builtin, d.Mirror()
 	return out, nil
 }
 

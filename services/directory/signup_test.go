@@ -111,7 +111,7 @@ func TestASignUpWaitsForItsMail(t *testing.T) {
 		t.Errorf("the owner cannot log in: %v", err)
 	}
 	policy, err := s.RegistrationRules(t.Context(), id.Ref{Tenant: in.Tenant, ID: signUp.Directory})
-	if err != nil || policy.MinLength != 8 || policy.MaxLength != 100 || policy.MinLowerCase != 1 || policy.MinUpperCase != 1 ||
+	if err != nil || !policy.Builtin || policy.MinLength != 8 || policy.MaxLength != 100 || policy.MinLowerCase != 1 || policy.MinUpperCase != 1 ||
 		policy.MinNumeric != 1 || policy.MinSymbol != 0 || policy.MinDiacritic != 0 {
 		t.Errorf("the strength that a sign-up asks for is not that of the directory: %+v, %v", policy, err)
 	}

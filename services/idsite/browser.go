@@ -113,7 +113,7 @@ func (p *Page) Model(ctx context.Context, kind string, at id.ID) (Model, error) 
 	}
 	self := p.svc.cfg.Base.To(kind, at)
 	m := Model{
-		Href: self, Name: p.svc.displayName(app), Application: app.ID, Tenant: f.TenantID, Accounts: self + "/accounts",
+		Href: self, Name: p.svc.displayName(app.Name, app.Builtin), Application: app.ID, Tenant: f.TenantID, Accounts: self + "/accounts",
 		LogoURL: p.site.LogoURL, AccentColor: p.site.AccentColor,
 	}
 	for _, d := range list.Items {

@@ -48,17 +48,15 @@ func (s *Service) Reset(ctx context.Context, token secure.Secret) (MailedLink, e
 
 func (s *Service) mailedLink(ctx context.Context, account directoryapi.Account, application id.ID) (MailedLink, error) {
 	rules, err := s.peers.Directory.RegistrationRules(ctx, id.Ref{Tenant: account.TenantID, ID: account.DirectoryID})
-	link := MailedLink{Account: account, Rules: rules, Name: rules.Directory}
+	link := MailedLink{Account: account, Rules: rules, Name: s.displayName(rules.Directory, rules.Builtin)}
 	if err != nil || application.IsZero() {
 		return link, err
 	}
 	asked, err := s.peers.Application.Application(ctx, id.Ref{Tenant: account.TenantID, ID: application})
-	switch {
-	case errors.Is(err, apierr.NotFound): // deleted meanwhile
+	if errors.Is(err, apierr.NotFound) { // deleted meanwhile
 		return link, nil
-	default:
-		link.Name = s.displayName(asked)
 	}
+	link.Name = s.displayName(asked.Name, asked.Builtin)
 	return link, err
 }
 

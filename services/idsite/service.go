@@ -67,13 +67,13 @@ func (s *Service) Title() string { return s.cfg.Title }
 // Product is its name on pages that know no application or directory.
 func (s *Service) Product() string { return s.cfg.Product }
 
-// displayName is the name of an application on pages: the administrators' own goes
-// by that of the product.
-func (s *Service) displayName(application applicationapi.Application) string {
-	if application.Builtin {
+// displayName is the name of an application or a directory on pages: those of the
+// administrators, which are built in, go by the name of the product.
+func (s *Service) displayName(name string, builtin bool) string {
+	if builtin {
 		return s.cfg.Product
 	}
-	return application.Name
+	return name
 }
 
 // New makes the service.

@@ -47,7 +47,7 @@ type Redirect struct {
 func (s *Service) Begin(ctx context.Context, v Visit) (Redirect, error) {
 	r, err := s.readRequest(ctx, v.Token)
 	if err != nil {
-		return Redirect{}, applicationError{err, s.displayName(r.application)}
+		return Redirect{}, applicationError{err, s.displayName(r.application.Name, r.application.Builtin)}
 	}
 	browser := v.Browser
 	if len(browser) != browserLength {
@@ -324,7 +324,7 @@ func (s *Service) newSession(ctx context.Context, tenant id.ID, assertion string
 func (s *Service) Logout(ctx context.Context, v Visit) (Redirect, error) {
 	r, err := s.readRequest(ctx, v.Token)
 	if err != nil {
-		return Redirect{}, applicationError{err, s.displayName(r.application)}
+		return Redirect{}, applicationError{err, s.displayName(r.application.Name, r.application.Builtin)}
 	}
 	flow, err := s.newFlow(r, secure.Token(browserLength))
 	if err != nil {

@@ -165,6 +165,16 @@ func TestTheApplicationIsAskedForItsNameAlone(t *testing.T) {
 	if m := o.mail.Await(t, 3)[2]; m.Text != "[${application.name}]\n" {
 		t.Errorf("the mail of a deleted application says %s", m.Text)
 	}
+	o.mu.Lock()
+	o.question = func(directoryapi.Ref) (a applicationAnswered, err error) {
+		a.Name, a.Builtin = "Console", true
+		return a, nil
+	}
+	o.mu.Unlock()
+	o.order(s, 1)
+	if m := o.mail.Await(t, 4)[3]; m.Text != "["+s.cfg.From.Name+"]\n" || s.cfg.From.Name == "" {
+		t.Errorf("the mail of the administrators' own application says %s", m.Text)
+	}
 }
 
 func TestTheApplicationIsAskedForTheDataThatIsNamed(t *testing.T) {

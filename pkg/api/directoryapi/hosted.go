@@ -96,6 +96,7 @@ type LoginDirectory struct {
 // RegistrationRules is what a directory asks of a new account and its mails.
 type RegistrationRules struct {
 	Directory         string `json:"directory"` // its name
+	Builtin           bool   `json:"builtin"`
 	GivenNameRequired bool   `json:"givenNameRequired"`
 	SurnameRequired   bool   `json:"surnameRequired"`
 	// The numbers of the password strength: docs/interface/accounts.md#password-policy.

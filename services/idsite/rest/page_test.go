@@ -92,6 +92,44 @@ func (c client) mail(t *testing.T, path, email, application string) (token secur
 	}
 }
 
+// The administrators' own application and directory, which clients know as "Service"
+// and "Service Administrators", go by the name of the product.
+func TestThePagesOfAdministratorsNameTheProduct(t *testing.T) {
+	c := newClient(t)
+	tenant, now := id.New(time.Now()), time.Now()
+	owner := directoryapi.SignUp{
+		Tenant: tenant, Directory: id.New(now), Owner: id.New(now), Key: "blue-river", DirectoryName: "Service Administrators",
+		Email: "owner@example.test",
+	}
+	if _, err := c.peers.Directories.SignUp(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	console := applicationapi.SignUp{
+		Tenant: tenant, Console: id.New(now), ConsoleName: "Service", Administrators: owner.Directory, ConsoleMapping: id.New(now),
+		Application: id.New(now), Directory: id.New(now), ApplicationMapping: id.New(now),
+	}
+	if _, err := c.peers.Applications.SignUp(t.Context(), console); err != nil {
+		t.Fatal(err)
+	}
+	verification := secure.Token(22)
+	c.peers.Directories.Change(t, id.Ref{Tenant: tenant, ID: owner.Owner}, func(a *directoryapi.Account) {
+		a.VerificationToken = verification
+	})
+	reset, err := c.peers.Directories.RequestReset(t.Context(), directoryapi.RequestReset{
+		Tenant: tenant, Application: console.Console, Login: owner.Email,
+		Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: owner.Directory}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{link("/emailVerificationTokens", verification), link("/passwordReset", reset.Token)} {
+		if answer, body := c.visit(t, "GET", path, nil); answer.StatusCode != 200 || !strings.Contains(body, ">Doorward</p>") ||
+			strings.Contains(body, "Service") {
+			t.Errorf("%s answers %d: %s", path, answer.StatusCode, body)
+		}
+	}
+}
+
 func TestAVerificationLinkIsSpentByItsButtonAlone(t *testing.T) {
 	c := newClient(t)
 	token, spent := c.mail(t, "/emailVerificationTokens", `jo<b>@example.test`, "")

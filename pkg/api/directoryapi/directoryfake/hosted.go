@@ -43,7 +43,8 @@ func (d *Service) RegistrationRules(_ context.Context, in directoryapi.Ref) (dir
 		if !ok {
 			rules = directoryapi.RegistrationRules{MinLength: 8, MaxLength: 100, MinLowerCase: 1, MinUpperCase: 1, MinNumeric: 1, ResetEmail: true}
 		}
-		rules.Directory, rules.Mirror, rules.VerificationEmail = directory.Name, directory.Mirror(), d.verifying[in]
+		rules.Directory, rules.Builtin, rules.Mirror = directory.Name, directory.Builtin, directory.Mirror()
+		rules.VerificationEmail = d.verifying[in]
 		return rules, nil
 	})
 }
