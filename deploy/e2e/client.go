@@ -211,6 +211,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	if answer.Body, err = io.ReadAll(response.Body); err != nil {
 		return answer, fmt.Errorf("%s: read the answer: %w", answer.Request, err)
 	}
+	noteSecrets(address, answer)
 	return answer, described(r, address, answer)
 }
 

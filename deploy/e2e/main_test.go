@@ -35,6 +35,9 @@ func run(m *testing.M, dir string) (status int, err error) {
 		return 1, err
 	}
 	status, err = scenarios(m, shape.KeyFile())
+	if leaks := e2e.LoggedSecrets(dir); status == 0 && len(leaks) > 0 {
+		return 1, errors.Join(append(leaks, err, shape.Stop(context.Background()))...)
+	}
 	if status != 0 {
 		shape.Logs(os.Stderr)
 	}
