@@ -78,7 +78,7 @@ func (d *Deployment) Under(master secure.Secret) *mfa.Service {
 // signUp adds a tenant.
 func (d *Deployment) signUp() id.ID {
 	tenant := id.New(d.Now())
-	in := directoryapi.SignUp{Tenant: tenant, Directory: id.New(d.Now()), Owner: id.New(d.Now())}
+	in := directoryapi.SignUp{Tenant: tenant, Directory: id.New(d.Now()), Owner: id.New(d.Now()), Key: tenant.String()}
 	if _, err := d.Directory.SignUp(d.T.Context(), in); err != nil {
 		d.T.Fatal(err)
 	}
