@@ -125,7 +125,8 @@ func TestTheIndexNamesFilesThatAreThere(t *testing.T) {
 	s := open(t)
 	for _, language := range Languages {
 		page := string(unzipped(t, s.Index(language).Zipped))
-		for _, want := range []string{`<html lang="` + language + `"`, `<meta name="api" content="https://localhost:8443">`, `"signIn":"` + Text(language, "signIn") + `"`} {
+		for _, want := range []string{`<html lang="` + language + `"`, `<meta name="api" content="https://localhost:8443">`,
+			`<link rel="preconnect" href="https://localhost:8443" crossorigin>`, `"signIn":"` + Text(language, "signIn") + `"`} {
 			if !strings.Contains(page, want) {
 				t.Errorf("the page in %s has no %s", language, want)
 			}
