@@ -90,10 +90,13 @@ func checkTokens(text []byte) error {
 	}
 }
 
-// checkNames refuses an attribute that stands twice, and names with a colon too many,
-// which encoding/xml reads otherwise than others do.
+// checkNames refuses an attribute that stands twice, and names that encoding/xml reads
+// otherwise than others do: with a colon too many, or with a local part that begins
+// with what no name begins with. Messages have names in ASCII.
 func checkNames(element xml.StartElement) error {
-	isMalformed := func(name xml.Name) bool { return strings.Contains(name.Local, ":") }
+	isMalformed := func(name xml.Name) bool {
+		return !startsName(name.Local) || strings.Contains(name.Local, ":")
+	}
 	if isMalformed(element.Name) {
 		return errors.New("it is not well-formed XML")
 	}
@@ -109,6 +112,10 @@ func checkNames(element xml.StartElement) error {
 		}
 	}
 	return nil
+}
+
+func startsName(text string) bool {
+	return text != "" && (text[0] == '_' || 'a' <= text[0]|0x20 && text[0]|0x20 <= 'z')
 }
 
 // checkIDs refuses an id that two elements have: a signature names what it signs by

@@ -78,7 +78,7 @@ func FuzzResponse(f *testing.F) {
 // FuzzDocument: no document is read that changes when it is written and read again.
 func FuzzDocument(f *testing.F) {
 	f.Add(`<a:b xmlns:a="u" a:c="1" c="2" ID="x">text &amp; <![CDATA[more]]></a:b>`)
-	for _, name := range []string{":a", "a:", "a::b", "a:b:c", "xmlns:a", "xmlns:", "a:xmlns"} {
+	for _, name := range []string{":a", "a:", "a::b", "a:b:c", "xmlns:a", "xmlns:", "a:xmlns", "a:-b", "a:.b", "a:1", "a:\u00b7", "a:\u0640"} {
 		f.Add(`<` + name + ` xmlns:a="u"/>`)
 		f.Add(`<b xmlns:a="u" ` + name + `="v"/>`)
 		f.Add(`<b xmlns:a="u"><` + name + `>x</` + name + `></b>`)
