@@ -188,8 +188,8 @@ func TestClosingWaitsForTheWorkers(t *testing.T) {
 func TestTheRuntimeHasProcessorsBesidesTheWorkers(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	p := NewPasswords(cheap, 0, 1)
-	p.ReserveProcessors()
-	p.ReserveProcessors()
+	p.PrepareProcess()
+	p.PrepareProcess()
 	if got, want := runtime.GOMAXPROCS(0), before+p.workers; got != want {
 		t.Errorf("GOMAXPROCS is %d, want %d", got, want)
 	}

@@ -84,7 +84,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 		return nil, err
 	}
 	passwords := secure.NewPasswords(cost, cfg.HashWorkers, cfg.HashQueue)
-	passwords.ReserveProcessors()
+	passwords.PrepareProcess()
 	p.OnClose("password hashes", passwords.Close)
 	data := store.New(s.DB, s.Now)
 	svc := directory.New(data, passwords, s.Keyring, s.Base, s.Now, directory.Config{

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package secure
+
+func adviseHugePages(int) {}
