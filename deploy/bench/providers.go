@@ -52,7 +52,7 @@ func startOpenID(dir string) (p *providertest.Provider, setting string, stop fun
 
 const (
 	samlName      = "https://idp.localhost"
-	providerUsers = 16 // of each provider; few, so that most logins make no account
+	providerUsers = 64 // of each provider; few, so that most logins make no account
 )
 
 // addSAML makes a SAML directory of the application.

@@ -25,7 +25,7 @@ func (s *Service) ApplicationByDNSLabel(ctx context.Context, in applicationapi.D
 // unless the request is brief.
 func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
 	application, where := refOf(in), storeName(in)
-	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
+	reach, err := s.store.CachedReach(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return applicationapi.LoginStores{}, err
 	}
