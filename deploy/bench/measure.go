@@ -128,11 +128,13 @@ func (r *run) start(ctx context.Context) (err error) {
 		r.report.add("processes", "cold start", "s", "< 5", cold...)
 		r.report.add("processes", "warm start", "s", "< 1", warm...)
 	}
-	r.idle(ctx, "standalone with PostgreSQL", "< 1", r.standalone, 2*time.Second)
-	if r.wants("memory") {
+	if r.wants("idle") || r.wants("memory") {
 		if err := quiet(ctx); err != nil {
 			return err
 		}
+	}
+	r.idle(ctx, "standalone with PostgreSQL", "< 1", r.standalone)
+	if r.wants("memory") {
 		r.memory("processes", "memory idle, standalone with PostgreSQL", "< 120", r.standalone.roots)
 	}
 	if r.Distributed {
@@ -143,21 +145,22 @@ func (r *run) start(ctx context.Context) (err error) {
 
 // startDistributed starts the distributed shape beside standalone.
 func (r *run) startDistributed(ctx context.Context) (err error) {
-	if r.distributed, err = r.deploy(ctx, "distributed", "distributed", r.config); err == nil {
-		r.idle(ctx, "distributed", "< 4", r.distributed, 10*time.Second, "postgres", "redis-server", "java", "mailbox")
+	if r.distributed, err = r.deploy(ctx, "distributed", "distributed", r.config); err != nil || !r.wants("idle") {
+		return err
 	}
+	err = quiet(ctx)
+	r.idle(ctx, "distributed", "< 4", r.distributed, "postgres", "redis-server", "java", "mailbox")
 	return err
 }
 
 // idle measures a deployment while nothing is asked of it, after the work of its
 // start: the product's own processes, which have the aim, and the servers that it
 // stands on.
-func (r *run) idle(ctx context.Context, name, aim string, d *deployment, delay time.Duration, servers ...string) {
+func (r *run) idle(ctx context.Context, name, aim string, d *deployment, servers ...string) {
 	if !r.wants("idle") {
 		return
 	}
-	from := time.Now().Add(delay)
-	used := usedBetween(ctx, d.roots, from, from.Add(r.idleFor))
+	used := usedBetween(ctx, d.roots, time.Now(), time.Now().Add(r.idleFor))
 	percent := func(of time.Duration) float64 { return 100 * of.Seconds() / used.took.Seconds() }
 	own := used.server()
 	for _, server := range servers {
