@@ -134,8 +134,8 @@ func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicati
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
-	asked := applicationapi.Standing{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
-	account, err := s.standingThrough(ctx, asked, reach)
+	asked := applicationapi.CheckAccess{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
+	account, err := s.checkAccessIn(ctx, asked, reach)
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
@@ -143,7 +143,7 @@ func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicati
 		if reach, err = s.narrowed(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, reach, where); err != nil {
 			return applicationapi.LoggedIn{}, err
 		}
-		if account, err = s.standing(ctx, asked, reach); err != nil {
+		if account, err = s.checkAccess(ctx, asked, reach); err != nil {
 			return applicationapi.LoggedIn{}, err
 		}
 	}

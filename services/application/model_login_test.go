@@ -179,8 +179,8 @@ func (w *world) refused(at way, of, account id.ID) error {
 	return nil
 }
 
-// standing is what the model says of an account's tokens.
-func (w *world) standing(application, account id.ID) error {
+// access is what the model says of an account's tokens.
+func (w *world) access(application, account id.ID) error {
 	at := w.through(w.owners[application], id.ID{})
 	is := func(stores []id.ID, usable bool) bool {
 		return slices.ContainsFunc(stores, func(of id.ID) bool { return w.holds(of, account) && (!usable || w.closed(of) == nil) })
@@ -213,8 +213,8 @@ func (w *world) compareLogins(at id.Ref, o *modelOwner) {
 	for _, of := range w.accounts {
 		for login, account := range of {
 			logins[login] = true
-			if _, err := w.Service.Standing(w.Context(), applicationapi.Standing{Tenant: w.tenant, Application: at.ID, Account: account}); !errors.Is(err, w.standing(at.ID, account)) {
-				w.Fatalf("%s stands with %v, want %v", login, err, w.standing(at.ID, account))
+			if _, err := w.Service.CheckAccess(w.Context(), applicationapi.CheckAccess{Tenant: w.tenant, Application: at.ID, Account: account}); !errors.Is(err, w.access(at.ID, account)) {
+				w.Fatalf("%s has access with %v, want %v", login, err, w.access(at.ID, account))
 			}
 		}
 	}

@@ -112,8 +112,8 @@ func TestAChangeOfReachShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		replicas[i] = application.New(data, member{API: d.Directories, of: directory}, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
 	}
 	here, elsewhere := replicas[0], replicas[1]
-	standing := func(s *application.Service) error {
-		_, err := s.Standing(t.Context(), applicationapi.Standing{Tenant: tenant, Application: shop, Account: d.NewID()})
+	access := func(s *application.Service) error {
+		_, err := s.CheckAccess(t.Context(), applicationapi.CheckAccess{Tenant: tenant, Application: shop, Account: d.NewID()})
 		return err
 	}
 	disabled, enabled := field.Some(directoryapi.Disabled), field.Some(directoryapi.Enabled)
@@ -149,17 +149,17 @@ func TestAChangeOfReachShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		for _, s := range replicas {
 			for trips := int64(-1); trips != count.trips.Load(); { // until it is kept
 				trips = count.trips.Load()
-				_ = standing(s)
+				_ = access(s)
 			}
 		}
 		if err := c.change(); err != nil {
 			t.Fatalf("%s: %v", c.what, err)
 		}
 		changed := time.Now()
-		if err := standing(here); !errors.Is(err, c.want) {
+		if err := access(here); !errors.Is(err, c.want) {
 			t.Errorf("%s: here the account stands with %v, want %v", c.what, err, c.want)
 		}
-		for !errors.Is(standing(elsewhere), c.want) {
+		for !errors.Is(access(elsewhere), c.want) {
 			runtime.Gosched()
 		}
 		slowest = max(slowest, time.Since(changed))

@@ -79,9 +79,9 @@ func TestTheStandingOfALoginToAnOrganization(t *testing.T) {
 	mapToOrganization(t, d, tenant, organization, directory)
 	stands := func(organization id.ID, want error) {
 		t.Helper()
-		_, err := d.Service.Standing(t.Context(), applicationapi.Standing{Tenant: tenant, Application: shop, Account: account, Organization: organization})
+		_, err := d.Service.CheckAccess(t.Context(), applicationapi.CheckAccess{Tenant: tenant, Application: shop, Account: account, Organization: organization})
 		if !errors.Is(err, want) {
-			t.Errorf("the standing is %v, want %v", err, want)
+			t.Errorf("the access check returns %v, want %v", err, want)
 		}
 	}
 	stands(organization, nil)

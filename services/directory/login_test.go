@@ -19,7 +19,7 @@ func TestAStandingEndsInAllProcessesAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
 	other := open(t, w.db, cheap)
-	standing := func() error {
+	access := func() error {
 		_, err := other.CheckAccess(t.Context(), directoryapi.CheckAccess{
 			Tenant: w.tenant, Account: w.account.ID, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}},
 		})
@@ -30,7 +30,7 @@ func TestAStandingEndsInAllProcessesAtOnce(t *testing.T) {
 	for range 8 {
 		clients.Go(func() {
 			for ended.Err() == nil {
-				err := standing()
+				err := access()
 				if err != nil && !errors.Is(err, apierr.TokenAccountDisabled) && !errors.Is(err, apierr.TokenStoreDisabled) {
 					t.Error(err)
 				}
@@ -60,7 +60,7 @@ func TestAStandingEndsInAllProcessesAtOnce(t *testing.T) {
 			if err := step.change(step.status); err != nil {
 				t.Error(err)
 			}
-			if err := standing(); !errors.Is(err, step.want) {
+			if err := access(); !errors.Is(err, step.want) {
 				t.Errorf("after %s became %s: %v", step.name, step.status, err)
 			}
 		}

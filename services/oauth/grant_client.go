@@ -32,7 +32,7 @@ func (s *Service) clientGrant(ctx context.Context, in TokenRequest) (Issued, err
 	k, err = s.proven(secret, k, err)
 	user := holder{account: k.AccountID}
 	if err == nil {
-		err = s.checkStanding(ctx, in.Tenant, in.Application, user, s.recentStanding)
+		err = s.checkHolder(ctx, in.Tenant, in.Application, user, s.recentAccess)
 	}
 	if err != nil {
 		if status := apierr.From(err).Status; status == http.StatusBadRequest || status == http.StatusUnauthorized {

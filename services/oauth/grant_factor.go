@@ -25,7 +25,7 @@ func (s *Service) factorGrant(ctx context.Context, in TokenRequest) (Issued, err
 	})
 	user := holder{redeemed.Account, redeemed.Organization}
 	if err == nil {
-		err = s.checkStanding(ctx, in.Tenant, in.Application, user, s.standing)
+		err = s.checkHolder(ctx, in.Tenant, in.Application, user, s.checkAccess)
 	}
 	if err != nil {
 		return Issued{}, refused(err, "invalid_grant")

@@ -21,7 +21,7 @@ const (
 // Handlers handle the events of other services: the keys and tokens of a deleted
 // account, the tokens, policy and web config of a deleted application, and the
 // tokens of an account with a new password are deleted. A token that is issued to
-// something deleted meanwhile is refused because of its standing, and purged when
+// something deleted meanwhile is refused because it has no access, and purged when
 // it expires.
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{

@@ -181,7 +181,7 @@ func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) 
 	if err != nil {
 		return oauthapi.ValidToken{}, err
 	}
-	account, err := s.tokenStanding(ctx, t, false, s.standing)
+	account, err := s.checkTokenAccess(ctx, t, false, s.checkAccess)
 	if err != nil {
 		return oauthapi.ValidToken{}, err
 	}

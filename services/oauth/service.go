@@ -38,7 +38,7 @@ type Service struct {
 	keys           *cache.Cache[keyName, store.Key] // that sign tokens
 	signers        *cache.Cache[string, store.Key]  // that sign requests, by id; the dummy where there is none
 	administrators *cache.Cache[string, struct{}]   // ids of keys whose account administers its tenant
-	standings      standings
+	accesses       accesses
 	tokens         metric.Int64Counter
 
 	nonces    group[store.Nonce]
@@ -52,7 +52,7 @@ type Peers struct {
 	Application applicationapi.API
 	MFA         mfaapi.API
 
-	Remote bool // they run in other processes, so that a call of them is dear (standing.go)
+	Remote bool // they run in other processes, so that a call of them is dear (access.go)
 }
 
 // Config is what clients see of the deployment.
@@ -67,7 +67,7 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time
 	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg,
 		keys: newKeyCache[keyName, store.Key]("keys", now), signers: newKeyCache[string, store.Key]("signers", now),
 		administrators: newKeyCache[string, struct{}]("administrators", now),
-		standings:      newStandings(now),
+		accesses:       newAccessCache(now),
 		derivations:    newDerivations(), tokens: newTokenCounter()}
 	svc.nonces.write, svc.access.write, svc.refreshed.write = svc.useNonces, svc.insertAccess, svc.insertRefreshed
 	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), keyPurpose(""))

@@ -184,28 +184,28 @@ func (s *Service) issued(t store.Token, p presented) bool {
 		s.cfg.Base.To("accounts", t.AccountID) == p.subject && s.orgOf(t) == p.org
 }
 
-// ask is standing or recentStanding.
-type ask func(context.Context, applicationapi.Standing) (directoryapi.Account, error)
+// ask is checkAccess or recentAccess.
+type ask func(context.Context, applicationapi.CheckAccess) (directoryapi.Account, error)
 
-// checkStanding refuses the account of a token that may not act through the
+// checkHolder refuses the account of a token that may not act through the
 // application, or not through the organization that its login named.
-func (s *Service) checkStanding(ctx context.Context, tenant, application id.ID, user holder, ask ask) error {
-	asked := user.standing(tenant, application)
+func (s *Service) checkHolder(ctx context.Context, tenant, application id.ID, user holder, ask ask) error {
+	asked := user.access(tenant, application)
 	asked.Brief = true
 	_, err := ask(ctx, asked)
 	return err
 }
 
-func (h holder) standing(tenant, application id.ID) applicationapi.Standing {
-	return applicationapi.Standing{Tenant: tenant, Application: application, Account: h.account, Organization: h.organization}
+func (h holder) access(tenant, application id.ID) applicationapi.CheckAccess {
+	return applicationapi.CheckAccess{Tenant: tenant, Application: application, Account: h.account, Organization: h.organization}
 }
 
-// tokenStanding is checkStanding for the account of a token, which it returns, and
+// checkTokenAccess is checkHolder for the account of a token, which it returns, and
 // refuses a token of a login before the account's password was changed, where the
 // policy of the application ends those. passwordChanged deletes them, but only when
 // Kafka brings the event.
-func (s *Service) tokenStanding(ctx context.Context, t store.Token, brief bool, ask ask) (directoryapi.Account, error) {
-	asked := holderOf(t).standing(t.TenantID, t.ApplicationID)
+func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, brief bool, ask ask) (directoryapi.Account, error) {
+	asked := holderOf(t).access(t.TenantID, t.ApplicationID)
 	asked.Brief = brief
 	account, err := ask(ctx, asked)
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *Service) tokenStanding(ctx context.Context, t store.Token, brief bool, 
 func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
 	t, err := s.check(ctx, tenant, application, text, store.Kinds...)
 	if err == nil {
-		_, err = s.tokenStanding(ctx, t, true, s.recentStanding)
+		_, err = s.checkTokenAccess(ctx, t, true, s.recentAccess)
 	}
 	return t, s.refusal(ctx, tenant, application, err)
 }

@@ -491,10 +491,10 @@ func TestValidationAsksOnePeerOnce(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	token := d.LogIn(t, d.Site).Access
-	before := d.Standings()
+	before := d.AccessChecks()
 	validate(t, d, d.Site, token, nil)
-	if asked := d.Standings() - before; asked != 1 {
-		t.Errorf("the standing was asked %d times", asked)
+	if asked := d.AccessChecks() - before; asked != 1 {
+		t.Errorf("the application service was asked %d times", asked)
 	}
 }
 
@@ -512,13 +512,13 @@ func BenchmarkValidate(b *testing.B) {
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "selects/s")
 	})
 	b.Run("validate", func(b *testing.B) {
-		before := d.Standings()
+		before := d.AccessChecks()
 		for b.Loop() {
 			if _, err := d.Service.Validate(b.Context(), d.Tenant, d.Application, issued.Access); err != nil {
 				b.Fatal(err)
 			}
 		}
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "validations/s")
-		b.ReportMetric(float64(d.Standings()-before)/float64(b.N), "standings/op")
+		b.ReportMetric(float64(d.AccessChecks()-before)/float64(b.N), "accesses/op")
 	})
 }

@@ -48,25 +48,25 @@ type API interface {
 
 	// Admit lets an account in that has proved itself otherwise than by its
 	// password: by an assertion, a provider or a factor. It returns the errors
-	// of Standing, and those of Login for what AccountStore and NameKey name.
+	// of CheckAccess, and those of Login for what AccountStore and NameKey name.
 	// Links are followed as Login follows them; where they lead to an account
 	// that may not log in, it returns that account's refusal: AccountDisabled,
 	// AccountUnverified, GroupDisabled, DirectoryDisabled or
 	// OrganizationDisabled.
 	Admit(context.Context, Admit) (LoggedIn, error)
 
-	// Standing reports whether an account may act through the application now. In
+	// CheckAccess reports whether an account may act through the application now. In
 	// the order of the interface (docs/interface/errors.md#failed-validation) it
 	// returns apierr.TokenAccountDisabled, TokenApplicationDisabled,
 	// TokenStoreDisabled or TokenAccountUnreachable; apierr.NotFound for an
 	// application that does not exist. The last two are also for an account whose
 	// login named an organization that is disabled now, or no longer mapped.
-	Standing(context.Context, Standing) (directoryapi.Account, error)
+	CheckAccess(context.Context, CheckAccess) (directoryapi.Account, error)
 
 	// Administrator returns an account that administers its tenant: one that the
 	// account stores of the built-in application hold, whatever the status of that
 	// application. It returns apierr.TokenAccountDisabled, TokenStoreDisabled or
-	// TokenAccountUnreachable as Standing does, and NotFound for a tenant without a
+	// TokenAccountUnreachable as CheckAccess does, and NotFound for a tenant without a
 	// built-in application.
 	Administrator(context.Context, directoryapi.Ref) (directoryapi.Account, error)
 
@@ -185,8 +185,8 @@ type LoggedIn struct {
 	Organization id.ID `json:"organization,omitzero"`
 }
 
-// Standing asks after an account.
-type Standing struct {
+// CheckAccess asks after an account.
+type CheckAccess struct {
 	Tenant      id.ID `json:"tenant"`
 	Application id.ID `json:"application"`
 	Account     id.ID `json:"account"`

@@ -47,9 +47,9 @@ func (c Client) Admit(ctx context.Context, in Admit) (LoggedIn, error) {
 	return rpc.Call[Admit, LoggedIn](ctx, c.Peer, "application.Admit", in)
 }
 
-// Standing asks the far service.
-func (c Client) Standing(ctx context.Context, in Standing) (directoryapi.Account, error) {
-	return rpc.Call[Standing, directoryapi.Account](ctx, c.Peer, "application.Standing", in)
+// CheckAccess asks the far service.
+func (c Client) CheckAccess(ctx context.Context, in CheckAccess) (directoryapi.Account, error) {
+	return rpc.Call[CheckAccess, directoryapi.Account](ctx, c.Peer, "application.Standing", in)
 }
 
 // Administrator asks the far service.

@@ -13,7 +13,7 @@ func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "application.ApplicationData", api.ApplicationData)
 	rpc.Serve(router, "application.Login", api.Login)
 	rpc.Serve(router, "application.Admit", api.Admit)
-	rpc.Serve(router, "application.Standing", api.Standing)
+	rpc.Serve(router, "application.Standing", api.CheckAccess)
 	rpc.Serve(router, "application.Administrator", api.Administrator)
 	rpc.Serve(router, "application.Reaches", api.Reaches)
 	rpc.Serve(router, "application.ProviderLogin", api.ProviderLogin)

@@ -120,7 +120,7 @@ func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
 			"front jo": nil, "teller sam": nil, "vault ann": nil, "shared lee": nil,
 			"staff bob": apierr.TokenAccountUnreachable, "idle eve": apierr.TokenStoreDisabled, "shared kim": apierr.TokenStoreDisabled,
 		} {
-			_, err := c.Service.Standing(t.Context(), applicationapi.Standing{Tenant: c.tenant, Application: idOf(t, shop), Account: idOf(t, account[who])})
+			_, err := c.Service.CheckAccess(t.Context(), applicationapi.CheckAccess{Tenant: c.tenant, Application: idOf(t, shop), Account: idOf(t, account[who])})
 			if got := apierr.From(err); got != want && (got == nil || want == nil || got.Code != want.Code) {
 				t.Errorf("%s: the error is %v, want %v", who, err, want)
 			}

@@ -77,7 +77,7 @@ func promises(t *testing.T, s Subject) {
 	t.Run("logins", func(t *testing.T) { logins(t, s) })
 	t.Run("admissions", func(t *testing.T) { admissions(t, s) })
 	t.Run("links", func(t *testing.T) { links(t, s) })
-	t.Run("standings", func(t *testing.T) { standings(t, s) })
+	t.Run("accesses", func(t *testing.T) { accesses(t, s) })
 	t.Run("administrators", func(t *testing.T) { administrators(t, s) })
 	t.Run("hosted logins", func(t *testing.T) { hostedLogins(t, s) })
 	t.Run("resets", func(t *testing.T) { resets(t, s) })

@@ -67,8 +67,8 @@ func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicati
 		if err != nil {
 			return out, err
 		}
-		asked := applicationapi.Standing{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
-		account, err := s.standing(ctx, a, asked)
+		asked := applicationapi.CheckAccess{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
+		account, err := s.checkAccess(ctx, a, asked)
 		if err != nil {
 			return out, err
 		}
@@ -179,18 +179,18 @@ func (s *Service) unfold(a *application, in []directoryapi.Store) (out []directo
 	return out
 }
 
-// Standing returns an account that may act through an application.
-func (s *Service) Standing(ctx context.Context, in applicationapi.Standing) (directoryapi.Account, error) {
-	return call(s, "Standing", func() (directoryapi.Account, error) {
+// CheckAccess returns an account that may act through an application.
+func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (directoryapi.Account, error) {
+	return call(s, "CheckAccess", func() (directoryapi.Account, error) {
 		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
 		if err != nil {
 			return directoryapi.Account{}, err
 		}
-		return s.standing(ctx, a, in)
+		return s.checkAccess(ctx, a, in)
 	})
 }
 
-func (s *Service) standing(ctx context.Context, a *application, in applicationapi.Standing) (directoryapi.Account, error) {
+func (s *Service) checkAccess(ctx context.Context, a *application, in applicationapi.CheckAccess) (directoryapi.Account, error) {
 	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: s.unfold(a, a.stores)}
 	account, err := s.directories.CheckAccess(ctx, asked)
 	o := s.organizations[directoryapi.Ref{Tenant: in.Tenant, ID: in.Organization}]

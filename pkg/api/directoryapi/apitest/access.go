@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-func standings(t *testing.T, s Subject) {
+func accesses(t *testing.T, s Subject) {
 	n, other := newTenant(t, s), newTenant(t, s)
 	open, second, closed := n.directory(t, "Open"), n.directory(t, "Second"), n.directory(t, "Closed")
 	jo := n.account(t, open, "jo@example.test")

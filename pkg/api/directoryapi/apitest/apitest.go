@@ -87,7 +87,7 @@ func promises(t *testing.T, s Subject) {
 	t.Run("linked accounts", func(t *testing.T) { linkedAccounts(t, s) })
 	t.Run("accounts of providers", func(t *testing.T) { providerAccounts(t, s) })
 	t.Run("explained logins", func(t *testing.T) { explainedLogins(t, s) })
-	t.Run("standings", func(t *testing.T) { standings(t, s) })
+	t.Run("accesses", func(t *testing.T) { accesses(t, s) })
 	t.Run("mails", func(t *testing.T) { mails(t, s) })
 	t.Run("resets", func(t *testing.T) { resets(t, s) })
 	t.Run("verifications", func(t *testing.T) { verifications(t, s) })

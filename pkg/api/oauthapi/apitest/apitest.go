@@ -56,7 +56,7 @@ func Run(t *testing.T, open func(*testing.T) Surroundings) {
 		"EnsureKey refuses what is no key":         ensureNothing,
 		"Authenticate returns the key":             authenticate,
 		"Authenticate refuses strangers alike":     strangers,
-		"Authenticate checks the account of a key": standing,
+		"Authenticate checks the account of a key": access,
 		"Authenticate fails with its peers":        failing,
 
 		"VerifyJWT and SignAssertion keep the secret":  assertions,
@@ -187,7 +187,7 @@ func strangers(t *testing.T, s Surroundings) {
 	}
 }
 
-func standing(t *testing.T, s Surroundings) {
+func access(t *testing.T, s Surroundings) {
 	key := made(t, s, s.Administrator)
 	in := oauthapi.Authenticate{ID: key.ID, Secret: secret}
 	allowed := func() {

@@ -20,7 +20,7 @@ const lifetime = time.Hour
 
 // token is an access token.
 type token struct {
-	login     applicationapi.Standing
+	login     applicationapi.CheckAccess
 	expiresAt time.Time
 }
 
@@ -106,7 +106,7 @@ func (s *Service) ClientToken(ctx context.Context, in oauthapi.ClientForm) (oaut
 		out = oauthapi.ClientTokens{
 			Access: secure.Token(22), Refresh: secure.Token(22), AccessExpiresAt: s.now().Add(lifetime), ExpiresIn: int(lifetime / time.Second),
 		}
-		s.tokens[out.Access] = token{applicationapi.Standing{
+		s.tokens[out.Access] = token{applicationapi.CheckAccess{
 			Tenant: in.Tenant, Application: in.Application, Account: logged.Account.ID, Organization: logged.Organization,
 		}, out.AccessExpiresAt}
 		return out, nil
@@ -133,7 +133,7 @@ func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) 
 		case !s.now().Before(t.expiresAt):
 			return oauthapi.ValidToken{}, apierr.TokenExpired
 		}
-		account, err := s.applications.Standing(ctx, t.login)
+		account, err := s.applications.CheckAccess(ctx, t.login)
 		return oauthapi.ValidToken{Account: account, Organization: t.login.Organization, ExpiresAt: t.expiresAt}, err
 	})
 }

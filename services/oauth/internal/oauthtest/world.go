@@ -58,8 +58,8 @@ func (w *World) Fail(err error) {
 // FailMFA makes every call of the mfa service fail, until it is called with nil.
 func (w *World) FailMFA(err error) { w.Factors.Fail(err) }
 
-// Standings returns how many calls asked whether an account may act.
-func (w *World) Standings() int { return w.Applications.Calls("Standing") }
+// AccessChecks returns how many calls asked whether an account may act.
+func (w *World) AccessChecks() int { return w.Applications.Calls("CheckAccess") }
 
 // NewDirectory adds a directory. A builtin one is mapped to the tenant's console.
 func (w *World) NewDirectory(tenant id.ID, builtin bool) id.ID {

@@ -12,21 +12,21 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// Standing is the check of an account's status at each use of a token: it reports
+// CheckAccess is the check of an account's status at each use of a token: it reports
 // whether the account may act through the application now. That the
 // application is disabled comes second: after the account's own state and before
 // that of its store (docs/interface/errors.md#failed-validation).
-func (s *Service) Standing(ctx context.Context, in applicationapi.Standing) (directoryapi.Account, error) {
+func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (directoryapi.Account, error) {
 	reach, err := s.store.CachedReach(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	return s.standingThrough(ctx, in, reach)
+	return s.checkAccessIn(ctx, in, reach)
 }
 
-// standingThrough is Standing for the application's reach.
-func (s *Service) standingThrough(ctx context.Context, in applicationapi.Standing, reach store.Reach) (directoryapi.Account, error) {
-	account, err := s.standing(ctx, in, reach)
+// checkAccessIn is CheckAccess for the application's reach.
+func (s *Service) checkAccessIn(ctx context.Context, in applicationapi.CheckAccess, reach store.Reach) (directoryapi.Account, error) {
+	account, err := s.checkAccess(ctx, in, reach)
 	if err == nil {
 		err = wantStill(reach, in.Organization)
 	}
@@ -37,9 +37,9 @@ func (s *Service) standingThrough(ctx context.Context, in applicationapi.Standin
 	return account, err
 }
 
-// standing asks after the account in the stores that are open. One that only a
+// checkAccess looks for the account in the stores that are open. One that only a
 // disabled organization reaches is in a disabled store.
-func (s *Service) standing(ctx context.Context, in applicationapi.Standing, reach store.Reach) (directoryapi.Account, error) {
+func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess, reach store.Reach) (directoryapi.Account, error) {
 	open := reach.Open()
 	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: open, Brief: in.Brief}
 	account, err := s.directories.CheckAccess(ctx, asked)
@@ -65,7 +65,7 @@ func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (direc
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	return s.standing(ctx, applicationapi.Standing{Tenant: in.Tenant, Account: in.ID}, reach)
+	return s.checkAccess(ctx, applicationapi.CheckAccess{Tenant: in.Tenant, Account: in.ID}, reach)
 }
 
 // Reaches reports whether an account store of the application holds an account.

@@ -50,7 +50,7 @@ func reaches(t *testing.T, s Subject) {
 	}
 }
 
-func standings(t *testing.T, s Subject) {
+func accesses(t *testing.T, s Subject) {
 	n, other := newTenant(t, s), newTenant(t, s)
 	open, closed, unmapped := n.directory(t, "Open"), n.directory(t, "Closed"), n.directory(t, "Unmapped")
 	shop, disabled := s.NewApplication(t, n.id), s.NewApplication(t, n.id)
@@ -87,7 +87,7 @@ func standings(t *testing.T, s Subject) {
 		{"an application of another tenant", other.signUp.Application, enabled, apierr.NotFound},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			account, err := s.API.Standing(t.Context(), applicationapi.Standing{Tenant: n.id, Application: c.application, Account: c.account})
+			account, err := s.API.CheckAccess(t.Context(), applicationapi.CheckAccess{Tenant: n.id, Application: c.application, Account: c.account})
 			refuse(account, err)(t, c.want)
 			if c.want == nil {
 				equal(t, "who stands", account.ID, c.account)

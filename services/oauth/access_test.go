@@ -112,13 +112,13 @@ func TestAnAnswerOfAnotherServiceIsKeptForAMoment(t *testing.T) {
 		_, err := s.Validate(t.Context(), d.Tenant, d.Application, token)
 		return err
 	}
-	before := d.Standings()
+	before := d.AccessChecks()
 	for range 10 {
 		if err := validate(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if calls := d.Standings() - before; calls != 1 {
+	if calls := d.AccessChecks() - before; calls != 1 {
 		t.Errorf("ten validations asked %d times", calls)
 	}
 	d.Clock.Move(50 * time.Millisecond)
