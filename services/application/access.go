@@ -17,21 +17,21 @@ import (
 // application is disabled comes second: after the account's own state and before
 // that of its store (docs/interface/errors.md#failed-validation).
 func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (directoryapi.Account, error) {
-	reach, err := s.store.CachedReach(ctx, in.Tenant, in.Application)
+	order, err := s.store.CachedLoginOrder(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	return s.checkAccessIn(ctx, in, reach)
+	return s.checkAccessIn(ctx, in, order)
 }
 
-// checkAccessIn is CheckAccess for the application's reach.
-func (s *Service) checkAccessIn(ctx context.Context, in applicationapi.CheckAccess, reach store.Reach) (directoryapi.Account, error) {
-	account, err := s.checkAccess(ctx, in, reach)
+// checkAccessIn is CheckAccess for the application's login order.
+func (s *Service) checkAccessIn(ctx context.Context, in applicationapi.CheckAccess, order store.LoginOrder) (directoryapi.Account, error) {
+	account, err := s.checkAccess(ctx, in, order)
 	if err == nil {
-		err = wantStill(reach, in.Organization)
+		err = wantStill(order, in.Organization)
 	}
 	known := err == nil || errors.Is(err, apierr.TokenStoreDisabled) || errors.Is(err, apierr.TokenAccountUnreachable)
-	if known && reach.Status != directoryapi.Enabled {
+	if known && order.Status != directoryapi.Enabled {
 		return directoryapi.Account{}, apierr.TokenApplicationDisabled.Because("the application is disabled")
 	}
 	return account, err
@@ -39,14 +39,14 @@ func (s *Service) checkAccessIn(ctx context.Context, in applicationapi.CheckAcce
 
 // checkAccess looks for the account in the stores that are open. One that only a
 // disabled organization reaches is in a disabled store.
-func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess, reach store.Reach) (directoryapi.Account, error) {
-	open := reach.Open()
+func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess, order store.LoginOrder) (directoryapi.Account, error) {
+	open := order.Open()
 	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: open, Brief: in.Brief}
 	account, err := s.directories.CheckAccess(ctx, asked)
 	if !errors.Is(err, apierr.TokenAccountUnreachable) {
 		return account, err
 	}
-	if asked.Stores = reach.Stores(); len(open) == len(asked.Stores) {
+	if asked.Stores = order.Stores(); len(open) == len(asked.Stores) {
 		return account, err
 	}
 	asked.Brief = true
@@ -61,16 +61,16 @@ func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess
 // (docs/interface/authentication.md#what-a-key-may-do). It does not use the cache,
 // so that a change of the built-in application's mappings shows at once.
 func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
-	reach, err := s.store.BuiltinReach(ctx, in.Tenant)
+	order, err := s.store.BuiltinLoginOrder(ctx, in.Tenant)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	return s.checkAccess(ctx, applicationapi.CheckAccess{Tenant: in.Tenant, Account: in.ID}, reach)
+	return s.checkAccess(ctx, applicationapi.CheckAccess{Tenant: in.Tenant, Account: in.ID}, order)
 }
 
 // Reaches reports whether an account store of the application holds an account.
 func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (applicationapi.Reached, error) {
-	reach, err := s.store.Reach(ctx, in.Tenant, in.Application)
+	order, err := s.store.LoginOrder(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return applicationapi.Reached{}, err
 	}
@@ -78,21 +78,21 @@ func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (appli
 	if errors.Is(err, apierr.NotFound) {
 		return applicationapi.Reached{}, nil
 	}
-	stores := reach.Stores()
+	stores := order.Stores()
 	holds := func(store directoryapi.Store) bool { return slices.Contains(stores, store) }
 	return applicationapi.Reached{Reached: slices.ContainsFunc(of.Stores, holds)}, err
 }
 
 // wantStill refuses an account whose login named an organization that the
 // application does not reach any more, or that is disabled. The zero id is none.
-func wantStill(reach store.Reach, organization id.ID) error {
-	at := slices.IndexFunc(reach.Mapped, func(p store.MappedStore) bool { return p.OrganizationID == organization })
+func wantStill(order store.LoginOrder, organization id.ID) error {
+	at := slices.IndexFunc(order.Mapped, func(p store.MappedStore) bool { return p.OrganizationID == organization })
 	switch {
 	case organization.IsZero():
 		return nil
 	case at < 0:
 		return apierr.TokenAccountUnreachable.Because("the organization that the login named is no longer mapped to the application")
-	case reach.Mapped[at].OrganizationStatus != directoryapi.Enabled:
+	case order.Mapped[at].OrganizationStatus != directoryapi.Enabled:
 		return apierr.TokenStoreDisabled.Because("the organization that the login named is disabled")
 	}
 	return nil

@@ -17,12 +17,12 @@ func (s *Service) ListAccounts(ctx context.Context, application id.Ref, query li
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
-	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
+	order, err := s.store.LoginOrder(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
 	query = query.Of(owner.CreatedAt, owner.ModifiedAt)
-	return s.directories.ListAccounts(ctx, directoryapi.ListAccounts{Tenant: application.Tenant, Stores: reach.Stores(), Query: query})
+	return s.directories.ListAccounts(ctx, directoryapi.ListAccounts{Tenant: application.Tenant, Stores: order.Stores(), Query: query})
 }
 
 // ListOrganizationAccounts returns a page of the accounts in all the stores of an

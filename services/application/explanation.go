@@ -73,21 +73,21 @@ func (s *Service) Explain(ctx context.Context, application directoryapi.Ref, in 
 	if err != nil {
 		return Explanation{}, err
 	}
-	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
+	order, err := s.store.LoginOrder(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return Explanation{}, err
 	}
 	e := Explanation{Login: a.login}
-	if reach.Status != directoryapi.Enabled {
+	if order.Status != directoryapi.Enabled {
 		err = apierr.NoSuchAccount.Because("the application is disabled; the attempt itself answers as for an unknown login")
-	} else if reach, err = s.narrowed(ctx, application, reach, a.where); err == nil {
-		err = s.explainPassword(ctx, &e, application, reach)
+	} else if order, err = s.narrowed(ctx, application, order, a.where); err == nil {
+		err = s.explainPassword(ctx, &e, application, order)
 	}
 	if is(err, refusalsBefore) {
 		e.Refusal, err = apierr.From(err), nil
 	}
 	if err == nil {
-		err = s.explainLinking(ctx, &e, application, reach)
+		err = s.explainLinking(ctx, &e, application, order)
 	}
 	return e, err
 }
@@ -111,14 +111,14 @@ func is(err error, one []*apierr.Error) bool {
 // explainPassword explains which store decides, and what the account there is
 // refused for after the password. It returns apierr.NoSuchAccount when none has the
 // login.
-func (s *Service) explainPassword(ctx context.Context, e *Explanation, application directoryapi.Ref, reach store.Reach) error {
+func (s *Service) explainPassword(ctx context.Context, e *Explanation, application directoryapi.Ref, order store.LoginOrder) error {
 	found, err := s.directories.ExplainLogin(
-		ctx, directoryapi.ExplainLogin{Tenant: application.Tenant, Stores: reach.Stores(), Login: e.Login},
+		ctx, directoryapi.ExplainLogin{Tenant: application.Tenant, Stores: order.Stores(), Login: e.Login},
 	)
 	if err != nil {
 		return err
 	}
-	e.Stores, e.Found = consulted(reach, found), found.Found
+	e.Stores, e.Found = consulted(order, found), found.Found
 	switch {
 	case found.Found == nil:
 		return found.Refusal
@@ -126,7 +126,7 @@ func (s *Service) explainPassword(ctx context.Context, e *Explanation, applicati
 		e.AfterPassword = found.Refusal
 		return nil
 	}
-	err = s.wantOpen(ctx, reach.Open(), *found.Found)
+	err = s.wantOpen(ctx, order.Open(), *found.Found)
 	if errors.Is(err, apierr.OrganizationDisabled) {
 		e.AfterPassword, err = apierr.From(err), nil
 	}
@@ -135,13 +135,13 @@ func (s *Service) explainPassword(ctx context.Context, e *Explanation, applicati
 
 // consulted returns the account stores in the order of login, with what becomes of
 // the login in each.
-func consulted(reach store.Reach, found directoryapi.ExplainedLogin) []ConsultedStore {
+func consulted(order store.LoginOrder, found directoryapi.ExplainedLogin) []ConsultedStore {
 	named := map[directoryapi.Store]directoryapi.NamedStore{}
 	for _, store := range found.Stores {
 		named[store.Store] = store
 	}
-	stores, seen, isDecided := make([]ConsultedStore, len(reach.Mapped)), map[directoryapi.Store]bool{}, false
-	for i, mapped := range reach.Mapped {
+	stores, seen, isDecided := make([]ConsultedStore, len(order.Mapped)), map[directoryapi.Store]bool{}, false
+	for i, mapped := range order.Mapped {
 		at := mapped.Store()
 		facts, isThere := named[at]
 		stores[i] = ConsultedStore{
@@ -165,25 +165,25 @@ func consulted(reach store.Reach, found directoryapi.ExplainedLogin) []Consulted
 }
 
 // explainLinking explains what account links would do after the right password.
-func (s *Service) explainLinking(ctx context.Context, e *Explanation, application directoryapi.Ref, reach store.Reach) (err error) {
+func (s *Service) explainLinking(ctx context.Context, e *Explanation, application directoryapi.Ref, order store.LoginOrder) (err error) {
 	l := &e.Linking
 	owner := application.ID
-	if !reach.Named.IsZero() {
-		owner = reach.Named
+	if !order.Named.IsZero() {
+		owner = order.Named
 	}
 	if l.Policy, err = s.store.LinkingPolicyOf(ctx, application.Tenant, owner); err != nil {
 		return err
 	}
-	l.Default = reach.Linking.Default
+	l.Default = order.Linking.Default
 	if e.Found == nil || e.AfterPassword != nil {
 		l.Outcome, l.Reason = linksNotReached, "the attempt is refused before links are looked for"
 		return nil
 	}
-	if reason := asItself(reach.Linking, *e.Found); reason != "" {
+	if reason := asItself(order.Linking, *e.Found); reason != "" {
 		l.Outcome, l.Reason, l.Account = string(directoryapi.Unlinked), reason, &e.Found.Account
 		return nil
 	}
-	to, err := s.linkedAccount(ctx, reach.Linking, e.Found.Account, true)
+	to, err := s.linkedAccount(ctx, order.Linking, e.Found.Account, true)
 	if is(err, refusalsBehind) {
 		l.Outcome, l.Refusal, l.Reason = linksRefused, apierr.From(err), "links lead to an account that may not log in"
 		return nil

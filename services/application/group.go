@@ -17,12 +17,12 @@ func (s *Service) ListGroups(ctx context.Context, application id.Ref, query list
 	if err != nil {
 		return list.Page[directoryapi.Group]{}, err
 	}
-	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
+	order, err := s.store.LoginOrder(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return list.Page[directoryapi.Group]{}, err
 	}
 	query = query.Of(owner.CreatedAt, owner.ModifiedAt)
-	return s.directories.ListGroups(ctx, directoryapi.ListGroups{Tenant: application.Tenant, Stores: reach.Stores(), Query: query})
+	return s.directories.ListGroups(ctx, directoryapi.ListGroups{Tenant: application.Tenant, Stores: order.Stores(), Query: query})
 }
 
 // ListOrganizationGroups returns a page of the groups of an organization, as

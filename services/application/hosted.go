@@ -25,25 +25,25 @@ func (s *Service) ApplicationByDNSLabel(ctx context.Context, in applicationapi.D
 // unless the request is brief.
 func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
 	application, where := refOf(in), storeName(in)
-	reach, err := s.store.CachedReach(ctx, application.Tenant, application.ID)
+	order, err := s.store.CachedLoginOrder(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return applicationapi.LoginStores{}, err
 	}
-	out := applicationapi.LoginStores{Status: reach.Status}
-	reach, err = s.open(ctx, application, reach, where)
+	out := applicationapi.LoginStores{Status: order.Status}
+	order, err = s.open(ctx, application, order, where)
 	if errors.Is(err, apierr.NoStores) || errors.Is(err, apierr.OrgNoStores) {
 		return out, nil
 	}
 	if err != nil {
 		return applicationapi.LoginStores{}, err
 	}
-	out.Organization = reach.Named
-	for _, mapped := range reach.Mapped {
-		if mapped.OrganizationID == reach.Named {
+	out.Organization = order.Named
+	for _, mapped := range order.Mapped {
+		if mapped.OrganizationID == order.Named {
 			out.NameKey = mapped.NameKey
 		}
 	}
-	for _, at := range reach.Open() {
+	for _, at := range order.Open() {
 		if at.Kind == directoryapi.Directories && !slices.Contains(out.Directories, at.ID) {
 			out.Directories = append(out.Directories, at.ID)
 		}
@@ -53,8 +53,8 @@ func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (app
 	}
 	owner := application
 	kind := applications.accounts
-	if !reach.Named.IsZero() {
-		owner.ID, kind = reach.Named, organizations.accounts
+	if !order.Named.IsZero() {
+		owner.ID, kind = order.Named, organizations.accounts
 	}
 	at, err := s.defaultStoreOf(ctx, owner, kind)
 	switch refusal := apierr.From(err); {
@@ -77,14 +77,14 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 	if where == (directoryapi.StoreName{}) {
 		return s.newAccount(ctx, application, applications.accounts, account)
 	}
-	reach, err := s.searched(ctx, application, where)
+	order, err := s.searched(ctx, application, where)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	if !reach.Named.IsZero() {
-		return s.newAccount(ctx, id.Ref{Tenant: in.Tenant, ID: reach.Named}, organizations.accounts, account)
+	if !order.Named.IsZero() {
+		return s.newAccount(ctx, id.Ref{Tenant: in.Tenant, ID: order.Named}, organizations.accounts, account)
 	}
-	at, err := s.accountStore(ctx, in.Tenant, reach.Mapped[0].Store())
+	at, err := s.accountStore(ctx, in.Tenant, order.Mapped[0].Store())
 	if err != nil {
 		return directoryapi.Account{}, err
 	}

@@ -13,12 +13,12 @@ import (
 // (docs/interface/account-linking.md#outcome-at-login): under the policy of the
 // organization that the login names, otherwise of the application. The directory
 // service holds the links, finds and makes them.
-func (s *Service) linked(ctx context.Context, reach store.Reach, in directoryapi.Authenticated) (applicationapi.LoggedIn, error) {
-	logged := applicationapi.LoggedIn{Account: in.Account, Organization: reach.Named}
-	if asItself(reach.Linking, in) != "" {
+func (s *Service) linked(ctx context.Context, order store.LoginOrder, in directoryapi.Authenticated) (applicationapi.LoggedIn, error) {
+	logged := applicationapi.LoggedIn{Account: in.Account, Organization: order.Named}
+	if asItself(order.Linking, in) != "" {
 		return logged, nil
 	}
-	to, err := s.linkedAccount(ctx, reach.Linking, in.Account, false)
+	to, err := s.linkedAccount(ctx, order.Linking, in.Account, false)
 	logged.Account = to.Account
 	return logged, err
 }

@@ -105,9 +105,9 @@ func (s *Service) login(
 	ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret,
 ) (applicationapi.LoggedIn, error) {
 	a := s.newAttempt(ctx, application.Tenant, login)
-	reach, counters, err := s.store.ReachAndCounters(ctx, application.Tenant, application.ID, a.pair)
+	order, counters, err := s.store.LoginOrderAndCounters(ctx, application.Tenant, application.ID, a.pair)
 	if err == nil {
-		reach, err = s.open(ctx, application, reach, where)
+		order, err = s.open(ctx, application, order, where)
 	}
 	if err == nil {
 		err = s.throttle(ctx, &a, counters)
@@ -116,38 +116,38 @@ func (s *Service) login(
 		return applicationapi.LoggedIn{}, err
 	}
 	in, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{
-		Tenant: application.Tenant, Stores: reach.Stores(), Login: login, Password: password,
+		Tenant: application.Tenant, Stores: order.Stores(), Login: login, Password: password,
 	})
 	if err == nil {
-		err = s.wantOpen(ctx, reach.Open(), in)
+		err = s.wantOpen(ctx, order.Open(), in)
 	}
 	if err := s.record(ctx, a, err); err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
-	return s.linked(ctx, reach, in)
+	return s.linked(ctx, order, in)
 }
 
 // Admit lets an account in that has proved itself otherwise than by its
 // password.
 func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicationapi.LoggedIn, error) {
-	reach, err := s.store.CachedReach(ctx, in.Tenant, in.Application)
+	order, err := s.store.CachedLoginOrder(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
 	asked := applicationapi.CheckAccess{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
-	account, err := s.checkAccessIn(ctx, asked, reach)
+	account, err := s.checkAccessIn(ctx, asked, order)
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
 	if where := (directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}); where != (directoryapi.StoreName{}) {
-		if reach, err = s.narrowed(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, reach, where); err != nil {
+		if order, err = s.narrowed(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, order, where); err != nil {
 			return applicationapi.LoggedIn{}, err
 		}
-		if account, err = s.checkAccess(ctx, asked, reach); err != nil {
+		if account, err = s.checkAccess(ctx, asked, order); err != nil {
 			return applicationapi.LoggedIn{}, err
 		}
 	}
-	return s.linked(ctx, reach, directoryapi.Authenticated{Account: account})
+	return s.linked(ctx, order, directoryapi.Authenticated{Account: account})
 }
 
 // wantOpen refuses an account that is reached through disabled organizations alone.
@@ -169,53 +169,53 @@ func (s *Service) wantOpen(ctx context.Context, open []directoryapi.Store, in di
 // searched returns the account store order of a login: those of the application by their
 // listIndex, organizations unfolded into theirs, or the one account store that where
 // names.
-func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName) (store.Reach, error) {
-	reach, err := s.store.Reach(ctx, application.Tenant, application.ID)
+func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName) (store.LoginOrder, error) {
+	order, err := s.store.LoginOrder(ctx, application.Tenant, application.ID)
 	if err != nil {
-		return reach, err
+		return order, err
 	}
-	return s.open(ctx, application, reach, where)
+	return s.open(ctx, application, order, where)
 }
 
-// open returns the part of an application's reach in which a login is looked for. A
+// open returns the part of an application's login order in which a login is looked for. A
 // disabled application reaches nothing: its answer, and the work for it, are those
 // of an unknown login.
 func (s *Service) open(
-	ctx context.Context, application directoryapi.Ref, reach store.Reach, where directoryapi.StoreName,
-) (store.Reach, error) {
-	if reach.Status != directoryapi.Enabled {
-		return store.Reach{}, nil
+	ctx context.Context, application directoryapi.Ref, order store.LoginOrder, where directoryapi.StoreName,
+) (store.LoginOrder, error) {
+	if order.Status != directoryapi.Enabled {
+		return store.LoginOrder{}, nil
 	}
-	return s.narrowed(ctx, application, reach, where)
+	return s.narrowed(ctx, application, order, where)
 }
 
-// narrowed returns the part of an application's reach that a login names. One
+// narrowed returns the part of an application's login order that a login names. One
 // without stores is apierr.NoStores.
 func (s *Service) narrowed(
-	ctx context.Context, application directoryapi.Ref, reach store.Reach, where directoryapi.StoreName,
-) (store.Reach, error) {
+	ctx context.Context, application directoryapi.Ref, order store.LoginOrder, where directoryapi.StoreName,
+) (store.LoginOrder, error) {
 	switch {
 	case where.Href != "":
-		return s.at(ctx, application, reach, where.Href)
+		return s.at(ctx, application, order, where.Href)
 	case where.NameKey != "":
-		return s.keyed(ctx, application, reach, where.NameKey)
-	case len(reach.Mapped) == 0:
-		return reach, apierr.NoStores.Because("the application has no account stores")
+		return s.keyed(ctx, application, order, where.NameKey)
+	case len(order.Mapped) == 0:
+		return order, apierr.NoStores.Because("the application has no account stores")
 	}
-	return reach, nil
+	return order, nil
 }
 
-// at narrows a reach to the store of an href. One that exists and is not mapped
+// at narrows a login order to the store of an href. One that exists and is not mapped
 // to the application itself is apierr.NotMapped, any other Reference.
-func (s *Service) at(ctx context.Context, application directoryapi.Ref, reach store.Reach, named string) (store.Reach, error) {
+func (s *Service) at(ctx context.Context, application directoryapi.Ref, order store.LoginOrder, named string) (store.LoginOrder, error) {
 	unknown := apierr.Reference.Because("accountStore: there is no account store %q", named)
 	ref, ok := s.base.Parse(named)
 	if !ok || !slices.Contains(storeKinds, ref.Kind) {
-		return reach, unknown
+		return order, unknown
 	}
 	found := directoryapi.Store{Kind: ref.Kind, ID: ref.ID}
 	isOrganization := ref.Kind == organizations.name()
-	narrow := reach.Within(func(p store.MappedStore) bool {
+	narrow := order.Within(func(p store.MappedStore) bool {
 		if isOrganization {
 			return p.OrganizationID == ref.ID
 		}
@@ -237,14 +237,14 @@ func (s *Service) at(ctx context.Context, application directoryapi.Ref, reach st
 	return narrow, apierr.NotMapped.Because("the account store %q is not mapped to the application", named)
 }
 
-// keyed narrows a reach to the organization of a key, as at does for an href.
-func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, reach store.Reach, named string) (store.Reach, error) {
+// keyed narrows a login order to the organization of a key, as at does for an href.
+func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, order store.LoginOrder, named string) (store.LoginOrder, error) {
 	unknown := apierr.Reference.Because("accountStore: there is no organization with the nameKey %q", named)
 	key, err := hostLabel(field.Some(named), "nameKey")
 	if err != nil {
-		return reach, unknown
+		return order, unknown
 	}
-	narrow := reach.Within(func(p store.MappedStore) bool { return p.NameKey == key })
+	narrow := order.Within(func(p store.MappedStore) bool { return p.NameKey == key })
 	if len(narrow.Mapped) > 0 {
 		return wantOrganization(narrow)
 	}
@@ -258,15 +258,15 @@ func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, reach
 	return narrow, apierr.NotMapped.Because("the organization with the nameKey %q is not mapped to the application", named)
 }
 
-// wantOrganization returns the reach of an organization that a login names. It
+// wantOrganization returns the login order of an organization that a login names. It
 // refuses that of one that is disabled or has no stores.
-func wantOrganization(reach store.Reach) (store.Reach, error) {
-	reach = reach.Organization()
+func wantOrganization(order store.LoginOrder) (store.LoginOrder, error) {
+	order = order.Organization()
 	switch {
-	case reach.Mapped[0].OrganizationStatus != directoryapi.Enabled:
-		return reach, apierr.OrganizationDisabled.Because("the organization is disabled")
-	case len(reach.Stores()) == 0:
-		return reach, apierr.OrgNoStores.Because("the organization has no account stores")
+	case order.Mapped[0].OrganizationStatus != directoryapi.Enabled:
+		return order, apierr.OrganizationDisabled.Because("the organization is disabled")
+	case len(order.Stores()) == 0:
+		return order, apierr.OrgNoStores.Because("the organization has no account stores")
 	}
-	return reach, nil
+	return order, nil
 }

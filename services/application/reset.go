@@ -77,14 +77,14 @@ func (s *Service) asked(
 	if err != nil {
 		return nil, err
 	}
-	reach, err := s.searched(ctx, application, where)
+	order, err := s.searched(ctx, application, where)
 	switch {
 	case errors.Is(err, apierr.NoStores), errors.Is(err, apierr.OrgNoStores), errors.Is(err, apierr.OrganizationDisabled):
 		return nil, nil
 	case errors.Is(err, apierr.NotMapped):
 		return nil, apierr.From(err).Saying("The account store does not belong to the application.")
 	}
-	return reach.Open(), err
+	return order.Open(), err
 }
 
 // Reset returns the password reset of a token, or apierr.NotFound. A token is its

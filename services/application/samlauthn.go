@@ -242,7 +242,9 @@ func (s *Service) admittedAccount(ctx context.Context, identity SAMLIdentityProv
 	if _, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: asked}); errors.Is(err, apierr.NotFound) {
 		return directoryapi.Account{}, unreachable
 	}
-	account, err := s.CheckAccess(ctx, applicationapi.CheckAccess{Tenant: identity.TenantID, Application: identity.ApplicationID, Account: asked})
+	account, err := s.CheckAccess(ctx, applicationapi.CheckAccess{
+		Tenant: identity.TenantID, Application: identity.ApplicationID, Account: asked,
+	})
 	switch refusal := apierr.From(err); {
 	case err == nil:
 		return account, nil

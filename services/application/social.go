@@ -17,7 +17,7 @@ import (
 // (docs/interface/applications.md#accounts-by-provider), and follows the links of
 // the account.
 func (s *Service) ProviderLogin(ctx context.Context, in applicationapi.ProviderLogin) (applicationapi.ProviderLoggedIn, error) {
-	reach, at, err := s.providerDirectory(ctx, in)
+	order, at, err := s.providerDirectory(ctx, in)
 	if err != nil {
 		return applicationapi.ProviderLoggedIn{}, err
 	}
@@ -31,7 +31,7 @@ func (s *Service) ProviderLogin(ctx context.Context, in applicationapi.ProviderL
 	if err != nil {
 		return applicationapi.ProviderLoggedIn{}, err
 	}
-	logged, err := s.linked(ctx, reach, directoryapi.Authenticated{Account: made.Account, Store: at})
+	logged, err := s.linked(ctx, order, directoryapi.Authenticated{Account: made.Account, Store: at})
 	// Of two new accounts, the copy in the default store comes after the other.
 	isNew := made.IsNew && !logged.Account.CreatedAt.Before(made.Account.CreatedAt)
 	return applicationapi.ProviderLoggedIn{LoggedIn: logged, IsNew: isNew}, err
@@ -39,40 +39,40 @@ func (s *Service) ProviderLogin(ctx context.Context, in applicationapi.ProviderL
 
 // providerDirectory returns the directory through which users of a provider log in:
 // the one that is named, or the first of the provider in the order of login. The
-// reach is that of the account store that the login names.
-func (s *Service) providerDirectory(ctx context.Context, in applicationapi.ProviderLogin) (store.Reach, directoryapi.Store, error) {
+// LoginOrder is that of the account store that the login names.
+func (s *Service) providerDirectory(ctx context.Context, in applicationapi.ProviderLogin) (store.LoginOrder, directoryapi.Store, error) {
 	where := directoryapi.StoreName{Href: in.Login.AccountStore, NameKey: in.Login.NameKey}
-	reach, err := s.searched(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, where)
+	order, err := s.searched(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, where)
 	if err != nil && !errors.Is(err, apierr.NoStores) && !errors.Is(err, apierr.OrgNoStores) {
-		return reach, directoryapi.Store{}, err
+		return order, directoryapi.Store{}, err
 	}
 	provider := field.Fold(in.Login.Provider)
-	i := slices.IndexFunc(reach.Mapped, func(p store.MappedStore) bool {
+	i := slices.IndexFunc(order.Mapped, func(p store.MappedStore) bool {
 		return provider != "" && p.SocialProvider == provider && (in.Directory.IsZero() || p.StoreID == in.Directory)
 	})
 	switch {
-	case i < 0 && !reach.Named.IsZero():
-		return reach, directoryapi.Store{}, apierr.OrgDirectoryTypeUnmapped.Because(
-			"no directory of the provider %q is mapped to the organization; %s", in.Login.Provider, mappedProviders(reach),
+	case i < 0 && !order.Named.IsZero():
+		return order, directoryapi.Store{}, apierr.OrgDirectoryTypeUnmapped.Because(
+			"no directory of the provider %q is mapped to the organization; %s", in.Login.Provider, mappedProviders(order),
 		)
 	case i < 0:
-		return reach, directoryapi.Store{}, apierr.DirectoryTypeUnavailable.Because(
-			"no directory of the provider %q is mapped to the application; %s", in.Login.Provider, mappedProviders(reach),
+		return order, directoryapi.Store{}, apierr.DirectoryTypeUnavailable.Because(
+			"no directory of the provider %q is mapped to the application; %s", in.Login.Provider, mappedProviders(order),
 		)
 	}
-	at := reach.Mapped[i].Store()
-	if !slices.Contains(reach.Open(), at) {
-		return reach, at, apierr.OrganizationDisabled.Because(
+	at := order.Mapped[i].Store()
+	if !slices.Contains(order.Open(), at) {
+		return order, at, apierr.OrganizationDisabled.Because(
 			"the organization through which the directory of the provider is reached is disabled",
 		)
 	}
-	return reach, at, nil
+	return order, at, nil
 }
 
 // mappedProviders lists the providers whose users can log in, for a text.
-func mappedProviders(reach store.Reach) string {
+func mappedProviders(order store.LoginOrder) string {
 	var names []string
-	for _, p := range reach.Mapped {
+	for _, p := range order.Mapped {
 		if p.SocialProvider != "" {
 			names = append(names, p.SocialProvider)
 		}

@@ -239,8 +239,8 @@ func BenchmarkLogin(b *testing.B) {
 	data := store.New(x.DB, x.Clock.Now)
 	x.want(nil, home, jo, right)
 	for what, run := range map[string]func() error{
-		"reach alone": func() error {
-			_, err := data.Reach(b.Context(), x.tenant, x.app)
+		"login order alone": func() error {
+			_, err := data.LoginOrder(b.Context(), x.tenant, x.app)
 			return err
 		},
 		"success":       func() error { return x.try(home, jo, right) },

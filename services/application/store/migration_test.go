@@ -68,9 +68,9 @@ func TestApplicationsOfBeforeOrganizations(t *testing.T) {
 	if err != nil || m.OwnerID != application || m.DirectoryID != directories[1] {
 		t.Fatalf("the mapping is %+v, %v", m, err)
 	}
-	reach, err := s.Reach(t.Context(), tenant, application)
-	if err != nil || len(reach.Stores()) != 3 || reach.Stores()[2].ID != directories[2] {
-		t.Fatalf("the application reaches %v, %v", reach, err)
+	order, err := s.LoginOrder(t.Context(), tenant, application)
+	if err != nil || len(order.Stores()) != 3 || order.Stores()[2].ID != directories[2] {
+		t.Fatalf("the application reaches %v, %v", order, err)
 	}
 	p, err := s.LinkingPolicy(t.Context(), tenant, policy)
 	if err != nil || p.OwnerID != application || p.Status != "DISABLED" {

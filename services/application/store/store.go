@@ -30,9 +30,9 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads.
 type Store struct {
-	db      *pg.DB
-	outbox  *outbox.Outbox
-	reaches *pg.Cache[reached]
+	db          *pg.DB
+	outbox      *outbox.Outbox
+	loginOrders *pg.Cache[loginOrderRow]
 
 	applications *pg.Cache[applicationapi.Application]
 	labels       *cache.Cache[string, id.Ref]
@@ -42,10 +42,10 @@ type Store struct {
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		db: db, outbox: outbox.New(db, "application", now),
-		reaches: pg.NewCache(db, "application.reach", reachChannel, reachQuery, reached.organization),
+		loginOrders: pg.NewCache(db, "application.reach", loginOrderChannel, loginOrderQuery, loginOrderRow.organization),
 		// A change of an application or of its mappings, of which a row holds the
-		// default stores, is one of its reach.
-		applications: pg.NewCache[applicationapi.Application](db, "application.applications", reachChannel, applicationQuery, nil),
+		// default stores, is one of its login order.
+		applications: pg.NewCache[applicationapi.Application](db, "application.applications", loginOrderChannel, applicationQuery, nil),
 		labels:       newLabelCache(now),
 	}
 }
@@ -56,17 +56,17 @@ func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 // Tx writes. Its Emit commits an event together with the rows.
 type Tx struct {
 	*outbox.Tx
-	changed []id.Ref // what a Reach is read from
+	changed []id.Ref // what a LoginOrder is read from
 }
 
-// Tx runs fn in a transaction. CachedReach and ApplicationByDNSLabel return what it
+// Tx runs fn in a transaction. CachedLoginOrder and ApplicationByDNSLabel return what it
 // changed at once.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 	var tx *Tx
 	defer func() {
 		if tx != nil {
 			for _, ref := range tx.changed {
-				s.reaches.Forget(ref)
+				s.loginOrders.Forget(ref)
 				s.applications.Forget(ref)
 			}
 		}
@@ -77,7 +77,7 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 	})
 }
 
-// changes notes that a Reach is different after the transaction: that of an
+// changes notes that a LoginOrder is different after the transaction: that of an
 // application, or those through an organization.
 func (tx *Tx) changes(tenant id.ID, owners ...id.ID) {
 	for _, owner := range owners {

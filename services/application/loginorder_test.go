@@ -94,7 +94,7 @@ func (m member) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (dir
 // shows at once in the process that made it, and in the others as soon as
 // PostgreSQL has notified them: the test waits for as long as tests may take, and says
 // how long that was.
-func TestAChangeOfReachShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
+func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)

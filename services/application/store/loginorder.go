@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Reach is where the accounts of an application are.
-type Reach struct {
+// LoginOrder is where the accounts of an application are.
+type LoginOrder struct {
 	Status  string // of the application
 	Mapped  []MappedStore
 	Named   id.ID // the organization that Mapped was narrowed to, if any
@@ -33,7 +33,7 @@ type Rules struct {
 	Provision bool `db:"provision"`
 }
 
-// MappedStore is an account store that an application reaches: one that is mapped to
+// MappedStore is an account store that an application loginOrders: one that is mapped to
 // it, or one that is mapped to an organization that is. An organization without
 // stores has no store.
 type MappedStore struct {
@@ -61,20 +61,20 @@ func (p MappedStore) isOpen() bool {
 }
 
 // Stores are the account stores in the order of login, each once.
-func (r Reach) Stores() []directoryapi.Store {
+func (r LoginOrder) Stores() []directoryapi.Store {
 	return r.stores(func(MappedStore) bool { return true })
 }
 
 // Open are the account stores that are reached otherwise than through a disabled
 // organization, in the order of login.
-func (r Reach) Open() []directoryapi.Store { return r.stores(MappedStore.isOpen) }
+func (r LoginOrder) Open() []directoryapi.Store { return r.stores(MappedStore.isOpen) }
 
 // opens reports whether Open has a store.
-func (r Reach) opens(store directoryapi.Store) bool {
+func (r LoginOrder) opens(store directoryapi.Store) bool {
 	return !store.ID.IsZero() && slices.ContainsFunc(r.Mapped, func(p MappedStore) bool { return p.Store() == store && p.isOpen() })
 }
 
-func (r Reach) stores(of func(MappedStore) bool) []directoryapi.Store {
+func (r LoginOrder) stores(of func(MappedStore) bool) []directoryapi.Store {
 	stores, seen := []directoryapi.Store{}, map[directoryapi.Store]bool{}
 	for _, mapped := range r.Mapped {
 		if store := mapped.Store(); !store.ID.IsZero() && of(mapped) && !seen[store] {
@@ -85,15 +85,15 @@ func (r Reach) stores(of func(MappedStore) bool) []directoryapi.Store {
 	return stores
 }
 
-// Within returns the reach with those stores alone that a client means.
-func (r Reach) Within(is func(MappedStore) bool) Reach {
+// Within returns the login order with those stores alone that a client means.
+func (r LoginOrder) Within(is func(MappedStore) bool) LoginOrder {
 	r.Mapped = slices.DeleteFunc(slices.Clone(r.Mapped), func(p MappedStore) bool { return !is(p) })
 	return r
 }
 
-// Organization returns the reach whose stores are those of one organization, as a
+// Organization returns the login order whose stores are those of one organization, as a
 // login has it that names the organization: under the policy of that.
-func (r Reach) Organization() Reach {
+func (r LoginOrder) Organization() LoginOrder {
 	of := r.Mapped[0]
 	r.Named = of.OrganizationID
 	r.Linking = Linking{
@@ -105,7 +105,7 @@ func (r Reach) Organization() Reach {
 }
 
 // defaultStore returns the store that is the default, if any.
-func (r Reach) defaultStore(is func(MappedStore) bool) directoryapi.Store {
+func (r LoginOrder) defaultStore(is func(MappedStore) bool) directoryapi.Store {
 	if i := slices.IndexFunc(r.Mapped, is); i >= 0 {
 		return r.Mapped[i].Store()
 	}
@@ -118,8 +118,8 @@ func (p MappedStore) isDefault() bool {
 	return p.IsDefault && (p.OrganizationID.IsZero() || p.IsDefaultWithin)
 }
 
-// reached is a row of the query: a store of an application.
-type reached struct {
+// loginOrderRow is a row of the query: a store of an application.
+type loginOrderRow struct {
 	TenantID      id.ID
 	ApplicationID id.ID
 	Status        string
@@ -128,9 +128,9 @@ type reached struct {
 }
 
 // organization is the organization whose change changes the mapped.
-func (r reached) organization() id.Ref { return id.Ref{Tenant: r.TenantID, ID: r.OrganizationID} }
+func (r loginOrderRow) organization() id.Ref { return id.Ref{Tenant: r.TenantID, ID: r.OrganizationID} }
 
-const reachColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
+const loginOrderColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	coalesce(CASE WHEN o.id IS NULL THEN m.store_kind ELSE n.store_kind END, '') AS store_kind,
 	CASE WHEN o.id IS NULL THEN m.store_id ELSE n.store_id END AS store_id,
 	coalesce(CASE WHEN o.id IS NULL THEN m.social_provider ELSE n.social_provider END, '') AS social_provider,
@@ -147,73 +147,73 @@ const reachColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	LEFT JOIN account_linking_policies ol ON ol.tenant_id = o.tenant_id AND ol.owner_id = o.id
 	LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id`
 
-// reachChannel is notified of the applications and organizations that change.
-const reachChannel = "application.reach"
+// loginOrderChannel is notified of the applications and organizations that change.
+const loginOrderChannel = "application.reach"
 
 const (
-	reachQuery        = reachColumns + ` WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`
-	builtinReachQuery = reachColumns + ` WHERE a.tenant_id = $1 AND a.builtin ORDER BY m.list_index, n.list_index`
+	loginOrderQuery        = loginOrderColumns + ` WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`
+	builtinLoginOrderQuery = loginOrderColumns + ` WHERE a.tenant_id = $1 AND a.builtin ORDER BY m.list_index, n.list_index`
 )
 
-// Reach returns, in one query, whether an application is enabled, where its
+// LoginOrder returns, in one query, whether an application is enabled, where its
 // accounts are and how they are linked; apierr.NotFound when there is no such
-// application. CachedReach has it afterwards.
-func (s *Store) Reach(ctx context.Context, tenant, application id.ID) (Reach, error) {
-	rows, err := s.reaches.Refresh(ctx, id.Ref{Tenant: tenant, ID: application}, func(ctx context.Context) ([]reached, error) {
-		return pg.All[reached](ctx, s.db, reachQuery, tenant, application)
+// application. CachedLoginOrder has it afterwards.
+func (s *Store) LoginOrder(ctx context.Context, tenant, application id.ID) (LoginOrder, error) {
+	rows, err := s.loginOrders.Refresh(ctx, id.Ref{Tenant: tenant, ID: application}, func(ctx context.Context) ([]loginOrderRow, error) {
+		return pg.All[loginOrderRow](ctx, s.db, loginOrderQuery, tenant, application)
 	})
 	if err != nil {
-		return Reach{}, err
+		return LoginOrder{}, err
 	}
-	return newReach(rows)
+	return newLoginOrder(rows)
 }
 
-// BuiltinReach is Reach for the built-in application of a tenant.
-func (s *Store) BuiltinReach(ctx context.Context, tenant id.ID) (Reach, error) {
-	rows, err := pg.All[reached](ctx, s.db, builtinReachQuery, tenant)
+// BuiltinLoginOrder is LoginOrder for the built-in application of a tenant.
+func (s *Store) BuiltinLoginOrder(ctx context.Context, tenant id.ID) (LoginOrder, error) {
+	rows, err := pg.All[loginOrderRow](ctx, s.db, builtinLoginOrderQuery, tenant)
 	if err != nil {
-		return Reach{}, err
+		return LoginOrder{}, err
 	}
-	return newReach(rows)
+	return newLoginOrder(rows)
 }
 
-// CachedReach is Reach from the cache: what this process changes shows at once,
+// CachedLoginOrder is LoginOrder from the cache: what this process changes shows at once,
 // what another changes a moment later.
-func (s *Store) CachedReach(ctx context.Context, tenant, application id.ID) (Reach, error) {
-	rows, err := s.reaches.All(ctx, id.Ref{Tenant: tenant, ID: application})
+func (s *Store) CachedLoginOrder(ctx context.Context, tenant, application id.ID) (LoginOrder, error) {
+	rows, err := s.loginOrders.All(ctx, id.Ref{Tenant: tenant, ID: application})
 	if err != nil {
-		return Reach{}, err
+		return LoginOrder{}, err
 	}
-	return newReach(rows)
+	return newLoginOrder(rows)
 }
 
-// ReachAndCounters is Reach, and in the same round trip LoginCounters.
-func (s *Store) ReachAndCounters(ctx context.Context, tenant, application id.ID, of CounterKey) (Reach, []Counter, error) {
+// LoginOrderAndCounters is LoginOrder, and in the same round trip LoginCounters.
+func (s *Store) LoginOrderAndCounters(ctx context.Context, tenant, application id.ID, of CounterKey) (LoginOrder, []Counter, error) {
 	var batch pg.Batch
-	var rows []reached
+	var rows []loginOrderRow
 	var counters []Counter
-	pg.QueueAll(&batch, &rows, reachQuery, tenant, application)
+	pg.QueueAll(&batch, &rows, loginOrderQuery, tenant, application)
 	pg.QueueAll(&batch, &counters, countersQuery, tenant, of.Login, of.Address)
 	if err := pg.ExecBatch(ctx, s.db, &batch); err != nil {
-		return Reach{}, nil, err
+		return LoginOrder{}, nil, err
 	}
-	reach, err := newReach(rows)
-	return reach, counters, err
+	order, err := newLoginOrder(rows)
+	return order, counters, err
 }
 
-func newReach(rows []reached) (Reach, error) {
+func newLoginOrder(rows []loginOrderRow) (LoginOrder, error) {
 	if len(rows) == 0 {
-		return Reach{}, apierr.NotFound
+		return LoginOrder{}, apierr.NotFound
 	}
-	reach := Reach{Status: rows[0].Status, Linking: Linking{Rules: rows[0].Rules}}
+	order := LoginOrder{Status: rows[0].Status, Linking: Linking{Rules: rows[0].Rules}}
 	for _, r := range rows {
 		if r.MappedStore != (MappedStore{}) { // that of an application without mappings
-			reach.Mapped = append(reach.Mapped, r.MappedStore)
+			order.Mapped = append(order.Mapped, r.MappedStore)
 		}
 	}
-	reach.Linking.Default = reach.defaultStore(MappedStore.isDefault)
-	reach.Linking.Closed = !reach.opens(reach.Linking.Default)
-	return reach, nil
+	order.Linking.Default = order.defaultStore(MappedStore.isDefault)
+	order.Linking.Closed = !order.opens(order.Linking.Default)
+	return order, nil
 }
 
 // OrganizationStores returns the account stores of an organization in their
