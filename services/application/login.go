@@ -127,9 +127,9 @@ func (s *Service) login(
 	return s.linked(ctx, order, in)
 }
 
-// Admit lets an account in that has proved itself otherwise than by its
+// CompleteLogin logs in an account that was authenticated otherwise than by its
 // password.
-func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicationapi.LoggedIn, error) {
+func (s *Service) CompleteLogin(ctx context.Context, in applicationapi.CompleteLogin) (applicationapi.LoggedIn, error) {
 	order, err := s.store.CachedLoginOrder(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return applicationapi.LoggedIn{}, err

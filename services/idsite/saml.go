@@ -307,7 +307,7 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 		return "", err
 	}
 	where := whereOf(f)
-	admitted, err := s.peers.Application.Admit(ctx, applicationapi.Admit{
+	admitted, err := s.peers.Application.CompleteLogin(ctx, applicationapi.CompleteLogin{
 		Tenant: f.TenantID, Application: f.ApplicationID, Account: login.Account.ID, AccountStore: where.AccountStore, NameKey: where.NameKey,
 	})
 	if err != nil {

@@ -173,7 +173,7 @@ func (s *Service) liveSession(ctx context.Context, f store.Flow, site store.Site
 		return session, id.ID{}, err
 	}
 	where := whereOf(f)
-	admitted, err := s.peers.Application.Admit(ctx, applicationapi.Admit{
+	admitted, err := s.peers.Application.CompleteLogin(ctx, applicationapi.CompleteLogin{
 		Tenant: f.TenantID, Application: f.ApplicationID, Account: account.ID, AccountStore: where.AccountStore, NameKey: where.NameKey,
 	})
 	if refusal := apierr.From(err); err != nil && refusal.Status < 500 {

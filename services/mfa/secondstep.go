@@ -19,11 +19,11 @@ const maxOffered = 20
 // typesOf is the type of a factor for the name that it has in a login.
 var typesOf = map[string]string{mfaapi.SMS: store.SMS, mfaapi.Authenticator: store.Authenticator}
 
-// Demand begins the second step of a login
+// BeginSecondStep begins the second step of a login
 // (docs/interface/oauth.md#second-factors). It offers the factors that are enabled
 // and verified, as is their phone: a number that was changed is not verified. A
 // factor that has used up its attempts is left out where there is another.
-func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded, error) {
+func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep) (mfaapi.SecondStep, error) {
 	if len(in.Types) == 0 {
 		in.Types = []string{mfaapi.SMS, mfaapi.Authenticator}
 	}
@@ -31,15 +31,15 @@ func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded
 	for i, name := range in.Types {
 		types[i] = typesOf[name]
 		if types[i] == "" {
-			return mfaapi.Demanded{}, apierr.Invalid.Because("%q is not a type of factor; there are %s and %s", name, mfaapi.SMS,
+			return mfaapi.SecondStep{}, apierr.Invalid.Because("%q is not a type of factor; there are %s and %s", name, mfaapi.SMS,
 				mfaapi.Authenticator)
 		}
 	}
 	if _, err := s.directory.Account(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}); err != nil {
-		return mfaapi.Demanded{}, err
+		return mfaapi.SecondStep{}, err
 	}
 	begun := step{Application: in.Application, Account: in.Account, Organization: in.Organization, Types: in.Types}
-	var out mfaapi.Demanded
+	var out mfaapi.SecondStep
 	known := false // whether the account has phones or factors
 	err := s.hold(ctx, in.Tenant, in.Account, func(tx *store.Tx) error {
 		known = true
@@ -51,10 +51,10 @@ func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded
 		return err
 	})
 	if err != nil && (known || !errors.Is(err, apierr.NotFound)) {
-		return mfaapi.Demanded{}, err
+		return mfaapi.SecondStep{}, err
 	}
 	if out.Action == "" {
-		return mfaapi.Demanded{Action: mfaapi.Enroll, State: s.signStep(in.Tenant, begun), AllowedFactorTypes: in.Types}, nil
+		return mfaapi.SecondStep{Action: mfaapi.Enroll, State: s.signStep(in.Tenant, begun), AllowedFactorTypes: in.Types}, nil
 	}
 	return out, nil
 }
@@ -86,8 +86,8 @@ func (s *Service) offered(ctx context.Context, tx *store.Tx, tenant, account id.
 // offer creates the challenges that need no choice: that of the only factor, and
 // those of authenticators, which cost nothing. Each state leads to one challenge,
 // so that it can be redeemed once.
-func (s *Service) offer(ctx context.Context, tx *store.Tx, begun step, offered []store.UsableFactor) (mfaapi.Demanded, error) {
-	out := mfaapi.Demanded{Action: mfaapi.Select}
+func (s *Service) offer(ctx context.Context, tx *store.Tx, begun step, offered []store.UsableFactor) (mfaapi.SecondStep, error) {
+	out := mfaapi.SecondStep{Action: mfaapi.Select}
 	if len(offered) == 1 {
 		out.Action = mfaapi.Challenge
 	}

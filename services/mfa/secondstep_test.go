@@ -26,8 +26,8 @@ func withPhone(d *mfatest.Deployment, a directoryapi.Account, number string) (fa
 	return made.Href(), made.Href("phone")
 }
 
-func demand(d *mfatest.Deployment, application id.ID, types ...string) (mfaapi.Demanded, error) {
-	return d.Service.Demand(d.T.Context(), mfaapi.Demand{Tenant: d.Tenant, Application: application, Account: d.Jo.ID, Types: types})
+func demand(d *mfatest.Deployment, application id.ID, types ...string) (mfaapi.SecondStep, error) {
+	return d.Service.BeginSecondStep(d.T.Context(), mfaapi.BeginSecondStep{Tenant: d.Tenant, Application: application, Account: d.Jo.ID, Types: types})
 }
 
 func redeem(d *mfatest.Deployment, s *mfa.Service, application id.ID, state secure.Secret, code string) error {

@@ -19,7 +19,7 @@ func (s *Service) serviceGrant(ctx context.Context, in TokenRequest) (Issued, er
 	if err != nil {
 		return Issued{}, refused(err, "invalid_client")
 	}
-	logged, err := s.peers.Application.Admit(ctx, applicationapi.Admit{
+	logged, err := s.peers.Application.CompleteLogin(ctx, applicationapi.CompleteLogin{
 		Tenant: in.Tenant, Application: in.Application, Account: a.account, AccountStore: href.Link{Href: a.organization},
 	})
 	if err == nil {

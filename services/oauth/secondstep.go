@@ -56,7 +56,7 @@ func (s *Service) demand(ctx context.Context, in TokenRequest, user holder, step
 		}
 		step.types = config.MFA.FactorTypes
 	}
-	demanded, err := s.peers.MFA.Demand(ctx, mfaapi.Demand{
+	demanded, err := s.peers.MFA.BeginSecondStep(ctx, mfaapi.BeginSecondStep{
 		Tenant: in.Tenant, Application: in.Application, Account: user.account, Organization: user.organization, Types: step.types,
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Service) demand(ctx context.Context, in TokenRequest, user holder, step
 }
 
 // actionRequired is the error whose members state what the user has to do.
-func actionRequired(demanded mfaapi.Demanded) error {
+func actionRequired(demanded mfaapi.SecondStep) error {
 	err := apierr.BadRequest.Saying("Another step is needed to log in.").Because("the login needs a second factor").
 		With("error", "access_denied").With("error_description", "Action required").With("action", demanded.Action)
 	if demanded.State != "" {

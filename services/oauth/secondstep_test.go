@@ -94,7 +94,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		requireFactor(t, d, mfaapi.Authenticator)
 		demanded(t, d, logInTo(d), mfaapi.Challenge)
 		demands := d.Factors.Demands()
-		want := mfaapi.Demand{Tenant: d.Tenant, Application: d.Application, Account: d.Account, Types: []string{mfaapi.Authenticator}}
+		want := mfaapi.BeginSecondStep{Tenant: d.Tenant, Application: d.Application, Account: d.Account, Types: []string{mfaapi.Authenticator}}
 		if last := demands[len(demands)-1]; !reflect.DeepEqual(last, want) {
 			t.Errorf("the demand is %+v, want %+v", last, want)
 		}

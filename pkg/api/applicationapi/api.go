@@ -46,14 +46,14 @@ type API interface {
 	// that of such a one (docs/interface/account-linking.md#outcome-at-login).
 	Login(context.Context, Login) (LoggedIn, error)
 
-	// Admit lets an account in that has proved itself otherwise than by its
+	// CompleteLogin logs in an account that was authenticated otherwise than by its
 	// password: by an assertion, a provider or a factor. It returns the errors
 	// of CheckAccess, and those of Login for what AccountStore and NameKey name.
 	// Links are followed as Login follows them; where they lead to an account
 	// that may not log in, it returns that account's refusal: AccountDisabled,
 	// AccountUnverified, GroupDisabled, DirectoryDisabled or
 	// OrganizationDisabled.
-	Admit(context.Context, Admit) (LoggedIn, error)
+	CompleteLogin(context.Context, CompleteLogin) (LoggedIn, error)
 
 	// CheckAccess reports whether an account may act through the application now. In
 	// the order of the interface (docs/interface/errors.md#failed-validation) it
@@ -168,8 +168,8 @@ type Login struct {
 	NameKey string `json:"nameKey,omitempty"`
 }
 
-// Admit asks for a login without a password.
-type Admit struct {
+// CompleteLogin is the login of an account that was authenticated already.
+type CompleteLogin struct {
 	Tenant      id.ID `json:"tenant"`
 	Application id.ID `json:"application"`
 	Account     id.ID `json:"account"`

@@ -42,9 +42,9 @@ func (c Client) Login(ctx context.Context, in Login) (LoggedIn, error) {
 	return rpc.Call[Login, LoggedIn](ctx, c.Peer, "application.Login", in)
 }
 
-// Admit asks the far service.
-func (c Client) Admit(ctx context.Context, in Admit) (LoggedIn, error) {
-	return rpc.Call[Admit, LoggedIn](ctx, c.Peer, "application.Admit", in)
+// CompleteLogin asks the far service.
+func (c Client) CompleteLogin(ctx context.Context, in CompleteLogin) (LoggedIn, error) {
+	return rpc.Call[CompleteLogin, LoggedIn](ctx, c.Peer, "application.Admit", in)
 }
 
 // CheckAccess asks the far service.

@@ -12,7 +12,7 @@ func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "application.SetDNSLabel", api.SetDNSLabel)
 	rpc.Serve(router, "application.ApplicationData", api.ApplicationData)
 	rpc.Serve(router, "application.Login", api.Login)
-	rpc.Serve(router, "application.Admit", api.Admit)
+	rpc.Serve(router, "application.Admit", api.CompleteLogin)
 	rpc.Serve(router, "application.Standing", api.CheckAccess)
 	rpc.Serve(router, "application.Administrator", api.Administrator)
 	rpc.Serve(router, "application.Reaches", api.Reaches)

@@ -12,13 +12,13 @@ import (
 
 // API is the contract of the mfa service.
 type API interface {
-	// Demand begins the second step of a login whose first one succeeded, and
+	// BeginSecondStep begins the second step of a login whose first one succeeded, and
 	// returns what the user has to do. Where one factor is usable and it is a phone,
 	// the code is sent at once. It returns apierr.NotFound for the account, Invalid
 	// for an unknown type, and the errors of a new challenge: TooMany where the limit
 	// of messages is reached, ChallengeFailures where every factor has used up its
 	// attempts.
-	Demand(context.Context, Demand) (Demanded, error)
+	BeginSecondStep(context.Context, BeginSecondStep) (SecondStep, error)
 
 	// Redeem checks the code of a second step, once, and returns the account whose
 	// login it completes. It returns apierr.CodeWrong, CodeExpired,
@@ -42,8 +42,8 @@ const (
 	Enroll    = "factor_enroll"    // none is
 )
 
-// Demand is the request for a second step.
-type Demand struct {
+// BeginSecondStep is the request for a second step.
+type BeginSecondStep struct {
 	Tenant      id.ID `json:"tenant"`
 	Application id.ID `json:"application"`
 	Account     id.ID `json:"account"`
@@ -53,9 +53,9 @@ type Demand struct {
 	Types []string `json:"types,omitempty"`
 }
 
-// Demanded is what the user has to do. State is set unless there are several
+// SecondStep is what the user has to do. State is set unless there are several
 // factors to select from, each of which has its own.
-type Demanded struct {
+type SecondStep struct {
 	Action             string        `json:"action"` // Challenge, Select or Enroll
 	State              secure.Secret `json:"state,omitempty"`
 	Factors            []Factor      `json:"factors,omitempty"` // one for Challenge, several for Select
@@ -70,7 +70,7 @@ type Factor struct {
 }
 
 // Redeem is the request to check the code of a second step, which the state of a
-// Demand or a challenge names.
+// BeginSecondStep or a challenge names.
 type Redeem struct {
 	Tenant      id.ID         `json:"tenant"`
 	Application id.ID         `json:"application"`

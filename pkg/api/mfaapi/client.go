@@ -11,9 +11,9 @@ type Client struct{ rpc.Peer }
 
 var _ API = Client{}
 
-// Demand calls the remote service.
-func (c Client) Demand(ctx context.Context, in Demand) (Demanded, error) {
-	return rpc.Call[Demand, Demanded](ctx, c.Peer, "mfa.Demand", in)
+// BeginSecondStep calls the remote service.
+func (c Client) BeginSecondStep(ctx context.Context, in BeginSecondStep) (SecondStep, error) {
+	return rpc.Call[BeginSecondStep, SecondStep](ctx, c.Peer, "mfa.Demand", in)
 }
 
 // Redeem calls the remote service.

@@ -10,7 +10,7 @@ import (
 
 // Hosted is what the hosted login and the Client API ask of the mfa service for
 // a user that has passed the first step, or is logged in. A login in progress is
-// named by a State of Demand, a logged-in user by Account.
+// named by a State of BeginSecondStep, a logged-in user by Account.
 type Hosted interface {
 	// FactorsOf returns the factors of an account, at most 100. Nothing of an
 	// authenticator that would pass its challenge is in them.

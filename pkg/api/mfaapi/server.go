@@ -6,6 +6,6 @@ import (
 
 // Serve answers the remote calls of the contract.
 func Serve(router rpc.Router, api API) {
-	rpc.Serve(router, "mfa.Demand", api.Demand)
+	rpc.Serve(router, "mfa.Demand", api.BeginSecondStep)
 	rpc.Serve(router, "mfa.Redeem", api.Redeem)
 }

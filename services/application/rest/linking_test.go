@@ -159,16 +159,16 @@ func TestLinksAtLogin(t *testing.T) {
 		if in, err := e.Service.Login(t.Context(), ask); err != nil || in.Account.ID != idOf(t, to) {
 			t.Errorf("a peer's login: %s logged in, %v", in.Account.ID, err)
 		}
-		admit := applicationapi.Admit{Tenant: e.tenant, Application: idOf(t, e.shop), Account: idOf(t, from)}
-		if in, err := e.Service.Admit(t.Context(), admit); err != nil || in.Account.ID != idOf(t, to) {
+		admit := applicationapi.CompleteLogin{Tenant: e.tenant, Application: idOf(t, e.shop), Account: idOf(t, from)}
+		if in, err := e.Service.CompleteLogin(t.Context(), admit); err != nil || in.Account.ID != idOf(t, to) {
 			t.Errorf("an account that is admitted: %s logged in, %v", in.Account.ID, err)
 		}
 		admit.AccountStore = applicationtest.Base.Link("directories", idOf(t, e.away))
-		if in, err := e.Service.Admit(t.Context(), admit); err != nil || in.Account.ID != idOf(t, to) {
+		if in, err := e.Service.CompleteLogin(t.Context(), admit); err != nil || in.Account.ID != idOf(t, to) {
 			t.Errorf("an account that is admitted in a named store: %s logged in, %v", in.Account.ID, err)
 		}
 		e.set(t, e.policy, false, false, false)
-		if in, err := e.Service.Admit(t.Context(), admit); err != nil || in.Account.ID != idOf(t, from) {
+		if in, err := e.Service.CompleteLogin(t.Context(), admit); err != nil || in.Account.ID != idOf(t, from) {
 			t.Errorf("admitted under a disabled policy: %s logged in, %v", in.Account.ID, err)
 		}
 		e.set(t, e.policy, true, false, false)
@@ -191,8 +191,8 @@ func TestLinksAtLogin(t *testing.T) {
 			wrong := e.attempt(email, nil)
 			wrong["value"] = value(email, "Wrong1234")
 			e.refused(t, 400, 7100, "POST", e.shop+"/loginAttempts", wrong)
-			admit := applicationapi.Admit{Tenant: e.tenant, Application: idOf(t, e.shop), Account: idOf(t, from)}
-			if _, err := e.Service.Admit(t.Context(), admit); apierr.From(err).Code != code {
+			admit := applicationapi.CompleteLogin{Tenant: e.tenant, Application: idOf(t, e.shop), Account: idOf(t, from)}
+			if _, err := e.Service.CompleteLogin(t.Context(), admit); apierr.From(err).Code != code {
 				t.Errorf("%s: it was admitted with %v", status, err)
 			}
 		}
@@ -265,8 +265,8 @@ func TestTheLinkingPolicyOfAnOrganization(t *testing.T) {
 					t.Errorf("%s logged in to the organization, want %s", got, want)
 				}
 			}
-			admit := applicationapi.Admit{Tenant: e.tenant, Application: idOf(t, e.shop), Account: idOf(t, itself), NameKey: "bank"}
-			if in, err := e.Service.Admit(t.Context(), admit); err != nil || in.Account.ID != idOf(t, want) || in.Organization != idOf(t, bank) {
+			admit := applicationapi.CompleteLogin{Tenant: e.tenant, Application: idOf(t, e.shop), Account: idOf(t, itself), NameKey: "bank"}
+			if in, err := e.Service.CompleteLogin(t.Context(), admit); err != nil || in.Account.ID != idOf(t, want) || in.Organization != idOf(t, bank) {
 				t.Errorf("%s was admitted to %s, %v", in.Account.ID, in.Organization, err)
 			}
 			if got, want := e.login(t, email, nil), map[bool]string{false: itself, true: ofShop}[c.shop]; got != want {
@@ -299,8 +299,8 @@ func TestTheLinkingPolicyOfAnOrganization(t *testing.T) {
 		if got := e.login(t, third, nil); got != last {
 			t.Errorf("with the organization disabled %s logged in, want %s", got, last)
 		}
-		admit := applicationapi.Admit{Tenant: e.tenant, Application: idOf(t, e.shop), Account: idOf(t, from)}
-		if _, err := e.Service.Admit(t.Context(), admit); !errors.Is(err, apierr.OrganizationDisabled) {
+		admit := applicationapi.CompleteLogin{Tenant: e.tenant, Application: idOf(t, e.shop), Account: idOf(t, from)}
+		if _, err := e.Service.CompleteLogin(t.Context(), admit); !errors.Is(err, apierr.OrganizationDisabled) {
 			t.Errorf("it was admitted with %v", err)
 		}
 		e.mapping(t, e.shop, vault, nil)

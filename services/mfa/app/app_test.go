@@ -155,7 +155,7 @@ func TestWiredService(t *testing.T) {
 
 	t.Run("it answers its peers", func(t *testing.T) {
 		far := mfaapi.Client{Peer: rpc.Peer{Upstream: rpc.NearUpstream("mfa", service.HTTP.Handler()), Signer: caller.NewSigner(secret, time.Now)}}
-		out, err := far.Demand(t.Context(), mfaapi.Demand{Tenant: world.Tenant, Application: world.Tenant, Account: world.Jo.ID})
+		out, err := far.BeginSecondStep(t.Context(), mfaapi.BeginSecondStep{Tenant: world.Tenant, Application: world.Tenant, Account: world.Jo.ID})
 		if err != nil || out.Action != mfaapi.Enroll || out.State == "" {
 			t.Errorf("the demand is %+v, %v", out, err)
 		}

@@ -21,13 +21,13 @@ func admissions(t *testing.T, s Subject) {
 	idle := n.account(t, first, "idle@example.test", directoryapi.Disabled)
 	stranger := n.account(t, unmapped, "ann@example.test", directoryapi.Enabled)
 
-	in := func(directory id.ID) func(*applicationapi.Admit) {
-		return func(in *applicationapi.Admit) { in.AccountStore = s.Base.Link("directories", directory) }
+	in := func(directory id.ID) func(*applicationapi.CompleteLogin) {
+		return func(in *applicationapi.CompleteLogin) { in.AccountStore = s.Base.Link("directories", directory) }
 	}
 	for _, c := range []struct {
 		what                 string
 		application, account id.ID
-		change               func(*applicationapi.Admit)
+		change               func(*applicationapi.CompleteLogin)
 		want                 error
 	}{
 		{"an enabled account in a store", shop, jo, nil, nil},
@@ -36,7 +36,7 @@ func admissions(t *testing.T, s Subject) {
 		{"a named store that is not mapped", shop, jo, in(unmapped), apierr.NotMapped},
 		{"a named store that never was", shop, jo, in(newID()), apierr.Reference},
 		{"a named store of another tenant", shop, jo, in(other.administrators), apierr.Reference},
-		{"an organization that never was", shop, jo, func(in *applicationapi.Admit) { in.NameKey = "nobody" }, apierr.Reference},
+		{"an organization that never was", shop, jo, func(in *applicationapi.CompleteLogin) { in.NameKey = "nobody" }, apierr.Reference},
 		{"a disabled account", shop, idle, nil, apierr.TokenAccountDisabled},
 		{"an account that never was", shop, newID(), nil, apierr.TokenAccountDisabled},
 		{"an account of another tenant", shop, other.owner, nil, apierr.TokenAccountDisabled},
@@ -47,11 +47,11 @@ func admissions(t *testing.T, s Subject) {
 		{"an application of another tenant", other.signUp.Console, jo, nil, apierr.NotFound},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			request := applicationapi.Admit{Tenant: n.id, Application: c.application, Account: c.account}
+			request := applicationapi.CompleteLogin{Tenant: n.id, Application: c.application, Account: c.account}
 			if c.change != nil {
 				c.change(&request)
 			}
-			in, err := s.API.Admit(t.Context(), request)
+			in, err := s.API.CompleteLogin(t.Context(), request)
 			refuse(in, err)(t, c.want)
 			if c.want == nil {
 				equal(t, "who is let in", in.Account.ID, c.account)
@@ -77,19 +77,19 @@ func links(t *testing.T, s Subject) {
 
 	t.Run("are followed to the default account store", func(t *testing.T) {
 		equal(t, "who logs in", must(s.API.Login(t.Context(), n.login(shop, "jo@example.test")))(t).Account.ID, resident)
-		admit := applicationapi.Admit{Tenant: n.id, Application: shop, Account: jo}
-		equal(t, "who is admitted", must(s.API.Admit(t.Context(), admit))(t).Account.ID, resident)
+		admit := applicationapi.CompleteLogin{Tenant: n.id, Application: shop, Account: jo}
+		equal(t, "who is admitted", must(s.API.CompleteLogin(t.Context(), admit))(t).Account.ID, resident)
 	})
 	t.Run("are not followed from it", func(t *testing.T) {
 		equal(t, "who logs in", must(s.API.Login(t.Context(), n.login(shop, "resident@example.test")))(t).Account.ID, resident)
 	})
 	t.Run("are not followed where the policy is off", func(t *testing.T) {
 		equal(t, "who logs in", must(s.API.Login(t.Context(), n.login(plain, "jo@example.test")))(t).Account.ID, jo)
-		admit := applicationapi.Admit{Tenant: n.id, Application: plain, Account: jo}
-		equal(t, "who is admitted", must(s.API.Admit(t.Context(), admit))(t).Account.ID, jo)
+		admit := applicationapi.CompleteLogin{Tenant: n.id, Application: plain, Account: jo}
+		equal(t, "who is admitted", must(s.API.CompleteLogin(t.Context(), admit))(t).Account.ID, jo)
 	})
 	t.Run("end at an account that may not log in", func(t *testing.T) {
 		refuse(s.API.Login(t.Context(), n.login(shop, "sam@example.test")))(t, apierr.AccountDisabled)
-		refuse(s.API.Admit(t.Context(), applicationapi.Admit{Tenant: n.id, Application: shop, Account: sam}))(t, apierr.AccountDisabled)
+		refuse(s.API.CompleteLogin(t.Context(), applicationapi.CompleteLogin{Tenant: n.id, Application: shop, Account: sam}))(t, apierr.AccountDisabled)
 	})
 }

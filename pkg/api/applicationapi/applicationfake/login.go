@@ -60,9 +60,9 @@ func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicati
 	})
 }
 
-// Admit lets an account in without a password.
-func (s *Service) Admit(ctx context.Context, in applicationapi.Admit) (applicationapi.LoggedIn, error) {
-	return call(s, "Admit", func() (out applicationapi.LoggedIn, err error) {
+// CompleteLogin logs in an account that was authenticated otherwise.
+func (s *Service) CompleteLogin(ctx context.Context, in applicationapi.CompleteLogin) (applicationapi.LoggedIn, error) {
+	return call(s, "CompleteLogin", func() (out applicationapi.LoggedIn, err error) {
 		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
 		if err != nil {
 			return out, err

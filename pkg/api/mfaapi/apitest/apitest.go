@@ -95,9 +95,9 @@ type login struct {
 	tenant, account, application, organization id.ID
 }
 
-func (l login) demand(t *testing.T, types ...string) mfaapi.Demanded {
+func (l login) demand(t *testing.T, types ...string) mfaapi.SecondStep {
 	t.Helper()
-	out, err := l.API.Demand(t.Context(), mfaapi.Demand{
+	out, err := l.API.BeginSecondStep(t.Context(), mfaapi.BeginSecondStep{
 		Tenant: l.tenant, Application: l.application, Account: l.account, Organization: l.organization, Types: types,
 	})
 	if err != nil {
@@ -140,15 +140,15 @@ func enroll(t *testing.T, l login) {
 	if out := l.demand(t, mfaapi.Authenticator); out.Action != mfaapi.Enroll {
 		t.Errorf("a phone does where none is allowed: %+v", out)
 	}
-	for _, in := range []mfaapi.Demand{
+	for _, in := range []mfaapi.BeginSecondStep{
 		{Tenant: l.tenant, Application: l.application, Account: newID()},
 		{Tenant: newID(), Application: l.application, Account: l.account},
 	} {
-		if out, err := l.API.Demand(t.Context(), in); !errors.Is(err, apierr.NotFound) {
+		if out, err := l.API.BeginSecondStep(t.Context(), in); !errors.Is(err, apierr.NotFound) {
 			t.Errorf("a stranger's demand returns %+v, %v", out, err)
 		}
 	}
-	if out, err := l.API.Demand(t.Context(), mfaapi.Demand{Tenant: l.tenant, Application: l.application, Account: l.account,
+	if out, err := l.API.BeginSecondStep(t.Context(), mfaapi.BeginSecondStep{Tenant: l.tenant, Application: l.application, Account: l.account,
 		Types: []string{"pigeon"}}); !errors.Is(err, apierr.Invalid) {
 		t.Errorf("a type that does not exist returns %+v, %v", out, err)
 	}

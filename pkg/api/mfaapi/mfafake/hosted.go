@@ -36,7 +36,7 @@ func (f *factor) shown() mfaapi.AccountFactor {
 // EnrollFactor creates a factor that its first challenge verifies.
 func (s *Service) EnrollFactor(_ context.Context, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
 	return fault.Call(&s.Injector, &s.mu, "EnrollFactor", func() (out mfaapi.EnrolledFactor, err error) {
-		begun := &challenge{Demand: mfaapi.Demand{Tenant: in.Tenant, Application: in.Application, Account: in.Account}}
+		begun := &challenge{BeginSecondStep: mfaapi.BeginSecondStep{Tenant: in.Tenant, Application: in.Application, Account: in.Account}}
 		if in.State != "" {
 			if begun = s.asked(mfaapi.Redeem{Tenant: in.Tenant, Application: in.Application, State: in.State}); begun == nil {
 				return out, apierr.Reference
@@ -55,7 +55,7 @@ func (s *Service) EnrollFactor(_ context.Context, in mfaapi.EnrollFactor) (mfaap
 		at := directoryapi.Ref{Tenant: in.Tenant, ID: begun.Account}
 		s.factors[at] = append(s.factors[at], f)
 		out.Factor = f.shown()
-		c := s.begin(begun.Demand, f, in.Challenge)
+		c := s.begin(begun.BeginSecondStep, f, in.Challenge)
 		if out.State = c.state; in.Challenge {
 			out.Challenge = c.id
 		}
@@ -66,7 +66,7 @@ func (s *Service) EnrollFactor(_ context.Context, in mfaapi.EnrollFactor) (mfaap
 // ChallengeFactor creates a challenge of a factor, or answers that of a state.
 func (s *Service) ChallengeFactor(_ context.Context, in mfaapi.ChallengeFactor) (mfaapi.Challenged, error) {
 	return fault.Call(&s.Injector, &s.mu, "ChallengeFactor", func() (out mfaapi.Challenged, err error) {
-		of, demand := (*factor)(nil), mfaapi.Demand{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
+		of, demand := (*factor)(nil), mfaapi.BeginSecondStep{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
 		if in.State != "" {
 			begun := s.asked(mfaapi.Redeem{Tenant: in.Tenant, Application: in.Application, State: in.State})
 			switch {
@@ -75,7 +75,7 @@ func (s *Service) ChallengeFactor(_ context.Context, in mfaapi.ChallengeFactor) 
 			case in.Code != "" && begun.isOpen:
 				return s.answer(begun, in.Code)
 			}
-			of, demand = begun.factor, begun.Demand
+			of, demand = begun.factor, begun.BeginSecondStep
 		}
 		for _, f := range s.factors[directoryapi.Ref{Tenant: in.Tenant, ID: in.Account}] {
 			if f.id == in.Factor {

@@ -38,7 +38,7 @@ type Service struct {
 	mu         sync.Mutex
 	factors    map[directoryapi.Ref][]*factor // by their accounts, the oldest first
 	challenges []*challenge
-	demands    []mfaapi.Demand
+	demands    []mfaapi.BeginSecondStep
 	codes      int // that were made
 }
 
@@ -53,7 +53,7 @@ type factor struct {
 
 // challenge is a second step, of a login where it has a state.
 type challenge struct {
-	mfaapi.Demand
+	mfaapi.BeginSecondStep
 	id       id.ID
 	factor   *factor // nil: the user is to enrol one
 	state    secure.Secret
@@ -71,13 +71,13 @@ func New(directories directoryapi.API, base href.Base, now func() time.Time) *Se
 	return &Service{directories: directories, base: base, now: now, factors: map[directoryapi.Ref][]*factor{}}
 }
 
-// Demand begins a second step.
-func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded, error) {
-	return fault.Call(&s.Injector, &s.mu, "Demand", func() (mfaapi.Demanded, error) {
+// BeginSecondStep begins a second step.
+func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep) (mfaapi.SecondStep, error) {
+	return fault.Call(&s.Injector, &s.mu, "BeginSecondStep", func() (mfaapi.SecondStep, error) {
 		types := []string{mfaapi.SMS, mfaapi.Authenticator}
 		for _, kind := range in.Types {
 			if !slices.Contains(types, kind) {
-				return mfaapi.Demanded{}, apierr.Invalid
+				return mfaapi.SecondStep{}, apierr.Invalid
 			}
 		}
 		if len(in.Types) > 0 {
@@ -85,7 +85,7 @@ func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded
 		}
 		at := directoryapi.Ref{Tenant: in.Tenant, ID: in.Account}
 		if _, err := s.directories.Account(ctx, at); err != nil {
-			return mfaapi.Demanded{}, err
+			return mfaapi.SecondStep{}, err
 		}
 		s.demands = append(s.demands, in)
 		var usable []*factor
@@ -96,12 +96,12 @@ func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded
 		}
 		switch len(usable) {
 		case 0:
-			return mfaapi.Demanded{Action: mfaapi.Enroll, State: s.begin(in, nil, false).state, AllowedFactorTypes: types}, nil
+			return mfaapi.SecondStep{Action: mfaapi.Enroll, State: s.begin(in, nil, false).state, AllowedFactorTypes: types}, nil
 		case 1:
 			c := s.begin(in, usable[0], true)
-			return mfaapi.Demanded{Action: mfaapi.Challenge, State: c.state, Factors: []mfaapi.Factor{usable[0].Factor}}, nil
+			return mfaapi.SecondStep{Action: mfaapi.Challenge, State: c.state, Factors: []mfaapi.Factor{usable[0].Factor}}, nil
 		}
-		out := mfaapi.Demanded{Action: mfaapi.Select}
+		out := mfaapi.SecondStep{Action: mfaapi.Select}
 		for _, f := range usable {
 			shown := f.Factor
 			shown.State = s.begin(in, f, f.Type == mfaapi.Authenticator).state
@@ -112,9 +112,9 @@ func (s *Service) Demand(ctx context.Context, in mfaapi.Demand) (mfaapi.Demanded
 }
 
 // begin makes a challenge, and sends the code of one that is open.
-func (s *Service) begin(in mfaapi.Demand, f *factor, isOpen bool) *challenge {
+func (s *Service) begin(in mfaapi.BeginSecondStep, f *factor, isOpen bool) *challenge {
 	c := &challenge{
-		Demand: in, factor: f, isOpen: isOpen, madeAt: s.now(), id: id.New(s.now()),
+		BeginSecondStep: in, factor: f, isOpen: isOpen, madeAt: s.now(), id: id.New(s.now()),
 		state: secure.Secret(rand.Text() + "." + rand.Text() + "." + rand.Text()),
 	}
 	if isOpen && f.Type == mfaapi.SMS {

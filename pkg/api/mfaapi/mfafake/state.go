@@ -50,13 +50,13 @@ func (s *Service) Challenge(account directoryapi.Ref) href.Link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	factors := s.factors[account]
-	c := s.begin(mfaapi.Demand{Tenant: account.Tenant, Account: account.ID}, factors[len(factors)-1], true)
+	c := s.begin(mfaapi.BeginSecondStep{Tenant: account.Tenant, Account: account.ID}, factors[len(factors)-1], true)
 	c.state = ""
 	return s.base.Link("challenges", c.id)
 }
 
 // Demands returns the second steps that were begun.
-func (s *Service) Demands() []mfaapi.Demand {
+func (s *Service) Demands() []mfaapi.BeginSecondStep {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.demands)
