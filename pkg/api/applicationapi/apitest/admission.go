@@ -90,6 +90,7 @@ func links(t *testing.T, s Subject) {
 	})
 	t.Run("end at an account that may not log in", func(t *testing.T) {
 		refuse(s.API.Login(t.Context(), n.login(shop, "sam@example.test")))(t, apierr.AccountDisabled)
-		refuse(s.API.CompleteLogin(t.Context(), applicationapi.CompleteLogin{Tenant: n.id, Application: shop, Account: sam}))(t, apierr.AccountDisabled)
+		disabled := applicationapi.CompleteLogin{Tenant: n.id, Application: shop, Account: sam}
+		refuse(s.API.CompleteLogin(t.Context(), disabled))(t, apierr.AccountDisabled)
 	})
 }
