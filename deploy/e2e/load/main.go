@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string) (err error) {
 	flags.DurationVar(&o.length, "for", map[string]time.Duration{"noisy": 20 * time.Second, "tenants": 10 * time.Second,
 		"soak": 30 * time.Minute}[args[0]], "length of one run")
 	flags.IntVar(&o.rounds, "rounds", 3, "how often every run is repeated, in turns")
-	kinds := flags.String("noise", "login,search,body,mail,get", "what the noisy tenant sends, one after the other")
+	kinds := flags.String("noise", "login,search,body,mail,render,get", "what the noisy tenant sends, one after the other")
 	flags.IntVar(&o.large, "large", 50_000, "accounts of the noisy tenant")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err

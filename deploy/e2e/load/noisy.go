@@ -28,6 +28,11 @@ func noisy(ctx context.Context, s *site, o options) error {
 	all := stream{tenants: quiet, mix: share, rate: o.share * float64(o.tenants), most: 500}
 	s.send(ctx, o.length/2, all) // fills caches and pools
 	for _, kind := range o.kinds {
+		if kind == "render" {
+			if err := s.growTemplate(ctx, loud); err != nil {
+				return fmt.Errorf("change the template of the noisy tenant: %w", err)
+			}
+		}
 		var kept, slower, alone, beside []float64
 		var failed, noise string
 		byKind := map[string][]float64{}

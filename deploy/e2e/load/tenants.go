@@ -19,28 +19,18 @@ import (
 
 // fill makes an application with a directory and an account in the first tenant.
 func (s *site) fill(ctx context.Context) (*tenant, error) {
-	ask := func(want int, r e2e.Request) (e2e.Object, error) {
-		answer, err := s.client.Do(ctx, r)
-		if err == nil && answer.Status != want {
-			err = fmt.Errorf("want %d: %s", want, answer)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return answer.Object()
-	}
-	application, err := ask(http.StatusCreated, e2e.Request{Method: http.MethodPost, URL: "/applications?createDirectory=true",
+	application, err := s.ask(ctx, http.StatusCreated, e2e.Request{Method: http.MethodPost, URL: "/applications?createDirectory=true",
 		Body: e2e.Object{"name": "load"}})
 	if err != nil {
 		return nil, err
 	}
-	mapping, err := ask(http.StatusOK, e2e.Request{Method: http.MethodGet, URL: application.Object("defaultAccountStoreMapping").Href()})
+	mapping, err := s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: application.Object("defaultAccountStoreMapping").Href()})
 	if err != nil {
 		return nil, err
 	}
 	t := &tenant{id: s.client.Key.ID, secret: s.client.Key.Secret, application: application.Href(),
 		directory: mapping.Object("accountStore").Href(), email: "jo@example.test"}
-	account, err := ask(http.StatusCreated, e2e.Request{Method: http.MethodPost,
+	account, err := s.ask(ctx, http.StatusCreated, e2e.Request{Method: http.MethodPost,
 		URL:  t.directory + "/accounts?registrationWorkflowEnabled=false",
 		Body: e2e.Object{"email": t.email, "password": e2e.Password, "givenName": "Jo", "surname": "Doe"}})
 	if err != nil {
@@ -48,6 +38,43 @@ func (s *site) fill(ctx context.Context) (*tenant, error) {
 	}
 	t.account = account.Href()
 	return t, s.token(ctx, t)
+}
+
+// ask sends a request of the first tenant.
+func (s *site) ask(ctx context.Context, want int, r e2e.Request) (e2e.Object, error) {
+	answer, err := s.client.Do(ctx, r)
+	if err == nil && answer.Status != want {
+		err = fmt.Errorf("want %d: %s", want, answer)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer.Object()
+}
+
+// growTemplate makes the mail of a reset in the directory of the first tenant as large
+// as a template can be, and full of what has to be rendered.
+func (s *site) growTemplate(ctx context.Context, t *tenant) error {
+	const largest = 64_000 // characters of a body (docs/interface/limits.md)
+	policy, err := s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: t.directory + "?expand=passwordPolicy"})
+	if err != nil {
+		return err
+	}
+	templates := policy.Object("passwordPolicy").Object("resetEmailTemplates").Href()
+	list, err := s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: templates})
+	if err != nil {
+		return err
+	}
+	items, _ := list["items"].([]any)
+	if len(items) != 1 {
+		return fmt.Errorf("want one template, not %v", list)
+	}
+	template, _ := items[0].(map[string]any)
+	macros := "${url} ${account.fullName} $!{account.customData.none} "
+	body := strings.Repeat(macros, largest/len(macros))
+	_, err = s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodPost, URL: e2e.Object(template).Href(),
+		Body: e2e.Object{"textBody": body, "htmlBody": body, "mimeType": "multipart/alternative"}})
+	return err
 }
 
 // token gets an access token of the account of a tenant.
