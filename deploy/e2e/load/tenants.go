@@ -19,8 +19,9 @@ import (
 
 // fill makes an application with a directory and an account in the first tenant.
 func (s *site) fill(ctx context.Context) (*tenant, error) {
-	application, err := s.ask(ctx, http.StatusCreated, e2e.Request{Method: http.MethodPost, URL: "/applications?createDirectory=true",
-		Body: e2e.Object{"name": "load"}})
+	application, err := s.ask(ctx, http.StatusCreated, e2e.Request{
+		Method: http.MethodPost, URL: "/applications?createDirectory=true", Body: e2e.Object{"name": "load"},
+	})
 	if err != nil {
 		return nil, err
 	}
