@@ -25,7 +25,9 @@ func (s *site) fill(ctx context.Context) (*tenant, error) {
 	if err != nil {
 		return nil, err
 	}
-	mapping, err := s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: application.Object("defaultAccountStoreMapping").Href()})
+	mapping, err := s.ask(ctx, http.StatusOK, e2e.Request{
+		Method: http.MethodGet, URL: application.Object("defaultAccountStoreMapping").Href(),
+	})
 	if err != nil {
 		return nil, err
 	}
