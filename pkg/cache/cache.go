@@ -89,7 +89,7 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context)
 		defer cancel()
 		l, until := c.begin()
 		value, err := read(ctx)
-		c.finish(l, key, entry[V]{value, until}, err)
+		c.finish(l, key, entry[V]{value, until}, err == nil)
 		return value, err
 	})
 	select {
@@ -102,12 +102,45 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context)
 	}
 }
 
+// GetAll returns the values of keys, and loads those together that the cache does not
+// hold. A key for which read returns no value has none, and is asked for again.
+func (c *Cache[K, V]) GetAll(ctx context.Context, keys []K, read func(context.Context, []K) (map[K]V, error)) (map[K]V, error) {
+	values := make(map[K]V, len(keys))
+	var missing []K
+	for _, key := range keys {
+		if value, ok, _ := c.lookup(key); ok {
+			values[key] = value
+		} else {
+			missing = append(missing, key)
+		}
+	}
+	c.counts.Add(ctx, int64(len(keys)-len(missing)), c.result[1])
+	c.counts.Add(ctx, int64(len(missing)), c.result[0])
+	if len(missing) == 0 {
+		return values, nil
+	}
+	loads := make([]*load[K], len(missing))
+	var until time.Time
+	for i := range missing {
+		loads[i], until = c.begin()
+	}
+	loaded, err := read(ctx, missing)
+	for i, key := range missing {
+		value, ok := loaded[key]
+		if ok {
+			values[key] = value
+		}
+		c.finish(loads[i], key, entry[V]{value, until}, ok && err == nil)
+	}
+	return values, err
+}
+
 // Refresh loads the value of a key whether or not the cache holds it, for those
 // that Peek at it afterwards.
 func (c *Cache[K, V]) Refresh(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	l, until := c.begin()
 	value, err := read(ctx)
-	c.finish(l, key, entry[V]{value, until}, err)
+	c.finish(l, key, entry[V]{value, until}, err == nil)
 	return value, err
 }
 
@@ -138,11 +171,11 @@ func (c *Cache[K, V]) begin() (*load[K], time.Time) {
 
 // finish keeps what was loaded, unless it or what it depends on was forgotten
 // since the load began.
-func (c *Cache[K, V]) finish(l *load[K], key K, found entry[V], err error) {
+func (c *Cache[K, V]) finish(l *load[K], key K, found entry[V], isGood bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.loads, l)
-	if err != nil || c.disabled || l.stale {
+	if !isGood || c.disabled || l.stale {
 		return
 	}
 	keys := c.keysOf(key, found.value)

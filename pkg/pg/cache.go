@@ -24,8 +24,8 @@ const (
 // listens, the cache holds nothing.
 type Cache[Row any] struct {
 	*cache.Cache[id.Ref, []Row]
-	db    *DB
-	query string
+	db   *DB
+	read func(context.Context, id.Ref) ([]Row, error)
 }
 
 // NewCache makes a cache, which holds nothing until Listen of the database runs.
@@ -44,6 +44,23 @@ type Bounds struct {
 
 // NewCacheWithin is NewCache with other bounds.
 func NewCacheWithin[Row any](db *DB, bounds Bounds, name, channelName, query string, dependsOn func(Row) id.Ref) *Cache[Row] {
+	return newCache(db, bounds, name, channelName, dependsOn, func(ctx context.Context, ref id.Ref) ([]Row, error) {
+		return All[Row](ctx, db, query, ref.Tenant, ref.ID)
+	})
+}
+
+// NewCacheOf is NewCacheWithin for a row that takes several queries. What read returns
+// with an error is not held.
+func NewCacheOf[Row any](db *DB, bounds Bounds, name, channelName string, read func(context.Context, id.Ref) (Row, error)) *Cache[Row] {
+	return newCache(db, bounds, name, channelName, nil, func(ctx context.Context, ref id.Ref) ([]Row, error) {
+		row, err := read(ctx, ref)
+		return []Row{row}, err
+	})
+}
+
+func newCache[Row any](
+	db *DB, bounds Bounds, name, channelName string, dependsOn func(Row) id.Ref, read func(context.Context, id.Ref) ([]Row, error),
+) *Cache[Row] {
 	cfg := cache.Config[id.Ref, []Row]{
 		Name: name, Size: bounds.Rows, MaxAge: bounds.MaxAge, Now: time.Now, Disabled: true,
 		Weight: func(rows []Row) int { return 1 + len(rows) },
@@ -59,7 +76,7 @@ func NewCacheWithin[Row any](db *DB, bounds Bounds, name, channelName, query str
 			return refs
 		}
 	}
-	c := &Cache[Row]{cache.New(cfg), db, query}
+	c := &Cache[Row]{cache.New(cfg), db, read}
 	db.register(channel{channelName, c.Enable, c.invalidate})
 	return c
 }
@@ -83,18 +100,45 @@ func first[Row any](rows []Row, err error) (Row, error) {
 
 // All returns the rows of a resource, which its callers share.
 func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
-	rows, err := c.Get(ctx, ref, c.read(ref))
+	rows, err := c.Get(ctx, ref, c.reader(ref))
 	return rows, Error(err)
 }
 
-func (c *Cache[Row]) read(ref id.Ref) func(context.Context) ([]Row, error) {
-	return func(ctx context.Context) ([]Row, error) { return All[Row](ctx, c.db, c.query, ref.Tenant, ref.ID) }
+// Several returns the rows of those resources of a tenant that exist, in the order of
+// their ids. Those that the cache does not hold are read by one query: $1 is the tenant,
+// $2 the ids.
+func (c *Cache[Row]) Several(ctx context.Context, tenant id.ID, ids []id.ID, query string, idOf func(Row) id.ID) ([]Row, error) {
+	refs := make([]id.Ref, len(ids))
+	for i, resource := range ids {
+		refs[i] = id.Ref{Tenant: tenant, ID: resource}
+	}
+	found, err := c.GetAll(ctx, refs, func(ctx context.Context, missing []id.Ref) (map[id.Ref][]Row, error) {
+		wanted := make([]id.ID, len(missing))
+		for i, ref := range missing {
+			wanted[i] = ref.ID
+		}
+		list, err := All[Row](ctx, c.db, query, tenant, wanted)
+		rows := make(map[id.Ref][]Row, len(list))
+		for _, row := range list {
+			rows[id.Ref{Tenant: tenant, ID: idOf(row)}] = []Row{row}
+		}
+		return rows, err
+	})
+	var rows []Row
+	for _, ref := range refs {
+		rows = append(rows, found[ref]...)
+	}
+	return rows, err
+}
+
+func (c *Cache[Row]) reader(ref id.Ref) func(context.Context) ([]Row, error) {
+	return func(ctx context.Context) ([]Row, error) { return c.read(ctx, ref) }
 }
 
 // Read returns the row of a resource as it is in the database, or apierr.NotFound.
 // For a while ReadBefore returns it too.
 func (c *Cache[Row]) Read(ctx context.Context, ref id.Ref) (Row, error) {
-	rows, err := c.Refresh(ctx, ref, c.read(ref))
+	rows, err := c.Refresh(ctx, ref, c.reader(ref))
 	return first(rows, err)
 }
 

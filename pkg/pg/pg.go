@@ -46,7 +46,7 @@ type DB struct {
 	sessions   *pgxpool.Pool // beside a pooler; nil: Pool
 	channelsMu sync.Mutex
 	channels   []channel    // of the caches
-	writes     atomic.Int64 // statements and transactions that may have written
+	writes     atomic.Int64 // statements and transactions that wrote, or may have
 	shares     shares
 	metrics    metric.Registration
 }

@@ -106,13 +106,16 @@ func (db *DB) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, err
 
 // Exec runs a statement outside a transaction.
 func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	db.writes.Add(1)
 	tenant, err := db.shares.acquire(ctx)
 	if err != nil {
 		return pgconn.CommandTag{}, err
 	}
 	defer db.shares.release(tenant)
-	return db.Pool.Exec(ctx, sql, args...)
+	tag, err := db.Pool.Exec(ctx, sql, args...)
+	if tag.RowsAffected() > 0 {
+		db.writes.Add(1)
+	}
+	return tag, err
 }
 
 func (db *DB) sendBatch(ctx context.Context, batch *Batch) error {

@@ -24,6 +24,7 @@ type Tx struct {
 	conn   *pgxpool.Conn // nil before the transaction has begun
 	tenant id.ID         // whose share of the pool the connection is
 	queue  []statement
+	wrote  bool // it may have: it ran more than statements that changed no row
 }
 
 type statement struct {
@@ -48,13 +49,18 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 }
 
 func (db *DB) tryTx(ctx context.Context, fn func(*Tx) error) error {
-	db.writes.Add(1)
 	tx := &Tx{db: db}
 	defer tx.end(ctx)
 	if err := fn(tx); err != nil {
 		return err
 	}
-	return tx.commit(ctx)
+	if err := tx.commit(ctx); err != nil {
+		return err
+	}
+	if tx.wrote {
+		db.writes.Add(1)
+	}
+	return nil
 }
 
 // Queue adds a statement to those that are sent together.
@@ -69,8 +75,8 @@ func (tx *Tx) QueueChange(sql string, args ...any) {
 }
 
 // QueueReturning is Queue for a statement whose rows are read into the structs of
-// into by the names of their columns. They are there once the transaction has
-// committed.
+// into by the names of their columns. They are there after the next query, and once the
+// transaction has committed.
 func QueueReturning[T any](tx interface{ queueReading(statement) }, into *[]T, sql string, args ...any) {
 	tx.queueReading(statement{sql: sql, args: args, read: func(rows pgx.Rows) (err error) {
 		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
@@ -82,6 +88,7 @@ func (tx *Tx) queueReading(s statement) { tx.queue = append(tx.queue, s) }
 
 // Exec runs a statement, after those that are queued.
 func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
+	defer func() { tx.wrote = tx.wrote || tag.RowsAffected() > 0 }()
 	if tx.isCurrent() {
 		return tx.conn.Exec(ctx, sql, args...)
 	}
@@ -90,14 +97,15 @@ func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.Com
 		tag = of
 		return nil
 	})
-	return tag, tx.sendBatch(ctx, &batch)
+	return tag, tx.send(ctx, &batch)
 }
 
 // Query runs a query, after the statements that are queued.
 func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	tx.wrote = true
 	if len(args) > 0 && !tx.isCurrent() {
 		if _, hasMode := args[0].(pgx.QueryExecMode); hasMode { // which no batch takes
-			if err := tx.sendBatch(ctx, &Batch{}); err != nil {
+			if err := tx.send(ctx, &Batch{}); err != nil {
 				return nil, err
 			}
 		}
@@ -127,7 +135,8 @@ func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, err
 
 // CopyFrom loads rows into a table.
 func (tx *Tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
-	if err := tx.sendBatch(ctx, &Batch{}); err != nil {
+	tx.wrote = true
+	if err := tx.send(ctx, &Batch{}); err != nil {
 		return 0, err
 	}
 	return tx.conn.CopyFrom(ctx, table, columns, rows)
@@ -138,6 +147,11 @@ func (tx *Tx) isCurrent() bool { return tx.conn != nil && len(tx.queue) == 0 }
 
 // sendBatch runs the queries of a batch after what is queued.
 func (tx *Tx) sendBatch(ctx context.Context, batch *Batch) error {
+	tx.wrote = true
+	return tx.send(ctx, batch)
+}
+
+func (tx *Tx) send(ctx context.Context, batch *Batch) error {
 	all, err := tx.flush(ctx)
 	if err != nil {
 		return err
@@ -163,6 +177,7 @@ func (tx *Tx) flush(ctx context.Context) (*Batch, error) {
 		tx.conn, tx.tenant = conn, tenant
 		batch.Queue(`BEGIN`).Exec(func(pgconn.CommandTag) error { return nil })
 	}
+	tx.wrote = tx.wrote || len(tx.queue) > 0
 	for _, s := range tx.queue {
 		s.add(batch)
 	}
@@ -194,6 +209,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 	if tx.conn == nil && len(tx.queue) == 1 {
 		only := tx.queue[0]
 		if only.read != nil {
+			tx.wrote = true
 			rows, err := tx.db.Query(ctx, only.sql, only.args...)
 			if err != nil {
 				return err
@@ -207,7 +223,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 		return only.check(tag)
 	}
 	if slices.ContainsFunc(tx.queue, func(s statement) bool { return s.mustChange }) {
-		if err := tx.sendBatch(ctx, &Batch{}); err != nil {
+		if err := tx.send(ctx, &Batch{}); err != nil {
 			return err
 		}
 	}
@@ -215,6 +231,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 	case tx.conn == nil && len(tx.queue) == 0:
 		return nil
 	case tx.conn == nil:
+		tx.wrote = true
 		batch := &Batch{}
 		for _, s := range tx.queue {
 			s.add(batch)

@@ -4,7 +4,6 @@ import (
 	"crypto"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
 	"syscall"
 	"testing"
 	"time"
@@ -72,11 +71,7 @@ func BenchmarkSignatures(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	private, err := x509.ParsePKCS8PrivateKey([]byte(pair.PrivateKey.Reveal()))
-	if err != nil {
-		b.Fatal(err)
-	}
-	key := private.(*rsa.PrivateKey)
+	key := pair.Key
 	sum := sha256.Sum256([]byte("x"))
 	signature, err := rsa.SignPKCS1v15(nil, key, crypto.SHA256, sum[:])
 	if err != nil {

@@ -2,8 +2,6 @@ package saml
 
 import (
 	"cmp"
-	"crypto/rsa"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -177,15 +175,7 @@ func (p ServiceProvider) decrypted(v verifier, whole, sealed *etree.Element, cov
 	if err != nil {
 		return nil, err
 	}
-	private, err := x509.ParsePKCS8PrivateKey([]byte(pair.PrivateKey.Reveal()))
-	if err != nil {
-		return nil, err
-	}
-	key, ok := private.(*rsa.PrivateKey)
-	if !ok {
-		return nil, errors.New("the private key is not RSA")
-	}
-	text, err := decrypt(key, sealed)
+	text, err := decrypt(pair.Key, sealed)
 	if err != nil {
 		return nil, refused
 	}

@@ -167,11 +167,7 @@ func newPair(t *testing.T) (KeyPair, *rsa.PrivateKey) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := x509.ParsePKCS8PrivateKey([]byte(pair.PrivateKey.Reveal()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pair, key.(*rsa.PrivateKey)
+	return pair, pair.Key
 }
 
 // Both signatures hold after the response was written and read again, whatever

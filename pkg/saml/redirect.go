@@ -5,7 +5,6 @@ import (
 	"compress/flate"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"io"
@@ -117,16 +116,11 @@ func deflate(text []byte) ([]byte, error) {
 }
 
 func signText(pair KeyPair, algorithm, text string) ([]byte, error) {
-	private, err := x509.ParsePKCS8PrivateKey([]byte(pair.PrivateKey.Reveal()))
-	if err != nil {
-		return nil, err
-	}
-	key, ok := private.(*rsa.PrivateKey)
 	hash, known := signatureHashes[signatureMethods[algorithm]]
-	if !ok || !known {
-		return nil, errors.New("the key is not RSA, or the algorithm is unknown")
+	if !known {
+		return nil, errors.New("the algorithm is unknown")
 	}
 	h := hash.New()
 	h.Write([]byte(text))
-	return rsa.SignPKCS1v15(rand.Reader, key, hash, h.Sum(nil))
+	return rsa.SignPKCS1v15(rand.Reader, pair.Key, hash, h.Sum(nil))
 }

@@ -1,9 +1,6 @@
 package saml
 
 import (
-	"crypto/rsa"
-	"crypto/x509"
-	"errors"
 	"strings"
 	"time"
 
@@ -153,15 +150,7 @@ func xmlText(text string) string {
 type signer struct{ context *dsig.SigningContext }
 
 func newSigner(pair KeyPair, algorithm string) (signer, error) {
-	private, err := x509.ParsePKCS8PrivateKey([]byte(pair.PrivateKey.Reveal()))
-	if err != nil {
-		return signer{}, err
-	}
-	key, ok := private.(*rsa.PrivateKey)
-	if !ok {
-		return signer{}, errors.New("the private key is not RSA")
-	}
-	context, err := dsig.NewSigningContext(key, [][]byte{der(pair.Certificate)})
+	context, err := dsig.NewSigningContext(pair.Key, [][]byte{der(pair.Certificate)})
 	if err != nil {
 		return signer{}, err
 	}

@@ -1,7 +1,6 @@
 package saml
 
 import (
-	"crypto/rsa"
 	"crypto/sha1"
 	"crypto/x509"
 	"encoding/hex"
@@ -32,12 +31,16 @@ func TestAKeyPair(t *testing.T) {
 	if certificate.Subject.CommonName != "shop" || certificate.IsCA || certificate.NotBefore.After(now) || certificate.NotAfter.Before(now.AddDate(9, 0, 0)) {
 		t.Errorf("it is of %s, from %s to %s", certificate.Subject, certificate.NotBefore, certificate.NotAfter)
 	}
-	private, err := x509.ParsePKCS8PrivateKey([]byte(pair.PrivateKey.Reveal()))
+	private, err := pair.PrivateKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if key, ok := private.(*rsa.PrivateKey); !ok || key.N.BitLen() != 2048 || !key.PublicKey.Equal(certificate.PublicKey) {
-		t.Errorf("the private key is a %T that does not belong to it", private)
+	read, err := ReadKeyPair(pair.Certificate, private)
+	if err != nil || !read.Key.Equal(pair.Key) || read.Key.N.BitLen() != 2048 || !read.Key.PublicKey.Equal(certificate.PublicKey) {
+		t.Errorf("it is read as %d bits, which do not belong to it, %v", read.Key.N.BitLen(), err)
+	}
+	if _, err := ReadKeyPair(pair.Certificate, private[1:]); err == nil {
+		t.Error("half a key is read")
 	}
 	sum := sha1.Sum(block.Bytes)
 	if got := Fingerprint(pair.Certificate); got != hex.EncodeToString(sum[:]) {

@@ -64,7 +64,11 @@ func TestSignaturesOfAnotherImplementation(t *testing.T) {
 			`"/></ds:Transforms><ds:DigestMethod Algorithm="`+hashAlgorithms[0]+`"/><ds:DigestValue/></ds:Reference></ds:SignedInfo><ds:SignatureValue/>`+
 			`<ds:KeyInfo><ds:X509Data/></ds:KeyInfo></ds:Signature>`)
 		assertion.InsertChildAt(1, signature)
-		key := file(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte(p.pair.PrivateKey.Reveal())})))
+		private, err := p.pair.PrivateKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := file(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte(private.Reveal())})))
 		signed := filepath.Join(t.TempDir(), "signed.xml")
 		out, err := xmlsec(t, "--sign", "--privkey-pem", key, "--id-attr:ID", assertionNamespace+":Assertion", "--output", signed,
 			file(t, "template.xml", text(t, response)))

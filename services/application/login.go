@@ -135,19 +135,32 @@ func (s *Service) CompleteLogin(ctx context.Context, in applicationapi.CompleteL
 		return applicationapi.LoggedIn{}, err
 	}
 	asked := applicationapi.CheckAccess{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
-	account, err := s.checkAccessIn(ctx, asked, order)
-	if err != nil {
-		return applicationapi.LoggedIn{}, err
+	account, ok := inDirectory(order, in)
+	if !ok {
+		if account, err = s.checkAccessIn(ctx, asked, order); err != nil {
+			return applicationapi.LoggedIn{}, err
+		}
 	}
 	if where := (directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}); where != (directoryapi.StoreName{}) {
 		if order, err = s.narrowed(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, order, where); err != nil {
 			return applicationapi.LoggedIn{}, err
 		}
-		if account, err = s.checkAccess(ctx, asked, order); err != nil {
-			return applicationapi.LoggedIn{}, err
+		if account, ok = inDirectory(order, in); !ok {
+			if account, err = s.checkAccess(ctx, asked, order); err != nil {
+				return applicationapi.LoggedIn{}, err
+			}
 		}
 	}
 	return s.linked(ctx, order, directoryapi.Authenticated{Account: account})
+}
+
+// inDirectory returns an account that was just read, where the directory of it is open to
+// logins of an enabled application.
+func inDirectory(order store.LoginOrder, in applicationapi.CompleteLogin) (a directoryapi.Account, ok bool) {
+	if in.Read == nil || in.Read.ID != in.Account || order.Status != directoryapi.Enabled {
+		return a, false
+	}
+	return *in.Read, slices.Contains(order.Open(), directoryapi.Store{Kind: directoryapi.Directories, ID: in.Read.DirectoryID})
 }
 
 // wantOpen refuses an account that is reached through disabled organizations alone.

@@ -167,6 +167,23 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Logf("elsewhere a change showed within %s", slowest)
 }
 
+// Of an account that was just read nothing is asked where its directory is a store.
+func TestAnAccountThatWasJustReadIsNotReadAgain(t *testing.T) {
+	t.Parallel()
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	directory, shop := d.Directory(t, tenant, "Staff"), newApplication(t, d, tenant)
+	newMapping(t, d, tenant, shop, directory)
+	svc := application.New(store.New(d.DB, d.Clock.Now), &only{}, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
+	account := directoryapi.Account{TenantID: tenant, ID: d.NewID(), DirectoryID: directory, Email: "jo@example.test"}
+	in, err := svc.CompleteLogin(t.Context(), applicationapi.CompleteLogin{
+		Tenant: tenant, Application: shop, Account: account.ID, AccountStore: applicationtest.Base.Link("directories", directory), Read: &account,
+	})
+	if err != nil || in.Account.Email != account.Email {
+		t.Errorf("%q logs in, %v", in.Account.Email, err)
+	}
+}
+
 // The application of a label is known without a query while nothing changes. A label
 // that changes hands leads to its new application at once in the process that made
 // the change, and in the others as soon as PostgreSQL has reported it.

@@ -224,7 +224,10 @@ func (s *Service) samlResponse(ctx context.Context, identity SAMLIdentityProvide
 
 func (s *Service) samlKeyPair(identity SAMLIdentityProvider) (saml.KeyPair, error) {
 	private, err := s.ring.Open(identity.PrivateKeySealed, samlKeyPurpose(identity.ID))
-	return saml.KeyPair{Certificate: identity.Certificate, PrivateKey: private}, err
+	if err != nil {
+		return saml.KeyPair{}, err
+	}
+	return saml.ReadKeyPair(identity.Certificate, private)
 }
 
 // reachableAccount returns an account that may log in to the application of an

@@ -115,8 +115,9 @@ func (s *Service) makeKeyPair(p *store.SAMLIdentityProvider) error {
 	if err != nil {
 		return err
 	}
-	p.Certificate, p.PrivateKeySealed = pair.Certificate, s.ring.Seal(pair.PrivateKey, samlKeyPurpose(p.ID))
-	return nil
+	private, err := pair.PrivateKey()
+	p.Certificate, p.PrivateKeySealed = pair.Certificate, s.ring.Seal(private, samlKeyPurpose(p.ID))
+	return err
 }
 
 func samlKeyPurpose(provider id.ID) string { return "application.saml/" + provider.String() }

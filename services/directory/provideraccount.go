@@ -30,20 +30,19 @@ func (s *Service) ProviderAccount(ctx context.Context, in directoryapi.ProviderA
 	if p.ProviderID == directoryapi.Native {
 		return directoryapi.ProvidedAccount{}, apierr.Reference.Because("the directory is a cloud directory, which has no provider")
 	}
-	return s.providerAccount(ctx, p, in, func(*store.Tx) error { return nil })
-}
-
-// providerAccount is ProviderAccount for a provider that was read. The transaction
-// begins with first, whose error is returned.
-func (s *Service) providerAccount(
-	ctx context.Context, p store.AccountProvider, in directoryapi.ProviderAccount, first func(*store.Tx) error,
-) (directoryapi.ProvidedAccount, error) {
 	stated, err := stated(p, in)
 	if err != nil {
 		return directoryapi.ProvidedAccount{}, err
 	}
+	return s.providerAccount(ctx, p, in, stated)
+}
+
+// providerAccount is ProviderAccount for what a provider states.
+func (s *Service) providerAccount(
+	ctx context.Context, p store.AccountProvider, in directoryapi.ProviderAccount, stated userFacts,
+) (directoryapi.ProvidedAccount, error) {
 	for try := 1; ; try++ {
-		out, err := s.provide(ctx, in, stated, p.Registrar, first)
+		out, err := s.provide(ctx, in, stated, p.Registrar)
 		if errors.Is(err, apierr.Exists) && try < providerTries {
 			continue
 		}
@@ -58,21 +57,17 @@ func (s *Service) providerAccount(
 // provide finds or creates the account in one transaction. It returns
 // apierr.Exists also where a parallel login was faster.
 func (s *Service) provide(
-	ctx context.Context, in directoryapi.ProviderAccount, stated userFacts, by store.Registrar, first func(*store.Tx) error,
+	ctx context.Context, in directoryapi.ProviderAccount, stated userFacts, by store.Registrar,
 ) (out directoryapi.ProvidedAccount, err error) {
 	err = s.tx(ctx, func(tx *store.Tx) error {
 		out = directoryapi.ProvidedAccount{}
-		if err := first(tx); err != nil {
-			return err
-		}
 		user, err := findUser(ctx, tx, in, stated)
 		switch {
 		case errors.Is(err, apierr.NotFound):
 			out.IsNew = true
 			out.Account, err = s.createUser(ctx, tx, in, stated, by)
 		case err == nil:
-			err = admits(store.Candidate{Account: user.Account, DirectoryStatus: user.DirectoryStatus, StoreStatus: directoryapi.Enabled})
-			if err != nil {
+			if err := admitsUser(user); err != nil {
 				return err
 			}
 			out.IsNew = user.ID == in.Account
@@ -95,6 +90,24 @@ func (s *Service) provide(
 	})
 	return out, err
 }
+
+// admitsUser refuses an account that may not log in.
+func admitsUser(user store.ProviderUser) error {
+	return admits(store.Candidate{Account: user.Account, DirectoryStatus: user.DirectoryStatus, StoreStatus: directoryapi.Enabled})
+}
+
+// isAsStated reports whether a login leaves the account of a user as it is.
+func (s *Service) isAsStated(user store.ProviderUser, stated userFacts) bool {
+	if !user.SameFacts || len(stated.data) > 0 {
+		return false
+	}
+	after := user.Account
+	isSettled := func(string) (bool, error) { return false, errUnsettled }
+	return state(&after, stated, isSettled) == nil && differs(user.Account, after) == ""
+}
+
+// errUnsettled is that of a name that another account may have.
+var errUnsettled = errors.New("the account may take another name")
 
 // findUser returns the account that the provider knows by the user's id, or else
 // the one of the user's email where both sides have verified it, or
@@ -133,7 +146,7 @@ func (s *Service) createUser(ctx context.Context, tx *store.Tx, in directoryapi.
 	if a.ID.IsZero() {
 		a.ID = id.New(now)
 	}
-	if err := s.state(ctx, tx, &a, stated); err != nil {
+	if err := state(&a, stated, isFree(ctx, tx, a)); err != nil {
 		return a, err
 	}
 	event, verification := s.register(&a, directoryapi.CreateAccount{Application: in.Application, Workflow: true}, by.CreationPolicy)
@@ -147,7 +160,7 @@ func (s *Service) createUser(ctx context.Context, tx *store.Tx, in directoryapi.
 func (s *Service) refreshUser(ctx context.Context, tx *store.Tx, user store.ProviderUser, stated userFacts) (directoryapi.Account, error) {
 	before := user.Account
 	a := before
-	if err := s.state(ctx, tx, &a, stated); err != nil {
+	if err := state(&a, stated, isFree(ctx, tx, a)); err != nil {
 		return a, err
 	}
 	if differs(before, a) == "" {
@@ -164,18 +177,11 @@ func (s *Service) refreshUser(ctx context.Context, tx *store.Tx, user store.Prov
 }
 
 // state writes the facts into an account. An email that the provider does not call
-// verified stays verified where it was before; a user name or email that another
-// account of the directory has is left as it was.
-func (s *Service) state(ctx context.Context, tx *store.Tx, a *directoryapi.Account, stated userFacts) error {
+// verified stays verified where it was before; a user name or email that is not free is
+// left as it was.
+func state(a *directoryapi.Account, stated userFacts, isFree func(name string) (bool, error)) error {
 	isNew := a.Email == ""
 	followsEmail := isNew || field.Fold(a.Username) == field.Fold(a.Email)
-	isFree := func(name string) (bool, error) {
-		holder, err := tx.LockAccountByLoginName(ctx, a.TenantID, a.DirectoryID, name)
-		if errors.Is(err, apierr.NotFound) {
-			return true, nil
-		}
-		return err == nil && holder.ID == a.ID, err
-	}
 	emailChanges := field.Fold(a.Email) != field.Fold(stated.email)
 	if emailChanges && !isNew {
 		free, err := isFree(stated.email)
@@ -211,6 +217,18 @@ func (s *Service) state(ctx context.Context, tx *store.Tx, a *directoryapi.Accou
 		}
 	}
 	return nil
+}
+
+// isFree reports of a user name or email whether no other account of the directory has
+// it.
+func isFree(ctx context.Context, tx *store.Tx, a directoryapi.Account) func(name string) (bool, error) {
+	return func(name string) (bool, error) {
+		holder, err := tx.LockAccountByLoginName(ctx, a.TenantID, a.DirectoryID, name)
+		if errors.Is(err, apierr.NotFound) {
+			return true, nil
+		}
+		return err == nil && holder.ID == a.ID, err
+	}
 }
 
 // sealTokens returns the tokens of a login, sealed. A refresh token, which some

@@ -12,5 +12,5 @@ var CheckSAMLCertificates = (*Service).checkSAMLCertificates
 
 // UseAssertion refuses an assertion that was used already.
 func UseAssertion(ctx context.Context, s *Service, p store.Provider, login saml.Login) error {
-	return s.tx(ctx, func(tx *store.Tx) error { return useAssertion(ctx, tx, p, login) })
+	return s.useAssertion(ctx, p, login, func(*store.Tx) {})
 }

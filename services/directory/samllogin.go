@@ -1,12 +1,12 @@
 package directory
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -38,42 +38,43 @@ func (s *Service) notSAML(directory id.ID) error {
 	return apierr.NotSAML.Because("the directory %q is not a SAML directory", s.base.To("directories", directory))
 }
 
-// signingProvider returns the provider of a SAML directory with the key pair that
-// signs requests to it, or apierr.NotSAML.
-func (s *Service) signingProvider(ctx context.Context, tenant, directory id.ID) (p store.Provider, pair saml.KeyPair, err error) {
-	p, own, err := s.store.SAMLProvider(ctx, tenant, directory)
-	if errors.Is(err, apierr.NotFound) {
-		return p, pair, s.notSAML(directory)
+// samlProvider returns the provider of a SAML directory, or apierr.NotSAML.
+func (s *Service) samlProvider(ctx context.Context, tenant, directory id.ID) (store.AccountProvider, error) {
+	p, err := s.store.AccountProvider(ctx, tenant, directory)
+	if errors.Is(err, apierr.NotFound) || err == nil && p.ProviderID != "saml" {
+		err = s.notSAML(directory)
 	}
-	if err != nil {
-		return p, pair, err
-	}
-	pair, err = s.openKeyPair(own)
-	return p, pair, err
+	return p, err
 }
 
-// samlKeyPair returns the key pair of a SAML directory.
-func (s *Service) samlKeyPair(ctx context.Context, p store.Provider) (saml.KeyPair, error) {
-	own, err := s.store.SAMLServiceProvider(ctx, p.TenantID, p.MetadataID)
-	if err != nil {
-		return saml.KeyPair{}, err
-	}
-	return s.openKeyPair(own)
-}
+const (
+	maxKeyPairs   = 1_000
+	keyPairMaxAge = time.Minute
+)
 
-func (s *Service) openKeyPair(own store.SAMLServiceProvider) (saml.KeyPair, error) {
-	private, err := s.ring.Open(own.PrivateKeySealed, samlKeyPurpose(own.ID))
-	return saml.KeyPair{Certificate: own.Certificate, PrivateKey: private}, err
+// samlKeyPair returns the key pair of a SAML directory, which never changes.
+func (s *Service) samlKeyPair(ctx context.Context, own store.SAMLServiceProvider) (saml.KeyPair, error) {
+	return s.keyPairs.Get(ctx, own.CertificateID, func(context.Context) (saml.KeyPair, error) {
+		private, err := s.ring.Open(own.PrivateKeySealed, samlKeyPurpose(own.ID))
+		if err != nil {
+			return saml.KeyPair{}, err
+		}
+		return saml.ReadKeyPair(own.Certificate, private)
+	})
 }
 
 // BeginSAMLLogin signs an authentication request.
 func (s *Service) BeginSAMLLogin(ctx context.Context, in directoryapi.BeginSAMLLogin) (out directoryapi.SAMLRedirect, err error) {
-	p, pair, err := s.signingProvider(ctx, in.Tenant, in.Directory)
+	p, err := s.samlProvider(ctx, in.Tenant, in.Directory)
 	if err != nil {
 		return out, err
 	}
 	if p.DirectoryStatus != directoryapi.Enabled {
 		return out, apierr.DirectoryDisabled.Because("the directory is disabled")
+	}
+	pair, err := s.samlKeyPair(ctx, p.SAML)
+	if err != nil {
+		return out, err
 	}
 	out.Location, err = saml.LoginRequest{
 		ID: in.RequestID, Issuer: SAMLEntityID(s.Alias(), p.DirectoryID), Destination: *p.Settings.SSOLoginURL,
@@ -84,7 +85,11 @@ func (s *Service) BeginSAMLLogin(ctx context.Context, in directoryapi.BeginSAMLL
 
 // SAMLLogout signs a logout request.
 func (s *Service) SAMLLogout(ctx context.Context, in directoryapi.SAMLLogout) (out directoryapi.SAMLRedirect, err error) {
-	p, pair, err := s.signingProvider(ctx, in.Tenant, in.Session.Directory)
+	p, err := s.samlProvider(ctx, in.Tenant, in.Session.Directory)
+	if err != nil {
+		return out, err
+	}
+	pair, err := s.samlKeyPair(ctx, p.SAML)
 	if err != nil {
 		return out, err
 	}
@@ -98,17 +103,14 @@ func (s *Service) SAMLLogout(ctx context.Context, in directoryapi.SAMLLogout) (o
 // FinishSAMLLogin verifies a response and returns the account of its user: the one
 // that has the email, or a new one.
 func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAMLLogin) (out directoryapi.SAMLLogin, err error) {
-	p, err := s.store.AccountProvider(ctx, in.Tenant, in.Directory)
-	if errors.Is(err, apierr.NotFound) || err == nil && p.ProviderID != "saml" {
-		err = s.notSAML(in.Directory)
-	}
+	p, err := s.samlProvider(ctx, in.Tenant, in.Directory)
 	if err != nil {
 		return out, err
 	}
 	expected := saml.ServiceProvider{
 		EntityID: SAMLEntityID(s.Alias(), p.DirectoryID), ConsumerURL: s.samlConsumer(p.DirectoryID), RequestID: in.RequestID,
 		Certificates: []string{*p.Settings.EncodedX509SigningCert}, AllowSHA1: *p.Settings.RequestSignatureAlgorithm == saml.SHA1,
-		KeyPair: func() (saml.KeyPair, error) { return s.samlKeyPair(ctx, p.Provider) }, Now: s.now(),
+		KeyPair: func() (saml.KeyPair, error) { return s.samlKeyPair(ctx, p.SAML) }, Now: s.now(),
 	}
 	if next := p.Settings.EncodedX509SigningCertNext; next != nil {
 		expected.Certificates = append(expected.Certificates, *next)
@@ -122,11 +124,7 @@ func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAM
 	}
 	user := samlUser(p, login)
 	user.Application = in.Application
-	use := func(tx *store.Tx) error { return useAssertion(ctx, tx, p.Provider, login) }
-	provided, err := s.providerAccount(ctx, p, user, use)
-	if err != nil && !errors.Is(err, apierr.SAMLMalformed) { // an assertion is used up even if the account may not log in
-		err = cmp.Or(s.tx(ctx, use), err)
-	}
+	provided, err := s.samlAccount(ctx, p, user, login)
 	return directoryapi.SAMLLogin{
 		Account: provided.Account, IsNew: provided.IsNew, ResponseID: login.ResponseID,
 		Session: directoryapi.SAMLSession{
@@ -135,11 +133,46 @@ func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAM
 	}, err
 }
 
-// useAssertion refuses the replay of an assertion.
-func useAssertion(ctx context.Context, tx *store.Tx, p store.Provider, login saml.Login) error {
+// samlAccount returns the account of the user of an assertion, which is used up even
+// where the account may not log in. Most logins change nothing of the account, and take
+// one round trip.
+func (s *Service) samlAccount(
+	ctx context.Context, p store.AccountProvider, in directoryapi.ProviderAccount, login saml.Login,
+) (out directoryapi.ProvidedAccount, err error) {
+	stated, incomplete := stated(p, in)
+	var known *[]store.ProviderUser
+	if err := s.useAssertion(ctx, p.Provider, login, func(tx *store.Tx) {
+		if incomplete == nil {
+			known = tx.ReadProviderUser(ctx, in.Tenant, in.Directory, stated.externalID, stated.shown)
+		}
+	}); err != nil {
+		return out, err
+	}
+	if incomplete != nil {
+		return out, incomplete
+	}
+	if len(*known) == 0 || !s.isAsStated((*known)[0], stated) {
+		return s.providerAccount(ctx, p, in, stated)
+	}
+	user := (*known)[0]
+	if err := admitsUser(user); err != nil {
+		return out, err
+	}
+	out.Account, err = s.unsealed(user.Account)
+	return out, err
+}
+
+// useAssertion refuses the replay of an assertion. What beside queues goes to the server
+// with it.
+func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml.Login, beside func(*store.Tx)) error {
 	digest := sha256.Sum256([]byte(login.AssertionID))
-	err := tx.InsertSAMLAssertion(ctx, p.TenantID, p.DirectoryID, digest[:], login.ExpiresAt)
-	if errors.Is(err, apierr.Exists) {
+	var used *[]store.SAMLAssertion
+	err := s.tx(ctx, func(tx *store.Tx) error {
+		used = tx.UseSAMLAssertion(ctx, p.TenantID, p.DirectoryID, store.SAMLAssertion{Digest: digest[:]}, login.ExpiresAt)
+		beside(tx)
+		return nil
+	})
+	if err == nil && len(*used) == 0 {
 		err = apierr.SAMLMalformed.Because("the SAML response cannot be used: its assertion was used already")
 	}
 	return err

@@ -19,8 +19,9 @@ func (s *Service) newSAMLServiceProvider(p store.Provider) (*store.SAMLServicePr
 		TenantID: p.TenantID, ID: id.New(p.CreatedAt), DirectoryID: p.DirectoryID, CertificateID: id.New(p.CreatedAt),
 		Certificate: pair.Certificate, CreatedAt: p.CreatedAt, ModifiedAt: p.CreatedAt,
 	}
-	sp.PrivateKeySealed = s.ring.Seal(pair.PrivateKey, samlKeyPurpose(sp.ID))
-	return &sp, nil
+	private, err := pair.PrivateKey()
+	sp.PrivateKeySealed = s.ring.Seal(private, samlKeyPurpose(sp.ID))
+	return &sp, err
 }
 
 func samlKeyPurpose(serviceProvider id.ID) string {

@@ -11,8 +11,11 @@ import (
 
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/outbound"
+	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/connect"
 	"github.com/doorward/doorward/services/directory/store"
@@ -27,8 +30,9 @@ type Service struct {
 	providers *connect.Client
 	now       func() time.Time
 	cfg       Config
-	checks    *checks       // that agents of directories make
-	syncEnded chan struct{} // wakes SyncWorker
+	keyPairs  *cache.Cache[id.ID, saml.KeyPair] // of SAML directories, by the ids of their certificates
+	checks    *checks                           // that agents of directories make
+	syncEnded chan struct{}                     // wakes SyncWorker
 }
 
 // Config is what the deployment decides.
@@ -48,6 +52,9 @@ func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base
 	if svc.providers == nil {
 		svc.providers = connect.New(outbound.Guard{}, nil, now)
 	}
+	svc.keyPairs = cache.New(cache.Config[id.ID, saml.KeyPair]{
+		Name: "directory.keyPairs", Size: maxKeyPairs, MaxAge: keyPairMaxAge, Now: now,
+	})
 	s.OnNotify(store.ChecksChannel, svc.checks.created)
 	s.OnNotify(store.ResultsChannel, svc.checks.answered)
 	return svc

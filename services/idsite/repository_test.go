@@ -1,13 +1,17 @@
 package idsite_test
 
 import (
+	"maps"
 	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing/transport/client"
 
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -102,6 +106,12 @@ func TestCustomPagesComeFromARepository(t *testing.T) {
 	if got := status().GitStatus; got != store.GitPending {
 		t.Errorf("before the fetch the status is %s", got)
 	}
+	t.Run("nothing but HTTP is spoken", func(t *testing.T) {
+		idsite.NewRepositories(svc, outbound.Guard{})
+		if spoken := slices.Sorted(maps.Keys(client.Protocols)); !slices.Equal(spoken, []string{"http", "https"}) {
+			t.Errorf("it is %v", spoken)
+		}
+	})
 	t.Run("a private address is refused", func(t *testing.T) {
 		if err := idsite.NewRepositories(svc, outbound.Guard{}).FetchDue(t.Context()); err != nil {
 			t.Fatal(err)

@@ -77,7 +77,8 @@ func (s *Service) readRequest(ctx context.Context, text secure.Secret) (request,
 	if !ok || ref.Kind != "applications" {
 		return r, apierr.BadRequest.Because("sub must be the href of an application")
 	}
-	r.application, err = s.peers.Application.Application(ctx, id.Ref{Tenant: r.tenant, ID: ref.ID})
+	at := id.Ref{Tenant: r.tenant, ID: ref.ID}
+	r.application, err = s.peers.Application.CachedApplication(ctx, at)
 	if errors.Is(err, apierr.NotFound) {
 		return r, apierr.BadRequest.Because("sub must be the href of an application of the tenant")
 	}
@@ -91,8 +92,15 @@ func (s *Service) readRequest(ctx context.Context, text secure.Secret) (request,
 	if r.callback == "" {
 		return r, apierr.BadRequest.Because("cb_uri is required")
 	}
-	allowed := slices.Concat(r.application.AuthorizedCallbackURIs, r.site.AuthorizedRedirectURIs)
-	if !redirecturi.IsListed(r.callback, allowed) {
+	isListed := func() bool {
+		return redirecturi.IsListed(r.callback, slices.Concat(r.application.AuthorizedCallbackURIs, r.site.AuthorizedRedirectURIs))
+	}
+	if !isListed() { // unless it was added a moment ago
+		if r.application, err = s.peers.Application.Application(ctx, at); err != nil {
+			return r, err
+		}
+	}
+	if !isListed() {
 		return r, apierr.BadRequest.Because(
 			"cb_uri %q is listed neither in authorizedCallbackUris of the application nor in authorizedRedirectUris of the ID site", r.callback)
 	}

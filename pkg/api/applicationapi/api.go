@@ -22,6 +22,10 @@ type API interface {
 	// Application returns an application, or apierr.NotFound.
 	Application(context.Context, directoryapi.Ref) (Application, error)
 
+	// CachedApplication is Application without a query in most cases. A change by
+	// another replica shows as soon as PostgreSQL has reported it.
+	CachedApplication(context.Context, directoryapi.Ref) (Application, error)
+
 	// ApplicationOfWebConfig returns the application that has the web config of that
 	// id, or apierr.NotFound.
 	ApplicationOfWebConfig(context.Context, directoryapi.Ref) (Application, error)
@@ -176,6 +180,10 @@ type CompleteLogin struct {
 	// AccountStore and NameKey restrict the login as those of Login do.
 	AccountStore href.Link `json:"accountStore,omitzero"`
 	NameKey      string    `json:"nameKey,omitempty"`
+	// Read is the account as the directory service has just read it, enabled and in an
+	// enabled directory. Where that directory is an account store of the login, the
+	// account is not read again. It may be nil.
+	Read *directoryapi.Account `json:"read,omitempty"`
 }
 
 // LoggedIn is the account that logged in.

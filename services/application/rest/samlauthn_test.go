@@ -81,12 +81,8 @@ func TestAuthnVerifications(t *testing.T) {
 	c.want(t, 200, "POST", path, object{"samlRequest": c.authnRequest(t, "urn:wiki", `AssertionConsumerServiceURL="`+consumer+`"`)})
 
 	query := "SAMLRequest=" + url.QueryEscape(valid) + "&RelayState=x&SigAlg=" + url.QueryEscape(dsig.RSASHA256SignatureMethod)
-	private, err := x509.ParsePKCS8PrivateKey([]byte(pair.PrivateKey.Reveal()))
-	if err != nil {
-		t.Fatal(err)
-	}
 	sum := sha256.Sum256([]byte(query))
-	octets, err := rsa.SignPKCS1v15(rand.Reader, private.(*rsa.PrivateKey), crypto.SHA256, sum[:])
+	octets, err := rsa.SignPKCS1v15(rand.Reader, pair.Key, crypto.SHA256, sum[:])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,8 +33,8 @@ type Rules struct {
 	Provision bool `db:"provision"`
 }
 
-// MappedStore is an account store that an application loginOrders: one that is mapped to
-// it, or one that is mapped to an organization that is. An organization without
+// MappedStore is an account store of an application: one that is mapped to it, or one
+// that is mapped to an organization that is. An organization without
 // stores has no store.
 type MappedStore struct {
 	StoreKind          string

@@ -395,6 +395,24 @@ func TestProvidersThatMisbehave(t *testing.T) {
 			refusal(t, err, apierr.ProviderRefused)
 		})
 	}
+	t.Run("redirects calls that twitter signs", func(t *testing.T) {
+		answer := "oauth_token=request&oauth_token_secret=secret&oauth_callback_confirmed=true"
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/access_token" {
+				_, _ = w.Write([]byte(answer))
+				return
+			}
+			http.Redirect(w, r, private.URL, http.StatusTemporaryRedirect)
+		}))
+		t.Cleanup(server.Close)
+		c := New(trusting(t, providertest.Authority(server)), map[string]Endpoints{"twitter": {
+			Authorization: server.URL, Token: server.URL + "/access_token", RequestToken: server.URL + "/request_token", Resource: server.URL + "/me",
+		}}, time.Now)
+		_, err := c.Begin(t.Context(), social("twitter"), AuthorizationRequest{RedirectURI: callback, State: "s"})
+		refusal(t, err, apierr.ProviderRefused)
+		_, err = c.User(t.Context(), social("twitter"), Login{AccessToken: "a", AccessTokenSecret: "s", Code: "v"})
+		refusal(t, err, apierr.ProviderRefused)
+	})
 	t.Run("lies about its content type", func(t *testing.T) {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-16")

@@ -73,24 +73,38 @@ func (s *Store) Provider(ctx context.Context, tenant, directory id.ID) (Provider
 	return pg.One[Provider](ctx, s.db, selectProvider, tenant, directory)
 }
 
-// AccountProvider is a provider with what decides about the accounts of its users.
+// AccountProvider is a provider with what decides about the logins and the accounts
+// of its users.
 type AccountProvider struct {
 	Provider
 	Rules     []mappingrule.Rule // none where the type has none
 	Registrar Registrar
+	SAML      SAMLServiceProvider // zero where the type is another
 }
 
-// AccountProvider returns the provider of a directory in one round trip, or
-// apierr.NotFound.
+// providerBounds are those of the caches of AccountProvider and LoginProvider. Each has
+// some kilobytes, mostly certificates.
+var providerBounds = pg.Bounds{Rows: 5_000, MaxAge: time.Minute}
+
+// AccountProvider returns the provider of a directory, which its callers share, or
+// apierr.NotFound. A change that this process did not make is seen as soon as
+// PostgreSQL has reported it.
 func (s *Store) AccountProvider(ctx context.Context, tenant, directory id.ID) (AccountProvider, error) {
+	return s.providers.One(ctx, id.Ref{Tenant: tenant, ID: directory})
+}
+
+// readAccountProvider takes one round trip.
+func (s *Store) readAccountProvider(ctx context.Context, directory id.Ref) (AccountProvider, error) {
 	var batch pg.Batch
 	var providers []Provider
 	var rules []mappingrule.Rules
 	var registrars []Registrar
-	pg.QueueAll(&batch, &providers, selectProvider, tenant, directory)
+	var own []SAMLServiceProvider
+	pg.QueueAll(&batch, &providers, selectProvider, directory.Tenant, directory.ID)
 	pg.QueueAll(&batch, &rules, `SELECT tenant_id, id, kind, items, created_at, modified_at FROM mapping_rules
-		WHERE tenant_id = $1 AND directory_id = $2`, tenant, directory)
-	pg.QueueAll(&batch, &registrars, registrarQuery, tenant, directory)
+		WHERE tenant_id = $1 AND directory_id = $2`, directory.Tenant, directory.ID)
+	pg.QueueAll(&batch, &registrars, registrarQuery, directory.Tenant, directory.ID)
+	pg.QueueAll(&batch, &own, samlServiceProviderQuery+`directory_id = $2`, directory.Tenant, directory.ID)
 	err := pg.ExecBatch(ctx, s.db, &batch)
 	if err == nil && (len(providers) == 0 || len(registrars) == 0) {
 		err = apierr.NotFound
@@ -101,6 +115,9 @@ func (s *Store) AccountProvider(ctx context.Context, tenant, directory id.ID) (A
 	p := AccountProvider{Provider: providers[0], Registrar: registrars[0]}
 	if len(rules) > 0 {
 		p.Rules = rules[0].Items
+	}
+	if len(own) > 0 {
+		p.SAML = own[0]
 	}
 	return p, nil
 }
@@ -115,13 +132,15 @@ type LoginProvider struct {
 	Settings     ProviderSettings
 }
 
-// LoginProviders returns those of the directories that exist, in the order of their
-// ids.
+const loginProviderQuery = `SELECT d.id, d.name, d.status, d.provider_id,
+	coalesce(p.provider_type, d.provider_id) AS provider_type, coalesce(p.settings, '{}') AS settings
+	FROM directories d LEFT JOIN providers p ON p.tenant_id = d.tenant_id AND p.directory_id = d.id
+	WHERE d.tenant_id = $1 AND d.id = `
+
+// LoginProviders returns those of the directories that exist, in the order in which they
+// are asked for. They come from a cache, as AccountProvider does.
 func (s *Store) LoginProviders(ctx context.Context, tenant id.ID, directories []id.ID) ([]LoginProvider, error) {
-	return pg.All[LoginProvider](ctx, s.db, `SELECT d.id, d.name, d.status, d.provider_id,
-		coalesce(p.provider_type, d.provider_id) AS provider_type, coalesce(p.settings, '{}') AS settings
-		FROM directories d LEFT JOIN providers p ON p.tenant_id = d.tenant_id AND p.directory_id = d.id
-		WHERE d.tenant_id = $1 AND d.id = ANY ($2) ORDER BY array_position($2, d.id)`, tenant, directories)
+	return s.loginProviders.Several(ctx, tenant, directories, loginProviderQuery+`ANY ($2)`, func(p LoginProvider) id.ID { return p.ID })
 }
 
 // LockProvider reads a provider that the transaction will change, and locks its
@@ -132,6 +151,7 @@ func (tx *Tx) LockProvider(ctx context.Context, tenant, directory id.ID) (Provid
 
 // InsertProvider adds the provider of a new mirror directory.
 func (tx *Tx) InsertProvider(ctx context.Context, p Provider) error {
+	tx.changes(p.TenantID, p.DirectoryID)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO providers (tenant_id, directory_id, provider_type, settings, client_secret_sealed,
 		created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
@@ -141,6 +161,7 @@ func (tx *Tx) InsertProvider(ctx context.Context, p Provider) error {
 
 // UpdateProvider writes what a client can change.
 func (tx *Tx) UpdateProvider(ctx context.Context, p Provider) error {
+	tx.changes(p.TenantID, p.DirectoryID)
 	return pg.MustChange(ctx, tx, `UPDATE providers SET provider_type = $3, settings = $4, client_secret_sealed = $5, modified_at = $6
 		WHERE tenant_id = $1 AND directory_id = $2`,
 		p.TenantID, p.DirectoryID, p.ProviderType, p.Settings, p.ClientSecretSealed, p.ModifiedAt)

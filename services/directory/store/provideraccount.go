@@ -35,6 +35,15 @@ func (tx *Tx) LockProviderUser(ctx context.Context, tenant, directory id.ID, ext
 		externalID, facts)
 }
 
+// ReadProviderUser reads, with the next query or with the commit, the account that a
+// provider knows by an id. It compares the facts of its provider data.
+func (tx *Tx) ReadProviderUser(_ context.Context, tenant, directory id.ID, externalID string, facts map[string]json.RawMessage,
+) (found *[]ProviderUser) {
+	found = new([]ProviderUser)
+	pg.QueueReturning(tx, found, selectProviderUser+`p.directory_id = $2 AND p.external_id = $3`, tenant, directory, externalID, facts)
+	return found
+}
+
 // LockAccountByLoginName reads the account of a directory that has a user name or
 // email and that the transaction may change, or returns apierr.NotFound.
 func (tx *Tx) LockAccountByLoginName(ctx context.Context, tenant, directory id.ID, name string) (ProviderUser, error) {

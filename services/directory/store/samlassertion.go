@@ -8,12 +8,18 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// InsertSAMLAssertion notes the use of an assertion; digest is the SHA-256 of its id.
-// One that was used already is apierr.Exists.
-func (tx *Tx) InsertSAMLAssertion(ctx context.Context, tenant, directory id.ID, digest []byte, expiresAt time.Time) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_assertions (tenant_id, directory_id, digest, expires_at) VALUES ($1, $2, $3, $4)`,
-		tenant, directory, digest, expiresAt)
-	return err
+// SAMLAssertion is the use of an assertion.
+type SAMLAssertion struct {
+	Digest []byte // SHA-256 of its id
+}
+
+// UseSAMLAssertion notes the use of an assertion, with the next query or with the
+// commit. Afterwards used has it, or nothing where it was used before.
+func (tx *Tx) UseSAMLAssertion(_ context.Context, tenant, directory id.ID, of SAMLAssertion, expiresAt time.Time) (used *[]SAMLAssertion) {
+	used = new([]SAMLAssertion)
+	pg.QueueReturning(tx, used, `INSERT INTO saml_assertions (tenant_id, directory_id, digest, expires_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT DO NOTHING RETURNING digest`, tenant, directory, of.Digest, expiresAt)
+	return used
 }
 
 // PurgeSAMLAssertions removes assertions that are refused for their time, at most

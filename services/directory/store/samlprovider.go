@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -30,24 +29,6 @@ const (
 // apierr.NotFound.
 func (s *Store) SAMLServiceProvider(ctx context.Context, tenant, metadata id.ID) (SAMLServiceProvider, error) {
 	return pg.One[SAMLServiceProvider](ctx, s.db, samlServiceProviderQuery+`id = $2`, tenant, metadata)
-}
-
-// SAMLProvider returns the provider of a SAML directory and its service provider in
-// one round trip, or apierr.NotFound.
-func (s *Store) SAMLProvider(ctx context.Context, tenant, directory id.ID) (Provider, SAMLServiceProvider, error) {
-	var batch pg.Batch
-	var providers []Provider
-	var own []SAMLServiceProvider
-	pg.QueueAll(&batch, &providers, selectProvider, tenant, directory)
-	pg.QueueAll(&batch, &own, samlServiceProviderQuery+`directory_id = $2`, tenant, directory)
-	err := pg.ExecBatch(ctx, s.db, &batch)
-	if err == nil && (len(providers) == 0 || len(own) == 0) {
-		err = apierr.NotFound
-	}
-	if err != nil {
-		return Provider{}, SAMLServiceProvider{}, err
-	}
-	return providers[0], own[0], nil
 }
 
 // SAMLTenant returns the tenant of a SAML directory, or apierr.NotFound. The

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/events/outbox"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -31,22 +32,53 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads.
 type Store struct {
-	db     *pg.DB
-	outbox *outbox.Outbox
+	db             *pg.DB
+	outbox         *outbox.Outbox
+	providers      *pg.Cache[AccountProvider]
+	loginProviders *pg.Cache[LoginProvider]
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: outbox.New(db, "directory", now)}
+	s := &Store{db: db, outbox: outbox.New(db, "directory", now)}
+	s.providers = pg.NewCacheOf(db, providerBounds, "directory.providers", providersChannel, s.readAccountProvider)
+	s.loginProviders = pg.NewCacheWithin[LoginProvider](db, providerBounds, "directory.loginProviders", providersChannel,
+		loginProviderQuery+`$2`, nil)
+	return s
 }
+
+// providersChannel is notified of changed directories and providers.
+const providersChannel = "directory.providers"
 
 // Outbox is what the relay empties.
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 
 // Tx writes. Its Emit commits an event together with the rows.
-type Tx struct{ *outbox.Tx }
+type Tx struct {
+	*outbox.Tx
+	changed []id.Ref // directories, with what an AccountProvider is read from
+}
 
-// Tx runs fn in a transaction.
+// Tx runs fn in a transaction. AccountProvider and LoginProviders return what it changed
+// at once.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx}) })
+	var tx *Tx
+	defer func() {
+		if tx != nil {
+			for _, ref := range tx.changed {
+				s.providers.Forget(ref)
+				s.loginProviders.Forget(ref)
+			}
+		}
+	}()
+	return s.outbox.InTx(ctx, func(inner *outbox.Tx) error {
+		tx = &Tx{Tx: inner}
+		return fn(tx)
+	})
+}
+
+// changes notes that the AccountProvider of a directory is different after the
+// transaction.
+func (tx *Tx) changes(tenant, directory id.ID) {
+	tx.changed = append(tx.changed, id.Ref{Tenant: tenant, ID: directory})
 }
