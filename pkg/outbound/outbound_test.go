@@ -1,6 +1,7 @@
 package outbound_test
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/netip"
@@ -19,6 +20,8 @@ func TestOnlyPublicAddressesAreReached(t *testing.T) {
 		"100.64.0.1": false, "100.100.100.200": false, "192.0.0.192": false, "168.63.129.16": false,
 		"224.0.0.1": false, "255.255.255.255": false, "240.0.0.1": false, "ff02::1": false,
 		"64:ff9b::7f00:1": false, "2002:7f00:1::": false, "::7f00:1": false, "2001::1": false, "fec0::1": false, "198.18.0.1": false,
+		"192.0.2.1": false, "192.88.99.1": false, "198.51.100.1": false, "203.0.113.1": false, "64:ff9b:1::1": false, "100::1": false,
+		"2001:db8::1": false, "3fff::1": false, "5f00::1": false, "2002:7f00:1::%lo": false,
 	} {
 		if got := (outbound.Guard{}).Allows(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s may be reached: %v, want %v", text, got, want)
@@ -43,6 +46,16 @@ func TestTheOperatorMayAllowNetworks(t *testing.T) {
 		if _, err := outbound.ParseGuard([]string{text}); err == nil {
 			t.Errorf("%q is taken for a network", text)
 		}
+	}
+}
+
+func TestATransportUsesNoProxyAndNoOldTLS(t *testing.T) {
+	transport := outbound.Guard{}.Transport()
+	if transport.Proxy != nil {
+		t.Error("a proxy would connect to addresses that nobody looks at")
+	}
+	if v := transport.TLSClientConfig.MinVersion; v < tls.VersionTLS12 {
+		t.Errorf("the lowest version of TLS is %x", v)
 	}
 }
 
