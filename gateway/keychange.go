@@ -42,10 +42,14 @@ type change struct {
 // the account's store are enabled and the built-in application reaches the
 // account (docs/interface/authentication.md#what-a-key-may-do).
 //
-// The same routes, and the one that sets a forgotten password, may end the access of
-// accounts and their tokens.
+// The same routes, the one that sets a forgotten password and those that end tokens may
+// end the access of accounts or their tokens.
 var keyChanges = map[string]func(x *exchange, name string) change{
 	"/v1/applications/:id/passwordResetTokens/:token": noKeyChange,
+	"/v1/applications/:id/oauth/revoke":               noKeyChange,
+	"/v1/accessTokens/:id":                            noKeyChange,
+	"/v1/refreshTokens/:id":                           noKeyChange,
+
 	"/v1/apiKeys/:id":                          keyChange,
 	"/v1/agents/:id/keys/:key":                 keyChange,
 	"/v1/accounts/:id":                         accountChange,

@@ -217,9 +217,17 @@ func TestRequestsAfterAChangeOfTheTenantAreMarked(t *testing.T) {
 		return slices.Equal(answer.echo().Headers[caller.ChangedHeader], []string{"1"})
 	}
 	own, others := as(keyID, keySecret), as("OTHER", "secret")
-	for _, path := range []string{"/v1/accounts/1", "/v1/directories/1", "/v1/applications/1", "/v1/applications/1/passwordResetTokens/x"} {
-		eventually(t, "a request is marked after a change at "+path, func() bool {
-			first.post(t, path, "{}").want(200)
+	for _, c := range []call{
+		{method: "POST", path: "/v1/accounts/1", body: "{}"},
+		{method: "POST", path: "/v1/directories/1", body: "{}"},
+		{method: "POST", path: "/v1/applications/1", body: "{}"},
+		{method: "POST", path: "/v1/applications/1/passwordResetTokens/x", body: "{}"},
+		{method: "POST", path: "/v1/applications/1/oauth/revoke", body: "{}"},
+		{method: "DELETE", path: "/v1/accessTokens/1"},
+		{method: "DELETE", path: "/v1/refreshTokens/1"},
+	} {
+		eventually(t, "a request is marked after a change at "+c.path, func() bool {
+			first.do(t, c).want(200)
 			if marked(others) {
 				t.Error("a request of another tenant is marked")
 			}

@@ -24,8 +24,9 @@ const (
 // listens, the cache holds nothing.
 type Cache[Row any] struct {
 	*cache.Cache[id.Ref, []Row]
-	db   *DB
-	read func(context.Context, id.Ref) ([]Row, error)
+	db     *DB
+	proven time.Duration
+	read   func(context.Context, id.Ref) ([]Row, error)
 }
 
 // NewCache makes a cache, which holds nothing until Listen of the database runs.
@@ -33,14 +34,26 @@ type Cache[Row any] struct {
 // returns what else a row was read from, zero for nothing; it may be nil. The name is
 // that of the metrics; caches that are read from the same tables share a channel.
 func NewCache[Row any](db *DB, name, channelName, query string, dependsOn func(Row) id.Ref) *Cache[Row] {
-	return NewCacheWithin(db, Bounds{cacheRows, cacheMaxAge}, name, channelName, query, dependsOn)
+	return NewCacheWithin(db, Bounds{Rows: cacheRows, MaxAge: cacheMaxAge}, name, channelName, query, dependsOn)
 }
 
 // Bounds are how many rows a cache holds, and for how long.
 type Bounds struct {
 	Rows   int
 	MaxAge time.Duration
+	// Proven is how long after it was committed a change may go unnoticed, whatever
+	// happens to the connection that reports it. Where PostgreSQL has not shown for
+	// that long that nothing is left to report, rows are read from the database. Zero
+	// is for rows that may be stale until a broken connection is noticed.
+	Proven time.Duration
 }
+
+// recentProven leaves half of the 100 ms within which every replica feels a change to
+// another service that keeps what it has asked this one.
+const recentProven = 50 * time.Millisecond
+
+// Recent are the bounds for rows that say who may do what.
+func Recent(rows int) Bounds { return Bounds{Rows: rows, MaxAge: cacheMaxAge, Proven: recentProven} }
 
 // NewCacheWithin is NewCache with other bounds.
 func NewCacheWithin[Row any](db *DB, bounds Bounds, name, channelName, query string, dependsOn func(Row) id.Ref) *Cache[Row] {
@@ -76,10 +89,14 @@ func newCache[Row any](
 			return refs
 		}
 	}
-	c := &Cache[Row]{cache.New(cfg), db, read}
+	c := &Cache[Row]{cache.New(cfg), db, bounds.Proven, read}
 	db.register(channel{channelName, c.Enable, c.invalidate})
 	return c
 }
+
+// InvalidateOn makes the cache forget what the notifications of a further channel name.
+// It is to be called before Listen of the database.
+func (c *Cache[Row]) InvalidateOn(channelName string) { c.db.OnNotify(channelName, c.invalidate) }
 
 // One returns the row of a resource, which its callers share, or apierr.NotFound.
 func (c *Cache[Row]) One(ctx context.Context, ref id.Ref) (Row, error) {
@@ -100,6 +117,9 @@ func first[Row any](rows []Row, err error) (Row, error) {
 
 // All returns the rows of a resource, which its callers share.
 func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
+	if c.proven > 0 && !c.db.reports.isProven(c.proven) {
+		return c.Refresh(ctx, ref, c.reader(ref))
+	}
 	rows, err := c.Get(ctx, ref, c.reader(ref))
 	return rows, Error(err)
 }
@@ -135,21 +155,11 @@ func (c *Cache[Row]) reader(ref id.Ref) func(context.Context) ([]Row, error) {
 	return func(ctx context.Context) ([]Row, error) { return c.read(ctx, ref) }
 }
 
-// Read returns the row of a resource as it is in the database, or apierr.NotFound.
-// For a while ReadBefore returns it too.
+// Read returns the row of a resource as it is in the database, or apierr.NotFound. The
+// cache holds it afterwards.
 func (c *Cache[Row]) Read(ctx context.Context, ref id.Ref) (Row, error) {
 	rows, err := c.Refresh(ctx, ref, c.reader(ref))
 	return first(rows, err)
-}
-
-// ReadBefore returns the row of a resource that Read has returned, unless it has
-// changed since.
-func (c *Cache[Row]) ReadBefore(ref id.Ref) (row Row, ok bool) {
-	rows, ok := c.Peek(ref)
-	if !ok || len(rows) == 0 {
-		return row, false
-	}
-	return rows[0], true
 }
 
 // invalidate forgets what a notification names: "<tenant> <id>". Any other, as

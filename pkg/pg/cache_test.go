@@ -130,9 +130,6 @@ func TestWhatWasReadIsReturnedUntilItChanges(t *testing.T) {
 	db, _ := open(t)
 	ref := insertNotes(t, db, 1)[0]
 	cache := newNoteCache(t, db)
-	if _, ok := cache.ReadBefore(ref); ok {
-		t.Error("a note is returned that was not read")
-	}
 	worktest.Start(t, db.Listen)
 	for n := range 20 {
 		to := string(rune('a' + n))
@@ -140,18 +137,87 @@ func TestWhatWasReadIsReturnedUntilItChanges(t *testing.T) {
 			if _, err := cache.Read(t.Context(), ref); err != nil {
 				t.Fatal(err)
 			}
-			_, ok := cache.ReadBefore(ref)
-			return ok
+			return isHeld(cache, ref)
 		})
 		change(t, db, ref, to)
-		worktest.Await(t, "the change to be seen", func() bool {
-			_, ok := cache.ReadBefore(ref)
-			return !ok
-		})
+		worktest.Await(t, "the change to be seen", func() bool { return !isHeld(cache, ref) })
 		if got, err := cache.Read(t.Context(), ref); err != nil || got.Text != to {
 			t.Errorf("Read returns %v, %v; want %q", got, err, to)
 		}
 	}
+}
+
+// A row that has to be recent is served while PostgreSQL shows that it has nothing left
+// to report, and read again when the connection that reports hangs.
+func TestARowIsReadAgainWhileReportsAreLate(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	ref := insertNotes(t, db, 1)[0]
+	_ = newNoteCache(t, db) // its triggers
+	const proven = 50 * time.Millisecond
+	cache := pg.NewCacheWithin[note](db, pg.Bounds{Rows: 100, MaxAge: time.Hour, Proven: proven}, "recent", "notes", readNote, nil)
+	hang, hangs := make(chan struct{}), make(chan struct{})
+	db.OnNotify("hang", func(string) {
+		close(hangs)
+		<-hang
+	})
+	worktest.Start(t, db.Listen)
+	silently := func(to string) {
+		t.Helper()
+		for _, statement := range []string{
+			`ALTER TABLE notes DISABLE TRIGGER notes`, `UPDATE notes SET text = '` + to + `'`, `ALTER TABLE notes ENABLE TRIGGER notes`,
+		} {
+			if _, err := pg.Exec(t.Context(), db, statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	n := 0
+	worktest.Await(t, "the note to be served from the cache", func() bool {
+		before := text(t, cache, ref)
+		n++
+		silently(strconv.Itoa(n) + " in silence")
+		return text(t, cache, ref) == before
+	})
+	if _, err := pg.Exec(t.Context(), db, `NOTIFY hang`); err != nil {
+		t.Fatal(err)
+	}
+	<-hangs
+	change(t, db, ref, "unreported")
+	changed := time.Now()
+	worktest.Await(t, "the change to show without a report", func() bool {
+		late := time.Since(changed) > proven
+		got := text(t, cache, ref)
+		if late && got != "unreported" {
+			t.Errorf("the cache returns %q", got)
+		}
+		return got == "unreported"
+	})
+	close(hang)
+	worktest.Await(t, "the cache to be used again", func() bool {
+		before := text(t, cache, ref)
+		n++
+		silently(strconv.Itoa(n) + " in silence")
+		return text(t, cache, ref) == before
+	})
+	change(t, db, ref, "reported")
+	worktest.Await(t, "the change to be reported", func() bool { return text(t, cache, ref) == "reported" })
+}
+
+// A cache forgets what any of its channels names.
+func TestACacheOfTwoChannels(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	ref := insertNotes(t, db, 1)[0]
+	cache := newNoteCache(t, db)
+	cache.InvalidateOn("others")
+	worktest.Start(t, db.Listen)
+	awaitHeld(t, cache, ref)
+	if _, err := pg.Exec(t.Context(), db, `SELECT pg_notify('others', tenant_id::text || ' ' || id::text) FROM notes
+		WHERE tenant_id = $1 AND id = $2`, ref.Tenant, ref.ID); err != nil {
+		t.Fatal(err)
+	}
+	worktest.Await(t, "the note to be forgotten", func() bool { return !isHeld(cache, ref) })
 }
 
 // A tenant whose resources do not change is served from memory while another

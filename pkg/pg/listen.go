@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,7 +19,36 @@ const (
 	listenSilence = time.Second
 	listenTimeout = time.Second
 	listenRetry   = time.Second
+
+	// While a cache is in use that has to notice changes within Bounds.Proven, the
+	// connection is asked after proveEvery already; in use is one that was read within
+	// proveFor.
+	proveEvery = 20 * time.Millisecond
+	proveFor   = time.Second
 )
+
+// reports are what is known of the changes that PostgreSQL reports.
+type reports struct {
+	proven atomic.Int64 // time since started at which nothing was left to report; 0: none
+	wanted atomic.Int64 // time since started at which that was last asked for; 0: never
+}
+
+var started = time.Now()
+
+// isProven reports whether all changes of longer ago than that have been reported.
+func (r *reports) isProven(within time.Duration) bool {
+	now, proven := int64(time.Since(started)), r.proven.Load()
+	r.wanted.Store(now)
+	return proven > 0 && now-proven <= int64(within)
+}
+
+// interval is how long after an answer the connection is asked again.
+func (r *reports) interval() time.Duration {
+	if wanted := r.wanted.Load(); wanted > 0 && int64(time.Since(started))-wanted < int64(proveFor) {
+		return proveEvery
+	}
+	return listenSilence
+}
 
 // channel is a channel of notifications, and what is done with them.
 type channel struct {
@@ -83,24 +113,48 @@ func (db *DB) listen(ctx context.Context) error {
 		c.enable(true)
 		defer c.enable(false)
 	}
+	defer db.reports.proven.Store(0)
 	for {
-		silence, cancel := context.WithTimeout(ctx, listenSilence)
+		if err := db.prove(ctx, conn); err != nil {
+			return Error(err)
+		}
+		if err := db.receive(ctx, conn, time.Now().Add(db.reports.interval())); err != nil {
+			return Error(err)
+		}
+	}
+}
+
+// receive handles the notifications that arrive until then.
+func (db *DB) receive(ctx context.Context, conn *pgx.Conn, until time.Time) error {
+	silence, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	for {
 		received, err := conn.WaitForNotification(silence)
-		cancel()
 		switch {
 		case err == nil:
 			db.notify(received)
-		case ctx.Err() != nil || silence.Err() == nil:
-			return Error(err)
+		case ctx.Err() == nil && silence.Err() != nil:
+			return nil
 		default:
-			answer, cancel := context.WithTimeout(ctx, listenTimeout)
-			err := conn.Ping(answer)
-			cancel()
-			if err != nil {
-				return Error(err)
-			}
+			return err
 		}
 	}
+}
+
+// prove asks whether the connection is there, and handles what arrives with the answer:
+// PostgreSQL reports all changes that were committed before.
+func (db *DB) prove(ctx context.Context, conn *pgx.Conn) error {
+	asked := time.Since(started)
+	answer, cancel := context.WithTimeout(ctx, listenTimeout)
+	defer cancel()
+	if err := conn.Ping(answer); err != nil {
+		return err
+	}
+	if err := db.receive(ctx, conn, time.Now()); err != nil {
+		return err
+	}
+	db.reports.proven.Store(int64(asked))
+	return nil
 }
 
 func (db *DB) notify(received *pgconn.Notification) {

@@ -45,7 +45,8 @@ type DB struct {
 	*pgxpool.Pool
 	sessions   *pgxpool.Pool // beside a pooler; nil: Pool
 	channelsMu sync.Mutex
-	channels   []channel    // of the caches
+	channels   []channel // of the caches
+	reports    reports
 	writes     atomic.Int64 // statements and transactions that wrote, or may have
 	shares     shares
 	metrics    metric.Registration

@@ -41,7 +41,7 @@ func (s *Service) checkAccessIn(ctx context.Context, in applicationapi.CheckAcce
 // disabled organization reaches is in a disabled store.
 func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess, order store.LoginOrder) (directoryapi.Account, error) {
 	open := order.Open()
-	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: open, Brief: in.Brief}
+	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: open, Brief: in.Brief, Recent: in.Recent}
 	account, err := s.directories.CheckAccess(ctx, asked)
 	if !errors.Is(err, apierr.TokenAccountUnreachable) {
 		return account, err

@@ -85,11 +85,7 @@ func (s *Service) rehash(ctx context.Context, found store.Candidate, password se
 
 // CheckAccess reports whether an account may act through one of the stores now.
 func (s *Service) CheckAccess(ctx context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
-	read := s.store.Held
-	if in.Brief {
-		read = s.store.HeldBriefly
-	}
-	found, err := read(ctx, in.Tenant, in.Account)
+	found, err := s.access(ctx, in)
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return found.Account, apierr.TokenAccountDisabled.Because("the account was deleted")
@@ -109,6 +105,23 @@ func (s *Service) CheckAccess(ctx context.Context, in directoryapi.CheckAccess) 
 			"the directory of the account, or each group through which it is reached, is disabled")
 	}
 	return s.unsealed(found.Account)
+}
+
+// access reads as much of an account as CheckAccess returns, or apierr.NotFound.
+func (s *Service) access(ctx context.Context, in directoryapi.CheckAccess) (store.Held, error) {
+	var a store.Access
+	var err error
+	switch {
+	case !in.Brief:
+		return s.store.Held(ctx, in.Tenant, in.Account)
+	case in.Recent:
+		a, err = s.store.RecentAccess(ctx, in.Tenant, in.Account)
+	default:
+		a, err = s.store.Access(ctx, in.Tenant, in.Account)
+	}
+	account := directoryapi.Account{TenantID: in.Tenant, ID: in.Account, DirectoryID: a.DirectoryID, Status: a.Status,
+		PasswordModifiedAt: a.PasswordModifiedAt, CreatedAt: a.CreatedAt}
+	return store.Held{Account: account, DirectoryStatus: a.DirectoryStatus}, err
 }
 
 // reached reports whether a store holds an account, and whether one does that is

@@ -17,7 +17,7 @@ func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, er
 	if err != nil {
 		return Issued{}, err
 	}
-	refresh, err := s.check(ctx, in.Tenant, in.Application, text, store.Refresh)
+	refresh, err := s.check(ctx, in.Tenant, in.Application, text, s.store.Token, store.Refresh)
 	if err == nil {
 		_, err = s.checkTokenAccess(ctx, refresh, true, s.checkAccess)
 	}

@@ -177,7 +177,7 @@ func (s *Service) ClientRevoke(ctx context.Context, in oauthapi.ClientForm) (oau
 
 // ValidateToken checks an access token of an application.
 func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) (oauthapi.ValidToken, error) {
-	t, err := s.check(ctx, in.Tenant, in.Application, in.Token, store.Access)
+	t, err := s.check(ctx, in.Tenant, in.Application, in.Token, s.store.Token, store.Access)
 	if err != nil {
 		return oauthapi.ValidToken{}, err
 	}

@@ -34,7 +34,6 @@ func (s *Service) forgetKey(tenant id.ID, key string) {
 	s.keys.Forget(keyName{tenant, key})
 	s.signers.Forget(key)
 	s.administrators.Forget(key)
-	s.store.ForgetTokens() // which the key has signed
 }
 
 // signingKey returns a key of the tenant as it was at most keyMaxAge ago, or

@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/secure"
@@ -146,8 +147,10 @@ func unixTime(claims secure.Claims, name string) (time.Time, bool) {
 // check refuses a token that is not one of the kinds, is not valid or was deleted,
 // with the first error in the order of docs/interface/errors.md#failed-validation.
 // A token of an API key that is not enabled counts as one with an invalid
-// signature: the key may have been disabled because it was stolen.
-func (s *Service) check(ctx context.Context, tenant, application id.ID, text secure.Secret, kinds ...store.Kind) (store.Token, error) {
+// signature: the key may have been disabled because it was stolen. The token is looked
+// up by read.
+func (s *Service) check(ctx context.Context, tenant, application id.ID, text secure.Secret, read tokenReader, kinds ...store.Kind) (
+	store.Token, error) {
 	p, err := s.read(ctx, tenant, text, nil)
 	now := s.now()
 	switch {
@@ -164,7 +167,7 @@ func (s *Service) check(ctx context.Context, tenant, application id.ID, text sec
 	case !now.Before(p.expiresAt):
 		return store.Token{}, apierr.TokenExpired.Because("the token has expired")
 	}
-	t, err := s.store.Token(ctx, p.kind, tenant, p.id)
+	t, err := read(ctx, p.kind, tenant, p.id)
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return t, apierr.TokenRevoked.Because("the token was deleted")
@@ -235,17 +238,45 @@ func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, brief boo
 // docs/interface/errors.md#failed-validation, with apierr.NotFound for the
 // application.
 func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
-	t, err := s.check(ctx, tenant, application, text, store.Kinds...)
+	t, err := s.check(ctx, tenant, application, text, s.recentToken, store.Kinds...)
 	if err == nil {
 		_, err = s.checkTokenAccess(ctx, t, true, s.recentAccess)
 	}
 	return t, s.refusal(ctx, tenant, application, err)
 }
 
+// tokenReader is Token of the store, or recentToken.
+type tokenReader func(ctx context.Context, kind store.Kind, tenant, token id.ID) (store.Token, error)
+
+// recentToken returns a token as it was at most 50 ms ago; a client sees its own
+// changes at once.
+func (s *Service) recentToken(ctx context.Context, kind store.Kind, tenant, token id.ID) (store.Token, error) {
+	if caller.Changed(ctx) {
+		return s.store.Token(ctx, kind, tenant, token)
+	}
+	return s.store.RecentToken(ctx, kind, tenant, token)
+}
+
 // LiveToken returns a token that has not expired, with its JWT, or
-// apierr.NotFound.
+// apierr.NotFound. One whose API key was deleted is gone: nothing can verify it.
 func (s *Service) LiveToken(ctx context.Context, kind store.Kind, tenant, token id.ID) (store.LiveToken, error) {
-	return s.signed(s.store.LiveToken(ctx, kind, tenant, token, s.now()))
+	t, err := s.recentToken(ctx, kind, tenant, token)
+	switch {
+	case err != nil:
+		return store.LiveToken{}, err
+	case !t.ExpiresAt.After(s.now()):
+		return store.LiveToken{}, apierr.NotFound
+	}
+	read := s.signingKey
+	if caller.Changed(ctx) {
+		read = s.Key
+	}
+	key, err := read(ctx, tenant, t.KeyID)
+	if err != nil {
+		return store.LiveToken{}, err
+	}
+	jwt, err := s.sign(t, key.Secret)
+	return store.LiveToken{Token: t, JWT: jwt}, err
 }
 
 // signed adds the JWT of a token that was read.
@@ -293,6 +324,5 @@ func (s *Service) ListTokens(ctx context.Context, kind store.Kind, tenant, accou
 
 // DeleteToken ends one token and no other, or returns apierr.NotFound.
 func (s *Service) DeleteToken(ctx context.Context, kind store.Kind, tenant, token id.ID) error {
-	defer s.store.ForgetTokens()
 	return s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteToken(ctx, kind, tenant, token, s.now()) })
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
@@ -349,7 +350,7 @@ func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
 	clients.Wait()
 }
 
-// The resource of a token that was validated a moment ago is not read again. What
+// A token that was validated is not read again, nor is its resource. What
 // this process deletes in between is gone at once, and what another deletes once it
 // is notified.
 func TestTheTokenOfAValidationIsNotReadAgain(t *testing.T) {
@@ -371,6 +372,25 @@ func TestTheTokenOfAValidationIsNotReadAgain(t *testing.T) {
 		}
 		got, err := live()
 		return err == nil && got.IssuedAt.Equal(validated.IssuedAt)
+	})
+	worktest.Await(t, "a validation not to read the token", func() bool {
+		if _, err := d.DB.Exec(t.Context(), `UPDATE access_tokens SET expires_at = expires_at + interval '1 s' WHERE tenant_id = $1 AND id = $2`,
+			d.Tenant, issued.AccessTokenID); err != nil {
+			t.Fatal(err)
+		}
+		_, err := replica.Validate(t.Context(), d.Tenant, d.Application, issued.Access)
+		_, later := replica.Validate(caller.IntoChanged(t.Context()), d.Tenant, d.Application, issued.Access)
+		if !errors.Is(later, apierr.TokenSignature) {
+			t.Fatalf("after a change of the tenant the token is not read: %v", later)
+		}
+		if _, err := d.DB.Exec(t.Context(), `UPDATE access_tokens SET expires_at = expires_at - interval '1 s' WHERE tenant_id = $1 AND id = $2`,
+			d.Tenant, issued.AccessTokenID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := replica.Validate(caller.IntoChanged(t.Context()), d.Tenant, d.Application, issued.Access); err != nil {
+			t.Fatal(err)
+		}
+		return err == nil
 	})
 	if err := d.Service.DeleteToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID); err != nil {
 		t.Fatal(err)

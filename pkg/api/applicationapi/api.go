@@ -200,8 +200,9 @@ type CheckAccess struct {
 	Account     id.ID `json:"account"`
 	// Organization is the one that the account's login named, if any.
 	Organization id.ID `json:"organization,omitzero"`
-	// Brief is that of directoryapi.CheckAccess.
-	Brief bool `json:"brief,omitempty"`
+	// Brief and Recent are those of directoryapi.CheckAccess.
+	Brief  bool `json:"brief,omitempty"`
+	Recent bool `json:"recent,omitempty"`
 }
 
 // Reaches asks whether an application reaches an account.

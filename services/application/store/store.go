@@ -38,11 +38,15 @@ type Store struct {
 	labels       *cache.Cache[string, id.Ref]
 }
 
+// loginOrderCacheSize is in stores and applications.
+const loginOrderCacheSize = 50_000
+
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		db: db, outbox: outbox.New(db, "application", now),
-		loginOrders: pg.NewCache(db, "application.reach", loginOrderChannel, loginOrderQuery, loginOrderRow.organization),
+		loginOrders: pg.NewCacheWithin(db, pg.Recent(loginOrderCacheSize), "application.reach", loginOrderChannel, loginOrderQuery,
+			loginOrderRow.organization),
 		// A change of an application or of its mappings, of which a row holds the
 		// default stores, is one of its login order.
 		applications: pg.NewCache[applicationapi.Application](db, "application.applications", loginOrderChannel, applicationQuery, nil),

@@ -82,20 +82,6 @@ func (s *Store) Held(ctx context.Context, tenant, account id.ID) (Held, error) {
 		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
-// HeldBriefly is Held with no more of the account than its status, its directory and
-// when it and its password were made.
-func (s *Store) HeldBriefly(ctx context.Context, tenant, account id.ID) (Held, error) {
-	found, err := pg.One[struct {
-		DirectoryID             id.ID
-		Status, DirectoryStatus string
-		PasswordModifiedAt      *time.Time
-		CreatedAt               time.Time
-	}](ctx, s.db, `SELECT a.directory_id, a.status, d.status AS directory_status, a.password_modified_at, a.created_at FROM `+liveAccounts+`
-		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
-	return Held{directoryapi.Account{TenantID: tenant, ID: account, DirectoryID: found.DirectoryID, Status: found.Status,
-		PasswordModifiedAt: found.PasswordModifiedAt, CreatedAt: found.CreatedAt}, found.DirectoryStatus}, err
-}
-
 // ListAccounts returns a page of the accounts of directories and the members of
 // groups, each once. The groups are those of other directories.
 func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, groups []id.ID,
@@ -232,6 +218,7 @@ func searchable(a directoryapi.Account) accountText {
 // verification token has no open verification any more.
 func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account) error {
 	s := searchable(a)
+	tx.changesAccess(a.TenantID, a.ID)
 	err := pg.MustChange(ctx, tx, `UPDATE accounts SET username = $3, username_folded = $4, email = $5, email_folded = $6,
 		given_name = $7, given_name_folded = $8, middle_name = $9, middle_name_folded = $10, surname = $11, surname_folded = $12,
 		full_name_folded = $13, search = $14, status = $15, email_verification_status = $16, password_modified_at = $17, modified_at = $18,
@@ -296,6 +283,7 @@ func (tx *Tx) Verify(ctx context.Context, tenant id.ID, digest []byte, now time.
 
 // DeleteAccount removes an account.
 func (tx *Tx) DeleteAccount(ctx context.Context, a directoryapi.Account) error {
+	tx.changesAccess(a.TenantID, a.ID)
 	if err := pg.MustChange(ctx, tx, `DELETE FROM accounts WHERE tenant_id = $1 AND id = $2`, a.TenantID, a.ID); err != nil {
 		return err
 	}

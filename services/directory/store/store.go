@@ -36,6 +36,7 @@ type Store struct {
 	outbox         *outbox.Outbox
 	providers      *pg.Cache[AccountProvider]
 	loginProviders *pg.Cache[LoginProvider]
+	access         *pg.Cache[Access]
 }
 
 // New makes the store of the service.
@@ -44,6 +45,8 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	s.providers = pg.NewCacheOf(db, providerBounds, "directory.providers", providersChannel, s.readAccountProvider)
 	s.loginProviders = pg.NewCacheWithin[LoginProvider](db, providerBounds, "directory.loginProviders", providersChannel,
 		loginProviderQuery+`$2`, nil)
+	s.access = pg.NewCacheWithin(db, pg.Recent(accessCacheSize), "directory.access", "directory.accounts", accessQuery, Access.directory)
+	s.access.InvalidateOn(providersChannel)
 	return s
 }
 
@@ -56,11 +59,12 @@ func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 // Tx writes. Its Emit commits an event together with the rows.
 type Tx struct {
 	*outbox.Tx
-	changed []id.Ref // directories, with what an AccountProvider is read from
+	changed  []id.Ref // directories, with what an AccountProvider is read from
+	accounts []id.Ref // whose Access changed
 }
 
-// Tx runs fn in a transaction. AccountProvider and LoginProviders return what it changed
-// at once.
+// Tx runs fn in a transaction. AccountProvider, LoginProviders and RecentAccess return
+// what it changed at once.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 	var tx *Tx
 	defer func() {
@@ -68,6 +72,10 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 			for _, ref := range tx.changed {
 				s.providers.Forget(ref)
 				s.loginProviders.Forget(ref)
+				s.access.Forget(ref)
+			}
+			for _, ref := range tx.accounts {
+				s.access.Forget(ref)
 			}
 		}
 	}()
@@ -81,4 +89,9 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 // transaction.
 func (tx *Tx) changes(tenant, directory id.ID) {
 	tx.changed = append(tx.changed, id.Ref{Tenant: tenant, ID: directory})
+}
+
+// changesAccess notes that the Access of an account is different after the transaction.
+func (tx *Tx) changesAccess(tenant, account id.ID) {
+	tx.accounts = append(tx.accounts, id.Ref{Tenant: tenant, ID: account})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/events/outbox"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -32,23 +33,24 @@ type Store struct {
 
 	policies   *pg.Cache[Policy]
 	webConfigs *pg.Cache[WebConfig]
-	tokens     map[Kind]*pg.Cache[LiveToken]
+	tokens     map[Kind]*pg.Cache[Token]
 }
 
-// validated bounds the tokens that were just validated, which the client reads next:
-// a validation redirects to the token.
-var validated = pg.Bounds{Rows: 4096, MaxAge: 100 * time.Millisecond}
+// tokenCacheSize is twice the number of tokens of a kind, half a kilobyte each.
+const tokenCacheSize = 1 << 16
 
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
+	tokens := func(name string, kind Kind) *pg.Cache[Token] {
+		return pg.NewCacheOf(db, pg.Recent(tokenCacheSize), name, "oauth.tokens", func(ctx context.Context, ref id.Ref) (Token, error) {
+			return pg.One[Token](ctx, db, kind.query(), ref.Tenant, ref.ID)
+		})
+	}
 	return &Store{
 		db: db, outbox: outbox.New(db, "oauth", now),
 		policies:   pg.NewCache[Policy](db, "oauth.policies", "oauth.policies", policyQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
-		tokens: map[Kind]*pg.Cache[LiveToken]{
-			Access:  pg.NewCacheWithin[LiveToken](db, validated, "oauth.accessTokens", "oauth.tokens", Access.query(), nil),
-			Refresh: pg.NewCacheWithin[LiveToken](db, validated, "oauth.refreshTokens", "oauth.tokens", Refresh.query(), nil),
-		},
+		tokens:     map[Kind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access), Refresh: tokens("oauth.refreshTokens", Refresh)},
 	}
 }
 
@@ -57,9 +59,29 @@ func New(db *pg.DB, now func() time.Time) *Store {
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 
 // Tx writes. Its Seen commits a consumed event's id together with its effect.
-type Tx struct{ *outbox.Tx }
+type Tx struct {
+	*outbox.Tx
+	deleted map[Kind][]id.Ref // tokens that RecentToken must not return afterwards
+}
 
-// Tx runs fn in a transaction.
+// Tx runs fn in a transaction. RecentToken sees at once what it deletes by DeleteToken
+// and DeletePair.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx}) })
+	tx := &Tx{deleted: map[Kind][]id.Ref{}}
+	defer func() {
+		for kind, refs := range tx.deleted {
+			for _, ref := range refs {
+				s.tokens[kind].Forget(ref)
+			}
+		}
+	}()
+	return s.outbox.InTx(ctx, func(inner *outbox.Tx) error {
+		tx.Tx = inner
+		return fn(tx)
+	})
+}
+
+// deletes notes that a token is not there after the transaction.
+func (tx *Tx) deletes(kind Kind, tenant, token id.ID) {
+	tx.deleted[kind] = append(tx.deleted[kind], id.Ref{Tenant: tenant, ID: token})
 }

@@ -52,13 +52,11 @@ type Token struct {
 	Began time.Time `db:"-"`
 }
 
-// LiveToken is a token with what its JWT is made of.
+// LiveToken is a token with its JWT.
 type LiveToken struct {
 	Token
-	SecretSealed []byte
-
-	// JWT is the signed form of the token.
-	JWT secure.Secret `db:"-"`
+	SecretSealed []byte        // of the API key that signs it
+	JWT          secure.Secret `db:"-"`
 }
 
 // table and columns are the SQL in which the two kinds differ.
@@ -84,29 +82,18 @@ func (k Kind) shown() string {
 }
 
 func (k Kind) query() string {
-	return `SELECT ` + k.columns() + `, k.secret_sealed ` + k.shown() + ` WHERE t.tenant_id = $1 AND t.id = $2`
+	return `SELECT ` + k.columns() + ` FROM ` + k.table() + ` t WHERE t.tenant_id = $1 AND t.id = $2`
 }
 
 // Token returns a token whether or not it has expired, or apierr.NotFound.
 func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
-	t, err := s.tokens[kind].Read(ctx, id.Ref{Tenant: tenant, ID: token})
-	return t.Token, err
+	return s.tokens[kind].Read(ctx, id.Ref{Tenant: tenant, ID: token})
 }
 
-// LiveToken returns a token that has not expired, or apierr.NotFound. One that Token
-// has just returned is not read again, unless a token was deleted since.
-func (s *Store) LiveToken(ctx context.Context, kind Kind, tenant, token id.ID, now time.Time) (LiveToken, error) {
-	if t, ok := s.tokens[kind].ReadBefore(id.Ref{Tenant: tenant, ID: token}); ok && t.ExpiresAt.After(now) {
-		return t, nil
-	}
-	return pg.One[LiveToken](ctx, s.db, kind.query()+` AND t.expires_at > $3`, tenant, token, now)
-}
-
-// ForgetTokens makes LiveToken return what this process has changed.
-func (s *Store) ForgetTokens() {
-	for _, kind := range Kinds {
-		s.tokens[kind].Clear()
-	}
+// RecentToken is Token as it was at most 50 ms ago. What this process deletes is gone at
+// once.
+func (s *Store) RecentToken(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
+	return s.tokens[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
 }
 
 // ListTokens returns a page of an account's tokens that have not expired, of one
@@ -200,16 +187,21 @@ func (tx *Tx) InsertRefreshed(_ context.Context, tokens []Token) *[]Inserted {
 // DeleteToken removes one token, or returns apierr.NotFound when it has expired
 // or is gone.
 func (tx *Tx) DeleteToken(ctx context.Context, kind Kind, tenant, token id.ID, now time.Time) error {
+	tx.deletes(kind, tenant, token)
 	return pg.MustChange(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id = $2 AND expires_at > $3`, tenant, token, now)
 }
 
 // DeletePair removes a refresh token and every access token that came of it.
 func (tx *Tx) DeletePair(ctx context.Context, tenant, account, refresh id.ID) error {
+	tx.deletes(Refresh, tenant, refresh)
 	if _, err := pg.Exec(ctx, tx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND id = $2`, tenant, refresh); err != nil {
 		return err
 	}
-	_, err := pg.Exec(ctx, tx, `DELETE FROM access_tokens WHERE tenant_id = $1 AND account_id = $2 AND refresh_id = $3`, tenant, account,
-		refresh)
+	deleted, err := pg.All[struct{ ID id.ID }](ctx, tx, `DELETE FROM access_tokens WHERE tenant_id = $1 AND account_id = $2 AND refresh_id = $3
+		RETURNING id`, tenant, account, refresh)
+	for _, access := range deleted {
+		tx.deletes(Access, tenant, access.ID)
+	}
 	return err
 }
 

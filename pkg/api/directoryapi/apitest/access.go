@@ -41,9 +41,9 @@ func accesses(t *testing.T, s Subject) {
 		{"the account's own state goes first, also outside the stores", idle.ID, []id.ID{second}, apierr.TokenAccountDisabled},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			for _, brief := range []bool{false, true} {
-				account, err := s.API.CheckAccess(t.Context(), directoryapi.CheckAccess{Tenant: n.id, Account: c.account, Stores: stores(c.in...),
-					Brief: brief})
+			for _, as := range []directoryapi.CheckAccess{{}, {Brief: true}, {Brief: true, Recent: true}} {
+				as.Tenant, as.Account, as.Stores = n.id, c.account, stores(c.in...)
+				account, err := s.API.CheckAccess(t.Context(), as)
 				refuse(account, err)(t, c.want)
 				if c.want == nil {
 					equal(t, "the account", account.ID, c.account)

@@ -1,0 +1,37 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// Access is what says whether an account may act at all.
+type Access struct {
+	TenantID           id.ID
+	DirectoryID        id.ID
+	Status             string // of the account
+	DirectoryStatus    string
+	PasswordModifiedAt *time.Time
+	CreatedAt          time.Time
+}
+
+// accessCacheSize is twice the number of accounts, some 400 bytes each.
+const accessCacheSize = 1 << 16
+
+const accessQuery = `SELECT a.tenant_id, a.directory_id, a.status, d.status AS directory_status, a.password_modified_at, a.created_at
+	FROM ` + liveAccounts + ` WHERE a.tenant_id = $1 AND a.id = $2`
+
+// directory is the directory whose change changes the access.
+func (a Access) directory() id.Ref { return id.Ref{Tenant: a.TenantID, ID: a.DirectoryID} }
+
+// Access returns the access of an account, or apierr.NotFound.
+func (s *Store) Access(ctx context.Context, tenant, account id.ID) (Access, error) {
+	return s.access.Read(ctx, id.Ref{Tenant: tenant, ID: account})
+}
+
+// RecentAccess is Access as it was at most 50 ms ago.
+func (s *Store) RecentAccess(ctx context.Context, tenant, account id.ID) (Access, error) {
+	return s.access.One(ctx, id.Ref{Tenant: tenant, ID: account})
+}
