@@ -29,22 +29,27 @@ const (
 
 // reports are what is known of the changes that PostgreSQL reports.
 type reports struct {
-	proven atomic.Int64 // time since started at which nothing was left to report; 0: none
-	wanted atomic.Int64 // time since started at which that was last asked for; 0: never
+	proven atomic.Int64                       // time since started at which nothing was left to report; 0: none
+	wanted atomic.Int64                       // time since started at which that was last asked for; 0: never
+	wake   atomic.Pointer[context.CancelFunc] // ends the wait for a notification
 }
 
 var started = time.Now()
 
 // isProven reports whether all changes of longer ago than that have been reported.
 func (r *reports) isProven(within time.Duration) bool {
-	now, proven := int64(time.Since(started)), r.proven.Load()
-	r.wanted.Store(now)
-	return proven > 0 && now-proven <= int64(within)
+	now, proven := time.Since(started), r.proven.Load()
+	if quiet := now - time.Duration(r.wanted.Swap(int64(now))); quiet > proveFor {
+		if wake := r.wake.Load(); wake != nil {
+			(*wake)()
+		}
+	}
+	return proven > 0 && now-time.Duration(proven) <= within
 }
 
 // interval is how long after an answer the connection is asked again.
 func (r *reports) interval() time.Duration {
-	if wanted := r.wanted.Load(); wanted > 0 && int64(time.Since(started))-wanted < int64(proveFor) {
+	if wanted := r.wanted.Load(); wanted > 0 && time.Since(started)-time.Duration(wanted) < proveFor {
 		return proveEvery
 	}
 	return listenSilence
@@ -128,6 +133,7 @@ func (db *DB) listen(ctx context.Context) error {
 func (db *DB) receive(ctx context.Context, conn *pgx.Conn, until time.Time) error {
 	silence, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
+	db.reports.wake.Store(&cancel)
 	for {
 		received, err := conn.WaitForNotification(silence)
 		switch {
