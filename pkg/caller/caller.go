@@ -162,6 +162,18 @@ func Into(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, contextKey{}, c)
 }
 
+// WithTenant names the tenant of a request that came without one, such as that of a
+// hosted page, once it is known: for the log, the trace, and the tenant's share of a
+// database's connections.
+func WithTenant(ctx context.Context, tenant id.ID) context.Context {
+	c := From(ctx)
+	if c.Tenant == tenant {
+		return ctx
+	}
+	c.Tenant = tenant
+	return Into(ctx, c)
+}
+
 // From returns the caller of ctx; the zero Caller where there is none.
 func From(ctx context.Context) Caller {
 	c, _ := ctx.Value(contextKey{}).(Caller)

@@ -28,6 +28,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/telemetry"
@@ -118,6 +119,11 @@ func recovered(c *fiber.Ctx) (err error) {
 
 // Caller returns the caller of the request.
 func Caller(c *fiber.Ctx) caller.Caller { return caller.From(c.UserContext()) }
+
+// SetTenant names the tenant of a request that came without one (caller.WithTenant).
+func SetTenant(c *fiber.Ctx, tenant id.ID) {
+	c.SetUserContext(caller.WithTenant(c.UserContext(), tenant))
+}
 
 // Observe traces and counts the requests of a process. The error of a request
 // is answered here, so that its status is known.

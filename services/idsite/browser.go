@@ -47,6 +47,9 @@ func (s *Service) OpenPage(ctx context.Context, token secure.Secret) (*Page, str
 	return page, back, err
 }
 
+// Tenant is that of the page's site, or zero where the session is not known.
+func (p *Page) Tenant() id.ID { return p.flow.TenantID }
+
 // Token is the next token of the session.
 func (p *Page) Token(ctx context.Context) (secure.Secret, error) {
 	return p.svc.sessionToken(ctx, p.flow, p.site)

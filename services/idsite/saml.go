@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/pkg/saml"
@@ -32,6 +33,7 @@ func (s *Service) BeginSAML(ctx context.Context, application id.ID, token secure
 	if err != nil {
 		return "", err
 	}
+	ctx = caller.WithTenant(ctx, r.tenant)
 	if err := r.check(s.now()); err != nil {
 		return "", err
 	}
@@ -224,6 +226,7 @@ func (s *Service) FinishSAML(ctx context.Context, directory id.ID, response, rel
 	if err != nil {
 		return "", err
 	}
+	ctx = caller.WithTenant(ctx, from.flow.TenantID)
 	location, err := s.finishSAML(ctx, directory, from, response)
 	if err != nil && from.isSigned {
 		return s.failTo(ctx, from.flow, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -49,6 +50,7 @@ func (s *Service) Begin(ctx context.Context, v Visit) (Redirect, error) {
 	if err != nil {
 		return Redirect{}, applicationError{err, s.displayName(r.application.Name, r.application.Builtin)}
 	}
+	ctx = caller.WithTenant(ctx, r.tenant)
 	browser := v.Browser
 	if len(browser) != browserLength {
 		browser = secure.Token(browserLength)
@@ -254,6 +256,7 @@ func (s *Service) Land(ctx context.Context, v Visit) (Redirect, error) {
 		Callback string  `json:"cb_uri"`
 		Expires  float64 `json:"exp"`
 	}
+	ctx = caller.WithTenant(ctx, verified.Tenant)
 	site, err := s.store.TenantSite(ctx, verified.Tenant)
 	if err != nil {
 		return Redirect{}, err
@@ -326,6 +329,7 @@ func (s *Service) Logout(ctx context.Context, v Visit) (Redirect, error) {
 	if err != nil {
 		return Redirect{}, applicationError{err, s.displayName(r.application.Name, r.application.Builtin)}
 	}
+	ctx = caller.WithTenant(ctx, r.tenant)
 	flow, err := s.newFlow(r, secure.Token(browserLength))
 	if err != nil {
 		return Redirect{}, err

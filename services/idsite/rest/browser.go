@@ -75,6 +75,7 @@ func (h *handlers) openPage(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	token, _ := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
 	page, back, err := h.svc.OpenPage(c.UserContext(), secure.Secret(token))
+	rest.SetTenant(c, page.Tenant())
 	if origin := c.Get(fiber.HeaderOrigin); origin != "" {
 		if page.AllowsOrigin(origin) {
 			h.allowOrigin(c, origin)

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
 )
 
@@ -25,14 +26,15 @@ const (
 // keeps the newest token.
 type page struct {
 	client
+	tenant      id.ID
 	application id.ID
 	token       string
 }
 
 // newPage begins a hosted login of an application with one account.
-func newPage(t *testing.T) *page {
+func newPage(t *testing.T, wrap ...func(*idsite.Peers)) *page {
 	t.Helper()
-	c := newClient(t)
+	c := newClient(t, wrap...)
 	tenant, site := c.tenant(t, "K1")
 	shop, _ := c.peers.Shop(tenant, "jo@example.test")
 	c.peers.Applications.Change(id.Ref{Tenant: tenant, ID: shop}, func(a *applicationapi.Application) {
@@ -52,7 +54,7 @@ func newPage(t *testing.T) *page {
 	if !found {
 		t.Fatalf("the request leads to %q: %s", answer.Header.Get("Location"), body)
 	}
-	return &page{c, shop, token}
+	return &page{c, tenant, shop, token}
 }
 
 // call asks as the page does, and keeps the token of the answer.

@@ -94,6 +94,7 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 	if err != nil {
 		return err
 	}
+	rest.SetTenant(c, client.Application.TenantID)
 	call := &clientCall{handlers: h, Client: client, self: c.Get(HostHeader)}
 	if call.self == "" {
 		call.self = h.base.Host() + "/client/" + client.Application.DNSLabel

@@ -19,15 +19,16 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
 )
 
 const origin = "https://shop.example.test"
 
 // newClientAPI is a service with an application and an account of its tenant.
-func newClientAPI(t testing.TB) (client, directoryapi.Account) {
+func newClientAPI(t testing.TB, wrap ...func(*idsite.Peers)) (client, directoryapi.Account) {
 	t.Helper()
-	c := newClient(t)
+	c := newClient(t, wrap...)
 	tenant, _ := c.tenant(t, "K1")
 	shop, user := c.peers.Shop(tenant, "jo@example.test")
 	c.peers.Applications.Change(id.Ref{Tenant: tenant, ID: shop}, func(a *applicationapi.Application) {

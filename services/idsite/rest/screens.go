@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/idsite/screens"
 	"github.com/doorward/doorward/services/idsite/store"
 )
@@ -25,6 +26,7 @@ func (h *handlers) hosted(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	rest.SetTenant(c, site.TenantID)
 	api := h.base.Host()
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")

@@ -38,7 +38,8 @@ type client struct {
 	peers  *idsitetest.Deployment
 }
 
-func newClient(t testing.TB) client {
+// newClient opens the service; wrap changes what it calls.
+func newClient(t testing.TB, wrap ...func(*idsite.Peers)) client {
 	t.Helper()
 	now := func() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
 	signer := caller.NewSigner("0123456789abcdef0123456789abcdef", now)
@@ -47,7 +48,11 @@ func newClient(t testing.TB) client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc := idsite.New(store.New(pgtest.Open(t, store.Config)), peers.Peers(), ring, now, idsite.Config{
+	called := peers.Peers()
+	for _, change := range wrap {
+		change(&called)
+	}
+	svc := idsite.New(store.New(pgtest.Open(t, store.Config)), called, ring, now, idsite.Config{
 		Base: base, Title: "Service", Product: "Doorward", Suffix: "localhost", SignUp: !strings.Contains(t.Name(), "SignUpIsOff"),
 	})
 	app := rest.New(rest.Config{Service: "idsite", Base: base, Signer: signer})
