@@ -18,7 +18,8 @@ import (
 const (
 	// answerLimit is how long a client waits for an answer.
 	answerLimit = 15 * time.Second
-	// pause is between two calls of a client.
+	// pause is between two calls of a client. It is longer than a token that was
+	// revoked may be valid elsewhere.
 	pause = 60 * time.Millisecond
 	// keyLife bounds how long an API key works after it was deleted, and revokedLife
 	// how long anything else does that other services keep for a moment.
