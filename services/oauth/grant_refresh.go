@@ -19,7 +19,7 @@ func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, er
 	}
 	refresh, err := s.check(ctx, in.Tenant, in.Application, text, s.store.Token, store.Refresh)
 	if err == nil {
-		_, err = s.checkTokenAccess(ctx, refresh, true, s.checkAccess)
+		_, err = s.checkTokenAccess(ctx, refresh, true, s.recentAccess)
 	}
 	if err != nil {
 		return Issued{}, badRefresh(err)
