@@ -102,39 +102,6 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context)
 	}
 }
 
-// GetAll returns the values of keys, and loads those together that the cache does not
-// hold. A key for which read returns no value has none, and is asked for again.
-func (c *Cache[K, V]) GetAll(ctx context.Context, keys []K, read func(context.Context, []K) (map[K]V, error)) (map[K]V, error) {
-	values := make(map[K]V, len(keys))
-	var missing []K
-	for _, key := range keys {
-		if value, ok, _ := c.lookup(key); ok {
-			values[key] = value
-		} else {
-			missing = append(missing, key)
-		}
-	}
-	c.counts.Add(ctx, int64(len(keys)-len(missing)), c.result[1])
-	c.counts.Add(ctx, int64(len(missing)), c.result[0])
-	if len(missing) == 0 {
-		return values, nil
-	}
-	loads := make([]*load[K], len(missing))
-	var until time.Time
-	for i := range missing {
-		loads[i], until = c.begin()
-	}
-	loaded, err := read(ctx, missing)
-	for i, key := range missing {
-		value, ok := loaded[key]
-		if ok {
-			values[key] = value
-		}
-		c.finish(loads[i], key, entry[V]{value, until}, ok && err == nil)
-	}
-	return values, err
-}
-
 // Refresh loads the value of a key whether or not the cache holds it, for those
 // that Peek at it afterwards.
 func (c *Cache[K, V]) Refresh(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {

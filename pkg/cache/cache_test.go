@@ -3,8 +3,6 @@ package cache_test
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -147,36 +145,6 @@ func TestAnErrorIsNotKept(t *testing.T) {
 		if _, err := c.Get(t.Context(), "a", s.load); !errors.Is(err, s.err) || s.loads != n+1 {
 			t.Errorf("%v after %d loads", err, s.loads)
 		}
-	}
-}
-
-func TestKeysAreLoadedTogether(t *testing.T) {
-	c, _, s := open(10)
-	want(t, c, s, "a", 1)
-	var asked [][]string
-	read := func(_ context.Context, keys []string) (map[string]string, error) {
-		asked = append(asked, keys)
-		c.Forget("c")
-		return map[string]string{"b": "B", "c": "C"}, s.err
-	}
-	for i, missing := range [][]string{{"b", "c", "none"}, {"c", "none"}} {
-		got, err := c.GetAll(t.Context(), []string{"a", "b", "c", "none"}, read)
-		if err != nil || !maps.Equal(got, map[string]string{"a": s.value, "b": "B", "c": "C"}) || !slices.Equal(asked[i], missing) {
-			t.Errorf("they are %v, %v, after %v were asked for; want %v", got, err, asked[i], missing)
-		}
-	}
-	if got, err := c.GetAll(t.Context(), []string{"b", "a"}, read); err != nil || len(got) != 2 || len(asked) != 2 {
-		t.Errorf("those that are held are %v, %v", got, err)
-	}
-	c.Clear()
-	s.err = errors.New("away")
-	for range 2 {
-		if _, err := c.GetAll(t.Context(), []string{"b"}, read); !errors.Is(err, s.err) {
-			t.Errorf("the error is %v", err)
-		}
-	}
-	if len(asked) != 4 {
-		t.Errorf("an error is kept: %v", asked)
 	}
 }
 

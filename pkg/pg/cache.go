@@ -94,10 +94,6 @@ func newCache[Row any](
 	return c
 }
 
-// InvalidateOn makes the cache forget what the notifications of a further channel name.
-// It is to be called before Listen of the database.
-func (c *Cache[Row]) InvalidateOn(channelName string) { c.db.OnNotify(channelName, c.invalidate) }
-
 // One returns the row of a resource, which its callers share, or apierr.NotFound.
 func (c *Cache[Row]) One(ctx context.Context, ref id.Ref) (Row, error) {
 	rows, err := c.All(ctx, ref)
@@ -122,33 +118,6 @@ func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
 	}
 	rows, err := c.Get(ctx, ref, c.reader(ref))
 	return rows, Error(err)
-}
-
-// Several returns the rows of those resources of a tenant that exist, in the order of
-// their ids. Those that the cache does not hold are read by one query: $1 is the tenant,
-// $2 the ids.
-func (c *Cache[Row]) Several(ctx context.Context, tenant id.ID, ids []id.ID, query string, idOf func(Row) id.ID) ([]Row, error) {
-	refs := make([]id.Ref, len(ids))
-	for i, resource := range ids {
-		refs[i] = id.Ref{Tenant: tenant, ID: resource}
-	}
-	found, err := c.GetAll(ctx, refs, func(ctx context.Context, missing []id.Ref) (map[id.Ref][]Row, error) {
-		wanted := make([]id.ID, len(missing))
-		for i, ref := range missing {
-			wanted[i] = ref.ID
-		}
-		list, err := All[Row](ctx, c.db, query, tenant, wanted)
-		rows := make(map[id.Ref][]Row, len(list))
-		for _, row := range list {
-			rows[id.Ref{Tenant: tenant, ID: idOf(row)}] = []Row{row}
-		}
-		return rows, err
-	})
-	var rows []Row
-	for _, ref := range refs {
-		rows = append(rows, found[ref]...)
-	}
-	return rows, err
 }
 
 func (c *Cache[Row]) reader(ref id.Ref) func(context.Context) ([]Row, error) {

@@ -204,22 +204,6 @@ func TestARowIsReadAgainWhileReportsAreLate(t *testing.T) {
 	worktest.Await(t, "the change to be reported", func() bool { return text(t, cache, ref) == "reported" })
 }
 
-// A cache forgets what any of its channels names.
-func TestACacheOfTwoChannels(t *testing.T) {
-	t.Parallel()
-	db, _ := open(t)
-	ref := insertNotes(t, db, 1)[0]
-	cache := newNoteCache(t, db)
-	cache.InvalidateOn("others")
-	worktest.Start(t, db.Listen)
-	awaitHeld(t, cache, ref)
-	if _, err := pg.Exec(t.Context(), db, `SELECT pg_notify('others', tenant_id::text || ' ' || id::text) FROM notes
-		WHERE tenant_id = $1 AND id = $2`, ref.Tenant, ref.ID); err != nil {
-		t.Fatal(err)
-	}
-	worktest.Await(t, "the note to be forgotten", func() bool { return !isHeld(cache, ref) })
-}
-
 // A tenant whose resources do not change is served from memory while another
 // tenant writes fifty times a second.
 func TestWritesOfATenantLeaveTheCacheOfOthers(t *testing.T) {

@@ -48,12 +48,6 @@ func (s *Service) Application(ctx context.Context, in id.Ref) (applicationapi.Ap
 	return s.labelled(ctx, a, err)
 }
 
-// CachedApplication returns an application as the cache has it, or apierr.NotFound.
-func (s *Service) CachedApplication(ctx context.Context, in id.Ref) (applicationapi.Application, error) {
-	a, err := s.store.CachedApplication(ctx, in)
-	return s.labelled(ctx, a, err)
-}
-
 // ApplicationOfWebConfig returns the application that has the web config of that id,
 // or apierr.NotFound.
 func (s *Service) ApplicationOfWebConfig(ctx context.Context, config id.Ref) (applicationapi.Application, error) {

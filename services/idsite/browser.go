@@ -101,7 +101,7 @@ func (p *Page) Model(ctx context.Context, kind string, at id.ID) (Model, error) 
 	if kind == "applications" && at != f.ApplicationID || kind != "applications" && !p.isStore(kind, at) {
 		return Model{}, errForbidden
 	}
-	app, err := p.svc.peers.Application.CachedApplication(ctx, id.Ref{Tenant: f.TenantID, ID: f.ApplicationID})
+	app, err := p.svc.peers.Application.Application(ctx, id.Ref{Tenant: f.TenantID, ID: f.ApplicationID})
 	if err != nil {
 		return Model{}, err
 	}

@@ -77,8 +77,7 @@ func (s *Service) readRequest(ctx context.Context, text secure.Secret) (request,
 	if !ok || ref.Kind != "applications" {
 		return r, apierr.BadRequest.Because("sub must be the href of an application")
 	}
-	at := id.Ref{Tenant: r.tenant, ID: ref.ID}
-	r.application, err = s.peers.Application.CachedApplication(ctx, at)
+	r.application, err = s.peers.Application.Application(ctx, id.Ref{Tenant: r.tenant, ID: ref.ID})
 	if errors.Is(err, apierr.NotFound) {
 		return r, apierr.BadRequest.Because("sub must be the href of an application of the tenant")
 	}
@@ -92,15 +91,8 @@ func (s *Service) readRequest(ctx context.Context, text secure.Secret) (request,
 	if r.callback == "" {
 		return r, apierr.BadRequest.Because("cb_uri is required")
 	}
-	isListed := func() bool {
-		return redirecturi.IsListed(r.callback, slices.Concat(r.application.AuthorizedCallbackURIs, r.site.AuthorizedRedirectURIs))
-	}
-	if !isListed() { // unless it was added a moment ago
-		if r.application, err = s.peers.Application.Application(ctx, at); err != nil {
-			return r, err
-		}
-	}
-	if !isListed() {
+	allowed := slices.Concat(r.application.AuthorizedCallbackURIs, r.site.AuthorizedRedirectURIs)
+	if !redirecturi.IsListed(r.callback, allowed) {
 		return r, apierr.BadRequest.Because(
 			"cb_uri %q is listed neither in authorizedCallbackUris of the application nor in authorizedRedirectUris of the ID site", r.callback)
 	}

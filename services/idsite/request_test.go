@@ -3,7 +3,6 @@ package idsite_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -215,25 +214,6 @@ func TestARequestWithoutATrustworthyCallbackIsAPage(t *testing.T) {
 // newOther is an application of another tenant.
 func newOther(l *login) id.ID {
 	return l.peers.Applications.NewApplication(id.New(l.clock.Now()))
-}
-
-func TestACallbackThatWasAddedAMomentAgoIsGood(t *testing.T) {
-	t.Parallel()
-	l := newLogin(t)
-	before := l.app
-	before.AuthorizedCallbackURIs = []string{"https://shop.example.test/former"}
-	l.peers.Applications.Cache(before)
-	l.begin(t, nil, idsite.Visit{})
-	if _, err := l.BeginSAML(t.Context(), l.app.ID, l.sign(t, nil, nil)); errors.Is(err, apierr.CallbackNotListed) {
-		t.Errorf("a login by SAML returns %v", err)
-	}
-	none := map[string]any{"cb_uri": "https://shop.example.test/none"}
-	if _, err := l.Begin(t.Context(), idsite.Visit{Token: l.sign(t, nil, none)}); !errors.Is(err, apierr.BadRequest) {
-		t.Errorf("another callback is %v", err)
-	}
-	if _, err := l.BeginSAML(t.Context(), l.app.ID, l.sign(t, nil, none)); !errors.Is(err, apierr.CallbackNotListed) {
-		t.Errorf("another callback of a login by SAML is %v", err)
-	}
 }
 
 func TestACallbackNeverLeavesTheList(t *testing.T) {

@@ -37,12 +37,7 @@ func (s *Service) BeginSAML(ctx context.Context, application id.ID, token secure
 	if err := r.check(s.now()); err != nil {
 		return "", err
 	}
-	if r.callback, err = callbackOf(r.application, r.text("cb_uri")); err != nil { // unless it was added a moment ago
-		if r.application, err = s.peers.Application.Application(ctx, id.Ref{Tenant: r.tenant, ID: application}); err == nil {
-			r.callback, err = callbackOf(r.application, r.text("cb_uri"))
-		}
-	}
-	if err != nil {
+	if r.callback, err = callbackOf(r.application, r.text("cb_uri")); err != nil {
 		return "", err
 	}
 	directory, err := s.samlDirectory(ctx, r.where(), r.text("ash"))
@@ -96,7 +91,7 @@ func (s *Service) readInitiation(ctx context.Context, application id.ID, token s
 	if !ok || ref.Kind != "applications" || ref.ID != application {
 		return r, apierr.BadRequest.Because("iss must be the href of the application, or the id of the API key with the href as sub")
 	}
-	r.application, err = s.peers.Application.CachedApplication(ctx, id.Ref{Tenant: r.tenant, ID: application})
+	r.application, err = s.peers.Application.Application(ctx, id.Ref{Tenant: r.tenant, ID: application})
 	return r, err
 }
 

@@ -22,10 +22,6 @@ type API interface {
 	// Application returns an application, or apierr.NotFound.
 	Application(context.Context, directoryapi.Ref) (Application, error)
 
-	// CachedApplication is Application without a query in most cases. A change by
-	// another replica shows as soon as PostgreSQL has reported it.
-	CachedApplication(context.Context, directoryapi.Ref) (Application, error)
-
 	// ApplicationOfWebConfig returns the application that has the web config of that
 	// id, or apierr.NotFound.
 	ApplicationOfWebConfig(context.Context, directoryapi.Ref) (Application, error)

@@ -17,21 +17,9 @@ func (c Client) SignUp(ctx context.Context, in SignUp) (SignedUp, error) {
 	return rpc.Call[SignUp, SignedUp](ctx, c.Peer, "application.SignUp", in)
 }
 
-// lookup asks for an application. Services of an earlier release do not know Cached,
-// and read it.
-type lookup struct {
-	directoryapi.Ref
-	Cached bool `json:"cached,omitempty"`
-}
-
 // Application asks the far service.
 func (c Client) Application(ctx context.Context, in directoryapi.Ref) (Application, error) {
-	return rpc.Call[lookup, Application](ctx, c.Peer, "application.Application", lookup{Ref: in})
-}
-
-// CachedApplication asks the far service.
-func (c Client) CachedApplication(ctx context.Context, in directoryapi.Ref) (Application, error) {
-	return rpc.Call[lookup, Application](ctx, c.Peer, "application.Application", lookup{in, true})
+	return rpc.Call[directoryapi.Ref, Application](ctx, c.Peer, "application.Application", in)
 }
 
 // ApplicationOfWebConfig asks the far service.

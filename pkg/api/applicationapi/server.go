@@ -1,20 +1,13 @@
 package applicationapi
 
 import (
-	"context"
-
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
 // Serve answers the contract's far ends.
 func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "application.SignUp", api.SignUp)
-	rpc.Serve(router, "application.Application", func(ctx context.Context, in lookup) (Application, error) {
-		if in.Cached {
-			return api.CachedApplication(ctx, in.Ref)
-		}
-		return api.Application(ctx, in.Ref)
-	})
+	rpc.Serve(router, "application.Application", api.Application)
 	rpc.Serve(router, "application.ApplicationOfWebConfig", api.ApplicationOfWebConfig)
 	rpc.Serve(router, "application.SetDNSLabel", api.SetDNSLabel)
 	rpc.Serve(router, "application.ApplicationData", api.ApplicationData)

@@ -39,12 +39,6 @@ func (s *Store) Application(ctx context.Context, tenant, application id.ID) (app
 	return pg.One[applicationapi.Application](ctx, s.db, applicationQuery, tenant, application)
 }
 
-// CachedApplication returns an application, which its callers share, or apierr.NotFound.
-// A change that this process did not make is seen as soon as PostgreSQL has reported it.
-func (s *Store) CachedApplication(ctx context.Context, at id.Ref) (applicationapi.Application, error) {
-	return s.applications.One(ctx, at)
-}
-
 // ApplicationOfWebConfig returns the application that has a web config, or
 // apierr.NotFound.
 func (s *Store) ApplicationOfWebConfig(ctx context.Context, tenant, config id.ID) (applicationapi.Application, error) {

@@ -59,7 +59,7 @@ func (s *Store) ApplicationByDNSLabel(ctx context.Context, label string) (applic
 	if err != nil {
 		return applicationapi.Application{}, err
 	}
-	a, err := s.CachedApplication(ctx, at)
+	a, err := s.applications.One(ctx, at)
 	if err == nil && a.DNSLabel == label || err != nil && !errors.Is(err, apierr.NotFound) {
 		return a, err
 	}

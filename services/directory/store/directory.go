@@ -77,7 +77,7 @@ func (tx *Tx) InsertSatellites(ctx context.Context, d directoryapi.Directory, te
 
 // UpdateDirectory writes what a client can change.
 func (tx *Tx) UpdateDirectory(ctx context.Context, d directoryapi.Directory) error {
-	tx.changes(d.TenantID, d.ID)
+	tx.changesAccess(d.TenantID, d.ID)
 	name, description := field.Fold(d.Name), field.FoldOptional(d.Description)
 	return pg.MustChange(ctx, tx, `UPDATE directories SET name = $3, name_folded = $4, description = $5, description_folded = $6, search = $7,
 		status = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
@@ -87,7 +87,7 @@ func (tx *Tx) UpdateDirectory(ctx context.Context, d directoryapi.Directory) err
 // DeleteDirectory removes a directory with its policies, and leaves its accounts
 // and groups, which are hidden, to RemoveLeft.
 func (tx *Tx) DeleteDirectory(ctx context.Context, tenant, directory id.ID, now time.Time) error {
-	tx.changes(tenant, directory)
+	tx.changesAccess(tenant, directory)
 	if err := pg.MustChange(ctx, tx, `DELETE FROM directories WHERE tenant_id = $1 AND id = $2`, tenant, directory); err != nil {
 		return err
 	}

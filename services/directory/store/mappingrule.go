@@ -32,8 +32,6 @@ func (tx *Tx) InsertMappingRules(ctx context.Context, directory id.ID, r mapping
 
 // UpdateMappingRules writes what a client can change.
 func (tx *Tx) UpdateMappingRules(ctx context.Context, r mappingrule.Rules) error {
-	directory, err := pg.Value[id.ID](ctx, tx, `UPDATE mapping_rules SET items = $3, modified_at = $4 WHERE tenant_id = $1 AND id = $2
-		RETURNING directory_id`, r.TenantID, r.ID, r.Items, r.ModifiedAt)
-	tx.changes(r.TenantID, directory)
-	return err
+	return pg.MustChange(ctx, tx, `UPDATE mapping_rules SET items = $3, modified_at = $4 WHERE tenant_id = $1 AND id = $2`,
+		r.TenantID, r.ID, r.Items, r.ModifiedAt)
 }

@@ -82,29 +82,19 @@ type AccountProvider struct {
 	SAML      SAMLServiceProvider // zero where the type is another
 }
 
-// providerBounds are those of the caches of AccountProvider and LoginProvider. Each has
-// some kilobytes, mostly certificates.
-var providerBounds = pg.Bounds{Rows: 5_000, MaxAge: time.Minute}
-
-// AccountProvider returns the provider of a directory, which its callers share, or
-// apierr.NotFound. A change that this process did not make is seen as soon as
-// PostgreSQL has reported it.
+// AccountProvider returns the provider of a directory in one round trip, or
+// apierr.NotFound.
 func (s *Store) AccountProvider(ctx context.Context, tenant, directory id.ID) (AccountProvider, error) {
-	return s.providers.One(ctx, id.Ref{Tenant: tenant, ID: directory})
-}
-
-// readAccountProvider takes one round trip.
-func (s *Store) readAccountProvider(ctx context.Context, directory id.Ref) (AccountProvider, error) {
 	var batch pg.Batch
 	var providers []Provider
 	var rules []mappingrule.Rules
 	var registrars []Registrar
 	var own []SAMLServiceProvider
-	pg.QueueAll(&batch, &providers, selectProvider, directory.Tenant, directory.ID)
+	pg.QueueAll(&batch, &providers, selectProvider, tenant, directory)
 	pg.QueueAll(&batch, &rules, `SELECT tenant_id, id, kind, items, created_at, modified_at FROM mapping_rules
-		WHERE tenant_id = $1 AND directory_id = $2`, directory.Tenant, directory.ID)
-	pg.QueueAll(&batch, &registrars, registrarQuery, directory.Tenant, directory.ID)
-	pg.QueueAll(&batch, &own, samlServiceProviderQuery+`directory_id = $2`, directory.Tenant, directory.ID)
+		WHERE tenant_id = $1 AND directory_id = $2`, tenant, directory)
+	pg.QueueAll(&batch, &registrars, registrarQuery, tenant, directory)
+	pg.QueueAll(&batch, &own, samlServiceProviderQuery+`directory_id = $2`, tenant, directory)
 	err := pg.ExecBatch(ctx, s.db, &batch)
 	if err == nil && (len(providers) == 0 || len(registrars) == 0) {
 		err = apierr.NotFound
@@ -132,15 +122,13 @@ type LoginProvider struct {
 	Settings     ProviderSettings
 }
 
-const loginProviderQuery = `SELECT d.id, d.name, d.status, d.provider_id,
-	coalesce(p.provider_type, d.provider_id) AS provider_type, coalesce(p.settings, '{}') AS settings
-	FROM directories d LEFT JOIN providers p ON p.tenant_id = d.tenant_id AND p.directory_id = d.id
-	WHERE d.tenant_id = $1 AND d.id = `
-
-// LoginProviders returns those of the directories that exist, in the order in which they
-// are asked for. They come from a cache, as AccountProvider does.
+// LoginProviders returns those of the directories that exist, in the order of their
+// ids.
 func (s *Store) LoginProviders(ctx context.Context, tenant id.ID, directories []id.ID) ([]LoginProvider, error) {
-	return s.loginProviders.Several(ctx, tenant, directories, loginProviderQuery+`ANY ($2)`, func(p LoginProvider) id.ID { return p.ID })
+	return pg.All[LoginProvider](ctx, s.db, `SELECT d.id, d.name, d.status, d.provider_id,
+		coalesce(p.provider_type, d.provider_id) AS provider_type, coalesce(p.settings, '{}') AS settings
+		FROM directories d LEFT JOIN providers p ON p.tenant_id = d.tenant_id AND p.directory_id = d.id
+		WHERE d.tenant_id = $1 AND d.id = ANY ($2) ORDER BY array_position($2, d.id)`, tenant, directories)
 }
 
 // LockProvider reads a provider that the transaction will change, and locks its
@@ -151,7 +139,6 @@ func (tx *Tx) LockProvider(ctx context.Context, tenant, directory id.ID) (Provid
 
 // InsertProvider adds the provider of a new mirror directory.
 func (tx *Tx) InsertProvider(ctx context.Context, p Provider) error {
-	tx.changes(p.TenantID, p.DirectoryID)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO providers (tenant_id, directory_id, provider_type, settings, client_secret_sealed,
 		created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
@@ -161,7 +148,6 @@ func (tx *Tx) InsertProvider(ctx context.Context, p Provider) error {
 
 // UpdateProvider writes what a client can change.
 func (tx *Tx) UpdateProvider(ctx context.Context, p Provider) error {
-	tx.changes(p.TenantID, p.DirectoryID)
 	return pg.MustChange(ctx, tx, `UPDATE providers SET provider_type = $3, settings = $4, client_secret_sealed = $5, modified_at = $6
 		WHERE tenant_id = $1 AND directory_id = $2`,
 		p.TenantID, p.DirectoryID, p.ProviderType, p.Settings, p.ClientSecretSealed, p.ModifiedAt)

@@ -32,26 +32,18 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads.
 type Store struct {
-	db             *pg.DB
-	outbox         *outbox.Outbox
-	providers      *pg.Cache[AccountProvider]
-	loginProviders *pg.Cache[LoginProvider]
-	access         *pg.Cache[Access]
+	db     *pg.DB
+	outbox *outbox.Outbox
+	access *pg.Cache[Access]
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	s := &Store{db: db, outbox: outbox.New(db, "directory", now)}
-	s.providers = pg.NewCacheOf(db, providerBounds, "directory.providers", providersChannel, s.readAccountProvider)
-	s.loginProviders = pg.NewCacheWithin[LoginProvider](db, providerBounds, "directory.loginProviders", providersChannel,
-		loginProviderQuery+`$2`, nil)
-	s.access = pg.NewCacheWithin(db, pg.Recent(accessCacheSize), "directory.access", "directory.accounts", accessQuery, Access.directory)
-	s.access.InvalidateOn(providersChannel)
-	return s
+	return &Store{
+		db: db, outbox: outbox.New(db, "directory", now),
+		access: pg.NewCacheWithin(db, pg.Recent(accessCacheSize), "directory.access", "directory.access", accessQuery, Access.directory),
+	}
 }
-
-// providersChannel is notified of changed directories and providers.
-const providersChannel = "directory.providers"
 
 // Outbox is what the relay empties.
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
@@ -59,22 +51,15 @@ func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 // Tx writes. Its Emit commits an event together with the rows.
 type Tx struct {
 	*outbox.Tx
-	changed  []id.Ref // directories, with what an AccountProvider is read from
-	accounts []id.Ref // whose Access changed
+	changed []id.Ref // directories and accounts whose Access changed
 }
 
-// Tx runs fn in a transaction. AccountProvider, LoginProviders and RecentAccess return
-// what it changed at once.
+// Tx runs fn in a transaction. RecentAccess returns what it changed at once.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 	var tx *Tx
 	defer func() {
 		if tx != nil {
 			for _, ref := range tx.changed {
-				s.providers.Forget(ref)
-				s.loginProviders.Forget(ref)
-				s.access.Forget(ref)
-			}
-			for _, ref := range tx.accounts {
 				s.access.Forget(ref)
 			}
 		}
@@ -85,13 +70,8 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 	})
 }
 
-// changes notes that the AccountProvider of a directory is different after the
-// transaction.
-func (tx *Tx) changes(tenant, directory id.ID) {
-	tx.changed = append(tx.changed, id.Ref{Tenant: tenant, ID: directory})
-}
-
-// changesAccess notes that the Access of an account is different after the transaction.
-func (tx *Tx) changesAccess(tenant, account id.ID) {
-	tx.accounts = append(tx.accounts, id.Ref{Tenant: tenant, ID: account})
+// changesAccess notes that the Access of an account, or of the accounts of a directory,
+// is different after the transaction.
+func (tx *Tx) changesAccess(tenant, of id.ID) {
+	tx.changed = append(tx.changed, id.Ref{Tenant: tenant, ID: of})
 }

@@ -16,7 +16,6 @@ func applications(t *testing.T, s Subject) {
 		bare := s.NewApplication(t, n.id)
 		a := must(s.API.Application(t.Context(), n.ref(bare)))(t)
 		equal(t, "the id", a.ID, bare)
-		equal(t, "the id in the cache", must(s.API.CachedApplication(t.Context(), n.ref(bare)))(t).ID, bare)
 		equal(t, "the tenant", a.TenantID, n.id)
 		equal(t, "the status", a.Status, directoryapi.Enabled)
 		equal(t, "the default account store, as there is none", a.DefaultAccountStore.IsZero(), true)
@@ -45,10 +44,8 @@ func applications(t *testing.T, s Subject) {
 	})
 	t.Run("one that never was", func(t *testing.T) {
 		refuse(s.API.Application(t.Context(), n.ref(newID())))(t, apierr.NotFound)
-		refuse(s.API.CachedApplication(t.Context(), n.ref(newID())))(t, apierr.NotFound)
 	})
 	t.Run("one of another tenant", func(t *testing.T) {
 		refuse(s.API.Application(t.Context(), other.ref(n.signUp.Application)))(t, apierr.NotFound)
-		refuse(s.API.CachedApplication(t.Context(), other.ref(n.signUp.Application)))(t, apierr.NotFound)
 	})
 }

@@ -38,7 +38,6 @@ type Service struct {
 	organizations map[directoryapi.Ref]*organization
 	failures      map[attempt]int // logins that failed
 	signUps       []applicationapi.SignUp
-	cached        map[directoryapi.Ref]applicationapi.Application // as they were
 }
 
 type application struct {
@@ -129,23 +128,6 @@ func (a *application) begin(mapping, directory id.ID) {
 // Application returns an application.
 func (s *Service) Application(_ context.Context, in directoryapi.Ref) (applicationapi.Application, error) {
 	return call(s, "Application", func() (applicationapi.Application, error) { return s.read(in) })
-}
-
-// CachedApplication returns an application, as Cache has kept it or as it is.
-func (s *Service) CachedApplication(_ context.Context, in directoryapi.Ref) (applicationapi.Application, error) {
-	return call(s, "CachedApplication", func() (applicationapi.Application, error) {
-		if a, ok := s.cached[in]; ok {
-			return a, nil
-		}
-		return s.read(in)
-	})
-}
-
-// Cache keeps an application as what CachedApplication returns from now on.
-func (s *Service) Cache(a applicationapi.Application) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cached = map[directoryapi.Ref]applicationapi.Application{{Tenant: a.TenantID, ID: a.ID}: a}
 }
 
 func (s *Service) read(at directoryapi.Ref) (applicationapi.Application, error) {
