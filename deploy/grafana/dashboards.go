@@ -125,6 +125,9 @@ var dashboards = []dashboard{
 						` / sum by (cache) (rate(doorward_cache_requests_total[$__rate_interval]))`,
 					"{{cache}}")},
 				{title: "Values in caches", unit: "short", queries: one(`sum by (cache) (doorward_cache_entries)`, "{{cache}}")},
+				{title: "Time since PostgreSQL had nothing left to report to caches", unit: "s",
+					about:   "While such a cache is used 0.02 s; from 0.05 s on tokens and access are read again for each request.",
+					queries: one(`max by (schema) (doorward_db_report_age_seconds)`, "{{schema}}")},
 			}},
 			{"Kafka", []panel{
 				{title: "Events sent", unit: "short",

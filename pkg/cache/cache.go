@@ -41,7 +41,7 @@ type Config[K comparable, V any] struct {
 // Cache holds values by key.
 type Cache[K comparable, V any] struct {
 	cfg    Config[K, V]
-	result [2]metric.MeasurementOption // miss, hit
+	result [3]metric.MeasurementOption // miss, hit, late
 	counts metric.Int64Counter
 
 	mu         sync.Mutex
@@ -109,6 +109,12 @@ func (c *Cache[K, V]) Refresh(ctx context.Context, key K, read func(context.Cont
 	value, err := read(ctx)
 	c.finish(l, key, entry[V]{value, until}, err == nil)
 	return value, err
+}
+
+// RefreshLate is Refresh for a value that may be held and cannot be shown to be current.
+func (c *Cache[K, V]) RefreshLate(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
+	c.counts.Add(ctx, 1, c.result[2])
+	return c.Refresh(ctx, key, read)
 }
 
 // Peek returns the value of a key where the cache holds it.
@@ -238,10 +244,11 @@ func (c *Cache[K, V]) Enable(enabled bool) {
 
 func (c *Cache[K, V]) observe() {
 	meter, name := otel.Meter("cache"), attribute.String("cache", c.cfg.Name)
-	for i, result := range []string{"miss", "hit"} {
+	for i, result := range []string{"miss", "hit", "late"} {
 		c.result[i] = metric.WithAttributeSet(attribute.NewSet(name, attribute.String("result", result)))
 	}
-	c.counts, _ = meter.Int64Counter("doorward_cache_requests_total", metric.WithDescription("look-ups in a cache by result, hit or miss"))
+	c.counts, _ = meter.Int64Counter("doorward_cache_requests_total",
+		metric.WithDescription("look-ups in a cache by result: hit, miss, or late, where it could not be shown to be current"))
 	_, _ = meter.Int64ObservableGauge("doorward_cache_entries", metric.WithDescription("values that a cache holds"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(int64(c.entries.Len()), metric.WithAttributes(name))

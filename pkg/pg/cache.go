@@ -114,7 +114,7 @@ func first[Row any](rows []Row, err error) (Row, error) {
 // All returns the rows of a resource, which its callers share.
 func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
 	if c.proven > 0 && !c.db.reports.isProven(c.proven) {
-		return c.Refresh(ctx, ref, c.reader(ref))
+		return c.RefreshLate(ctx, ref, c.reader(ref))
 	}
 	rows, err := c.Get(ctx, ref, c.reader(ref))
 	return rows, Error(err)

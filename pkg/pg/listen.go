@@ -38,13 +38,21 @@ var started = time.Now()
 
 // isProven reports whether all changes of longer ago than that have been reported.
 func (r *reports) isProven(within time.Duration) bool {
-	now, proven := time.Since(started), r.proven.Load()
+	now := time.Since(started)
 	if quiet := now - time.Duration(r.wanted.Swap(int64(now))); quiet > proveFor {
 		if wake := r.wake.Load(); wake != nil {
 			(*wake)()
 		}
 	}
-	return proven > 0 && now-time.Duration(proven) <= within
+	age, known := r.age()
+	return known && age <= within
+}
+
+// age is the time since nothing was left to report; it is not known while nothing
+// listens.
+func (r *reports) age() (age time.Duration, known bool) {
+	proven := r.proven.Load()
+	return time.Since(started) - time.Duration(proven), proven > 0
 }
 
 // interval is how long after an answer the connection is asked again.

@@ -44,6 +44,11 @@ func (db *DB) observe(schema string) error {
 	if err != nil {
 		return err
 	}
+	age, err := meter.Float64ObservableGauge("doorward_db_report_age_seconds",
+		metric.WithDescription("time since PostgreSQL has shown that it has no change left to report to caches"), metric.WithUnit("s"))
+	if err != nil {
+		return err
+	}
 	sizes := db.sizes(schema)
 	db.metrics, err = meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		pool := db.Stat()
@@ -51,6 +56,9 @@ func (db *DB) observe(schema string) error {
 			o.ObserveInt64(connections, int64(n), metric.WithAttributes(of, attribute.String("state", state)))
 		}
 		o.ObserveFloat64(waits, pool.EmptyAcquireWaitTime().Seconds(), metric.WithAttributes(of))
+		if since, known := db.reports.age(); known {
+			o.ObserveFloat64(age, since.Seconds(), metric.WithAttributes(of))
+		}
 		tables, err := sizes(telemetry.Quiet(ctx))
 		for _, table := range tables {
 			labels := metric.WithAttributes(of, attribute.String("table", table.Name))
@@ -58,7 +66,7 @@ func (db *DB) observe(schema string) error {
 			o.ObserveInt64(bytes, table.Bytes, labels)
 		}
 		return err
-	}, connections, waits, rows, bytes)
+	}, connections, waits, age, rows, bytes)
 	return err
 }
 
