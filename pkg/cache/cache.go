@@ -89,7 +89,7 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context)
 		defer cancel()
 		l, until := c.begin()
 		value, err := read(ctx)
-		c.finish(l, key, entry[V]{value, until}, err == nil)
+		c.finish(l, key, entry[V]{value, until}, err)
 		return value, err
 	})
 	select {
@@ -107,7 +107,7 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context)
 func (c *Cache[K, V]) Refresh(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	l, until := c.begin()
 	value, err := read(ctx)
-	c.finish(l, key, entry[V]{value, until}, err == nil)
+	c.finish(l, key, entry[V]{value, until}, err)
 	return value, err
 }
 
@@ -144,11 +144,11 @@ func (c *Cache[K, V]) begin() (*load[K], time.Time) {
 
 // finish keeps what was loaded, unless it or what it depends on was forgotten
 // since the load began.
-func (c *Cache[K, V]) finish(l *load[K], key K, found entry[V], isGood bool) {
+func (c *Cache[K, V]) finish(l *load[K], key K, found entry[V], err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.loads, l)
-	if !isGood || c.disabled || l.stale {
+	if err != nil || c.disabled || l.stale {
 		return
 	}
 	keys := c.keysOf(key, found.value)

@@ -25,8 +25,8 @@ const (
 type Cache[Row any] struct {
 	*cache.Cache[id.Ref, []Row]
 	db     *DB
+	query  string
 	proven time.Duration
-	read   func(context.Context, id.Ref) ([]Row, error)
 }
 
 // NewCache makes a cache, which holds nothing until Listen of the database runs.
@@ -57,23 +57,6 @@ func Recent(rows int) Bounds { return Bounds{Rows: rows, MaxAge: cacheMaxAge, Pr
 
 // NewCacheWithin is NewCache with other bounds.
 func NewCacheWithin[Row any](db *DB, bounds Bounds, name, channelName, query string, dependsOn func(Row) id.Ref) *Cache[Row] {
-	return newCache(db, bounds, name, channelName, dependsOn, func(ctx context.Context, ref id.Ref) ([]Row, error) {
-		return All[Row](ctx, db, query, ref.Tenant, ref.ID)
-	})
-}
-
-// NewCacheOf is NewCacheWithin for a row that takes several queries. What read returns
-// with an error is not held.
-func NewCacheOf[Row any](db *DB, bounds Bounds, name, channelName string, read func(context.Context, id.Ref) (Row, error)) *Cache[Row] {
-	return newCache(db, bounds, name, channelName, nil, func(ctx context.Context, ref id.Ref) ([]Row, error) {
-		row, err := read(ctx, ref)
-		return []Row{row}, err
-	})
-}
-
-func newCache[Row any](
-	db *DB, bounds Bounds, name, channelName string, dependsOn func(Row) id.Ref, read func(context.Context, id.Ref) ([]Row, error),
-) *Cache[Row] {
 	cfg := cache.Config[id.Ref, []Row]{
 		Name: name, Size: bounds.Rows, MaxAge: bounds.MaxAge, Now: time.Now, Disabled: true,
 		Weight: func(rows []Row) int { return 1 + len(rows) },
@@ -89,7 +72,7 @@ func newCache[Row any](
 			return refs
 		}
 	}
-	c := &Cache[Row]{cache.New(cfg), db, bounds.Proven, read}
+	c := &Cache[Row]{cache.New(cfg), db, query, bounds.Proven}
 	db.register(channel{channelName, c.Enable, c.invalidate})
 	return c
 }
@@ -114,20 +97,20 @@ func first[Row any](rows []Row, err error) (Row, error) {
 // All returns the rows of a resource, which its callers share.
 func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
 	if c.proven > 0 && !c.db.reports.isProven(c.proven) {
-		return c.RefreshLate(ctx, ref, c.reader(ref))
+		return c.RefreshLate(ctx, ref, c.read(ref))
 	}
-	rows, err := c.Get(ctx, ref, c.reader(ref))
+	rows, err := c.Get(ctx, ref, c.read(ref))
 	return rows, Error(err)
 }
 
-func (c *Cache[Row]) reader(ref id.Ref) func(context.Context) ([]Row, error) {
-	return func(ctx context.Context) ([]Row, error) { return c.read(ctx, ref) }
+func (c *Cache[Row]) read(ref id.Ref) func(context.Context) ([]Row, error) {
+	return func(ctx context.Context) ([]Row, error) { return All[Row](ctx, c.db, c.query, ref.Tenant, ref.ID) }
 }
 
 // Read returns the row of a resource as it is in the database, or apierr.NotFound. The
 // cache holds it afterwards.
 func (c *Cache[Row]) Read(ctx context.Context, ref id.Ref) (Row, error) {
-	rows, err := c.Refresh(ctx, ref, c.reader(ref))
+	rows, err := c.Refresh(ctx, ref, c.read(ref))
 	return first(rows, err)
 }
 

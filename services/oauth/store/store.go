@@ -42,9 +42,7 @@ const tokenCacheSize = 1 << 16
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	tokens := func(name string, kind Kind) *pg.Cache[Token] {
-		return pg.NewCacheOf(db, pg.Recent(tokenCacheSize), name, "oauth.tokens", func(ctx context.Context, ref id.Ref) (Token, error) {
-			return pg.One[Token](ctx, db, kind.query(), ref.Tenant, ref.ID)
-		})
+		return pg.NewCacheWithin[Token](db, pg.Recent(tokenCacheSize), name, "oauth.tokens", kind.query(), nil)
 	}
 	return &Store{
 		db: db, outbox: outbox.New(db, "oauth", now),
@@ -61,18 +59,21 @@ func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 // Tx writes. Its Seen commits a consumed event's id together with its effect.
 type Tx struct {
 	*outbox.Tx
-	deleted map[Kind][]id.Ref // tokens that RecentToken must not return afterwards
+	deleted []tokenKey // that RecentToken must not return afterwards
+}
+
+type tokenKey struct {
+	kind Kind
+	ref  id.Ref
 }
 
 // Tx runs fn in a transaction. RecentToken sees at once what it deletes by DeleteToken
 // and DeletePair.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	tx := &Tx{deleted: map[Kind][]id.Ref{}}
+	tx := &Tx{}
 	defer func() {
-		for kind, refs := range tx.deleted {
-			for _, ref := range refs {
-				s.tokens[kind].Forget(ref)
-			}
+		for _, token := range tx.deleted {
+			s.tokens[token.kind].Forget(token.ref)
 		}
 	}()
 	return s.outbox.InTx(ctx, func(inner *outbox.Tx) error {
@@ -83,5 +84,5 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 
 // deletes notes that a token is not there after the transaction.
 func (tx *Tx) deletes(kind Kind, tenant, token id.ID) {
-	tx.deleted[kind] = append(tx.deleted[kind], id.Ref{Tenant: tenant, ID: token})
+	tx.deleted = append(tx.deleted, tokenKey{kind, id.Ref{Tenant: tenant, ID: token}})
 }
