@@ -15,6 +15,15 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
+// listening returns the store of another process, whose caches are enabled.
+func listening(t *testing.T, db *pg.DB) *store.Store {
+	t.Helper()
+	replica := &pg.DB{Pool: db.Pool}
+	s := store.New(replica, now) // which says what to listen to
+	worktest.Start(t, replica.Listen)
+	return s
+}
+
 // Whether an account may act is known without a query while nothing changes. A change
 // shows at once in the process that made it, and in the others as soon as PostgreSQL
 // has reported it, also one that no client made.
@@ -25,12 +34,7 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stores := make([]*store.Store, 2)
-	for i := range stores {
-		replica := &pg.DB{Pool: db.Pool}
-		stores[i] = store.New(replica, now)
-		worktest.Start(t, replica.Listen)
-	}
+	stores := []*store.Store{listening(t, db), listening(t, db)}
 	service := func(s *store.Store) *directory.Service {
 		return directory.New(s, secure.NewPasswords(cheap, 2, 1000), ring, "https://localhost:8443/v1", now, directory.Config{})
 	}
@@ -98,9 +102,7 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 func TestAChangedPasswordIsReported(t *testing.T) {
 	t.Parallel()
 	_, db, _, tenant := sealing(t)
-	replica := &pg.DB{Pool: db.Pool}
-	s := store.New(replica, now)
-	worktest.Start(t, replica.Listen)
+	s := listening(t, db)
 	owner, err := s.Owner(t.Context(), tenant)
 	if err != nil {
 		t.Fatal(err)

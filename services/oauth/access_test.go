@@ -153,9 +153,11 @@ func TestInOneProcessEachUseAsks(t *testing.T) {
 		}
 	}
 	d.SetStatus(d.Tenant, d.Account, directoryapi.Disabled)
-	for what, use := range uses {
-		if use(t.Context(), d.Service) == nil {
-			t.Errorf("%s succeeds", what)
+	for what, want := range map[string]error{
+		"a validation": apierr.TokenAccountDisabled, "a refresh": apierr.TokenAccountDisabled, "client credentials": apierr.ClientCredentials,
+	} {
+		if err := uses[what](t.Context(), d.Service); !errors.Is(err, want) {
+			t.Errorf("%s returns %v", what, err)
 		}
 	}
 }
