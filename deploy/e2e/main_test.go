@@ -13,7 +13,7 @@ import (
 // The environment chooses what the scenarios run against.
 const (
 	keyEnv   = "DOORWARD_E2E_APIKEY" // path of the apikey.json of a deployment that runs already
-	shapeEnv = "DOORWARD_E2E_SHAPE"  // else the shape to start: standalone (default), distributed or chart
+	shapeEnv = "DOORWARD_E2E_SHAPE"  // else the shape to start: standalone (default), distributed, chart or shards
 )
 
 // client calls the deployment under test. All scenarios share it, and
@@ -37,6 +37,11 @@ func run(m *testing.M, dir string) (status int, err error) {
 	status, err = scenarios(m, shape.KeyFile())
 	if leaks := e2e.LoggedSecrets(dir); status == 0 && len(leaks) > 0 {
 		return 1, errors.Join(append(leaks, err, shape.Stop(context.Background()))...)
+	}
+	if shards, ok := shape.(*harness.Distributed); ok && status == 0 && os.Getenv(shapeEnv) == "shards" {
+		if err := shards.CheckShards(context.Background()); err != nil {
+			return 1, errors.Join(err, shape.Stop(context.Background()))
+		}
 	}
 	if status != 0 {
 		shape.Logs(os.Stderr)

@@ -18,6 +18,19 @@ func (c *Client) Tenant(t testing.TB) Object {
 	return c.resource(t, "/tenants/current")
 }
 
+// TenantKey returns the key of that tenant.
+func (c *Client) TenantKey(ctx context.Context) (string, error) {
+	answer, err := c.Do(ctx, Request{Method: http.MethodGet, URL: "/tenants/current"})
+	if err == nil {
+		answer, err = c.Do(ctx, Request{Method: http.MethodGet, URL: answer.Header.Get("Location")})
+	}
+	if err != nil {
+		return "", err
+	}
+	tenant, err := answer.Object()
+	return tenant.Text("key"), err
+}
+
 // Unique makes a name that no earlier run has used, so that scenarios can be
 // repeated on a deployment that keeps its data.
 func Unique(noun string) string {

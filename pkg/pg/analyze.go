@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/doorward/doorward/pkg/telemetry"
@@ -22,7 +23,15 @@ const (
 // until then it plans as for empty tables, and reads them whole for each query. The
 // worker sleeps while the process writes nothing.
 func (db *DB) Analyze(ctx context.Context) error {
-	ctx = telemetry.Quiet(ctx)
+	var shards sync.WaitGroup
+	for _, shard := range db.all() {
+		shards.Go(func() { shard.analyze(telemetry.Quiet(ctx)) })
+	}
+	shards.Wait()
+	return nil
+}
+
+func (db *DB) analyze(ctx context.Context) {
 	ticker := time.NewTicker(analyzeEvery)
 	defer ticker.Stop()
 	failing, seen, looks := false, int64(-1), 0
@@ -40,7 +49,7 @@ func (db *DB) Analyze(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C:
 		}
 	}
@@ -49,6 +58,7 @@ func (db *DB) Analyze(ctx context.Context) error {
 // analyzeGrown gathers statistics of the tables that are half as large again as
 // when they were last gathered. A table of which they never were has -1 rows.
 func (db *DB) analyzeGrown(ctx context.Context) error {
+	ctx = db.OnMain(ctx)
 	tables, err := Values[string](ctx, db, `SELECT quote_ident(c.relname) FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
 		WHERE s.schemaname = current_schema() AND s.n_live_tup >= $1 AND s.n_live_tup >= 1.5 * c.reltuples`, smallTable)
 	if err != nil {

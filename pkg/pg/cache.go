@@ -73,7 +73,7 @@ func NewCacheWithin[Row any](db *DB, bounds Bounds, name, channelName, query str
 		}
 	}
 	c := &Cache[Row]{cache.New(cfg), db, query, bounds.Proven}
-	db.register(channel{channelName, c.Enable, c.invalidate})
+	db.register(&channel{name: channelName, enable: c.Enable, notify: c.invalidate})
 	return c
 }
 
@@ -96,8 +96,15 @@ func first[Row any](rows []Row, err error) (Row, error) {
 
 // All returns the rows of a resource, which its callers share.
 func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
-	if c.proven > 0 && !c.db.reports.isProven(c.proven) {
-		return c.RefreshLate(ctx, ref, c.read(ref))
+	ctx = c.db.withTenant(ctx, ref.Tenant)
+	if c.proven > 0 {
+		shard, _, err := c.db.shardOf(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !shard.reports.isProven(c.proven) {
+			return c.RefreshLate(ctx, ref, c.read(ref))
+		}
 	}
 	rows, err := c.Get(ctx, ref, c.read(ref))
 	return rows, Error(err)
@@ -110,7 +117,7 @@ func (c *Cache[Row]) read(ref id.Ref) func(context.Context) ([]Row, error) {
 // Read returns the row of a resource as it is in the database, or apierr.NotFound. The
 // cache holds it afterwards.
 func (c *Cache[Row]) Read(ctx context.Context, ref id.Ref) (Row, error) {
-	rows, err := c.Refresh(ctx, ref, c.read(ref))
+	rows, err := c.Refresh(c.db.withTenant(ctx, ref.Tenant), ref, c.read(ref))
 	return first(rows, err)
 }
 

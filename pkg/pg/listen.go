@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -66,23 +67,40 @@ func (r *reports) interval() time.Duration {
 // channel is a channel of notifications, and what is done with them.
 type channel struct {
 	name   string
-	enable func(bool) // whether notifications arrive
+	enable func(bool) // whether notifications arrive, of all shards
 	notify func(payload string)
+
+	mu        sync.Mutex
+	listening int // shards whose notifications arrive
+}
+
+// listens notes that the notifications of one of so many shards arrive, or do not.
+func (c *channel) listens(on bool, shards int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if on {
+		c.listening++
+	} else {
+		c.listening--
+	}
+	if !on || c.listening == shards {
+		c.enable(on)
+	}
 }
 
 // OnNotify calls notify with the payload of each notification on a channel, while
 // Listen runs. It is to be called before Listen, and notify must not wait.
 func (db *DB) OnNotify(name string, notify func(payload string)) {
-	db.register(channel{name, func(bool) {}, notify})
+	db.register(&channel{name: name, enable: func(bool) {}, notify: notify})
 }
 
-func (db *DB) register(c channel) {
+func (db *DB) register(c *channel) {
 	db.channelsMu.Lock()
 	defer db.channelsMu.Unlock()
 	db.channels = append(db.channels, c)
 }
 
-func (db *DB) registered() []channel {
+func (db *DB) registered() []*channel {
 	db.channelsMu.Lock()
 	defer db.channelsMu.Unlock()
 	return slices.Clone(db.channels)
@@ -92,53 +110,62 @@ func (db *DB) registered() []channel {
 // of (LISTEN and NOTIFY), until ctx ends. Without a connection they are disabled;
 // it is made again.
 func (db *DB) Listen(ctx context.Context) error {
-	for len(db.registered()) > 0 {
-		err := db.listen(ctx)
+	var shards sync.WaitGroup
+	for _, shard := range db.all() {
+		shards.Go(func() { shard.listenFor(ctx, db) })
+	}
+	shards.Wait()
+	return nil
+}
+
+// listenFor listens to one shard, for the caches of the main one.
+func (db *DB) listenFor(ctx context.Context, main *DB) {
+	for len(main.registered()) > 0 {
+		err := db.listen(ctx, main)
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 		slog.WarnContext(ctx, "cache disabled: LISTEN failed", "error", err.Error())
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-time.After(listenRetry):
 		}
 	}
 	<-ctx.Done()
-	return nil
 }
 
 // listen returns when the connection fails, which belongs to no pool meanwhile.
-func (db *DB) listen(ctx context.Context) error {
-	pooled, err := db.AcquireSession(ctx)
+func (db *DB) listen(ctx context.Context, main *DB) error {
+	pooled, err := db.acquireSession(ctx)
 	if err != nil {
 		return Error(err)
 	}
 	conn := pooled.Hijack()
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	channels := db.registered()
+	channels := main.registered()
 	for _, c := range channels {
 		if _, err := conn.Exec(ctx, `LISTEN `+pgx.Identifier{c.name}.Sanitize()); err != nil {
 			return Error(err)
 		}
 	}
 	for _, c := range channels {
-		c.enable(true)
-		defer c.enable(false)
+		c.listens(true, len(main.all()))
+		defer c.listens(false, len(main.all()))
 	}
 	defer db.reports.proven.Store(0)
 	for {
-		if err := db.prove(ctx, conn); err != nil {
+		if err := db.prove(ctx, conn, channels); err != nil {
 			return Error(err)
 		}
-		if err := db.receive(ctx, conn, time.Now().Add(db.reports.interval())); err != nil {
+		if err := db.receive(ctx, conn, time.Now().Add(db.reports.interval()), channels); err != nil {
 			return Error(err)
 		}
 	}
 }
 
 // receive handles the notifications that arrive until then.
-func (db *DB) receive(ctx context.Context, conn *pgx.Conn, until time.Time) error {
+func (db *DB) receive(ctx context.Context, conn *pgx.Conn, until time.Time, channels []*channel) error {
 	silence, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	db.reports.wake.Store(&cancel)
@@ -146,7 +173,7 @@ func (db *DB) receive(ctx context.Context, conn *pgx.Conn, until time.Time) erro
 		received, err := conn.WaitForNotification(silence)
 		switch {
 		case err == nil:
-			db.notify(received)
+			notify(channels, received)
 		case ctx.Err() == nil && silence.Err() != nil:
 			return nil
 		default:
@@ -157,22 +184,22 @@ func (db *DB) receive(ctx context.Context, conn *pgx.Conn, until time.Time) erro
 
 // prove asks whether the connection is there, and handles what arrives with the answer:
 // PostgreSQL reports all changes that were committed before.
-func (db *DB) prove(ctx context.Context, conn *pgx.Conn) error {
+func (db *DB) prove(ctx context.Context, conn *pgx.Conn, channels []*channel) error {
 	asked := time.Since(started)
 	answer, cancel := context.WithTimeout(ctx, listenTimeout)
 	defer cancel()
 	if err := conn.Ping(answer); err != nil {
 		return err
 	}
-	if err := db.receive(ctx, conn, time.Now()); err != nil {
+	if err := db.receive(ctx, conn, time.Now(), channels); err != nil {
 		return err
 	}
 	db.reports.proven.Store(int64(asked))
 	return nil
 }
 
-func (db *DB) notify(received *pgconn.Notification) {
-	for _, c := range db.registered() {
+func notify(channels []*channel, received *pgconn.Notification) {
+	for _, c := range channels {
 		if c.name == received.Channel {
 			c.notify(received.Payload)
 		}

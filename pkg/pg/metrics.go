@@ -23,8 +23,11 @@ type tableSize struct {
 
 // observe makes the metrics of the pool and of the schema's tables, until the
 // pool is closed.
-func (db *DB) observe(schema string) error {
-	meter, of := otel.Meter("pg"), attribute.String("schema", schema)
+func (db *DB) observe() error {
+	meter, own := otel.Meter("pg"), []attribute.KeyValue{attribute.String("schema", db.schema)}
+	if db.shard != "" {
+		own = append(own, attribute.String("shard", db.shard))
+	}
 	connections, err := meter.Int64ObservableGauge("doorward_db_connections",
 		metric.WithDescription("connections of a service's pool by state: used, idle, or max, which is its size"))
 	if err != nil {
@@ -49,21 +52,21 @@ func (db *DB) observe(schema string) error {
 	if err != nil {
 		return err
 	}
-	sizes := db.sizes(schema)
+	of, sizes := metric.WithAttributes(own...), db.sizes()
 	db.metrics, err = meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		pool := db.Stat()
 		for state, n := range map[string]int32{"used": pool.AcquiredConns(), "idle": pool.IdleConns(), "max": pool.MaxConns()} {
-			o.ObserveInt64(connections, int64(n), metric.WithAttributes(of, attribute.String("state", state)))
+			o.ObserveInt64(connections, int64(n), of, metric.WithAttributes(attribute.String("state", state)))
 		}
-		o.ObserveFloat64(waits, pool.EmptyAcquireWaitTime().Seconds(), metric.WithAttributes(of))
+		o.ObserveFloat64(waits, pool.EmptyAcquireWaitTime().Seconds(), of)
 		if since, known := db.reports.age(); known {
-			o.ObserveFloat64(age, since.Seconds(), metric.WithAttributes(of))
+			o.ObserveFloat64(age, since.Seconds(), of)
 		}
 		tables, err := sizes(telemetry.Quiet(ctx))
 		for _, table := range tables {
-			labels := metric.WithAttributes(of, attribute.String("table", table.Name))
-			o.ObserveInt64(rows, table.Rows, labels)
-			o.ObserveInt64(bytes, table.Bytes, labels)
+			label := metric.WithAttributes(attribute.String("table", table.Name))
+			o.ObserveInt64(rows, table.Rows, of, label)
+			o.ObserveInt64(bytes, table.Bytes, of, label)
 		}
 		return err
 	}, connections, waits, age, rows, bytes)
@@ -72,7 +75,7 @@ func (db *DB) observe(schema string) error {
 
 // sizes returns a function that reads the sizes of the tables at most every
 // sizesEvery.
-func (db *DB) sizes(schema string) func(context.Context) ([]tableSize, error) {
+func (db *DB) sizes() func(context.Context) ([]tableSize, error) {
 	var mu sync.Mutex
 	var known []tableSize
 	var readAt time.Time
@@ -84,16 +87,19 @@ func (db *DB) sizes(schema string) func(context.Context) ([]tableSize, error) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		known, err = All[tableSize](ctx, db, `
+		known, err = All[tableSize](db.OnMain(ctx), db, `
 			SELECT relname::text AS name, greatest(reltuples, 0)::bigint AS rows, pg_total_relation_size(oid) AS bytes
-			FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relkind = 'r'`, schema)
+			FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relkind = 'r'`, db.schema)
 		readAt = time.Now()
 		return known, err
 	}
 }
 
-// Close closes the pool and ends its metrics.
+// Close closes the pools of all shards and ends their metrics.
 func (db *DB) Close() {
+	for _, shard := range db.all()[1:] {
+		shard.Close()
+	}
 	if db.metrics != nil {
 		_ = db.metrics.Unregister() // never fails
 	}

@@ -53,7 +53,7 @@ func migrate(ctx context.Context, cfg Config, at address) (role string, err erro
 	config.OnNotice = logWarning
 	db := stdlib.OpenDB(*config)
 	defer func() { _ = db.Close() }()
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, folders(cfg.Migrations), goose.WithAllowOutofOrder(true),
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.folders(), goose.WithAllowOutofOrder(true),
 		goose.WithTableName("migrations"))
 	if err != nil {
 		return "", err
@@ -165,6 +165,9 @@ func Embedded(files embed.FS) fs.FS {
 	}
 	return folder
 }
+
+// folders returns the migrations of the service and those of shards.
+func (cfg Config) folders() folders { return append(folders{Embedded(shardFiles)}, cfg.Migrations...) }
 
 // folders lays the files of several folders beside each other.
 type folders []fs.FS

@@ -2,15 +2,38 @@ package pg
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 )
 
-// Pending returns the names of the migrations that the schema of a service lacks.
-// It changes nothing.
+// Pending returns the names of the migrations that the schema of a service lacks, in
+// any of its databases. It changes nothing.
 func Pending(ctx context.Context, cfg Config) (names []string, err error) {
+	shards, err := parseShards(cfg.Shards)
+	if err != nil {
+		return nil, err
+	}
+	for _, shard := range append([]shardConfig{{Main, cfg.URL}}, shards...) {
+		of := cfg
+		of.URL = shard.url
+		lacks, err := of.pending(ctx)
+		if err != nil && shard.name != Main {
+			err = fmt.Errorf("the database %q of DATABASE_URLS: %w", shard.name, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, lacks...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+func (cfg Config) pending(ctx context.Context) (names []string, err error) {
 	at, err := cfg.parse()
 	if err != nil {
 		return nil, err
@@ -35,7 +58,7 @@ func Pending(ctx context.Context, cfg Config) (names []string, err error) {
 	if err := rows.Err(); err != nil {
 		return nil, Error(err)
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, folders(cfg.Migrations), goose.WithTableName("migrations"))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.folders(), goose.WithTableName("migrations"))
 	if err != nil {
 		return nil, err
 	}

@@ -28,11 +28,13 @@ import (
 
 // Config says where a service's data is.
 type Config struct {
-	URL        secure.Secret // connection string, as libpq reads it
-	Schema     string        // the service's name
-	MaxConns   int32         // size of the pool; 0 means 8
-	Migrations []fs.FS       // numbered SQL files of goose
-	Extensions []string      // of PostgreSQL's own, which the migrations need
+	URL        secure.Secret        // connection string, as libpq reads it
+	Shards     secure.Secret        // further databases for tenants: name=connection string, separated by blanks
+	Schema     string               // the service's name
+	MaxConns   int32                // size of the pool; 0 means 8
+	Migrations []fs.FS              // numbered SQL files of goose
+	Extensions []string             // of PostgreSQL's own, which the migrations need
+	Placements map[string]Placement // by table
 
 	Tracer pgx.QueryTracer // nil: spans, where they are recorded
 }
@@ -44,16 +46,46 @@ const maxConnIdle = 10 * time.Second
 type DB struct {
 	*pgxpool.Pool
 	sessions   *pgxpool.Pool // beside a pooler; nil: Pool
+	schema     string
+	tables     map[string]Placement
 	channelsMu sync.Mutex
-	channels   []channel // of the caches
+	channels   []*channel // of the caches
 	reports    reports
 	writes     atomic.Int64 // statements and transactions that wrote, or may have
 	shares     shares
 	metrics    metric.Registration
+
+	shard      string // its name where there are several, else empty
+	shards     []*DB  // of the main one, which is the first; nil where there is one
+	placements *Cache[placement]
 }
 
-// Open migrates the service's schema and connects to it.
-func Open(ctx context.Context, cfg Config) (*DB, error) {
+// Open migrates the service's schema in each of its databases and connects to them.
+func Open(ctx context.Context, cfg Config) (*DB, error) { return openAll(ctx, cfg, open) }
+
+// OpenAsIs connects to the service's schema as it is. It makes no role, and
+// migrates nothing.
+func OpenAsIs(ctx context.Context, cfg Config) (*DB, error) { return openAll(ctx, cfg, openAsIs) }
+
+func openAll(ctx context.Context, cfg Config, open func(context.Context, Config) (*DB, error)) (*DB, error) {
+	db, err := open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.openShards(ctx, cfg, open); err != nil {
+		db.Close()
+		return nil, err
+	}
+	for _, shard := range db.all() {
+		if err := shard.observe(); err != nil {
+			db.Close()
+			return nil, err
+		}
+	}
+	return db, nil
+}
+
+func open(ctx context.Context, cfg Config) (*DB, error) {
 	at, err := cfg.parse()
 	if err != nil {
 		return nil, err
@@ -65,9 +97,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	return connect(ctx, cfg, at, role)
 }
 
-// OpenAsIs connects to the service's schema as it is. It makes no role, and
-// migrates nothing.
-func OpenAsIs(ctx context.Context, cfg Config) (*DB, error) {
+func openAsIs(ctx context.Context, cfg Config) (*DB, error) {
 	at, err := cfg.parse()
 	if err != nil {
 		return nil, err
@@ -86,7 +116,7 @@ func OpenAsIs(ctx context.Context, cfg Config) (*DB, error) {
 }
 
 func connect(ctx context.Context, cfg Config, at address, role string) (*DB, error) {
-	db := &DB{}
+	db := &DB{schema: cfg.Schema, tables: tablePlacements(cfg.Placements)}
 	var err error
 	if !at.pooled {
 		if db.Pool, err = newPool(ctx, at.direct, cfg, sessionParameters(cfg, role)); err != nil {
@@ -107,10 +137,6 @@ func connect(ctx context.Context, cfg Config, at address, role string) (*DB, err
 			db.Close()
 			return nil, err
 		}
-	}
-	if err := db.observe(cfg.Schema); err != nil {
-		db.Close()
-		return nil, err
 	}
 	return db, nil
 }
@@ -249,13 +275,22 @@ func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
 // AcquireSession takes a connection with a session of its own out of the pool, for
 // LISTEN and for locks that outlive a transaction.
 func (db *DB) AcquireSession(ctx context.Context) (*pgxpool.Conn, error) {
+	shard, _, err := db.shardOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return shard.acquireSession(ctx)
+}
+
+func (db *DB) acquireSession(ctx context.Context) (*pgxpool.Conn, error) {
 	if db.sessions != nil {
 		return db.sessions.Acquire(ctx)
 	}
 	return db.Acquire(ctx)
 }
 
-// Ping is the readiness check.
+// Ping is the readiness check. It asks the main shard: without another one its own
+// tenants alone are refused.
 func (db *DB) Ping(ctx context.Context) error { return Error(db.Pool.Ping(ctx)) }
 
 // Stop closes the pool once its queries are done.

@@ -92,6 +92,14 @@ func (s *shares) remove(tenant id.ID, n int) {
 // Query runs a query outside a transaction. The rows have to be closed, or read to
 // their end.
 func (db *DB) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	shard, _, err := db.shardOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return shard.query(ctx, sql, args...)
+}
+
+func (db *DB) query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	tenant, err := db.shares.acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -104,8 +112,17 @@ func (db *DB) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, err
 	return &sharedRows{Rows: rows, release: sync.OnceFunc(func() { db.shares.release(tenant) })}, nil
 }
 
-// Exec runs a statement outside a transaction.
+// Exec runs a statement outside a transaction. It does not wait for a tenant that is
+// being moved: what is written for a tenant goes through InTx.
 func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	shard, _, err := db.shardOf(ctx)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	return shard.exec(ctx, sql, args...)
+}
+
+func (db *DB) exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	tenant, err := db.shares.acquire(ctx)
 	if err != nil {
 		return pgconn.CommandTag{}, err
@@ -119,6 +136,14 @@ func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.Command
 }
 
 func (db *DB) sendBatch(ctx context.Context, batch *Batch) error {
+	shard, _, err := db.shardOf(ctx)
+	if err != nil {
+		return err
+	}
+	return shard.send(ctx, batch)
+}
+
+func (db *DB) send(ctx context.Context, batch *Batch) error {
 	tenant, err := db.shares.acquire(ctx)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,11 +21,14 @@ import (
 // queues takes one round trip altogether, as a statement outside a transaction
 // does.
 type Tx struct {
-	db     *DB
-	conn   *pgxpool.Conn // nil before the transaction has begun
-	tenant id.ID         // whose share of the pool the connection is
-	queue  []statement
-	wrote  bool // it may have: it ran more than statements that changed no row
+	db       *DB           // the shard of its tenant
+	main     *DB           // the main shard, if that is another one
+	enter    id.ID         // of several shards: the tenant that has to be open in this one
+	conn     *pgxpool.Conn // nil before the transaction has begun
+	tenant   id.ID         // whose share of the pool the connection is
+	queue    []statement
+	released []statement // of Release
+	wrote    bool        // it may have: it ran more than statements that changed no row
 }
 
 type statement struct {
@@ -36,10 +40,22 @@ type statement struct {
 
 // InTx runs fn in a transaction, and commits unless fn fails. A transaction that
 // the server aborted because of another (a deadlock, a serialization failure) is
-// run again. The errors of queued statements are those of InTx.
+// run again, and one whose tenant is being moved to another shard waits for that. The
+// errors of queued statements are those of InTx.
 func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
+	began := time.Now()
 	for attempt := 0; ; attempt++ {
-		err := db.tryTx(ctx, fn)
+		shard, tenant, err := db.shardOf(ctx)
+		if err != nil {
+			return Error(err)
+		}
+		err = db.tryTx(ctx, shard, tenant, fn)
+		if isTenantClosed(err) {
+			if err := db.awaitTenant(ctx, tenant, began); err != nil {
+				return err
+			}
+			continue
+		}
 		var failure *pgconn.PgError
 		if attempt < 3 && errors.As(err, &failure) && (failure.Code == "40001" || failure.Code == "40P01") {
 			continue
@@ -48,8 +64,11 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	}
 }
 
-func (db *DB) tryTx(ctx context.Context, fn func(*Tx) error) error {
-	tx := &Tx{db: db}
+func (db *DB) tryTx(ctx context.Context, shard *DB, tenant id.ID, fn func(*Tx) error) error {
+	tx := &Tx{db: shard, enter: tenant}
+	if shard != db {
+		tx.main = db
+	}
 	defer tx.end(ctx)
 	if err := fn(tx); err != nil {
 		return err
@@ -58,10 +77,14 @@ func (db *DB) tryTx(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	}
 	if tx.wrote {
-		db.writes.Add(1)
+		shard.writes.Add(1)
 	}
+	tx.release(ctx)
 	return nil
 }
+
+// Shard returns the name of the database that the transaction is in.
+func (tx *Tx) Shard() string { return tx.db.Name() }
 
 // Queue adds a statement to those that are sent together.
 func (tx *Tx) Queue(sql string, args ...any) {
@@ -176,6 +199,9 @@ func (tx *Tx) flush(ctx context.Context) (*Batch, error) {
 		}
 		tx.conn, tx.tenant = conn, tenant
 		batch.Queue(`BEGIN`).Exec(func(pgconn.CommandTag) error { return nil })
+		if !tx.enter.IsZero() {
+			batch.Queue(enterTenant, tx.enter).Exec(func(pgconn.CommandTag) error { return nil })
+		}
 	}
 	tx.wrote = tx.wrote || len(tx.queue) > 0
 	for _, s := range tx.queue {
@@ -206,17 +232,17 @@ func (s statement) check(tag pgconn.CommandTag) error {
 // statement that has to change a row is checked before the commit, unless it is
 // alone: then a row that it did not change is all that is committed.
 func (tx *Tx) commit(ctx context.Context) error {
-	if tx.conn == nil && len(tx.queue) == 1 {
+	if tx.isAlone() && len(tx.queue) == 1 {
 		only := tx.queue[0]
 		if only.read != nil {
 			tx.wrote = true
-			rows, err := tx.db.Query(ctx, only.sql, only.args...)
+			rows, err := tx.db.query(ctx, only.sql, only.args...)
 			if err != nil {
 				return err
 			}
 			return only.read(rows)
 		}
-		tag, err := tx.db.Exec(ctx, only.sql, only.args...)
+		tag, err := tx.db.exec(ctx, only.sql, only.args...)
 		if err != nil {
 			return err
 		}
@@ -230,13 +256,13 @@ func (tx *Tx) commit(ctx context.Context) error {
 	switch {
 	case tx.conn == nil && len(tx.queue) == 0:
 		return nil
-	case tx.conn == nil:
+	case tx.isAlone():
 		tx.wrote = true
 		batch := &Batch{}
 		for _, s := range tx.queue {
 			s.add(batch)
 		}
-		return tx.db.sendBatch(ctx, batch)
+		return tx.db.send(ctx, batch)
 	}
 	tag, err := tx.Exec(ctx, `COMMIT`)
 	if err == nil && tag.String() != "COMMIT" {
@@ -244,6 +270,10 @@ func (tx *Tx) commit(ctx context.Context) error {
 	}
 	return err
 }
+
+// isAlone reports whether the transaction has not begun and needs no statement of its
+// own to.
+func (tx *Tx) isAlone() bool { return tx.conn == nil && tx.enter.IsZero() }
 
 // end releases the connection, after a rollback where nothing was committed.
 func (tx *Tx) end(ctx context.Context) {

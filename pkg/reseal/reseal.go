@@ -24,7 +24,7 @@ func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColu
 	return func(ctx context.Context) error {
 		total := 0
 		for i := 0; i < len(columns) && ctx.Err() == nil; {
-			n, err := resealBatch(ctx, db, ring, columns[i])
+			n, err := resealBatches(ctx, db, ring, columns[i])
 			total += n
 			switch {
 			case err != nil && ctx.Err() == nil:
@@ -43,6 +43,16 @@ func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColu
 		<-ctx.Done()
 		return nil
 	}
+}
+
+// resealBatches does one batch of each shard.
+func resealBatches[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, c secure.SealedColumn[K]) (n int, err error) {
+	err = db.EachShard(ctx, func(ctx context.Context) error {
+		some, err := resealBatch(ctx, db, ring, c)
+		n += some
+		return err
+	})
+	return n, err
 }
 
 // resealBatch does one batch and returns its size. It waits for another replica that

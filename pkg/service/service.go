@@ -23,6 +23,8 @@ type Config struct {
 	deployment.Config
 	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the"`
 	_         env.More      `help:"newest first; make one with: echo k1:$(openssl rand -base64 32)"`
+	Shards    secure.Secret `env:"DATABASE_URLS" help:"further databases for tenants, name=postgres://user:password@host/database,"`
+	_         env.More      `help:"separated by spaces (docs/sizing.md)"`
 }
 
 // Service is a service while its app wires it as a part of a process.
@@ -47,6 +49,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, database pg.Config) (
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
+	database.Shards = cfg.Shards
 	db, err := pg.Open(ctx, database)
 	if err != nil {
 		return nil, err

@@ -22,6 +22,10 @@ func (s *Service) Purger(ctx context.Context) error {
 
 // Purge deletes them now.
 func (s *Service) Purge(ctx context.Context) error {
+	return s.store.EachShard(ctx, s.purge)
+}
+
+func (s *Service) purge(ctx context.Context) error {
 	_, err := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeCounters(ctx, s.now(), purgeBatch) })
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
@@ -40,7 +41,7 @@ func (s *Service) SAMLRelayState(ctx context.Context, in applicationapi.SAMLRela
 		if tenant, err = id.Parse(name); err != nil || header["stt"] != relayStateType {
 			return "", unknown
 		}
-		sealed, err := s.store.SAMLRelayKey(ctx, tenant)
+		sealed, err := s.store.SAMLRelayKey(caller.WithTenant(ctx, tenant), tenant)
 		if err != nil {
 			return "", err
 		}
@@ -54,7 +55,7 @@ func (s *Service) SAMLRelayState(ctx context.Context, in applicationapi.SAMLRela
 	if err != nil {
 		return out, unknown
 	}
-	out.Application, err = s.SAMLPolicy(ctx, id.Ref{Tenant: tenant, ID: policy})
+	out.Application, err = s.SAMLPolicy(caller.WithTenant(ctx, tenant), id.Ref{Tenant: tenant, ID: policy})
 	if errors.Is(err, apierr.NotFound) {
 		return out, unknown
 	}

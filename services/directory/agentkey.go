@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -64,7 +65,7 @@ func (s *Service) DeleteAgentKey(ctx context.Context, at id.Ref, key string) err
 // is no such key.
 func (s *Service) AuthenticateAgent(ctx context.Context, in directoryapi.AuthenticateAgent) (directoryapi.AgentKey, error) {
 	agent, ok := directoryapi.AgentOfKey(in.ID)
-	k, err := s.store.AgentKey(ctx, agent.Tenant, in.ID)
+	k, err := s.store.AgentKey(caller.WithTenant(ctx, agent.Tenant), agent.Tenant, in.ID)
 	if err != nil && !errors.Is(err, apierr.NotFound) {
 		return directoryapi.AgentKey{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/purge"
@@ -45,11 +46,13 @@ func (s *Service) SyncWorker(ctx context.Context) error {
 // FinishSyncs removes what complete syncs did not hold, and tries refused entries
 // again: the names that they want may be free now.
 func (s *Service) FinishSyncs(ctx context.Context) error {
-	ended, err := s.store.EndedSyncs(ctx, s.now(), removingBatch)
-	for _, r := range ended {
-		err = errors.Join(err, s.finishSync(ctx, r))
-	}
-	return err
+	return s.store.EachShard(ctx, func(ctx context.Context) error {
+		ended, err := s.store.EndedSyncs(ctx, s.now(), removingBatch)
+		for _, r := range ended {
+			err = errors.Join(err, s.finishSync(caller.WithTenant(ctx, r.TenantID), r))
+		}
+		return err
+	})
 }
 
 func (s *Service) finishSync(ctx context.Context, r store.EndedSync) error {

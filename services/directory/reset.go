@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
@@ -111,7 +112,7 @@ func (s *Service) openReset(ctx context.Context, in directoryapi.ResetToken) (op
 			return "", errNoReset
 		}
 		in.Tenant = tenant
-		key, failure = s.resetKey(ctx, tenant)
+		key, failure = s.resetKey(caller.WithTenant(ctx, tenant), tenant)
 		return key, failure
 	})
 	switch {
@@ -126,7 +127,7 @@ func (s *Service) openReset(ctx context.Context, in directoryapi.ResetToken) (op
 		return open, errNoReset
 	}
 	open.digest = secure.Digest(secure.Secret(jti))
-	reset, err := s.store.OpenReset(ctx, in.Tenant, open.digest, s.now())
+	reset, err := s.store.OpenReset(caller.WithTenant(ctx, in.Tenant), in.Tenant, open.digest, s.now())
 	open.Account, open.Application = reset.Account, reset.ApplicationID
 	if errors.Is(err, apierr.NotFound) {
 		err = errNoReset
@@ -151,6 +152,7 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 		return open.PasswordReset, err
 	}
 	in.Tenant = open.Account.TenantID
+	ctx = caller.WithTenant(ctx, in.Tenant)
 	mailed, err := s.workflowOn(ctx, in.Tenant, open.Account.DirectoryID, directoryapi.ResetSuccess)
 	if err != nil {
 		return open.PasswordReset, err

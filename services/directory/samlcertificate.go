@@ -34,6 +34,20 @@ func (s *Service) WatchSAMLCertificates(ctx context.Context) error {
 // checkSAMLCertificates counts the directories whose certificates end soon, or have
 // ended, and logs each.
 func (s *Service) checkSAMLCertificates(ctx context.Context) (expiring, expired int64, err error) {
+	err = s.store.EachShard(ctx, func(ctx context.Context) error {
+		more, ended, err := s.countSAMLCertificates(ctx)
+		expiring, expired = expiring+more, expired+ended
+		return err
+	})
+	if err != nil {
+		return expiring, expired, err
+	}
+	samlCertificates.Record(ctx, expiring, metric.WithAttributes(attribute.String("state", "expiring")))
+	samlCertificates.Record(ctx, expired, metric.WithAttributes(attribute.String("state", "expired")))
+	return expiring, expired, nil
+}
+
+func (s *Service) countSAMLCertificates(ctx context.Context) (expiring, expired int64, err error) {
 	var behind store.SAMLCertificate
 	for {
 		found, err := s.store.SAMLCertificates(ctx, behind, certificateBatch)
@@ -57,11 +71,8 @@ func (s *Service) checkSAMLCertificates(ctx context.Context) (expiring, expired 
 				"tenant", c.TenantID.String(), "directory", c.DirectoryID.String(), "until", until)
 		}
 		if len(found) < certificateBatch {
-			break
+			return expiring, expired, nil
 		}
 		behind = found[len(found)-1]
 	}
-	samlCertificates.Record(ctx, expiring, metric.WithAttributes(attribute.String("state", "expiring")))
-	samlCertificates.Record(ctx, expired, metric.WithAttributes(attribute.String("state", "expired")))
-	return expiring, expired, nil
 }

@@ -60,7 +60,7 @@ func (s *Service) insertSignUp(ctx context.Context, v store.SignUp) (mailed bool
 	token := secure.Token(43)
 	v.Digest, v.CreatedAt = secure.Digest(token), s.now()
 	v.ExpiresAt = v.CreatedAt.Add(s.cfg.VerificationTTL)
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.tx(s.store.OnMain(ctx), func(tx *store.Tx) error {
 		ofEmail, ofAddress, err := tx.CountSignUps(ctx, v.Email, v.AddressHash, v.CreatedAt.Add(-signUpWindow))
 		switch {
 		case err != nil:
@@ -122,7 +122,7 @@ func (s *Service) EndSignUp(ctx context.Context, in directoryapi.SignUpToken) (d
 	if err != nil {
 		return directoryapi.Empty{}, err
 	}
-	return directoryapi.Empty{}, s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteSignUp(ctx, v.TenantID, v.Digest) })
+	return directoryapi.Empty{}, s.tx(s.store.OnMain(ctx), func(tx *store.Tx) error { return tx.DeleteSignUp(ctx, v.TenantID, v.Digest) })
 }
 
 // Invite is the body that invites an administrator.
@@ -183,6 +183,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, in directoryapi.AcceptIn
 	if field.Fold(in.Account.Email.Or("")) != field.Fold(v.Email) {
 		return directoryapi.Account{}, apierr.OtherInvitee.Because("the email must be the one that the invitation was sent to")
 	}
+	ctx = caller.WithTenant(ctx, v.TenantID)
 	owner, err := s.store.Owner(ctx, v.TenantID)
 	if err != nil {
 		return owner, err

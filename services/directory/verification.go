@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
@@ -18,12 +19,14 @@ import (
 func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
 	var a directoryapi.Account
 	digest := secure.Digest(in.Token)
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
-		if in.Tenant.IsZero() {
-			if in.Tenant, err = s.store.VerificationTenant(ctx, digest); err != nil {
-				return err
-			}
+	if in.Tenant.IsZero() {
+		tenant, err := s.store.VerificationTenant(ctx, digest)
+		if err != nil {
+			return a, noVerification(err)
 		}
+		in.Tenant, ctx = tenant, caller.WithTenant(ctx, tenant)
+	}
+	err := s.tx(ctx, func(tx *store.Tx) (err error) {
 		if a, err = tx.Verify(ctx, in.Tenant, digest, s.now()); err != nil {
 			return err
 		}
@@ -40,7 +43,7 @@ func (s *Service) Verification(ctx context.Context, in directoryapi.VerifyEmail)
 		in.Tenant, err = s.store.VerificationTenant(ctx, digest)
 	}
 	if err == nil {
-		a, err = s.store.VerificationAccount(ctx, in.Tenant, digest, s.now())
+		a, err = s.store.VerificationAccount(caller.WithTenant(ctx, in.Tenant), in.Tenant, digest, s.now())
 	}
 	return a, noVerification(err)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/redirecturi"
@@ -40,7 +41,7 @@ func (s *Service) OpenPage(ctx context.Context, token secure.Secret) (*Page, str
 	if err == nil || flow.ID.IsZero() || !errors.Is(err, apierr.SessionTimedOut) {
 		return page, "", err
 	}
-	back, failed := s.failTo(ctx, flow, err)
+	back, failed := s.failTo(caller.WithTenant(ctx, flow.TenantID), flow, err)
 	if failed != nil {
 		return page, "", failed
 	}

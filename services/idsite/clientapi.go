@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/redirecturi"
@@ -34,7 +35,7 @@ func (s *Service) ClientOf(ctx context.Context, label string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := s.peers.OAuth.ClientConfig(ctx, id.Ref{Tenant: app.TenantID, ID: app.ID})
+	config, err := s.peers.OAuth.ClientConfig(caller.WithTenant(ctx, app.TenantID), id.Ref{Tenant: app.TenantID, ID: app.ID})
 	if err != nil {
 		return nil, err
 	}

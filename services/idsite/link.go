@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
@@ -47,6 +48,7 @@ func (s *Service) Reset(ctx context.Context, token secure.Secret) (MailedLink, e
 }
 
 func (s *Service) mailedLink(ctx context.Context, account directoryapi.Account, application id.ID) (MailedLink, error) {
+	ctx = caller.WithTenant(ctx, account.TenantID)
 	rules, err := s.peers.Directory.RegistrationRules(ctx, id.Ref{Tenant: account.TenantID, ID: account.DirectoryID})
 	link := MailedLink{Account: account, Rules: rules, Name: s.displayName(rules.Directory, rules.Builtin)}
 	if err != nil || application.IsZero() {

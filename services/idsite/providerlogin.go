@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
@@ -86,6 +87,7 @@ func (s *Service) takeProviderLogin(ctx context.Context, in ProviderReturn) (l s
 	if err != nil || unreadable != nil || len(in.Browser) != browserLength {
 		return l, errNoProviderLogin
 	}
+	ctx = caller.WithTenant(ctx, tenant)
 	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		l, err = tx.TakeProviderLogin(ctx, tenant, at, secure.Digest(in.Browser), s.now())
 		return err
@@ -194,6 +196,7 @@ func (s *Service) ReturnFromProvider(ctx context.Context, in ProviderReturn) (st
 	if err != nil {
 		return "", err
 	}
+	ctx = caller.WithTenant(ctx, l.TenantID)
 	flow, err := s.store.Flow(ctx, l.TenantID, l.FlowID)
 	if errors.Is(err, apierr.NotFound) {
 		return "", errNoProviderLogin

@@ -19,6 +19,7 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"github.com/go-git/go-git/v5/storage/memory"
 
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -95,7 +96,7 @@ func (r *Repositories) Run(ctx context.Context) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		if err := r.FetchDue(ctx); err != nil && ctx.Err() == nil {
+		if err := r.svc.store.EachShard(ctx, r.FetchDue); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "repositories of hosted pages not fetched, retrying", "error", err.Error())
 		}
 		select {
@@ -115,6 +116,7 @@ func (r *Repositories) FetchDue(ctx context.Context) error {
 		return err
 	}
 	for _, site := range sites {
+		ctx := caller.WithTenant(ctx, site.TenantID)
 		claimed := false
 		if err := r.svc.store.Tx(ctx, func(tx *store.Tx) (err error) {
 			claimed, err = tx.ClaimRepository(ctx, site, now)

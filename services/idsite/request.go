@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/pkg/secure"
@@ -58,6 +59,7 @@ func (s *Service) readRequest(ctx context.Context, text secure.Secret) (request,
 		return r, err
 	}
 	r.tenant, r.key = verified.Tenant, verified.KeyID
+	ctx = caller.WithTenant(ctx, r.tenant)
 	var header map[string]any
 	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(rawClaims(text), &r.claims) != nil {
 		return r, apierr.BadRequest.Because("jwtRequest cannot be read")

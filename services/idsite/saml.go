@@ -71,6 +71,7 @@ func (s *Service) readInitiation(ctx context.Context, application id.ID, token s
 		return r, err
 	}
 	r.tenant, r.key = verified.Tenant, verified.KeyID
+	ctx = caller.WithTenant(ctx, r.tenant)
 	var header map[string]any
 	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(verified.Claims, &r.claims) != nil {
 		return r, apierr.BadRequest.Because("accessToken cannot be read")
@@ -202,7 +203,7 @@ func (s *Service) openRelay(ctx context.Context, kind string, token secure.Secre
 	if err != nil {
 		return nil, store.Flow{}, errNoRelay
 	}
-	flow, err := s.store.Flow(ctx, tenant, flowID)
+	flow, err := s.store.Flow(caller.WithTenant(ctx, tenant), tenant, flowID)
 	return claims, flow, err
 }
 
@@ -259,7 +260,7 @@ func (s *Service) unsolicited(ctx context.Context, directory id.ID) (from samlRe
 	if err != nil {
 		return from, err
 	}
-	application, err := s.peers.Application.SAMLApplication(ctx, id.Ref{Tenant: of.Tenant, ID: directory})
+	application, err := s.peers.Application.SAMLApplication(caller.WithTenant(ctx, of.Tenant), id.Ref{Tenant: of.Tenant, ID: directory})
 	if errors.Is(err, apierr.NotFound) {
 		err = apierr.Reference.Because("the directory is not mapped to an application")
 	}
@@ -408,6 +409,7 @@ func (s *Service) FinishSAMLLogout(ctx context.Context, relay, response secure.S
 	if err != nil {
 		return "", err
 	}
+	ctx = caller.WithTenant(ctx, f.TenantID)
 	expires, err := claims.GetExpirationTime()
 	if err != nil || expires == nil || !s.now().Before(expires.Time) {
 		return "", apierr.BadRequest.Because("the logout at the identity provider has taken longer than allowed")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/pkg/secure"
@@ -71,6 +72,7 @@ func (s *Service) ContinueSignOn(ctx context.Context, v Visit) (Redirect, error)
 	if err != nil {
 		return Redirect{}, err
 	}
+	ctx = caller.WithTenant(ctx, f.TenantID)
 	browser := v.Browser
 	if len(browser) != browserLength {
 		browser = secure.Token(browserLength)

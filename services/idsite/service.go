@@ -94,19 +94,23 @@ const batch = 1000
 // Purger deletes flows and sessions that have ended, until its ctx ends.
 func (s *Service) Purger(pause time.Duration) func(context.Context) error {
 	return purge.Every(pause, "ended hosted logins not purged, retrying", func(ctx context.Context) error {
-		if _, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
-			return tx.DeleteExpiredFlows(ctx, s.now().Add(-keepEnded), batch)
-		}); err != nil {
-			return err
-		}
-		if _, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
-			return tx.DeleteExpiredProviderLogins(ctx, s.now(), batch)
-		}); err != nil {
-			return err
-		}
-		_, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
-			return tx.DeleteExpiredSessions(ctx, s.now(), batch)
-		})
-		return err
+		return s.store.EachShard(ctx, s.purge)
 	})
+}
+
+func (s *Service) purge(ctx context.Context) error {
+	if _, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
+		return tx.DeleteExpiredFlows(ctx, s.now().Add(-keepEnded), batch)
+	}); err != nil {
+		return err
+	}
+	if _, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
+		return tx.DeleteExpiredProviderLogins(ctx, s.now(), batch)
+	}); err != nil {
+		return err
+	}
+	_, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
+		return tx.DeleteExpiredSessions(ctx, s.now(), batch)
+	})
+	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -159,7 +160,7 @@ func (s *Service) openSession(ctx context.Context, token secure.Secret) (store.F
 	if err != nil {
 		return store.Flow{}, store.Site{}, errSessionOver
 	}
-	flow, site, err := s.store.FlowAndSite(ctx, tenant, flowID)
+	flow, site, err := s.store.FlowAndSite(caller.WithTenant(ctx, tenant), tenant, flowID)
 	if errors.Is(err, apierr.NotFound) && !site.ID.IsZero() {
 		err = errSessionOver
 	}

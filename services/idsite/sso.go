@@ -386,7 +386,7 @@ func (s *Service) SiteOfHost(ctx context.Context, host string) (store.Site, erro
 		if err != nil {
 			return store.Site{}, err
 		}
-		site, err := s.store.TenantSite(ctx, tenant)
+		site, err := s.store.TenantSite(caller.WithTenant(ctx, tenant), tenant)
 		if err == nil && domain != site.DefaultDomain && s.TLSStatus(site) != TLSValid {
 			err = apierr.NotFound.Because("the certificate of the domain is not valid")
 		}

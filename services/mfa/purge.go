@@ -24,7 +24,9 @@ const (
 // Purge is the worker that deletes old challenges, counters whose window has ended,
 // and rows that were created for an account while it was deleted.
 func (s *Service) Purge(ctx context.Context) error {
-	return purge.Every(PurgeEvery, "purge failed, retrying", s.purge)(ctx)
+	return purge.Every(PurgeEvery, "purge failed, retrying", func(ctx context.Context) error {
+		return s.store.EachShard(ctx, s.purge)
+	})(ctx)
 }
 
 func (s *Service) purge(ctx context.Context) error {

@@ -19,7 +19,9 @@ const (
 
 // Sweep is the worker that deletes old deliveries.
 func (s *Service) Sweep(ctx context.Context) error {
-	return purge.Every(sweepEvery, "old deliveries are kept", s.sweep)(ctx)
+	return purge.Every(sweepEvery, "old deliveries are kept", func(ctx context.Context) error {
+		return s.store.EachShard(ctx, s.sweep)
+	})(ctx)
 }
 
 func (s *Service) sweep(ctx context.Context) error {

@@ -59,6 +59,7 @@ type channel struct {
 	wake    chan struct{}
 	skip    func() store.Skip // what is left for later at present
 	last    atomic.Value      // id.ID of the tenant that had its turn
+	turn    atomic.Uint32     // of the databases
 
 	newSender func() (sender, error)                                 // of one worker
 	backoff   func(failures int) time.Duration                       // returns the delay after the n-th failure of a delivery
@@ -155,14 +156,7 @@ func (s *Service) work(ctx context.Context, c *channel, sender sender, found *at
 // sendNext works on one due delivery; due is false when there is none. Its error
 // says that nothing can be sent at present.
 func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due bool, err error) {
-	now := s.now()
-	var d store.Delivery
-	quiet := telemetry.Quiet(ctx)
-	err = s.store.Tx(quiet, func(tx *store.Tx) (err error) {
-		after, _ := c.last.Load().(id.ID)
-		d, err = tx.LeaseDelivery(quiet, c.kind, after, id.New(now), now, now.Add(leaseTime), c.skip())
-		return err
-	})
+	d, err := s.lease(telemetry.Quiet(ctx), c)
 	c.last.Store(d.TenantID)
 	if errors.Is(err, apierr.NotFound) {
 		return false, nil
@@ -171,9 +165,9 @@ func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due 
 		return false, fmt.Errorf("lease a delivery: %w", err)
 	}
 	c.wakeWorker() // more may be due than one worker can do
-	defer s.keepLease(quiet, d)()
-
 	ctx = caller.Into(ctx, caller.Caller{Tenant: d.TenantID, RequestID: d.RequestID})
+	defer s.keepLease(telemetry.Quiet(ctx), d)()
+
 	ctx, span := telemetry.Span(telemetry.Continue(ctx, propagation.MapCarrier(d.Trace)), "send "+c.name,
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("workflow", c.label(d))))
 	defer span.End()
@@ -188,6 +182,31 @@ func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due 
 		return true, outcome
 	}
 	return true, nil
+}
+
+// lease leases a due delivery, or returns apierr.NotFound. The databases take turns; one
+// that cannot be reached keeps those of the others from nothing.
+func (s *Service) lease(ctx context.Context, c *channel) (d store.Delivery, err error) {
+	err = apierr.NotFound
+	shards := s.store.Shards(ctx)
+	first := int(c.turn.Add(1))
+	for i := range shards {
+		ctx, now := shards[(first+i)%len(shards)], s.now()
+		leased := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
+			after, _ := c.last.Load().(id.ID)
+			if d, err = tx.LeaseDelivery(ctx, c.kind, after, id.New(now), now, now.Add(leaseTime), c.skip()); err != nil {
+				return err
+			}
+			return tx.Enter(ctx, d.TenantID)
+		})
+		if leased == nil {
+			return d, nil
+		}
+		if !errors.Is(leased, apierr.NotFound) {
+			err = leased
+		}
+	}
+	return d, err
 }
 
 // keepLease renews the lease of a delivery until release is called.

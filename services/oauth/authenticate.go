@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/store"
 )
@@ -47,7 +48,7 @@ func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (o
 // administers reports whether the account of a key is an administrator of its
 // tenant. A peer that does not answer is an error, not a wrong key.
 func (s *Service) administers(ctx context.Context, k store.Key) (bool, error) {
-	_, err := s.peers.Application.Administrator(ctx, directoryapi.Ref{Tenant: k.TenantID, ID: k.AccountID})
+	_, err := s.peers.Application.Administrator(caller.WithTenant(ctx, k.TenantID), directoryapi.Ref{Tenant: k.TenantID, ID: k.AccountID})
 	if err != nil && apierr.From(err).Status < http.StatusInternalServerError {
 		return false, nil
 	}

@@ -43,7 +43,9 @@ func (s *Service) purge(ctx context.Context, table store.Expiring, before time.T
 // Purger returns the worker that purges at an interval.
 func (s *Service) Purger(every time.Duration) func(context.Context) error {
 	return purge.Every(every, "purge failed, retrying", func(ctx context.Context) error {
-		_, err := s.Purge(ctx)
-		return err
+		return s.store.EachShard(ctx, func(ctx context.Context) error {
+			_, err := s.Purge(ctx)
+			return err
+		})
 	})
 }

@@ -70,6 +70,11 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time
 		accesses:       newAccessCache(now),
 		derivations:    newDerivations(), tokens: newTokenCounter()}
 	svc.nonces.write, svc.access.write, svc.refreshed.write = svc.useNonces, svc.insertAccess, svc.insertRefreshed
+	if s.IsSharded() {
+		svc.nonces.tenant = func(n store.Nonce) id.ID { return n.TenantID }
+		svc.access.tenant = func(t store.Token) id.ID { return t.TenantID }
+		svc.refreshed.tenant = svc.access.tenant
+	}
 	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), keyPurpose(""))
 	return svc
 }

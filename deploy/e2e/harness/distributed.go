@@ -62,10 +62,11 @@ func (d *Distributed) start(ctx context.Context) error {
 		return err
 	}
 	d.wired = plan
-	parts := []struct {
+	type part struct {
 		name  string
 		start func() error
-	}{
+	}
+	parts := []part{
 		{"PostgreSQL, Redis, Kafka and the mailbox", func() error {
 			return together(
 				func() error { return d.startPostgres(ctx, plan) },
@@ -101,6 +102,10 @@ func (d *Distributed) start(ctx context.Context) error {
 				return answering(ctx, d.KeyFile())
 			})
 		}},
+	}
+	if d.config.Shards {
+		parts = slices.Insert(parts, 1, part{"a second database", func() error { return d.addShard(ctx) }})
+		parts = append(parts, part{"the tenant in it", func() error { return d.MoveTenant(ctx, Shard) }})
 	}
 	for _, part := range parts {
 		began := time.Now()
@@ -179,7 +184,7 @@ func (d *Distributed) Replica(service string, i int) *Daemon { return d.processe
 
 // Settings are the environment of an operator's commands.
 func (d *Distributed) Settings() []string {
-	return environment("DATABASE_URL="+d.wired.database, "DOORWARD_MASTER_KEY="+d.wired.Master,
+	return environment("DATABASE_URL="+d.wired.database, "DATABASE_URLS="+d.wired.shards, "DOORWARD_MASTER_KEY="+d.wired.Master,
 		"DOORWARD_INTERNAL_SECRET="+d.wired.Internal, "KAFKA_BROKERS="+d.wired.kafka)
 }
 

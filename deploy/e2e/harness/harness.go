@@ -58,6 +58,10 @@ type Config struct {
 	// environments, its names of services and its migrations.
 	Chart bool
 
+	// Shards gives the distributed shape a second database, Shard, and moves the first
+	// tenant there.
+	Shards bool
+
 	// Own starts PostgreSQL, Redis and Kafka for the distributed shape also
 	// when DATABASE_URL, REDIS_URL or KAFKA_BROKERS name others, because
 	// somebody means to kill them.

@@ -63,6 +63,7 @@ func (d *Distributed) settings(p *plan, process string) ([]string, error) {
 	}
 	settings := []string{
 		"DATABASE_URL=" + r.toURL("postgres", p.database),
+		"DATABASE_URLS=" + p.shards,
 		"REDIS_URL=" + r.toURL("redis", p.redis),
 		"KAFKA_BROKERS=" + broker,
 		"DOORWARD_BASE_URL=" + p.Key.BaseURL,

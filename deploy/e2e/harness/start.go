@@ -18,7 +18,8 @@ import (
 const startLimit = 10 * time.Minute
 
 // Start builds and starts a shape by its name, in a folder below dir: standalone
-// (also ""), distributed, or chart, the distributed shape as the chart configures it.
+// (also ""), distributed, chart, the distributed shape as the chart configures it, or
+// shards, that with the tenant in a second database.
 func Start(name, dir string, config Config) (_ Shape, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
@@ -29,15 +30,15 @@ func Start(name, dir string, config Config) (_ Shape, err error) {
 			return nil, err
 		}
 		return StartStandalone(ctx, config)
-	case "distributed", "chart":
+	case "distributed", "chart", "shards":
 		packages := slices.Concat(DistributedPackages, StandalonePackages) // doorward migrate
 		if config.Bin, err = Build(ctx, dir, packages...); err != nil {
 			return nil, err
 		}
-		config.Chart = name == "chart"
+		config.Chart, config.Shards = name == "chart", name == "shards"
 		return StartDistributed(ctx, config)
 	default:
-		return nil, fmt.Errorf("the shape is %q; it can be standalone, distributed or chart", name)
+		return nil, fmt.Errorf("the shape is %q; it can be standalone, distributed, chart or shards", name)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
@@ -55,6 +56,7 @@ func AdminKey(ctx context.Context, source *env.Source, tenant string, out io.Wri
 		return err
 	}
 	defer db.Close()
+	ctx = caller.WithTenant(ctx, owner.TenantID)
 	made, err := oauth.AdministratorKey(ctx, tokens.New(db, time.Now), ring, time.Now(), owner.TenantID, owner.ID)
 	if err != nil {
 		return err
@@ -76,5 +78,5 @@ func (cfg *adminKeyConfig) owner(ctx context.Context, key string) (directoryapi.
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	return data.Owner(ctx, tenant.ID)
+	return data.Owner(caller.WithTenant(ctx, tenant.ID), tenant.ID)
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // keysOfTheDeployment are the keys of tables that do not begin with tenant_id. Where
-// tables are distributed by tenant (docs/sizing.md) these are on every node.
+// tables are distributed by tenant (docs/sizing.md) these are on every node, and with
+// several databases in the main one.
 var keysOfTheDeployment = map[string]string{
 	"application.dns_label_routes_pkey": "leads from a label to its tenant",
 	"directory.tenants_key_key":         "leads from a key to its tenant",
@@ -22,16 +23,15 @@ var keysOfTheDeployment = map[string]string{
 }
 
 // keysOfASchema are those of tables that each schema has for the process itself.
-var keysOfASchema = []string{"migrations_pkey", "read_partitions_pkey"}
+var keysOfASchema = []string{"migrations_pkey", "read_partitions_pkey", "shard_name_pkey"}
 
 func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
 	url := pgtest.New(t, nil)
 	if err := Migrate(t.Context(), env.New([]string{"DATABASE_URL=" + url}), new(bytes.Buffer)); err != nil {
 		t.Fatal(err)
 	}
-	all := secure.Secret(url)
 	unused, keys := maps.Clone(keysOfTheDeployment), 0
-	for _, schema := range (databases{all, all, all, all, all, all}).configs() {
+	for _, schema := range inOne(url).configs() {
 		db, err := pg.OpenAsIs(t.Context(), schema)
 		if err != nil {
 			t.Fatal(err)
@@ -54,6 +54,9 @@ func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
 			name := schema.Schema + "." + k.Name
 			if _, known := keysOfTheDeployment[name]; known {
 				delete(unused, name)
+				if at := schema.Placements[k.Table]; at != pg.OnMain && at != pg.OnBoth {
+					t.Errorf("the table %s has the key %s and goes to another database with its tenants", k.Table, name)
+				}
 			} else if k.First != "tenant_id" {
 				t.Errorf("the key %s of the table %s begins with %s, not with tenant_id", name, k.Table, k.First)
 			}
@@ -68,4 +71,10 @@ func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
 	if keys < 60 || len(unused) > 0 {
 		t.Errorf("%d keys were found, and of the exceptions not %v", keys, slices.Sorted(maps.Keys(unused)))
 	}
+}
+
+// inOne are the databases of services that share one.
+func inOne(url string) databases {
+	all := secure.Secret(url)
+	return databases{Directory: all, Application: all, OAuth: all, MFA: all, Notification: all, IDSite: all}
 }

@@ -10,13 +10,11 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
-	"github.com/doorward/doorward/pkg/secure"
 )
 
 func TestMigrationsRunOnceWhenTwoCommandsStartTogether(t *testing.T) {
 	url := pgtest.New(t, nil)
-	all := secure.Secret(url)
-	schemas := databases{all, all, all, all, all, all}.configs()
+	schemas := inOne(url).configs()
 	if _, err := pg.Pending(t.Context(), schemas[0]); err == nil {
 		t.Error("an empty database lacks no migration")
 	}

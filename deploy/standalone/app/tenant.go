@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
+	directory "github.com/doorward/doorward/services/directory/store"
 )
 
 // TenantVariables declares what ExportTenant and ImportTenant read.
@@ -52,6 +54,8 @@ func (t *exportedTable) name() string { return t.Schema + "." + t.Table }
 var leftOut = map[string]string{
 	"outbox":                     "events on their way to the consumers of this deployment",
 	"seen_events":                "events that this deployment has handled",
+	"tenant_shards":              "in which database of this deployment the tenant is",
+	"closed_tenants":             "whether it is being moved to another one",
 	"directory.login_names":      "written by a trigger of accounts",
 	"directory.agent_checks":     "password checks of logins that wait",
 	"application.login_counters": "login throttle; its keys come from a secret of the deployment",
@@ -65,54 +69,9 @@ var leftOut = map[string]string{
 // domains come before their site, whose trigger would add one.
 var lastTables = []string{"application.dns_label_routes", "idsite.id_site_domains", "idsite.id_sites", "oauth.api_key_routes"}
 
-// tenantTable is a table as the catalogue of PostgreSQL describes it.
-type tenantTable struct {
-	Name    string
-	Columns []string
-	Primary []string // columns of the primary key
-	Parents []string // tables that foreign keys lead to
-}
-
-// key returns the columns that tell the rows of one tenant apart.
-func (t tenantTable) key() []string {
+// keyOf returns the columns that tell the rows of one tenant apart.
+func keyOf(t pg.TenantTable) []string {
 	return slices.DeleteFunc(slices.Clone(t.Primary), func(column string) bool { return column == "tenant_id" })
-}
-
-// tenantTables returns the tables of a schema that have rows of tenants, those that
-// others refer to first.
-func tenantTables(ctx context.Context, db *pg.DB) ([]tenantTable, error) {
-	all, err := pg.All[tenantTable](ctx, db, `
-		SELECT c.relname::text AS name,
-			ARRAY(SELECT a.attname::text FROM pg_attribute a
-				WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum) AS columns,
-			ARRAY(SELECT a.attname::text FROM pg_index i CROSS JOIN unnest(i.indkey) WITH ORDINALITY AS k (attnum, n)
-				JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum
-				WHERE i.indrelid = c.oid AND i.indisprimary ORDER BY k.n) AS "primary",
-			ARRAY(SELECT DISTINCT p.relname::text FROM pg_constraint f JOIN pg_class p ON p.oid = f.confrelid
-				WHERE f.conrelid = c.oid AND f.contype = 'f') AS parents
-		FROM pg_class c
-		WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-			AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'tenant_id')
-		ORDER BY c.relname`)
-	if err != nil {
-		return nil, err
-	}
-	sorted := make([]tenantTable, 0, len(all))
-	has := func(name string) bool {
-		return slices.ContainsFunc(sorted, func(t tenantTable) bool { return t.Name == name })
-	}
-	for len(sorted) < len(all) {
-		before := len(sorted)
-		for _, t := range all {
-			if !has(t.Name) && !slices.ContainsFunc(t.Parents, func(parent string) bool { return !has(parent) }) {
-				sorted = append(sorted, t)
-			}
-		}
-		if len(sorted) == before {
-			return nil, errors.New("foreign keys refer to each other in a circle")
-		}
-	}
-	return sorted, nil
 }
 
 // deploymentData is the databases of all services and the key of what they seal.
@@ -157,6 +116,15 @@ func (d *deploymentData) close() error {
 		db.Close()
 	}
 	return d.stop()
+}
+
+// tenantByKey returns the tenant with a key.
+func (d *deploymentData) tenantByKey(ctx context.Context, key string) (id.ID, error) {
+	tenant, err := directory.New(d.dbs["directory"], nil).TenantByKey(ctx, key)
+	if errors.Is(err, apierr.NotFound) {
+		return id.ID{}, fmt.Errorf("no tenant has the key %q", key)
+	}
+	return tenant.ID, err
 }
 
 // schema returns what a service keeps sealed.

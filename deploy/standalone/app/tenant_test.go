@@ -19,7 +19,6 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
-	"github.com/doorward/doorward/pkg/secure"
 )
 
 // interrupted cancels a context after some lines of progress.
@@ -59,7 +58,8 @@ func inPieces(t *testing.T, do func(ctx context.Context, out *interrupted) error
 }
 
 func TestATenantMovesToAnotherDeployment(t *testing.T) {
-	from := start(t, t.TempDir(), "DOORWARD_SIGN_UP=true")
+	shards := "DATABASE_URLS=east=" + pgtest.New(t, nil)
+	from := start(t, t.TempDir(), "DOORWARD_SIGN_UP=true", shards)
 	to := start(t, t.TempDir())
 	application := from.fillTenant()
 	before := from.crawl()
@@ -76,8 +76,14 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "export")
 	key := before[from.tenantPath()]["key"].(string)
 	source := func(p *product) *env.Source {
-		return env.New([]string{"DOORWARD_DATA_DIR=" + p.dir, "PATH=" + os.Getenv("PATH")})
+		variables := []string{"DOORWARD_DATA_DIR=" + p.dir, "PATH=" + os.Getenv("PATH")}
+		if p == from {
+			variables = append(variables, shards)
+		}
+		return env.New(variables)
 	}
+	moveTenant(t, source(from), key)
+	sameResources(t, before, from.crawl())
 	inPieces(t, func(ctx context.Context, out *interrupted) error {
 		return ExportTenant(ctx, source(from), key, recipient, folder, out)
 	})
@@ -106,7 +112,55 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	// The API key of the tenant works at the other deployment, and reads the same.
 	moved := *to
 	moved.key.ID, moved.key.Secret = from.key.ID, from.key.Secret
-	after := moved.crawl()
+	sameResources(t, before, moved.crawl())
+	login := func(p *product, password string, status int) {
+		path := strings.TrimPrefix(application, from.key.BaseURL) + "/loginAttempts"
+		p.send("POST", path, `{"type":"basic","value":"`+basic("jo@example.test", password)+`"}`, status)
+	}
+	login(&moved, "Changeme1!", 200)
+	login(&moved, "Changeme2!", 400)
+	sameRows(t, source(from), source(to), key)
+}
+
+// moveTenant moves the tenant to the database east, but for the deletion of the rows in
+// the one that it leaves, before which the command waits.
+func moveTenant(t *testing.T, source *env.Source, key string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := &cancelAt{text: "waiting", cancel: cancel}
+	if err := MoveTenant(ctx, source, key, "east", out); !errors.Is(err, context.Canceled) {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for _, line := range []string{"directory: copy accounts", "directory: moved ", "idsite: moved "} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("the progress lacks %q:\n%s", line, out.String())
+		}
+	}
+	if err := MoveTenant(t.Context(), source, "no-tenant", "east", out); err == nil || !strings.Contains(err.Error(), "no-tenant") {
+		t.Errorf("a tenant that is not there: %v", err)
+	}
+	if err := MoveTenant(t.Context(), source, key, "west", out); err == nil || !strings.Contains(err.Error(), "main, east") {
+		t.Errorf("a database that is not there: %v", err)
+	}
+}
+
+// cancelAt cancels when a text is written.
+type cancelAt struct {
+	bytes.Buffer
+	text   string
+	cancel func()
+}
+
+func (w *cancelAt) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.text) {
+		w.cancel()
+	}
+	return w.Buffer.Write(p)
+}
+
+func sameResources(t *testing.T, before, after map[string]map[string]any) {
+	t.Helper()
 	for _, path := range slices.Sorted(maps.Keys(before)) {
 		want, got := fmt.Sprint(before[path]), fmt.Sprint(after[path])
 		if want != got {
@@ -116,13 +170,6 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	if len(before) != len(after) {
 		t.Errorf("%d resources became %d", len(before), len(after))
 	}
-	login := func(p *product, password string, status int) {
-		path := strings.TrimPrefix(application, from.key.BaseURL) + "/loginAttempts"
-		p.send("POST", path, `{"type":"basic","value":"`+basic("jo@example.test", password)+`"}`, status)
-	}
-	login(&moved, "Changeme1!", 200)
-	login(&moved, "Changeme2!", 400)
-	sameRows(t, source(from), source(to), key)
 }
 
 // sameRows compares all rows of a tenant in two deployments, with the values of
@@ -139,14 +186,18 @@ func sameRows(t *testing.T, from, to *env.Source, key string) {
 				t.Error(err)
 			}
 		}()
-		tenant, err := pg.Value[[16]byte](t.Context(), d.dbs["directory"], `SELECT tenant_id FROM tenants WHERE key = $1`, key)
+		tenant, err := d.tenantByKey(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		rows := map[string][]string{}
 		for _, schema := range d.schemas {
 			db := d.dbs[schema.config.Schema]
-			tables, err := tenantTables(t.Context(), db)
+			tables, err := db.TenantTables(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			there, err := db.OnShardOf(t.Context(), tenant)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +206,11 @@ func sameRows(t *testing.T, from, to *env.Source, key string) {
 				if (leftOut[table.Name] != "" || leftOut[name] != "") && table.Name != "login_names" {
 					continue
 				}
-				lines, err := pg.Values[string](t.Context(), db, `SELECT row_to_json(t)::text FROM "`+table.Name+`" t WHERE tenant_id = $1`, tenant)
+				at := there
+				if schema.config.Placements[table.Name] == pg.OnMain {
+					at = db.OnMain(at)
+				}
+				lines, err := pg.Values[string](at, db, `SELECT row_to_json(t)::text FROM "`+table.Name+`" t WHERE tenant_id = $1`, tenant)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -194,13 +249,12 @@ func sameRows(t *testing.T, from, to *env.Source, key string) {
 // or left out for a reason.
 func TestAnExportKnowsEverySealedColumn(t *testing.T) {
 	url := pgtest.New(t, nil)
-	all := secure.Secret(url)
-	for _, schema := range (databases{all, all, all, all, all, all}).sealed() {
+	for _, schema := range inOne(url).sealed() {
 		db, err := pg.Open(t.Context(), schema.config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tables, err := tenantTables(t.Context(), db)
+		tables, err := db.TenantTables(t.Context())
 		if err != nil || len(tables) < 4 {
 			t.Fatalf("%s has %d tables, %v", schema.config.Schema, len(tables), err)
 		}

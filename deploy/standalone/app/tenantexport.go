@@ -16,11 +16,9 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
-	directory "github.com/doorward/doorward/services/directory/store"
 )
 
 // exportFileSize is where a file of an export ends and the next begins.
@@ -41,14 +39,11 @@ func ExportTenant(ctx context.Context, source *env.Source, key, recipients, fold
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	tenant, err := directory.New(d.dbs["directory"], nil).TenantByKey(ctx, key)
-	if errors.Is(err, apierr.NotFound) {
-		return fmt.Errorf("no tenant has the key %q", key)
-	}
+	tenant, err := d.tenantByKey(ctx, key)
 	if err != nil {
 		return err
 	}
-	e := &exporter{deploymentData: d, tenant: tenant.ID, to: to, folder: folder, out: out}
+	e := &exporter{deploymentData: d, tenant: tenant, to: to, folder: folder, out: out}
 	if err := e.plan(ctx, key); err != nil {
 		return err
 	}
@@ -97,7 +92,7 @@ func (e *exporter) plan(ctx context.Context, key string) error {
 	}
 	e.manifest = manifest{Format: manifestFormat, Tenant: uuid, Key: key}
 	for _, schema := range e.schemas {
-		tables, err := tenantTables(ctx, e.dbs[schema.config.Schema])
+		tables, err := e.dbs[schema.config.Schema].TenantTables(ctx)
 		if err != nil {
 			return err
 		}
@@ -115,26 +110,39 @@ func (e *exporter) plan(ctx context.Context, key string) error {
 }
 
 // schemaRows exports what is missing of the tables of a schema, as they are at one
-// moment.
+// moment; those that are in another database than the tenant at another.
 func (e *exporter) schemaRows(ctx context.Context, schema sealedSchema) error {
 	db := e.dbs[schema.config.Schema]
-	tables, err := tenantTables(ctx, db)
+	tables, err := db.TenantTables(ctx)
 	if err != nil {
 		return err
 	}
-	return db.InTx(ctx, func(tx *pg.Tx) error {
+	of, err := db.OnShardOf(ctx, e.tenant)
+	if err != nil {
+		return err
+	}
+	err = e.tableRows(of, schema, tables, func(t string) bool { return schema.config.Placements[t] != pg.OnMain })
+	if err != nil {
+		return err
+	}
+	return e.tableRows(db.OnMain(ctx), schema, tables, func(string) bool { return true })
+}
+
+// tableRows exports what is missing of those tables that chosen names.
+func (e *exporter) tableRows(ctx context.Context, schema sealedSchema, tables []pg.TenantTable, chosen func(string) bool) error {
+	return e.dbs[schema.config.Schema].InTx(ctx, func(tx *pg.Tx) error {
 		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`); err != nil {
 			return err
 		}
 		for _, t := range e.Tables {
-			if t.Schema != schema.config.Schema || t.Done {
+			if t.Schema != schema.config.Schema || t.Done || !chosen(t.Table) {
 				continue
 			}
-			at := slices.IndexFunc(tables, func(found tenantTable) bool { return found.Name == t.Table })
+			at := slices.IndexFunc(tables, func(found pg.TenantTable) bool { return found.Name == t.Table })
 			if at < 0 {
 				return fmt.Errorf("the table %s is gone", t.Table)
 			}
-			if err := e.rows(ctx, tx, schema, t, tables[at].key()); err != nil {
+			if err := e.rows(ctx, tx, schema, t, keyOf(tables[at])); err != nil {
 				return fmt.Errorf("%s: %w", t.Table, err)
 			}
 		}

@@ -54,7 +54,7 @@ func ImportTenant(ctx context.Context, source *env.Source, folder, identities st
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	i := &importer{deploymentData: d, manifest: m, folder: folder, keys: keys, out: out, tables: map[string]tenantTable{}}
+	i := &importer{deploymentData: d, manifest: m, folder: folder, keys: keys, out: out, tables: map[string]pg.TenantTable{}}
 	if i.tenant, err = m.tenantID(); err != nil {
 		return err
 	}
@@ -83,13 +83,13 @@ type importer struct {
 	folder string
 	keys   []age.Identity
 	out    io.Writer
-	tables map[string]tenantTable // by schema and name
+	tables map[string]pg.TenantTable // by schema and name
 }
 
 // check refuses an export of a newer release, and a tenant that is here already.
 func (i *importer) check(ctx context.Context) error {
 	for schema, db := range i.dbs {
-		tables, err := tenantTables(ctx, db)
+		tables, err := db.TenantTables(ctx)
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (i *importer) file(ctx context.Context, t *exportedTable, name string) (add
 	if err != nil {
 		return false, err
 	}
-	key := append([]string{"tenant_id"}, i.tables[t.name()].key()...)
+	key := append([]string{"tenant_id"}, keyOf(i.tables[t.name()])...)
 	given := ` FROM json_populate_recordset(NULL::"` + t.Table + `", $1::json)`
 	found := `SELECT count(*)` + given + ` r JOIN "` + t.Table + `" t USING (` + quoted("", key) + `)`
 	db := i.dbs[t.Schema]

@@ -112,7 +112,7 @@ func (c *consumer) start(ctx context.Context, generation *kafka.Generation) erro
 // committed no offset: where the release was that kept its offsets in the
 // database, else at the first event.
 func (c *consumer) formerOffset(ctx context.Context, topic string, number int) (int64, error) {
-	offset, err := pg.Value[int64](ctx, c.outbox.db,
+	offset, err := pg.Value[int64](c.outbox.db.OnMain(ctx), c.outbox.db,
 		`SELECT next_offset FROM read_partitions WHERE topic = $1 AND partition = $2`, topic, number)
 	if errors.Is(err, apierr.NotFound) {
 		return kafka.FirstOffset, nil

@@ -35,39 +35,39 @@ func (c *consumer) instruments() error {
 // maxCounted bounds the count of waiting events that a scrape of the metrics costs.
 const maxCounted = 100_000
 
-// instruments makes the instruments of a relay; end ends those that ask the
-// database.
-func (r *relay) instruments() (end func(), err error) {
-	meter := otel.Meter(r.outbox.topic)
-	topic := metric.WithAttributes(attribute.String("topic", r.outbox.topic))
-	r.sent, err = meter.Int64Counter("doorward_events_relayed_total", metric.WithDescription("events that the broker acknowledged"))
+// relayInstruments makes the instruments of the relays; end ends those that ask the
+// databases.
+func (o *Outbox) relayInstruments() (sent metric.Int64Counter, end func(), err error) {
+	meter := otel.Meter(o.topic)
+	topic := metric.WithAttributes(attribute.String("topic", o.topic))
+	sent, err = meter.Int64Counter("doorward_events_relayed_total", metric.WithDescription("events that the broker acknowledged"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	r.sent.Add(context.Background(), 0, topic)
+	sent.Add(context.Background(), 0, topic)
 	waiting, err := meter.Int64ObservableGauge("doorward_events_outbox_waiting",
 		metric.WithDescription("events in the outbox of a service that the broker has not acknowledged, at most 100000 are counted"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	age, err := meter.Float64ObservableGauge("doorward_events_outbox_age_seconds",
 		metric.WithDescription("age of the oldest event in the outbox of a service, 0 for an empty one"), metric.WithUnit("s"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	registered, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		n, oldest, err := r.outbox.Waiting(telemetry.Quiet(ctx))
+	registered, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
+		n, oldest, err := o.Waiting(telemetry.Quiet(ctx))
 		if err == nil {
-			o.ObserveInt64(waiting, n, topic)
-			o.ObserveFloat64(age, oldest.Seconds(), topic)
+			observer.ObserveInt64(waiting, n, topic)
+			observer.ObserveFloat64(age, oldest.Seconds(), topic)
 		}
 		return err
 	}, waiting, age)
-	return func() { _ = registered.Unregister() }, err // Unregister never fails
+	return sent, func() { _ = registered.Unregister() }, err // Unregister never fails
 }
 
-// Waiting returns how many events the outbox holds, at most maxCounted, and the
-// age of the oldest.
+// Waiting returns how many events the outbox holds, at most maxCounted of each shard,
+// and the age of the oldest.
 func (o *Outbox) Waiting(ctx context.Context) (n int64, oldest time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -75,10 +75,14 @@ func (o *Outbox) Waiting(ctx context.Context) (n int64, oldest time.Duration, er
 		Count int64
 		First *id.ID
 	}
-	found, err := pg.One[row](ctx, o.db, `SELECT (SELECT count(*) FROM (SELECT FROM outbox LIMIT $1) AS counted) AS count,
-		(SELECT id FROM outbox ORDER BY seq LIMIT 1) AS first`, maxCounted)
-	if err == nil && found.First != nil {
-		oldest = max(0, o.now().Sub(found.First.Time()))
-	}
-	return found.Count, oldest, err
+	err = o.db.EachShard(ctx, func(ctx context.Context) error {
+		found, err := pg.One[row](ctx, o.db, `SELECT (SELECT count(*) FROM (SELECT FROM outbox LIMIT $1) AS counted) AS count,
+			(SELECT id FROM outbox ORDER BY seq LIMIT 1) AS first`, maxCounted)
+		if err == nil && found.First != nil {
+			oldest = max(oldest, o.now().Sub(found.First.Time()))
+		}
+		n += found.Count
+		return err
+	})
+	return n, oldest, err
 }

@@ -22,7 +22,7 @@ const (
 func (o *Outbox) Forget(ctx context.Context) error {
 	ctx = telemetry.Quiet(ctx)
 	for {
-		if err := o.purge(ctx); err != nil && ctx.Err() == nil {
+		if err := o.db.EachShard(ctx, o.purge); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "purge of seen events failed, retrying", "topic", o.topic, "error", err.Error())
 		}
 		if wait(ctx, purgeInterval) != nil {

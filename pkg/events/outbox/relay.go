@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -46,23 +47,29 @@ func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 			return err
 		}
 		defer closeWriter()
-		r := &relay{outbox: o, cfg: cfg, signer: signer, writer: writer}
-		end, err := r.instruments()
+		sent, end, err := o.relayInstruments()
 		if err != nil {
 			return err
 		}
 		defer end()
-		retry(telemetry.Quiet(ctx), "outbox relay", o.topic, r.lead)
+		var relays sync.WaitGroup
+		for i, ctx := range o.db.Shards(telemetry.Quiet(ctx)) {
+			r := &relay{outbox: o, cfg: cfg, signer: signer, writer: writer, sent: sent, wake: o.wake[o.db.ShardNames()[i]]}
+			relays.Go(func() { retry(ctx, "outbox relay", o.topic, r.lead) })
+		}
+		relays.Wait()
 		return nil
 	}
 }
 
+// relay is that of one shard.
 type relay struct {
 	outbox *Outbox
 	cfg    Config
 	signer signer
 	writer *kafka.Writer
 	sent   metric.Int64Counter
+	wake   <-chan struct{}
 }
 
 // lead waits for the lock and relays until something fails.
@@ -112,7 +119,7 @@ func (r *relay) lock(ctx context.Context, conn *pgxpool.Conn) error {
 				return ctx.Err()
 			case <-poll.C:
 				tick = true
-			case <-r.outbox.wake:
+			case <-r.wake:
 				if _, err := pg.Exec(ctx, conn, "NOTIFY "+r.channel()); err != nil {
 					return err
 				}
@@ -136,7 +143,7 @@ func (r *relay) sleep(ctx context.Context, conn *pgxpool.Conn) error {
 		defer wake()
 		select {
 		case <-sleeping.Done():
-		case <-r.outbox.wake:
+		case <-r.wake:
 		}
 	}()
 	_, err := conn.Conn().WaitForNotification(sleeping)

@@ -40,12 +40,15 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 			continue
 		}
 		reading[service] = db
-		ids, err := pg.Values[id.ID](ctx, db, `SELECT id FROM outbox`)
+		err = db.EachShard(ctx, func(ctx context.Context) error {
+			ids, err := pg.Values[id.ID](ctx, db, `SELECT id FROM outbox`)
+			for _, event := range ids {
+				waiting[event] = true
+			}
+			return err
+		})
 		if err != nil {
 			return 0, 0, err
-		}
-		for _, event := range ids {
-			waiting[event] = true
 		}
 	}
 	spans, err := i.since(ctx, topics, to.Add(-rewindMargin))
@@ -135,8 +138,8 @@ func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, to
 					continue
 				}
 				passed++
-				if _, err := pg.Exec(ctx, db, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, now()) ON CONFLICT DO NOTHING`,
-					e.Tenant, e.ID); err != nil {
+				if _, err := pg.Exec(e.Context(ctx), db, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, now())
+					ON CONFLICT DO NOTHING`, e.Tenant, e.ID); err != nil {
 					return again, passed, err
 				}
 			}

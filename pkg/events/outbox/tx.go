@@ -34,12 +34,16 @@ type Outbox struct {
 	db    *pg.DB
 	topic string
 	now   func() time.Time
-	wake  chan struct{}
+	wake  map[string]chan struct{} // of the relays, by shard
 }
 
 // New makes the outbox of a service.
 func New(db *pg.DB, service string, now func() time.Time) *Outbox {
-	return &Outbox{db: db, topic: Topic(service), now: now, wake: make(chan struct{}, 1)}
+	o := &Outbox{db: db, topic: Topic(service), now: now, wake: map[string]chan struct{}{}}
+	for _, shard := range db.ShardNames() {
+		o.wake[shard] = make(chan struct{}, 1)
+	}
+	return o
 }
 
 // Tx is a transaction that can emit events.
@@ -61,7 +65,7 @@ func (o *Outbox) InTx(ctx context.Context, fn func(*Tx) error) error {
 	}
 	if tx.emitted {
 		select {
-		case o.wake <- struct{}{}:
+		case o.wake[tx.Shard()] <- struct{}{}:
 		default:
 		}
 	}

@@ -86,8 +86,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, application.Sealed...))
+	s.Go("notifications", s.DB.Listen)
 	s.Go("purge", svc.Purger)
-	s.Go("cache invalidation", s.DB.Listen)
 	s.Consume(data.Outbox(), cfg.Events, application.Sources, svc.Handlers()...)
 
 	applicationapi.Serve(rest.Contract(s.HTTP), svc)

@@ -122,8 +122,6 @@ func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Applicatio
 // its label. Its identity provider and the registrations with that go by their
 // foreign keys.
 func (tx *Tx) DeleteApplication(ctx context.Context, a applicationapi.Application) error {
-	if err := tx.freeDNSLabel(ctx, a); err != nil {
-		return err
-	}
+	tx.freeDNSLabel(a)
 	return tx.deleteOwner(ctx, ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/cache"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -18,23 +19,28 @@ import (
 // TakeDNSLabel keeps a label for an application that has none, and reports whether
 // it was free. It waits for a transaction that is taking or leaving it.
 func (tx *Tx) TakeDNSLabel(ctx context.Context, a applicationapi.Application, label string) (bool, error) {
-	n, err := pg.Exec(ctx, tx, `INSERT INTO dns_label_routes (label, tenant_id, application_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-		label, a.TenantID, a.ID)
+	n, err := tx.Claim(ctx, `INSERT INTO dns_label_routes AS r (label, tenant_id, application_id) VALUES ($1, $2, $3)
+		ON CONFLICT (label) DO UPDATE SET label = excluded.label
+		WHERE r.tenant_id = excluded.tenant_id AND r.application_id = excluded.application_id`, label, a.TenantID, a.ID)
 	return n == 1, err
 }
 
 // ChangeDNSLabel keeps another label for an application and frees the one that
 // it has. A label that any application has is apierr.Exists.
 func (tx *Tx) ChangeDNSLabel(ctx context.Context, a applicationapi.Application, label string) error {
-	return pg.MustChange(ctx, tx, `UPDATE dns_label_routes SET label = $4 WHERE label = $3 AND tenant_id = $1 AND application_id = $2`,
-		a.TenantID, a.ID, a.DNSLabel, label)
+	free, err := tx.TakeDNSLabel(ctx, a, label)
+	if err == nil && !free {
+		err = apierr.Exists
+	}
+	if err == nil {
+		tx.freeDNSLabel(a)
+	}
+	return err
 }
 
 // freeDNSLabel leaves the label of an application to others.
-func (tx *Tx) freeDNSLabel(ctx context.Context, a applicationapi.Application) error {
-	_, err := pg.Exec(ctx, tx, `DELETE FROM dns_label_routes WHERE label = $3 AND tenant_id = $1 AND application_id = $2`, a.TenantID, a.ID,
-		a.DNSLabel)
-	return err
+func (tx *Tx) freeDNSLabel(a applicationapi.Application) {
+	tx.Release(`DELETE FROM dns_label_routes WHERE label = $3 AND tenant_id = $1 AND application_id = $2`, a.TenantID, a.ID, a.DNSLabel)
 }
 
 const (
@@ -68,6 +74,10 @@ func (s *Store) ApplicationByDNSLabel(ctx context.Context, label string) (applic
 }
 
 func (s *Store) labelled(ctx context.Context, label string) (applicationapi.Application, error) {
-	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM dns_label_routes r
-		JOIN applications a ON a.tenant_id = r.tenant_id AND a.id = r.application_id WHERE r.label = $1`, label)
+	type route struct{ TenantID, ApplicationID id.ID }
+	at, err := pg.One[route](s.db.OnMain(ctx), s.db, `SELECT tenant_id, application_id FROM dns_label_routes WHERE label = $1`, label)
+	if err != nil {
+		return applicationapi.Application{}, err
+	}
+	return s.Application(caller.WithTenant(ctx, at.TenantID), at.TenantID, at.ApplicationID)
 }

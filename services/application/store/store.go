@@ -25,7 +25,10 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Config says where the service's data is and how its tables are made.
 func Config(url secure.Secret) pg.Config {
-	return pg.Config{URL: url, Schema: "application", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), Migrations()}}
+	return pg.Config{
+		URL: url, Schema: "application", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), Migrations()},
+		Placements: map[string]pg.Placement{"dns_label_routes": pg.OnMain},
+	}
 }
 
 // Store reads.
@@ -52,6 +55,11 @@ func New(db *pg.DB, now func() time.Time) *Store {
 		applications: pg.NewCache[applicationapi.Application](db, "application.applications", loginOrderChannel, applicationQuery, nil),
 		labels:       newLabelCache(now),
 	}
+}
+
+// EachShard calls fn with a context for each database, for workers.
+func (s *Store) EachShard(ctx context.Context, fn func(context.Context) error) error {
+	return s.db.EachShard(ctx, fn)
 }
 
 // Outbox is what the relay empties.

@@ -254,7 +254,9 @@ func (tx *Tx) SetVerification(ctx context.Context, tenant, account id.ID, v *Ver
 // VerificationTenant returns the tenant of an open verification, or
 // apierr.NotFound: a mailed link names its token and nothing else.
 func (s *Store) VerificationTenant(ctx context.Context, digest []byte) (id.ID, error) {
-	return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM accounts WHERE verification_digest = $1`, digest)
+	return pg.InAnyShard(ctx, s.db, func(ctx context.Context) (id.ID, error) {
+		return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM accounts WHERE verification_digest = $1`, digest)
+	})
 }
 
 const openVerification = `SELECT ` + accountColumns + ` FROM ` + liveAccounts + `

@@ -28,18 +28,19 @@ const signUpColumns = `tenant_id, account_id, digest, email, address_hash, given
 // SignUpTenant returns the tenant of an open sign-up, or apierr.NotFound: a mailed
 // link names its token and nothing else.
 func (s *Store) SignUpTenant(ctx context.Context, digest []byte) (id.ID, error) {
-	return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM sign_ups WHERE digest = $1`, digest)
+	return pg.Value[id.ID](s.db.OnMain(ctx), s.db, `SELECT tenant_id FROM sign_ups WHERE digest = $1`, digest)
 }
 
 // SignUp returns an open sign-up, or apierr.NotFound.
 func (s *Store) SignUp(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (SignUp, error) {
-	return pg.One[SignUp](ctx, s.db, `SELECT `+signUpColumns+` FROM sign_ups WHERE tenant_id = $1 AND digest = $2 AND expires_at > $3`,
-		tenant, digest, now)
+	return pg.One[SignUp](s.db.OnMain(ctx), s.db, `SELECT `+signUpColumns+` FROM sign_ups
+		WHERE tenant_id = $1 AND digest = $2 AND expires_at > $3`, tenant, digest, now)
 }
 
 // SignUpOf returns the sign-up that makes an account, or apierr.NotFound.
 func (s *Store) SignUpOf(ctx context.Context, tenant, account id.ID) (SignUp, error) {
-	return pg.One[SignUp](ctx, s.db, `SELECT `+signUpColumns+` FROM sign_ups WHERE tenant_id = $1 AND account_id = $2`, tenant, account)
+	return pg.One[SignUp](s.db.OnMain(ctx), s.db, `SELECT `+signUpColumns+` FROM sign_ups WHERE tenant_id = $1 AND account_id = $2`,
+		tenant, account)
 }
 
 // CountSignUps returns how many sign-ups a time or later have an email, and how

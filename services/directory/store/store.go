@@ -27,6 +27,7 @@ func Config(url secure.Secret) pg.Config {
 	return pg.Config{
 		URL: url, Schema: "directory", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), Migrations()},
 		Extensions: []string{"pg_trgm", "btree_gin"},
+		Placements: map[string]pg.Placement{"tenants": pg.OnBoth, "login_names": pg.Derived, "sign_ups": pg.OnMain},
 	}
 }
 
@@ -44,6 +45,14 @@ func New(db *pg.DB, now func() time.Time) *Store {
 		access: pg.NewCacheWithin(db, pg.Recent(accessCacheSize), "directory.access", "directory.access", accessQuery, Access.directory),
 	}
 }
+
+// EachShard calls fn with a context for each database, for workers.
+func (s *Store) EachShard(ctx context.Context, fn func(context.Context) error) error {
+	return s.db.EachShard(ctx, fn)
+}
+
+// OnMain returns a context for what belongs to no tenant yet.
+func (s *Store) OnMain(ctx context.Context) context.Context { return s.db.OnMain(ctx) }
 
 // Outbox is what the relay empties.
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }

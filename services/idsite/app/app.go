@@ -92,6 +92,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	}
 	s.Go("repositories", idsite.NewRepositories(svc, guard).Run)
 	s.Go("purge", svc.Purger(idsite.PurgeEvery))
+	s.Go("notifications", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, idsite.Sealed...))
 	idsiteapi.Serve(rest.Contract(s.HTTP), svc)
 	if err := idsiterest.Mount(s.HTTP, svc, s.Base); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/list/listsql"
@@ -74,7 +75,7 @@ func (s *Store) TenantSite(ctx context.Context, tenant id.ID) (Site, error) {
 // DomainTenant returns the tenant that a domain of hosted pages belongs to, or
 // apierr.NotFound.
 func (s *Store) DomainTenant(ctx context.Context, domain string) (id.ID, error) {
-	return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM id_site_domains WHERE domain = $1`, domain)
+	return pg.Value[id.ID](s.db.OnMain(ctx), s.db, `SELECT tenant_id FROM id_site_domains WHERE domain = $1`, domain)
 }
 
 // ListSites returns a page of the tenant's sites, of which there is one.
@@ -84,7 +85,12 @@ func (s *Store) ListSites(ctx context.Context, tenant id.ID, query list.Query) (
 
 // EnsureSite adds the site of a tenant that has none, with its default domain.
 func (tx *Tx) EnsureSite(ctx context.Context, site Site) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO id_sites (tenant_id, id, default_domain, domain_name, authorized_origin_uris, created_at,
+	_, err := tx.Claim(ctx, `INSERT INTO id_site_domains (domain, tenant_id, is_default) VALUES (lower($1), $2, true) ON CONFLICT DO NOTHING`,
+		site.DomainName, site.TenantID)
+	if err != nil {
+		return err
+	}
+	_, err = pg.Exec(ctx, tx, `INSERT INTO id_sites (tenant_id, id, default_domain, domain_name, authorized_origin_uris, created_at,
 		modified_at)
 		VALUES ($1, $2, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
 		site.TenantID, site.ID, site.DomainName, site.AuthorizedOriginURIs, site.CreatedAt, site.ModifiedAt)
@@ -111,9 +117,16 @@ func (tx *Tx) UpdateSite(ctx context.Context, s Site) error {
 // empty one keeps the default alone. A domain that another tenant has is
 // apierr.Exists.
 func (tx *Tx) SetCustomDomain(ctx context.Context, tenant id.ID, domain string) error {
-	if _, err := pg.Exec(ctx, tx, `DELETE FROM id_site_domains WHERE tenant_id = $1 AND NOT is_default`, tenant); err != nil || domain == "" {
-		return err
+	if domain != "" {
+		n, err := tx.Claim(ctx, `INSERT INTO id_site_domains AS d (domain, tenant_id, is_default) VALUES ($1, $2, false)
+			ON CONFLICT (domain) DO UPDATE SET domain = excluded.domain WHERE d.tenant_id = excluded.tenant_id AND NOT d.is_default`, domain, tenant)
+		if err == nil && n == 0 {
+			err = apierr.Exists
+		}
+		if err != nil {
+			return err
+		}
 	}
-	_, err := pg.Exec(ctx, tx, `INSERT INTO id_site_domains (domain, tenant_id, is_default) VALUES ($1, $2, false)`, domain, tenant)
-	return err
+	tx.Release(`DELETE FROM id_site_domains WHERE tenant_id = $1 AND NOT is_default AND domain <> $2`, tenant, domain)
+	return nil
 }

@@ -19,7 +19,9 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Config says where the service's data is and how its tables are made.
 func Config(url secure.Secret) pg.Config {
-	return pg.Config{URL: url, Schema: "idsite", Migrations: []fs.FS{Migrations()}}
+	return pg.Config{
+		URL: url, Schema: "idsite", Migrations: []fs.FS{Migrations()}, Placements: map[string]pg.Placement{"id_site_domains": pg.OnMain},
+	}
 }
 
 // Store reads.
@@ -27,6 +29,11 @@ type Store struct{ db *pg.DB }
 
 // New makes the store of the service.
 func New(db *pg.DB) *Store { return &Store{db} }
+
+// EachShard calls fn with a context for each database, for workers.
+func (s *Store) EachShard(ctx context.Context, fn func(context.Context) error) error {
+	return s.db.EachShard(ctx, fn)
+}
 
 // Tx writes.
 type Tx struct{ *pg.Tx }

@@ -41,6 +41,11 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{db: db, outbox: outbox.New(db, "mfa", now)}
 }
 
+// EachShard calls fn with a context for each database, for workers.
+func (s *Store) EachShard(ctx context.Context, fn func(context.Context) error) error {
+	return s.db.EachShard(ctx, fn)
+}
+
 // Outbox is the outbox of the service.
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 

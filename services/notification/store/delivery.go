@@ -120,7 +120,7 @@ func (tx *Tx) leaseBehind(ctx context.Context, kind string, after, try id.ID, no
 				AND kind = $4 AND finished_at IS NULL AND next_try_at <= $1
 				AND (leased_until IS NULL OR leased_until <= $1)
 				ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
-			WHERE tenants.tenant_id <> ALL ($5)
+			WHERE tenants.tenant_id <> ALL ($5) AND NOT EXISTS (SELECT FROM closed_tenants c WHERE c.tenant_id = tenants.tenant_id)
 			AND NOT ($6 AND EXISTS (SELECT FROM smtp_servers s
 				WHERE s.tenant_id = tenants.tenant_id AND s.status = 'ENABLED' AND s.left_at IS NULL))
 			LIMIT 1)

@@ -35,6 +35,14 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{db: db, outbox: outbox.New(db, "notification", now)}
 }
 
+// Shards returns a context for each database, for workers.
+func (s *Store) Shards(ctx context.Context) []context.Context { return s.db.Shards(ctx) }
+
+// EachShard calls fn with a context for each database, for workers.
+func (s *Store) EachShard(ctx context.Context, fn func(context.Context) error) error {
+	return s.db.EachShard(ctx, fn)
+}
+
 // Outbox runs the service's transactions, records the events that it has
 // seen, and is what the relay empties.
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }

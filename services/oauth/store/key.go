@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/list/listsql"
@@ -35,8 +37,15 @@ type Key struct {
 // FindKey returns a key of any tenant, or apierr.NotFound: it is how a request
 // finds the tenant that it belongs to.
 func (s *Store) FindKey(ctx context.Context, key string) (Key, error) {
-	return pg.One[Key](ctx, s.db, `SELECT `+keyColumns+` FROM api_key_routes r
-		JOIN api_keys k ON k.tenant_id = r.tenant_id AND k.id = r.id WHERE r.id = $1`, key)
+	if !s.db.IsSharded() {
+		return pg.One[Key](ctx, s.db, `SELECT `+keyColumns+` FROM api_key_routes r
+			JOIN api_keys k ON k.tenant_id = r.tenant_id AND k.id = r.id WHERE r.id = $1`, key)
+	}
+	tenant, err := pg.Value[id.ID](s.db.OnMain(ctx), s.db, `SELECT tenant_id FROM api_key_routes WHERE id = $1`, key)
+	if err != nil {
+		return Key{}, err
+	}
+	return s.Key(caller.WithTenant(ctx, tenant), tenant, key)
 }
 
 // Key returns a key, or apierr.NotFound.
@@ -57,10 +66,15 @@ func (tx *Tx) LockKey(ctx context.Context, tenant id.ID, key string) (Key, error
 
 // InsertKey adds a key. An id that any tenant has is apierr.Exists.
 func (tx *Tx) InsertKey(ctx context.Context, k Key) error {
-	if _, err := pg.Exec(ctx, tx, `INSERT INTO api_key_routes (id, tenant_id) VALUES ($1, $2)`, k.ID, k.TenantID); err != nil {
+	n, err := tx.Claim(ctx, `INSERT INTO api_key_routes AS r (id, tenant_id) VALUES ($1, $2)
+		ON CONFLICT (id) DO UPDATE SET tenant_id = excluded.tenant_id WHERE r.tenant_id = excluded.tenant_id`, k.ID, k.TenantID)
+	if err == nil && n == 0 {
+		err = apierr.Exists
+	}
+	if err != nil {
 		return err
 	}
-	_, err := pg.Exec(ctx, tx, `INSERT INTO api_keys (tenant_id, id, account_id, status, name, description, secret_sealed, created_at,
+	_, err = pg.Exec(ctx, tx, `INSERT INTO api_keys (tenant_id, id, account_id, status, name, description, secret_sealed, created_at,
 		modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		k.TenantID, k.ID, k.AccountID, k.Status, k.Name, k.Description, k.SecretSealed, k.CreatedAt, k.ModifiedAt)
@@ -76,15 +90,25 @@ func (tx *Tx) UpdateKey(ctx context.Context, k Key) error {
 
 // DeleteKey removes a key, or returns apierr.NotFound.
 func (tx *Tx) DeleteKey(ctx context.Context, tenant id.ID, key string) error {
-	return pg.MustChange(ctx, tx, `WITH gone AS (DELETE FROM api_keys WHERE tenant_id = $1 AND id = $2 RETURNING id)
-		DELETE FROM api_key_routes r USING gone WHERE r.id = gone.id`, tenant, key)
+	err := pg.MustChange(ctx, tx, `DELETE FROM api_keys WHERE tenant_id = $1 AND id = $2`, tenant, key)
+	if err == nil {
+		tx.releaseKeys(tenant, []string{key})
+	}
+	return err
 }
 
 // DeleteAccountKeys removes the keys of accounts.
 func (tx *Tx) DeleteAccountKeys(ctx context.Context, tenant id.ID, accounts []id.ID) error {
-	_, err := pg.Exec(ctx, tx, `WITH gone AS (DELETE FROM api_keys WHERE tenant_id = $1 AND account_id = ANY ($2) RETURNING id)
-		DELETE FROM api_key_routes r USING gone WHERE r.id = gone.id`, tenant, accounts)
+	keys, err := pg.Values[string](ctx, tx, `DELETE FROM api_keys WHERE tenant_id = $1 AND account_id = ANY ($2) RETURNING id`,
+		tenant, accounts)
+	if err == nil && len(keys) > 0 {
+		tx.releaseKeys(tenant, keys)
+	}
 	return err
+}
+
+func (tx *Tx) releaseKeys(tenant id.ID, keys []string) {
+	tx.Release(`DELETE FROM api_key_routes WHERE tenant_id = $1 AND id = ANY ($2)`, tenant, keys)
 }
 
 // OldestEnabledKeys returns enabled keys of a tenant, the oldest first.

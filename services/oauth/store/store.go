@@ -23,7 +23,10 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Config says where the service's data is and how its tables are made.
 func Config(url secure.Secret) pg.Config {
-	return pg.Config{URL: url, Schema: "oauth", Migrations: []fs.FS{outbox.Migrations(), Migrations()}}
+	return pg.Config{
+		URL: url, Schema: "oauth", Migrations: []fs.FS{outbox.Migrations(), Migrations()},
+		Placements: map[string]pg.Placement{"api_key_routes": pg.OnMain},
+	}
 }
 
 // Store reads.
@@ -52,9 +55,17 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	}
 }
 
+// EachShard calls fn with a context for each database, for workers.
+func (s *Store) EachShard(ctx context.Context, fn func(context.Context) error) error {
+	return s.db.EachShard(ctx, fn)
+}
+
 // Outbox runs the service's transactions, and records the events that it has
 // seen.
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
+
+// IsSharded reports whether tenants are in several databases.
+func (s *Store) IsSharded() bool { return s.db.IsSharded() }
 
 // Tx writes. Its Seen commits a consumed event's id together with its effect.
 type Tx struct {

@@ -132,7 +132,7 @@ func admin() *cobra.Command {
 }
 
 func tenant() *cobra.Command {
-	parent := &cobra.Command{Use: "tenant", Short: "all of one tenant, moved to another deployment"}
+	parent := &cobra.Command{Use: "tenant", Short: "all of one tenant, moved to another deployment or database"}
 	var key, to, from, folder string
 	export := &cobra.Command{
 		Use: "export", Short: "write a tenant into a folder, encrypted; when cut short, the next call goes on", Args: cobra.NoArgs,
@@ -157,6 +157,17 @@ func tenant() *cobra.Command {
 		required(command, &folder, "folder", "folder of the export")
 		parent.AddCommand(reads(command, app.TenantVariables))
 	}
+	move := &cobra.Command{
+		Use: "move", Short: "move a tenant to another database of this deployment, while it is used", Args: cobra.NoArgs,
+		Long: "Moves the rows of a tenant to another of the databases that DATABASE_URLS names, service by service, while the\n" +
+			"tenant is used: reads go on, writes wait. When cut short, call it again, with the same database or with the former one.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return app.MoveTenant(c.Context(), source, key, to, c.OutOrStdout())
+		},
+	}
+	required(move, &key, "tenant", "key of the tenant, such as clever-otter")
+	required(move, &to, "to", "name of the database in DATABASE_URLS, or main for that of DATABASE_URL")
+	parent.AddCommand(reads(move, app.TenantVariables))
 	parent.AddCommand(&cobra.Command{
 		Use: "key", Short: "make a key pair of age for an export", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return app.TenantKey(c.OutOrStdout()) },

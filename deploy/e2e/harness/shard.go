@@ -1,0 +1,124 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+// Shard is the name of the second database of Config.Shards.
+const Shard = "east"
+
+// addShard makes the second database, on the server of the first.
+func (d *Distributed) addShard(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, d.wired.database)
+	if err != nil {
+		return fmt.Errorf("make a second database: %w", err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	at, err := url.Parse(d.wired.database)
+	if err != nil {
+		return err
+	}
+	name := conn.Config().Database + "_" + Shard
+	_, err = conn.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize())
+	if err == nil {
+		_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+	}
+	if err != nil {
+		return fmt.Errorf("make a second database: %w", err)
+	}
+	at.Path = "/" + name
+	d.wired.shards = Shard + "=" + at.String()
+	return nil
+}
+
+// MoveTenant moves the tenant of KeyFile to another database, by the command that an
+// operator types.
+func (d *Distributed) MoveTenant(ctx context.Context, to string) error {
+	command, err := d.MoveCommand(ctx, to)
+	if err != nil {
+		return err
+	}
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("move the tenant: %w\n%s", err, out)
+	}
+	if !bytes.Contains(out, []byte("is in "+to)) {
+		return errors.New("the command does not say where the tenant is: " + string(out))
+	}
+	return nil
+}
+
+// MoveCommand is the command of MoveTenant.
+func (d *Distributed) MoveCommand(ctx context.Context, to string) (*exec.Cmd, error) {
+	client, err := e2e.OpenClient(d.KeyFile())
+	if err != nil {
+		return nil, err
+	}
+	defer client.HTTP.CloseIdleConnections()
+	tenant, err := client.TenantKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	command := exec.CommandContext(ctx, filepath.Join(d.config.Bin, "doorward"), "tenant", "move", "--tenant", tenant, "--to", to)
+	command.Env = d.Settings()
+	return command, nil
+}
+
+// rowsOutside are tables in which a tenant may have rows in a database that it is not in.
+var rowsOutside = []string{
+	"application.dns_label_routes", "idsite.id_site_domains", "oauth.api_key_routes", // names that lead to the tenant
+	"directory.tenants",               // with its key
+	"directory.sign_ups",              // of no tenant yet
+	"outbox",                          // its events are sent from there
+	"closed_tenants", "tenant_shards", // where it is
+}
+
+// CheckShards returns an error that names each table of a database with rows of a tenant
+// that is in the other one: a query went to the wrong database.
+func (d *Distributed) CheckShards(ctx context.Context) (err error) {
+	main, err := pgx.Connect(ctx, d.wired.database)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = main.Close(ctx) }()
+	rows, err := main.Query(ctx, `SELECT table_schema || '.' || table_name FROM information_schema.columns
+		WHERE column_name = 'tenant_id' AND table_schema || '.' || table_name <> ALL ($1) AND table_name <> ALL ($1)`, rowsOutside)
+	if err != nil {
+		return err
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	if len(tables) < 40 {
+		return fmt.Errorf("only %d tables were found", len(tables))
+	}
+	var tenants [][16]byte
+	rows, err = main.Query(ctx, `SELECT tenant_id FROM directory.tenant_shards`)
+	if err == nil {
+		tenants, err = pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+	}
+	if err == nil && len(tenants) == 0 {
+		err = errors.New("no tenant is in the second database")
+	}
+	for _, table := range tables {
+		var n int
+		if failure := main.QueryRow(ctx, `SELECT count(*) FROM `+table+` WHERE tenant_id = ANY ($1)`, tenants).Scan(&n); failure != nil {
+			return errors.Join(err, failure)
+		}
+		if n > 0 {
+			err = errors.Join(err, fmt.Errorf("%s has %d rows of a tenant that is in the other database", table, n))
+		}
+	}
+	return err
+}

@@ -1,0 +1,98 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/deploy/e2e/previous"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+const (
+	// step is how many registrations happen in each state of the deployment.
+	step      = 5
+	stepLimit = 3 * time.Minute
+	mailLimit = 3 * time.Minute
+)
+
+func TestMain(m *testing.M) { harness.Main(func(string) (int, error) { return m.Run(), nil }) }
+
+// The tenant is moved to and fro, and a command that moves it is killed. No request
+// fails, no account is lost, and each mail goes out.
+func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
+	dir := harness.TestFolder(t)
+	ctx := t.Context()
+	shape, err := harness.Start("shards", dir, harness.Config{Own: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	distributed := shape.(*harness.Distributed)
+	t.Cleanup(func() {
+		if t.Failed() {
+			shape.Logs(t.Output())
+		}
+		if err := shape.Stop(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := e2e.OpenClient(shape.KeyFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := client.NewVerificationSite(t)
+	load := previous.StartLoad(ctx, client, site, 4)
+	during := func(state string, do func() error) {
+		t.Helper()
+		began := time.Now()
+		if err := do(); err != nil {
+			t.Fatalf("%s: %v\n%s", state, err, load)
+		}
+		if err := load.Await(ctx, step, stepLimit); err != nil {
+			t.Fatalf("%s: %v\n%s", state, err, load)
+		}
+		t.Logf("%-35s %4.0f s  %s", state, time.Since(began).Seconds(), load)
+	}
+	during("in the second database", func() error { return nil })
+	during("moved to the first", func() error { return distributed.MoveTenant(ctx, pg.Main) })
+	for i := range 4 {
+		during(fmt.Sprintf("a move killed after %d ms", 150*(i+1)), func() error {
+			return errors.Join(killedMove(ctx, distributed, time.Duration(150*(i+1))*time.Millisecond), distributed.MoveTenant(ctx, harness.Shard))
+		})
+		during("moved to the first again", func() error { return distributed.MoveTenant(ctx, pg.Main) })
+	}
+	during("moved to the second", func() error { return distributed.MoveTenant(ctx, harness.Shard) })
+	registered, failures := load.Stop()
+	for _, failure := range failures[:min(len(failures), 20)] {
+		t.Error(failure)
+	}
+	if len(failures) > 0 {
+		t.Errorf("%d requests failed; %s", len(failures), load)
+	}
+	client.CheckPromises(t, site.Directory, registered, mailLimit)
+	if err := distributed.CheckShards(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// killedMove kills the command that moves the tenant to the second database.
+func killedMove(ctx context.Context, shape *harness.Distributed, after time.Duration) error {
+	command, err := shape.MoveCommand(ctx, harness.Shard)
+	if err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	time.AfterFunc(after, func() { _ = command.Process.Kill() }) // which fails for one that has ended
+	var ended *exec.ExitError
+	if err := command.Wait(); err != nil && !errors.As(err, &ended) {
+		return err
+	}
+	return nil
+}

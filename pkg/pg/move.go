@@ -1,0 +1,409 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/doorward/doorward/pkg/id"
+)
+
+const (
+	// settleTime is twice the time after which every process reads the placement of a
+	// tenant from the database, or has heard of the change.
+	settleTime = 2 * recentProven
+	// closeLockTimeout bounds how long writers wait for one before them, which the
+	// closing of a tenant waits for, and drainTimeout how long the closing is tried.
+	closeLockTimeout = 500 * time.Millisecond
+	drainTimeout     = 30 * time.Second
+	deleteBatch      = 10_000
+)
+
+// RequestsEnd is longer than a request may take: as long after a move may one read the
+// rows that the tenant has left.
+const RequestsEnd = 20 * time.Second
+
+// Moved says what a move has done.
+type Moved struct {
+	From, To string
+	Rows     int64
+	Closed   time.Duration // how long nothing could be written for the tenant
+}
+
+// Errors of Move.
+var (
+	ErrNoShard    = errors.New("no database has this name")
+	ErrMoving     = errors.New("the tenant is being moved by another process")
+	errWritersRun = errors.New("the writers of the tenant do not end")
+)
+
+// Move moves the rows of a tenant to another shard while it is used: reads go on,
+// transactions wait. It can be killed at any time, and then has to be run again: to the
+// same shard, or back to the one that the tenant was in. report is called before each
+// step. What it leaves is deleted by DeleteLeft, RequestsEnd later.
+func (db *DB) Move(ctx context.Context, tenant id.ID, to string, report func(step string)) (moved Moved, err error) {
+	target := db.shardNamed(to)
+	if target == nil {
+		return moved, fmt.Errorf("%w: %q; there are %s", ErrNoShard, to, strings.Join(db.ShardNames(), ", "))
+	}
+	release, err := db.lockMove(ctx, tenant)
+	if err != nil {
+		return moved, err
+	}
+	defer release()
+	source, err := db.placementOf(ctx, tenant)
+	if err != nil {
+		return moved, err
+	}
+	moved.From, moved.To = source.Name(), to
+	if source == target { // what an earlier call has left closed
+		return moved, target.openTenant(ctx, tenant)
+	}
+	tables, err := db.movedTables(ctx)
+	if err != nil {
+		return moved, err
+	}
+	began := time.Now()
+	m := move{db: db, tenant: tenant, source: source, target: target, tables: tables, report: report}
+	moved.Rows, err = m.transfer(ctx)
+	moved.Closed = time.Since(began)
+	return moved, err
+}
+
+// movedTables returns the tables that go with a tenant.
+func (db *DB) movedTables(ctx context.Context) ([]TenantTable, error) {
+	tables, err := db.TenantTables(ctx)
+	return slices.DeleteFunc(tables, func(t TenantTable) bool { return db.tables[t.Name] == OnMain || t.Name == "outbox" }), err
+}
+
+// Name returns the name of a shard.
+func (db *DB) Name() string {
+	if db.shard == "" {
+		return Main
+	}
+	return db.shard
+}
+
+// lockMove keeps other processes from moving the tenant until release is called.
+func (db *DB) lockMove(ctx context.Context, tenant id.ID) (release func(), err error) {
+	conn, err := db.acquireSession(ctx)
+	if err != nil {
+		return nil, Error(err)
+	}
+	key := lockKey("move", db.schema+"/"+tenant.String())
+	free, err := Value[bool](ctx, conn, `SELECT pg_try_advisory_lock($1)`, key)
+	if err == nil && !free {
+		err = ErrMoving
+	}
+	if err != nil {
+		conn.Release()
+		return nil, err
+	}
+	return func() {
+		ctx := context.WithoutCancel(ctx)
+		if _, err := conn.Exec(ctx, `SELECT pg_advisory_unlock($1)`, key); err != nil {
+			_ = conn.Conn().Close(ctx) // which frees the lock too
+		}
+		conn.Release()
+	}, nil
+}
+
+// placementOf returns the shard of a tenant as the main one says.
+func (db *DB) placementOf(ctx context.Context, tenant id.ID) (*DB, error) {
+	names, err := Values[string](db.OnMain(ctx), db, placementQuery, tenant, tenant)
+	if err != nil || len(names) == 0 {
+		return db, err
+	}
+	if shard := db.shardNamed(names[0]); shard != nil {
+		return shard, nil
+	}
+	return nil, fmt.Errorf("%w: %q", ErrNoShard, names[0])
+}
+
+// ShardOf returns the name of the shard of a tenant.
+func (db *DB) ShardOf(ctx context.Context, tenant id.ID) (string, error) {
+	shard, err := db.placementOf(ctx, tenant)
+	if err != nil {
+		return "", err
+	}
+	return shard.Name(), nil
+}
+
+// move is a move of a tenant.
+type move struct {
+	db, source, target *DB
+	tenant             id.ID
+	tables             []TenantTable // those that others refer to first
+	report             func(step string)
+}
+
+// transfer brings the tenant to the target. When it fails before the placement is
+// changed the tenant stays in the source, and is open there.
+func (m move) transfer(ctx context.Context) (rows int64, err error) {
+	changing := false
+	defer func() {
+		if err != nil && !changing {
+			err = errors.Join(err, m.source.openTenant(context.WithoutCancel(ctx), m.tenant))
+		}
+	}()
+	m.report("wait for writers")
+	for _, shard := range []*DB{m.target, m.source} {
+		if err := shard.closeTenant(ctx, m.tenant); err != nil {
+			return 0, err
+		}
+	}
+	if err := m.awaitEvents(ctx); err != nil {
+		return 0, err
+	}
+	if rows, err = m.copy(ctx); err != nil {
+		return 0, err
+	}
+	m.report("change the database")
+	changing = true
+	if err := m.db.setPlacement(ctx, m.tenant, m.target); err != nil {
+		return 0, err
+	}
+	// Nothing is written until no process reads from the source any more.
+	settled := time.NewTimer(settleTime)
+	defer settled.Stop()
+	<-settled.C
+	return rows, m.target.openTenant(context.WithoutCancel(ctx), m.tenant)
+}
+
+// closeTenant waits for the transactions of the tenant and lets no other begin.
+func (db *DB) closeTenant(ctx context.Context, tenant id.ID) error {
+	for began := time.Now(); ; {
+		tx, err := db.Begin(ctx)
+		if err != nil {
+			return Error(err)
+		}
+		_, err = tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d`, closeLockTimeout.Milliseconds()))
+		if err == nil {
+			_, err = tx.Exec(ctx, `SELECT close_tenant($1)`, tenant)
+		}
+		if err == nil {
+			return Error(tx.Commit(ctx))
+		}
+		_ = tx.Rollback(context.WithoutCancel(ctx))
+		var failure *pgconn.PgError
+		if !errors.As(err, &failure) || failure.Code != "55P03" {
+			return Error(err)
+		}
+		if time.Since(began) > drainTimeout {
+			return errWritersRun
+		}
+	}
+}
+
+func (db *DB) openTenant(ctx context.Context, tenant id.ID) error {
+	_, err := db.exec(ctx, `DELETE FROM closed_tenants WHERE tenant_id = $1`, tenant)
+	return Error(err)
+}
+
+// awaitEvents waits until the relay has sent the events of the tenant, so that they go
+// before those of the target.
+func (m move) awaitEvents(ctx context.Context) error {
+	var has bool
+	if err := m.source.QueryRow(ctx, `SELECT to_regclass('outbox') IS NOT NULL`).Scan(&has); err != nil || !has {
+		return Error(err)
+	}
+	m.report("wait for events")
+	for began := time.Now(); ; {
+		var waiting bool
+		err := m.source.QueryRow(ctx, `SELECT EXISTS (SELECT FROM outbox WHERE tenant_id = $1)`, m.tenant).Scan(&waiting)
+		if err != nil || !waiting {
+			return Error(err)
+		}
+		if time.Since(began) > drainTimeout {
+			return errors.New("the events of the tenant are not sent; is Kafka there, and does the service run?")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(closedPoll):
+		}
+	}
+}
+
+// copy writes the rows of the source into the target, in one transaction.
+func (m move) copy(ctx context.Context) (rows int64, err error) {
+	from, err := m.source.Begin(ctx)
+	if err != nil {
+		return 0, Error(err)
+	}
+	defer func() { _ = from.Rollback(context.WithoutCancel(ctx)) }()
+	if _, err := from.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`); err != nil {
+		return 0, Error(err)
+	}
+	to, err := m.target.Begin(ctx)
+	if err != nil {
+		return 0, Error(err)
+	}
+	defer func() { _ = to.Rollback(context.WithoutCancel(ctx)) }()
+	for _, t := range slices.Backward(m.tables) { // of a move that was killed
+		if _, err := to.Exec(ctx, `DELETE FROM `+t.quoted()+` WHERE tenant_id = $1`, m.tenant); err != nil {
+			return 0, Error(err)
+		}
+	}
+	for _, t := range m.tables {
+		if m.db.tables[t.Name] == Derived {
+			continue
+		}
+		m.report("copy " + t.Name)
+		n, err := t.copy(ctx, from.Conn().PgConn(), to.Conn().PgConn(), m.tenant)
+		if err != nil {
+			return 0, fmt.Errorf("copy the table %s: %w", t.Name, Error(err))
+		}
+		rows += n
+	}
+	return rows, Error(to.Commit(ctx))
+}
+
+// copy writes the rows of a tenant from one database into another.
+func (t TenantTable) copy(ctx context.Context, from, to *pgconn.PgConn, tenant id.ID) (int64, error) {
+	columns := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		columns[i] = pgx.Identifier{c}.Sanitize()
+	}
+	list := strings.Join(columns, ", ")
+	reader, writer := io.Pipe()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, err := from.CopyTo(ctx, writer, `COPY (SELECT `+list+` FROM `+t.quoted()+` WHERE tenant_id = '`+
+			fmt.Sprintf("%x", tenant[:])+`') TO STDOUT (FORMAT binary)`)
+		_ = writer.CloseWithError(err) // which never fails
+	}()
+	tag, err := to.CopyFrom(ctx, reader, `COPY `+t.quoted()+` (`+list+`) FROM STDIN (FORMAT binary)`)
+	_ = reader.CloseWithError(err)
+	<-read
+	return tag.RowsAffected(), err
+}
+
+func (t TenantTable) quoted() string { return pgx.Identifier{t.Name}.Sanitize() }
+
+// setPlacement says where the tenant is, and notifies all processes.
+func (db *DB) setPlacement(ctx context.Context, tenant id.ID, shard *DB) error {
+	ctx = context.WithoutCancel(ctx)
+	return Error(pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {
+		sql, args := `DELETE FROM tenant_shards WHERE tenant_id = $1`, []any{tenant}
+		if shard != db {
+			sql = `INSERT INTO tenant_shards (tenant_id, shard, moved_at) VALUES ($1, $2, now())
+				ON CONFLICT (tenant_id) DO UPDATE SET shard = excluded.shard, moved_at = excluded.moved_at`
+			args = append(args, shard.shard)
+		}
+		if _, err := tx.Exec(ctx, sql, args...); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `SELECT pg_notify($1, $2::uuid || ' ' || $2::uuid)`, db.placementChannel(), tenant)
+		return err
+	}))
+}
+
+// HasLeft reports whether a shard that the tenant is not in has rows of it.
+func (db *DB) HasLeft(ctx context.Context, tenant id.ID) (has bool, err error) {
+	err = db.eachLeft(ctx, tenant, func(shard *DB, t TenantTable) error {
+		if has {
+			return nil
+		}
+		return Error(shard.QueryRow(ctx, `SELECT EXISTS (SELECT FROM `+t.quoted()+` WHERE tenant_id = $1)`, tenant).Scan(&has))
+	})
+	return has, err
+}
+
+// DeleteLeft deletes the rows of a tenant from the shards that it is not in.
+func (db *DB) DeleteLeft(ctx context.Context, tenant id.ID) error {
+	release, err := db.lockMove(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return db.eachLeft(ctx, tenant, func(shard *DB, t TenantTable) error { return shard.deleteTenant(ctx, t, tenant) })
+}
+
+// eachLeft calls fn with the tables of the shards that the tenant is not in, those that
+// refer to others first.
+func (db *DB) eachLeft(ctx context.Context, tenant id.ID, fn func(*DB, TenantTable) error) error {
+	at, err := db.placementOf(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	tables, err := db.movedTables(ctx)
+	if err != nil {
+		return err
+	}
+	for _, shard := range db.all() {
+		for _, t := range slices.Backward(tables) {
+			if shard == at || shard == db && db.tables[t.Name] == OnBoth {
+				continue
+			}
+			if err := fn(shard, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// deleteTenant deletes the rows of a tenant from a table, in batches.
+func (db *DB) deleteTenant(ctx context.Context, t TenantTable, tenant id.ID) error {
+	for {
+		tag, err := db.exec(ctx, `DELETE FROM `+t.quoted()+` WHERE ctid = ANY (ARRAY(
+			SELECT ctid FROM `+t.quoted()+` WHERE tenant_id = $1 LIMIT $2)) AND tenant_id = $1`, tenant, deleteBatch)
+		if err != nil || tag.RowsAffected() < deleteBatch {
+			return Error(err)
+		}
+	}
+}
+
+// TenantTable is a table with a tenant_id, as the catalogue of PostgreSQL describes it.
+type TenantTable struct {
+	Name    string
+	Columns []string // without those that PostgreSQL computes
+	Primary []string // columns of the primary key
+	Parents []string // tables that foreign keys lead to
+}
+
+// TenantTables returns the tables of the schema that have rows of tenants, those that
+// others refer to first.
+func (db *DB) TenantTables(ctx context.Context) ([]TenantTable, error) {
+	all, err := All[TenantTable](db.OnMain(ctx), db, `
+		SELECT c.relname::text AS name,
+			ARRAY(SELECT a.attname::text FROM pg_attribute a
+				WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum) AS columns,
+			ARRAY(SELECT a.attname::text FROM pg_index i CROSS JOIN unnest(i.indkey) WITH ORDINALITY AS k (attnum, n)
+				JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum
+				WHERE i.indrelid = c.oid AND i.indisprimary ORDER BY k.n) AS "primary",
+			ARRAY(SELECT DISTINCT p.relname::text FROM pg_constraint f JOIN pg_class p ON p.oid = f.confrelid
+				WHERE f.conrelid = c.oid AND f.contype = 'f') AS parents
+		FROM pg_class c
+		WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+			AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'tenant_id')
+		ORDER BY c.relname`)
+	if err != nil {
+		return nil, err
+	}
+	sorted := make([]TenantTable, 0, len(all))
+	has := func(name string) bool {
+		return slices.ContainsFunc(sorted, func(t TenantTable) bool { return t.Name == name })
+	}
+	for len(sorted) < len(all) {
+		before := len(sorted)
+		for _, t := range all {
+			if !has(t.Name) && !slices.ContainsFunc(t.Parents, func(parent string) bool { return !has(parent) }) {
+				sorted = append(sorted, t)
+			}
+		}
+		if len(sorted) == before {
+			return nil, errors.New("foreign keys refer to each other in a circle")
+		}
+	}
+	return sorted, nil
+}

@@ -1,0 +1,372 @@
+package pg
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// What follows routes tenants to several databases, the shards
+// (docs/sizing.md#several-databases). The main shard has the tenants that are not
+// named in its table tenant_shards, and the names that lead to a tenant, such as the
+// ids of API keys, which are unique over all shards. A query goes to the shard of the
+// tenant of its context; what belongs to no tenant to that of OnMain, Shards or
+// EachShard.
+
+// Main is the name of the shard that DATABASE_URL leads to.
+const Main = "main"
+
+//go:embed migrations/*.sql
+var shardFiles embed.FS
+
+// Placement says which shards have the rows of a table with a tenant_id. Tables that
+// are not named go with their tenant.
+type Placement int
+
+// Placements of tables.
+const (
+	OnMain  Placement = iota + 1 // names that lead to a tenant: written by Claim and Release
+	OnBoth                       // with the tenant, and in the main shard as they were before it moved
+	Derived                      // with the tenant, written by triggers of other tables
+)
+
+type shardConfig struct {
+	name string
+	url  secure.Secret
+}
+
+var shardName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+
+// parseShards reads DATABASE_URLS: entries of the form name=postgres://…, separated
+// by blanks or line ends.
+func parseShards(list secure.Secret) (shards []shardConfig, err error) {
+	for entry := range strings.FieldsSeq(list.Reveal()) {
+		name, url, ok := strings.Cut(entry, "=")
+		if !ok || !shardName.MatchString(name) || !strings.Contains(url, "://") {
+			return nil, errors.New("DATABASE_URLS must be entries of the form name=postgres://user:password@host/database, separated by " +
+				"spaces; a name has small letters, digits, - and _")
+		}
+		if name == Main || slices.ContainsFunc(shards, func(s shardConfig) bool { return s.name == name }) {
+			return nil, fmt.Errorf("DATABASE_URLS has the name %q twice; the database of DATABASE_URL is %q", name, Main)
+		}
+		shards = append(shards, shardConfig{name, secure.Secret(url)})
+	}
+	return shards, nil
+}
+
+// openShards opens the further databases of the configuration with open. It checks, but
+// for a schema without its migrations, that each tenant has one of them.
+func (db *DB) openShards(ctx context.Context, cfg Config, open func(context.Context, Config) (*DB, error)) error {
+	list, err := parseShards(cfg.Shards)
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		db.shard, db.shards = Main, []*DB{db}
+		db.placements = NewCacheWithin[placement](db, Recent(placementCacheSize), "pg."+cfg.Schema+".shards", db.placementChannel(),
+			placementQuery, nil)
+	}
+	for _, further := range list {
+		of := cfg
+		of.URL, of.Shards = further.url, ""
+		shard, err := open(ctx, of)
+		if err != nil {
+			return fmt.Errorf("the database %q of DATABASE_URLS: %w", further.name, err)
+		}
+		shard.shard = further.name
+		db.shards = append(db.shards, shard)
+	}
+	for _, shard := range db.all() {
+		var migrated bool
+		if err := shard.QueryRow(ctx, `SELECT to_regclass('tenant_shards') IS NOT NULL`).Scan(&migrated); err != nil || !migrated {
+			return Error(err)
+		}
+		if err := shard.checkName(ctx); err != nil {
+			return err
+		}
+	}
+	return db.checkPlacements(ctx)
+}
+
+// checkName returns an error when the database is that of another name.
+func (db *DB) checkName(ctx context.Context) error {
+	if db.shard == "" {
+		return nil
+	}
+	if _, err := db.exec(ctx, `INSERT INTO shard_name (name) VALUES ($1) ON CONFLICT DO NOTHING`, db.shard); err != nil {
+		return Error(err)
+	}
+	var name string
+	if err := db.QueryRow(ctx, `SELECT name FROM shard_name`).Scan(&name); err != nil {
+		return Error(err)
+	}
+	if name != db.shard {
+		return fmt.Errorf("DATABASE_URL and DATABASE_URLS call a database %q that was used as %q before; give it its name back, or "+
+			"another address", db.shard, name)
+	}
+	return nil
+}
+
+// checkPlacements returns an error when a tenant is in a database that is not configured.
+func (db *DB) checkPlacements(ctx context.Context) error {
+	names, err := Values[string](db.OnMain(ctx), db, `SELECT DISTINCT shard FROM tenant_shards ORDER BY shard`)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if db.shardNamed(name) == nil {
+			return fmt.Errorf("DATABASE_URLS lacks the database %q, which has tenants", name)
+		}
+	}
+	return nil
+}
+
+// shardNamed returns the shard with a name, or nil.
+func (db *DB) shardNamed(name string) *DB {
+	if db.shards == nil && name == Main {
+		return db
+	}
+	for _, shard := range db.shards {
+		if shard.shard == name {
+			return shard
+		}
+	}
+	return nil
+}
+
+// all returns the shards, the main one first.
+func (db *DB) all() []*DB {
+	if db.shards == nil {
+		return []*DB{db}
+	}
+	return db.shards
+}
+
+// IsSharded reports whether there are several shards.
+func (db *DB) IsSharded() bool { return db.shards != nil }
+
+// ShardNames returns the names of the shards, the main one first.
+func (db *DB) ShardNames() []string {
+	names := []string{Main}
+	for _, shard := range db.all()[1:] {
+		names = append(names, shard.shard)
+	}
+	return names
+}
+
+type routeKey struct{}
+
+// route is where the queries of a context go.
+type route struct {
+	of     *DB // the database that was routed: services in one process share contexts
+	to     *DB
+	always bool // also what belongs to a tenant
+}
+
+// OnMain returns a context whose queries go to the main shard.
+func (db *DB) OnMain(ctx context.Context) context.Context {
+	if db.shards == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, routeKey{}, route{db, db, true})
+}
+
+// OnShardOf returns a context whose queries go to the shard of a tenant, also while the
+// tenant is being moved.
+func (db *DB) OnShardOf(ctx context.Context, tenant id.ID) (context.Context, error) {
+	if db.shards == nil {
+		return ctx, nil
+	}
+	shard, err := db.placementOf(ctx, tenant)
+	return context.WithValue(ctx, routeKey{}, route{db, shard, true}), err
+}
+
+// Shards returns a context for each shard, to which those of its queries go that
+// belong to no tenant: those of workers. Its statements are not kept from writing for a
+// tenant that is being moved, so they may do there only what can be repeated.
+func (db *DB) Shards(ctx context.Context) []context.Context {
+	if db.shards == nil {
+		return []context.Context{ctx}
+	}
+	contexts := make([]context.Context, len(db.shards))
+	for i, shard := range db.shards {
+		contexts[i] = context.WithValue(ctx, routeKey{}, route{db, shard, false})
+	}
+	return contexts
+}
+
+// EachShard calls fn with each context of Shards, one after the other, also when one
+// fails.
+func (db *DB) EachShard(ctx context.Context, fn func(context.Context) error) error {
+	var errs error
+	for _, ctx := range db.Shards(ctx) {
+		errs = errors.Join(errs, fn(ctx))
+	}
+	return errs
+}
+
+// InAnyShard returns what find returns for the first shard in which it does not fail
+// with apierr.NotFound.
+func InAnyShard[T any](ctx context.Context, db *DB, find func(context.Context) (T, error)) (found T, err error) {
+	for _, ctx := range db.Shards(caller.WithTenant(ctx, id.ID{})) {
+		if found, err = find(ctx); !errors.Is(err, apierr.NotFound) {
+			return found, err
+		}
+	}
+	return found, err
+}
+
+const (
+	placementCacheSize = 50_000 // a hundred bytes each
+	placementQuery     = `SELECT shard FROM tenant_shards WHERE tenant_id = $1 AND tenant_id = $2`
+)
+
+// errNoRoute is the error of a query that would go to a database by chance.
+var errNoRoute = errors.New("pg: a query names neither its tenant (caller.WithTenant) nor a database (OnMain, Shards)")
+
+// placement is a row of tenant_shards. A tenant that was never moved has none.
+type placement struct{ Shard string }
+
+func (db *DB) placementChannel() string { return db.schema + ".tenant_shards" }
+
+// shardOf returns the shard to which the queries of a context go, and the tenant that
+// they belong to, which is zero where there is one shard, or none is to be entered.
+func (db *DB) shardOf(ctx context.Context) (shard *DB, enter id.ID, err error) {
+	if db.shards == nil {
+		return db, id.ID{}, nil
+	}
+	at, _ := ctx.Value(routeKey{}).(route)
+	tenant := caller.From(ctx).Tenant
+	switch {
+	case at.of == db && (at.always || tenant.IsZero()):
+		return at.to, id.ID{}, nil
+	case tenant.IsZero():
+		return nil, tenant, errNoRoute
+	}
+	rows, err := db.placements.All(db.OnMain(ctx), id.Ref{Tenant: tenant, ID: tenant})
+	if err != nil {
+		return nil, tenant, err
+	}
+	if len(rows) == 0 {
+		return db, tenant, nil
+	}
+	if shard = db.shardNamed(rows[0].Shard); shard == nil {
+		return nil, tenant, apierr.Unavailable.Because("the database %q of the tenant is not configured", rows[0].Shard)
+	}
+	return shard, tenant, nil
+}
+
+// withTenant names the tenant of a query whose context may lack it.
+func (db *DB) withTenant(ctx context.Context, tenant id.ID) context.Context {
+	if db.shards == nil {
+		return ctx
+	}
+	return caller.WithTenant(ctx, tenant)
+}
+
+const (
+	// closedTimeout is how long a transaction waits for a tenant that is being moved.
+	closedTimeout = 5 * time.Second
+	closedPoll    = 50 * time.Millisecond
+)
+
+// errClosed is the error of a transaction whose tenant is being moved for longer.
+var errClosed = apierr.Unavailable.Because("the tenant is being moved to another database; repeat the request later").After(time.Second)
+
+// isClosed reports whether a transaction has failed because the tenant is not open in
+// the shard.
+func isTenantClosed(err error) bool {
+	var failure *pgconn.PgError
+	return errors.As(err, &failure) && failure.Code == "DW001"
+}
+
+// awaitTenant waits a moment for a tenant that is not open in its shard, and has its
+// placement read again.
+func (db *DB) awaitTenant(ctx context.Context, tenant id.ID, since time.Time) error {
+	if time.Since(since) > closedTimeout {
+		return errClosed
+	}
+	select {
+	case <-ctx.Done():
+		return errClosed
+	case <-time.After(closedPoll):
+	}
+	db.placements.Forget(id.Ref{Tenant: tenant, ID: tenant})
+	return nil
+}
+
+// Claim runs a statement that takes a name which is unique over all shards, and returns
+// how many rows it changed. Where the tenant is not in the main shard it is committed
+// there at once, and stays when the transaction fails: the statement must succeed when
+// the same resource repeats it.
+func (tx *Tx) Claim(ctx context.Context, sql string, args ...any) (int64, error) {
+	if tx.main == nil {
+		return Exec(ctx, tx, sql, args...)
+	}
+	if tx.conn == nil { // the tenant is entered first
+		if err := tx.send(ctx, &Batch{}); err != nil {
+			return 0, err
+		}
+	}
+	return Exec(tx.main.OnMain(ctx), tx.main, sql, args...)
+}
+
+// Release runs a statement that frees a name of Claim once the transaction has
+// committed.
+func (tx *Tx) Release(sql string, args ...any) {
+	if tx.main == nil {
+		tx.Queue(sql, args...)
+		return
+	}
+	tx.released = append(tx.released, statement{sql: sql, args: args})
+}
+
+// release runs the statements of Release in the main shard. What it cannot free stays
+// taken, and leads to nothing.
+func (tx *Tx) release(ctx context.Context) {
+	for _, s := range tx.released {
+		if _, err := Exec(tx.main.OnMain(ctx), tx.main, s.sql, s.args...); err != nil {
+			slog.WarnContext(ctx, "a name that was freed stays taken", "error", err.Error())
+		}
+	}
+}
+
+// Enter keeps the tenant of a transaction that belongs to none, one of a worker, from
+// being moved until it ends. Where it is moved already the transaction fails with
+// apierr.Unavailable.
+func (tx *Tx) Enter(ctx context.Context, tenant id.ID) error {
+	if tx.db.shard == "" {
+		return nil
+	}
+	_, err := Exec(ctx, tx, enterTenant, tenant)
+	if isTenantClosed(err) {
+		return errClosed
+	}
+	return err
+}
+
+const enterTenant = `SELECT enter_tenant($1)`
+
+// tablePlacements returns a copy of the placements of tables, with those of all services.
+func tablePlacements(of map[string]Placement) map[string]Placement {
+	tables := maps.Clone(of)
+	if tables == nil {
+		tables = map[string]Placement{}
+	}
+	tables["tenant_shards"], tables["closed_tenants"] = OnMain, OnMain
+	return tables
+}
