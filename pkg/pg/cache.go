@@ -20,7 +20,7 @@ const (
 // Cache holds the rows of resources that are read with every request and hardly
 // ever change. PostgreSQL reports each change (listen.go): triggers notify a
 // channel with the tenant and the id that changed.
-// The process that makes a change calls Forget, and sees it at once. While nothing
+// The process that makes a change calls ForgetAfter, and sees it at once. While nothing
 // listens, the cache holds nothing.
 type Cache[Row any] struct {
 	*cache.Cache[id.Ref, []Row]
@@ -108,6 +108,12 @@ func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
 	}
 	rows, err := c.Get(ctx, ref, c.read(ref))
 	return rows, Error(err)
+}
+
+// ForgetAfter drops what the cache holds of a resource once the transaction, which
+// changes it, has ended.
+func (c *Cache[Row]) ForgetAfter(tx interface{ afterEnd(func()) }, ref id.Ref) {
+	tx.afterEnd(func() { c.Forget(ref) })
 }
 
 func (c *Cache[Row]) read(ref id.Ref) func(context.Context) ([]Row, error) {

@@ -28,6 +28,7 @@ type Tx struct {
 	tenant   id.ID         // whose share of the pool the connection is
 	queue    []statement
 	released []statement // of Release
+	forget   []func()    // of ForgetAfter
 	wrote    bool        // it may have: it ran more than statements that changed no row
 }
 
@@ -69,6 +70,11 @@ func (db *DB) tryTx(ctx context.Context, shard *DB, tenant id.ID, fn func(*Tx) e
 	if shard != db {
 		tx.main = db
 	}
+	defer func() {
+		for _, forget := range tx.forget {
+			forget()
+		}
+	}()
 	defer tx.end(ctx)
 	if err := fn(tx); err != nil {
 		return err
@@ -270,6 +276,8 @@ func (tx *Tx) commit(ctx context.Context) error {
 	}
 	return err
 }
+
+func (tx *Tx) afterEnd(fn func()) { tx.forget = append(tx.forget, fn) }
 
 // isAlone reports whether the transaction has not begun and needs no statement of its
 // own to.

@@ -2,13 +2,11 @@ package oauth
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
-	"github.com/doorward/doorward/pkg/id"
 )
 
 const (
@@ -25,9 +23,9 @@ const (
 type group[Row any] struct {
 	// write commits rows, and returns for each its error, or nil.
 	write func(context.Context, []Row) []error
-	// tenant returns that of a row, where those of different tenants are written apart
-	// because they may go to different databases. Otherwise nil.
-	tenant func(Row) id.ID
+	// alone is for tenants in several databases: each row is written by the request that
+	// adds it, so that a tenant that is being moved holds up no other.
+	alone bool
 
 	mu      sync.Mutex
 	waiting []groupedRow[Row]
@@ -42,6 +40,9 @@ type groupedRow[Row any] struct {
 // add writes a row, and returns once it is committed or refused. An error that is
 // not of the row itself leaves open whether it was committed.
 func (g *group[Row]) add(ctx context.Context, row Row) error {
+	if g.alone {
+		return g.write(ctx, []Row{row})[0]
+	}
 	done := make(chan error, 1)
 	g.mu.Lock()
 	g.waiting = append(g.waiting, groupedRow[Row]{row, done})
@@ -66,9 +67,6 @@ func (g *group[Row]) run(ctx context.Context) {
 		for i, waiter := range batch {
 			rows[i] = waiter.row
 		}
-		if g.tenant != nil {
-			ctx = caller.WithTenant(ctx, g.tenant(rows[0]))
-		}
 		bounded, cancel := context.WithTimeout(ctx, groupTimeout)
 		errs := g.write(bounded, rows)
 		cancel()
@@ -82,12 +80,6 @@ func (g *group[Row]) next() (batch []groupedRow[Row]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := min(len(g.waiting), maxGroup)
-	if n > 0 && g.tenant != nil {
-		tenant := g.tenant(g.waiting[0].row)
-		if other := slices.IndexFunc(g.waiting[:n], func(w groupedRow[Row]) bool { return g.tenant(w.row) != tenant }); other > 0 {
-			n = other
-		}
-	}
 	batch, g.waiting = g.waiting[:n:n], g.waiting[n:]
 	if n == 0 {
 		g.waiting, g.running = nil, false

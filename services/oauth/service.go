@@ -70,11 +70,7 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time
 		accesses:       newAccessCache(now),
 		derivations:    newDerivations(), tokens: newTokenCounter()}
 	svc.nonces.write, svc.access.write, svc.refreshed.write = svc.useNonces, svc.insertAccess, svc.insertRefreshed
-	if s.IsSharded() {
-		svc.nonces.tenant = func(n store.Nonce) id.ID { return n.TenantID }
-		svc.access.tenant = func(t store.Token) id.ID { return t.TenantID }
-		svc.refreshed.tenant = svc.access.tenant
-	}
+	svc.nonces.alone, svc.access.alone, svc.refreshed.alone = s.IsSharded(), s.IsSharded(), s.IsSharded()
 	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), keyPurpose(""))
 	return svc
 }

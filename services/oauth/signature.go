@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/store"
 )
@@ -53,6 +54,7 @@ func (s *Service) VerifySignature(ctx context.Context, in oauthapi.VerifySignatu
 	if err := s.stillAdministers(ctx, k); err != nil {
 		return oauthapi.Key{}, err
 	}
+	ctx = caller.WithTenant(ctx, k.TenantID)
 	if err := s.nonces.add(ctx, store.Nonce{TenantID: k.TenantID, KeyID: k.ID, Nonce: in.Nonce}); err != nil {
 		return oauthapi.Key{}, err
 	}

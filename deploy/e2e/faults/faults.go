@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 	"github.com/doorward/doorward/pkg/deployment"
+	"github.com/doorward/doorward/pkg/pg"
 )
 
 // fault is one way in which something breaks. draw chooses what breaks and for how
@@ -61,6 +62,7 @@ var allFaults = []fault{
 	{"PostgreSQL stopped (SIGSTOP), continued", func(s *suite, r *rand.Rand) event { return stopped(r, "postgres", currentDatabase{s}) }},
 	{"PostgreSQL killed, its standby promoted", promotedStandby},
 	{"disk of PostgreSQL full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "postgres", currentDatabase{s}) }},
+	{"tenant moved to another database", movedTenant},
 	{"disk of Kafka full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "kafka", s.shape.Kafka) }},
 }
 
@@ -260,6 +262,15 @@ func promotedStandby(s *suite, r *rand.Rand) event {
 			s.database = standby
 			return errors.Join(s.network.redirect("postgres", standby.Address), former.Remove())
 		},
+	}
+}
+
+// movedTenant is no fault, and none may be noticed.
+func movedTenant(s *suite, _ *rand.Rand) event {
+	return event{
+		target: "to and fro",
+		begin:  func(ctx context.Context) error { return s.shape.MoveTenant(ctx, harness.Shard) },
+		end:    func(ctx context.Context) error { return s.shape.MoveTenant(ctx, pg.Main) },
 	}
 }
 

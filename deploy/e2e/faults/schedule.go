@@ -71,12 +71,12 @@ func start(t *testing.T, seed uint64, workers int, slack time.Duration) *suite {
 			t.Error(err)
 		}
 	})
-	bin, err := harness.Build(ctx, dir, harness.DistributedPackages...)
+	bin, err := harness.Build(ctx, dir, slices.Concat(harness.DistributedPackages, harness.StandalonePackages)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.shape, err = harness.StartDistributed(ctx, harness.Config{
-		Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true, Database: s.database.URL(), Route: s.network.route,
+		Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true, Database: s.database.URL(), Route: s.network.route, Shards: true,
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,6 @@ func (d *Distributed) start(ctx context.Context) error {
 	}
 	if d.config.Shards {
 		parts = slices.Insert(parts, 1, part{"a second database", func() error { return d.addShard(ctx) }})
-		parts = append(parts, part{"the tenant in it", func() error { return d.MoveTenant(ctx, Shard) }})
 	}
 	for _, part := range parts {
 		began := time.Now()
@@ -184,7 +183,7 @@ func (d *Distributed) Replica(service string, i int) *Daemon { return d.processe
 
 // Settings are the environment of an operator's commands.
 func (d *Distributed) Settings() []string {
-	return environment("DATABASE_URL="+d.wired.database, "DATABASE_URLS="+d.wired.shards, "DOORWARD_MASTER_KEY="+d.wired.Master,
+	return environment("DATABASE_URL="+d.wired.database, "DATABASE_URLS="+namedShard(d.wired.shard), "DOORWARD_MASTER_KEY="+d.wired.Master,
 		"DOORWARD_INTERNAL_SECRET="+d.wired.Internal, "KAFKA_BROKERS="+d.wired.kafka)
 }
 

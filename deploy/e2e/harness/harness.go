@@ -58,8 +58,7 @@ type Config struct {
 	// environments, its names of services and its migrations.
 	Chart bool
 
-	// Shards gives the distributed shape a second database, Shard, and moves the first
-	// tenant there.
+	// Shards gives the distributed shape a second database, Shard.
 	Shards bool
 
 	// Own starts PostgreSQL, Redis and Kafka for the distributed shape also

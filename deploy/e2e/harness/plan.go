@@ -23,7 +23,7 @@ type plan struct {
 	smtp      string // address of the mailbox for mail
 	mailbox   string // address of the mailbox for readers
 	database  string
-	shards    string // DATABASE_URLS
+	shard     string // with Config.Shards the second database
 	redis     string
 	kafka     string
 	peers     map[string][]string // addresses by service, and of the gateways

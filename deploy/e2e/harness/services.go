@@ -41,7 +41,7 @@ func (r *path) to(name, address string) string {
 
 // toURL is to for an address in a URL.
 func (r *path) toURL(name, address string) string {
-	if r.route == nil {
+	if r.route == nil || address == "" {
 		return address
 	}
 	target, err := url.Parse(address)
@@ -63,7 +63,7 @@ func (d *Distributed) settings(p *plan, process string) ([]string, error) {
 	}
 	settings := []string{
 		"DATABASE_URL=" + r.toURL("postgres", p.database),
-		"DATABASE_URLS=" + p.shards,
+		"DATABASE_URLS=" + namedShard(r.toURL("postgres", p.shard)),
 		"REDIS_URL=" + r.toURL("redis", p.redis),
 		"KAFKA_BROKERS=" + broker,
 		"DOORWARD_BASE_URL=" + p.Key.BaseURL,

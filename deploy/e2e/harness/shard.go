@@ -37,8 +37,16 @@ func (d *Distributed) addShard(ctx context.Context) error {
 		return fmt.Errorf("make a second database: %w", err)
 	}
 	at.Path = "/" + name
-	d.wired.shards = Shard + "=" + at.String()
+	d.wired.shard = at.String()
 	return nil
+}
+
+// namedShard is the value of DATABASE_URLS with the second database.
+func namedShard(address string) string {
+	if address == "" {
+		return ""
+	}
+	return Shard + "=" + address
 }
 
 // MoveTenant moves the tenant of KeyFile to another database, by the command that an
@@ -70,8 +78,10 @@ func (d *Distributed) MoveCommand(ctx context.Context, to string) (*exec.Cmd, er
 		return nil, err
 	}
 	command := exec.CommandContext(ctx, filepath.Join(d.config.Bin, "doorward"), "tenant", "move", "--tenant", tenant, "--to", to)
-	command.Env = d.Settings()
-	return command, nil
+	r := &path{from: "operator", route: d.config.Route}
+	command.Env = append(d.Settings(), "DATABASE_URL="+r.toURL("postgres", d.wired.database),
+		"DATABASE_URLS="+namedShard(r.toURL("postgres", d.wired.shard)))
+	return command, r.err
 }
 
 // rowsOutside are tables in which a tenant may have rows in a database that it is not in.

@@ -3,6 +3,7 @@ package harness
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,7 +37,14 @@ func Start(name, dir string, config Config) (_ Shape, err error) {
 			return nil, err
 		}
 		config.Chart, config.Shards = name == "chart", name == "shards"
-		return StartDistributed(ctx, config)
+		shape, err := StartDistributed(ctx, config)
+		if err != nil || !config.Shards {
+			return shape, err
+		}
+		if err := shape.MoveTenant(ctx, Shard); err != nil {
+			return nil, errors.Join(err, shape.Stop(context.WithoutCancel(ctx)))
+		}
+		return shape, nil
 	default:
 		return nil, fmt.Errorf("the shape is %q; it can be standalone, distributed, chart or shards", name)
 	}

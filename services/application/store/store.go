@@ -68,31 +68,20 @@ func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 // Tx writes. Its Emit commits an event together with the rows.
 type Tx struct {
 	*outbox.Tx
-	changed []id.Ref // what a LoginOrder is read from
+	store *Store
 }
 
 // Tx runs fn in a transaction. CachedLoginOrder and ApplicationByDNSLabel return what it
 // changed at once.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	var tx *Tx
-	defer func() {
-		if tx != nil {
-			for _, ref := range tx.changed {
-				s.loginOrders.Forget(ref)
-				s.applications.Forget(ref)
-			}
-		}
-	}()
-	return s.outbox.InTx(ctx, func(inner *outbox.Tx) error {
-		tx = &Tx{Tx: inner}
-		return fn(tx)
-	})
+	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, s}) })
 }
 
 // changes notes that a LoginOrder is different after the transaction: that of an
 // application, or those through an organization.
 func (tx *Tx) changes(tenant id.ID, owners ...id.ID) {
 	for _, owner := range owners {
-		tx.changed = append(tx.changed, id.Ref{Tenant: tenant, ID: owner})
+		tx.store.loginOrders.ForgetAfter(tx, id.Ref{Tenant: tenant, ID: owner})
+		tx.store.applications.ForgetAfter(tx, id.Ref{Tenant: tenant, ID: owner})
 	}
 }

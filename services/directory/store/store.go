@@ -60,27 +60,14 @@ func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 // Tx writes. Its Emit commits an event together with the rows.
 type Tx struct {
 	*outbox.Tx
-	changed []id.Ref // directories and accounts whose Access changed
+	access *pg.Cache[Access]
 }
 
 // Tx runs fn in a transaction. RecentAccess returns what it changed at once.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	var tx *Tx
-	defer func() {
-		if tx != nil {
-			for _, ref := range tx.changed {
-				s.access.Forget(ref)
-			}
-		}
-	}()
-	return s.outbox.InTx(ctx, func(inner *outbox.Tx) error {
-		tx = &Tx{Tx: inner}
-		return fn(tx)
-	})
+	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, s.access}) })
 }
 
 // changesAccess notes that the Access of an account, or of the accounts of a directory,
 // is different after the transaction.
-func (tx *Tx) changesAccess(tenant, of id.ID) {
-	tx.changed = append(tx.changed, id.Ref{Tenant: tenant, ID: of})
-}
+func (tx *Tx) changesAccess(tenant, of id.ID) { tx.access.ForgetAfter(tx, id.Ref{Tenant: tenant, ID: of}) }

@@ -70,30 +70,16 @@ func (s *Store) IsSharded() bool { return s.db.IsSharded() }
 // Tx writes. Its Seen commits a consumed event's id together with its effect.
 type Tx struct {
 	*outbox.Tx
-	deleted []tokenKey // that RecentToken must not return afterwards
-}
-
-type tokenKey struct {
-	kind Kind
-	ref  id.Ref
+	tokens map[Kind]*pg.Cache[Token]
 }
 
 // Tx runs fn in a transaction. RecentToken sees at once what it deletes by DeleteToken
 // and DeletePair.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	tx := &Tx{}
-	defer func() {
-		for _, token := range tx.deleted {
-			s.tokens[token.kind].Forget(token.ref)
-		}
-	}()
-	return s.outbox.InTx(ctx, func(inner *outbox.Tx) error {
-		tx.Tx = inner
-		return fn(tx)
-	})
+	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, s.tokens}) })
 }
 
 // deletes notes that a token is not there after the transaction.
 func (tx *Tx) deletes(kind Kind, tenant, token id.ID) {
-	tx.deleted = append(tx.deleted, tokenKey{kind, id.Ref{Tenant: tenant, ID: token}})
+	tx.tokens[kind].ForgetAfter(tx, id.Ref{Tenant: tenant, ID: token})
 }
