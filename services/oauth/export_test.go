@@ -60,3 +60,8 @@ const Batch = batch
 func Grouped(write func(context.Context, []string) []error) func(context.Context, string) error {
 	return (&group[string]{write: write}).add
 }
+
+// Alone returns the function that adds rows where tenants are in several databases.
+func Alone(write func(context.Context, []string) []error) func(context.Context, string) error {
+	return (&group[string]{write: write, alone: true}).add
+}
