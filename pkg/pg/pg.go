@@ -61,7 +61,17 @@ type DB struct {
 }
 
 // Open migrates the service's schema in each of its databases and connects to them.
-func Open(ctx context.Context, cfg Config) (*DB, error) { return openAll(ctx, cfg, open) }
+func Open(ctx context.Context, cfg Config) (*DB, error) {
+	db, err := openAll(ctx, cfg, open)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.nameShards(ctx); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
 
 // OpenAsIs connects to the service's schema as it is. It makes no role, and
 // migrates nothing.

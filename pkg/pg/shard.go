@@ -104,19 +104,23 @@ func (db *DB) openShards(ctx context.Context, cfg Config, open func(context.Cont
 
 // checkName returns an error when the database is that of another name.
 func (db *DB) checkName(ctx context.Context) error {
-	if db.shard == "" {
-		return nil
-	}
-	if _, err := db.exec(ctx, `INSERT INTO shard_name (name) VALUES ($1) ON CONFLICT DO NOTHING`, db.shard); err != nil {
-		return Error(err)
-	}
-	var name string
-	if err := db.QueryRow(ctx, `SELECT name FROM shard_name`).Scan(&name); err != nil {
-		return Error(err)
-	}
-	if name != db.shard {
+	names, err := Values[string](ctx, db.Pool, `SELECT name FROM shard_name`)
+	if err == nil && db.shard != "" && len(names) == 1 && names[0] != db.shard {
 		return fmt.Errorf("DATABASE_URL and DATABASE_URLS call a database %q that was used as %q before; give it its name back, or "+
-			"another address", db.shard, name)
+			"another address", db.shard, names[0])
+	}
+	return err
+}
+
+// nameShards records the names of the databases, where there are several.
+func (db *DB) nameShards(ctx context.Context) error {
+	for _, shard := range db.shards {
+		if _, err := shard.exec(ctx, `INSERT INTO shard_name (name) VALUES ($1) ON CONFLICT DO NOTHING`, shard.shard); err != nil {
+			return Error(err)
+		}
+		if err := shard.checkName(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func parseDocument(text []byte) (*etree.Element, error) {
 	if err := document.ReadFromBytes(text); err != nil || document.Root() == nil {
 		return nil, errors.New("it is not well-formed XML")
 	}
-	return document.Root(), checkIDs(document.Root(), map[string]bool{})
+	return document.Root(), checkElements(document.Root(), map[string]bool{})
 }
 
 func checkTokens(text []byte) error {
@@ -118,10 +118,17 @@ func startsName(text string) bool {
 	return text != "" && (text[0] == '_' || 'a' <= text[0]|0x20 && text[0]|0x20 <= 'z')
 }
 
-// checkIDs refuses an id that two elements have: a signature names what it signs by
-// its id.
-func checkIDs(element *etree.Element, seen map[string]bool) error {
+// checkElements refuses an id that two elements have, because a signature names what it
+// signs by its id, and a prefix that is not declared, which encoding/xml takes for a
+// namespace (Namespaces in XML 1.0, section 5).
+func checkElements(element *etree.Element, seen map[string]bool) error {
+	if element.Space != "" && element.NamespaceURI() == "" {
+		return errors.New("it is not well-formed XML")
+	}
 	for _, attribute := range element.Attr {
+		if attribute.Space != "" && attribute.Space != "xmlns" && attribute.Space != "xml" && attribute.NamespaceURI() == "" {
+			return errors.New("it is not well-formed XML")
+		}
 		if !strings.EqualFold(attribute.Key, "ID") {
 			continue
 		}
@@ -131,7 +138,7 @@ func checkIDs(element *etree.Element, seen map[string]bool) error {
 		seen[attribute.Value] = true
 	}
 	for _, child := range element.ChildElements() {
-		if err := checkIDs(child, seen); err != nil {
+		if err := checkElements(child, seen); err != nil {
 			return err
 		}
 	}

@@ -141,22 +141,24 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 		return
 	}
 	defer db.Close()
-	before := d.now()
-	at, err := pg.Value[time.Time](ctx, db, `SELECT clock_timestamp()`)
-	if err != nil {
-		d.add(name, "failed", "see what PostgreSQL logs", "%v", err)
-		return
+	for i, on := range db.Shards(ctx) {
+		before := d.now()
+		at, err := pg.Value[time.Time](on, db, `SELECT clock_timestamp()`)
+		if err != nil {
+			d.add(name, "failed", "see what PostgreSQL logs", "%s: %v", db.ShardNames()[i], err)
+			return
+		}
+		off := at.Sub(before.Add(d.now().Sub(before) / 2)).Abs().Round(time.Millisecond)
+		switch {
+		case off > clockLimit:
+			d.add("clock", "failed", "synchronise the clocks of both machines by NTP",
+				"PostgreSQL of %s (%s) and this machine differ by %s", schema.Schema, db.ShardNames()[i], off)
+		case off > clockWarning:
+			d.add("clock", "warning", "synchronise the clocks of both machines by NTP",
+				"PostgreSQL of %s (%s) and this machine differ by %s", schema.Schema, db.ShardNames()[i], off)
+		}
 	}
-	off := at.Sub(before.Add(d.now().Sub(before) / 2)).Abs().Round(time.Millisecond)
-	switch {
-	case off > clockLimit:
-		d.add("clock", "failed", "synchronise the clocks of both machines by NTP",
-			"PostgreSQL of %s and this machine differ by %s", schema.Schema, off)
-	case off > clockWarning:
-		d.add("clock", "warning", "synchronise the clocks of both machines by NTP",
-			"PostgreSQL of %s and this machine differ by %s", schema.Schema, off)
-	}
-	if has, err := pg.Value[bool](ctx, db, `SELECT to_regclass('outbox') IS NOT NULL`); err != nil || !has {
+	if has, err := pg.Value[bool](db.OnMain(ctx), db, `SELECT to_regclass('outbox') IS NOT NULL`); err != nil || !has {
 		d.add(name, "ok", "", "answers, all migrations done")
 		return
 	}

@@ -49,6 +49,16 @@ func TestTheDoctorSaysWhatToDo(t *testing.T) {
 		t.Errorf("the doctor has changed the database: %d schemas and tables became %d", made, n)
 	}
 	want(said, err, false, "ok       configuration", "ok       database oauth", "0 events wait in the outbox")
+	second := pgtest.New(t, nil)
+	said, err = examine("DATABASE_URLS=east=" + second)
+	want(said, err, true, `the database "east" of DATABASE_URLS`, "doorward migrate")
+	if err := Migrate(t.Context(), env.New([]string{"DATABASE_URL=" + url, "DATABASE_URLS=east=" + second}), new(bytes.Buffer)); err != nil {
+		t.Fatal(err)
+	}
+	said, err = examine("DATABASE_URLS=east=" + second)
+	want(said, err, false, "ok       database oauth", "0 events wait in the outbox")
+	said, err = examine("DATABASE_URLS=west=" + second)
+	want(said, err, true, `a database "west" that was used as "east" before`)
 	said, err = examine("DOORWARD_MSATER_KEY=x")
 	want(said, err, true, "DOORWARD_MSATER_KEY is not a variable")
 	said, err = examine("REDIS_URL=redis://127.0.0.1:1", "KAFKA_BROKERS=127.0.0.1:1")

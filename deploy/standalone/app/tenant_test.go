@@ -60,7 +60,8 @@ func inPieces(t *testing.T, do func(ctx context.Context, out *interrupted) error
 func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	shards := "DATABASE_URLS=east=" + pgtest.New(t, nil)
 	from := start(t, t.TempDir(), "DOORWARD_SIGN_UP=true", shards)
-	to := start(t, t.TempDir())
+	otherShards := "DATABASE_URLS=west=" + pgtest.New(t, nil)
+	to := start(t, t.TempDir(), otherShards)
 	application := from.fillTenant()
 	before := from.crawl()
 	if len(before) < 60 {
@@ -76,9 +77,9 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "export")
 	key := before[from.tenantPath()]["key"].(string)
 	source := func(p *product) *env.Source {
-		variables := []string{"DOORWARD_DATA_DIR=" + p.dir, "PATH=" + os.Getenv("PATH")}
-		if p == from {
-			variables = append(variables, shards)
+		variables := []string{"DOORWARD_DATA_DIR=" + p.dir, "PATH=" + os.Getenv("PATH"), shards}
+		if p == to {
+			variables[2] = otherShards
 		}
 		return env.New(variables)
 	}

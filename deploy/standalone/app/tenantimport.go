@@ -16,6 +16,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -58,6 +59,7 @@ func ImportTenant(ctx context.Context, source *env.Source, folder, identities st
 	if i.tenant, err = m.tenantID(); err != nil {
 		return err
 	}
+	ctx = caller.WithTenant(ctx, i.tenant)
 	if err := i.check(ctx); err != nil {
 		return err
 	}

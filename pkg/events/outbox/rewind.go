@@ -32,7 +32,7 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 	waiting := map[id.ID]bool{} // in a restored outbox: these are sent again and must have their effect
 	reading := map[string]*pg.DB{}
 	for service, db := range dbs {
-		exists, err := pg.Value[bool](ctx, db, `SELECT to_regclass('outbox') IS NOT NULL`)
+		exists, err := pg.Value[bool](db.OnMain(ctx), db, `SELECT to_regclass('outbox') IS NOT NULL`)
 		if err != nil {
 			return 0, 0, err
 		}
