@@ -70,4 +70,6 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 
 // changesAccess notes that the Access of an account, or of the accounts of a directory,
 // is different after the transaction.
-func (tx *Tx) changesAccess(tenant, of id.ID) { tx.access.ForgetAfter(tx, id.Ref{Tenant: tenant, ID: of}) }
+func (tx *Tx) changesAccess(tenant, of id.ID) {
+	tx.access.ForgetAfter(tx, id.Ref{Tenant: tenant, ID: of})
+}
