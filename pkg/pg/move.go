@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/doorward/doorward/pkg/id"
 )
@@ -53,11 +54,11 @@ func (db *DB) Move(ctx context.Context, tenant id.ID, to string, report func(ste
 	if target == nil {
 		return moved, fmt.Errorf("%w: %q; there are %s", ErrNoShard, to, strings.Join(db.ShardNames(), ", "))
 	}
-	release, err := db.lockMove(ctx, tenant)
+	lock, err := db.lockMove(ctx, tenant)
 	if err != nil {
 		return moved, err
 	}
-	defer release()
+	defer lock.release(ctx)
 	source, err := db.placementOf(ctx, tenant)
 	if err != nil {
 		return moved, err
@@ -71,7 +72,7 @@ func (db *DB) Move(ctx context.Context, tenant id.ID, to string, report func(ste
 		return moved, err
 	}
 	began := time.Now()
-	m := move{db: db, tenant: tenant, source: source, target: target, tables: tables, report: report}
+	m := move{db: db, lock: lock, tenant: tenant, source: source, target: target, tables: tables, report: report}
 	moved.Rows, err = m.transfer(ctx)
 	moved.Closed = time.Since(began)
 	return moved, err
@@ -91,28 +92,36 @@ func (db *DB) Name() string {
 	return db.shard
 }
 
-// lockMove keeps other processes from moving the tenant until release is called.
-func (db *DB) lockMove(ctx context.Context, tenant id.ID) (release func(), err error) {
+// moveLock is the session that keeps other processes from moving the tenant. It is lost
+// with its connection, when another process may begin.
+type moveLock struct {
+	conn *pgxpool.Conn
+	key  int64
+}
+
+func (db *DB) lockMove(ctx context.Context, tenant id.ID) (moveLock, error) {
 	conn, err := db.acquireSession(ctx)
 	if err != nil {
-		return nil, Error(err)
+		return moveLock{}, Error(err)
 	}
-	key := lockKey("move", db.schema+"/"+tenant.String())
-	free, err := Value[bool](ctx, conn, `SELECT pg_try_advisory_lock($1)`, key)
+	lock := moveLock{conn, lockKey("move", db.schema+"/"+tenant.String())}
+	free, err := Value[bool](ctx, conn, `SELECT pg_try_advisory_lock($1)`, lock.key)
 	if err == nil && !free {
 		err = ErrMoving
 	}
 	if err != nil {
 		conn.Release()
-		return nil, err
+		return moveLock{}, err
 	}
-	return func() {
-		ctx := context.WithoutCancel(ctx)
-		if _, err := conn.Exec(ctx, `SELECT pg_advisory_unlock($1)`, key); err != nil {
-			_ = conn.Conn().Close(ctx) // which frees the lock too
-		}
-		conn.Release()
-	}, nil
+	return lock, nil
+}
+
+func (l moveLock) release(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	if _, err := l.conn.Exec(ctx, `SELECT pg_advisory_unlock($1)`, l.key); err != nil {
+		_ = l.conn.Conn().Close(ctx) // which frees the lock too
+	}
+	l.conn.Release()
 }
 
 // placementOf returns the shard of a tenant as the main one says.
@@ -127,18 +136,10 @@ func (db *DB) placementOf(ctx context.Context, tenant id.ID) (*DB, error) {
 	return nil, fmt.Errorf("%w: %q", ErrNoShard, names[0])
 }
 
-// ShardOf returns the name of the shard of a tenant.
-func (db *DB) ShardOf(ctx context.Context, tenant id.ID) (string, error) {
-	shard, err := db.placementOf(ctx, tenant)
-	if err != nil {
-		return "", err
-	}
-	return shard.Name(), nil
-}
-
 // move is a move of a tenant.
 type move struct {
 	db, source, target *DB
+	lock               moveLock
 	tenant             id.ID
 	tables             []TenantTable // those that others refer to first
 	report             func(step string)
@@ -149,9 +150,15 @@ type move struct {
 func (m move) transfer(ctx context.Context) (rows int64, err error) {
 	changing := false
 	defer func() {
-		if err != nil && !changing {
-			err = errors.Join(err, m.source.openTenant(context.WithoutCancel(ctx), m.tenant))
+		if err == nil || changing {
+			return
 		}
+		ctx := context.WithoutCancel(ctx)
+		lost := m.lock.conn.Ping(ctx) // who has the lock now has closed the tenant for itself
+		if lost == nil {
+			lost = m.source.openTenant(ctx, m.tenant)
+		}
+		err = errors.Join(err, lost)
 	}()
 	m.report("wait for writers")
 	for _, shard := range []*DB{m.target, m.source} {
@@ -167,7 +174,7 @@ func (m move) transfer(ctx context.Context) (rows int64, err error) {
 	}
 	m.report("change the database")
 	changing = true
-	if err := m.db.setPlacement(ctx, m.tenant, m.target); err != nil {
+	if err := m.setPlacement(ctx); err != nil {
 		return 0, err
 	}
 	// Nothing is written until no process reads from the source any more.
@@ -289,20 +296,21 @@ func (t TenantTable) copy(ctx context.Context, from, to *pgconn.PgConn, tenant i
 
 func (t TenantTable) quoted() string { return pgx.Identifier{t.Name}.Sanitize() }
 
-// setPlacement says where the tenant is, and notifies all processes.
-func (db *DB) setPlacement(ctx context.Context, tenant id.ID, shard *DB) error {
+// setPlacement says where the tenant is, and notifies all processes. It does so in the
+// session of the lock.
+func (m move) setPlacement(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	return Error(pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {
-		sql, args := `DELETE FROM tenant_shards WHERE tenant_id = $1`, []any{tenant}
-		if shard != db {
+	return Error(pgx.BeginFunc(ctx, m.lock.conn, func(tx pgx.Tx) error {
+		sql, args := `DELETE FROM tenant_shards WHERE tenant_id = $1`, []any{m.tenant}
+		if m.target != m.db {
 			sql = `INSERT INTO tenant_shards (tenant_id, shard, moved_at) VALUES ($1, $2, now())
 				ON CONFLICT (tenant_id) DO UPDATE SET shard = excluded.shard, moved_at = excluded.moved_at`
-			args = append(args, shard.shard)
+			args = append(args, m.target.shard)
 		}
 		if _, err := tx.Exec(ctx, sql, args...); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `SELECT pg_notify($1, $2::uuid || ' ' || $2::uuid)`, db.placementChannel(), tenant)
+		_, err := tx.Exec(ctx, `SELECT pg_notify($1, $2::uuid || ' ' || $2::uuid)`, m.db.placementChannel(), m.tenant)
 		return err
 	}))
 }
@@ -320,12 +328,21 @@ func (db *DB) HasLeft(ctx context.Context, tenant id.ID) (has bool, err error) {
 
 // DeleteLeft deletes the rows of a tenant from the shards that it is not in.
 func (db *DB) DeleteLeft(ctx context.Context, tenant id.ID) error {
-	release, err := db.lockMove(ctx, tenant)
+	lock, err := db.lockMove(ctx, tenant)
 	if err != nil {
 		return err
 	}
-	defer release()
-	return db.eachLeft(ctx, tenant, func(shard *DB, t TenantTable) error { return shard.deleteTenant(ctx, t, tenant) })
+	defer lock.release(ctx)
+	closed := map[*DB]time.Time{}
+	for _, shard := range db.all() {
+		var at time.Time
+		err := shard.QueryRow(ctx, `SELECT closed_at FROM closed_tenants WHERE tenant_id = $1`, tenant).Scan(&at)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return Error(err)
+		}
+		closed[shard] = at
+	}
+	return db.eachLeft(ctx, tenant, func(shard *DB, t TenantTable) error { return shard.deleteTenant(ctx, t, tenant, closed[shard]) })
 }
 
 // eachLeft calls fn with the tables of the shards that the tenant is not in, those that
@@ -352,11 +369,13 @@ func (db *DB) eachLeft(ctx context.Context, tenant id.ID, fn func(*DB, TenantTab
 	return nil
 }
 
-// deleteTenant deletes the rows of a tenant from a table, in batches.
-func (db *DB) deleteTenant(ctx context.Context, t TenantTable, tenant id.ID) error {
+// deleteTenant deletes the rows of a tenant from a table, in batches, while the tenant is
+// closed since that time: not when another process has moved it here since.
+func (db *DB) deleteTenant(ctx context.Context, t TenantTable, tenant id.ID, closed time.Time) error {
 	for {
 		tag, err := db.exec(ctx, `DELETE FROM `+t.quoted()+` WHERE ctid = ANY (ARRAY(
-			SELECT ctid FROM `+t.quoted()+` WHERE tenant_id = $1 LIMIT $2)) AND tenant_id = $1`, tenant, deleteBatch)
+			SELECT ctid FROM `+t.quoted()+` WHERE tenant_id = $1 LIMIT $2)) AND tenant_id = $1
+			AND EXISTS (SELECT FROM closed_tenants c WHERE c.tenant_id = $1 AND c.closed_at = $3)`, tenant, deleteBatch, closed)
 		if err != nil || tag.RowsAffected() < deleteBatch {
 			return Error(err)
 		}

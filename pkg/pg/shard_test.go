@@ -368,6 +368,45 @@ func TestAMoveWaitsForWhoHasEntered(t *testing.T) {
 	}
 }
 
+// A process that was stopped for long deletes nothing of a tenant that another has moved
+// back meanwhile, or is moving back.
+func TestALateDeletionFindsNothing(t *testing.T) {
+	t.Parallel()
+	db, _ := openShards(t)
+	_, note := newOwner(t, db)
+	closed := func() time.Time {
+		t.Helper()
+		at, err := pg.Value[time.Time](db.OnMain(t.Context()), db, `SELECT closed_at FROM closed_tenants WHERE tenant_id = $1`, note.Tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	move(t, db, note.Tenant, "east")
+	late := closed()
+	move(t, db, note.Tenant, pg.Main)
+	remains := func(when string) {
+		t.Helper()
+		if err := db.DeleteIn(t.Context(), pg.Main, "notes", note.Tenant, late); err != nil {
+			t.Fatal(err)
+		}
+		if got := rowsIn(t, db, pg.Main, note.Tenant); !strings.Contains(got, "notes:1") {
+			t.Errorf("%s: %s", when, got)
+		}
+	}
+	remains("in the shard again")
+	if _, err := pg.Exec(db.OnMain(t.Context()), db, `SELECT close_tenant($1)`, note.Tenant); err != nil {
+		t.Fatal(err)
+	}
+	remains("closed again")
+	if err := db.DeleteIn(t.Context(), pg.Main, "notes", note.Tenant, closed()); err != nil {
+		t.Fatal(err)
+	}
+	if got := rowsIn(t, db, pg.Main, note.Tenant); strings.Contains(got, "notes") {
+		t.Errorf("in time: %s", got)
+	}
+}
+
 func TestCachesFollowATenantToItsShard(t *testing.T) {
 	t.Parallel()
 	main, east := pgtest.New(t, nil), pgtest.New(t, nil)

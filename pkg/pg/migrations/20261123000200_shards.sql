@@ -9,7 +9,7 @@ CREATE TABLE tenant_shards (
 );
 
 -- The tenants that nothing may be written for in this database: they are being moved,
--- or are in another one.
+-- or are in another one. Each move that closes one sets the time anew.
 CREATE TABLE closed_tenants (
     tenant_id uuid PRIMARY KEY,
     closed_at timestamptz NOT NULL
@@ -40,6 +40,7 @@ END $$;
 CREATE FUNCTION close_tenant(closed uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(current_schema() || '/' || closed::text, 0));
-    INSERT INTO closed_tenants (tenant_id, closed_at) VALUES (closed, now()) ON CONFLICT DO NOTHING;
+    INSERT INTO closed_tenants (tenant_id, closed_at) VALUES (closed, clock_timestamp())
+        ON CONFLICT (tenant_id) DO UPDATE SET closed_at = excluded.closed_at;
 END $$;
 -- +goose StatementEnd
