@@ -29,21 +29,21 @@ const (
 // client sends (RFC 6066, section 3). All other names have the deployment's.
 type certificates struct {
 	idsite idsiteapi.API
-	ring   *secure.Keyring
+	rings  secure.Keyrings
 	found  *cache.Cache[string, *tls.Certificate] // nil: the domain has none
 }
 
-func newCertificates(idsite idsiteapi.API, ring *secure.Keyring) *certificates {
-	return &certificates{idsite: idsite, ring: ring, found: cache.New(cache.Config[string, *tls.Certificate]{
+func newCertificates(idsite idsiteapi.API, rings secure.Keyrings) *certificates {
+	return &certificates{idsite: idsite, rings: rings, found: cache.New(cache.Config[string, *tls.Certificate]{
 		Name: "gateway.certificates", Size: maxCertificates, MaxAge: certificateAge, Now: time.Now,
 	})}
 }
 
 // of returns the certificate for a handshake, or nil for the deployment's own.
-func (c *certificates) of(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *certificates) of(hello *tls.ClientHelloInfo) *tls.Certificate {
 	name := strings.ToLower(hello.ServerName)
 	if !strings.Contains(name, ".") || strings.HasSuffix(name, ".localhost") {
-		return nil, nil
+		return nil
 	}
 	ctx := caller.Into(context.Background(), caller.Caller{})
 	found, err := c.found.Get(ctx, name, func(ctx context.Context) (*tls.Certificate, error) {
@@ -56,9 +56,9 @@ func (c *certificates) of(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 		return pair, err
 	})
 	if err != nil {
-		return nil, nil // the deployment's certificate at least identifies the server
+		return nil // the deployment's certificate at least identifies the server
 	}
-	return found, nil
+	return found
 }
 
 func (c *certificates) load(ctx context.Context, name string) (*tls.Certificate, error) {
@@ -66,7 +66,7 @@ func (c *certificates) load(ctx context.Context, name string) (*tls.Certificate,
 	if err != nil {
 		return nil, err
 	}
-	key, err := c.ring.Open(answer.KeySealed, idsiteapi.KeyPurpose(name))
+	key, err := c.rings.Open(answer.KeySealed, idsiteapi.KeyPurpose(name))
 	if err != nil {
 		return nil, err
 	}

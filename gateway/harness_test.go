@@ -91,7 +91,7 @@ func (s *site) serve(t testing.TB, plain bool) {
 		t.Fatal(err)
 	}
 	s.address = listener.Addr().String()
-	use := &certificate
+	use := func() *tls.Certificate { return &certificate }
 	if plain {
 		use = nil
 	}

@@ -38,12 +38,17 @@ const (
 //
 // Accept returns at once: the handshake, and the refusal of a client that does
 // not use TLS, belong to the connection's own goroutine.
-func (g *Gateway) Listen(plain net.Listener, certificate *tls.Certificate) net.Listener {
+func (g *Gateway) Listen(plain net.Listener, certificate func() *tls.Certificate) net.Listener {
 	l := &listener{Listener: plain, refusal: g.refusal, server: g.HTTP.Server(), lingering: semaphore.NewWeighted(lingerConnections)}
 	if certificate != nil {
-		l.config = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
-		if g.domains != nil {
-			l.config.GetCertificate = g.domains.of
+		l.config = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+		l.config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if g.domains != nil {
+				if own := g.domains.of(hello); own != nil {
+					return own, nil
+				}
+			}
+			return certificate(), nil
 		}
 	}
 	return l

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -255,6 +256,25 @@ func TestMigrationsAreAHookBeforeTheRelease(t *testing.T) {
 	}
 }
 
+func TestImagesAreOfAReleaseOrADigest(t *testing.T) {
+	digests := 0
+	each(t, func(t *testing.T, objects []Object) {
+		for name, deployment := range of[*apps.Deployment](objects) {
+			image := deployment.Spec.Template.Spec.Containers[0].Image
+			_, tag, _ := strings.Cut(path.Base(image), ":")
+			if tag == "" || tag == "latest" {
+				t.Errorf("%s runs %s", name, image)
+			}
+			if strings.HasSuffix(image, "/gateway@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef") {
+				digests++
+			}
+		}
+	})
+	if digests != 1 {
+		t.Errorf("%d gateways run by their digest, want that of one set of values", digests)
+	}
+}
+
 func TestSecretsAreReferencesOnly(t *testing.T) {
 	each(t, func(t *testing.T, objects []Object) {
 		for name, pod := range pods(objects) {
@@ -300,6 +320,7 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 		good + "database: { services: { gateway: { name: a, key: b } } }":                                "gateway",
 		good + "redis: { networks: [everywhere] }":                                                       "networks",
 		good + "monitoring: { tracesEndpoint: collector }":                                               "tracesEndpoint",
+		good + "image: { digests: { oauth: latest } }":                                                   "digests",
 		good + "image: { pullPolicy: Sometimes }":                                                        "pullPolicy",
 		good + "service: { type: ExternalName }":                                                         "type",
 		"baseUrl: https://id.example.com/v1\nkafka: { brokers: [\"kafka:9092\"], mechanism: GSSAPI }":    "mechanism",

@@ -93,7 +93,8 @@ const component = "app.kubernetes.io/component"
 
 func newProcess(pod core.PodTemplateSpec, replicas int32) process {
 	container := pod.Spec.Containers[0]
-	image, _, _ := strings.Cut(path.Base(container.Image), ":")
+	image := path.Base(container.Image)
+	image = image[:strings.IndexAny(image, "@:")]
 	p := process{Name: pod.Labels[component], Program: image, Args: container.Args, Env: container.Env, Replicas: replicas}
 	if container.ReadinessProbe != nil {
 		p.Ready = container.ReadinessProbe.HTTPGet.Path

@@ -35,10 +35,14 @@ func TestASessionEndsWithThePasswordAndTheAccount(t *testing.T) {
 // awaitNoSession waits until a browser has to sign in again.
 func awaitNoSession(t *testing.T, browser *e2e.Client, application e2e.Object) {
 	t.Helper()
-	awaitTrue(t, "the session to be over", func() bool {
-		answer := browser.Want(t, http.StatusFound, ssoRequest(hostedRequest(t, application, nil)))
-		return strings.HasPrefix(answer.Header.Get("Location"), pageOrigin(t))
-	})
+	awaitTrue(t, "the session to be over", func() bool { return !hasSession(t, browser, application) })
+}
+
+// hasSession uses the session of a browser, if it has one.
+func hasSession(t *testing.T, browser *e2e.Client, application e2e.Object) bool {
+	t.Helper()
+	answer := browser.Want(t, http.StatusFound, ssoRequest(hostedRequest(t, application, nil)))
+	return !strings.HasPrefix(answer.Header.Get("Location"), pageOrigin(t))
 }
 
 // A session ends with the limits of the settings: after sessionTti where it is not
@@ -65,12 +69,24 @@ func TestASessionEndsInTime(t *testing.T) {
 	})
 	t.Run("when it is used", func(t *testing.T) {
 		limit("PT2S", "PT4S")
-		browser, began := client.Browser(), time.Now()
-		signIn(t, browser, site.Application, account.Text("email"))
-		awaitNoSession(t, browser, site.Application)
-		if took := time.Since(began); took < 4*time.Second || took > 10*time.Second {
-			t.Errorf("the session lived for %s", took)
+		for range 5 {
+			browser, began := client.Browser(), time.Now()
+			signIn(t, browser, site.Application, account.Text("email"))
+			used, pause := time.Now(), time.Duration(0)
+			awaitTrue(t, "the session to be over", func() bool {
+				asked := time.Now()
+				over := !hasSession(t, browser, site.Application)
+				used, pause = asked, max(pause, time.Since(used))
+				return over
+			})
+			if took := time.Since(began); pause < 2*time.Second {
+				if took < 4*time.Second || took > 10*time.Second {
+					t.Errorf("the session lived for %s", took)
+				}
+				return
+			} // else the machine stood still, and the session was not used for as long
 		}
+		t.Error("the machine stands still for two seconds again and again")
 	})
 }
 

@@ -31,6 +31,11 @@ var dashboards = []dashboard{
 						{`doorward:gateway_slow:ratio_rate1h / 0.01`, "slow requests, 1 hour"},
 					}},
 			}},
+			{"Processes", []panel{
+				{title: "Processes by version", unit: "short", queries: one(`count by (version) (doorward_build_info)`, "{{version}}")},
+				{title: "Time until the certificate ends", unit: "s", kind: "stat",
+					queries: one(`min(doorward_certificate_not_after_timestamp_seconds) - time()`, "left")},
+			}},
 			{"Traffic", []panel{
 				{title: "Requests by service", unit: "reqps",
 					queries: perService(`sum(rate(doorward_SERVICE_request_duration_seconds_count[$__rate_interval]))`)},

@@ -11,7 +11,7 @@ import (
 
 var (
 	greped       = regexp.MustCompile(`grep (-i )?'?([^'|]+?)'? *(?:\||$)`)
-	deployed     = regexp.MustCompile(`deployment/doorward-(\w+)`)
+	deployed     = regexp.MustCompile(`(?:deployment/doorward-|/component=)(\w+)`)
 	selected     = regexp.MustCompile(`--selector ([^= ]+)=(\S+)`)
 	doorward     = regexp.MustCompile(`^doorward (\w+)(?: (\w+))?(.*)$`)
 	flagged      = regexp.MustCompile(`--([a-z-]+)`)
@@ -52,7 +52,11 @@ func TestTheCommandsOfRunbooksNameWhatExists(t *testing.T) {
 				}
 			}
 			for _, label := range selected.FindAllStringSubmatch(command, -1) {
-				if !strings.Contains(labels, label[1]+": "+label[2]+"\n") {
+				value := label[2]
+				if strings.HasSuffix(label[1], "/component") {
+					value = "{{ .process }}"
+				}
+				if !strings.Contains(labels, label[1]+": "+value+"\n") {
 					t.Errorf("%s: the chart's objects have no label %s=%s", page, label[1], label[2])
 				}
 			}

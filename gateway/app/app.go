@@ -12,13 +12,13 @@ import (
 
 	"github.com/doorward/doorward/gateway"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/certificate"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/kv"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/run"
-	"github.com/doorward/doorward/pkg/secure"
 )
 
 // Config is the gateway's environment.
@@ -26,12 +26,9 @@ type Config struct {
 	Service deployment.Config
 	Redis   kv.Config
 
-	TLS         string        `env:"DOORWARD_TLS" default:"certificate" help:"certificate: the gateway ends TLS; proxy: a trusted load"`
-	_           env.More      `help:"balancer in front does, and says so in X-Forwarded-Proto"`
-	Certificate string        `env:"DOORWARD_TLS_CERT" help:"certificate chain in PEM, for DOORWARD_TLS=certificate"`
-	Key         secure.Secret `env:"DOORWARD_TLS_KEY" help:"private key of the certificate in PEM"`
-	TrustedHops int           `env:"DOORWARD_TRUSTED_HOPS" default:"0" min:"0" help:"proxies in front that add to X-Forwarded-For; the"`
-	_           env.More      `help:"client's address is counted from its right"`
+	TLS         TLS
+	TrustedHops int      `env:"DOORWARD_TRUSTED_HOPS" default:"0" min:"0" help:"proxies in front that add to X-Forwarded-For; the"`
+	_           env.More `help:"client's address is counted from its right"`
 
 	TenantConcurrency  int      `env:"DOORWARD_TENANT_CONCURRENCY" default:"100" min:"1" help:"management requests of one tenant in flight,"`
 	_                  env.More `help:"over all gateways; more are refused with 429"`
@@ -73,7 +70,7 @@ type Upstreams = gateway.Upstreams
 // App is the wired gateway.
 type App struct {
 	gateway     *gateway.Gateway
-	certificate *tls.Certificate
+	certificate *certificate.Certificate
 }
 
 // Open wires the gateway as a part of a process. It serves nothing yet.
@@ -87,8 +84,12 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 		return nil, err
 	}
 	app := &App{}
-	if app.certificate, err = cfg.certificate(); err != nil {
+	if app.certificate, err = cfg.TLS.open(p); err != nil {
 		return nil, err
+	}
+	if app.certificate == nil && cfg.TrustedHops == 0 {
+		return nil, errors.New("DOORWARD_TLS=proxy needs DOORWARD_TRUSTED_HOPS, 1 for one load balancer: else all clients have the load " +
+			"balancer's address")
 	}
 	redis, err := kv.Open(cfg.Redis)
 	if err != nil {
@@ -109,33 +110,14 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	return app, nil
 }
 
-// certificate returns nil where a load balancer ends TLS.
-func (c Config) certificate() (*tls.Certificate, error) {
-	switch c.TLS {
-	case "proxy":
-		if c.TrustedHops == 0 {
-			return nil, errors.New("DOORWARD_TLS=proxy needs DOORWARD_TRUSTED_HOPS, 1 for one load balancer: else all clients have the load " +
-				"balancer's address")
-		}
-		return nil, nil
-	case "certificate", "":
-		if c.Certificate == "" || c.Key == "" {
-			return nil, errors.New("DOORWARD_TLS_CERT and DOORWARD_TLS_KEY are missing: name the PEM files with DOORWARD_TLS_CERT_FILE and " +
-				"DOORWARD_TLS_KEY_FILE, or set DOORWARD_TLS=proxy behind a load balancer that ends TLS")
-		}
-		pair, err := tls.X509KeyPair([]byte(c.Certificate), []byte(c.Key.Reveal()))
-		if err != nil {
-			return nil, fmt.Errorf("read DOORWARD_TLS_CERT and DOORWARD_TLS_KEY: %w", err)
-		}
-		return &pair, nil
-	}
-	return nil, fmt.Errorf("DOORWARD_TLS is %q: use certificate or proxy", c.TLS)
-}
-
 // Serve answers clients on a listener of the network, until the process
 // closes.
 func (a *App) Serve(p *run.Process, listener net.Listener) {
-	rest.Serve(p, "gateway", a.gateway.HTTP, a.gateway.Listen(listener, a.certificate))
+	var current func() *tls.Certificate
+	if a.certificate != nil {
+		current = a.certificate.Current
+	}
+	rest.Serve(p, "gateway", a.gateway.HTTP, a.gateway.Listen(listener, current))
 }
 
 // Run is the gateway as a process of its own.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,13 +44,20 @@ type Caller struct {
 // Signer signs and verifies callers with HMAC-SHA-256 under a secret that the
 // processes of one deployment share.
 type Signer struct {
-	macs sync.Pool // of hash.Hash, keyed already: every hop signs or verifies once
+	macs []*macs // the first signs, each verifies
 	now  func() time.Time
 }
 
-// NewSigner takes the shared secret and the clock.
-func NewSigner(secret secure.Secret, now func() time.Time) *Signer {
-	return &Signer{now: now, macs: sync.Pool{New: func() any { return hmac.New(sha256.New, []byte(secret)) }}}
+// macs are keyed already: every hop signs or verifies once.
+type macs struct{ sync.Pool } // of hash.Hash
+
+// NewSigner takes the shared secret, the clock, and other secrets that are accepted.
+func NewSigner(secret secure.Secret, now func() time.Time, accepted ...secure.Secret) *Signer {
+	s := &Signer{now: now}
+	for _, key := range append([]secure.Secret{secret}, accepted...) {
+		s.macs = append(s.macs, &macs{sync.Pool{New: func() any { return hmac.New(sha256.New, []byte(key)) }}})
+	}
+	return s
 }
 
 // ErrCaller is returned for a Caller that is absent, changed, too old or from the future.
@@ -69,7 +77,7 @@ func (s *Signer) Sign(c Caller) string {
 	text := make([]byte, 0, 256)
 	text = binary.BigEndian.AppendUint64(text, uint64(s.now().Add(lifetime).UnixMilli()))
 	text = c.append(text)
-	return encoding.EncodeToString(s.appendMAC(text, text))
+	return encoding.EncodeToString(s.macs[0].append(text, text))
 }
 
 // Verify reads the header's value.
@@ -79,7 +87,7 @@ func (s *Signer) Verify(value []byte) (Caller, error) {
 		return Caller{}, ErrCaller
 	}
 	text, mac := signed[:len(signed)-sha256.Size], signed[len(signed)-sha256.Size:]
-	if !hmac.Equal(mac, s.appendMAC(nil, text)) {
+	if !slices.ContainsFunc(s.macs, func(key *macs) bool { return hmac.Equal(mac, key.append(nil, text)) }) {
 		return Caller{}, ErrCaller
 	}
 	expires := time.UnixMilli(int64(binary.BigEndian.Uint64(text)))
@@ -130,10 +138,10 @@ func parse(text []byte) (c Caller, ok bool) {
 // encoding has one form for each value.
 var encoding = base64.RawURLEncoding.Strict()
 
-// appendMAC appends the MAC of text to out.
-func (s *Signer) appendMAC(out, text []byte) []byte {
-	h := s.macs.Get().(hash.Hash)
-	defer s.macs.Put(h)
+// append appends the MAC of text to out.
+func (m *macs) append(out, text []byte) []byte {
+	h := m.Get().(hash.Hash)
+	defer m.Put(h)
 	h.Reset()
 	_, _ = h.Write(text) // a hash never fails
 	return h.Sum(out)

@@ -30,6 +30,27 @@ func TestACallerIsReadBack(t *testing.T) {
 	}
 }
 
+func TestACallerUnderAnAcceptedSecretIsReadBack(t *testing.T) {
+	clock := func() time.Time { return now }
+	const first, second = "a secret that is long enough for this", "another one that is long enough for this"
+	want := Caller{Tenant: id.New(now), RequestID: "r"}
+	for _, c := range []struct {
+		what         string
+		from, to     *Signer
+		isUnderstood bool
+	}{
+		{"the new secret is accepted already", NewSigner(second, clock, first), NewSigner(first, clock, second), true},
+		{"the former secret is still accepted", NewSigner(first, clock, second), NewSigner(second, clock, first), true},
+		{"the new secret is not known", NewSigner(second, clock, first), NewSigner(first, clock), false},
+		{"the former secret was dropped", NewSigner(first, clock, second), NewSigner(second, clock), false},
+	} {
+		got, err := c.to.Verify([]byte(c.from.Sign(want)))
+		if c.isUnderstood != (err == nil && got == want) || !c.isUnderstood && !errors.Is(err, ErrCaller) {
+			t.Errorf("%s: %+v, %v", c.what, got, err)
+		}
+	}
+}
+
 func TestACallerIsRefusedThatWasChangedOrIsOld(t *testing.T) {
 	at := now
 	signer := NewSigner("a secret that is long enough for this", func() time.Time { return at })

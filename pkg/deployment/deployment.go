@@ -32,6 +32,7 @@ type Config struct {
 	_              env.More      `help:"headers and names"`
 	InternalSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret of at least 32 characters that all processes"`
 	_              env.More      `help:"of the deployment share; make one with: openssl rand -hex 32"`
+	AcceptedSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET_ACCEPTED" help:"another internal secret that is accepted while it is rotated"`
 }
 
 // Common is a checked Config.
@@ -40,7 +41,7 @@ type Common struct {
 	Alias  alias.Alias
 	Signer *caller.Signer
 	// Shared seals what the processes of the deployment send each other.
-	Shared *secure.Keyring
+	Shared secure.Keyrings
 	Now    func() time.Time
 }
 
@@ -50,13 +51,22 @@ func (c Config) Open() (Common, error) {
 	if err != nil || address.Scheme != "https" || address.Host == "" || strings.TrimSuffix(address.Path, "/") != "/v1" {
 		return Common{}, errors.New("DOORWARD_BASE_URL must have the form https://host[:port]/v1")
 	}
-	if len(c.InternalSecret) < 32 {
-		return Common{}, errors.New("DOORWARD_INTERNAL_SECRET must have at least 32 characters; make one with: openssl rand -hex 32")
+	secrets := []secure.Secret{c.InternalSecret}
+	if c.AcceptedSecret != "" {
+		secrets = append(secrets, c.AcceptedSecret)
 	}
-	sum := sha256.Sum256([]byte(secure.Derive(c.InternalSecret, "sealed between processes")))
-	shared, err := secure.ParseKeyring(secure.Secret("shared:" + base64.StdEncoding.EncodeToString(sum[:])))
-	if err != nil {
-		return Common{}, err
+	var shared secure.Keyrings
+	for _, secret := range secrets {
+		if len(secret) < 32 {
+			return Common{}, errors.New("DOORWARD_INTERNAL_SECRET, and DOORWARD_INTERNAL_SECRET_ACCEPTED where it is set, must have at least " +
+				"32 characters; make one with: openssl rand -hex 32")
+		}
+		sum := sha256.Sum256([]byte(secure.Derive(secret, "sealed between processes")))
+		ring, err := secure.ParseKeyring(secure.Secret("shared:" + base64.StdEncoding.EncodeToString(sum[:])))
+		if err != nil {
+			return Common{}, err
+		}
+		shared = append(shared, ring)
 	}
 	word, err := alias.Parse(c.Alias)
 	if err != nil {
@@ -65,7 +75,7 @@ func (c Config) Open() (Common, error) {
 	now := func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 	return Common{
 		Base: href.Base(strings.TrimSuffix(c.BaseURL, "/")), Alias: word,
-		Signer: caller.NewSigner(c.InternalSecret, now), Shared: shared, Now: now,
+		Signer: caller.NewSigner(secrets[0], now, secrets[1:]...), Shared: shared, Now: now,
 	}, nil
 }
 

@@ -96,11 +96,16 @@ func (s *Source) Has(name string) bool {
 // Load fills the fields of the struct that into points at. The tag env names
 // the variable, or several of which the first that is set holds; default, help,
 // required:"true" and min describe it. A blank field of the type More continues the
-// help of the field before it. A struct field without the tag is loaded in turn.
+// help of the field before it. A struct field without the tag is loaded in turn, and a
+// field of the type Reload can load the struct again.
 func (s *Source) Load(into any) {
 	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {
 		field, target := v.Type().Field(i), v.Field(i)
+		if field.Type == reflect.TypeFor[Reload]() {
+			target.Set(reflect.ValueOf(Reload(s.Reload)))
+			continue
+		}
 		names := field.Tag.Get("env")
 		if names == "" {
 			if field.Type.Kind() == reflect.Struct && field.Name != "_" {
@@ -142,6 +147,20 @@ func (s *Source) read(d variable, target reflect.Value, least string) {
 	if err != nil {
 		s.problems = append(s.problems, fmt.Sprintf("%s: %v (%s)", name, err, d.help))
 	}
+}
+
+// Reload is Source.Reload in a field of a struct that Load fills.
+type Reload func(into any) error
+
+// Reload fills the struct that into points at as Load does, from what the files that
+// the environment names hold now. It may be called once nothing else is configured.
+func (s *Source) Reload(into any) error {
+	again := &Source{values: s.values}
+	again.Load(into)
+	if len(again.problems) > 0 {
+		return errors.New(strings.Join(again.problems, "; "))
+	}
+	return nil
 }
 
 // Declare makes the variables of the struct that of points at known without

@@ -56,6 +56,35 @@ func TestASecretComesFromAFile(t *testing.T) {
 	}
 }
 
+func TestAFileIsReadAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var into struct {
+		Secret secure.Secret `env:"DOORWARD_A_SECRET"`
+		Reload Reload
+	}
+	write("first\n")
+	source := New([]string{"DOORWARD_A_SECRET_FILE=" + path})
+	source.Load(&into)
+	write("second\n")
+	if err := into.Reload(&into); err != nil || into.Secret != "second" {
+		t.Errorf("it is %q, %v", into.Secret.Reveal(), err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := into.Reload(&into); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("the error is %v", err)
+	}
+	if err := source.Err(); err != nil {
+		t.Errorf("the source has noted %v", err)
+	}
+}
+
 func TestProblemsAreToldAtOnceAndSayWhatToChange(t *testing.T) {
 	_, err := load("DOORWARD_WAIT=soon", "DOORWARD_WORKERS=0", "DOORWARD_WORKRS=3", "DOORWARD_LEVEL=a", "DOORWARD_LEVEL_FILE=/b", "DOORWARD_HOSTS_FILE=/does/not/exist")
 	if err == nil {

@@ -73,7 +73,7 @@ func NewCacheWithin[Row any](db *DB, bounds Bounds, name, channelName, query str
 		}
 	}
 	c := &Cache[Row]{cache.New(cfg), db, query, bounds.Proven}
-	db.register(&channel{name: channelName, enable: c.Enable, notify: c.invalidate})
+	db.register(channelName, c.Enable, c.invalidate)
 	return c
 }
 
@@ -102,7 +102,7 @@ func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !shard.reports.isProven(c.proven) {
+		if !shard.listener.isProven(c.proven) {
 			return c.RefreshLate(ctx, ref, c.read(ref))
 		}
 	}

@@ -59,7 +59,7 @@ func (db *DB) observe() error {
 			o.ObserveInt64(connections, int64(n), of, metric.WithAttributes(attribute.String("state", state)))
 		}
 		o.ObserveFloat64(waits, pool.EmptyAcquireWaitTime().Seconds(), of)
-		if since, known := db.reports.age(); known {
+		if since, known := db.listener.age(); known {
 			o.ObserveFloat64(age, since.Seconds(), of)
 		}
 		tables, err := sizes(telemetry.Quiet(ctx))
@@ -103,8 +103,6 @@ func (db *DB) Close() {
 	if db.metrics != nil {
 		_ = db.metrics.Unregister() // never fails
 	}
-	if db.sessions != nil {
-		db.sessions.Close()
-	}
+	db.listener.release()
 	db.Pool.Close()
 }

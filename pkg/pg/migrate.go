@@ -74,8 +74,12 @@ func up(ctx context.Context, provider *goose.Provider) error {
 	for attempt := 1; ; attempt++ {
 		_, err := provider.Up(ctx)
 		var failure *pgconn.PgError
-		if !errors.As(err, &failure) || failure.Code != "55P03" || attempt == lockAttempts {
+		if !errors.As(err, &failure) || failure.Code != "55P03" {
 			return err
+		}
+		if attempt == lockAttempts {
+			return fmt.Errorf("other queries kept a table locked, one after the other; migrate again when those that pg_stat_activity "+
+				"shows to run for seconds have ended: %w", err)
 		}
 		slog.WarnContext(ctx, "database migration waits for a lock, retrying", "attempt", attempt, "error", err.Error())
 		select {
@@ -98,9 +102,10 @@ func roleOf(schema string) string { return "doorward_" + schema }
 func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role string, err error) {
 	role = roleOf(schema)
 	name, owner := pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()
-	var known, mayCreate bool
+	var known, mayCreate, exists bool
 	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1),
-		(SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user)`, role).Scan(&known, &mayCreate)
+		(SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user),
+		EXISTS (SELECT FROM pg_namespace WHERE nspname = $2)`, role, schema).Scan(&known, &mayCreate, &exists)
 	if err != nil {
 		return "", Error(err)
 	}
@@ -115,6 +120,9 @@ func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role stri
 		}
 	default:
 		role, owner = "", "CURRENT_USER"
+	}
+	if exists { // a login that may not create schemas is enough
+		return role, nil
 	}
 	if err := tolerate(conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name+" AUTHORIZATION "+owner)); err != nil {
 		return "", fmt.Errorf("create the schema %q: %w", schema, err)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/doorward/doorward/pkg/id"
 )
@@ -58,7 +57,7 @@ func (db *DB) Move(ctx context.Context, tenant id.ID, to string, report func(ste
 	if err != nil {
 		return moved, err
 	}
-	defer lock.release(ctx)
+	defer unlockMove(ctx, lock)
 	source, err := db.placementOf(ctx, tenant)
 	if err != nil {
 		return moved, err
@@ -92,36 +91,28 @@ func (db *DB) Name() string {
 	return db.shard
 }
 
-// moveLock is the session that keeps other processes from moving the tenant. It is lost
-// with its connection, when another process may begin.
-type moveLock struct {
-	conn *pgxpool.Conn
-	key  int64
-}
-
-func (db *DB) lockMove(ctx context.Context, tenant id.ID) (moveLock, error) {
-	conn, err := db.acquireSession(ctx)
+// lockMove keeps other processes from moving the tenant while the session is open. With
+// its connection the lock is lost, and another process may begin.
+func (db *DB) lockMove(ctx context.Context, tenant id.ID) (*pgx.Conn, error) {
+	conn, err := db.session(ctx)
 	if err != nil {
-		return moveLock{}, Error(err)
+		return nil, err
 	}
-	lock := moveLock{conn, lockKey("move", db.schema+"/"+tenant.String())}
-	free, err := Value[bool](ctx, conn, `SELECT pg_try_advisory_lock($1)`, lock.key)
+	free, err := Value[bool](ctx, conn, `SELECT pg_try_advisory_lock($1)`, lockKey("move", db.schema+"/"+tenant.String()))
 	if err == nil && !free {
 		err = ErrMoving
 	}
 	if err != nil {
-		conn.Release()
-		return moveLock{}, err
+		_ = conn.Close(ctx)
+		return nil, err
 	}
-	return lock, nil
+	return conn, nil
 }
 
-func (l moveLock) release(ctx context.Context) {
+func unlockMove(ctx context.Context, lock *pgx.Conn) {
 	ctx = context.WithoutCancel(ctx)
-	if _, err := l.conn.Exec(ctx, `SELECT pg_advisory_unlock($1)`, l.key); err != nil {
-		_ = l.conn.Conn().Close(ctx) // which frees the lock too
-	}
-	l.conn.Release()
+	_, _ = lock.Exec(ctx, `SELECT pg_advisory_unlock_all()`) // the session ends a moment after its connection
+	_ = lock.Close(ctx)
 }
 
 // placementOf returns the shard of a tenant as the main one says.
@@ -139,7 +130,7 @@ func (db *DB) placementOf(ctx context.Context, tenant id.ID) (*DB, error) {
 // move is a move of a tenant.
 type move struct {
 	db, source, target *DB
-	lock               moveLock
+	lock               *pgx.Conn
 	tenant             id.ID
 	tables             []TenantTable // those that others refer to first
 	report             func(step string)
@@ -154,7 +145,7 @@ func (m move) transfer(ctx context.Context) (rows int64, err error) {
 			return
 		}
 		ctx := context.WithoutCancel(ctx)
-		lost := m.lock.conn.Ping(ctx) // who has the lock now has closed the tenant for itself
+		lost := m.lock.Ping(ctx) // whoever holds the lock now has closed the tenant for itself
 		if lost == nil {
 			lost = m.source.openTenant(ctx, m.tenant)
 		}
@@ -229,7 +220,8 @@ func (m move) awaitEvents(ctx context.Context) error {
 			return Error(err)
 		}
 		if time.Since(began) > drainTimeout {
-			return errors.New("the events of the tenant are not sent; is Kafka there, and does the service run?")
+			return errors.New("the events of the tenant are not sent; is Kafka there, and does the service run? Those of a process " +
+				"that was killed are sent within a minute: repeat the command then")
 		}
 		select {
 		case <-ctx.Done():
@@ -300,7 +292,7 @@ func (t TenantTable) quoted() string { return pgx.Identifier{t.Name}.Sanitize() 
 // session of the lock.
 func (m move) setPlacement(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	return Error(pgx.BeginFunc(ctx, m.lock.conn, func(tx pgx.Tx) error {
+	return Error(pgx.BeginFunc(ctx, m.lock, func(tx pgx.Tx) error {
 		sql, args := `DELETE FROM tenant_shards WHERE tenant_id = $1`, []any{m.tenant}
 		if m.target != m.db {
 			sql = `INSERT INTO tenant_shards (tenant_id, shard, moved_at) VALUES ($1, $2, now())
@@ -332,7 +324,7 @@ func (db *DB) DeleteLeft(ctx context.Context, tenant id.ID) error {
 	if err != nil {
 		return err
 	}
-	defer lock.release(ctx)
+	defer unlockMove(ctx, lock)
 	closed := map[*DB]time.Time{}
 	for _, shard := range db.all() {
 		var at time.Time

@@ -40,17 +40,17 @@ type Config struct {
 }
 
 // maxConnIdle is how long an unused connection is kept.
-const maxConnIdle = 10 * time.Second
+const maxConnIdle = 5 * time.Second
 
 // DB is a pool of connections that see one service's schema.
 type DB struct {
 	*pgxpool.Pool
-	sessions   *pgxpool.Pool // beside a pooler; nil: Pool
+	direct     *pgx.ConnConfig // of connections with a session of their own
 	schema     string
 	tables     map[string]Placement
 	channelsMu sync.Mutex
 	channels   []*channel // of the caches
-	reports    reports
+	listener   *listener
 	writes     atomic.Int64 // statements and transactions that wrote, or may have
 	shares     shares
 	metrics    metric.Registration
@@ -126,23 +126,19 @@ func openAsIs(ctx context.Context, cfg Config) (*DB, error) {
 }
 
 func connect(ctx context.Context, cfg Config, at address, role string) (*DB, error) {
-	db := &DB{schema: cfg.Schema, tables: tablePlacements(cfg.Placements)}
-	var err error
+	db := &DB{schema: cfg.Schema, tables: tablePlacements(cfg.Placements), direct: at.direct.ConnConfig.Copy()}
+	maps.Copy(db.direct.RuntimeParams, sessionParameters(cfg, role))
+	inPool := map[string]string{} // where a pooler is between, it sets the parameters of sessions
 	if !at.pooled {
-		if db.Pool, err = newPool(ctx, at.direct, cfg, sessionParameters(cfg, role)); err != nil {
-			return nil, err
-		}
-		db.shares = newShares(db.Stat().MaxConns())
-	} else {
-		if db.Pool, err = newPool(ctx, at.pool, cfg, map[string]string{}); err != nil {
-			return nil, err
-		}
-		few := Config{Schema: cfg.Schema, MaxConns: maxSessions}
-		if db.sessions, err = newPool(ctx, at.direct, few, sessionParameters(cfg, role)); err != nil {
-			db.Pool.Close()
-			return nil, err
-		}
-		db.shares = newShares(db.Stat().MaxConns())
+		inPool = db.direct.RuntimeParams
+	}
+	var err error
+	if db.Pool, err = newPool(ctx, at.pool, cfg, inPool); err != nil {
+		return nil, err
+	}
+	db.shares = newShares(db.Stat().MaxConns())
+	db.listener = listenerAt(at)
+	if at.pooled {
 		if err := db.checkPool(ctx, cfg, role); err != nil {
 			db.Close()
 			return nil, err
@@ -151,17 +147,20 @@ func connect(ctx context.Context, cfg Config, at address, role string) (*DB, err
 	return db, nil
 }
 
-// maxSessions is the size of the pool of sessions beside a pooler: for the relay,
-// and for the LISTEN that is made again before the old one is known to be lost.
-const maxSessions = 2
+// Over returns a database over a pool, as another process that uses it has one.
+func Over(pool *pgxpool.Pool) *DB {
+	config := pool.Config().ConnConfig
+	return &DB{Pool: pool, direct: config, shares: newShares(pool.Stat().MaxConns()), listener: newListener(config)}
+}
+
+// keepalives let the server notice after about ten seconds that the machine or network
+// of a client has gone, whose locks it holds. A process that dies ends its sessions.
+var keepalives = map[string]string{"tcp_keepalives_idle": "4", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3"}
 
 // sessionParameters are what a session of the service's own begins with.
 func sessionParameters(cfg Config, role string) map[string]string {
-	// A process ends its sessions, and their locks, when it dies; for one whose
-	// machine or network has gone the server does, after about ten seconds.
-	params := map[string]string{
-		"search_path": cfg.Schema, "tcp_keepalives_idle": "4", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3",
-	}
+	params := maps.Clone(keepalives)
+	params["search_path"], params["application_name"] = cfg.Schema, "doorward-"+cfg.Schema
 	if role != "" {
 		params["role"] = role
 	}
@@ -282,21 +281,14 @@ func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
 	})
 }
 
-// AcquireSession takes a connection with a session of its own out of the pool, for
-// LISTEN and for locks that outlive a transaction.
-func (db *DB) AcquireSession(ctx context.Context) (*pgxpool.Conn, error) {
-	shard, _, err := db.shardOf(ctx)
+// session opens a connection with a session of its own, for locks that outlive a
+// transaction.
+func (db *DB) session(ctx context.Context) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, db.direct)
 	if err != nil {
-		return nil, err
+		return nil, Error(err)
 	}
-	return shard.acquireSession(ctx)
-}
-
-func (db *DB) acquireSession(ctx context.Context) (*pgxpool.Conn, error) {
-	if db.sessions != nil {
-		return db.sessions.Acquire(ctx)
-	}
-	return db.Acquire(ctx)
+	return conn, RegisterID(ctx, conn)
 }
 
 // Ping is the readiness check. It asks the main shard: without another one its own

@@ -2,12 +2,17 @@ package pg_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io/fs"
+	neturl "net/url"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
@@ -138,6 +143,51 @@ func TestAServiceOwnsItsSchemaUnderItsRole(t *testing.T) {
 	defer other.Close()
 	if _, err := pg.Exec(t.Context(), other, `SELECT 1 FROM notes.notes`); err == nil {
 		t.Fatal("another service reads the schema")
+	}
+}
+
+// Once the schema is there a process needs a login that may neither make schemas nor
+// roles, and that sees no other service's.
+func TestALoginThatIsOnlyAMemberOfTheRoleIsEnough(t *testing.T) {
+	_, url := open(t)
+	other, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	login := "login_" + strings.ToLower(rand.Text())
+	administrator := func(ctx context.Context, statement string) {
+		t.Helper()
+		conn, err := pgx.Connect(ctx, url)
+		if err == nil {
+			_, err = conn.Exec(ctx, statement)
+			err = errors.Join(err, conn.Close(ctx))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	administrator(t.Context(), `CREATE ROLE `+login+` LOGIN PASSWORD 'login' IN ROLE doorward_notes`)
+	t.Cleanup(func() { administrator(context.WithoutCancel(t.Context()), `DROP ROLE `+login) })
+	address, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address.User = neturl.UserPassword(login, "login")
+	limited := config(address.String())
+	member, err := pg.Open(t.Context(), limited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer member.Close()
+	who, err := pg.Value[string](t.Context(), member, `SELECT session_user || ' as ' || current_user`)
+	if err != nil || who != login+" as doorward_notes" {
+		t.Errorf("a query runs as %q, %v", who, err)
+	}
+	limited.Schema = "other"
+	if db, err := pg.Open(t.Context(), limited); err == nil {
+		db.Close()
+		t.Error("it opens another service's schema")
 	}
 }
 

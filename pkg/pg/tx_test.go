@@ -43,7 +43,7 @@ func counted(t *testing.T) (*pg.DB, *roundTrips) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return &pg.DB{Pool: pool}, count
+	return pg.Over(pool), count
 }
 
 var errOfFunction = errors.New("the function failed")

@@ -6,13 +6,15 @@ package purge
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
-// Every makes a worker that purges at its start and then at every pause, until
-// its ctx ends. A purge that fails is logged with what that means, and made up
+// Every makes a worker that purges at its start and then after pauses of half to one and
+// a half of pause (jitter: services and replicas purge at different times), until its ctx
+// ends. A purge that fails is logged with what that means, and made up
 // for by the next.
 func Every(pause time.Duration, failure string, purge func(context.Context) error) func(context.Context) error {
 	return EveryOr(pause, nil, failure, purge)
@@ -22,8 +24,6 @@ func Every(pause time.Duration, failure string, purge func(context.Context) erro
 func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx = telemetry.Quiet(ctx)
-		ticker := time.NewTicker(pause)
-		defer ticker.Stop()
 		last, forget := observeAge()
 		defer forget()
 		for {
@@ -34,11 +34,15 @@ func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge fu
 			case ctx.Err() == nil:
 				slog.WarnContext(ctx, failure, "error", err.Error())
 			}
+			next := time.NewTimer(pause/2 + rand.N(pause))
 			select {
 			case <-ctx.Done():
-				return nil
-			case <-ticker.C:
+			case <-next.C:
 			case <-wake:
+			}
+			next.Stop()
+			if ctx.Err() != nil {
+				return nil
 			}
 		}
 	}

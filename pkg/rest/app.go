@@ -71,16 +71,16 @@ type Config struct {
 const publicPath = "/saml/sso/"
 
 // New makes the HTTP application of a service: it refuses a request without a
-// valid Caller, continues its trace, bounds its time, counts it, and turns
-// errors into answers.
+// valid Caller, continues its trace, bounds its time, counts it, audits it (audit.go),
+// and turns errors into answers.
 func New(cfg Config) *fiber.App {
 	app := NewFiber(func(c *fiber.Ctx, err error) error {
-		if strings.HasPrefix(c.Path(), rpc.Prefix) {
+		if isInternal(c) {
 			return c.JSON(refuse(c, err))
 		}
 		return Fail(c, cfg.Base, err)
 	})
-	app.Use(Observe(cfg.Service))
+	app.Use(audited, Observe(cfg.Service))
 	base := any(cfg.Base)
 	app.Use(func(c *fiber.Ctx) error {
 		from, err := cfg.Signer.Verify(c.Request().Header.Peek(caller.Header))
@@ -106,6 +106,9 @@ func New(cfg Config) *fiber.App {
 	})
 	return app
 }
+
+// isInternal reports whether a request is a call of another service (package rpc).
+func isInternal(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), rpc.Prefix) }
 
 // recovered turns a panic of a handler into an error.
 func recovered(c *fiber.Ctx) (err error) {
@@ -253,6 +256,7 @@ func refuse(c *fiber.Ctx, err error) *apierr.Error {
 	if refusal.Location != "" {
 		c.Set(fiber.HeaderLocation, refusal.Location)
 	}
+	c.Locals(codeKey{}, refusal.Code)
 	c.Status(refusal.Status)
 	return refusal
 }
@@ -304,15 +308,4 @@ func Serve(p *run.Process, name string, app *fiber.App, listener net.Listener) {
 		_ = listener.Close() // also when the app had not begun to serve yet
 		return err
 	})
-}
-
-// Listen serves an app on the address of DOORWARD_LISTEN: a service in a process
-// of its own.
-func Listen(p *run.Process, address string, app *fiber.App) error {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return fmt.Errorf("listen on DOORWARD_LISTEN: %w", err)
-	}
-	Serve(p, "http", app, listener)
-	return nil
 }

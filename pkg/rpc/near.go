@@ -9,7 +9,7 @@ import (
 // NearUpstream reaches a service of the same process: its handler is called
 // where a request would go over the network.
 func NearUpstream(name string, handler fasthttp.RequestHandler) *Upstream {
-	r := newReplica(name)
+	r := newReplica(name, false)
 	r.client.Transport = &near{handler: handler}
 	return &Upstream{Name: name, replicas: []*replica{r}}
 }

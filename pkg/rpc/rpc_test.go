@@ -34,12 +34,17 @@ type reply struct {
 // replica serves one contract method on an address of its own.
 func replica(t *testing.T, answer func(context.Context, question) (reply, error)) (address string, stop func()) {
 	t.Helper()
-	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
-	rpc.Serve(rest.Contract(app), "test.Ask", answer)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return "http://" + listener.Addr().String(), serve(t, listener, answer)
+}
+
+func serve(t *testing.T, listener net.Listener, answer func(context.Context, question) (reply, error)) (stop func()) {
+	t.Helper()
+	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
+	rpc.Serve(rest.Contract(app), "test.Ask", answer)
 	done := make(chan error, 1)
 	go func() { done <- app.Listener(listener) }()
 	var once sync.Once
@@ -53,7 +58,7 @@ func replica(t *testing.T, answer func(context.Context, question) (reply, error)
 		})
 	}
 	t.Cleanup(stop)
-	return "http://" + listener.Addr().String(), stop
+	return stop
 }
 
 func ask(ctx context.Context, t *testing.T, peer rpc.Peer, text string) (reply, error) {
@@ -175,7 +180,7 @@ func TestCallsWithinTheProcessDoNotMix(t *testing.T) {
 }
 
 func TestAddressesAreChecked(t *testing.T) {
-	for _, addresses := range [][]string{nil, {"localhost:80"}, {"https://localhost"}, {"http://"}} {
+	for _, addresses := range [][]string{nil, {"localhost:80"}, {"https://localhost"}, {"http://"}, {"ftp://localhost:80"}} {
 		if _, err := rpc.NewUpstream("test", addresses); err == nil {
 			t.Errorf("NewUpstream(%v) succeeded", addresses)
 		}

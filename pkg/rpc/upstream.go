@@ -4,6 +4,7 @@ package rpc
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -46,15 +47,16 @@ type replica struct {
 	downUntil atomic.Int64
 }
 
-// NewUpstream takes the addresses of a service's replicas, http://host:port.
+// NewUpstream takes the addresses of a service's replicas, http://host:port, or
+// https:// where they have a certificate that the system trusts.
 func NewUpstream(name string, addresses []string) (*Upstream, error) {
 	u := &Upstream{Name: name}
 	for _, address := range addresses {
 		parsed, err := url.Parse(address)
-		if err != nil || parsed.Scheme != "http" || parsed.Host == "" {
-			return nil, fmt.Errorf("the address %q of the %s service has not the form http://host:port", address, name)
+		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && (parsed.Scheme != "https" || parsed.Port() == "") {
+			return nil, fmt.Errorf("the address %q of the %s service has not the form http://host:port or https://host:port", address, name)
 		}
-		u.replicas = append(u.replicas, newReplica(parsed.Host))
+		u.replicas = append(u.replicas, newReplica(parsed.Host, parsed.Scheme == "https"))
 	}
 	if len(u.replicas) == 0 {
 		return nil, fmt.Errorf("the %s service has no address", name)
@@ -62,12 +64,36 @@ func NewUpstream(name string, addresses []string) (*Upstream, error) {
 	return u, nil
 }
 
-func newReplica(host string) *replica {
-	return &replica{client: &fasthttp.HostClient{
+func newReplica(host string, encrypted bool) *replica {
+	r := &replica{client: &fasthttp.HostClient{
 		Addr: host, MaxConns: 4096, MaxIdleConnDuration: 10 * time.Second,
 		ReadBufferSize: 64 << 10, MaxIdemponentCallAttempts: 1,
 		NoDefaultUserAgentHeader: true, DisableHeaderNamesNormalizing: false, DisablePathNormalizing: true,
 	}}
+	if encrypted {
+		r.client.Dial = dialTLS
+	}
+	return r
+}
+
+// dialTLS connects with TLS. A handshake that fails is a failure to connect: nothing was
+// sent yet.
+func dialTLS(address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := fasthttp.Dial(address)
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Client(plain, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS13})
+	ctx, cancel := context.WithTimeout(context.Background(), fasthttp.DefaultDialTimeout)
+	defer cancel()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(&net.OpError{Op: "dial", Net: "tcp", Err: err}, plain.Close())
+	}
+	return conn, nil
 }
 
 // Do sends a request and reads its answer. A request that may be repeated goes

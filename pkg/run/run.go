@@ -12,8 +12,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -28,7 +30,7 @@ import (
 
 // Config is what every process reads.
 type Config struct {
-	OpsListen string        `env:"DOORWARD_OPS_LISTEN" default:":9090" help:"private address of /healthz, /readyz and /metrics"`
+	OpsListen string        `env:"DOORWARD_OPS_LISTEN" default:":9090" help:"private address of /healthz, /readyz, /metrics and /debug/pprof/"`
 	Drain     time.Duration `env:"DOORWARD_DRAIN" default:"0s" help:"time between turning unready and closing, for a load balancer to notice"`
 	Stop      time.Duration `env:"DOORWARD_STOP_TIMEOUT" default:"20s" help:"longest time that a graceful stop may take"`
 	Telemetry telemetry.Config
@@ -61,7 +63,7 @@ type closer struct {
 const garbage = 400
 
 // Main is the whole main function of a process: it reads the configuration,
-// answers --help, opens the parts, and ends on a signal or when a part
+// answers --help and --version, opens the parts, and ends on a signal or when a part
 // fails. load declares the variables; open starts the parts.
 func Main[C any](name, about string, load func(*env.Source) C, open func(context.Context, *Process, C) error) {
 	if os.Getenv("GOGC") == "" {
@@ -78,6 +80,10 @@ func start[C any](name, about string, args []string, source *env.Source, out, lo
 	if slices.Contains(args, "--help") || slices.Contains(args, "-h") {
 		_, _ = fmt.Fprintf(out, "%s: %s\n\nIt is configured by its environment:\n\n", name, about)
 		source.Help(out)
+		return 0
+	}
+	if slices.Contains(args, "--version") {
+		_, _ = fmt.Fprintf(out, "%s %s, %s\n", name, telemetry.Version(), runtime.Version())
 		return 0
 	}
 	if len(args) > 0 {
@@ -133,7 +139,7 @@ func New(ctx context.Context, name string, cfg Config, log io.Writer) (*Process,
 		return nil
 	})
 	p.OnClose("ops", server.Shutdown)
-	slog.Info("private port", "address", p.Ops)
+	slog.Info("private port", "address", p.Ops, "version", telemetry.Version())
 	return p, nil
 }
 
@@ -223,6 +229,9 @@ func (p *Process) ops() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.Handle("GET /metrics", p.Telemetry.Metrics)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 		defer cancel()

@@ -53,6 +53,15 @@ func TestHelpNeedsNoConfiguration(t *testing.T) {
 	}
 }
 
+func TestTheVersionNeedsNoConfiguration(t *testing.T) {
+	var out, log bytes.Buffer
+	open := func(context.Context, *Process, config) error { return errors.New("opened") }
+	code := start("test", "tests", []string{"--version"}, env.New(nil), &out, &log, loadConfig, open)
+	if want := "test " + telemetry.Version() + ", go"; code != 0 || !strings.HasPrefix(out.String(), want) {
+		t.Fatalf("exit code %d, it says %q, want %q", code, out.String(), want)
+	}
+}
+
 func TestAStartThatFailsClosesWhatItOpened(t *testing.T) {
 	var out, log bytes.Buffer
 	closed := false
@@ -156,6 +165,9 @@ func TestTheLifeOfAProcess(t *testing.T) {
 	}
 	if status, body := get(t, ops+"/metrics"); status != 200 || !strings.Contains(body, "go_goroutines") {
 		t.Errorf("/metrics is %d", status)
+	}
+	if status, body := get(t, ops+"/debug/pprof/goroutine?debug=1"); status != 200 || !strings.Contains(body, "goroutine profile") {
+		t.Errorf("/debug/pprof/goroutine is %d", status)
 	}
 	cancel()
 	if err := <-ended; err != nil {

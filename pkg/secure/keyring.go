@@ -97,6 +97,22 @@ func (r *Keyring) Open(sealed []byte, purpose string) (Secret, error) {
 	return Secret(plain), nil
 }
 
+// Keyrings are rings whose keys may have the same ids. The first seals, each opens.
+type Keyrings []*Keyring
+
+// Seal is Keyring.Seal of the first ring.
+func (r Keyrings) Seal(plain Secret, purpose string) []byte { return r[0].Seal(plain, purpose) }
+
+// Open decrypts what Seal of any of the rings made for the same purpose.
+func (r Keyrings) Open(sealed []byte, purpose string) (plain Secret, err error) {
+	for _, ring := range r {
+		if plain, err = ring.Open(sealed, purpose); err == nil {
+			break
+		}
+	}
+	return plain, err
+}
+
 // Derive returns a key of 32 bytes that signs for one purpose alone (HKDF with
 // SHA-256, RFC 5869), and the id of the active key, which it comes from. It reveals
 // nothing of the ring's keys, nor of those for other purposes.

@@ -4,10 +4,14 @@ package service
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"net"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/certificate"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
@@ -25,6 +29,21 @@ type Config struct {
 	_         env.More      `help:"newest first; make one with: echo k1:$(openssl rand -base64 32)"`
 	Shards    secure.Secret `env:"DATABASE_URLS" help:"further databases for tenants, name=postgres://user:password@host/database,"`
 	_         env.More      `help:"separated by spaces (docs/sizing.md)"`
+	TLS       TLS
+}
+
+// TLS is the certificate of a service in a process of its own.
+type TLS struct {
+	Certificate string        `env:"DOORWARD_INTERNAL_TLS_CERT" help:"certificate chain in PEM of the service's address, whose callers then"`
+	_           env.More      `help:"use https://; renewed files are used within a minute; without one the service speaks plain HTTP"`
+	Key         secure.Secret `env:"DOORWARD_INTERNAL_TLS_KEY" help:"private key of that certificate in PEM"`
+	Reload      env.Reload
+}
+
+func (c TLS) read() (certificate.Pair, error) {
+	var again TLS
+	err := c.Reload(&again)
+	return certificate.Pair{Chain: again.Certificate, Key: again.Key}, err
 }
 
 // Service is a service while its app wires it as a part of a process.
@@ -77,4 +96,24 @@ func (s *Service) Relay(o *outbox.Outbox, cfg outbox.Config) {
 func (s *Service) Consume(o *outbox.Outbox, cfg outbox.Config, sources []string, handlers ...events.Handler) {
 	s.Go("memory", o.Forget)
 	s.Go("consumer", o.Consume(cfg, sources, handlers...))
+}
+
+// Listen serves the application on the address of DOORWARD_LISTEN: a service in a
+// process of its own.
+func Listen(p *run.Process, cfg Config, app *fiber.App) error {
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on DOORWARD_LISTEN: %w", err)
+	}
+	if cfg.TLS.Certificate != "" || cfg.TLS.Key != "" {
+		own, err := certificate.Open(p, cfg.TLS.read)
+		if err != nil {
+			return errors.Join(fmt.Errorf("DOORWARD_INTERNAL_TLS_CERT and DOORWARD_INTERNAL_TLS_KEY: %w", err), listener.Close())
+		}
+		listener = tls.NewListener(listener, &tls.Config{
+			MinVersion: tls.VersionTLS13, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own.Current(), nil },
+		})
+	}
+	rest.Serve(p, "http", app, listener)
+	return nil
 }

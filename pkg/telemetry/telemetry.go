@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,12 +47,12 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
 		return nil, fmt.Errorf("DOORWARD_LOG_LEVEL is %q: use debug, info, warn or error", cfg.LogLevel)
 	}
-	slog.SetDefault(slog.New(handler{slog.NewJSONHandler(log, &slog.HandlerOptions{Level: level})}).With("process", process))
+	slog.SetDefault(slog.New(Handler(log, level)).With("process", process))
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { slog.Warn("telemetry", "error", err.Error()) }))
 
 	t := &Telemetry{}
-	about := resource.NewSchemaless(attribute.String("service.name", serviceName(process)))
+	about := resource.NewSchemaless(attribute.String("service.name", serviceName(process)), attribute.String("service.version", Version()))
 	if cfg.Endpoint != "" {
 		exporter, err := otlptracehttp.New(ctx)
 		if err != nil {
@@ -61,7 +62,11 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 	}
 
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "doorward_build_info", Help: "always 1; the labels say which version of the process runs",
+			ConstLabels: prometheus.Labels{"version": Version(), "goversion": runtime.Version()},
+		}, func() float64 { return 1 }))
 	exporter, err := prometheusexporter.New(prometheusexporter.WithRegisterer(registry), prometheusexporter.WithoutScopeInfo(),
 		prometheusexporter.WithoutTargetInfo())
 	if err != nil {
@@ -129,6 +134,29 @@ func Carry(ctx context.Context, carrier propagation.TextMapCarrier) {
 // Continue adds to ctx the trace that a carrier holds.
 func Continue(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
 	return otel.GetTextMapPropagator().Extract(ctx, carrier)
+}
+
+// Audit writes a line of the audit log (docs/operations.md#audit-log): what kind of
+// action it is, and on whose behalf it was done. No attribute may be a secret or have
+// personal data; ids name what was acted on.
+func Audit(ctx context.Context, kind string, attrs ...slog.Attr) {
+	if !slog.Default().Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	from := caller.From(ctx)
+	attrs = append(attrs, slog.String("kind", kind))
+	if from.Key != "" {
+		attrs = append(attrs, slog.String("key", from.Key), slog.String("administrator", from.Account.String()))
+	}
+	if from.Address.IsValid() {
+		attrs = append(attrs, slog.String("client", from.Address.String()))
+	}
+	slog.LogAttrs(ctx, slog.LevelInfo, "audit", attrs...)
+}
+
+// Handler writes records as JSON, a line each.
+func Handler(log io.Writer, level slog.Leveler) slog.Handler {
+	return handler{slog.NewJSONHandler(log, &slog.HandlerOptions{Level: level})}
 }
 
 // handler adds the tenant and the ids of request and trace of the context to each record.

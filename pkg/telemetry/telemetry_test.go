@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -49,5 +50,8 @@ func TestLogLinesAndExemplarsLeadToATrace(t *testing.T) {
 	started.Metrics.ServeHTTP(answer, request)
 	if !strings.Contains(answer.Body.String(), trace) {
 		t.Errorf("no exemplar names the trace:\n%s", answer.Body.String())
+	}
+	if want := `doorward_build_info{goversion="` + runtime.Version() + `",version="` + telemetry.Version() + `"} 1`; !strings.Contains(answer.Body.String(), want) {
+		t.Errorf("the metrics do not have %s", want)
 	}
 }

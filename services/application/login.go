@@ -99,9 +99,18 @@ func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicati
 	return s.login(ctx, application, directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}, in.Login, in.Password)
 }
 
-// login checks a password in the stores that are searched, unless too many have
-// been wrong (throttle.go), and follows the links of the account that has it.
+// login logs in by a password.
 func (s *Service) login(
+	ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret,
+) (applicationapi.LoggedIn, error) {
+	logged, err := s.checkLogin(ctx, application, where, login, password)
+	auditLogin(ctx, "password", application, logged, err)
+	return logged, err
+}
+
+// checkLogin checks a password in the stores that are searched, unless too many have
+// been wrong (throttle.go), and follows the links of the account that has it.
+func (s *Service) checkLogin(
 	ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret,
 ) (applicationapi.LoggedIn, error) {
 	a := s.newAttempt(ctx, application.Tenant, login)
@@ -130,6 +139,12 @@ func (s *Service) login(
 // CompleteLogin logs in an account that was authenticated otherwise than by its
 // password.
 func (s *Service) CompleteLogin(ctx context.Context, in applicationapi.CompleteLogin) (applicationapi.LoggedIn, error) {
+	logged, err := s.completeLogin(ctx, in)
+	auditLogin(ctx, "other", directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, logged, err)
+	return logged, err
+}
+
+func (s *Service) completeLogin(ctx context.Context, in applicationapi.CompleteLogin) (applicationapi.LoggedIn, error) {
 	order, err := s.store.CachedLoginOrder(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return applicationapi.LoggedIn{}, err

@@ -55,7 +55,7 @@ func counted(t testing.TB, d *applicationtest.Deployment) (*pg.DB, *counter) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return &pg.DB{Pool: pool}, count
+	return pg.Over(pool), count
 }
 
 // only is a directory service that knows the two questions of a login: any other
@@ -106,7 +106,7 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	db, count := counted(t, d)
 	replicas := make([]*application.Service, 2)
 	for i := range replicas {
-		replica := &pg.DB{Pool: db.Pool}
+		replica := pg.Over(db.Pool)
 		data := store.New(replica, d.Clock.Now)
 		worktest.Start(t, replica.Listen)
 		replicas[i] = application.New(data, member{API: d.Directories, of: directory}, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
@@ -196,7 +196,7 @@ func TestALabelLeadsToItsApplicationAtOnceHereAndSoonElsewhere(t *testing.T) {
 	db, count := counted(t, d)
 	replicas := make([]*application.Service, 2)
 	for i := range replicas {
-		replica := &pg.DB{Pool: db.Pool}
+		replica := pg.Over(db.Pool)
 		data := store.New(replica, d.Clock.Now)
 		worktest.Start(t, replica.Listen)
 		replicas[i] = application.New(data, d.Directories, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)

@@ -46,7 +46,7 @@ type Service struct {
 	store  *store.Store
 	peers  Peers
 	ring   *secure.Keyring
-	shared *secure.Keyring // seals what goes to the gateway
+	shared secure.Keyrings // seals what goes to the gateway
 	now    func() time.Time
 	cfg    Config
 }
@@ -56,7 +56,7 @@ type Config struct {
 	Base    href.Base       // of the management API
 	Title   string          // the product's name on the wire: "Service"
 	Product string          // its name on pages that know no application or directory
-	Shared  *secure.Keyring // that the processes of the deployment share
+	Shared  secure.Keyrings // that the processes of the deployment share
 	Suffix  string          // of the domains of hosted pages, which are <tenant key>.id.<suffix>
 	SignUp  bool            // everybody may sign a tenant up
 }

@@ -101,10 +101,10 @@ func (s *Service) Send(ctx context.Context) error {
 		workers.Go(start)
 	}
 	for interval := pollInterval; ctx.Err() == nil; {
-		for _, c := range s.channels() {
+		for _, c := range s.channels() { // one after the other, so that one connection to the database does
 			c.wakeWorker()
+			_ = wait(ctx, interval/time.Duration(len(s.channels())))
 		}
-		_ = wait(ctx, interval)
 		interval = min(2*interval, maxPollInterval)
 		if found.Swap(false) {
 			interval = pollInterval

@@ -64,12 +64,11 @@ func TestKafkaKeepsItsMessagesOverAKill(t *testing.T) {
 	if err != nil || created.Errors["kept"] != nil {
 		t.Fatal(err, created)
 	}
-	produced, err := client.Produce(t.Context(), &kafka.ProduceRequest{
-		Topic: "kept", RequiredAcks: kafka.RequireAll,
-		Records: kafka.NewRecordReader(kafka.Record{Value: kafka.NewBytes([]byte("still here"))}),
-	})
-	if err != nil || produced.Error != nil {
-		t.Fatal(err, produced)
+	// A writer tries again until the broker leads the new partition.
+	writer := &kafka.Writer{Addr: client.Addr, Topic: "kept", BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll}
+	defer func() { _ = writer.Close() }()
+	if err := writer.WriteMessages(t.Context(), kafka.Message{Value: []byte("still here")}); err != nil {
+		t.Fatal(err)
 	}
 	if err := broker.Kill(); err != nil {
 		t.Fatal(err)

@@ -187,6 +187,15 @@ func (d *Distributed) Settings() []string {
 		"DOORWARD_INTERNAL_SECRET="+d.wired.Internal, "KAFKA_BROKERS="+d.wired.kafka)
 }
 
+// InternalSecret is the secret that the processes share.
+func (d *Distributed) InternalSecret() string { return d.wired.Internal }
+
+// SetInternalSecret sets the secrets of processes that are replaced from now on; accepted
+// may be empty.
+func (d *Distributed) SetInternalSecret(secret, accepted string) {
+	d.wired.Internal, d.wired.accepted = secret, accepted
+}
+
 // StopProcesses stops the gateways and then the services. The servers that they
 // stand on go on.
 func (d *Distributed) StopProcesses(ctx context.Context) error {

@@ -61,6 +61,9 @@ type Config struct {
 	// Shards gives the distributed shape a second database, Shard.
 	Shards bool
 
+	// InternalTLS encrypts what the processes of the distributed shape send each other.
+	InternalTLS bool
+
 	// Own starts PostgreSQL, Redis and Kafka for the distributed shape also
 	// when DATABASE_URL, REDIS_URL or KAFKA_BROKERS name others, because
 	// somebody means to kill them.

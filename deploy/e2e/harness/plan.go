@@ -40,7 +40,19 @@ type identity struct {
 	Key      e2e.Key
 	Listen   string // of the load balancer
 	Internal string // secret that the gateway and the services share
+	accepted string // another one that they accept, if any
 	Master   string // key that seals what the database holds
+}
+
+// internalTLS returns the scheme of the addresses of services, and the settings that
+// make them serve and trust it.
+func (d *Distributed) internalTLS(p *plan) (scheme string, settings []string) {
+	if !d.config.InternalTLS {
+		return "http://", nil
+	}
+	return "https://", []string{
+		"DOORWARD_INTERNAL_TLS_CERT_FILE=" + p.certs.Cert, "DOORWARD_INTERNAL_TLS_KEY_FILE=" + p.certs.Key,
+	}
 }
 
 func (d *Distributed) plan() (*plan, error) {

@@ -68,6 +68,7 @@ func (d *Distributed) settings(p *plan, process string) ([]string, error) {
 		"KAFKA_BROKERS=" + broker,
 		"DOORWARD_BASE_URL=" + p.Key.BaseURL,
 		"DOORWARD_INTERNAL_SECRET=" + p.Internal,
+		"DOORWARD_INTERNAL_SECRET_ACCEPTED=" + p.accepted,
 		"DOORWARD_MASTER_KEY=" + p.Master,
 		"DOORWARD_TLS_CERT_FILE=" + p.certs.Cert,
 		"DOORWARD_TLS_KEY_FILE=" + p.certs.Key,
@@ -78,10 +79,12 @@ func (d *Distributed) settings(p *plan, process string) ([]string, error) {
 		"DOORWARD_BOOTSTRAP_KEY_SECRET=" + p.Key.Secret,
 		"DOORWARD_BOOTSTRAP_OWNER_EMAIL=owner@example.test",
 	}
+	scheme, more := d.internalTLS(p)
+	settings = append(settings, more...)
 	for _, name := range deployment.Services {
 		var addresses []string
 		for i, address := range p.peers[name] {
-			addresses = append(addresses, "http://"+r.to(processName(name, i), address))
+			addresses = append(addresses, scheme+r.to(processName(name, i), address))
 		}
 		settings = append(settings, deployment.AddressVariable(name)+"="+strings.Join(addresses, ","))
 	}
@@ -123,6 +126,9 @@ func (d *Distributed) replicas(ctx context.Context, p *plan, name string) ([]fun
 		ops, err := FreeAddress()
 		if err != nil {
 			return nil, err
+		}
+		if d.config.InternalTLS {
+			settings = append(settings, "SSL_CERT_FILE="+p.certs.CA)
 		}
 		env := environment(append(settings, "DOORWARD_LISTEN="+address, "DOORWARD_OPS_LISTEN="+ops)...)
 		starts = append(starts, d.add(ctx, name, i, ops, env))

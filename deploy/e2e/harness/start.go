@@ -20,7 +20,7 @@ const startLimit = 10 * time.Minute
 
 // Start builds and starts a shape by its name, in a folder below dir: standalone
 // (also ""), distributed, chart, the distributed shape as the chart configures it, or
-// shards, that with the tenant in a second database.
+// shards, that with the tenant in a second database and TLS between the processes.
 func Start(name, dir string, config Config) (_ Shape, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
@@ -37,6 +37,7 @@ func Start(name, dir string, config Config) (_ Shape, err error) {
 			return nil, err
 		}
 		config.Chart, config.Shards = name == "chart", name == "shards"
+		config.InternalTLS = config.Shards
 		shape, err := StartDistributed(ctx, config)
 		if err != nil || !config.Shards {
 			return shape, err

@@ -72,7 +72,7 @@ func FromEnv(source *env.Source) Config {
 		source.Provide(name, value)
 		source.Set(name, strings.TrimSuffix(value, ", a free port"))
 	}
-	source.Unused("DOORWARD_MAILBOX_URL")
+	source.Unused("DOORWARD_MAILBOX_URL", "DOORWARD_INTERNAL_TLS_CERT", "DOORWARD_INTERNAL_TLS_KEY")
 	for _, name := range deployment.Services {
 		source.Unused(deployment.AddressVariable(name))
 	}

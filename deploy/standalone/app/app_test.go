@@ -28,6 +28,7 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/telemetry"
+	"github.com/doorward/doorward/pkg/worktest"
 )
 
 // product is a standalone within the test.
@@ -188,7 +189,7 @@ func TestOneTraceJoinsTheRequestAndItsMail(t *testing.T) {
 		p.spans.Reset()
 		p.send("POST", application+"/accounts", fmt.Sprintf(`{"email":"jo%d@example.test","password":"Changeme1!"}`, n), 201)
 		p.mails(n)
-		paths := p.registration(deadline)
+		paths := p.registration()
 		missing := slices.DeleteFunc(slices.Clone(wants), func(want []string) bool {
 			return slices.ContainsFunc(paths, func(names []string) bool { return descends(names, want) })
 		})
@@ -206,17 +207,16 @@ func TestOneTraceJoinsTheRequestAndItsMail(t *testing.T) {
 
 // registration waits until the spans of a registration have ended, and returns
 // each with the names of those above it, up to the root of its trace.
-func (p *product) registration(deadline time.Time) (paths [][]string) {
+func (p *product) registration() (paths [][]string) {
 	p.Helper()
 	var spans tracetest.SpanStubs
 	ended := func(name string) bool {
 		return slices.ContainsFunc(spans, func(s tracetest.SpanStub) bool { return s.Name == name })
 	}
-	for !ended("send mail") || !ended("consume AccountRegistered") { // the last to end
-		if spans = p.spans.GetSpans(); time.Now().After(deadline) {
-			p.Fatal("timeout: waited for the spans of the mail")
-		}
-	}
+	worktest.Await(p, "the spans of the mail", func() bool {
+		spans = p.spans.GetSpans()
+		return ended("send mail") && ended("consume AccountRegistered") // the last to end
+	})
 	byID := map[trace.SpanID]tracetest.SpanStub{}
 	for _, span := range spans {
 		byID[span.SpanContext.SpanID()] = span

@@ -249,7 +249,7 @@ func (d *doctor) certificate(chain string) {
 	case left < expiryWarning:
 		status = "warning"
 	}
-	d.add("certificate", status, "renew it and restart the gateways", "good until %s", first.UTC().Format(time.DateOnly))
+	d.add("certificate", status, "renew it: docs/runbooks/certificate-ends.md", "good until %s", first.UTC().Format(time.DateOnly))
 }
 
 func (d *doctor) report(asJSON bool, out io.Writer) error {

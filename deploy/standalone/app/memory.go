@@ -58,8 +58,8 @@ func returnMemory(p *run.Process) {
 
 const (
 	quietFor   = 5 * time.Second
-	quietBytes = 8 << 20  // a quiet process allocates less in this time; one login allocates more
-	worthwhile = 16 << 20 // less garbage than this is not worth a collection
+	quietBytes = 4 << 20 // a quiet process allocates less in this time; one login allocates more
+	worthwhile = 6 << 20 // less garbage than this is not worth a collection
 )
 
 // garbage knows how much the process had allocated, in bytes since its start.

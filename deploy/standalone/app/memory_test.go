@@ -17,9 +17,8 @@ func TestMemoryIsReturnedOnceTheProcessIsQuiet(t *testing.T) {
 		{"during many logins", 900 * mib, false},
 		{"quiet after logins", 901 * mib, true},
 		{"quiet again", 902 * mib, false},
-		{"a little each time", 909 * mib, false},
-		{"a little more", 915 * mib, false},
-		{"until it is worth a collection", 918 * mib, true},
+		{"a little each time", 905 * mib, false},
+		{"until it is worth a collection", 908 * mib, true},
 	} {
 		if got := g.worthReturning(look.allocated); got != look.want {
 			t.Errorf("%s: worthReturning(%d MiB) = %v", look.name, look.allocated/mib, got)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -302,7 +303,7 @@ func TestEventsWaitWhileKafkaIsAway(t *testing.T) {
 	b.cluster.Close()
 	accounts := b.emit(10)
 	stop := worktest.Start(b, b.outbox.Relay(b.cfg))
-	b.eventually("a relay that holds the lead in vain", func() bool {
+	b.eventually("a relay that tries in vain", func() bool {
 		n, err := pg.Value[int](t.Context(), b.db, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted`)
 		return err == nil && n > 0
 	})
@@ -401,16 +402,81 @@ func TestTheConsumersDatabaseBreaksAgainAndAgain(t *testing.T) {
 	b.want(accounts)
 }
 
-func TestAnotherReplicaLeadsWhenTheLeaderGoes(t *testing.T) {
+func TestAnotherReplicaSendsWhenOneHasEnded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	stop := worktest.Start(b, b.outbox.Relay(b.cfg))
 	worktest.Start(b, b.consumer())
 	first := b.emit(5)
 	b.want(first)
-	worktest.Start(b, b.outbox.Relay(b.cfg)) // waits
+	worktest.Start(b, b.outbox.Relay(b.cfg)) // has nothing to send
 	stop()
 	b.want(append(first, b.emit(5)...))
+}
+
+// While a relay waits for Kafka, that of another replica sends nothing: events would
+// overtake each other. Afterwards it sends what is left.
+func TestOneRelaySendsAtATime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	other := &bench{T: t, db: b.db, tenant: b.tenant, outbox: outbox.New(b.db, "sender", time.Now)}
+	var requests atomic.Int32
+	hangs, goOn := make(chan struct{}), make(chan struct{})
+	b.cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		b.cluster.KeepControl()
+		if requests.Add(1) == 1 {
+			b.cluster.SleepControl(func() {
+				close(hangs)
+				<-goOn
+			})
+		}
+		return nil, nil, false
+	})
+	accounts := b.emit(1)
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	<-hangs
+	accounts = append(accounts, other.emit(1)...)
+	worktest.Start(b, other.outbox.Relay(b.cfg))
+	b.eventually("tries of the other relay", func() bool {
+		n, err := pg.Value[int](t.Context(), b.db, `SELECT xact_rollback FROM pg_stat_database WHERE datname = current_database()`)
+		return err == nil && n >= 5
+	})
+	if n := requests.Load(); n != 1 {
+		t.Errorf("%d requests to Kafka while the first is not answered", n)
+	}
+	close(goOn)
+	worktest.Start(b, b.consumer())
+	b.want(accounts)
+}
+
+// A process that is asked to end sends what it has emitted before it does.
+func TestARelayThatEndsLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	stop := worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
+	first := b.emit(1)
+	b.want(first)
+	unknown := &bench{T: t, db: b.db, tenant: b.tenant, outbox: outbox.New(b.db, "sender", time.Now)} // which wakes no relay
+	last := unknown.emit(3)
+	stop()
+	if n, _, err := b.outbox.Waiting(t.Context()); err != nil || n != 0 {
+		t.Errorf("%d events wait after the end, %v", n, err)
+	}
+	b.want(slices.Concat(first, last))
+}
+
+// What a process that was killed has emitted goes with the next event of another one.
+func TestEventsOfAKilledProcessGoWithTheNextOne(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
+	first := b.emit(1)
+	b.want(first)
+	killed := &bench{T: t, db: b.db, tenant: b.tenant, outbox: outbox.New(b.db, "sender", time.Now)}
+	left := killed.emit(3)
+	b.want(slices.Concat(first, left, b.emit(1)))
 }
 
 func TestAnEventDeliveredTwiceHasOneEffect(t *testing.T) {

@@ -205,14 +205,17 @@ func TestNewPartitionsAreReadToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent, err := client.Produce(t.Context(), &kafka.ProduceRequest{
-		Topic: outbox.Topic("sender"), Partition: 4, RequiredAcks: kafka.RequireAll,
-		Records: kafka.NewRecordReader(kafka.Record{
-			Value: kafka.NewBytes(envelope), Headers: []kafka.Header{outbox.Sign(b.cfg, outbox.Topic("sender"), envelope)},
-		}),
-	})
-	if err != nil || sent.Error != nil {
-		t.Fatal(err, sent)
+	// A writer tries again until the broker leads the new partition.
+	topic, transport := outbox.Topic("sender"), &kafka.Transport{}
+	defer transport.CloseIdleConnections()
+	writer := &kafka.Writer{
+		Addr: client.Addr, Topic: topic, BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll, Transport: transport,
+		Balancer: kafka.BalancerFunc(func(kafka.Message, ...int) int { return 4 }),
+	}
+	defer func() { _ = writer.Close() }()
+	message := kafka.Message{Value: envelope, Headers: []kafka.Header{outbox.Sign(b.cfg, topic, envelope)}}
+	if err := writer.WriteMessages(t.Context(), message); err != nil {
+		t.Fatal(err)
 	}
 	b.want(append(first, second...))
 }

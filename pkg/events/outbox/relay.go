@@ -3,12 +3,12 @@ package outbox
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/segmentio/kafka-go"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -22,20 +22,28 @@ import (
 
 const (
 	relayBatch = 500
-	// relayPoll bounds how long an event waits whose NOTIFY was lost, because the
-	// process that emitted it was killed at that moment.
-	relayPoll = 5 * time.Second
-	// leaderPoll bounds how long events wait after the relay that leads was killed.
-	leaderPoll = time.Second
-	// notifyDelay is the least time between two NOTIFYs of one process.
-	notifyDelay = 10 * time.Millisecond
+	// relayPoll, and half of it more, bounds how long an event waits whose process was
+	// killed before it could send it, unless that is started again or another one sends an
+	// event of its own.
+	relayPoll = 40 * time.Second
+	// A relay that finds another one sending tries again after minBusyDelay, then after
+	// twice as long each time, up to maxBusyDelay.
+	minBusyDelay = 10 * time.Millisecond
+	maxBusyDelay = time.Second
+	// flushTimeout bounds the last try of a process that ends.
+	flushTimeout = 2 * time.Second
 )
 
-// Relay moves a service's outbox to Kafka, in its order, and signs what it sends.
-// Any number of replicas may run it: the holder of an advisory lock leads. It
-// sleeps until this process emits an event, or another one does, whose relay
-// sends a NOTIFY. An entry is deleted after all replicas of the broker have it; a
-// crash between the two sends it again, under the same event id.
+// What ends the transaction of a batch without an effect.
+var (
+	errBusy  = errors.New("another relay is sending")
+	errEmpty = errors.New("the outbox is empty")
+)
+
+// Relay moves a service's outbox to Kafka, in its order, and signs what it sends. It
+// sleeps until this process emits an event, and leaves none when it ends. Any number of replicas may run it: one at a
+// time sends, what the others have emitted too. An entry is deleted after all replicas of
+// the broker have it; a crash between the two sends it again, under the same event id.
 func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 	return func(ctx context.Context) error {
 		signer, err := newSigner(cfg)
@@ -55,7 +63,10 @@ func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 		var relays sync.WaitGroup
 		for i, ctx := range o.db.Shards(telemetry.Quiet(ctx)) {
 			r := &relay{outbox: o, cfg: cfg, signer: signer, writer: writer, sent: sent, wake: o.wake[o.db.ShardNames()[i]]}
-			relays.Go(func() { retry(ctx, "outbox relay", o.topic, r.lead) })
+			relays.Go(func() {
+				retry(ctx, "outbox relay", o.topic, r.run)
+				r.flush(ctx)
+			})
 		}
 		relays.Wait()
 		return nil
@@ -72,29 +83,21 @@ type relay struct {
 	wake   <-chan struct{}
 }
 
-// lead waits for the lock and relays until something fails.
-func (r *relay) lead(ctx context.Context) error {
-	conn, err := r.outbox.db.AcquireSession(ctx)
-	if err != nil {
-		return pg.Error(err)
-	}
-	defer conn.Release()
-	if err := r.lock(ctx, conn); err != nil {
-		return err
-	}
-	// The lock and the LISTEN belong to the session: closing it lets another
-	// replica lead.
-	defer func() { _ = conn.Conn().Close(context.WithoutCancel(ctx)) }()
-	if _, err := pg.Exec(ctx, conn, "LISTEN "+r.channel()); err != nil {
-		return err
-	}
+// run sends until something fails.
+func (r *relay) run(ctx context.Context) error {
 	if err := r.createTopics(ctx); err != nil {
 		return err
 	}
+	busyDelay := minBusyDelay
 	for {
-		n, err := r.batch(ctx, conn)
-		if err == nil && n < relayBatch {
-			err = r.sleep(ctx, conn)
+		err := r.batch(ctx)
+		switch {
+		case errors.Is(err, errBusy):
+			err = wait(ctx, busyDelay)
+			busyDelay = min(2*busyDelay, maxBusyDelay)
+		case errors.Is(err, errEmpty):
+			err = r.sleep(ctx)
+			busyDelay = minBusyDelay
 		}
 		if err != nil {
 			return err
@@ -102,61 +105,33 @@ func (r *relay) lead(ctx context.Context) error {
 	}
 }
 
-// lock waits for the advisory lock. Meanwhile it notifies the relay that leads of
-// the events that this process emits: after their commit, since a NOTIFY in a
-// transaction makes PostgreSQL commit one such transaction at a time.
-func (r *relay) lock(ctx context.Context, conn *pgxpool.Conn) error {
-	poll := time.NewTicker(leaderPoll)
-	defer poll.Stop()
+// flush sends what the process has emitted last, after ctx has ended. Where Kafka is away
+// it stays in the outbox.
+func (r *relay) flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+	defer cancel()
 	for {
-		leads, err := pg.Value[bool](ctx, conn, "SELECT pg_try_advisory_lock(hashtextextended('doorward/relay/' || current_schema(), 0))")
-		if err != nil || leads {
-			return err
+		err := r.batch(ctx)
+		if errors.Is(err, errBusy) {
+			err = wait(ctx, minBusyDelay)
 		}
-		for tick := false; !tick; {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-poll.C:
-				tick = true
-			case <-r.wake:
-				if _, err := pg.Exec(ctx, conn, "NOTIFY "+r.channel()); err != nil {
-					return err
-				}
-				if err := wait(ctx, notifyDelay); err != nil {
-					return err
-				}
-			}
+		if err != nil {
+			return
 		}
 	}
 }
 
-// channel is the name of the notifications.
-func (r *relay) channel() string { return pgx.Identifier{r.outbox.topic + ".outbox"}.Sanitize() }
-
 // sleep returns when there may be something in the outbox.
-func (r *relay) sleep(ctx context.Context, conn *pgxpool.Conn) error {
-	sleeping, wake := context.WithTimeout(ctx, relayPoll)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer wake()
-		select {
-		case <-sleeping.Done():
-		case <-r.wake:
-		}
-	}()
-	_, err := conn.Conn().WaitForNotification(sleeping)
-	woken := sleeping.Err() != nil
-	wake()
-	<-done
-	if ctx.Err() != nil {
+func (r *relay) sleep(ctx context.Context) error {
+	poll := time.NewTimer(relayPoll/2 + rand.N(relayPoll)) // not all services and replicas at once
+	defer poll.Stop()
+	select {
+	case <-ctx.Done():
 		return ctx.Err()
+	case <-r.wake:
+	case <-poll.C:
 	}
-	if woken {
-		return nil
-	}
-	return pg.Error(err)
+	return nil
 }
 
 // createTopics makes the topics that the relay writes to, with a client that is
@@ -181,32 +156,54 @@ type entry struct {
 	Envelope []byte
 }
 
-// batch sends the oldest entries and deletes them.
-func (r *relay) batch(ctx context.Context, conn *pgxpool.Conn) (int, error) {
-	entries, err := pg.All[entry](ctx, conn, `SELECT tenant_id, id, topic, key, envelope FROM outbox ORDER BY seq LIMIT $1`, relayBatch)
-	if err != nil || len(entries) == 0 {
-		return 0, err
+// batch sends the oldest entries and deletes them, unless another relay is doing so.
+func (r *relay) batch(ctx context.Context) error {
+	var entries []entry
+	err := r.outbox.db.InTx(ctx, func(tx *pg.Tx) error {
+		const lock = `SELECT pg_try_advisory_xact_lock(hashtextextended('doorward/relay/' || current_schema(), 0))`
+		free, err := pg.Value[bool](ctx, tx, lock)
+		if err == nil && !free {
+			err = errBusy
+		}
+		if err != nil {
+			return err
+		}
+		entries, err = pg.All[entry](ctx, tx, `SELECT tenant_id, id, topic, key, envelope FROM outbox ORDER BY seq LIMIT $1`, relayBatch)
+		if err == nil && len(entries) == 0 {
+			err = errEmpty
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.send(ctx, entries); err != nil {
+			return err
+		}
+		tenants, ids := make([]id.ID, len(entries)), make([]id.ID, len(entries))
+		for i, e := range entries {
+			tenants[i], ids[i] = e.TenantID, e.ID
+		}
+		tx.Queue(`DELETE FROM outbox USING unnest($1::uuid[], $2::uuid[]) AS gone (tenant_id, id)
+			WHERE outbox.tenant_id = gone.tenant_id AND outbox.id = gone.id`, tenants, ids)
+		return nil
+	})
+	if err == nil {
+		r.sent.Add(ctx, int64(len(entries)), metric.WithAttributes(attribute.String("topic", r.outbox.topic)))
 	}
+	return err
+}
+
+func (r *relay) send(ctx context.Context, entries []entry) error {
 	messages := make([]kafka.Message, len(entries))
-	tenants, ids := make([]id.ID, len(entries)), make([]id.ID, len(entries))
 	for i, e := range entries {
 		messages[i] = kafka.Message{
 			Topic: e.Topic, Key: []byte(e.Key.String()), Value: e.Envelope, Headers: []kafka.Header{r.signer.header(e.Topic, e.Envelope)},
 		}
-		tenants[i], ids[i] = e.TenantID, e.ID
 	}
-	end := traced(ctx, entries)
-	err = r.writer.WriteMessages(ctx, messages...)
-	end()
-	if err != nil {
-		return 0, fmt.Errorf("send %d events to Kafka: %w", len(messages), err)
+	defer traced(ctx, entries)()
+	if err := r.writer.WriteMessages(ctx, messages...); err != nil {
+		return fmt.Errorf("send %d events to Kafka: %w", len(messages), err)
 	}
-	_, err = pg.Exec(ctx, conn, `DELETE FROM outbox USING unnest($1::uuid[], $2::uuid[]) AS gone (tenant_id, id)
-		WHERE outbox.tenant_id = gone.tenant_id AND outbox.id = gone.id`, tenants, ids)
-	if err == nil {
-		r.sent.Add(ctx, int64(len(entries)), metric.WithAttributes(attribute.String("topic", r.outbox.topic)))
-	}
-	return len(entries), err
+	return nil
 }
 
 // traced shows the sending in the trace of each request that caused an event.

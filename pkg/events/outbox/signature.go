@@ -22,18 +22,24 @@ var (
 
 // signer signs and verifies messages under a key that is derived from the
 // internal secret. Write access to Kafka alone cannot cause an effect.
-type signer []byte
+//
+// The first key signs, each verifies.
+type signer [][]byte
 
 func newSigner(cfg Config) (signer, error) {
 	if cfg.Secret == "" {
 		return nil, errNoSecret
 	}
-	return signer(secure.Derive(cfg.Secret, "events.signature")), nil
+	keys := signer{[]byte(secure.Derive(cfg.Secret, "events.signature"))}
+	if cfg.Accepted != "" {
+		keys = append(keys, []byte(secure.Derive(cfg.Accepted, "events.signature")))
+	}
+	return keys, nil
 }
 
-// mac includes the topic, so that a message is of no use in another one.
-func (s signer) mac(topic string, envelope []byte) []byte {
-	mac := hmac.New(sha256.New, s)
+// signatureOf includes the topic, so that a message is of no use in another one.
+func signatureOf(key []byte, topic string, envelope []byte) []byte {
+	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(topic + "\x00"))
 	mac.Write(envelope)
 	return mac.Sum(nil)
@@ -41,7 +47,7 @@ func (s signer) mac(topic string, envelope []byte) []byte {
 
 // header returns the signature of an envelope that is sent to the topic.
 func (s signer) header(topic string, envelope []byte) kafka.Header {
-	return kafka.Header{Key: signatureHeader, Value: []byte(hex.EncodeToString(s.mac(topic, envelope)))}
+	return kafka.Header{Key: signatureHeader, Value: []byte(hex.EncodeToString(signatureOf(s[0], topic, envelope)))}
 }
 
 // verify returns errSignature for a message that no process of the deployment
@@ -52,8 +58,10 @@ func (s signer) verify(message kafka.Message) error {
 			continue
 		}
 		signature, err := hex.DecodeString(string(header.Value))
-		if err == nil && hmac.Equal(signature, s.mac(message.Topic, message.Value)) {
-			return nil
+		for _, key := range s {
+			if err == nil && hmac.Equal(signature, signatureOf(key, message.Topic, message.Value)) {
+				return nil
+			}
 		}
 	}
 	return errSignature

@@ -74,3 +74,16 @@ func TestEventsNeedASecret(t *testing.T) {
 		t.Error("a consumer starts without the internal secret")
 	}
 }
+
+// A message is read during a rotation whichever of the two secrets it was signed under.
+func TestAMessageUnderAnAcceptedSecretIsHandled(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	accounts := b.emit(1)
+	sending, reading := b.cfg, b.cfg
+	sending.Secret = "another secret of thirty-two bytes"
+	reading.Accepted = sending.Secret
+	worktest.Start(b, b.outbox.Relay(sending))
+	worktest.Start(b, reader(b.db).Consume(reading, []string{"sender"}, count(b.outbox)))
+	b.want(accounts)
+}

@@ -4,9 +4,10 @@
 // A consumer (consumer.go), member of a consumer group (group.go), handles it; its
 // effect happens once however often it is delivered. Package events lists the events.
 //
-// Messages that wait in Kafka when DOORWARD_INTERNAL_SECRET is changed, or that
-// a release without signatures has sent, become dead letters: change it, or
-// upgrade, when doorward_events_lag is 0. What waits in an outbox is not affected.
+// Messages that wait in Kafka when DOORWARD_INTERNAL_SECRET is changed at once (not as
+// docs/operations.md#rotation-of-the-internal-secret says), or that a release without
+// signatures has sent, become dead letters: change it, or upgrade, when
+// doorward_events_lag is 0. What waits in an outbox is not affected.
 package outbox
 
 import (
@@ -15,10 +16,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"time"
 
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/telemetry"
 )
 
 //go:embed migrations/*.sql
@@ -50,10 +54,11 @@ func New(db *pg.DB, service string, now func() time.Time) *Outbox {
 type Tx struct {
 	*pg.Tx
 	outbox  *Outbox
-	emitted bool
+	emitted []events.Envelope
 }
 
-// InTx runs fn in a transaction, commits, and wakes the relay when fn emitted.
+// InTx runs fn in a transaction and commits. What fn emitted is written to the audit
+// log then (docs/operations.md#audit-log), and the relay wakes.
 func (o *Outbox) InTx(ctx context.Context, fn func(*Tx) error) error {
 	var tx *Tx
 	err := o.db.InTx(ctx, func(inner *pg.Tx) error {
@@ -63,7 +68,10 @@ func (o *Outbox) InTx(ctx context.Context, fn func(*Tx) error) error {
 	if err != nil {
 		return err
 	}
-	if tx.emitted {
+	for _, e := range tx.emitted {
+		telemetry.Audit(caller.WithTenant(ctx, e.Tenant), "event", slog.String("event", e.Type), slog.String("id", e.Subject.String()))
+	}
+	if len(tx.emitted) > 0 {
 		select {
 		case o.wake[tx.Shard()] <- struct{}{}:
 		default:
@@ -84,7 +92,7 @@ func (t *Tx) Emit(ctx context.Context, event events.Event) error {
 	}
 	t.Queue(`INSERT INTO outbox (tenant_id, id, topic, key, envelope) VALUES ($1, $2, $3, $4, $5)`,
 		e.Tenant, e.ID, t.outbox.topic, e.Subject, body)
-	t.emitted = true
+	t.emitted = append(t.emitted, e)
 	return nil
 }
 

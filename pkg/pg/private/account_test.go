@@ -172,6 +172,11 @@ func copyProgram(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 	defer in.Close()
+	// A process that another test starts meanwhile would have the file open for writing
+	// until it runs its own program, and what is open for writing cannot be executed
+	// (ETXTBSY, https://go.dev/issue/22315).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
 	if err != nil {
 		t.Fatal(err)

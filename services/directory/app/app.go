@@ -122,5 +122,5 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	return rest.Listen(p, cfg.Service.Listen, app.HTTP)
+	return service.Listen(p, cfg.Service, app.HTTP)
 }

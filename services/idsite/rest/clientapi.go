@@ -81,7 +81,11 @@ var clientEndpoints = map[string]endpoint{
 // clientAPI answers a request to the Client API of a label. Its errors have a body
 // of their own (docs/interface/client-api.md#errors).
 func (h *handlers) clientAPI(c *fiber.Ctx) error {
-	route := clientEndpoints[strings.Trim(c.Params("*"), "/")]
+	name := strings.Trim(c.Params("*"), "/")
+	route, known := clientEndpoints[name]
+	if known {
+		rest.SetRoute(c, "/client/:dnsLabel/"+name)
+	}
 	err := h.callClient(c, route)
 	if err == nil || route.plain {
 		return err

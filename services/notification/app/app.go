@@ -16,7 +16,6 @@ import (
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/reseal"
-	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/service"
@@ -125,5 +124,5 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	return rest.Listen(p, cfg.Service.Listen, app.HTTP)
+	return service.Listen(p, cfg.Service, app.HTTP)
 }

@@ -64,12 +64,6 @@ func pooled(t *testing.T, s *backends.Site, address string) {
 			return context.DeadlineExceeded
 		}
 	})
-	session, err := db.AcquireSession(ctx)
-	s.Must(err)
-	defer session.Release()
-	if pid, err := pg.Value[uint32](ctx, session, `SELECT pg_backend_pid()`); err != nil || pid != session.Conn().PgConn().PID() {
-		t.Errorf("the session is shared: process %d, %v", pid, err)
-	}
 	failures := make(chan error)
 	for i := range 8 { // more than the pooler has sessions
 		go func() {

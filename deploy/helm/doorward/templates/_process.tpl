@@ -46,7 +46,12 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end }}
 
 {{- define "doorward.image" -}}
-{{ .root.Values.image.registry }}/{{ .process }}:{{ include "doorward.tag" .root }}
+{{- $image := .root.Values.image -}}
+{{- with index $image.digests .process -}}
+{{ $image.registry }}/{{ $.process }}@{{ . }}
+{{- else -}}
+{{ $image.registry }}/{{ $.process }}:{{ include "doorward.tag" $.root }}
+{{- end }}
 {{- end }}
 
 {{/*
@@ -58,6 +63,9 @@ value is mounted as a file, which the variable NAME_FILE names.
 {{- $servers := index (include "doorward.servers" .root | fromYaml) .process -}}
 {{- if ne .process "migrate" }}
 DOORWARD_INTERNAL_SECRET: {{ toJson $v.secrets.internalSecret }}
+{{- if $v.secrets.internalSecretAccepted.name }}
+DOORWARD_INTERNAL_SECRET_ACCEPTED: {{ toJson $v.secrets.internalSecretAccepted }}
+{{- end }}
 {{- end }}
 {{- if eq .process "migrate" }}
 DATABASE_URL: {{ toJson $v.database.url }}
@@ -90,6 +98,10 @@ DOORWARD_SMTP_URL: {{ toJson $v.mail.url }}
 DOORWARD_SMS_TWILIO_AUTH_TOKEN: {{ toJson $v.sms.authToken }}
 {{- end }}
 {{- end }}
+{{- if and $v.internalTLS.secret (not (has .process (list "gateway" "migrate"))) }}
+DOORWARD_INTERNAL_TLS_CERT: {{ dict "name" $v.internalTLS.secret "key" "tls.crt" | toJson }}
+DOORWARD_INTERNAL_TLS_KEY: {{ dict "name" $v.internalTLS.secret "key" "tls.key" | toJson }}
+{{- end }}
 {{- if and (eq .process "gateway") (eq $v.tls.mode "certificate") }}
 DOORWARD_TLS_CERT: {{ dict "name" $v.tls.secret "key" "tls.crt" | toJson }}
 DOORWARD_TLS_KEY: {{ dict "name" $v.tls.secret "key" "tls.key" | toJson }}
@@ -112,7 +124,7 @@ DOORWARD_STOP_TIMEOUT: "{{ $v.stopSeconds }}s"
 DOORWARD_LOG_LEVEL: {{ $v.logLevel | quote }}
 OTEL_EXPORTER_OTLP_ENDPOINT: {{ $v.monitoring.tracesEndpoint | quote }}
 {{- range index (include "doorward.calls" .root | fromYaml) .process }}
-DOORWARD_{{ upper . }}_URL: "http://{{ $.root.Release.Name }}-{{ . }}:8080"
+DOORWARD_{{ upper . }}_URL: "{{ ternary "https" "http" (ne $v.internalTLS.secret "") }}://{{ $.root.Release.Name }}-{{ . }}:8080"
 {{- end }}
 {{- end }}
 {{- if has "kafka" $servers }}

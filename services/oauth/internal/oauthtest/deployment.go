@@ -87,7 +87,7 @@ func Open(t testing.TB) *Deployment {
 func (d *Deployment) Replica(t testing.TB) *oauth.Service {
 	t.Helper()
 	replica := *d
-	replica.DB = &pg.DB{Pool: d.DB.Pool}
+	replica.DB = pg.Over(d.DB.Pool)
 	replica.Store = store.New(replica.DB, d.Clock.Now)
 	worktest.Start(t, replica.DB.Listen)
 	return replica.Under(t, d.Master)

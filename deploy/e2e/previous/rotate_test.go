@@ -1,0 +1,52 @@
+package previous
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/pkg/deployment"
+)
+
+// The steps are those of docs/operations.md#rotation-of-the-internal-secret.
+func TestRotatingTheInternalSecretFailsNoRequest(t *testing.T) {
+	dir := harness.TestFolder(t)
+	ctx := t.Context()
+	bin, err := harness.Build(ctx, dir, harness.DistributedPackages...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape, client := harness.TestDistributed(t, harness.Config{
+		Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true, Settings: []string{"DOORWARD_DRAIN=2s"},
+	})
+	site := client.NewVerificationSite(t)
+	load := StartLoad(ctx, client, site, 4)
+	first, second := shape.InternalSecret(), strings.Repeat("0123456789abcdef", 2)
+	for _, state := range []struct{ what, secret, accepted string }{
+		{"the new secret is accepted", first, second},
+		{"the new secret is used", second, first},
+		{"the former secret is dropped", second, ""},
+	} {
+		began := time.Now()
+		shape.SetInternalSecret(state.secret, state.accepted)
+		for i := range 2 {
+			for _, service := range slices.Concat(deployment.Services, []string{"gateway"}) {
+				if err := shape.Replace(ctx, service, i, bin); err != nil {
+					t.Fatalf("%s: %v\n%s", state.what, err, load)
+				}
+			}
+			if err := load.Await(ctx, step, stepLimit); err != nil {
+				t.Fatalf("%s: %v\n%s", state.what, err, load)
+			}
+		}
+		t.Logf("%-30s %4.0f s  %s", state.what, time.Since(began).Seconds(), load)
+	}
+	registered, failures := load.Stop()
+	for _, failure := range failures[:min(len(failures), 20)] {
+		t.Error(failure)
+	}
+	client.CheckPromises(t, site.Directory, registered, mailLimit)
+}

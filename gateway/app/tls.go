@@ -1,0 +1,45 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/doorward/doorward/pkg/certificate"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// TLS says who ends TLS, and with which certificate.
+type TLS struct {
+	Mode        string        `env:"DOORWARD_TLS" default:"certificate" help:"certificate: the gateway ends TLS; proxy: a trusted load"`
+	_           env.More      `help:"balancer in front does, and says so in X-Forwarded-Proto"`
+	Certificate string        `env:"DOORWARD_TLS_CERT" help:"certificate chain in PEM, for DOORWARD_TLS=certificate; renewed files"`
+	_           env.More      `help:"are used within a minute"`
+	Key         secure.Secret `env:"DOORWARD_TLS_KEY" help:"private key of the certificate in PEM"`
+	Reload      env.Reload
+}
+
+// open returns nil where a load balancer ends TLS.
+func (c TLS) open(p *run.Process) (*certificate.Certificate, error) {
+	switch c.Mode {
+	case "proxy":
+		return nil, nil
+	case "certificate", "":
+	default:
+		return nil, fmt.Errorf("DOORWARD_TLS is %q: use certificate or proxy", c.Mode)
+	}
+	if c.Certificate == "" || c.Key == "" {
+		return nil, errors.New("DOORWARD_TLS_CERT and DOORWARD_TLS_KEY are missing: name the PEM files with DOORWARD_TLS_CERT_FILE and " +
+			"DOORWARD_TLS_KEY_FILE, or set DOORWARD_TLS=proxy behind a load balancer that ends TLS")
+	}
+	own, err := certificate.Open(p, func() (certificate.Pair, error) {
+		var again TLS
+		err := c.Reload(&again)
+		return certificate.Pair{Chain: again.Certificate, Key: again.Key}, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("DOORWARD_TLS_CERT and DOORWARD_TLS_KEY: %w", err)
+	}
+	return own, nil
+}

@@ -1,0 +1,91 @@
+// Package certificate serves TLS with a certificate that is renewed without a restart.
+package certificate
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// interval is how often a certificate is read again.
+var interval = time.Minute
+
+// Pair is a certificate chain and the private key of its first, in PEM.
+type Pair struct {
+	Chain string
+	Key   secure.Secret
+}
+
+// Certificate is that of the address of a process.
+type Certificate struct {
+	read    func() (Pair, error)
+	pair    Pair
+	current atomic.Pointer[tls.Certificate]
+}
+
+// Open reads a certificate, and reads it again each minute until the process ends. The
+// metric doorward_certificate_not_after_timestamp_seconds says when it ends.
+func Open(p *run.Process, read func() (Pair, error)) (*Certificate, error) {
+	c := &Certificate{read: read}
+	if err := c.load(); err != nil {
+		return nil, err
+	}
+	_, err := otel.Meter("certificate").Int64ObservableGauge("doorward_certificate_not_after_timestamp_seconds",
+		metric.WithDescription("when the certificate of the process's address ends, in Unix time"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(c.Current().Leaf.NotAfter.Unix())
+			return nil
+		}))
+	if err != nil {
+		return nil, err
+	}
+	p.Go("certificate", c.follow)
+	return c, nil
+}
+
+// Current returns the certificate that was read last.
+func (c *Certificate) Current() *tls.Certificate { return c.current.Load() }
+
+// follow takes renewed certificates over. Between the writing of a chain and of its key
+// they do not match: then the former stays, and the next turn takes both.
+func (c *Certificate) follow(ctx context.Context) error {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		former := c.Current()
+		if err := c.load(); err != nil {
+			slog.WarnContext(ctx, "the renewed certificate cannot be used; the former stays", "error", err.Error())
+		} else if c.Current() != former {
+			slog.InfoContext(ctx, "the certificate was renewed", "until", c.Current().Leaf.NotAfter)
+		}
+	}
+}
+
+// load reads the pair and, where it is another one, takes it over.
+func (c *Certificate) load() error {
+	pair, err := c.read()
+	if err != nil || pair == c.pair {
+		return err
+	}
+	parsed, err := tls.X509KeyPair([]byte(pair.Chain), []byte(pair.Key.Reveal()))
+	if err != nil {
+		return fmt.Errorf("read the TLS certificate and its key: %w", err)
+	}
+	c.pair = pair
+	c.current.Store(&parsed)
+	return nil
+}
