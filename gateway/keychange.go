@@ -81,7 +81,7 @@ func tenantChange(x *exchange, _ string) change { return change{id: x.caller.Ten
 // request does not wait for that.
 func (g *Gateway) noteChange(x *exchange) {
 	of := keyChanges[x.route.pattern]
-	if of == nil || x.method == fiber.MethodGet {
+	if of == nil || x.method == fiber.MethodGet || endsNothing(x) {
 		return
 	}
 	path := x.target[:x.path]
@@ -99,6 +99,16 @@ func (g *Gateway) noteChange(x *exchange) {
 		default: // the others' entries expire
 		}
 	}
+}
+
+// endsNothing reports whether a request sets only such members of a resource as end no
+// access: not its status, nor a password. A name may be spelled with escapes, so that a
+// body with any is taken for one that does.
+func endsNothing(x *exchange) bool {
+	body := x.Request().Body()
+	return x.method == fiber.MethodPost && bytes.HasPrefix(x.Request().Header.ContentType(), []byte(fiber.MIMEApplicationJSON)) &&
+		len(body) > 0 && !bytes.Contains(body, []byte(`"status"`)) && !bytes.Contains(body, []byte(`"password"`)) &&
+		bytes.IndexByte(body, '\\') < 0
 }
 
 // changedRecently reports whether access in a tenant may have ended so recently that
