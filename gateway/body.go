@@ -57,8 +57,8 @@ const (
 	largeRequestTimeout = 19 * time.Second
 )
 
-// admission is what was decided about a large body by the headers of its
-// request.
+// admission is what admission control decided about a large body by the headers of
+// its request.
 type admission struct {
 	err      error     // refuses a body that is larger than what is read
 	unproven bool      // signed: that its key sends it is known after the body

@@ -40,7 +40,7 @@ func Open(p *run.Process, read func() (Pair, error)) (*Certificate, error) {
 		return nil, err
 	}
 	_, err := otel.Meter("certificate").Int64ObservableGauge("doorward_certificate_not_after_timestamp_seconds",
-		metric.WithDescription("when the certificate of the process's address ends, in Unix time"),
+		metric.WithDescription("expiry of the TLS certificate of the process, as Unix time"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(c.Current().Leaf.NotAfter.Unix())
 			return nil
@@ -68,9 +68,9 @@ func (c *Certificate) follow(ctx context.Context) error {
 		}
 		former := c.Current()
 		if err := c.load(); err != nil {
-			slog.WarnContext(ctx, "the renewed certificate cannot be used; the former stays", "error", err.Error())
+			slog.WarnContext(ctx, "reload of the TLS certificate failed, keeping the former", "error", err.Error())
 		} else if c.Current() != former {
-			slog.InfoContext(ctx, "the certificate was renewed", "until", c.Current().Leaf.NotAfter)
+			slog.InfoContext(ctx, "TLS certificate reloaded", "until", c.Current().Leaf.NotAfter)
 		}
 	}
 }

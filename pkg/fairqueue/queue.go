@@ -1,5 +1,6 @@
 // Package fairqueue shares a few workers fairly between tenants: the password
 // hashes of package secure and the large bodies of the gateway wait in such a queue.
+// What does not fit is refused (load shedding), the noisy neighbour first.
 package fairqueue
 
 import (

@@ -30,7 +30,7 @@ const commandTimeout = time.Second
 type Config struct {
 	URL secure.Secret `env:"REDIS_URL" required:"true" help:"address of Redis, redis://[user:password@]host:port;"`
 	_   env.More      `help:"redis+sentinel://host:port,host:port/master or redis+cluster://host:port,host:port; rediss for TLS"`
-	CA  string        `env:"REDIS_CA" help:"certificates in PEM of the authorities that sign those of Redis; else those of the system"`
+	CA  string        `env:"REDIS_CA" help:"CA certificates in PEM to verify Redis with, instead of those of the system"`
 }
 
 // Client is a connection pool to one Redis, a Sentinel group or a Cluster.

@@ -16,7 +16,7 @@ import (
 type Config struct {
 	PrivateNetworks []string `env:"DOORWARD_OUTBOUND_PRIVATE_NETWORKS,DOORWARD_SMTP_PRIVATE_NETWORKS" help:"networks besides the public ones"`
 	_               env.More `help:"in which providers, mail servers and git repositories may be, comma separated, such as 10.1.0.0/16"`
-	CA              string   `env:"DOORWARD_OUTBOUND_CA" help:"authorities in PEM that sign the certificates of such servers, besides those"`
+	CA              string   `env:"DOORWARD_OUTBOUND_CA" help:"CA certificates in PEM to verify such servers with, besides those"`
 	_               env.More `help:"of the system; mostly given as DOORWARD_OUTBOUND_CA_FILE"`
 }
 

@@ -48,7 +48,7 @@ func (db *DB) observe() error {
 		return err
 	}
 	age, err := meter.Float64ObservableGauge("doorward_db_report_age_seconds",
-		metric.WithDescription("time since PostgreSQL has shown that it has no change left to report to caches"), metric.WithUnit("s"))
+		metric.WithDescription("staleness of the caches: time since PostgreSQL last had no change left to report to them"), metric.WithUnit("s"))
 	if err != nil {
 		return err
 	}

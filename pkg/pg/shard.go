@@ -344,7 +344,7 @@ func (tx *Tx) Release(sql string, args ...any) {
 func (tx *Tx) release(ctx context.Context) {
 	for _, s := range tx.released {
 		if _, err := Exec(tx.main.OnMain(ctx), tx.main, s.sql, s.args...); err != nil {
-			slog.WarnContext(ctx, "a name that was freed stays taken", "error", err.Error())
+			slog.WarnContext(ctx, "release of a unique name failed, the name stays taken", "error", err.Error())
 		}
 	}
 }

@@ -15,7 +15,7 @@ var (
 	workers = map[*atomic.Int64]bool{} // when each worker has last purged, in nanoseconds since 1970
 	observe = sync.OnceFunc(func() {
 		_, err := otel.Meter("purge").Float64ObservableGauge("doorward_purge_age_seconds", metric.WithUnit("s"),
-			metric.WithDescription("time since the workers of the process that purge have all done so"),
+			metric.WithDescription("time since the least recent purge among the purge workers of this process"),
 			metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 				mu.Lock()
 				defer mu.Unlock()

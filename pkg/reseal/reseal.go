@@ -28,7 +28,7 @@ func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColu
 			total += n
 			switch {
 			case err != nil && ctx.Err() == nil:
-				slog.WarnContext(ctx, "secrets stay under a former master key for now", "table", columns[i].Table, "error", err.Error())
+				slog.WarnContext(ctx, "rotation of the master key failed, retrying", "table", columns[i].Table, "error", err.Error())
 				select {
 				case <-ctx.Done():
 				case <-time.After(retry):
@@ -38,7 +38,7 @@ func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColu
 			}
 		}
 		if total > 0 {
-			slog.InfoContext(ctx, "secrets are under the active master key now; the former can be dropped", "secrets", total)
+			slog.InfoContext(ctx, "rotation of the master key done: the former key can be removed", "secrets", total)
 		}
 		<-ctx.Done()
 		return nil

@@ -244,7 +244,7 @@ func refuse(c *fiber.Ctx, err error) *apierr.Error {
 	// An Unavailable that wraps nothing was meant, such as that of a full queue.
 	_, plain := err.(*apierr.Error) //nolint:errorlint // what is wrapped is a fault
 	if refusal.Status >= 500 && !(plain && refusal.Status == apierr.Unavailable.Status) {
-		slog.ErrorContext(c.UserContext(), "a request failed", "method", c.Method(), "route", Route(c), "status", refusal.Status, "error",
+		slog.ErrorContext(c.UserContext(), "request failed", "method", c.Method(), "route", Route(c), "status", refusal.Status, "error",
 			err.Error())
 	}
 	if refusal.RetryAfter > 0 {

@@ -104,7 +104,7 @@ func TestAFaultOfOursIsA500WhoseTextStaysInTheLog(t *testing.T) {
 			t.Errorf("GET %s shows the cause: %s", path, a.raw)
 		}
 	}
-	if n := strings.Count(log.String(), "a request failed"); n != 2 {
+	if n := strings.Count(log.String(), "request failed"); n != 2 {
 		t.Errorf("%d log lines, want 2:\n%s", n, log.String())
 	}
 	log.Reset()

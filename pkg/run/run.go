@@ -31,8 +31,8 @@ import (
 // Config is what every process reads.
 type Config struct {
 	OpsListen string        `env:"DOORWARD_OPS_LISTEN" default:":9090" help:"private address of /healthz, /readyz, /metrics and /debug/pprof/"`
-	Drain     time.Duration `env:"DOORWARD_DRAIN" default:"0s" help:"time between turning unready and closing, for a load balancer to notice"`
-	Stop      time.Duration `env:"DOORWARD_STOP_TIMEOUT" default:"20s" help:"longest time that a graceful stop may take"`
+	Drain     time.Duration `env:"DOORWARD_DRAIN" default:"0s" help:"time between turning unready and shutdown, for a load balancer to notice"`
+	Stop      time.Duration `env:"DOORWARD_STOP_TIMEOUT" default:"20s" help:"timeout of a graceful shutdown"`
 	Telemetry telemetry.Config
 }
 
@@ -139,7 +139,7 @@ func New(ctx context.Context, name string, cfg Config, log io.Writer) (*Process,
 		return nil
 	})
 	p.OnClose("ops", server.Shutdown)
-	slog.Info("private port", "address", p.Ops, "version", telemetry.Version())
+	slog.Info("listening on the private port", "address", p.Ops, "version", telemetry.Version())
 	return p, nil
 }
 

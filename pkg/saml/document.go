@@ -29,7 +29,7 @@ const (
 )
 
 // parseDocument reads a message in XML. It refuses what a message never needs and
-// parsers disagree about: a document type, entities, processing instructions,
+// parsers disagree about: a document type, entities (XXE), processing instructions,
 // comments, and an id that stands twice.
 func parseDocument(text []byte) (*etree.Element, error) {
 	if !utf8.Valid(text) {

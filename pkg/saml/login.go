@@ -83,8 +83,8 @@ func malformed(reason string) error {
 }
 
 // checkShape wants one response with at most one assertion, and signatures where
-// they are looked for: every known way to wrap a signed element in another needs a
-// second one of some kind.
+// they are looked for, which refuses XML signature wrapping (XSW): every known way to
+// wrap a signed element in another needs a second one of some kind.
 func checkShape(response *etree.Element) error {
 	if !is(response, protocol, "Response") {
 		return errors.New("it is not a Response")

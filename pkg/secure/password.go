@@ -91,7 +91,7 @@ func (p *Passwords) instrument() {
 	p.hashTime, errs[1] = meter.Float64Histogram("doorward_directory_password_hash_seconds",
 		metric.WithDescription("time to compute the hashes of one password"), metric.WithUnit("s"), buckets)
 	_, errs[2] = meter.Int64ObservableGauge("doorward_directory_password_queue_length",
-		metric.WithDescription("passwords that wait for a worker"),
+		metric.WithDescription("passwords that wait for a worker of the hash pool"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(int64(p.queue.Len()))
 			return nil

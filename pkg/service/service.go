@@ -25,8 +25,8 @@ import (
 // Config is the environment that all services share.
 type Config struct {
 	deployment.Config
-	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, <id>:<base64 of 32 bytes>, the"`
-	_         env.More      `help:"newest first; make one with: echo k1:$(openssl rand -base64 32)"`
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest, <id>:<base64 of 32"`
+	_         env.More      `help:"bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
 	Shards    secure.Secret `env:"DATABASE_URLS" help:"further databases for tenants, name=postgres://user:password@host/database,"`
 	_         env.More      `help:"separated by spaces (docs/sizing.md)"`
 	TLS       TLS

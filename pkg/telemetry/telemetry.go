@@ -30,7 +30,7 @@ import (
 
 // Config is what every process reads.
 type Config struct {
-	LogLevel string `env:"DOORWARD_LOG_LEVEL" default:"info" help:"least level of the log: debug, info, warn or error"`
+	LogLevel string `env:"DOORWARD_LOG_LEVEL" default:"info" help:"lowest level that is logged: debug, info, warn or error"`
 	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"address of an OTLP/HTTP collector; traces are recorded when it is set"`
 }
 
@@ -49,7 +49,7 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 	}
 	slog.SetDefault(slog.New(Handler(log, level)).With("process", process))
 	otel.SetTextMapPropagator(propagation.TraceContext{})
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { slog.Warn("telemetry", "error", err.Error()) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { slog.Warn("OpenTelemetry error", "error", err.Error()) }))
 
 	t := &Telemetry{}
 	about := resource.NewSchemaless(attribute.String("service.name", serviceName(process)), attribute.String("service.version", Version()))

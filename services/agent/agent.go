@@ -45,7 +45,7 @@ func (a *Agent) Run(ctx context.Context) error {
 			break
 		}
 		a.state.failed("configuration", err)
-		slog.ErrorContext(ctx, "the configuration was not read, retrying", "error", err.Error())
+		slog.ErrorContext(ctx, "reading the configuration failed, retrying", "error", err.Error())
 		if pause(ctx, wait) != nil {
 			return nil
 		}
@@ -125,7 +125,7 @@ func (a *Agent) syncs(ctx context.Context) {
 			wait = time.Duration(m.settings.PollInterval) * time.Minute
 		}
 		if err != nil {
-			slog.ErrorContext(ctx, "the synchronization failed, retrying", "error", err.Error())
+			slog.ErrorContext(ctx, "synchronization failed, retrying", "error", err.Error())
 			wait, retry = retry, min(2*retry, mostSyncRetry)
 		} else {
 			retry = syncRetry
@@ -160,7 +160,7 @@ func (a *Agent) checks(ctx context.Context) {
 		if err != nil {
 			var no *refused
 			if errors.As(err, &no) {
-				slog.ErrorContext(ctx, "Doorward refuses the agent", "error", err.Error())
+				slog.ErrorContext(ctx, "Doorward refused the agent, retrying", "error", err.Error())
 			}
 			if pause(ctx, pollRetry) != nil {
 				return
@@ -190,6 +190,6 @@ func (a *Agent) answer(ctx context.Context, c Check) {
 	result := a.server.Load().check(ctx, c)
 	a.state.checked(ctx, result, time.Since(started))
 	if err := a.doorward.Answer(ctx, c.ID, result); err != nil {
-		slog.WarnContext(ctx, "a check could not be answered", "error", err.Error())
+		slog.WarnContext(ctx, "sending the result of a password check failed", "error", err.Error())
 	}
 }

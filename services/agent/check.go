@@ -51,7 +51,7 @@ func (s *server) check(ctx context.Context, c Check) CheckResult {
 	}
 	result := resultOf(ctx, err)
 	if result.Result == "ERROR" {
-		slog.WarnContext(ctx, "a password could not be checked", "code", result.Code, "error", err.Error())
+		slog.WarnContext(ctx, "password check failed", "code", result.Code, "error", err.Error())
 	}
 	return result
 }

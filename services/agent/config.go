@@ -14,24 +14,24 @@ import (
 // Config is the environment of the agent. All else it reads from Doorward.
 type Config struct {
 	URL       string        `env:"DOORWARD_URL" required:"true" help:"address of Doorward, such as https://id.example.com"`
-	CA        string        `env:"DOORWARD_CA" help:"certificates in PEM that prove Doorward, beside those of the system"`
+	CA        string        `env:"DOORWARD_CA" help:"CA certificates in PEM to verify Doorward with, besides those of the system"`
 	ID        string        `env:"DOORWARD_AGENT_ID" required:"true" help:"id of the agent, the last part of its address"`
 	KeyID     string        `env:"DOORWARD_AGENT_KEY_ID" required:"true" help:"id of a key of the agent (POST /v1/agents/{id}/keys), or of"`
 	_         env.More      `help:"an administrator's API key"`
 	KeySecret secure.Secret `env:"DOORWARD_AGENT_KEY_SECRET" required:"true" help:"secret of that key"`
 
-	LDAPCA        string        `env:"DOORWARD_AGENT_LDAP_CA" help:"certificates in PEM that prove the directory server, beside those of"`
-	_             env.More      `help:"the system"`
+	LDAPCA        string        `env:"DOORWARD_AGENT_LDAP_CA" help:"CA certificates in PEM to verify the directory server with, besides"`
+	_             env.More      `help:"those of the system"`
 	LDAPTLS       string        `env:"DOORWARD_AGENT_LDAP_TLS" default:"auto" help:"how connections are secured: ldaps, starttls, or auto,"`
 	_             env.More      `help:"which does nothing without sslRequired, StartTLS on the ports 389 and 3268, and LDAPS on all others"`
 	ReferralHosts []string      `env:"DOORWARD_AGENT_REFERRAL_HOSTS" help:"directory servers, host:port, that referrals may lead to with"`
 	_             env.More      `help:"referralMode follow; the password of the agent is sent there"`
-	Listen        string        `env:"DOORWARD_AGENT_LISTEN" default:"127.0.0.1:9390" help:"address of the page that shows how the agent does"`
-	Poll          time.Duration `env:"DOORWARD_AGENT_POLL" default:"0s" help:"time between two looks for changes, in place of pollInterval"`
+	Listen        string        `env:"DOORWARD_AGENT_LISTEN" default:"127.0.0.1:9390" help:"address of the status page"`
+	Poll          time.Duration `env:"DOORWARD_AGENT_POLL" default:"0s" help:"interval between polls for changes, in place of pollInterval"`
 	_             env.More      `help:"of the configuration"`
-	Deletions     time.Duration `env:"DOORWARD_AGENT_DELETIONS" default:"15m" help:"least time between two looks for entries that are gone,"`
+	Deletions     time.Duration `env:"DOORWARD_AGENT_DELETIONS" default:"15m" help:"shortest time between two searches for deleted entries,"`
 	_             env.More      `help:"for which the ids of all entries are read"`
-	Full          time.Duration `env:"DOORWARD_AGENT_FULL" default:"24h" help:"time between two full comparisons"`
+	Full          time.Duration `env:"DOORWARD_AGENT_FULL" default:"24h" help:"interval between full comparisons"`
 	Hashes        bool          `env:"DOORWARD_AGENT_PASSWORD_HASHES" default:"false" help:"send those password hashes of passwordRdn that"`
 	_             env.More      `help:"Doorward can compare (ldap only); by default none leaves the directory server, which compares all"`
 	Checks        int           `env:"DOORWARD_AGENT_CHECKS" default:"200" min:"1" help:"password checks at a time"`

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// state is how the agent does.
+// state is the health of the agent.
 type state struct {
 	mu       sync.Mutex
 	problems map[string]Problem
@@ -32,7 +32,7 @@ type Problem struct {
 type Status struct {
 	Problems map[string]Problem `json:"problems"` // by part of the agent
 	SyncedAt *time.Time         `json:"syncedAt"` // when the agent last found that nothing is missing
-	FullAt   *time.Time         `json:"fullAt"`   // when all was last compared
+	FullAt   *time.Time         `json:"fullAt"`   // when the last full comparison ended
 	LagS     float64            `json:"lagSeconds"`
 	Accounts int                `json:"accounts"`
 	Groups   int                `json:"groups"`
@@ -45,7 +45,7 @@ var (
 	meter        = otel.Meter("agent")
 	checkSeconds = must(meter.Float64Histogram("doorward_agent_check_seconds", metric.WithUnit("s"),
 		metric.WithDescription("time that the directory server took for password checks, by result")))
-	syncsTotal = must(meter.Int64Counter("doorward_agent_syncs_total", metric.WithDescription("looks for changes, by result")))
+	syncsTotal = must(meter.Int64Counter("doorward_agent_syncs_total", metric.WithDescription("synchronizations, by result")))
 )
 
 func must[T any](instrument T, err error) T {

@@ -143,7 +143,8 @@ func (m *mirror) full(ctx context.Context) (err error) {
 	}
 	m.sent += out.count
 	m.fullAt, m.goneAt = time.Now(), time.Now()
-	slog.InfoContext(ctx, "all was compared", "accounts", len(m.accounts), "groups", len(m.groups), "seconds", time.Since(started).Seconds())
+	slog.InfoContext(ctx, "full comparison done",
+		"accounts", len(m.accounts), "groups", len(m.groups), "seconds", time.Since(started).Seconds())
 	return nil
 }
 

@@ -118,7 +118,7 @@ func (s *Service) SpendReset(
 		ctx, application.Tenant, spent.Account.Email,
 	)
 	if err := s.trust(ctx, username, email); err != nil {
-		slog.WarnContext(ctx, "the address of a password reset is not trusted for the account", "error", err.Error())
+		slog.WarnContext(ctx, "trusting the address of a password reset failed", "error", err.Error())
 	}
 	return spent, nil
 }

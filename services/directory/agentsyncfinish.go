@@ -40,7 +40,7 @@ func (s *Service) refusal(kind, key, name, reason string, entry any) (store.Refu
 // SyncWorker finishes syncs when their last page has come, and at its start those
 // that another process left.
 func (s *Service) SyncWorker(ctx context.Context) error {
-	return purge.EveryOr(purgeEvery, s.syncEnded, "a sync of a directory was not finished", s.FinishSyncs)(ctx)
+	return purge.EveryOr(purgeEvery, s.syncEnded, "finishing the sync of a directory failed, retrying", s.FinishSyncs)(ctx)
 }
 
 // FinishSyncs removes what complete syncs did not hold, and tries refused entries

@@ -210,7 +210,7 @@ func (s *Service) RemoveDirectory(ctx context.Context, in id.Ref) error {
 		return err
 	})
 	if err != nil {
-		slog.WarnContext(ctx, "what a deleted directory left waits for the purge", "error", err.Error())
+		slog.WarnContext(ctx, "deletion of the accounts of a deleted directory failed, leaving them to the purge", "error", err.Error())
 	}
 	return nil
 }

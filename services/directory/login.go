@@ -79,7 +79,7 @@ func (s *Service) rehash(ctx context.Context, found store.Candidate, password se
 		})
 	}
 	if err != nil {
-		slog.WarnContext(ctx, "a password keeps its former hash", "error", err.Error())
+		slog.WarnContext(ctx, "rehash of a password failed, keeping its former hash", "error", err.Error())
 	}
 }
 

@@ -14,10 +14,10 @@ var meter = otel.Meter("directory")
 
 // checksTotal counts password checks by agents, by their result.
 var checksTotal, _ = meter.Int64Counter("doorward_directory_agent_checks_total",
-	metric.WithDescription("Password checks by agents of directories, by their result."))
+	metric.WithDescription("password checks by directory agents, by error code, 0 for success"))
 
 var samlCertificates, _ = meter.Int64Gauge("doorward_directory_saml_certificates", metric.WithDescription(
-	"SAML directories whose identity provider has only a certificate that ends within 30 days (state expiring) or has ended (state expired)"))
+	"SAML directories whose identity provider certificate expires within 30 days (state expiring) or has expired (state expired)"))
 
 // observeCheck counts a check.
 func observeCheck(ctx context.Context, result int, err error) {

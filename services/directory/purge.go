@@ -27,7 +27,7 @@ const (
 // resets and sign-ups, and what deleted directories have left. It also writes the
 // searchable values of groups whose customData an earlier release stored.
 func (s *Service) Purge(ctx context.Context) error {
-	return purge.Every(purgeEvery, "what is gone was not purged", func(ctx context.Context) error {
+	return purge.Every(purgeEvery, "purge of deleted and expired rows failed, retrying", func(ctx context.Context) error {
 		return s.store.EachShard(ctx, s.purge)
 	})(ctx)
 }

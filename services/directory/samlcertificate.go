@@ -25,7 +25,7 @@ const (
 // WatchSAMLCertificates is the worker that warns of the certificates of identity
 // providers before they end, and with them the logins of their directories.
 func (s *Service) WatchSAMLCertificates(ctx context.Context) error {
-	return purge.Every(certificateCheck, "certificates of SAML identity providers not checked", func(ctx context.Context) error {
+	return purge.Every(certificateCheck, "check of SAML certificates failed, retrying", func(ctx context.Context) error {
 		_, _, err := s.checkSAMLCertificates(ctx)
 		return err
 	})(ctx)
@@ -67,7 +67,7 @@ func (s *Service) countSAMLCertificates(ctx context.Context) (expiring, expired 
 			default:
 				expired++
 			}
-			slog.WarnContext(ctx, "the certificate of a SAML identity provider ends; set encodedX509SigningCertNext of its directory",
+			slog.WarnContext(ctx, "certificate of a SAML identity provider expires or has expired; set encodedX509SigningCertNext of its directory",
 				"tenant", c.TenantID.String(), "directory", c.DirectoryID.String(), "until", until)
 		}
 		if len(found) < certificateBatch {

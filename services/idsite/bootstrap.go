@@ -29,7 +29,7 @@ func (s *Service) Ensure(ctx context.Context, in Bootstrap) error {
 		if err := refused(err); err != nil {
 			return err
 		}
-		slog.WarnContext(ctx, "the first tenant is not complete yet", "error", err.Error())
+		slog.WarnContext(ctx, "bootstrap of the first tenant failed, retrying", "error", err.Error())
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():

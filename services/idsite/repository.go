@@ -97,7 +97,7 @@ func (r *Repositories) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		if err := r.svc.store.EachShard(ctx, r.FetchDue); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "repositories of hosted pages not fetched, retrying", "error", err.Error())
+			slog.WarnContext(ctx, "fetch of the repositories of hosted pages failed, retrying", "error", err.Error())
 		}
 		select {
 		case <-ctx.Done():

@@ -393,7 +393,7 @@ func (s *Service) samlLogout(ctx context.Context, f store.Flow, session store.Se
 		to, err = s.peers.Directory.SAMLLogout(ctx, directoryapi.SAMLLogout{Tenant: f.TenantID, Session: *session.SAMLSession, RelayState: relay})
 	}
 	if err != nil && !errors.Is(err, apierr.NotSAML) {
-		slog.WarnContext(ctx, "logout not sent to the identity provider", "error", err.Error())
+		slog.WarnContext(ctx, "sending a logout to the identity provider failed", "error", err.Error())
 	}
 	return to.Location
 }

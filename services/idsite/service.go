@@ -93,7 +93,7 @@ const batch = 1000
 
 // Purger deletes flows and sessions that have ended, until its ctx ends.
 func (s *Service) Purger(pause time.Duration) func(context.Context) error {
-	return purge.Every(pause, "ended hosted logins not purged, retrying", func(ctx context.Context) error {
+	return purge.Every(pause, "purge of ended hosted logins failed, retrying", func(ctx context.Context) error {
 		return s.store.EachShard(ctx, s.purge)
 	})
 }

@@ -272,7 +272,7 @@ func (s *Service) Land(ctx context.Context, v Visit) (Redirect, error) {
 		return out, nil // another browser began, or it has its session
 	}
 	if err != nil {
-		slog.WarnContext(ctx, "single sign-on session not created", "error", err.Error())
+		slog.WarnContext(ctx, "creation of a single sign-on session failed", "error", err.Error())
 		return out, nil
 	}
 	out.Session = session

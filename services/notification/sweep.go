@@ -19,7 +19,7 @@ const (
 
 // Sweep is the worker that deletes old deliveries.
 func (s *Service) Sweep(ctx context.Context) error {
-	return purge.Every(sweepEvery, "old deliveries are kept", func(ctx context.Context) error {
+	return purge.Every(sweepEvery, "purge of old deliveries failed, retrying", func(ctx context.Context) error {
 		return s.store.EachShard(ctx, s.sweep)
 	})(ctx)
 }

@@ -58,10 +58,10 @@ const Batch = batch
 
 // Grouped returns the function that adds rows to a group.
 func Grouped(write func(context.Context, []string) []error) func(context.Context, string) error {
-	return (&group[string]{write: write}).add
+	return (&groupCommit[string]{write: write}).add
 }
 
 // Alone returns the function that adds rows where tenants are in several databases.
 func Alone(write func(context.Context, []string) []error) func(context.Context, string) error {
-	return (&group[string]{write: write, alone: true}).add
+	return (&groupCommit[string]{write: write, alone: true}).add
 }

@@ -41,9 +41,9 @@ type Service struct {
 	accesses       accesses
 	tokens         metric.Int64Counter
 
-	nonces    group[store.Nonce]
-	access    group[store.Token] // of client credentials
-	refreshed group[store.Token]
+	nonces    groupCommit[store.Nonce]
+	access    groupCommit[store.Token] // of client credentials
+	refreshed groupCommit[store.Token]
 }
 
 // Peers are the services that this one calls.

@@ -23,7 +23,7 @@ import (
 type adminKeyConfig struct {
 	Directory secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" help:"PostgreSQL of the directory service"`
 	OAuth     secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" help:"PostgreSQL of the oauth service"`
-	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" help:"keys that seal secrets at rest"`
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" help:"master keys that encrypt secrets at rest"`
 }
 
 // AdminKeyVariables declares what AdminKey reads.

@@ -37,7 +37,7 @@ const About = "the whole identity service in one process, with a database, a bro
 // Config is what standalone itself reads; the services read the rest.
 type Config struct {
 	DataDir     string `env:"DOORWARD_DATA_DIR" default:".doorward" help:"folder of the database, the keys, the certificates and the mailbox"`
-	PostgresBin string `env:"DOORWARD_POSTGRES_BIN" help:"folder of PostgreSQL's initdb and postgres; found by itself where it is not given"`
+	PostgresBin string `env:"DOORWARD_POSTGRES_BIN" help:"folder of PostgreSQL's initdb and postgres; detected when it is not set"`
 
 	source *env.Source
 }

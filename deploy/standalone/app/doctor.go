@@ -31,7 +31,7 @@ const (
 // doctorConfig is what Doctor connects to.
 type doctorConfig struct {
 	Databases   databases
-	MasterKey   secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest"`
+	MasterKey   secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest"`
 	Secret      secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret that all processes of the deployment share"`
 	Certificate string        `env:"DOORWARD_TLS_CERT" help:"certificate chain in PEM"`
 }

@@ -25,7 +25,7 @@ import (
 // rotateConfig is what RotateKeys reads.
 type rotateConfig struct {
 	Databases databases
-	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"keys that seal secrets at rest, the new one first"`
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest, the new one first"`
 }
 
 // RotateVariables declares what RotateKeys reads.

@@ -24,7 +24,7 @@ type Config struct {
 	Mechanism  string        `env:"KAFKA_SASL_MECHANISM" default:"SCRAM-SHA-512" help:"how that user authenticates: PLAIN, SCRAM-SHA-256 or"`
 	_          env.More      `help:"SCRAM-SHA-512"`
 	TLS        bool          `env:"KAFKA_TLS" default:"false" help:"whether connections to the brokers are encrypted"`
-	CA         string        `env:"KAFKA_CA" help:"certificates in PEM of the authorities that sign those of the brokers; else those of the"`
+	CA         string        `env:"KAFKA_CA" help:"CA certificates in PEM to verify the brokers with, instead of those of the"`
 	_          env.More      `help:"system"`
 	Secret     secure.Secret `env:"DOORWARD_INTERNAL_SECRET" help:"secret of at least 32 characters that all processes of the deployment"`
 	_          env.More      `help:"share; make one with: openssl rand -hex 32"`

@@ -156,7 +156,8 @@ type entry struct {
 	Envelope []byte
 }
 
-// batch sends the oldest entries and deletes them, unless another relay is doing so.
+// batch sends the oldest entries and deletes them, unless another relay is doing so:
+// an advisory lock elects the one that sends (leader election).
 func (r *relay) batch(ctx context.Context) error {
 	var entries []entry
 	err := r.outbox.db.InTx(ctx, func(tx *pg.Tx) error {

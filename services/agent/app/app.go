@@ -24,7 +24,7 @@ func Run(_ context.Context, p *run.Process, cfg agent.Config) error {
 	if err != nil {
 		return fmt.Errorf("listen on DOORWARD_AGENT_LISTEN: %w", err)
 	}
-	slog.Info("page of the agent", "address", "http://"+listener.Addr().String())
+	slog.Info("status page listening", "address", "http://"+listener.Addr().String())
 	page := &http.Server{Handler: a.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	p.Go("page", func(context.Context) error {
 		if err := page.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

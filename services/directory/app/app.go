@@ -38,13 +38,13 @@ type Config struct {
 	Argon2Time      int      `env:"DOORWARD_ARGON2_TIME" default:"2" min:"1" help:"passes of a password hash"`
 	Argon2Threads   int      `env:"DOORWARD_ARGON2_THREADS" default:"1" min:"1" help:"lanes of a password hash"`
 	HashWorkers     int      `env:"DOORWARD_HASH_WORKERS" default:"0" min:"0" help:"password hashes computed at once; 0 means one per"`
-	_               env.More `help:"processor; never more than a CPU quota has whole processors"`
+	_               env.More `help:"processor; a CPU quota lowers it to the whole processors of the quota"`
 	HashQueue       int      `env:"DOORWARD_HASH_QUEUE" default:"128" min:"1" help:"password hashes that may wait; more are refused"`
 	_               env.More `help:"with 503"`
 	Outbound        outbound.Config
 	SocialEndpoints string        `env:"DOORWARD_SOCIAL_ENDPOINTS" help:"addresses of social providers instead of their public ones, JSON by"`
 	_               env.More      `help:"provider id; mostly given as DOORWARD_SOCIAL_ENDPOINTS_FILE"`
-	VerificationTTL time.Duration `env:"DOORWARD_VERIFICATION_TTL" default:"168h" help:"how long an email verification token is good"`
+	VerificationTTL time.Duration `env:"DOORWARD_VERIFICATION_TTL" default:"168h" help:"lifetime of an email verification token"`
 	AgentArchive    string        `env:"DOORWARD_AGENT_ARCHIVE" help:"ZIP archive of the directory agent, offered at"`
 	_               env.More      `help:"/v1/agents/{id}/download; none without it"`
 }

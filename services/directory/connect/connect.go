@@ -184,7 +184,7 @@ type session struct {
 // provider is a Provider with all that it leaves to defaults or to discovery.
 type provider struct {
 	Provider
-	takesPKCE      bool
+	takesPKCE      bool     // RFC 7636
 	secretInHeader bool     // at the token endpoint: HTTP Basic
 	algorithms     []string // of id tokens
 }

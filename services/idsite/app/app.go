@@ -37,7 +37,7 @@ type Config struct {
 
 	Suffix     string        `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages,"`
 	_          env.More      `help:"<tenant key>.id.<suffix>"`
-	SignUp     bool          `env:"DOORWARD_SIGN_UP" default:"false" help:"true lets everybody make a tenant at /register"`
+	SignUp     bool          `env:"DOORWARD_SIGN_UP" default:"false" help:"whether anyone can create a tenant at /register"`
 	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID" help:"id of the API key of the first tenant, which is made at the start;"`
 	_          env.More      `help:"letters and digits"`
 	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET" help:"secret of that key, at least 32 characters; make one with: openssl"`

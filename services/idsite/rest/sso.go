@@ -72,6 +72,8 @@ func (h *handlers) sendTo(c *fiber.Ctx, parameter string, rule func(context.Cont
 	return nil
 }
 
+// ssoCookie makes a session cookie of single sign-on with its flags
+// (docs/interface/id-site.md#sessions).
 func ssoCookie(name, value string, life time.Duration) *fiber.Cookie {
 	return &fiber.Cookie{
 		Name: name, Value: value, Path: "/sso", MaxAge: int(life / time.Second), HTTPOnly: true, Secure: true,

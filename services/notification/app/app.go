@@ -35,10 +35,10 @@ type Config struct {
 	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service, http://host:port"`
 	Application []string `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service, http://host:port"`
 
-	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"server that takes all mail, smtp://[user:password@]host:port"`
+	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"SMTP server that sends all mail, smtp://[user:password@]host:port"`
 	_       env.More      `help:"(STARTTLS where it is offered) or smtps://"`
 	Senders int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process sends at once"`
-	Timeout time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"longest time that handing over one mail may take"`
+	Timeout time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"timeout of sending one mail"`
 
 	SMS      SMS
 	Outbound outbound.Config

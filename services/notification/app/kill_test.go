@@ -19,7 +19,7 @@ const killMails = "NOTIFICATION_KILL_MAILS"
 // hands of the senders, and no others.
 //
 // The killed process stays a member of the consumer group for its session timeout;
-// the next one removes it (pkg/events/group.go).
+// the next one removes it (pkg/events/outbox/group.go).
 //
 // How many copies there are depends on chance and on how long the record of a mail
 // waits for a processor: fewer than one in a thousand on an idle machine, several

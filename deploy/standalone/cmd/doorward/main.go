@@ -57,7 +57,7 @@ func reads(command *cobra.Command, variables func(*env.Source)) *cobra.Command {
 
 func migrate() *cobra.Command {
 	return reads(&cobra.Command{
-		Use: "migrate", Short: "bring the schemas of all services up to date and end", Args: cobra.NoArgs,
+		Use: "migrate", Short: "migrate the schemas of all services and exit", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return app.Migrate(c.Context(), source, c.OutOrStdout()) },
 	}, app.MigrateVariables)
 }
@@ -65,7 +65,7 @@ func migrate() *cobra.Command {
 func doctor() *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
-		Use: "doctor", Short: "check a deployment and say what to do; status 1 when a check failed", Args: cobra.NoArgs,
+		Use: "doctor", Short: "check a deployment and say what to do; exit status 1 when a check failed", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return app.Doctor(c.Context(), source, asJSON, c.OutOrStdout())
 		},
@@ -97,16 +97,17 @@ func deadLetters() *cobra.Command {
 	add("list", "list them, one JSON object a line", func(c *cobra.Command) error {
 		return app.ListDeadLetters(c.Context(), source, chosen, c.OutOrStdout())
 	})
-	add("retry", "send them to their consumers once more", resolve(true)).Flags().BoolVar(&all, "all", false, "all of them")
-	add("drop", "take them off the list for good", resolve(false)).Flags().BoolVar(&all, "all", false, "all of them")
+	add("retry", "send them to their consumers again", resolve(true)).Flags().BoolVar(&all, "all", false, "all of them")
+	add("drop", "remove them from the list without a retry", resolve(false)).Flags().BoolVar(&all, "all", false, "all of them")
 	return parent
 }
 
 func keys() *cobra.Command {
 	parent := &cobra.Command{Use: "keys", Short: "master keys"}
 	parent.AddCommand(reads(&cobra.Command{
-		Use: "rotate", Short: "seal all secrets again under the first master key; when cut short, the next call goes on", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return app.RotateKeys(c.Context(), source, c.OutOrStdout()) },
+		Use: "rotate", Args: cobra.NoArgs,
+		Short: "encrypt all secrets again under the first master key; after an interruption, run it again to continue",
+		RunE:  func(c *cobra.Command, _ []string) error { return app.RotateKeys(c.Context(), source, c.OutOrStdout()) },
 	}, app.RotateVariables))
 	return parent
 }
@@ -118,10 +119,10 @@ func required(command *cobra.Command, value *string, name, usage string) {
 }
 
 func admin() *cobra.Command {
-	parent := &cobra.Command{Use: "admin", Short: "administrators' access"}
+	parent := &cobra.Command{Use: "admin", Short: "access of administrators"}
 	var tenant string
 	key := &cobra.Command{
-		Use: "key", Short: "make an administrator's API key in the database", Args: cobra.NoArgs,
+		Use: "key", Short: "create an administrator's API key in the database", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return app.AdminKey(c.Context(), source, tenant, c.OutOrStdout())
 		},
@@ -132,18 +133,18 @@ func admin() *cobra.Command {
 }
 
 func tenant() *cobra.Command {
-	parent := &cobra.Command{Use: "tenant", Short: "all of one tenant, moved to another deployment or database"}
+	parent := &cobra.Command{Use: "tenant", Short: "export, import and move a tenant"}
 	var key, to, from, folder string
 	export := &cobra.Command{
-		Use: "export", Short: "write a tenant into a folder, encrypted; when cut short, the next call goes on", Args: cobra.NoArgs,
+		Use: "export", Short: "export a tenant to a folder, encrypted; after an interruption, run it again to continue", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return app.ExportTenant(c.Context(), source, key, to, folder, c.OutOrStdout())
 		},
 	}
 	required(export, &key, "tenant", "key of the tenant, such as clever-otter")
-	required(export, &to, "recipient", "public key of age that the files are encrypted for, such as age1…")
+	required(export, &to, "recipient", "age public key that the files are encrypted for, such as age1…")
 	into := &cobra.Command{
-		Use: "import", Short: "add an exported tenant to this deployment; when cut short, the next call does the rest", Args: cobra.NoArgs,
+		Use: "import", Short: "import a tenant into this deployment; after an interruption, run it again to continue", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			identity, err := os.ReadFile(from)
 			if err != nil {
@@ -152,7 +153,7 @@ func tenant() *cobra.Command {
 			return app.ImportTenant(c.Context(), source, folder, string(identity), c.OutOrStdout())
 		},
 	}
-	required(into, &from, "identity", "file of the private key of age, as doorward tenant key writes it")
+	required(into, &from, "identity", "file of the age private key, as doorward tenant key writes it")
 	for _, command := range []*cobra.Command{export, into} {
 		required(command, &folder, "folder", "folder of the export")
 		parent.AddCommand(reads(command, app.TenantVariables))
@@ -160,7 +161,7 @@ func tenant() *cobra.Command {
 	move := &cobra.Command{
 		Use: "move", Short: "move a tenant to another database of this deployment, while it is used", Args: cobra.NoArgs,
 		Long: "Moves the rows of a tenant to another of the databases that DATABASE_URLS names, service by service, while the\n" +
-			"tenant is used: reads go on, writes wait. When cut short, call it again, with the same database or with the former one.",
+			"tenant is used: reads go on, writes wait. After an interruption, run it again, with the same database or with the former one.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return app.MoveTenant(c.Context(), source, key, to, c.OutOrStdout())
 		},
@@ -169,7 +170,7 @@ func tenant() *cobra.Command {
 	required(move, &to, "to", "name of the database in DATABASE_URLS, or main for that of DATABASE_URL")
 	parent.AddCommand(reads(move, app.TenantVariables))
 	parent.AddCommand(&cobra.Command{
-		Use: "key", Short: "make a key pair of age for an export", Args: cobra.NoArgs,
+		Use: "key", Short: "create an age key pair for exports", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return app.TenantKey(c.OutOrStdout()) },
 	})
 	return parent
@@ -179,7 +180,7 @@ func eventCommands() *cobra.Command {
 	parent := &cobra.Command{Use: "events", Short: "events between the services"}
 	var to string
 	rewind := &cobra.Command{
-		Use: "rewind", Short: "make the consumers fit databases that were restored from a backup, before any process starts", Args: cobra.NoArgs,
+		Use: "rewind", Short: "adjust the consumer groups to databases restored from a backup, before any process starts", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return app.RewindEvents(c.Context(), source, to, c.OutOrStdout())
 		},

@@ -16,11 +16,11 @@ const (
 	groupTimeout = 5 * time.Second
 )
 
-// group writes the rows of requests that run concurrently in one statement (group
-// commit): a durable commit costs more than all else that such a request does. The
+// groupCommit writes the rows of requests that run concurrently in one statement, a
+// batch: a durable commit costs more than all else that such a request does. The
 // first row is written at once. Those that come while a statement runs are written
 // by the next one; no row waits for more than that.
-type group[Row any] struct {
+type groupCommit[Row any] struct {
 	// write commits rows, and returns for each its error, or nil.
 	write func(context.Context, []Row) []error
 	// alone is for tenants in several databases: each row is written by the request that
@@ -39,7 +39,7 @@ type groupedRow[Row any] struct {
 
 // add writes a row, and returns once it is committed or refused. An error that is
 // not of the row itself leaves open whether it was committed.
-func (g *group[Row]) add(ctx context.Context, row Row) error {
+func (g *groupCommit[Row]) add(ctx context.Context, row Row) error {
 	if g.alone {
 		return g.write(ctx, []Row{row})[0]
 	}
@@ -61,7 +61,7 @@ func (g *group[Row]) add(ctx context.Context, row Row) error {
 }
 
 // run writes until no row is waiting.
-func (g *group[Row]) run(ctx context.Context) {
+func (g *groupCommit[Row]) run(ctx context.Context) {
 	for batch := g.next(); len(batch) > 0; batch = g.next() {
 		rows := make([]Row, len(batch))
 		for i, waiter := range batch {
@@ -76,7 +76,7 @@ func (g *group[Row]) run(ctx context.Context) {
 	}
 }
 
-func (g *group[Row]) next() (batch []groupedRow[Row]) {
+func (g *groupCommit[Row]) next() (batch []groupedRow[Row]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := min(len(g.waiting), maxGroup)
