@@ -27,16 +27,15 @@ func TestMain(m *testing.M) {
 }
 
 func TestTheBaselineIsMeasuredAndStops(t *testing.T) {
-	dir, remove, err := harness.Folder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := &run{dir: harness.TestFolder(t), options: options{accounts: 50}}
+	err := r.startBaseline(t.Context())
 	t.Cleanup(func() {
-		if err := remove(); err != nil {
-			t.Error(err)
+		for _, end := range r.ends {
+			if err := end(context.WithoutCancel(t.Context())); err != nil {
+				t.Error(err)
+			}
 		}
 	})
-	b, stop, err := startBaseline(t.Context(), dir, 50)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +44,7 @@ func TestTheBaselineIsMeasuredAndStops(t *testing.T) {
 		if operation.name == "hash" {
 			l.length = 2 * time.Second
 		}
-		o := l.run(t.Context(), b, operation.do)
+		o := l.run(t.Context(), r.baseline, operation.do)
 		if o.done() == 0 || len(o.failures) > 0 {
 			t.Errorf("%s: %d answers, failures %v: %v", operation.name, o.done(), o.failures, o.example)
 		}
@@ -53,14 +52,8 @@ func TestTheBaselineIsMeasuredAndStops(t *testing.T) {
 			t.Errorf("%s: the processes used no processor: %+v", operation.name, o.usage)
 		}
 	}
-	if mib, err := memory(b.roots); runtime.GOOS == "linux" && (err != nil || mib < 10) {
+	if mib, err := memory(r.baseline.roots); runtime.GOOS == "linux" && (err != nil || mib < 10) {
 		t.Errorf("%g MiB: %v", mib, err)
-	}
-	if err := stop(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if !strings.HasPrefix(b.version, "1") {
-		t.Errorf("the version of PostgreSQL is %q", b.version)
 	}
 }
 
@@ -87,10 +80,10 @@ func TestAControlGroupHoldsWhatIsStartedInIt(t *testing.T) {
 		_ = sleeper.Process.Kill()
 		_ = sleeper.Wait()
 	}()
-	want := fmt.Sprint(sleeper.Process.Pid)
 	err = e2e.AwaitFor(t.Context(), time.Minute, "the process to be in the group", func(context.Context) error {
 		raw, err := os.ReadFile(filepath.Join(string(group), "cgroup.procs"))
-		if members := strings.Fields(string(raw)); err == nil && !slices.Equal(members, []string{want}) {
+		members, want := strings.Fields(string(raw)), []string{fmt.Sprint(sleeper.Process.Pid)}
+		if err == nil && !slices.Equal(members, want) {
 			err = fmt.Errorf("in the group are %v, want %s", members, want)
 		}
 		return err

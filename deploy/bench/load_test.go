@@ -2,23 +2,13 @@ package main
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-// script is an action whose nth operation takes a time and has an outcome.
-func script(takes func(n uint64) (time.Duration, error)) action {
-	return func(_ *site, _ *connection, n uint64) error {
-		length, err := takes(n)
-		time.Sleep(length)
-		return err
-	}
-}
-
-func perSecond(l load, o *outcome) float64 { return float64(o.done()) / l.length.Seconds() }
 
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
@@ -27,61 +17,84 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-func TestWithoutARateEveryOperationThatEndsInTheTimeCounts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := script(func(uint64) (time.Duration, error) { return 300 * time.Millisecond, nil })
-		l := load{connections: 4, warm: 100 * time.Millisecond, length: 3 * time.Second}
-		o := l.run(t.Context(), &site{}, slow)
-		if o.done() != 40 { // 4 connections, ends at 0.3, 0.6, … 3.0 of 3.1 seconds
-			t.Errorf("%d operations, want 40", o.done())
-		}
-		near(t, "the rate", perSecond(l, o), 40.0/3)
-		near(t, "the median", percentile(o.latencies, 50), 300)
-	})
+// always is an action that takes the same time whenever it is done.
+func always(length time.Duration, err error) action {
+	return func(*site, *connection, uint64) error { time.Sleep(length); return err }
 }
 
-func TestFailuresHaveNoLatencyAndAreCountedByKind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mixed := script(func(n uint64) (time.Duration, error) {
-			switch n % 4 {
-			case 0:
-				return time.Millisecond, refusal{503, "busy"}
-			case 1:
-				return time.Millisecond, errors.New("broken pipe")
-			default:
-				return 90 * time.Millisecond, nil
-			}
+func TestLoad(t *testing.T) {
+	stalls := func(_ *site, _ *connection, n uint64) error {
+		if n == 10 {
+			return always(time.Second, nil)(nil, nil, n)
+		}
+		return always(time.Millisecond, nil)(nil, nil, n)
+	}
+	fails := func(_ *site, _ *connection, n uint64) error {
+		return []action{
+			always(time.Millisecond, refusal{503, "busy"}), always(time.Millisecond, errors.New("broken pipe")),
+			always(90*time.Millisecond, nil), always(90*time.Millisecond, nil),
+		}[n%4](nil, nil, n)
+	}
+	for name, try := range map[string]struct {
+		load         load
+		do           action
+		done, unsent int
+		failures     map[string]int
+		percentiles  map[int]float64
+	}{
+		// 4 connections, ends at 0.3, 0.6, … 3.0 of 3.1 seconds
+		"without a rate every operation that ends in the time counts": {
+			load: load{connections: 4, warm: 100 * time.Millisecond, length: 3 * time.Second}, do: always(300*time.Millisecond, nil),
+			done: 40, percentiles: map[int]float64{50: 300},
+		},
+		"failures have no latency and are counted by kind": {
+			load: load{connections: 1, length: 1010 * time.Millisecond}, do: fails,
+			done: 10, failures: map[string]int{"503": 5, "connection": 5}, percentiles: map[int]float64{1: 90},
+		},
+		"failures of all connections add up": {
+			load: load{connections: 2, length: 1010 * time.Millisecond}, do: always(91*time.Millisecond, refusal{429, "too many"}),
+			failures: map[string]int{"429": 20},
+		},
+		// What was due during the stall waited too: 991 ms, 982 ms, and so on, by
+		// 9 ms less each, for 110 operations. A generator that counts from when it
+		// sends would see one long operation and 1 ms here.
+		"a stall shows in every operation that waited behind it": {
+			load: load{connections: 1, rate: 100, length: 10 * time.Second}, do: stalls,
+			done: 1000, percentiles: map[int]float64{50: 1, 90: 1000 - 9*100, 99: 1000 - 9*10, 100: 1000},
+		},
+		// Seven by each connection in four seconds and two of grace; what begins then ends.
+		"what could not be sent is unsent": {
+			load: load{connections: 2, rate: 10, length: 4 * time.Second}, do: always(900*time.Millisecond, nil),
+			done: 14, unsent: 26, percentiles: map[int]float64{1: 900},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := try.load.run(t.Context(), &site{}, try.do)
+				if o.done() != try.done || o.unsent != try.unsent || !maps.Equal(o.failures, try.failures) {
+					t.Errorf("%d done, %d unsent, failures %v", o.done(), o.unsent, o.failures)
+				}
+				if failed := o.failed("script") != nil; failed != (try.done == 0) {
+					t.Errorf("that no operation succeeded is an error: %v", failed)
+				}
+				for percent, want := range try.percentiles {
+					near(t, "a percentile", percentile(o.latencies, percent), want)
+				}
+			})
 		})
-		o := load{connections: 1, length: 1010 * time.Millisecond}.run(t.Context(), &site{}, mixed)
-		if o.failures["503"] != 5 || o.failures["connection"] != 5 || o.done() != 10 {
-			t.Errorf("%d succeeded and failed were %v, want 10 and 5 of each", o.done(), o.failures)
-		}
-		if percentile(o.latencies, 50) < 89 {
-			t.Errorf("a failure has made the median %g ms", percentile(o.latencies, 50))
-		}
-	})
-}
-
-func TestARunWithoutSuccessIsAnError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		refused := script(func(uint64) (time.Duration, error) { return time.Millisecond, refusal{429, "too many"} })
-		o := load{connections: 1, length: time.Second}.run(t.Context(), &site{}, refused)
-		if o.failed("script") == nil {
-			t.Error("it is none")
-		}
-	})
+	}
 }
 
 func TestWithARateEachOperationIsSentWhenItIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var sent []time.Duration
-		subject := script(func(uint64) (time.Duration, error) {
+		subject := func(*site, *connection, uint64) error {
 			sent = append(sent, time.Since(begin))
-			return time.Millisecond, nil
-		})
-		l := load{connections: 1, rate: 50, warm: time.Second, length: 2 * time.Second}
-		o := l.run(t.Context(), &site{}, subject)
+			time.Sleep(time.Millisecond)
+			return nil
+		}
+		o := load{connections: 1, rate: 50, warm: time.Second, length: 2 * time.Second}.run(t.Context(), &site{}, subject)
 		if o.done() != 100 || o.unsent != 0 { // 50 more during the warm-up
 			t.Fatalf("%d operations count, %d unsent", o.done(), o.unsent)
 		}
@@ -96,80 +109,6 @@ func TestWithARateEachOperationIsSentWhenItIsDue(t *testing.T) {
 	})
 }
 
-func TestAStallShowsInEveryOperationThatWaitedBehindIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		stalls := script(func(n uint64) (time.Duration, error) {
-			if n == 10 {
-				return time.Second, nil
-			}
-			return time.Millisecond, nil
-		})
-		o := load{connections: 1, rate: 100, length: 10 * time.Second}.run(t.Context(), &site{}, stalls)
-		if o.done() != 1000 || o.unsent != 0 {
-			t.Fatalf("%d operations, %d unsent", o.done(), o.unsent)
-		}
-		near(t, "the longest", percentile(o.latencies, 100), 1000)
-		near(t, "the median", percentile(o.latencies, 50), 1)
-		// What was due during the stall waited too: 991 ms, 982 ms, and so on, by
-		// 9 ms less each, for 110 operations. A generator that counts from when it
-		// sends would see one long operation and 1 ms here.
-		near(t, "the 99th percentile", percentile(o.latencies, 99), 1000-9*10)
-		near(t, "the 90th percentile", percentile(o.latencies, 90), 1000-9*100)
-	})
-}
-
-func TestWhatCouldNotBeSentIsUnsent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := script(func(uint64) (time.Duration, error) { return time.Second, nil })
-		o := load{connections: 2, rate: 10, length: 4 * time.Second}.run(t.Context(), &site{}, slow)
-		// Two a second for four seconds and two of grace; what begins then ends.
-		if o.done()+o.unsent != 40 || o.unsent < 26 || o.unsent > 28 {
-			t.Errorf("%d done and %d unsent", o.done(), o.unsent)
-		}
-	})
-}
-
-func TestAPercentileIsATimeOfTheRun(t *testing.T) {
-	var times []time.Duration
-	for n := range 200 {
-		times = append(times, time.Duration(200-n)*time.Millisecond)
-	}
-	for percent, want := range map[int]float64{1: 2, 50: 100, 99: 198, 100: 200} {
-		if got := percentile(times, percent); got != want {
-			t.Errorf("the %dth is %g, want %g", percent, got, want)
-		}
-	}
-	if got := percentile(nil, 99); got != 0 {
-		t.Errorf("of nothing it is %g", got)
-	}
-}
-
-func TestOutcomesAddUpToOne(t *testing.T) {
-	sum, whole := &outcome{}, &outcome{}
-	for part := range 4 {
-		own := &outcome{}
-		for n := range 1000 {
-			latency := time.Duration(part*1000+n) * time.Microsecond
-			whole.count(latency, nil)
-			own.count(latency, nil)
-		}
-		own.count(0, refusal{429, "too many"})
-		own.unsent = 2
-		sum.add(own)
-	}
-	if sum.done() != 4000 {
-		t.Errorf("%d operations, want 4000", sum.done())
-	}
-	for _, percent := range []int{50, 99} {
-		if got, want := percentile(sum.latencies, percent), percentile(whole.latencies, percent); got != want {
-			t.Errorf("the %dth percentile is %g, want %g", percent, got, want)
-		}
-	}
-	if sum.failures["429"] != 4 || sum.unsent != 8 || sum.example == nil {
-		t.Errorf("failures are %v, unsent %d", sum.failures, sum.unsent)
-	}
-}
-
 func TestARatioComparesTheSameRounds(t *testing.T) {
 	// The machine was fast in the second round, and the last one has no baseline.
 	if got := ratios([]float64{10, 50, 30, 8}, []float64{100, 1000, 100, 0}); !slices.Equal(got, []float64{0.1, 0.05, 0.3}) {
@@ -181,14 +120,12 @@ func TestARatioComparesTheSameRounds(t *testing.T) {
 }
 
 func TestARowShowsTheMedianWithTheLowestAndTheHighest(t *testing.T) {
-	for _, try := range []struct {
-		of   []float64
-		want string
-	}{
-		{nil, "  "}, {[]float64{3}, "3.00 3.00 3.00"}, {[]float64{9, 1, 5}, "5.00 1.00 9.00"}, {[]float64{4, 1, 3, 2}, "2.50 1.00 4.00"},
+	for want, values := range map[string][]float64{
+		"  ": nil, "3.00 3.00 3.00": {3}, "5.00 1.00 9.00": {9, 1, 5}, "2.50 1.00 4.00": {4, 1, 3, 2},
+		"0.277 6.17e-05 31176": {0.2771, 0.0000617, 31176.4}, "104 31.2 200": {31.25, 104, 200},
 	} {
-		if got := strings.Join(cells(try.of), " "); got != try.want {
-			t.Errorf("%v is shown as %q, want %q", try.of, got, try.want)
+		if got := strings.Join(cells(values), " "); got != want {
+			t.Errorf("%v is shown as %q, want %q", values, got, want)
 		}
 	}
 }

@@ -146,26 +146,21 @@ type cpuGroup string
 
 // newCPUGroup makes one by cpu.max in version 2 and by cpu.cfs_quota_us in version 1,
 // whose period is 100 ms by default.
-func newCPUGroup() (cpuGroup, error) {
-	name := "doorward-bench-" + strconv.Itoa(os.Getpid())
-	var failures []error
-	for _, version := range []struct{ root, file, quota string }{
-		{"/sys/fs/cgroup", "cpu.max", "100000 100000"},
-		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "100000"},
-	} {
-		g := cpuGroup(filepath.Join(version.root, name))
-		err := os.Mkdir(string(g), 0o755)
-		if err == nil {
-			file := filepath.Join(string(g), version.file)
-			_, missing := os.Stat(file) // in another kind of file system
-			if err = cmp.Or(missing, os.WriteFile(file, []byte(version.quota), 0)); err == nil {
-				return g, nil
-			}
-			err = errors.Join(err, g.remove())
-		}
-		failures = append(failures, err)
+func newCPUGroup() (g cpuGroup, err error) {
+	root, file, quota := "/sys/fs/cgroup", "cpu.max", "100000 100000"
+	if _, err := os.Stat(root + "/cpu/cpu.cfs_quota_us"); err == nil {
+		root, file, quota = root+"/cpu", "cpu.cfs_quota_us", "100000"
 	}
-	return "", errors.Join(failures...)
+	g = cpuGroup(filepath.Join(root, "doorward-bench-"+strconv.Itoa(os.Getpid())))
+	if err := os.Mkdir(string(g), 0o755); err != nil {
+		return "", err
+	}
+	file = filepath.Join(string(g), file)
+	_, missing := os.Stat(file) // in another kind of file system
+	if err := cmp.Or(missing, os.WriteFile(file, []byte(quota), 0)); err != nil {
+		return "", errors.Join(err, g.remove())
+	}
+	return g, nil
 }
 
 // wrap writes a program into a folder that enters the group and then runs another

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/pkg/providertest"
@@ -36,53 +34,57 @@ type openIDProvider struct {
 	directory string // address
 }
 
-// startOpenID serves an OpenID provider over TLS and returns the settings of a
-// deployment that asks it.
-func startOpenID(dir string) (p *providertest.Provider, setting string, stop func(), err error) {
-	p = providertest.New()
-	server := httptest.NewTLSServer(p)
-	p.URL = server.URL
-	for n := range providerUsers {
-		id := strconv.Itoa(n)
-		p.AddUser(id, map[string]any{"sub": id, "email": id + "@openid.test", "email_verified": true, "given_name": "Jo", "family_name": "Doe"})
-	}
-	authority := filepath.Join(dir, "openid.pem")
-	return p, "DOORWARD_OUTBOUND_CA_FILE=" + authority, server.Close, os.WriteFile(authority, []byte(providertest.Authority(server)), 0o600)
-}
-
 const (
 	samlName      = "https://idp.localhost"
 	providerUsers = 64 // of each provider; few, so that most logins make no account
 )
 
+// startOpenID serves an OpenID provider over TLS, which what is started afterwards
+// asks.
+func (r *run) startOpenID() error {
+	r.openID = providertest.New()
+	server := httptest.NewTLSServer(r.openID)
+	r.atEnd(func(context.Context) error { server.Close(); return nil })
+	r.openID.URL = server.URL
+	for n := range providerUsers {
+		id := strconv.Itoa(n)
+		r.openID.AddUser(id, map[string]any{
+			"sub": id, "email": id + "@openid.test", "email_verified": true, "given_name": "Jo", "family_name": "Doe",
+		})
+	}
+	authority := filepath.Join(r.dir, "openid.pem")
+	r.config.Settings = append(r.config.Settings, "DOORWARD_OUTBOUND_CA_FILE="+authority)
+	return os.WriteFile(authority, []byte(providertest.Authority(server)), 0o600)
+}
+
 // addSAML makes a SAML directory of the application.
 func (s *site) addSAML(c *caller) {
-	var err error
-	if s.saml.pair, err = saml.NewKeyPair(samlName, time.Now()); err != nil {
+	pair, err := saml.NewKeyPair(samlName, time.Now())
+	if err != nil {
 		c.err = err
 	}
-	directory := addDirectory(c, s.application, e2e.Object{
+	directory := s.addDirectory(c, s.application, e2e.Object{
 		"providerId": "saml", "ssoLoginUrl": samlName + "/login", "ssoLogoutUrl": samlName + "/logout",
-		"entityId": samlName, "encodedX509SigningCert": s.saml.pair.Certificate,
+		"entityId": samlName, "encodedX509SigningCert": pair.Certificate,
 	})
 	provider := c.get(directory + "/provider")
 	metadata := c.get(provider.Object("serviceProviderMetadata").Href())
-	s.saml.entityID, s.saml.consumer = metadata.Text("entityId"), metadata.Object("assertionConsumerServicePostEndpoint").Href()
+	s.saml = samlProvider{pair, metadata.Text("entityId"), metadata.Object("assertionConsumerServicePostEndpoint").Href()}
 }
 
 // addOpenID makes a directory of the application that is known by its issuer.
 func (s *site) addOpenID(c *caller) {
-	s.openID.directory = addDirectory(c, s.application, e2e.Object{
-		"providerId": unique("openid", s.run), "discoveryUrl": s.openID.URL, "scope": []string{"openid", "email", "profile"},
+	s.openID.directory = s.addDirectory(c, s.application, e2e.Object{
+		"providerId": unique("openid"), "discoveryUrl": s.openID.URL, "scope": []string{"openid", "email", "profile"},
 		"clientId": providertest.ClientID, "clientSecret": providertest.ClientSecret,
 	})
 }
 
 // addDirectory makes a directory of a provider, maps it to an application and
 // returns its address.
-func addDirectory(c *caller, application string, provider e2e.Object) string {
-	directory := c.create("/directories", e2e.Object{"name": unique("provider", rand.Text()), "provider": provider})
-	c.create("/accountStoreMappings", e2e.Object{
+func (s *site) addDirectory(c *caller, application string, provider e2e.Object) string {
+	directory := c.create(s.base+"/directories", e2e.Object{"name": unique("provider"), "provider": provider})
+	c.create(s.base+"/accountStoreMappings", e2e.Object{
 		"application": e2e.Object{"href": application}, "accountStore": e2e.Object{"href": directory.Href()},
 	})
 	return directory.Href()
@@ -91,16 +93,17 @@ func addDirectory(c *caller, application string, provider e2e.Object) string {
 // silentLogin makes a directory of a provider at an address that never answers, in an
 // application of its own, and returns a login there: it is refused, and tried again
 // after a second.
-func (s *site) silentLogin(ctx context.Context, address string) (action, error) {
-	c, name := caller{ctx: ctx, client: s.client}, unique("silent", rand.Text())
-	application := c.create("/applications", e2e.Object{"name": name})
-	addDirectory(&c, application.Href(), e2e.Object{
+func (s *site) silentLogin(address string) (action, error) {
+	c, name := s.caller(), unique("silent")
+	defer c.close()
+	application := c.create(s.base+"/applications", e2e.Object{"name": name}).Href()
+	s.addDirectory(c, application, e2e.Object{
 		"providerId": name, "providerType": "oauth2", "clientId": "c", "clientSecret": "s",
 		"authorizationEndpoint": address, "tokenEndpoint": address, "resourceEndpoint": address,
 	})
 	body := e2e.Object{"providerData": e2e.Object{"providerId": name, "accessToken": "token"}}
 	return func(_ *site, c *connection, _ uint64) error {
-		err := c.send(postJSON(application.Href()+"/accounts", body, fasthttp.StatusBadRequest))
+		err := c.send(http.StatusBadRequest, post(application+"/accounts", body))
 		time.Sleep(time.Second)
 		return err
 	}, c.err
@@ -109,18 +112,15 @@ func (s *site) silentLogin(ctx context.Context, address string) (action, error) 
 // samlLogin is a whole login at the SAML provider: the signed request, and a
 // response with two signatures that leads on to the callback.
 func (s *site) samlLogin(c *connection, n uint64) error {
-	if err := c.send(page(s.application+"/saml/sso/idpRedirect?accessToken="+s.loginRequest(), "")); err != nil {
+	if err := c.send(http.StatusFound, page(s.application+"/saml/sso/idpRedirect?accessToken="+s.loginRequest(), "")); err != nil {
 		return err
 	}
-	asked, location, err := c.location()
-	if err != nil {
-		return err
-	}
+	address, asked := c.redirect()
 	login, err := saml.ParseRequest(asked.Get("SAMLRequest"))
 	if err != nil {
-		return fmt.Errorf("%.200s: %w", location, err)
+		return fmt.Errorf("%.200s: %w", address, err)
 	}
-	email := fmt.Sprintf("saml%d-%s@example.test", scattered(n)%providerUsers, s.run)
+	email := fmt.Sprintf("saml%d-%s@example.test", scattered(n)%providerUsers, thisRun)
 	signed, err := saml.Response{
 		Issuer: samlName, Audience: s.saml.entityID, ConsumerURL: s.saml.consumer, InResponseTo: login.ID,
 		NameID: email, NameIDFormat: saml.EmailNameID, Now: time.Now(), Attributes: []saml.Attribute{
@@ -130,14 +130,11 @@ func (s *site) samlLogin(c *connection, n uint64) error {
 	if err != nil {
 		return err
 	}
-	response := postForm(s.saml.consumer, url.Values{
+	response := post(s.saml.consumer, url.Values{
 		"SAMLResponse": {base64.StdEncoding.EncodeToString(signed)}, "RelayState": {asked.Get("RelayState")},
 	})
-	response.header, response.want = map[string]string{"Authorization": ""}, fasthttp.StatusFound
-	if err := c.send(response); err != nil {
-		return err
-	}
-	return c.loggedIn()
+	response.Anonymous = true
+	return c.logsIn(response)
 }
 
 // socialLogin is a whole login at the OpenID provider: the way there, the code that
@@ -147,45 +144,29 @@ func (s *site) socialLogin(c *connection, n uint64) error {
 	query := url.Values{
 		"response_type": {"service_token"}, "account_store_href": {s.openID.directory}, "redirect_uri": {callback}, "state": {"s"},
 	}
-	if err := c.send(page(s.clientAPI+"/authorize?"+query.Encode(), "")); err != nil {
+	if err := c.send(http.StatusFound, page(s.clientAPI+"/authorize?"+query.Encode(), "")); err != nil {
 		return err
 	}
-	cookies := c.cookies()
-	asked, _, err := c.location()
-	if err != nil {
-		return err
-	}
+	_, asked := c.redirect()
 	code := s.openID.Code(strconv.FormatUint(scattered(n)%providerUsers, 10), asked.Get("redirect_uri"), asked.Get("nonce"))
 	back := url.Values{"state": {asked.Get("state")}, "code": {code}}
-	if err := c.send(page(asked.Get("redirect_uri")+"?"+back.Encode(), cookies)); err != nil {
-		return err
-	}
-	return c.loggedIn()
+	return c.logsIn(page(asked.Get("redirect_uri")+"?"+back.Encode(), c.cookies()))
 }
 
-// location is what the last answer redirects to, and its query.
-func (c *connection) location() (url.Values, string, error) {
-	location := c.answered("Location")
-	parsed, err := url.Parse(location)
-	if err != nil {
-		return nil, location, err
-	}
-	return parsed.Query(), location, nil
-}
-
-// loggedIn returns an error where the last answer does not redirect with the
-// assertion of a login.
-func (c *connection) loggedIn() error {
-	query, location, err := c.location()
-	if err != nil {
+// logsIn sends the last request of a login. The answer must redirect with its
+// assertion.
+func (c *connection) logsIn(r e2e.Request) error {
+	if err := c.send(http.StatusFound, r); err != nil {
 		return err
 	}
-	parts := strings.Split(query.Get("jwtResponse"), ".")
-	if len(parts) == 3 {
-		claims, err := base64.RawURLEncoding.DecodeString(parts[1])
-		if err == nil && bytes.Contains(claims, []byte(`"AUTHENTICATED"`)) {
-			return nil
-		}
+	_, query := c.redirect()
+	var assertion struct{ Status string }
+	if parts := strings.Split(query.Get("jwtResponse"), "."); len(parts) == 3 {
+		claims, _ := base64.RawURLEncoding.DecodeString(parts[1])
+		_ = json.Unmarshal(claims, &assertion)
 	}
-	return refusal{fasthttp.StatusBadRequest, "the login redirects to " + location}
+	if assertion.Status != "AUTHENTICATED" {
+		return refusal{http.StatusBadRequest, "the login redirects to " + c.answered("Location")}
+	}
+	return nil
 }
