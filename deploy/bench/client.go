@@ -98,11 +98,11 @@ func (c *connection) follow(address string) error {
 // answered is a header of the last answer.
 func (c *connection) answered(name string) string { return string(c.response.Header.Peek(name)) }
 
-// redirect is where the last answer leads to, without its query, and the query.
-func (c *connection) redirect() (address string, query url.Values) {
-	address, text, _ := strings.Cut(c.answered("Location"), "?")
-	query, _ = url.ParseQuery(text) // what cannot be read is missed by who asks for it
-	return address, query
+// redirect is the query of where the last answer leads to.
+func (c *connection) redirect() url.Values {
+	_, text, _ := strings.Cut(c.answered("Location"), "?")
+	query, _ := url.ParseQuery(text) // what cannot be read is missed by who asks for it
+	return query
 }
 
 // cookies are those that the last answer sets, as a browser returns them.

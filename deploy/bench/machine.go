@@ -70,17 +70,16 @@ func waitUntil(ctx context.Context, moment time.Time) {
 // readUsage returns what was used until now, by the roots and all processes below
 // them; nothing where there is no /proc.
 func readUsage(roots []int) usage {
-	u := usage{took: time.Duration(time.Now().UnixNano()), servers: map[string]time.Duration{}}
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return u
-	}
+	fs, _ := procfs.NewDefaultFS()
 	stat, _ := fs.Stat()
+	self, _ := fs.Self()
+	own, _ := self.Stat()
 	cpu := stat.CPUTotal
-	u.machine = time.Duration((cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ + cpu.Steal) * float64(time.Second))
-	if self, err := fs.Self(); err == nil {
-		own, _ := self.Stat()
-		u.generator = time.Duration(own.UTime+own.STime) * tick
+	u := usage{
+		took:      time.Duration(time.Now().UnixNano()),
+		generator: time.Duration(own.UTime+own.STime) * tick,
+		machine:   time.Duration((cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ + cpu.Steal) * float64(time.Second)),
+		servers:   map[string]time.Duration{},
 	}
 	for _, p := range processes(roots) {
 		u.servers[p.Comm] += (time.Duration(p.UTime+p.STime) + time.Duration(p.CUTime+p.CSTime)) * tick // its ended children too
@@ -128,11 +127,8 @@ func started(fn func() error) (roots []int, err error) {
 func memory(roots []int) (float64, error) {
 	var total uint64
 	for _, member := range processes(roots) {
-		p, err := procfs.NewProc(member.PID)
-		if err != nil {
-			continue // it has ended
-		}
-		rollup, _ := p.ProcSMapsRollup()
+		p, _ := procfs.NewProc(member.PID)
+		rollup, _ := p.ProcSMapsRollup() // nothing of what has ended
 		total += rollup.Pss
 	}
 	if total == 0 {

@@ -5,7 +5,7 @@
 // Begin with measure in measure.go, the whole run in order. operations.go lists
 // the operations as data, load.go is the loop that sends them, client.go a
 // connection, baseline.go the handlers for comparison, site.go what is measured,
-// providers.go and ldap.go the servers that it is measured with, page.go the sign-in
+// providers.go the servers of the generator that users log in at, page.go the sign-in
 // page, scale.go the directories of different size, machine.go reads processor time,
 // memory and control groups, and report.go prints.
 package main

@@ -450,10 +450,10 @@ func (t *turn) measure(ctx context.Context) error {
 	}
 	var others *outcome
 	var wait sync.WaitGroup
+	beside := load{warm: t.load.warm / 2, length: t.load.warm + t.load.length*3/2}
 	if t.beside != nil {
-		l := t.beside.load
-		l.warm, l.length = t.load.warm/2, t.load.warm+t.load.length*3/2
-		wait.Go(func() { others = l.run(ctx, t.beside.site, t.beside.do) })
+		beside.connections, beside.rate = t.beside.load.connections, t.beside.load.rate
+		wait.Go(func() { others = beside.run(ctx, t.beside.site, t.beside.do) })
 	}
 	found := t.load.run(ctx, t.site, t.do)
 	wait.Wait()
@@ -466,8 +466,7 @@ func (t *turn) measure(ctx context.Context) error {
 	if others == nil {
 		return found.failed(t.name)
 	}
-	length := t.load.warm + t.load.length*3/2
-	t.note = fmt.Sprintf("beside %.1f %s a second (failed: %s). ", float64(others.done())/length.Seconds(), t.beside.name,
+	t.note = fmt.Sprintf("beside %.1f %s a second (failed: %s). ", float64(others.done())/beside.length.Seconds(), t.beside.name,
 		cmp.Or(counts(others.failures), "none"))
 	return errors.Join(found.failed(t.name), others.failed(t.beside.name))
 }

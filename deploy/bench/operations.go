@@ -174,9 +174,8 @@ func (s *site) openSession(c *connection) error {
 	if err := c.send(http.StatusFound, page(s.host+"/sso?jwtRequest="+s.loginRequest(), "")); err != nil {
 		return err
 	}
-	address, query := c.redirect()
-	if c.session = query.Get("jwt"); c.session == "" {
-		return refusal{http.StatusFound, "the hosted login redirects to " + address}
+	if c.session = c.redirect().Get("jwt"); c.session == "" {
+		return refusal{http.StatusFound, "the hosted login redirects to " + c.answered("Location")}
 	}
 	return nil
 }
