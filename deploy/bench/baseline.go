@@ -166,13 +166,14 @@ func (b *bareHandlers) insert(c *fiber.Ctx) error {
 	now := time.Now()
 	own := id.New(now)
 	in.ID, in.Status, in.CreatedAt, in.ModifiedAt = own.String(), "ENABLED", now, now
+	email, givenName, surname := strings.ToLower(in.Email), strings.ToLower(in.GivenName), strings.ToLower(in.Surname)
 	const statement = `
 		INSERT INTO imported (tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name, given_name_folded,
 			surname, surname_folded, full_name_folded, search, status, email_verification_status, password_hash,
 			password_modified_at, created_at, modified_at)
-		VALUES ($1, $2, $1, $3, lower($3), $3, lower($3), $4, lower($4), $5, lower($5), lower($4 || ' ' || $5),
-			lower(concat_ws(E'\n', $3, $4, $5)), 'ENABLED', 'UNVERIFIED', $6, $7, $7, $7)`
-	if _, err := b.db.Exec(c.UserContext(), statement, b.tenant, own, in.Email, in.GivenName, in.Surname, in.Password, now); err != nil {
+		VALUES ($1, $2, $1, $3, $4, $3, $4, $5, $6, $7, $8, $9, $10, 'ENABLED', 'UNVERIFIED', $11, $12, $12, $12)`
+	if _, err := b.db.Exec(c.UserContext(), statement, b.tenant, own, in.Email, email, in.GivenName, givenName,
+		in.Surname, surname, givenName+" "+surname, email+"\n"+givenName+"\n"+surname, in.Password, now); err != nil {
 		return err
 	}
 	return c.Status(fiber.StatusCreated).JSON(in.view())
