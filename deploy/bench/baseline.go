@@ -32,40 +32,32 @@ import (
 // with the generator in the same way as the product does.
 const baselineCommand = "baseline"
 
-// startBaseline runs this program as the baseline in a folder. Its table of
-// accounts has so many rows.
-func startBaseline(ctx context.Context, dir string, rows int) (s *site, stop func(context.Context) error, err error) {
-	authority, err := harness.NewAuthority(dir)
+// startBaseline runs this program as the baseline. Its table of accounts has as many
+// rows as there are accounts.
+func (r *run) startBaseline(ctx context.Context) error {
+	authority, err := harness.NewAuthority(r.dir)
 	if err != nil {
-		return nil, nil, err
-	}
-	cert, key, err := authority.Issue(dir, "127.0.0.1")
-	if err != nil {
-		return nil, nil, err
-	}
-	address, err := harness.FreeAddress()
-	if err != nil {
-		return nil, nil, err
-	}
-	if s, err = openSite("", e2e.Key{BaseURL: "https://" + address, CAFile: authority.CAFile}, nil); err != nil {
-		return nil, nil, err
-	}
-	s.authorization, s.rows = "", rows
-	self, err := os.Executable()
-	if err != nil {
-		return nil, nil, fmt.Errorf("find this program: %w", err)
-	}
-	daemon := harness.NewDaemon("baseline", filepath.Join(dir, "baseline.log"), func(ctx context.Context) error {
-		answer, err := s.client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: "/version"})
-		s.version = string(answer.Body)
 		return err
-	}, self, baselineCommand, filepath.Join(dir, "postgres"), strconv.Itoa(rows), address, cert, key)
-	daemon.Setenv("DOORWARD_POSTGRES_BIN=" + os.Getenv("DOORWARD_POSTGRES_BIN"))
-	if err := daemon.Start(ctx); err != nil {
-		return nil, nil, err
 	}
-	s.roots = []int{daemon.PID()}
-	return s, daemon.Stop, nil
+	cert, key, certErr := authority.Issue(r.dir, "127.0.0.1")
+	address, addressErr := harness.FreeAddress()
+	self, selfErr := os.Executable()
+	client, clientErr := e2e.NewClient(e2e.Key{BaseURL: "https://" + address, CAFile: authority.CAFile})
+	if err := errors.Join(certErr, addressErr, selfErr, clientErr); err != nil {
+		return err
+	}
+	s := newSite("", client, nil)
+	for n := range r.accounts {
+		s.accounts = append(s.accounts, strconv.Itoa(n+1)) // of its table
+	}
+	daemon := harness.NewDaemon("baseline", filepath.Join(r.dir, "baseline.log"), func(context.Context) error {
+		return connect(s.tls, "").send(http.StatusOK, get(s.host+"/bare"))
+	}, self, baselineCommand, filepath.Join(r.dir, "baseline"), strconv.Itoa(r.accounts), address, cert, key)
+	daemon.Setenv("DOORWARD_POSTGRES_BIN=" + os.Getenv("DOORWARD_POSTGRES_BIN"))
+	r.atEnd(daemon.Stop)
+	err = daemon.Start(ctx)
+	s.roots, r.baseline = []int{daemon.PID()}, s
+	return err
 }
 
 //go:embed baseline.sql
@@ -128,11 +120,6 @@ func (b *bareHandlers) app() *fiber.App {
 		_, _, err := pwhash.Compare(b.stored, []byte(e2e.Password))
 		return err
 	})
-	app.Get("/version", func(c *fiber.Ctx) error {
-		var version string
-		err := b.db.QueryRow(c.UserContext(), "SELECT current_setting('server_version')").Scan(&version)
-		return errors.Join(err, c.SendString(version))
-	})
 	return app
 }
 
@@ -169,12 +156,16 @@ func (b *bareHandlers) read(answer func(*fiber.Ctx, account) error) fiber.Handle
 }
 
 func (b *bareHandlers) insert(c *fiber.Ctx) error {
-	var in struct{ Email, Password, GivenName, Surname string }
+	var in struct {
+		account
+		Password string
+	}
 	if err := json.Unmarshal(c.Body(), &in); err != nil {
 		return fiber.ErrBadRequest
 	}
 	now := time.Now()
 	own := id.New(now)
+	in.ID, in.Status, in.CreatedAt, in.ModifiedAt = own.String(), "ENABLED", now, now
 	email, givenName, surname := strings.ToLower(in.Email), strings.ToLower(in.GivenName), strings.ToLower(in.Surname)
 	const statement = `
 		INSERT INTO imported (tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name, given_name_folded,
@@ -185,8 +176,7 @@ func (b *bareHandlers) insert(c *fiber.Ctx) error {
 		in.Surname, surname, givenName+" "+surname, email+"\n"+givenName+"\n"+surname, in.Password, now); err != nil {
 		return err
 	}
-	a := account{own.String(), in.Email, in.GivenName, in.Surname, "ENABLED", now, now}
-	return c.Status(fiber.StatusCreated).JSON(a.view())
+	return c.Status(fiber.StatusCreated).JSON(in.view())
 }
 
 func (b *bareHandlers) pair(c *fiber.Ctx) error {

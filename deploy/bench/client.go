@@ -6,55 +6,36 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/doorward/doorward/deploy/e2e"
 )
 
 // requestTimeout is longer than the limit that the product sets itself, so that
 // the product's own answer is seen.
 const requestTimeout = 20 * time.Second
 
-// request is one request as data.
-type request struct {
-	method, url string
-	contentType string
-	body        []byte
-	header      map[string]string // Authorization "" sends none, not even that of the connection
-	want        int               // status of the answer
+func get(address string) e2e.Request { return e2e.Request{Method: http.MethodGet, URL: address} }
+
+// post sends url.Values as a form and other bodies as JSON.
+func post(address string, body any) e2e.Request {
+	return e2e.Request{Method: http.MethodPost, URL: address, Body: body}
 }
 
-func get(address string) request {
-	return request{method: "GET", url: address, want: fasthttp.StatusOK}
-}
-
-// page is a request of a browser, which has no API key. The answer redirects.
-func page(address, cookie string) request {
-	header := map[string]string{"Authorization": ""}
-	if cookie != "" {
-		header["Cookie"] = cookie
-	}
-	return request{method: "GET", url: address, header: header, want: fasthttp.StatusFound}
-}
-
-func postJSON(address string, body any, want int) request {
-	raw, err := json.Marshal(body)
-	if err != nil {
-		panic(err) // bodies are maps of text
-	}
-	return request{method: "POST", url: address, contentType: "application/json", body: raw, want: want}
-}
-
-func postForm(address string, form url.Values) request {
-	body := []byte(form.Encode())
-	return request{method: "POST", url: address, contentType: "application/x-www-form-urlencoded", body: body, want: fasthttp.StatusOK}
+// page is a request of a browser, which has no API key.
+func page(address, cookie string) e2e.Request {
+	return e2e.Request{Method: http.MethodGet, URL: address, Header: http.Header{"Cookie": {cookie}}, Anonymous: true}
 }
 
 // connection is one over TLS, kept alive, with a request and a response that are
-// used again and again.
+// used again and again: the generator must take less of the processors than what it
+// measures.
 type connection struct {
 	client        fasthttp.Client
 	authorization string
@@ -74,43 +55,55 @@ func connect(config *tls.Config, authorization string) *connection {
 }
 
 // send sends a request and reads its answer, which must have the status.
-func (c *connection) send(r request) error {
+func (c *connection) send(want int, r e2e.Request) error {
 	c.request.Reset()
-	c.request.Header.SetMethod(r.method)
-	c.request.SetRequestURI(r.url)
-	if _, own := r.header["Authorization"]; !own && c.authorization != "" {
+	c.request.Header.SetMethod(r.Method)
+	c.request.SetRequestURI(r.URL)
+	if !r.Anonymous && c.authorization != "" {
 		c.request.Header.Set("Authorization", c.authorization)
 	}
-	for name, value := range r.header {
-		if value != "" {
-			c.request.Header.Set(name, value)
+	for name, values := range r.Header {
+		if values[0] != "" {
+			c.request.Header.Set(name, values[0])
 		}
 	}
-	if r.body != nil {
-		c.request.Header.SetContentType(r.contentType)
-		c.request.SetBodyRaw(r.body)
+	if form, ok := r.Body.(url.Values); ok {
+		c.request.Header.SetContentType("application/x-www-form-urlencoded")
+		c.request.SetBodyString(form.Encode())
+	} else if r.Body != nil {
+		raw, err := json.Marshal(r.Body)
+		if err != nil {
+			return err
+		}
+		c.request.Header.SetContentType("application/json")
+		c.request.SetBodyRaw(raw)
 	}
 	if err := c.client.Do(&c.request, &c.response); err != nil {
 		return err
 	}
-	if status := c.response.StatusCode(); status != r.want {
-		return refusal{status, fmt.Sprintf("%s %.200s answered %d %.300s", r.method, r.url, status, c.response.Body())}
+	if status := c.response.StatusCode(); status != want {
+		return refusal{status, fmt.Sprintf("%s %.200s answered %d %.300s", r.Method, r.URL, status, c.response.Body())}
 	}
 	return nil
 }
 
-// sendTwice gets an address that redirects, and then what it redirects to.
-func (c *connection) sendTwice(address string) error {
-	first := get(address)
-	first.want = fasthttp.StatusFound
-	if err := c.send(first); err != nil {
+// follow gets an address that redirects, and then what it redirects to.
+func (c *connection) follow(address string) error {
+	if err := c.send(http.StatusFound, get(address)); err != nil {
 		return err
 	}
-	return c.send(get(c.answered("Location")))
+	return c.send(http.StatusOK, get(c.answered("Location")))
 }
 
 // answered is a header of the last answer.
 func (c *connection) answered(name string) string { return string(c.response.Header.Peek(name)) }
+
+// redirect is the query of where the last answer leads to.
+func (c *connection) redirect() url.Values {
+	_, text, _ := strings.Cut(c.answered("Location"), "?")
+	query, _ := url.ParseQuery(text) // what cannot be read is missed by who asks for it
+	return query
+}
 
 // cookies are those that the last answer sets, as a browser returns them.
 func (c *connection) cookies() string {
@@ -143,4 +136,36 @@ func kindOf(err error) string {
 		return "timeout"
 	}
 	return "connection"
+}
+
+// caller makes what is to be measured, over one connection. After a failure it sends
+// nothing, so that the error of several calls is read once, after the last.
+type caller struct {
+	*connection
+	err error
+}
+
+func (c *caller) call(want int, r e2e.Request) e2e.Object {
+	if c.err == nil {
+		c.err = c.send(want, r)
+	}
+	return c.object()
+}
+
+// object is the last answer.
+func (c *caller) object() (answer e2e.Object) {
+	if c.err == nil {
+		c.err = json.Unmarshal(c.response.Body(), &answer)
+	}
+	return answer
+}
+
+func (c *caller) get(address string) e2e.Object {
+	r := get(address)
+	r.Header = http.Header{"Accept": {"application/json"}} // metadata of SAML are XML otherwise
+	return c.call(http.StatusOK, r)
+}
+
+func (c *caller) create(address string, body e2e.Object) e2e.Object {
+	return c.call(http.StatusCreated, post(address, body))
 }

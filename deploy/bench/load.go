@@ -66,15 +66,6 @@ func (o *outcome) cpu() float64 {
 	return float64(o.usage.server().Microseconds()) / float64(o.done())
 }
 
-// percentile is that of times in milliseconds, 0 of none.
-func percentile(times []time.Duration, percent int) float64 {
-	if len(times) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(times))
-	return float64(sorted[(len(sorted)*percent+99)/100-1]) / float64(time.Millisecond)
-}
-
 // failed is an error when no operation succeeded: to go on would measure nothing.
 func (o *outcome) failed(name string) error {
 	if o.done() > 0 || o.example == nil {
@@ -91,69 +82,69 @@ func counts(of map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
+// percentile is that of times in milliseconds, 0 of none.
+func percentile(times []time.Duration, percent int) float64 {
+	if len(times) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	return float64(sorted[(len(sorted)*percent+99)/100-1]) / float64(time.Millisecond)
+}
+
 // run puts load on a site. Without a rate each connection sends as soon as it was
 // answered, and an operation counts when it ends in the time that counts. With a
 // rate the nth operation is due at a fixed time, and its latency counts from then,
 // so that a stall shows in every operation that waited behind it. What could not be
 // sent within a grace period after the end is unsent.
 func (l load) run(ctx context.Context, s *site, do action) *outcome {
-	var (
-		sum     = &outcome{}
-		begin   = time.Now()
-		from    = begin.Add(l.warm)
-		until   = from.Add(l.length)
-		grace   = until.Add(max(l.length/2, time.Second))
-		next    atomic.Uint64
-		workers sync.WaitGroup
-		mu      sync.Mutex
-	)
-	work := func(own *outcome) {
-		c := connect(s.tls, s.authorization)
-		defer c.close()
-		for ctx.Err() == nil {
-			n := next.Add(1) - 1
-			due := time.Now()
-			if l.rate > 0 {
-				due = begin.Add(time.Duration(float64(n) / l.rate * float64(time.Second)))
-				counts := !due.Before(from)
-				if !due.Before(until) {
-					return
-				}
-				if counts && time.Now().After(grace) {
-					own.unsent++
-					continue
-				}
-				if early := time.Until(due); early > 0 {
-					time.Sleep(early)
-					if counts {
-						own.late = append(own.late, time.Since(due))
-					}
-				}
-			}
-			err := do(s, c, n)
-			ended := time.Now()
-			if l.rate == 0 && ended.After(until) {
+	var next atomic.Uint64
+	var workers sync.WaitGroup
+	begin, found := time.Now(), make([]outcome, l.connections)
+	for i := range found {
+		workers.Go(func() { l.work(ctx, s, do, begin, &next, &found[i]) })
+	}
+	from := begin.Add(l.warm)
+	sum := &outcome{usage: usedBetween(ctx, s.measured(), from, from.Add(l.length))}
+	workers.Wait()
+	for i := range found {
+		sum.add(&found[i])
+	}
+	return sum
+}
+
+// work is one connection of a run. The connections take numbers in turns.
+func (l load) work(ctx context.Context, s *site, do action, begin time.Time, next *atomic.Uint64, o *outcome) {
+	c := connect(s.tls, s.authorization)
+	defer c.close()
+	from := begin.Add(l.warm)
+	until := from.Add(l.length)
+	grace := until.Add(max(l.length/2, time.Second))
+	for ctx.Err() == nil {
+		n, due := next.Add(1)-1, time.Now()
+		if l.rate > 0 {
+			due = begin.Add(time.Duration(float64(n) / l.rate * float64(time.Second)))
+			if !due.Before(until) {
 				return
 			}
-			if l.rate > 0 && !due.Before(from) || l.rate == 0 && !ended.Before(from) {
-				own.count(ended.Sub(due), err)
+			if time.Now().After(grace) {
+				o.unsent++
+				continue
 			}
-			if err != nil {
-				time.Sleep(10 * time.Millisecond) // a failure must not become a flood of failures
+			if early := time.Until(due); early > 0 {
+				time.Sleep(early)
+				o.late = append(o.late, time.Since(due))
 			}
 		}
+		err := do(s, c, n)
+		ended := time.Now()
+		if l.rate == 0 && ended.After(until) {
+			return
+		}
+		if l.rate > 0 && !due.Before(from) || l.rate == 0 && !ended.Before(from) {
+			o.count(ended.Sub(due), err)
+		}
+		if err != nil {
+			time.Sleep(10 * time.Millisecond) // a failure must not become a flood of failures
+		}
 	}
-	for range l.connections {
-		workers.Go(func() {
-			own := &outcome{}
-			work(own)
-			mu.Lock()
-			defer mu.Unlock()
-			sum.add(own)
-		})
-	}
-	used := usedBetween(ctx, s.roots, from, until)
-	workers.Wait()
-	sum.usage = used
-	return sum
 }

@@ -70,17 +70,16 @@ func waitUntil(ctx context.Context, moment time.Time) {
 // readUsage returns what was used until now, by the roots and all processes below
 // them; nothing where there is no /proc.
 func readUsage(roots []int) usage {
-	u := usage{took: time.Duration(time.Now().UnixNano()), servers: map[string]time.Duration{}}
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return u
-	}
+	fs, _ := procfs.NewDefaultFS()
 	stat, _ := fs.Stat()
+	self, _ := fs.Self()
+	own, _ := self.Stat()
 	cpu := stat.CPUTotal
-	u.machine = time.Duration((cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ + cpu.Steal) * float64(time.Second))
-	if self, err := fs.Self(); err == nil {
-		own, _ := self.Stat()
-		u.generator = time.Duration(own.UTime+own.STime) * tick
+	u := usage{
+		took:      time.Duration(time.Now().UnixNano()),
+		generator: time.Duration(own.UTime+own.STime) * tick,
+		machine:   time.Duration((cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ + cpu.Steal) * float64(time.Second)),
+		servers:   map[string]time.Duration{},
 	}
 	for _, p := range processes(roots) {
 		u.servers[p.Comm] += (time.Duration(p.UTime+p.STime) + time.Duration(p.CUTime+p.CSTime)) * tick // its ended children too
@@ -128,11 +127,8 @@ func started(fn func() error) (roots []int, err error) {
 func memory(roots []int) (float64, error) {
 	var total uint64
 	for _, member := range processes(roots) {
-		p, err := procfs.NewProc(member.PID)
-		if err != nil {
-			continue // it has ended
-		}
-		rollup, _ := p.ProcSMapsRollup()
+		p, _ := procfs.NewProc(member.PID)
+		rollup, _ := p.ProcSMapsRollup() // nothing of what has ended
 		total += rollup.Pss
 	}
 	if total == 0 {
@@ -146,26 +142,21 @@ type cpuGroup string
 
 // newCPUGroup makes one by cpu.max in version 2 and by cpu.cfs_quota_us in version 1,
 // whose period is 100 ms by default.
-func newCPUGroup() (cpuGroup, error) {
-	name := "doorward-bench-" + strconv.Itoa(os.Getpid())
-	var failures []error
-	for _, version := range []struct{ root, file, quota string }{
-		{"/sys/fs/cgroup", "cpu.max", "100000 100000"},
-		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "100000"},
-	} {
-		g := cpuGroup(filepath.Join(version.root, name))
-		err := os.Mkdir(string(g), 0o755)
-		if err == nil {
-			file := filepath.Join(string(g), version.file)
-			_, missing := os.Stat(file) // in another kind of file system
-			if err = cmp.Or(missing, os.WriteFile(file, []byte(version.quota), 0)); err == nil {
-				return g, nil
-			}
-			err = errors.Join(err, g.remove())
-		}
-		failures = append(failures, err)
+func newCPUGroup() (g cpuGroup, err error) {
+	root, file, quota := "/sys/fs/cgroup", "cpu.max", "100000 100000"
+	if _, err := os.Stat(root + "/cpu/cpu.cfs_quota_us"); err == nil {
+		root, file, quota = root+"/cpu", "cpu.cfs_quota_us", "100000"
 	}
-	return "", errors.Join(failures...)
+	g = cpuGroup(filepath.Join(root, "doorward-bench-"+strconv.Itoa(os.Getpid())))
+	if err := os.Mkdir(string(g), 0o755); err != nil {
+		return "", err
+	}
+	file = filepath.Join(string(g), file)
+	_, missing := os.Stat(file) // in another kind of file system
+	if err := cmp.Or(missing, os.WriteFile(file, []byte(quota), 0)); err != nil {
+		return "", errors.Join(err, g.remove())
+	}
+	return g, nil
 }
 
 // wrap writes a program into a folder that enters the group and then runs another

@@ -5,9 +5,9 @@
 // Begin with measure in measure.go, the whole run in order. operations.go lists
 // the operations as data, load.go is the loop that sends them, client.go a
 // connection, baseline.go the handlers for comparison, site.go what is measured,
-// providers.go, ldap.go and peer.go the servers that it is measured with, page.go
-// the sign-in page, scale.go the directories of different size, machine.go reads
-// processor time, memory and control groups, and report.go prints.
+// providers.go the servers of the generator that users log in at, page.go the sign-in
+// page, scale.go the directories of different size, machine.go reads processor time,
+// memory and control groups, and report.go prints.
 package main
 
 import (
@@ -60,11 +60,11 @@ func start(ctx context.Context, args []string) error {
 
 // options say what is measured and for how long.
 type options struct {
-	Accounts, Connections, Rounds, Large, People int
+	accounts, connections, rounds, large, people int
 
-	Duration           time.Duration
-	Only               []string
-	Short, Distributed bool
+	duration    time.Duration
+	distributed bool
+	only        []string
 
 	peer                          string        // file of BENCH_PEER
 	logins                        int           // accounts that are logged in before the measurement: each costs a hash
@@ -75,10 +75,10 @@ type options struct {
 
 // The defaults, and those of -short.
 var (
-	full = options{Accounts: 2000, Connections: 16, Duration: time.Second, Rounds: 9, Large: 1_000_000, People: 50_000,
+	full = options{accounts: 2000, connections: 16, duration: time.Second, rounds: 9, large: 1_000_000, people: 50_000,
 		logins: 200, cold: 3, warm: 5, fewRounds: 3, idleFor: 20 * time.Second, steadyFor: 3 * time.Second,
 		searchFor: time.Second, hotTenants: 100, hotApplications: 10}
-	short = options{Accounts: 100, Connections: 16, Duration: 400 * time.Millisecond, Rounds: 3, Large: 10_000, People: 5000,
+	short = options{accounts: 100, connections: 16, duration: 400 * time.Millisecond, rounds: 3, large: 10_000, people: 5000,
 		logins: 16, cold: 1, warm: 1, fewRounds: 1, idleFor: 3 * time.Second, steadyFor: time.Second,
 		searchFor: 50 * time.Millisecond, hotTenants: 2, hotApplications: 5}
 )
@@ -97,26 +97,48 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.IntVar(&o.Accounts, "accounts", o.Accounts, "accounts to make before the measurement (-short: 100)")
-	flags.IntVar(&o.Connections, "connections", o.Connections, "connections of the load generator, 1 to 64")
-	flags.DurationVar(&o.Duration, "duration", o.Duration, "length of one run (-short: 400ms)")
-	flags.IntVar(&o.Rounds, "rounds", o.Rounds, "how often every run is repeated, in turns (-short: 3)")
+	numbers := []struct {
+		value     *int
+		name      string
+		low, high int
+		usage     string
+	}{
+		{&o.accounts, "accounts", 1, 1_000_000, "accounts to make before the measurement (-short: 100)"},
+		{&o.connections, "connections", 1, 64, "connections of the load generator, 1 to 64: a tenant may have 100 requests in flight"},
+		{&o.rounds, "rounds", 1, 100, "how often every run is repeated, in turns (-short: 3)"},
+		{&o.large, "large", smallDirectory, 100_000_000, "accounts of the large directory of scale (-short: 10000)"},
+		{&o.people, "people", 1, 10_000_000, "accounts of the LDAP directory of sync (-short: 5000)"},
+	}
+	for _, n := range numbers {
+		flags.IntVar(n.value, n.name, *n.value, n.usage)
+	}
+	flags.DurationVar(&o.duration, "duration", o.duration, "length of one run, 100ms to 1m (-short: 400ms)")
 	only := flags.String("only", strings.Join(names, ","), "measure only these")
-	flags.BoolVar(&o.Short, "short", false, "finish within two minutes once everything is compiled: coarse figures")
-	flags.BoolVar(&o.Distributed, "distributed", false, "measure the distributed shape too; needs redis-server and Kafka")
-	flags.IntVar(&o.Large, "large", o.Large, "accounts of the large directory of scale (-short: 10000)")
-	flags.IntVar(&o.People, "people", o.People, "accounts of the LDAP directory of sync (-short: 5000)")
+	flags.Bool("short", false, "finish within two minutes once everything is compiled: coarse figures")
+	flags.BoolVar(&o.distributed, "distributed", false, "measure the distributed shape too; needs redis-server and Kafka")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	o.peer, o.Only = os.Getenv("BENCH_PEER"), strings.Split(*only, ",")
-	o.logins, o.fewRounds = min(o.logins, o.Accounts), min(o.Rounds, o.fewRounds)
+	for _, n := range numbers {
+		if *n.value < n.low || *n.value > n.high {
+			return o, fmt.Errorf("-%s is %d; it must be between %d and %d", n.name, *n.value, n.low, n.high)
+		}
+	}
+	if o.duration < 100*time.Millisecond || o.duration > time.Minute || flags.NArg() > 0 {
+		return o, errors.New("bench takes flags only, and -duration is between 100ms and 1m; -h lists them")
+	}
+	o.only = strings.Split(*only, ",")
+	for _, name := range o.only {
+		if !slices.Contains(selectable(), name) {
+			return o, fmt.Errorf("-only names %q; it can be %s", name, strings.Join(selectable(), ", "))
+		}
+	}
+	o.peer, o.logins, o.fewRounds = os.Getenv("BENCH_PEER"), min(o.logins, o.accounts), min(o.rounds, o.fewRounds)
 	if !o.wants("starts") {
 		o.cold, o.warm = 1, 0
 	}
-	err := o.check(flags.Args())
-	o.Only = append(o.Only, o.needed()...)
-	return o, err
+	o.only = append(o.only, o.needed()...)
+	return o, nil
 }
 
 // needed are the operations that others are compared with or follow from.
@@ -125,7 +147,7 @@ func (o options) needed() (all []string) {
 		all = append(all, "validate", "get")
 	}
 	if o.peer != "" {
-		all = append(all, "validate", "client")
+		all = append(all, "validate", "client", "introspect")
 	}
 	for _, operation := range slices.Backward(operations) { // what others are divided by stands before them
 		if o.wants(operation.name) || slices.Contains(all, operation.name) {
@@ -135,35 +157,8 @@ func (o options) needed() (all []string) {
 	return all
 }
 
-// check refuses what cannot be measured. A tenant may have 100 requests in flight:
-// more connections would measure refusals.
-func (o options) check(arguments []string) error {
-	for _, name := range o.Only {
-		if !slices.Contains(selectable(), name) {
-			return fmt.Errorf("-only names %q; it can be %s", name, strings.Join(selectable(), ", "))
-		}
-	}
-	for _, limit := range []struct {
-		name             string
-		value, low, high int
-	}{
-		{"the number of arguments", len(arguments), 0, 0},
-		{"-accounts", o.Accounts, 1, 1_000_000},
-		{"-connections", o.Connections, 1, 64},
-		{"-large", o.Large, smallDirectory, 100_000_000},
-		{"-people", o.People, 1, 10_000_000},
-		{"-duration in milliseconds", int(o.Duration.Milliseconds()), 100, 60_000},
-		{"-rounds", o.Rounds, 1, 100},
-	} {
-		if limit.value < limit.low || limit.value > limit.high {
-			return fmt.Errorf("%s is %d; it must be between %d and %d", limit.name, limit.value, limit.low, limit.high)
-		}
-	}
-	return nil
-}
-
 func (o options) wants(names ...string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(o.Only, name) })
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(o.only, name) })
 }
 
 // seedCommand fills a directory of a running deployment and prints its address.
@@ -178,15 +173,11 @@ func seedCommand(ctx context.Context, args []string) error {
 	if flags.NArg() > 0 || *count < 1 {
 		return errors.New("bench seed takes flags only, and -accounts must be at least 1; -h lists them")
 	}
-	key, err := e2e.ReadKey(*keyFile)
+	client, err := e2e.OpenClient(*keyFile)
 	if err != nil {
 		return err
 	}
-	s, err := openSite("", key, nil)
-	if err != nil {
-		return err
-	}
-	address, err := seed(ctx, s, *database, *keyFile, "seeded", *count)
+	address, err := seed(ctx, newSite("", client, nil), *database, *keyFile, "seeded", *count)
 	if err == nil {
 		fmt.Println(address)
 	}

@@ -2,7 +2,7 @@ package main
 
 import (
 	"crypto/rand"
-	"encoding/base64"
+	"net/http"
 	"net/url"
 	"runtime"
 	"slices"
@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/doorward/doorward/deploy/e2e"
 )
@@ -28,30 +26,29 @@ type operation struct {
 
 // operations of the product, in the order of the report.
 var operations = []operation{
-	{name: "login", over: "hash", aims: aims{rate: ">= 0.85"}, do: func(s *site, c *connection, n uint64) error { return c.send(s.login(n)) }},
+	{name: "login", over: "hash", aims: aims{rate: ">= 0.85"}, do: func(s *site, c *connection, n uint64) error {
+		return c.send(http.StatusOK, s.login(n))
+	}},
 	{name: "validate", over: "follow", aims: aims{cpu: "<= 1.25"}, apart: "<= 1.5", do: func(s *site, c *connection, n uint64) error {
-		return c.sendTwice(s.application + "/authTokens/" + one(s.access, n))
+		return c.follow(s.application + "/authTokens/" + one(s.access, n))
 	}},
 	{name: "refresh", over: "pair", aims: aims{cpu: "<= 1"}, do: func(s *site, c *connection, n uint64) error {
-		return c.send(s.token(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {one(s.refresh, n)}}))
+		return c.send(http.StatusOK, s.token(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {one(s.refresh, n)}}))
 	}},
 	{name: "client", over: "pair", aims: aims{cpu: "<= 1.1"}, apart: "<= 1.2", do: func(s *site, c *connection, n uint64) error {
-		return c.send(s.token(one(s.keys, n)))
+		return c.send(http.StatusOK, s.token(one(s.keys, n)))
 	}},
 	{name: "get", over: "row", aims: aims{cpu: "<= 1.25"}, apart: "<= 1.2", do: func(s *site, c *connection, n uint64) error {
-		return c.send(get(one(s.accounts, n)))
+		return c.send(http.StatusOK, get(one(s.accounts, n)))
 	}},
 	{name: "signed", over: "get", aims: aims{cpu: "<= 1.2"}, do: func(s *site, c *connection, n uint64) error {
-		r := get(one(s.accounts, n))
-		signed := s.client.Signed(r.method, r.url, nil, time.Now()).Header
-		r.header = map[string]string{"Authorization": signed.Get("Authorization"), "X-Service-Date": signed.Get("X-Service-Date")}
-		return c.send(r)
+		return c.send(http.StatusOK, s.client.Signed(http.MethodGet, one(s.accounts, n), nil, time.Now()))
 	}},
 	{name: "create", over: "hash", do: func(s *site, c *connection, _ uint64) error {
-		return c.send(postJSON(s.application+"/accounts", newAccount(unique("new", s.run)), fasthttp.StatusCreated))
+		return c.send(http.StatusCreated, post(s.application+"/accounts", newAccount(unique("new"))))
 	}},
 	{name: "import", over: "insert", aims: aims{rate: ">= 0.5"}, do: func(s *site, c *connection, _ uint64) error {
-		return c.send(postJSON(s.directory+importing, imported(unique("new", s.run)), fasthttp.StatusCreated))
+		return c.send(http.StatusCreated, post(s.directory+importing, imported(unique("new"))))
 	}},
 	{name: "sso", over: "row", do: func(s *site, c *connection, _ uint64) error { return s.openSession(c) }},
 	{name: "session", over: "row", do: func(s *site, c *connection, _ uint64) error {
@@ -60,7 +57,7 @@ var operations = []operation{
 				return err
 			}
 		}
-		return s.sessionCall(c, get(s.application+"?expand=idSiteModel"))
+		return s.showPage(c)
 	}},
 	{name: "hosted", over: "login", aims: aims{cpu: "<= 1.15"}, setup: (*site).openSessions, do: func(s *site, c *connection, n uint64) error {
 		select {
@@ -77,24 +74,22 @@ var operations = []operation{
 			return err
 		}
 		cookies := c.cookies()
-		if err := s.sessionCall(c, get(s.application+"?expand=idSiteModel")); err != nil {
+		if err := s.showPage(c); err != nil {
 			return err
 		}
 		if err := s.hostedLogin(c, n); err != nil {
 			return err
 		}
 		_, assertion, _ := strings.Cut(c.answered("Service-SSO-Redirect-Location"), "?jwtResponse=")
-		return c.send(page(s.host+"/sso/?jwtResponse="+assertion, cookies))
+		return c.send(http.StatusFound, page(s.host+"/sso/?jwtResponse="+assertion, cookies))
 	}},
 	{name: "saml", over: "sso", do: (*site).samlLogin},
 	{name: "social", over: "sso", do: (*site).socialLogin},
 	{name: "me", over: "row", aims: aims{rate: ">= 0.5"}, do: func(s *site, c *connection, n uint64) error {
-		r := page(s.clientAPI+"/me", "access_token="+one(s.access, n))
-		r.want = fasthttp.StatusOK
-		return c.send(r)
+		return c.send(http.StatusOK, page(s.clientAPI+"/me", "access_token="+one(s.access, n)))
 	}},
 	{name: delegated, aims: aims{rate: ">= 500"}, do: func(s *site, c *connection, n uint64) error {
-		return c.send(login(s.ldap.application, s.ldap.user(n), e2e.Password))
+		return c.send(http.StatusOK, login(s.ldap.application, s.ldap.user(n)))
 	}},
 }
 
@@ -103,30 +98,25 @@ const delegated = "delegated"
 
 // bareOperations are those of the baseline.
 var bareOperations = []operation{
-	{name: "bare", do: func(s *site, c *connection, _ uint64) error { return c.send(get(s.host + "/bare")) }},
-	{name: "row", do: func(s *site, c *connection, n uint64) error { return c.send(get(s.host + "/row/" + s.row(n))) }},
-	{name: "follow", do: func(s *site, c *connection, n uint64) error { return c.sendTwice(s.host + "/follow/" + s.row(n)) }},
+	{name: "bare", do: func(s *site, c *connection, _ uint64) error { return c.send(http.StatusOK, get(s.host+"/bare")) }},
+	{name: "row", do: func(s *site, c *connection, n uint64) error {
+		return c.send(http.StatusOK, get(s.host+"/row/"+one(s.accounts, n)))
+	}},
+	{name: "follow", do: func(s *site, c *connection, n uint64) error {
+		return c.follow(s.host + "/follow/" + one(s.accounts, n))
+	}},
 	{name: "insert", do: func(s *site, c *connection, _ uint64) error {
-		return c.send(postJSON(s.host+"/insert", imported(unique("new", "insert")), fasthttp.StatusCreated))
+		return c.send(http.StatusCreated, post(s.host+"/insert", imported(unique("new"))))
 	}},
 	{name: "pair", do: func(s *site, c *connection, _ uint64) error {
-		return c.send(postForm(s.host+"/pair", url.Values{"grant_type": {"refresh_token"}}))
+		return c.send(http.StatusOK, post(s.host+"/pair", url.Values{"grant_type": {"refresh_token"}}))
 	}},
-	{name: "hash", do: func(s *site, c *connection, _ uint64) error { return c.send(get(s.host + "/hash")) }},
+	{name: "hash", do: func(s *site, c *connection, _ uint64) error { return c.send(http.StatusOK, get(s.host+"/hash")) }},
 }
 
-// peerOperations are those of the server of BENCH_PEER, an OAuth server such as
-// Ory Hydra; each is divided by the product's operation.
-var peerOperations = []operation{
-	{name: "client", over: "client", do: func(s *site, c *connection, _ uint64) error { return c.send(s.peer.token()) }},
-	{name: "introspect", over: "validate", aims: aims{cpu: ">= 5"}, do: func(s *site, c *connection, n uint64) error {
-		return c.send(postForm(s.peer.AdminURL+"/admin/oauth2/introspect", url.Values{"token": {one(s.access, n)}}))
-	}},
-}
-
-// find returns an operation by its name.
-func find(list []operation, name string) operation {
-	return list[slices.IndexFunc(list, func(o operation) bool { return o.name == name })]
+// find returns an operation of the product by its name.
+func find(name string) operation {
+	return operations[slices.IndexFunc(operations, func(o operation) bool { return o.name == name })]
 }
 
 func operationNames() (all []string) {
@@ -161,32 +151,31 @@ func imported(name string) e2e.Object {
 	return account
 }
 
-var names atomic.Int64
+var (
+	thisRun = strings.ToLower(rand.Text()[:8])
+	names   atomic.Int64
+)
 
 // unique returns a name that nothing has yet.
-func unique(noun, run string) string {
-	return noun + strconv.FormatInt(names.Add(1), 10) + "-" + strings.ToLower(run)
+func unique(noun string) string {
+	return noun + strconv.FormatInt(names.Add(1), 10) + "-" + thisRun
 }
 
-func (s *site) row(n uint64) string { return strconv.FormatUint(scattered(n)%uint64(s.rows)+1, 10) }
+func (s *site) token(grant url.Values) e2e.Request { return post(s.application+"/oauth/token", grant) }
 
-func (s *site) token(grant url.Values) request { return postForm(s.application+"/oauth/token", grant) }
+func (s *site) login(n uint64) e2e.Request { return login(s.application, one(s.emails, n)) }
 
-func (s *site) login(n uint64) request { return login(s.application, one(s.emails, n), e2e.Password) }
-
-func login(application, name, password string) request {
-	value := base64.StdEncoding.EncodeToString([]byte(name + ":" + password))
-	return postJSON(application+"/loginAttempts", e2e.Object{"type": "basic", "value": value}, fasthttp.StatusOK)
+func login(application, name string) e2e.Request {
+	return e2e.Login(e2e.Object{"href": application}, name, e2e.Password)
 }
 
 // openSession begins a hosted login. The connection holds its session token then.
 func (s *site) openSession(c *connection) error {
-	if err := c.send(page(s.host+"/sso?jwtRequest="+s.loginRequest(), "")); err != nil {
+	if err := c.send(http.StatusFound, page(s.host+"/sso?jwtRequest="+s.loginRequest(), "")); err != nil {
 		return err
 	}
-	location, found := c.answered("Location"), false
-	if _, c.session, found = strings.Cut(location, "?jwt="); !found {
-		return refusal{fasthttp.StatusFound, "the hosted login redirects to " + location}
+	if c.session = c.redirect().Get("jwt"); c.session == "" {
+		return refusal{http.StatusFound, "the hosted login redirects to " + c.answered("Location")}
 	}
 	return nil
 }
@@ -202,19 +191,22 @@ func (s *site) openSessions(l load) {
 	}
 }
 
+// showPage is the first call of a hosted page.
+func (s *site) showPage(c *connection) error {
+	return s.sessionCall(c, http.StatusOK, get(s.application+"?expand=idSiteModel"))
+}
+
 // hostedLogin is the call of a hosted page with the password.
 func (s *site) hostedLogin(c *connection, n uint64) error {
-	r := s.login(n)
-	r.want = fasthttp.StatusNoContent
-	return s.sessionCall(c, r)
+	return s.sessionCall(c, http.StatusNoContent, s.login(n))
 }
 
 // sessionCall sends a request of a hosted page. After a failure the next call
 // begins with another session.
-func (s *site) sessionCall(c *connection, r request) error {
-	r.header = map[string]string{"Authorization": "Bearer " + c.session, "Origin": s.pages}
+func (s *site) sessionCall(c *connection, want int, r e2e.Request) error {
+	r.Header = http.Header{"Authorization": {"Bearer " + c.session}, "Origin": {s.pages}}
 	c.session = ""
-	if err := c.send(r); err != nil {
+	if err := c.send(want, r); err != nil {
 		return err
 	}
 	c.session = strings.TrimPrefix(c.answered("Authorization"), "Bearer ")
@@ -235,19 +227,17 @@ func writes(sites []*site) action {
 	return func(_ *site, c *connection, n uint64) error {
 		s := one(sites, n/2)
 		c.authorization = s.authorization
-		name := unique("writes", s.run)
-		body := e2e.Object{"name": name, "description": name}
+		name := unique("writes")
+		created := e2e.Object{"name": name, "description": name}
 		switch {
 		case n%20 == 0:
-			return c.send(postJSON(s.client.Key.BaseURL+"/applications", body, fasthttp.StatusCreated))
+			return c.send(http.StatusCreated, post(s.base+"/applications", created))
 		case n%20 == 1:
-			body["nameKey"] = name
-			return c.send(postJSON(s.client.Key.BaseURL+"/organizations", body, fasthttp.StatusCreated))
-		case n%2 == 0:
-			return c.send(postJSON(s.application, e2e.Object{"description": name}, fasthttp.StatusOK))
-		default:
-			return c.send(postJSON(s.organization, e2e.Object{"description": name}, fasthttp.StatusOK))
+			created["nameKey"] = name
+			return c.send(http.StatusCreated, post(s.base+"/organizations", created))
 		}
+		changed := []string{s.application, s.organization}[n%2]
+		return c.send(http.StatusOK, post(changed, e2e.Object{"description": name}))
 	}
 }
 

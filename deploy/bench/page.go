@@ -19,14 +19,14 @@ import (
 
 // page measures the sign-in page: its bytes, and how long a browser takes to it.
 func (r *run) page(ctx context.Context) error {
-	total, requests, err := r.site.pageWeight(ctx)
+	total, requests, err := r.standalone.pageWeight(ctx)
 	if err != nil {
 		return err
 	}
 	r.report.add("hosted pages", "sign-in page over the wire", "kB", "< 60", float64(total)/1000).note = strconv.Itoa(requests) + " requests"
-	millis, err := r.site.timeToForm(ctx, max(r.Rounds, 3))
+	millis, err := r.standalone.timeToForm(ctx, max(r.options.rounds, 3))
 	if err != nil {
-		r.report.skip("the time to the form of the sign-in page", err.Error())
+		r.report.skip("the time to the form of the sign-in page", err)
 		return nil
 	}
 	r.report.add("hosted pages", "GET /sso to a form that takes input", "ms", "< 200", millis...)
@@ -86,16 +86,14 @@ func (s *site) timeToForm(ctx context.Context, loads int) (millis []float64, err
 	if err := chromedp.Do(ctx); err != nil {
 		return nil, fmt.Errorf("start Chromium: %w", err)
 	}
-	for n := range loads + 1 {
+	for range loads + 1 {
 		took, err := s.loadPage(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("show the sign-in page: %w", err)
 		}
-		if n > 0 { // in the first the browser still starts
-			millis = append(millis, took)
-		}
+		millis = append(millis, took)
 	}
-	return millis, nil
+	return millis[1:], nil // in the first the browser still starts
 }
 
 func (s *site) loadPage(ctx context.Context) (millis float64, err error) {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -14,17 +14,17 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/doorward/doorward/pkg/pg/private"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 )
 
 // report is everything that one run of the program found.
 type report struct {
-	options    options
-	began      time.Time
-	load       string // of the machine at the start
-	postgresql string // version
-	rows       []*row
-	skipped    []string // what was not measured, and why
+	options options
+	began   time.Time
+	load    string // of the machine at the start
+	rows    []*row
+	skipped []string // what was not measured, and why
 }
 
 // row is one figure: the median of its values with the lowest and the highest, and
@@ -46,11 +46,8 @@ type aims struct {
 }
 
 func newReport(o options) *report {
-	r := &report{options: o, began: time.Now()}
-	if raw, err := os.ReadFile("/proc/loadavg"); err == nil {
-		r.load = strings.Join(strings.Fields(string(raw))[:3], " ")
-	}
-	return r
+	load, _ := os.ReadFile("/proc/loadavg")
+	return &report{options: o, began: time.Now(), load: strings.Join(strings.Fields(string(load) + " - - -")[:3], " ")}
 }
 
 // add adds a row of values that are compared with nothing.
@@ -60,30 +57,32 @@ func (r *report) add(section, name, unit, aim string, values ...float64) *row {
 	return w
 }
 
-func (r *report) skip(name, reason string) { r.skipped = append(r.skipped, name+": "+reason) }
+// row is the first one of a name, nil where there is none.
+func (r *report) row(name string) *row {
+	for _, w := range r.rows {
+		if w.name == name {
+			return w
+		}
+	}
+	return nil
+}
+
+func (r *report) skip(name string, reason error) {
+	r.skipped = append(r.skipped, fmt.Sprintf("%s: %v", name, reason))
+}
 
 // print writes the report: one table, and what belongs to no column.
 func (r *report) print(out io.Writer) {
-	commit, _ := exec.Command("git", "describe", "--always", "--dirty").Output() // empty outside of the repository
 	o, cost := r.options, pwhash.DefaultCost
-	fmt.Fprintf(out, "\nDoorward benchmark, %s, commit %s, %.0f s\n", r.began.Format(time.RFC3339), strings.TrimSpace(string(commit)),
-		time.Since(r.began).Seconds())
+	postgres, _ := private.Find(os.Getenv("DOORWARD_POSTGRES_BIN"))
+	fmt.Fprintf(out, "\nDoorward benchmark, %s, commit %s, %.0f s\n", r.began.Format(time.RFC3339),
+		said("git", "describe", "--always", "--dirty"), time.Since(r.began).Seconds())
 	fmt.Fprintf(out, "%s/%s, %d processors, %s, load average %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), r.load)
-	fmt.Fprintf(out, "argon2id, %d KiB, %d passes, %d lanes, PostgreSQL %s\n", cost.Memory, cost.Time, cost.Threads, r.postgresql)
+	fmt.Fprintf(out, "argon2id, %d KiB, %d passes, %d lanes, %s\n", cost.Memory, cost.Time, cost.Threads,
+		said(filepath.Join(postgres, "postgres"), "--version"))
 	fmt.Fprintf(out, "%d rounds of %s, %d connections, %d accounts; measured with %s, all other settings as they are\n\n",
-		o.Rounds, o.Duration, o.Connections, o.Accounts, strings.Join(settings, ", "))
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\tmedian\tlow\thigh\tunit\tover\tratio\tlow\thigh\taim"+
-		"\tCPU µs/op\tlow\thigh\tratio\tlow\thigh\taim\tp50 ms\tp99 ms\tgenerator %\tothers %\t")
-	section := ""
-	for _, w := range r.rows {
-		if w.section != section {
-			section = w.section
-			fmt.Fprintf(table, "%s%s\n", strings.ToUpper(section), strings.Repeat("\t", 21))
-		}
-		fmt.Fprintf(table, "  %s\t\n", strings.Join(w.cells(), "\t"))
-	}
-	_ = table.Flush()
+		o.rounds, o.duration, o.connections, o.accounts, strings.Join(settings, ", "))
+	r.printTable(out)
 	fmt.Fprintln(out, "\nCPU µs of an operation by process:")
 	for _, w := range r.rows {
 		if processes := w.processes(); len(processes) > 1 {
@@ -98,6 +97,27 @@ func (r *report) print(out io.Writer) {
 	for _, skipped := range r.skipped {
 		fmt.Fprintf(out, "skipped %s\n", skipped)
 	}
+}
+
+// said is what a program prints; nothing where it cannot.
+func said(program string, args ...string) string {
+	out, _ := exec.Command(program, args...).Output()
+	return strings.TrimSpace(string(out))
+}
+
+func (r *report) printTable(out io.Writer) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\tmedian\tlow\thigh\tunit\tover\tratio\tlow\thigh\taim"+
+		"\tCPU µs/op\tlow\thigh\tratio\tlow\thigh\taim\tp50 ms\tp99 ms\tgenerator %\tothers %\t")
+	section := ""
+	for _, w := range r.rows {
+		if w.section != section {
+			section = w.section
+			fmt.Fprintf(table, "%s%s\n", strings.ToUpper(section), strings.Repeat("\t", 21))
+		}
+		fmt.Fprintf(table, "  %s\t\n", strings.Join(w.cells(), "\t"))
+	}
+	_ = table.Flush()
 }
 
 // cells are the columns of the row.
@@ -118,7 +138,7 @@ func (w *row) processes() (parts []string) {
 	for _, name := range slices.Sorted(maps.Keys(w.sum.usage.servers)) {
 		micros := float64(w.sum.usage.servers[name].Microseconds()) / float64(max(w.sum.done(), 1))
 		if micros >= 0.5 {
-			parts = append(parts, name+" "+number(math.Round(micros)))
+			parts = append(parts, fmt.Sprintf("%s %.0f", name, micros))
 		}
 	}
 	return parts
@@ -144,12 +164,11 @@ func cells(values []float64) []string {
 }
 
 func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 0 {
-		return (sorted[middle-1] + sorted[middle]) / 2
+	if len(values) == 0 {
+		return 0
 	}
-	return sorted[middle]
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
 // ratios compares figures of the same rounds. A round in which one is 0, and was
@@ -169,13 +188,9 @@ func number(n float64) string {
 	switch {
 	case n == 0:
 		return ""
-	case math.Abs(n) >= 100:
+	case n >= 100:
 		return strconv.FormatFloat(n, 'f', 0, 64)
-	case math.Abs(n) >= 10:
-		return strconv.FormatFloat(n, 'f', 1, 64)
-	case math.Abs(n) >= 0.1:
-		return strconv.FormatFloat(n, 'f', 2, 64)
 	default:
-		return strconv.FormatFloat(n, 'g', 3, 64)
+		return fmt.Sprintf("%#.3g", n)
 	}
 }

@@ -4,10 +4,11 @@ import (
 	"context"
 	_ "embed"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
+	"maps"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -43,73 +44,60 @@ var searches = []struct{ aim, queries string }{
 
 // scale searches a small and a large directory in turns, over one connection.
 func (r *run) scale(ctx context.Context) error {
-	s, err := openSite("", r.standalone.key, nil)
-	if err != nil {
-		return err
-	}
+	s := r.standalone
+	c := s.caller()
+	defer c.close()
 	var directories [2]string
 	var values [2]*strings.Replacer
-	for i, count := range []int{smallDirectory, r.Large} {
-		if directories[i], err = seed(ctx, s, "", r.standalone.KeyFile(), "bench of "+strconv.Itoa(count), count); err != nil {
+	for i, count := range []int{smallDirectory, r.large} {
+		address, err := seed(ctx, s, "", s.KeyFile(), "bench of "+strconv.Itoa(count), count)
+		if err != nil {
 			return err
 		}
-		if values[i], err = sample(ctx, s, directories[i]); err != nil {
-			return fmt.Errorf("read a seeded directory: %w", err)
-		}
+		directories[i], values[i] = address+"/accounts?", sample(c, address)
 	}
-	c := connect(s.tls, s.authorization)
-	defer c.close()
 	for _, group := range searches {
 		for _, query := range strings.Fields(group.queries) {
 			var millis [2][]float64
-			var found [2]int
-			for began, round := time.Now(), 0; round < 7 || time.Since(began) < r.searchFor; round++ {
+			var found [2]float64
+			for began, round := time.Now(), 0; c.err == nil && (round < 7 || time.Since(began) < r.searchFor); round++ {
 				for turn := range directories {
 					i := (turn + round) % 2 // neither is always the first
-					took, size, err := search(c, directories[i]+"/accounts?"+values[i].Replace(query))
-					if err := errors.Join(err, ctx.Err()); err != nil {
-						return fmt.Errorf("search %s: %w", query, err)
-					}
-					millis[i], found[i] = append(millis[i], took), size
+					sent := time.Now()
+					c.err = errors.Join(ctx.Err(), c.send(http.StatusOK, get(directories[i]+values[i].Replace(query))))
+					millis[i] = append(millis[i], float64(time.Since(sent))/float64(time.Millisecond))
+					found[i] = size(c.object())
 				}
 			}
+			if c.err != nil {
+				return fmt.Errorf("search %s: %w", query, c.err)
+			}
 			small, large := millis[0][2:], millis[1][2:] // the first two fill caches
-			w := r.report.add("scale", fmt.Sprintf("?%s: %d, %d", query, found[0], found[1]), "ms", group.aim, large...)
+			w := r.report.add("scale", fmt.Sprintf("?%s: %.0f, %.0f", query, found[0], found[1]), "ms", group.aim, large...)
 			w.over = &row{name: "small", values: small}
 		}
 	}
-	log.Printf("searched directories of %d and %d accounts", smallDirectory, r.Large)
+	log.Printf("searched directories of %d and %d accounts", smallDirectory, r.large)
 	return nil
 }
 
-// sample takes values to search for from a directory.
-func sample(ctx context.Context, s *site, address string) (*strings.Replacer, error) {
-	c := caller{ctx: ctx, client: s.client}
+// sample takes values to search for from a directory, which has a thousand accounts
+// at least.
+func sample(c *caller, address string) *strings.Replacer {
 	page := c.get(address + "/accounts?orderBy=createdAt&offset=200&limit=20")
-	accounts := items(page)
-	if c.err == nil && len(accounts) < 20 {
-		c.err = errors.New("it has too few accounts")
-	}
 	if c.err != nil {
-		return nil, c.err
+		return strings.NewReplacer()
 	}
-	size, _ := page["size"].(float64)
+	accounts := items(page)
 	first, last := accounts[0], accounts[19]
 	return strings.NewReplacer("$email", url.QueryEscape(first.Text("email")), "$username", url.QueryEscape(first.Text("username")),
-		"$created", url.QueryEscape("["+first.Text("createdAt")+","+last.Text("createdAt")+"]"), "$middle", strconv.Itoa(int(size)/2)), nil
+		"$created", url.QueryEscape("["+first.Text("createdAt")+","+last.Text("createdAt")+"]"), "$middle", strconv.Itoa(int(size(page))/2))
 }
 
-// search returns the time of an answer in milliseconds and the size of what was
-// found.
-func search(c *connection, address string) (took float64, found int, err error) {
-	began := time.Now()
-	if err := c.send(get(address)); err != nil {
-		return 0, 0, err
-	}
-	took = float64(time.Since(began)) / float64(time.Millisecond)
-	var page struct{ Size int }
-	err = json.Unmarshal(c.response.Body(), &page)
-	return took, page.Size, err
+// size is how many resources a search finds.
+func size(page e2e.Object) float64 {
+	number, _ := page["size"].(float64)
+	return number
 }
 
 //go:embed scale.sql
@@ -128,8 +116,15 @@ func seed(ctx context.Context, s *site, database, keyFile, name string, count in
 	if err != nil {
 		return "", errors.New("-database is no address of a PostgreSQL")
 	}
+	c := s.caller()
+	defer c.close()
+	directory := c.create(s.base+"/directories", e2e.Object{"name": unique(name)})
+	if c.err != nil {
+		return "", fmt.Errorf("make a directory: %w", c.err)
+	}
+	maps.Copy(config.RuntimeParams, map[string]string{"search_path": "directory", "bench.count": strconv.Itoa(count),
+		"bench.tenant": uuid(directory.Object("tenant")), "bench.directory": uuid(directory)})
 	began := time.Now()
-	config.RuntimeParams["search_path"] = "directory"
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		log.Printf("%s: %s in %.1f s", name, n.Message, time.Since(began).Seconds())
 	}
@@ -138,20 +133,7 @@ func seed(ctx context.Context, s *site, database, keyFile, name string, count in
 		return "", fmt.Errorf("connect to the directory service's database: %w", err)
 	}
 	defer db.Close(context.WithoutCancel(ctx))
-	c := caller{ctx: ctx, client: s.client}
-	directory := c.create("/directories", e2e.Object{"name": name + " " + s.run})
-	if c.err != nil {
-		return "", fmt.Errorf("make a directory: %w", c.err)
-	}
-	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		const set = "SELECT set_config('bench.tenant', $1, true), set_config('bench.directory', $2, true), set_config('bench.count', $3, true)"
-		if _, err := tx.Exec(ctx, set, uuid(directory.Object("tenant")), uuid(directory), strconv.Itoa(count)); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, seedStatements)
-		return err
-	})
-	if err == nil {
+	if _, err = db.Exec(ctx, seedStatements); err == nil { // without arguments they are one transaction
 		_, err = db.Exec(ctx, "VACUUM (ANALYZE) accounts, account_values, account_counts, custom_data")
 	}
 	if err != nil {

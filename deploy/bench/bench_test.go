@@ -1,0 +1,318 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+// TestMain makes the test's own binary the baseline when it is asked to be, as
+// the program itself does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == baselineCommand {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestTheBaselineIsMeasuredAndStops(t *testing.T) {
+	r := &run{dir: harness.TestFolder(t), options: options{accounts: 50}}
+	err := r.startBaseline(t.Context())
+	t.Cleanup(func() {
+		for _, end := range r.ends {
+			if err := end(context.WithoutCancel(t.Context())); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := load{connections: 2, warm: 50 * time.Millisecond, length: 2 * time.Second}
+	for _, operation := range bareOperations {
+		o := l.run(t.Context(), r.baseline, operation.do)
+		if o.done() == 0 || len(o.failures) > 0 {
+			t.Errorf("%s: %d answers, failures %v: %v", operation.name, o.done(), o.failures, o.example)
+		}
+		if _, postgres := o.usage.servers["postgres"]; runtime.GOOS == "linux" && (o.usage.machine == 0 || !postgres) {
+			t.Errorf("%s: the processes used no processor: %+v", operation.name, o.usage)
+		}
+	}
+	if mib, err := memory(r.baseline.roots); runtime.GOOS == "linux" && (err != nil || mib < 10) {
+		t.Errorf("%g MiB: %v", mib, err)
+	}
+}
+
+func TestAControlGroupHoldsWhatIsStartedInIt(t *testing.T) {
+	group, err := newCPUGroup()
+	if err != nil {
+		t.Logf("control groups cannot be written here: %v", err)
+		return
+	}
+	t.Cleanup(func() {
+		if err := group.remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := t.TempDir()
+	if err := group.wrap("/bin/sleep", dir); err != nil {
+		t.Fatal(err)
+	}
+	sleeper := exec.CommandContext(t.Context(), filepath.Join(dir, "sleep"), "60")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = sleeper.Process.Kill()
+		_ = sleeper.Wait()
+	}()
+	err = e2e.AwaitFor(t.Context(), time.Minute, "the process to be in the group", func(context.Context) error {
+		raw, err := os.ReadFile(filepath.Join(string(group), "cgroup.procs"))
+		members, want := strings.Fields(string(raw)), []string{fmt.Sprint(sleeper.Process.Pid)}
+		if err == nil && !slices.Equal(members, want) {
+			err = fmt.Errorf("in the group are %v, want %s", members, want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if got < want*0.998 || got > want*1.002 {
+		t.Errorf("%s is %g, want %g", what, got, want)
+	}
+}
+
+// always is an action that takes the same time whenever it is done.
+func always(length time.Duration, err error) action {
+	return func(*site, *connection, uint64) error { time.Sleep(length); return err }
+}
+
+func TestLoad(t *testing.T) {
+	stalls := func(_ *site, _ *connection, n uint64) error {
+		if n == 10 {
+			return always(time.Second, nil)(nil, nil, n)
+		}
+		return always(time.Millisecond, nil)(nil, nil, n)
+	}
+	fails := func(_ *site, _ *connection, n uint64) error {
+		return []action{
+			always(time.Millisecond, refusal{503, "busy"}), always(time.Millisecond, errors.New("broken pipe")),
+			always(90*time.Millisecond, nil), always(90*time.Millisecond, nil),
+		}[n%4](nil, nil, n)
+	}
+	for name, try := range map[string]struct {
+		load         load
+		do           action
+		done, unsent int
+		failures     map[string]int
+		percentiles  map[int]float64
+	}{
+		// 4 connections, ends at 0.3, 0.6, … 3.0 of 3.1 seconds
+		"without a rate every operation that ends in the time counts": {
+			load: load{connections: 4, warm: 100 * time.Millisecond, length: 3 * time.Second}, do: always(300*time.Millisecond, nil),
+			done: 40, percentiles: map[int]float64{50: 300},
+		},
+		"failures have no latency and are counted by kind": {
+			load: load{connections: 1, length: 1010 * time.Millisecond}, do: fails,
+			done: 10, failures: map[string]int{"503": 5, "connection": 5}, percentiles: map[int]float64{1: 90},
+		},
+		"failures of all connections add up": {
+			load: load{connections: 2, length: 1010 * time.Millisecond}, do: always(91*time.Millisecond, refusal{429, "too many"}),
+			failures: map[string]int{"429": 20},
+		},
+		// What was due during the stall waited too: 991 ms, 982 ms, and so on, by
+		// 9 ms less each, for 110 operations. A generator that counts from when it
+		// sends would see one long operation and 1 ms here.
+		"a stall shows in every operation that waited behind it": {
+			load: load{connections: 1, rate: 100, length: 10 * time.Second}, do: stalls,
+			done: 1000, percentiles: map[int]float64{50: 1, 90: 1000 - 9*100, 99: 1000 - 9*10, 100: 1000},
+		},
+		// Seven by each connection in four seconds and two of grace; what begins then ends.
+		"what could not be sent is unsent": {
+			load: load{connections: 2, rate: 10, length: 4 * time.Second}, do: always(900*time.Millisecond, nil),
+			done: 14, unsent: 26, percentiles: map[int]float64{1: 900},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := try.load.run(t.Context(), &site{}, try.do)
+				if o.done() != try.done || o.unsent != try.unsent || !maps.Equal(o.failures, try.failures) {
+					t.Errorf("%d done, %d unsent, failures %v", o.done(), o.unsent, o.failures)
+				}
+				if failed := o.failed("script") != nil; failed != (try.done == 0) {
+					t.Errorf("that no operation succeeded is an error: %v", failed)
+				}
+				for percent, want := range try.percentiles {
+					near(t, "a percentile", percentile(o.latencies, percent), want)
+				}
+			})
+		})
+	}
+}
+
+func TestWithARateEachOperationIsSentWhenItIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var sent []time.Duration
+		subject := func(*site, *connection, uint64) error {
+			sent = append(sent, time.Since(begin))
+			time.Sleep(time.Millisecond)
+			return nil
+		}
+		o := load{connections: 1, rate: 50, warm: time.Second, length: 2 * time.Second}.run(t.Context(), &site{}, subject)
+		if o.done() != 100 || o.unsent != 0 { // 50 more during the warm-up
+			t.Fatalf("%d operations count, %d unsent", o.done(), o.unsent)
+		}
+		for n, at := range sent {
+			if want := time.Duration(n) * 20 * time.Millisecond; at != want {
+				t.Fatalf("operation %d was sent at %s, want %s", n, at, want)
+			}
+		}
+		if late := percentile(o.late, 100); late > 0.002 {
+			t.Errorf("the generator was %g ms late", late)
+		}
+	})
+}
+
+func TestARatioComparesTheSameRounds(t *testing.T) {
+	// The machine was fast in the second round, and the last one has no baseline.
+	if got := ratios([]float64{10, 50, 30, 8}, []float64{100, 1000, 100, 0}); !slices.Equal(got, []float64{0.1, 0.05, 0.3}) {
+		t.Errorf("the ratios are %v", got)
+	}
+	if got := ratios([]float64{1, 2}, []float64{0, 0}); got != nil {
+		t.Errorf("the ratios to nothing are %v", got)
+	}
+}
+
+func TestARowShowsTheMedianWithTheLowestAndTheHighest(t *testing.T) {
+	for want, values := range map[string][]float64{
+		"  ": nil, "3.00 3.00 3.00": {3}, "5.00 1.00 9.00": {9, 1, 5}, "2.50 1.00 4.00": {4, 1, 3, 2},
+		"0.277 6.17e-05 31176": {0.2771, 0.0000617, 31176.4}, "104 31.2 200": {31.25, 104, 200},
+	} {
+		if got := strings.Join(cells(values), " "); got != want {
+			t.Errorf("%v is shown as %q, want %q", values, got, want)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	read := func(args string) (options, error) { return readOptions(strings.Fields(args), io.Discard) }
+	t.Run("short changes the defaults and not what is given", func(t *testing.T) {
+		o, err := read("-short -rounds 7")
+		if err != nil || o.rounds != 7 || o.accounts != 100 || o.duration != 400*time.Millisecond {
+			t.Errorf("%+v, %v", o, err)
+		}
+	})
+	t.Run("only measures what it names and what that is divided by", func(t *testing.T) {
+		o, err := read("-only signed,refresh")
+		if err != nil || !o.wants("signed") || !o.wants("get") || !o.wants("row") || !o.wants("pair") || o.wants("login", "starts") {
+			t.Errorf("%+v, %v", o, err)
+		}
+	})
+	for _, refused := range []string{
+		"-connections 65", "-connections 0", "-only walk", "-duration 1h", "-rounds 0", "-accounts 0", "-large 10", "-people 0", "fast",
+	} {
+		t.Run("refuses "+refused, func(t *testing.T) {
+			if o, err := read(refused); err == nil {
+				t.Errorf("%+v", o)
+			}
+		})
+	}
+}
+
+func TestTheReportIsOneTableWithWhatFailedAndWhatWasSkipped(t *testing.T) {
+	r := newReport(options{rounds: 3})
+	w := r.add("operations", "get", "/s", "", 500, 400, 600)
+	w.over = &row{name: "row", values: []float64{1000, 500, 1000}}
+	w.sum.count(2*time.Millisecond, nil)
+	w.sum.count(0, refusal{429, "too many requests"})
+	w.sum.usage.servers = map[string]time.Duration{"gateway": 3 * time.Millisecond, "postgres": time.Millisecond}
+	r.skip("quota", io.EOF)
+	var out bytes.Buffer
+	r.print(&out)
+	for _, want := range []string{"OPERATIONS", "500", "400", "600", "row", "0.600", "0.500", "0.800", "2.00", "PostgreSQL) 1",
+		"1 x 429, for example too many requests", "get: gateway 3000, postgres 1000", "DOORWARD_ADDRESS_RATE=0", "skipped quota: EOF"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in the report:\n%s", want, out.String())
+		}
+	}
+}
+
+// peerDouble answers one client as an OAuth server does.
+func peerDouble(w http.ResponseWriter, r *http.Request) {
+	id, secret, _ := r.BasicAuth()
+	switch {
+	case r.URL.Path == "/oauth2/token" && r.FormValue("grant_type") == "client_credentials" && id == "a" && secret == "b":
+		_, _ = io.WriteString(w, `{"access_token":"x","token_type":"bearer"}`)
+	case r.URL.Path == "/admin/oauth2/introspect" && r.FormValue("token") == "x":
+		_, _ = io.WriteString(w, `{"active":true}`)
+	default:
+		w.WriteHeader(http.StatusUnauthorized)
+	}
+}
+
+func TestAPeerIsMeasuredByTheSameClient(t *testing.T) {
+	double := httptest.NewServer(http.HandlerFunc(peerDouble))
+	t.Cleanup(double.Close)
+	file := filepath.Join(t.TempDir(), "peer.json")
+	content := fmt.Sprintf(`{"name":"double","publicUrl":%q,"adminUrl":%q,"clientId":"a","clientSecret":"b"}`, double.URL+"/", double.URL)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openPeer(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, operation := range peerOperations {
+		o := load{connections: 2, length: 100 * time.Millisecond}.run(t.Context(), s, operation.do)
+		if o.done() == 0 || len(o.failures) > 0 {
+			t.Errorf("%s: %d answers, failures %v: %v", operation.name, o.done(), o.failures, o.example)
+		}
+	}
+}
+
+func TestEachTurnIsMeasuredOnceInARound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []string
+		noted := func(name string, length time.Duration) operation {
+			return operation{name: name, do: func(*site, *connection, uint64) error {
+				order = append(order, name)
+				time.Sleep(length)
+				return nil
+			}}
+		}
+		r := &run{options: options{connections: 1, duration: time.Second}, report: &report{}}
+		quick := r.turn("section", &site{}, noted("quick", 10*time.Millisecond), 0)
+		slow := r.turn("section", &site{}, noted("slow", 20*time.Millisecond), 0)
+		if err := r.rounds(t.Context(), 2); err != nil || len(r.report.rows) != 2 {
+			t.Fatalf("%v, %v", r.report.rows, err)
+		}
+		near(t, "the rate", median(slow.values), 50)
+		near(t, "the ratio", median(ratios(slow.values, quick.values)), 0.5)
+		if want := []string{"quick", "slow", "quick"}; !slices.Equal(slices.Compact(order), want) { // the second round begins with slow
+			t.Errorf("the order is %v, want %v", order, want)
+		}
+	})
+}
