@@ -13,6 +13,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
 )
 
@@ -145,5 +146,14 @@ func TestErrorsOfServicesPassAsTheyAre(t *testing.T) {
 	}
 	if challenge := a.header.Get("WWW-Authenticate"); challenge != "" {
 		t.Errorf("the gateway added %q", challenge)
+	}
+}
+
+func TestAServiceThatRefusesAKeyHasTheChallengeAdded(t *testing.T) {
+	s := open(t)
+	s.services["oauth"].does(func(*fiber.Ctx) error { return apierr.Unauthorized })
+	a := s.get(t, "/v1/applications/1/authTokens/x").want(401)
+	if challenge := a.header.Get("WWW-Authenticate"); challenge != `Basic realm="service", SAuthc1` {
+		t.Errorf("the challenge is %q", challenge)
 	}
 }

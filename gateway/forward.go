@@ -68,6 +68,9 @@ func (g *Gateway) forward(x *exchange) error {
 		return err
 	}
 	g.noteChange(x)
+	if x.route.access == byKey && response.StatusCode() == fiber.StatusUnauthorized { // the key has ended since it was asked for
+		response.Header.Set(fiber.HeaderWWWAuthenticate, g.challenge)
+	}
 	for _, name := range hopByHop {
 		response.Header.Del(name)
 	}

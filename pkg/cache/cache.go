@@ -1,9 +1,10 @@
 // Package cache is the one way in which the product keeps in memory what another
 // place decides: bounded in size and age, invalidated by key.
 //
-// A value is served for at most MaxAge after its load began. A caller that changes what
-// a key stands for calls Forget: the next Get loads again, and a load that began
-// before the change is not kept. Package pg invalidates what PostgreSQL reports.
+// A value is served for at most MaxAge after its load began, however long that takes. A
+// caller that changes what a key stands for calls Forget: the next Get loads again, and
+// a load that began before the change is not kept. Package pg invalidates what
+// PostgreSQL reports.
 package cache
 
 import (
@@ -75,13 +76,24 @@ func New[K comparable, V any](cfg Config[K, V]) *Cache[K, V] {
 }
 
 // Get returns the value of a key, and loads it where the cache does not hold it.
-// Callers that ask at the same time share one load, whose context is that of the
-// first without its cancellation. An error is not kept.
+// Callers that ask at the same time share one load, unless it began longer than MaxAge
+// ago. Its context is that of the first without its cancellation. An error is not kept.
 func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
-	value, ok, flights := c.lookup(key)
+	for {
+		asked := c.cfg.Now()
+		found, err := c.getOrLoad(ctx, key, read)
+		if err != nil || !asked.After(found.until) {
+			return found.value, err
+		}
+	}
+}
+
+// getOrLoad is Get, but for the age of a load that it shares.
+func (c *Cache[K, V]) getOrLoad(ctx context.Context, key K, read func(context.Context) (V, error)) (entry[V], error) {
+	found, ok, flights := c.lookup(key)
 	if ok {
 		c.counts.Add(ctx, 1, c.result[1])
-		return value, nil
+		return found, nil
 	}
 	c.counts.Add(ctx, 1, c.result[0])
 	flight := flights.DoChan(fmt.Sprintf("%#v", key), func() (any, error) {
@@ -89,16 +101,16 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context)
 		defer cancel()
 		l, until := c.begin()
 		value, err := read(ctx)
-		c.finish(l, key, entry[V]{value, until}, err)
-		return value, err
+		loaded := entry[V]{value, until}
+		c.finish(l, key, loaded, err)
+		return loaded, err
 	})
 	select {
 	case got := <-flight:
-		value, _ := got.Val.(V)
-		return value, got.Err
+		loaded, _ := got.Val.(entry[V])
+		return loaded, got.Err
 	case <-ctx.Done():
-		var none V
-		return none, ctx.Err()
+		return entry[V]{}, ctx.Err()
 	}
 }
 
@@ -119,11 +131,11 @@ func (c *Cache[K, V]) RefreshLate(ctx context.Context, key K, read func(context.
 
 // Peek returns the value of a key where the cache holds it.
 func (c *Cache[K, V]) Peek(key K) (V, bool) {
-	value, ok, _ := c.lookup(key)
-	return value, ok
+	found, ok, _ := c.lookup(key)
+	return found.value, ok
 }
 
-func (c *Cache[K, V]) lookup(key K) (V, bool, *singleflight.Group) {
+func (c *Cache[K, V]) lookup(key K) (entry[V], bool, *singleflight.Group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, ok := c.entries.Get(key)
@@ -131,7 +143,7 @@ func (c *Cache[K, V]) lookup(key K) (V, bool, *singleflight.Group) {
 		c.entries.Remove(key)
 		ok = false
 	}
-	return found.value, ok, c.flights
+	return found, ok, c.flights
 }
 
 func (c *Cache[K, V]) begin() (*load[K], time.Time) {
@@ -209,9 +221,7 @@ func (c *Cache[K, V]) Forget(key K) {
 	for l := range c.loads {
 		l.forgotten[key] = struct{}{}
 	}
-	if len(c.loads) > 0 {
-		c.flights = new(singleflight.Group) // a Get from now on shares no load that began before
-	}
+	c.flights = new(singleflight.Group) // a Get from now on shares no load that began before
 	c.entries.Remove(key)
 	for dependent := range c.dependents[key] {
 		c.entries.Remove(dependent)

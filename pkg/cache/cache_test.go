@@ -187,3 +187,36 @@ func TestCallersShareALoad(t *testing.T) {
 		t.Errorf("%q after %d loads", value, s.loads)
 	}
 }
+
+// A load can take longer than its value may be served. Who asks later than that does not
+// get what was read before.
+func TestAnOldLoadIsNotShared(t *testing.T) {
+	c, clock, s := open(10)
+	began, release := make(chan struct{}), make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		value, err := c.Get(t.Context(), "a", func(context.Context) (string, error) {
+			close(began)
+			<-release
+			return "from before the change", nil
+		})
+		if err != nil || value != "from before the change" {
+			t.Errorf("the caller that began the load got %q, %v", value, err)
+		}
+	})
+	<-began
+	clock.Move(maxAge + 1)
+	joined := make(chan struct{})
+	got := make(chan string)
+	go func() {
+		close(joined)
+		value, _ := c.Get(t.Context(), "a", s.load)
+		got <- value
+	}()
+	<-joined
+	close(release)
+	if value := <-got; value != s.value {
+		t.Errorf("a caller that came later than the value may be served got %q", value)
+	}
+	group.Wait()
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
@@ -101,6 +102,52 @@ func TestTheEndOfAccessIsFeltByEveryReplica(t *testing.T) {
 				}
 			}
 			load.Wait()
+		})
+	}
+}
+
+// A gateway that is told of no change sends requests with a key that has ended for a
+// second. No replica validates for it 100 ms later.
+func TestNoReplicaValidatesForAKeyThatHasEnded(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*testing.T, *oauthtest.Deployment, string){
+		"disabled": func(t *testing.T, d *oauthtest.Deployment, key string) {
+			disabled := oauth.KeyChange{Status: field.Some(directoryapi.Disabled)}
+			if _, err := d.Service.UpdateKey(t.Context(), d.Tenant, key, disabled); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"deleted": func(t *testing.T, d *oauthtest.Deployment, key string) {
+			if err := d.Service.DeleteKey(t.Context(), d.Tenant, key); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, replicas := apart(t)
+			token := d.LogIn(t, d.Site).Access
+			key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := caller.Into(t.Context(), caller.Caller{Tenant: d.Tenant, Key: key.ID, Account: d.Account})
+			validate := func(s *oauth.Service) error {
+				_, err := s.Validate(ctx, d.Tenant, d.Application, token)
+				return err
+			}
+			for _, s := range replicas {
+				if err := validate(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			end(t, d, key.ID)
+			d.Clock.Move(100 * time.Millisecond)
+			for _, s := range replicas {
+				if err := validate(s); !errors.Is(err, apierr.Unauthorized) {
+					t.Errorf("100 ms later a replica answers %v", err)
+				}
+			}
 		})
 	}
 }

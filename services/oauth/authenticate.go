@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/store"
 )
@@ -43,6 +44,21 @@ func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (o
 		return oauthapi.Key{}, errBadKey
 	}
 	return k.Key, nil
+}
+
+// checkCaller refuses a request whose API key was disabled or deleted, as of at most
+// keyMaxAge ago. The gateway has checked the key, but one that is told of no change uses
+// its answer for a second.
+func (s *Service) checkCaller(ctx context.Context, tenant id.ID) error {
+	key := caller.From(ctx).Key
+	if key == "" {
+		return nil
+	}
+	k, err := s.signingKey(ctx, tenant, key)
+	if errors.Is(err, apierr.NotFound) || err == nil && k.Status != directoryapi.Enabled {
+		return errBadKey
+	}
+	return err
 }
 
 // administers reports whether the account of a key is an administrator of its

@@ -236,8 +236,11 @@ func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, brief boo
 // Validate returns a token of either kind that is valid; its resource shows the
 // kind to the client. The errors and their order are those of
 // docs/interface/errors.md#failed-validation, with apierr.NotFound for the
-// application.
+// application and apierr.Unauthorized for the caller's API key.
 func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
+	if err := s.checkCaller(ctx, tenant); err != nil {
+		return store.Token{}, err
+	}
 	t, err := s.check(ctx, tenant, application, text, s.recentToken, store.Kinds...)
 	if err == nil {
 		_, err = s.checkTokenAccess(ctx, t, true, s.recentAccess)

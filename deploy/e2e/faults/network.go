@@ -21,14 +21,15 @@ type link struct{ from, to string }
 type network struct {
 	server *toxiproxy.ApiServer
 
-	mu      sync.Mutex
-	proxies map[link]*toxiproxy.Proxy
+	mu         sync.Mutex
+	proxies    map[link]*toxiproxy.Proxy
+	redirected map[string]string // address of a part that is elsewhere than at first
 }
 
 func newNetwork() *network {
 	return &network{
 		server:  toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
-		proxies: map[link]*toxiproxy.Proxy{},
+		proxies: map[link]*toxiproxy.Proxy{}, redirected: map[string]string{},
 	}
 }
 
@@ -40,6 +41,9 @@ func (n *network) route(from, to, address string) (string, error) {
 	way := link{from, to}
 	if proxy, ok := n.proxies[way]; ok {
 		return proxy.Listen, nil
+	}
+	if now, ok := n.redirected[to]; ok {
+		address = now
 	}
 	listen, err := harness.FreeAddress()
 	if err != nil {
@@ -145,8 +149,11 @@ func (n *network) accept(match func(link) bool) error {
 	})
 }
 
-// redirect leads the ways to a part to another address.
+// redirect leads the ways to a part to another address, later ones too.
 func (n *network) redirect(part, address string) error {
+	n.mu.Lock()
+	n.redirected[part] = address
+	n.mu.Unlock()
 	return n.each(to(part), func(proxy *toxiproxy.Proxy) error {
 		return proxy.Update(&toxiproxy.Proxy{Listen: proxy.Listen, Upstream: address, Enabled: true})
 	})

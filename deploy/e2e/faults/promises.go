@@ -39,7 +39,7 @@ type account struct {
 type promises struct {
 	began  time.Time
 	victim string        // login that nobody may try more often than the limit allows
-	slack  time.Duration // that is added to bounds of time, of a machine that is busy
+	slack  time.Duration // that is added to bounds that a busy machine breaks
 
 	lock     sync.Mutex
 	accounts []*account

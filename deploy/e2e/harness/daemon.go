@@ -1,15 +1,19 @@
 package harness
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -121,6 +125,33 @@ func (d *Daemon) PID() int {
 
 // Ready returns nil once the daemon serves.
 func (d *Daemon) Ready(ctx context.Context) error { return d.ready(ctx) }
+
+// Metric is the sum of a metric of a process of the product over the series that have
+// all of some labels, such as cache="oauth.keys".
+func (d *Daemon) Metric(ctx context.Context, name string, labels ...string) (sum float64, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.ops+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("read the metrics of %s: %w", d.Name, err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		series, text, _ := strings.Cut(lines.Text(), "} ")
+		if !strings.HasPrefix(series, name+"{") || slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(series, l) }) {
+			continue
+		}
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read the metrics of %s: %w", d.Name, err)
+		}
+		sum += value
+	}
+	return sum, lines.Err()
+}
 
 // Ended reports whether the process has ended by itself since it was started.
 func (d *Daemon) Ended() bool {

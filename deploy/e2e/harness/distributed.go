@@ -181,6 +181,10 @@ func (d *Distributed) Authority() *Authority { return d.wired.authority }
 // Replica is one process of a service, or of the "gateway", counted from 0.
 func (d *Distributed) Replica(service string, i int) *Daemon { return d.processes[service][i] }
 
+// Address is the host and port at which a process of a service, or of the "gateway",
+// listens.
+func (d *Distributed) Address(service string, i int) string { return d.wired.peers[service][i] }
+
 // Settings are the environment of an operator's commands.
 func (d *Distributed) Settings() []string {
 	return environment("DATABASE_URL="+d.wired.database, "DATABASE_URLS="+namedShard(d.wired.shard), "DOORWARD_MASTER_KEY="+d.wired.Master,

@@ -1,0 +1,58 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// FreezeNotifications stops (SIGSTOP) the sessions of PostgreSQL through which the
+// processes of the product listen for notifications: the connections stay open, and
+// nothing comes through them, as in a network that is cut. All other sessions go on.
+// restore lets those go on too.
+func (d *Distributed) FreezeNotifications(ctx context.Context) (restore func() error, err error) {
+	frozen, err := d.listeners(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(frozen) == 0 {
+		return nil, errors.New("no process listens for notifications")
+	}
+	restore = func() error { return signalAll(frozen, syscall.SIGCONT) }
+	if err := signalAll(frozen, syscall.SIGSTOP); err != nil {
+		return nil, errors.Join(err, restore())
+	}
+	return restore, nil
+}
+
+// listeners are the process ids of the sessions that listen.
+func (d *Distributed) listeners(ctx context.Context) ([]int, error) {
+	conn, err := pgx.Connect(ctx, d.wired.database)
+	if err != nil {
+		return nil, fmt.Errorf("find who listens: %w", err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	rows, err := conn.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = 'doorward-listen'`)
+	if err != nil {
+		return nil, fmt.Errorf("find who listens: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[int])
+}
+
+// signalAll signals processes that may have ended.
+func signalAll(pids []int, signal os.Signal) error {
+	for _, pid := range pids {
+		process, err := os.FindProcess(pid)
+		if err == nil {
+			err = process.Signal(signal)
+		}
+		if err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("signal a session of PostgreSQL: %w", err)
+		}
+	}
+	return nil
+}
