@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,9 +69,10 @@ var errNonce = apierr.Unauthorized.
 // useNonces stores nonces, each once.
 func (s *Service) useNonces(ctx context.Context, list []store.Nonce) []error {
 	now := s.now()
+	unique := slices.Compact(slices.SortedFunc(slices.Values(list), store.Nonce.Compare))
 	var used *[]store.Nonce
 	err := s.tx(ctx, func(tx *store.Tx) error {
-		used = tx.UseNonces(ctx, list, now, now.Add(nonceLifetime))
+		used = tx.UseNonces(ctx, unique, now, now.Add(nonceLifetime))
 		return nil
 	})
 	if err != nil {

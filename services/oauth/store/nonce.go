@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"time"
 
@@ -15,10 +17,16 @@ type Nonce struct {
 	Nonce    string
 }
 
-// UseNonces records nonces in one statement, one that is in the list twice once. It
-// returns those that were not recorded, or have expired, and whose key is enabled;
-// they are there once the transaction has committed. The order of the rows keeps
-// two statements with the same nonces from waiting for each other.
+// Compare orders nonces, so that two statements with the same ones do not wait for each
+// other.
+func (n Nonce) Compare(other Nonce) int {
+	return cmp.Or(bytes.Compare(n.TenantID[:], other.TenantID[:]), cmp.Compare(n.KeyID, other.KeyID), cmp.Compare(n.Nonce, other.Nonce))
+}
+
+// UseNonces records nonces, which are in order and none twice, in one statement. It
+// returns those that were not recorded, or have expired, and whose key is enabled; they
+// are there once the transaction has committed. The key is looked up for each row: for a
+// join the planner would rather read all keys while there are only some thousand.
 func (tx *Tx) UseNonces(_ context.Context, list []Nonce, now, expiresAt time.Time) (used *[]Nonce) {
 	tenants, keys, nonces := make([]id.ID, len(list)), make([]string, len(list)), make([]string, len(list))
 	for i, n := range list {
@@ -26,9 +34,8 @@ func (tx *Tx) UseNonces(_ context.Context, list []Nonce, now, expiresAt time.Tim
 	}
 	used = new([]Nonce)
 	pg.QueueReturning(tx, used, `INSERT INTO digest_nonces AS n (tenant_id, key_id, nonce, expires_at)
-		SELECT DISTINCT k.tenant_id, k.id, u.nonce, $4::timestamptz
-		FROM unnest($1::uuid[], $2::text[], $3::text[]) AS u (tenant_id, key_id, nonce)
-		JOIN api_keys k ON k.tenant_id = u.tenant_id AND k.id = u.key_id WHERE k.status = 'ENABLED' ORDER BY k.tenant_id, k.id, u.nonce
+		SELECT u.tenant_id, u.key_id, u.nonce, $4::timestamptz FROM unnest($1::uuid[], $2::text[], $3::text[]) AS u (tenant_id, key_id, nonce)
+		WHERE (SELECT k.status FROM api_keys k WHERE k.tenant_id = u.tenant_id AND k.id = u.key_id) = 'ENABLED'
 		ON CONFLICT (tenant_id, key_id, nonce) DO UPDATE SET expires_at = excluded.expires_at WHERE n.expires_at < $5
 		RETURNING n.tenant_id, n.key_id, n.nonce`, tenants, keys, nonces, expiresAt, now)
 	return used
