@@ -140,8 +140,8 @@ func copyFolder(t *testing.T, from string) string {
 
 // The first start makes the database, which takes the most of a test; so what is
 // true of any standalone is tried on one, and what changes it on copies of its folder.
+// No other runs beside the one whose spans are read: the tracer belongs to the process.
 func TestStandalone(t *testing.T) {
-	t.Parallel()
 	p := start(t, newFolder(t))
 	while := func(name string, test func(p *product)) {
 		t.Run("while it runs, "+name, func(t *testing.T) {
