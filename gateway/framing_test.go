@@ -231,7 +231,7 @@ func TestAConnectionWithoutARequestStaysOpen(t *testing.T) {
 			if idle := g.HTTP.Server().IdleTimeout; idle <= 90*time.Second {
 				t.Errorf("connections between requests are closed after %s", idle)
 			}
-			g.HTTP.Server().ReadTimeout = 2 * time.Second
+			g.HTTP.Server().ReadTimeout = time.Second
 		}
 	})
 	early := s.dial(t)

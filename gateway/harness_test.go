@@ -86,10 +86,11 @@ func open(t testing.TB, settings ...setting) *site {
 
 func (s *site) serve(t testing.TB, plain bool) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	listener := closedOnce{socket, sync.OnceValue(socket.Close)}
 	s.address = listener.Addr().String()
 	use := func() *tls.Certificate { return &certificate }
 	if plain {
@@ -101,15 +102,37 @@ func (s *site) serve(t testing.TB, plain bool) {
 	s.http = &http.Client{Transport: transport, Timeout: testTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
+		if err := listener.Close(); err != nil {
+			t.Errorf("close the listener: %v", err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("the gateway ended: %v", err)
+		}
+		s.awaitConnections()
 		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
 		if err := s.HTTP.ShutdownWithContext(ctx); err != nil {
 			t.Errorf("stop the gateway: %v", err)
 		}
-		if err := <-ended; err != nil {
-			t.Errorf("the gateway ended: %v", err)
-		}
 	})
+}
+
+// closedOnce is a listener that may be closed again.
+type closedOnce struct {
+	net.Listener
+	close func() error
+}
+
+func (l closedOnce) Close() error { return l.close() }
+
+// awaitConnections waits for a moment until all connections of a gateway that accepts
+// no more are closed. Its shutdown closes the rest, and looks for that only ten
+// times a second.
+func (s *site) awaitConnections() {
+	const interval = 100 * time.Millisecond
+	server := s.HTTP.Server() // counts the listener too, and subtracts it even where it is closed
+	for end := time.Now().Add(interval); server.GetOpenConnectionsCount() >= 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	}
 }
 
 // fakeService is what stands behind the gateway: an application of the same

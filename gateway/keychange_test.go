@@ -26,6 +26,7 @@ func TestAKeyThatEndsIsRefusedEverywhere(t *testing.T) {
 		"disabled":            {method: "POST", path: "/v1/apiKeys/%4B" + keyID[1:], body: `{"status":"DISABLED"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			first := open(t)
 			second := open(t, func(cfg *Config, _ *site) { cfg.Keys = first.keys })
 			first.services["oauth"].does(func(c *fiber.Ctx) error {

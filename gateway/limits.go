@@ -129,6 +129,8 @@ type Limits struct {
 	remote  atomic.Pointer[map[subject]int] // in flight at the other gateways; replaced whole
 	synced  atomic.Bool
 	first   chan context.Context // of the newest request that is the only one of its subject, published at once
+
+	lostAfter time.Duration // the constant, which tests shorten
 }
 
 // usage is what a subject uses in this process.
@@ -140,7 +142,7 @@ type usage struct {
 
 // newLimits returns limits that count this process alone.
 func newLimits(cfg Config) *Limits {
-	l := &Limits{now: cfg.Common.Now, budgets: cfg.budgets(), local: map[subject]*usage{}, first: make(chan context.Context, 1)}
+	l := &Limits{now: cfg.Common.Now, budgets: cfg.budgets(), local: map[subject]*usage{}, first: make(chan context.Context, 1), lostAfter: lostAfter}
 	_, _ = rand.Read(l.self[:])
 	l.remote.Store(&map[subject]int{})
 	return l

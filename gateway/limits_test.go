@@ -128,7 +128,10 @@ func synchronise(t *testing.T, s *site, client kv.Client) {
 
 func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 	server, client := redis(t)
-	few := func(cfg *Config, _ *site) { cfg.Tenant.InFlight = 4 }
+	few := func(cfg *Config, s *site) {
+		cfg.Tenant.InFlight = 4
+		s.prepare = func(g *Gateway) { g.Limits.lostAfter = lostAfter / 4 }
+	}
 	first, second := open(t, few), open(t, few)
 	synchronise(t, first, client)
 	synchronise(t, second, client)

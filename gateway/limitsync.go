@@ -28,9 +28,10 @@ const (
 	// lostAfter is how long its own reports may be missing until a gateway takes
 	// the counters for out of step.
 	lostAfter = 2 * time.Second
-	// idleInterval is how often a gateway publishes that it counts nothing.
-	idleInterval = lostAfter / 2
 )
+
+// idleInterval is how often a gateway publishes that it counts nothing.
+func (l *Limits) idleInterval() time.Duration { return l.lostAfter / 2 }
 
 // Sync keeps this gateway in step with the others through Redis until ctx ends:
 // the local counters of the limits, and what ends an API key. No request waits
@@ -90,9 +91,9 @@ func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 		}
 		l.remote.Store(sum(peers))
 		if len(peers) == 0 {
-			tick.Reset(idleInterval) // until there is one
+			tick.Reset(l.idleInterval()) // until there is one
 		}
-		synced := time.Since(own) < lostAfter
+		synced := time.Since(own) < l.lostAfter
 		if !synced && !lost {
 			slog.Warn("synchronising the rate limits through Redis failed, retrying: each gateway applies them alone", "error", reason(&failure))
 		}
@@ -125,7 +126,7 @@ func (l *Limits) publish(ctx context.Context, redis kv.Client, failure *atomic.P
 		}
 		text := l.report()
 		if len(text) == len(l.self) {
-			tick.Reset(idleInterval)
+			tick.Reset(l.idleInterval())
 		} else {
 			tick.Reset(publishInterval)
 		}

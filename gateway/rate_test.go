@@ -136,8 +136,11 @@ func TestSeveralGatewaysHoldOneRate(t *testing.T) {
 	t.Parallel()
 	server, client := redis(t)
 	var stopped clocktest.Clock
-	few := func(cfg *Config, _ *site) { cfg.Tenant.PerSecond = 10 }
-	first, second := open(t, timed(&stopped), few), open(t, timed(&stopped), few)
+	few := func(cfg *Config, s *site) {
+		cfg.Tenant.PerSecond = 10
+		s.prepare = func(g *Gateway) { g.Limits.now, g.Limits.lostAfter = stopped.Now, lostAfter/4 }
+	}
+	first, second := open(t, few), open(t, few)
 	synchronise(t, first, client)
 	synchronise(t, second, client)
 	eventually(t, "the limits are shared", func() bool { return first.Limits.synced.Load() && second.Limits.synced.Load() })

@@ -11,6 +11,7 @@ import (
 )
 
 func TestATableThatGrowsHasStatistics(t *testing.T) {
+	t.Parallel()
 	db, _ := open(t)
 	worktest.Start(t, db.Analyze)
 	for rows, more := 100, 100; rows <= 400; rows, more = 2*rows, rows {
@@ -41,6 +42,7 @@ func TestATableThatGrowsHasStatistics(t *testing.T) {
 // What changes nothing, as the workers do that look for work, wakes nobody who waits for
 // writes.
 func TestOnlyWritesAreCounted(t *testing.T) {
+	t.Parallel()
 	db, _ := open(t)
 	const nothing = `DELETE FROM notes WHERE tenant_id = $1`
 	none := id.New(time.Now())

@@ -48,6 +48,7 @@ func open(t *testing.T) (*pg.DB, string) {
 }
 
 func TestRowsAreReadByTheNamesOfTheirColumns(t *testing.T) {
+	t.Parallel()
 	db, _ := open(t)
 	want := note{id.New(time.Now()), id.New(time.Now()), "hello"}
 	if _, err := pg.Exec(t.Context(), db, `INSERT INTO notes (tenant_id, id, text) VALUES ($1, $2, $3)`, want.TenantID, want.ID, want.Text); err != nil {
@@ -63,6 +64,7 @@ func TestRowsAreReadByTheNamesOfTheirColumns(t *testing.T) {
 }
 
 func TestTheQueriesOfABatchAreReadTogether(t *testing.T) {
+	t.Parallel()
 	db, _ := open(t)
 	tenant := id.New(time.Now())
 	for _, text := range []string{"one", "two"} {
@@ -90,6 +92,7 @@ func TestTheQueriesOfABatchAreReadTogether(t *testing.T) {
 }
 
 func TestErrorsAreThoseOfTheCatalogue(t *testing.T) {
+	t.Parallel()
 	db, url := open(t)
 	ctx := t.Context()
 	if _, err := pg.One[note](ctx, db, `SELECT tenant_id, id, text FROM notes`); !errors.Is(err, apierr.NotFound) {
@@ -192,6 +195,7 @@ func TestALoginThatIsOnlyAMemberOfTheRoleIsEnough(t *testing.T) {
 }
 
 func TestReplicasThatStartTogetherMigrateOnce(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t, nil)
 	var group sync.WaitGroup
 	errs := make(chan error, 8)
@@ -216,6 +220,7 @@ func TestReplicasThatStartTogetherMigrateOnce(t *testing.T) {
 // A migration that wants a table which a long transaction reads must not stop
 // the table's other readers behind it.
 func TestAMigrationThatWaitsForALockLetsReadersPass(t *testing.T) {
+	t.Parallel()
 	db, url := open(t)
 	ctx := t.Context()
 	long, err := db.Begin(ctx)
@@ -259,6 +264,7 @@ func TestAMigrationThatWaitsForALockLetsReadersPass(t *testing.T) {
 }
 
 func TestATransactionThatLostIsRunAgain(t *testing.T) {
+	t.Parallel()
 	db, _ := open(t)
 	ctx := t.Context()
 	tenant := id.New(time.Now())

@@ -10,6 +10,7 @@
 package notification
 
 import (
+	"cmp"
 	"net/mail"
 	"time"
 
@@ -39,6 +40,8 @@ type Config struct {
 
 	Provider    Provider // of text messages
 	TextSenders int      // texts sent at once
+
+	LeaseTime time.Duration // how long a delivery stays with a process that died; 0 means 10 s
 }
 
 // Service is the notification service.
@@ -58,6 +61,7 @@ type Service struct {
 
 // New makes the service. Send and Sweep are its workers.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
+	cfg.LeaseTime = cmp.Or(cfg.LeaseTime, leaseTime)
 	svc := &Service{store: s, peers: peers, ring: ring, base: base, now: now, cfg: cfg, instruments: newInstruments(),
 		inFlight: &inFlight{limit: max(cfg.Senders-1, 1), tenants: map[id.ID]bool{}},
 	}

@@ -25,8 +25,8 @@ import (
 const (
 	// maxAge is the age at which a delivery that fails is not retried.
 	maxAge = 72 * time.Hour
-	// leaseTime is how long a delivery stays with a worker that died. A worker that
-	// lives renews it.
+	// leaseTime is how long a delivery stays with a worker that died, unless
+	// Config.LeaseTime says otherwise. A worker that lives renews it.
 	leaseTime = 10 * time.Second
 	// retryDelay is when a delivery is tried again whose try failed for a reason
 	// that has nothing to do with it.
@@ -194,7 +194,7 @@ func (s *Service) lease(ctx context.Context, c *channel) (d store.Delivery, err 
 		ctx, now := shards[(first+i)%len(shards)], s.now()
 		leased := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 			after, _ := c.last.Load().(id.ID)
-			if d, err = tx.LeaseDelivery(ctx, c.kind, after, id.New(now), now, now.Add(leaseTime), c.skip()); err != nil {
+			if d, err = tx.LeaseDelivery(ctx, c.kind, after, id.New(now), now, now.Add(s.cfg.LeaseTime), c.skip()); err != nil {
 				return err
 			}
 			return tx.Enter(ctx, d.TenantID)
@@ -215,8 +215,8 @@ func (s *Service) keepLease(ctx context.Context, d store.Delivery) (release func
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for wait(ctx, leaseTime/3) == nil {
-			err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RenewLease(ctx, d, s.now().Add(leaseTime)) })
+		for wait(ctx, s.cfg.LeaseTime/3) == nil {
+			err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RenewLease(ctx, d, s.now().Add(s.cfg.LeaseTime)) })
 			if err != nil && ctx.Err() == nil {
 				slog.WarnContext(ctx, "renewal of a delivery's lease failed, retrying", "delivery", d.ID.String(), "error", err.Error())
 			}

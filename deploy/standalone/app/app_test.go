@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -26,6 +27,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/pg/private"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/pkg/worktest"
@@ -106,6 +108,66 @@ func start(t *testing.T, dir string, environ ...string) *product {
 	return p
 }
 
+// newFolder returns an empty folder for the data of a standalone, which is removed
+// when the test ends. The account of PostgreSQL reaches it; t.TempDir is closed to that
+// when the tests run as root.
+func newFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(private.Scratch(), "standalone-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// copyFolder returns a copy of the data folder of a standalone that has stopped.
+func copyFolder(t *testing.T, from string) string {
+	t.Helper()
+	dir := newFolder(t)
+	if out, err := exec.CommandContext(t.Context(), "cp", "-RPp", from+"/.", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
+
+// The first start makes the database, which takes the most of a test; so what is
+// true of any standalone is tried on one, and what changes it on copies of its folder.
+// No other runs beside the one whose spans are read: the tracer belongs to the process.
+func TestStandalone(t *testing.T) {
+	p := start(t, newFolder(t))
+	while := func(name string, test func(p *product)) {
+		t.Run("while it runs, "+name, func(t *testing.T) {
+			one := *p
+			one.T = t
+			test(&one)
+		})
+	}
+	while("its secrets are readable by their owner alone", secretsAreReadableByTheirOwnerAlone)
+	while("its data folder serves no other process", dataFolderServesOneProcess)
+	while("its private servers ask for a password", privateServersAskForAPassword)
+	while("the spans of a login are those of the documentation", spansOfALoginAreThoseOfTheDocumentation)
+	while("one trace joins a request and its mail", oneTraceJoinsTheRequestAndItsMail)
+	p.stop()
+	once := func(name string, test func(t *testing.T, dir string)) {
+		t.Run("once it has run, "+name, func(t *testing.T) {
+			t.Parallel()
+			test(t, copyFolder(t, p.dir))
+		})
+	}
+	once("another start keeps everything", anotherStartKeepsEverything)
+	once("an operator makes an administrator's key, with and without a running process", anOperatorMakesAnAdministratorKey)
+	once("the process ends after its PostgreSQL", theProcessEndsAfterItsPostgreSQL)
+	once("the master keys of its data folder are rotated", masterKeysOfADataFolderAreRotated)
+}
+
 // send sends a request with the API key and wants a status.
 func (p *product) send(method, url, body string, want int) (map[string]any, http.Header) {
 	p.Helper()
@@ -163,16 +225,15 @@ func (p *product) mails(n int) []any {
 // address of its application.
 func (p *product) verifying() (application string) {
 	p.Helper()
-	made, _ := p.send("POST", "/applications?createDirectory=true", `{"name":"Shop"}`, 201)
+	made, _ := p.send("POST", "/applications?createDirectory=true", fmt.Sprintf(`{"name":%q}`, p.Name()), 201)
 	mapping, _ := p.send("GET", href(made, "defaultAccountStoreMapping"), "", 200)
 	directory, _ := p.send("GET", href(mapping, "accountStore"), "", 200)
 	p.send("POST", href(directory, "accountCreationPolicy"), `{"verificationEmailStatus":"ENABLED"}`, 200)
 	return href(made)
 }
 
-func TestOneTraceJoinsTheRequestAndItsMail(t *testing.T) {
-	p := start(t, t.TempDir())
-	application := p.verifying()
+func oneTraceJoinsTheRequestAndItsMail(p *product) {
+	application, before := p.verifying(), len(p.mails(0))
 	wants := [][]string{
 		{"application POST", "gateway POST"},
 		{"INSERT", "application POST", "gateway POST"},                    // SQL, in the directory service
@@ -183,24 +244,24 @@ func TestOneTraceJoinsTheRequestAndItsMail(t *testing.T) {
 		{"send mail", "consume AccountRegistered", "gateway POST"},
 	}
 	// The gateway tells about one request in a tenth of a second: the trace of
-	// one of the first registrations has it.
+	// one of the first registrations has it, where no other requests come between.
 	deadline := time.Now().Add(30 * time.Second)
 	for n := 1; ; n++ {
 		p.spans.Reset()
 		p.send("POST", application+"/accounts", fmt.Sprintf(`{"email":"jo%d@example.test","password":"Changeme1!"}`, n), 201)
-		p.mails(n)
 		paths := p.registration()
 		missing := slices.DeleteFunc(slices.Clone(wants), func(want []string) bool {
 			return slices.ContainsFunc(paths, func(names []string) bool { return descends(names, want) })
 		})
 		if len(missing) == 0 {
+			p.mails(before + n)
 			return
 		}
 		if missing[0][0] != "publish" || len(missing) > 1 || time.Now().After(deadline) {
 			for _, names := range paths {
-				t.Log(strings.Join(names, " < "))
+				p.Log(strings.Join(names, " < "))
 			}
-			t.Fatalf("no span in the trace of the request is each of %q", missing)
+			p.Fatalf("no span in the trace of the request is each of %q", missing)
 		}
 	}
 }
@@ -251,12 +312,12 @@ func descends(path, want []string) bool {
 	return len(want) == 0
 }
 
-func TestASecondStartKeepsEverything(t *testing.T) {
-	dir := t.TempDir()
+func anotherStartKeepsEverything(t *testing.T, dir string) {
 	p := start(t, dir)
 	first := p.key
+	before := len(p.mails(0))
 	account, _ := p.send("POST", p.verifying()+"/accounts", `{"email":"jo@example.test","password":"Changeme1!"}`, 201)
-	mail := fmt.Sprint(p.mails(1)[0])
+	mails := fmt.Sprint(p.mails(before + 1))
 	authority, err := os.ReadFile(first.CAFile)
 	if err != nil {
 		t.Fatal(err)
@@ -269,38 +330,36 @@ func TestASecondStartKeepsEverything(t *testing.T) {
 	}
 	_, path, _ := strings.Cut(href(account), "/v1")
 	p.send("GET", path, "", 200)
-	if got := fmt.Sprint(p.mails(1)[0]); got != mail {
-		t.Errorf("the mail changed: %s", got)
+	if got := fmt.Sprint(p.mails(before + 1)); got != mails {
+		t.Errorf("the mails changed: %s", got)
 	}
 	if again, err := os.ReadFile(first.CAFile); err != nil || !bytes.Equal(again, authority) {
 		t.Errorf("the certificate authority changed: %v", err)
 	}
 }
 
-func TestSecretsAreReadableByTheirOwnerAlone(t *testing.T) {
-	p := start(t, t.TempDir())
+func secretsAreReadableByTheirOwnerAlone(p *product) {
 	properties := "apiKey-" + p.key.ID + ".properties"
 	for _, name := range []string{"apikey.json", properties, "curl.conf", "secrets.json", "ca-key.pem", "server-key.pem"} {
 		info, err := os.Stat(filepath.Join(p.dir, name))
 		if err != nil {
-			t.Error(err)
+			p.Error(err)
 			continue
 		}
 		if info.Mode().Perm() != 0o600 {
-			t.Errorf("%s has the mode %v", name, info.Mode())
+			p.Errorf("%s has the mode %v", name, info.Mode())
 		}
 	}
 }
 
-func TestADataFolderServesOneProcess(t *testing.T) {
-	p := start(t, t.TempDir())
+func dataFolderServesOneProcess(p *product) {
 	if _, err := openFolder(p.dir); err == nil || !strings.Contains(err.Error(), "DOORWARD_DATA_DIR") {
-		t.Fatalf("a second process opens the folder: %v", err)
+		p.Fatalf("a second process opens the folder: %v", err)
 	}
 }
 
-func TestAnOperatorMakesAnAdministratorKeyWithAndWithoutARunningProcess(t *testing.T) {
-	p := start(t, t.TempDir())
+func anOperatorMakesAnAdministratorKey(t *testing.T, dir string) {
+	p := start(t, dir)
 	_, header := p.send("GET", "/tenants/current", "", 302)
 	current, _ := p.send("GET", header.Get("Location"), "", 200)
 	tenant, _ := current["key"].(string)
@@ -333,8 +392,8 @@ func (p *product) administratorKey(tenant string) key {
 	return made
 }
 
-func TestTheProcessEndsAfterItsPostgreSQL(t *testing.T) {
-	p := start(t, t.TempDir())
+func theProcessEndsAfterItsPostgreSQL(t *testing.T, dir string) {
+	p := start(t, dir)
 	content, err := os.ReadFile(filepath.Join(p.dir, "postgres", "data", "postmaster.pid"))
 	if err != nil {
 		t.Fatal(err)
@@ -360,8 +419,7 @@ func TestTheProcessEndsAfterItsPostgreSQL(t *testing.T) {
 	}
 }
 
-func TestThePrivateServersAskForAPassword(t *testing.T) {
-	p := start(t, t.TempDir())
+func privateServersAskForAPassword(p *product) {
 	var at struct {
 		Redis string `env:"REDIS_URL"`
 		Kafka string `env:"KAFKA_BROKERS"`
@@ -369,15 +427,15 @@ func TestThePrivateServersAskForAPassword(t *testing.T) {
 	p.source.Load(&at)
 	redis, err := url.Parse(at.Redis)
 	if err != nil {
-		t.Fatal(err)
+		p.Fatal(err)
 	}
 	if answer := p.exchange(redis.Host, "*1\r\n$4\r\nPING\r\n"); !strings.HasPrefix(answer, "-NOAUTH") {
-		t.Errorf("Redis answers %q", answer)
+		p.Errorf("Redis answers %q", answer)
 	}
 	// A request for metadata, version 0, of all topics. It closes the connection.
 	metadata := "\x00\x00\x00\x0e" + "\x00\x03\x00\x00" + "\x00\x00\x00\x01" + "\xff\xff" + "\x00\x00\x00\x00"
 	if answer := p.exchange(at.Kafka, metadata); answer != "" {
-		t.Errorf("Kafka answers %q", answer)
+		p.Errorf("Kafka answers %q", answer)
 	}
 }
 

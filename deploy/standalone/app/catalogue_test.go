@@ -1,12 +1,10 @@
 package app
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"testing"
 
-	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
@@ -26,10 +24,8 @@ var keysOfTheDeployment = map[string]string{
 var keysOfASchema = []string{"migrations_pkey", "read_partitions_pkey", "shard_name_pkey"}
 
 func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
-	url := pgtest.New(t, nil)
-	if err := Migrate(t.Context(), env.New([]string{"DATABASE_URL=" + url}), new(bytes.Buffer)); err != nil {
-		t.Fatal(err)
-	}
+	t.Parallel()
+	url := pgtest.New(t, migrated)
 	unused, keys := maps.Clone(keysOfTheDeployment), 0
 	for _, schema := range inOne(url).configs() {
 		db, err := pg.OpenAsIs(t.Context(), schema)

@@ -15,6 +15,7 @@ import (
 )
 
 func TestTheDoctorSaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t, nil)
 	environ := []string{
 		"DATABASE_URL=" + url, "DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal(), "DOORWARD_INTERNAL_SECRET=" + secure.Token(40).Reveal(),
@@ -83,8 +84,7 @@ func objects(t *testing.T, url string) int {
 	return n
 }
 
-func TestMasterKeysOfADataFolderAreRotated(t *testing.T) {
-	dir := t.TempDir()
+func masterKeysOfADataFolderAreRotated(t *testing.T, dir string) {
 	p := start(t, dir)
 	if err := RotateKeys(t.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + dir}), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Fatalf("with a process that runs: %v", err)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"strings"
@@ -12,7 +13,13 @@ import (
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 )
 
+// migrated brings a database to the schemas of all services: a template of pgtest.New.
+func migrated(ctx context.Context, url string) error {
+	return Migrate(ctx, env.New([]string{"DATABASE_URL=" + url}), new(bytes.Buffer))
+}
+
 func TestMigrationsRunOnceWhenTwoCommandsStartTogether(t *testing.T) {
+	t.Parallel()
 	url := pgtest.New(t, nil)
 	schemas := inOne(url).configs()
 	if _, err := pg.Pending(t.Context(), schemas[0]); err == nil {

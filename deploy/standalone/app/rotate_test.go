@@ -34,11 +34,9 @@ func rotateInProcess() int {
 }
 
 func TestARotationThatIsKilledGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
 	const rows = 2500
-	url := pgtest.New(t, nil)
-	if err := Migrate(t.Context(), env.New([]string{"DATABASE_URL=" + url}), new(bytes.Buffer)); err != nil {
-		t.Fatal(err)
-	}
+	url := pgtest.New(t, migrated)
 	former, active := secure.NewMasterKey("k1"), secure.NewMasterKey("k2")
 	both := secure.Secret(active.Reveal() + "," + former.Reveal())
 	conn, err := pgx.Connect(t.Context(), url)

@@ -58,10 +58,11 @@ func inPieces(t *testing.T, do func(ctx context.Context, out *interrupted) error
 }
 
 func TestATenantMovesToAnotherDeployment(t *testing.T) {
+	t.Parallel()
 	shards := "DATABASE_URLS=east=" + pgtest.New(t, nil)
-	from := start(t, t.TempDir(), "DOORWARD_SIGN_UP=true", shards)
+	from := start(t, newFolder(t), "DOORWARD_SIGN_UP=true", shards)
 	otherShards := "DATABASE_URLS=west=" + pgtest.New(t, nil)
-	to := start(t, t.TempDir(), otherShards)
+	to := start(t, newFolder(t), otherShards)
 	application := from.fillTenant()
 	before := from.crawl()
 	if len(before) < 60 {
@@ -249,7 +250,8 @@ func sameRows(t *testing.T, from, to *env.Source, key string) {
 // Each column of sealed bytes is opened for an export, and each table is exported
 // or left out for a reason.
 func TestAnExportKnowsEverySealedColumn(t *testing.T) {
-	url := pgtest.New(t, nil)
+	t.Parallel()
+	url := pgtest.New(t, migrated)
 	for _, schema := range inOne(url).sealed() {
 		db, err := pg.Open(t.Context(), schema.config)
 		if err != nil {

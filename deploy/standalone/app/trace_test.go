@@ -7,44 +7,43 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 )
 
 // The table of docs/operations.md names the spans of one login by password grant.
 // Calls such as application.Login have spans where they leave a process, and an
 // event that is consumed is not part of every login.
-func TestTheSpansOfALoginAreThoseOfTheDocumentation(t *testing.T) {
+func spansOfALoginAreThoseOfTheDocumentation(p *product) {
 	page, err := os.ReadFile("../../../docs/operations.md")
 	if err != nil {
-		t.Fatal(err)
+		p.Fatal(err)
 	}
 	_, table, found := strings.Cut(string(page), "| Span | What it says |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(table, -1)
 	if !found || len(rows) < 5 {
-		t.Fatalf("the page names %v", rows)
+		p.Fatalf("the page names %v", rows)
 	}
-	p := start(t, t.TempDir())
 	application := p.verifying()
 	p.send("POST", application+"/accounts?registrationWorkflowEnabled=false", `{"email":"jo@example.test","password":"Changeme1!"}`, 201)
 	p.spans.Reset()
 	form := url.Values{"grant_type": {"password"}, "username": {"jo@example.test"}, "password": {"Changeme1!"}}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, application+"/oauth/token", strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(p.Context(), http.MethodPost, application+"/oauth/token", strings.NewReader(form.Encode()))
 	if err != nil {
-		t.Fatal(err)
+		p.Fatal(err)
 	}
 	request.SetBasicAuth(p.key.ID, p.key.Secret)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	answer, err := p.client.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		p.Fatal(err)
 	}
 	_ = answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		t.Fatal(answer.Status)
+		p.Fatal(answer.Status)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	deadline := time.Now().Add(30 * time.Second)
+	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
 		var names []string
 		for _, span := range p.spans.GetSpans() {
 			names = append(names, span.Name)
@@ -54,10 +53,11 @@ func TestTheSpansOfALoginAreThoseOfTheDocumentation(t *testing.T) {
 			return elsewhere || slices.Contains(names, row[1])
 		})
 		if len(missing) == 0 {
+			tick.Stop()
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no span is %v; there are\n%s", missing, strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), "\n"))
+			p.Fatalf("no span is %v; there are\n%s", missing, strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), "\n"))
 		}
 	}
 }

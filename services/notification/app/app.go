@@ -42,6 +42,10 @@ type Config struct {
 
 	SMS      SMS
 	Outbound outbound.Config
+
+	// LeaseTime is how long a mail or a text stays with a process that died, where
+	// it is not zero. It has no variable: tests set it.
+	LeaseTime time.Duration
 }
 
 // FromEnv reads the configuration.
@@ -104,6 +108,7 @@ func (c Config) leave(common deployment.Common) (cfg notification.Config, err er
 		return cfg, err
 	}
 	cfg.Senders, cfg.Timeout, cfg.TextSenders = c.Senders, c.Timeout, c.SMS.Senders
+	cfg.LeaseTime = c.LeaseTime
 	return cfg, nil
 }
 

@@ -37,15 +37,30 @@ import (
 	"github.com/doorward/doorward/services/notification/texttest"
 )
 
-// process is set where the test binary plays the service's process.
+// process is set where the test binary plays the service's process: to its lease
+// time, or 0s for that of the product.
 const process = "NOTIFICATION_PROCESS"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(process) != "" {
-		run.Main("notification", "as the tests start it", app.FromEnv, app.Run)
+	if text := os.Getenv(process); text != "" {
+		leaseTime, err := time.ParseDuration(text)
+		if err != nil {
+			panic(err)
+		}
+		fromEnv := func(source *env.Source) app.Config {
+			cfg := app.FromEnv(source)
+			cfg.LeaseTime = leaseTime
+			return cfg
+		}
+		run.Main("notification", "as the tests start it", fromEnv, app.Run)
 	}
 	pgtest.Main(m)
 }
+
+// leaseTime is that of processes which are killed. What they hold waits for it, and
+// a process that is alive renews its leases three times in it, also on a machine
+// that is busy.
+const leaseTime = 3 * time.Second
 
 const secret = secure.Secret("0123456789abcdef0123456789abcdef")
 
@@ -158,7 +173,7 @@ func (w *world) open(exporter *tracetest.InMemoryExporter) (*run.Process, *app.A
 func (w *world) start() *exec.Cmd {
 	w.t.Helper()
 	command := exec.Command(os.Args[0])
-	command.Env = append(w.env, process+"=1")
+	command.Env = append(w.env, process+"="+leaseTime.String())
 	command.Stderr = os.Stderr
 	if err := command.Start(); err != nil {
 		w.t.Fatal(err)
@@ -411,6 +426,7 @@ func TestTheServiceAnswersTheGatewayAlone(t *testing.T) {
 }
 
 func TestAHalfConfigurationIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, c := range []struct{ variable, says string }{
 		{"DOORWARD_SMTP_URL=smtp://jo:geheim@localhost", "DOORWARD_SMTP_URL is not of the form"},
@@ -430,7 +446,7 @@ func TestAHalfConfigurationIsRefused(t *testing.T) {
 		{"DOORWARD_MAIL_FORM=a@b.c", "DOORWARD_MAIL_FORM is not a variable of this process"},
 	} {
 		command := exec.Command(os.Args[0])
-		command.Env = append(append([]string{}, w.env...), process+"=1", c.variable)
+		command.Env = append(append([]string{}, w.env...), process+"=0s", c.variable)
 		out, err := command.CombinedOutput()
 		if err == nil || !strings.Contains(string(out), c.says) || strings.Contains(string(out), "geheim") {
 			t.Errorf("with %s the process ends with %v and says:\n%s", c.variable, err, out)

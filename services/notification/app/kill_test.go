@@ -27,15 +27,16 @@ const killMails = "NOTIFICATION_KILL_MAILS"
 func TestAServiceThatIsKilledEverySecondLosesNoMail(t *testing.T) {
 	t.Parallel()
 	const senders = 4
-	mails := 400
+	mails, lease := 400, leaseTime
 	if text, measured := os.LookupEnv(killMails); measured {
 		var err error
 		if mails, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
+		lease = 0 // that of the product
 	}
 	w := newWorld(t)
-	kills := w.registerUnderKills(mails)
+	kills := w.registerUnderKills(mails, lease)
 	copies := len(w.mail.Taken()) - w.different()
 	t.Logf("%d mails, %d kills, %d copies", mails, kills, copies)
 	if copies > kills*senders {
@@ -45,9 +46,9 @@ func TestAServiceThatIsKilledEverySecondLosesNoMail(t *testing.T) {
 
 // registerUnderKills registers accounts and waits until each has its mail, while
 // the service is killed every second.
-func (w *world) registerUnderKills(accounts int) (kills int) {
+func (w *world) registerUnderKills(accounts int, leaseTime time.Duration) (kills int) {
 	w.t.Helper()
-	began, stop := time.Now(), w.killEverySecond()
+	began, stop := time.Now(), w.killEverySecond(leaseTime)
 	pace := time.NewTicker(6 * time.Millisecond)
 	defer pace.Stop()
 	for range accounts {
@@ -92,7 +93,7 @@ func (w *world) awaitDifferent(want int) {
 
 // killEverySecond starts the service and kills it a second later, again and
 // again. stop ends that with a kill, and returns the number of kills.
-func (w *world) killEverySecond() (stop func() (kills int)) {
+func (w *world) killEverySecond(leaseTime time.Duration) (stop func() (kills int)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan int, 1)
 	go func() {
@@ -100,7 +101,7 @@ func (w *world) killEverySecond() (stop func() (kills int)) {
 		defer second.Stop()
 		for kills := 0; ; {
 			command := exec.Command(os.Args[0])
-			command.Env = append(append([]string{}, w.env...), process+"=1")
+			command.Env = append(append([]string{}, w.env...), process+"="+leaseTime.String())
 			if err := command.Start(); err != nil {
 				w.t.Error(err)
 				done <- kills
