@@ -42,6 +42,9 @@ type Store struct {
 // tokenCacheSize is twice the number of tokens of a kind, half a kilobyte each.
 const tokenCacheSize = 1 << 16
 
+// policyCacheSize is in applications. A policy says whether tokens end with a password.
+const policyCacheSize = 1 << 15
+
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	tokens := func(name string, kind Kind) *pg.Cache[Token] {
@@ -49,7 +52,7 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	}
 	return &Store{
 		db: db, outbox: outbox.New(db, "oauth", now),
-		policies:   pg.NewCache[Policy](db, "oauth.policies", "oauth.policies", policyQuery, nil),
+		policies:   pg.NewCacheWithin[Policy](db, pg.Recent(policyCacheSize), "oauth.policies", "oauth.policies", policyQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
 		tokens:     map[Kind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access), Refresh: tokens("oauth.refreshTokens", Refresh)},
 	}
