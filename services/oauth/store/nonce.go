@@ -26,7 +26,9 @@ func (n Nonce) Compare(other Nonce) int {
 // UseNonces records nonces, which are in order and none twice, in one statement. It
 // returns those that were not recorded, or have expired, and whose key is enabled; they
 // are there once the transaction has committed. The key is looked up for each row: for a
-// join the planner would rather read all keys while there are only some thousand.
+// join the planner would rather read all keys while there are only some thousand. The
+// arrays are sub-selects, so that the planner does not see their lengths, for which it
+// would make a new plan each time.
 func (tx *Tx) UseNonces(_ context.Context, list []Nonce, now, expiresAt time.Time) (used *[]Nonce) {
 	tenants, keys, nonces := make([]id.ID, len(list)), make([]string, len(list)), make([]string, len(list))
 	for i, n := range list {
@@ -34,7 +36,8 @@ func (tx *Tx) UseNonces(_ context.Context, list []Nonce, now, expiresAt time.Tim
 	}
 	used = new([]Nonce)
 	pg.QueueReturning(tx, used, `INSERT INTO digest_nonces AS n (tenant_id, key_id, nonce, expires_at)
-		SELECT u.tenant_id, u.key_id, u.nonce, $4::timestamptz FROM unnest($1::uuid[], $2::text[], $3::text[]) AS u (tenant_id, key_id, nonce)
+		SELECT u.tenant_id, u.key_id, u.nonce, $4::timestamptz
+		FROM unnest((SELECT $1::uuid[]), (SELECT $2::text[]), (SELECT $3::text[])) AS u (tenant_id, key_id, nonce)
 		WHERE (SELECT k.status FROM api_keys k WHERE k.tenant_id = u.tenant_id AND k.id = u.key_id) = 'ENABLED'
 		ON CONFLICT (tenant_id, key_id, nonce) DO UPDATE SET expires_at = excluded.expires_at WHERE n.expires_at < $5
 		RETURNING n.tenant_id, n.key_id, n.nonce`, tenants, keys, nonces, expiresAt, now)
