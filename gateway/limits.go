@@ -142,7 +142,9 @@ type usage struct {
 
 // newLimits returns limits that count this process alone.
 func newLimits(cfg Config) *Limits {
-	l := &Limits{now: cfg.Common.Now, budgets: cfg.budgets(), local: map[subject]*usage{}, first: make(chan context.Context, 1), lostAfter: lostAfter}
+	l := &Limits{
+		now: cfg.Common.Now, budgets: cfg.budgets(), local: map[subject]*usage{}, first: make(chan context.Context, 1), lostAfter: lostAfter,
+	}
 	_, _ = rand.Read(l.self[:])
 	l.remote.Store(&map[subject]int{})
 	return l
