@@ -1,3 +1,5 @@
 module github.com/doorward/doorward/deploy/grafana
 
 go 1.26.0
+
+require github.com/grafana/grafana-foundation-sdk/go v0.0.18

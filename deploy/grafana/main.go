@@ -87,7 +87,10 @@ func (d dashboard) model() object {
 	id, y := 0, 0
 	for _, row := range d.rows {
 		id++
-		panels = append(panels, object{"id": id, "type": "row", "title": row.title, "gridPos": object{"x": 0, "y": y, "w": columns, "h": 1}})
+		panels = append(panels, object{
+			"id": id, "type": "row", "title": row.title, "collapsed": false, "panels": []object{},
+			"gridPos": object{"x": 0, "y": y, "w": columns, "h": 1},
+		})
 		y++
 		for i, p := range row.panels {
 			id++
@@ -106,6 +109,7 @@ func (d dashboard) model() object {
 	return object{
 		"uid": "doorward-" + d.name, "title": d.title, "tags": []string{"doorward"}, "schemaVersion": 39, "editable": false,
 		"refresh": "30s", "time": object{"from": "now-3h", "to": "now"}, "templating": object{"list": variables}, "panels": panels,
+		"annotations": object{"list": []object{}},
 	}
 }
 

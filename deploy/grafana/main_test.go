@@ -2,11 +2,16 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
+	grafana "github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
 func TestTheDashboardsAreCurrent(t *testing.T) {
@@ -18,6 +23,20 @@ func TestTheDashboardsAreCurrent(t *testing.T) {
 	for name, want := range made {
 		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not current, %v; run: go generate ./deploy/grafana", name, err)
+		}
+	}
+}
+
+// Each dashboard, its panels and their queries are what Grafana's own schema describes:
+// nothing is missing, and nothing is unknown.
+func TestTheDashboardsFitGrafanasSchema(t *testing.T) {
+	plugins.RegisterDefaultPlugins()
+	for name, content := range files() {
+		var read grafana.Dashboard
+		err := read.UnmarshalJSONStrict(content)
+		var faults cog.BuildErrors // also without any
+		if !errors.As(err, &faults) || len(faults) > 0 {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
