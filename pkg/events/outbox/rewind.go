@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -113,28 +114,27 @@ func (i *Inspector) since(ctx context.Context, topics map[string][]int, from tim
 func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, topics map[string][]int,
 	spans map[string]map[int]span, undone func(events.Envelope) bool,
 ) (again, passed int, err error) {
-	committed, err := i.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: topics})
-	if err == nil {
-		err = committed.Error
-	}
+	committed, err := i.committed(ctx, group, topics)
 	if err != nil {
 		return 0, 0, err
 	}
 	commits := map[string][]kafka.OffsetCommit{}
-	for topic, partitions := range committed.Topics {
+	for topic, partitions := range topics {
 		for _, p := range partitions {
-			s := spans[topic][p.Partition]
-			if p.CommittedOffset < 0 { // the group does not read it
-				continue
-			}
-			messages, err := i.read(ctx, topic, p.Partition, s)
+			s := spans[topic][p]
+			// Without an offset the group does not read the partition, or has not read it
+			// yet and will read all of it.
+			offset, hasRead := committed[topic][p]
+			messages, err := i.read(ctx, topic, p, s)
 			if err != nil {
 				return again, passed, err
 			}
 			for _, m := range messages {
 				var e events.Envelope
 				if json.Unmarshal(m.message.Value, &e) != nil || !undone(e) {
-					again++
+					if hasRead {
+						again++
+					}
 					continue
 				}
 				passed++
@@ -143,8 +143,8 @@ func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, to
 					return again, passed, err
 				}
 			}
-			if s.next < p.CommittedOffset {
-				commits[topic] = append(commits[topic], kafka.OffsetCommit{Partition: p.Partition, Offset: s.next})
+			if hasRead && s.next < offset {
+				commits[topic] = append(commits[topic], kafka.OffsetCommit{Partition: p, Offset: s.next})
 			}
 		}
 	}
@@ -163,4 +163,28 @@ func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, to
 		}
 	}
 	return again, passed, nil
+}
+
+// committed returns the offsets that a group has committed, by topic and partition.
+func (i *Inspector) committed(ctx context.Context, group string, topics map[string][]int) (map[string]map[int]int64, error) {
+	answer, err := i.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: topics})
+	if err == nil {
+		err = answer.Error
+	}
+	if errors.Is(err, kafka.GroupIdNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]map[int]int64{}
+	for topic, partitions := range answer.Topics {
+		found[topic] = map[int]int64{}
+		for _, p := range partitions {
+			if p.CommittedOffset >= 0 {
+				found[topic][p.Partition] = p.CommittedOffset
+			}
+		}
+	}
+	return found, nil
 }

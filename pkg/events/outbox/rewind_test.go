@@ -58,3 +58,33 @@ func TestGroupsAreRewoundToTheTimeOfARestoredDatabase(t *testing.T) {
 		t.Errorf("%d effects, want 3: an event of a transaction that is undone has had its effect", n)
 	}
 }
+
+// A group that has read nothing of a partition has no offset there, and reads all of it
+// from the beginning. What is undone has no effect then either.
+func TestAGroupThatHasReadNothingYetPassesOverWhatIsUndone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	at := time.Now()
+	b.emit(3)
+	stopRelay := worktest.Start(b, b.outbox.Relay(b.cfg))
+	b.eventually("the events are sent", func() bool {
+		n, _, err := b.outbox.Waiting(t.Context())
+		return err == nil && n == 0
+	})
+	stopRelay()
+	inspector, err := outbox.NewInspector(b.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(inspector.Close)
+	again, passed, err := inspector.Rewind(t.Context(), at, map[string]*pg.DB{"reader": b.db})
+	if err != nil || again != 0 || passed != 3 {
+		t.Fatalf("%d events are read again and %d passed over, %v; want none and 3", again, passed, err)
+	}
+	worktest.Start(b, b.outbox.Relay(b.cfg))
+	worktest.Start(b, b.consumer())
+	b.want(b.emit(1))
+	if n := len(b.effects()); n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
+}
