@@ -32,7 +32,7 @@ func TestTheDashboardsAreCurrent(t *testing.T) {
 func TestTheDashboardsFitGrafanasSchema(t *testing.T) {
 	plugins.RegisterDefaultPlugins()
 	for name, content := range files() {
-		var read grafana.Dashboard
+		var read grafana.Dashboard //nolint:staticcheck // deprecated for the second schema, which only the newest Grafana reads
 		err := read.UnmarshalJSONStrict(content)
 		var faults cog.BuildErrors // also without any
 		if !errors.As(err, &faults) || len(faults) > 0 {
