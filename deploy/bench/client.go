@@ -101,7 +101,7 @@ func (c *connection) answered(name string) string { return string(c.response.Hea
 // redirect is the query of where the last answer leads to.
 func (c *connection) redirect() url.Values {
 	_, text, _ := strings.Cut(c.answered("Location"), "?")
-	query, _ := url.ParseQuery(text) // what cannot be read is missed by who asks for it
+	query, _ := url.ParseQuery(text) // what cannot be read is empty
 	return query
 }
 

@@ -188,7 +188,7 @@ func TestCallersShareALoad(t *testing.T) {
 	}
 }
 
-// A load can take longer than its value may be served. Who asks later than that does not
+// A load can take longer than its value may be served. A caller that asks later than that does not
 // get what was read before.
 func TestAnOldLoadIsNotShared(t *testing.T) {
 	c, clock, s := open(10)

@@ -38,7 +38,7 @@ func TestTheInternalSecretIsRotatedOneProcessAfterAnother(t *testing.T) {
 	for _, short := range []Config{{InternalSecret: "short"}, {InternalSecret: first, AcceptedSecret: "short"}} {
 		short.BaseURL, short.Alias = "https://localhost/v1", "service"
 		if _, err := short.Open(); err == nil || !strings.Contains(err.Error(), "32 characters") {
-			t.Errorf("a short secret is told as %v", err)
+			t.Errorf("a short secret is reported as %v", err)
 		}
 	}
 }

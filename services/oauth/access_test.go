@@ -106,7 +106,7 @@ func TestTheEndOfAccessIsFeltByEveryReplica(t *testing.T) {
 	}
 }
 
-// A gateway that is told of no change sends requests with a key that has ended for a
+// A gateway that is notified of no change sends requests with a key that has ended for a
 // second. No replica validates for it 100 ms later.
 func TestNoReplicaValidatesForAKeyThatHasEnded(t *testing.T) {
 	t.Parallel()

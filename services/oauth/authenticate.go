@@ -47,7 +47,7 @@ func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (o
 }
 
 // checkCaller refuses a request whose API key was disabled or deleted, as of at most
-// keyMaxAge ago. The gateway has checked the key, but one that is told of no change uses
+// keyMaxAge ago. The gateway has checked the key, but one that is notified of no change uses
 // its answer for a second.
 func (s *Service) checkCaller(ctx context.Context, tenant id.ID) error {
 	key := caller.From(ctx).Key

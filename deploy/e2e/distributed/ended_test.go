@@ -200,7 +200,7 @@ func TestTheEndOfATokenIsFeltByEveryReplica(t *testing.T) {
 	load.wantWork(t)
 }
 
-// Nobody is told of a change: events wait for Kafka, marks of changes for Redis, and
+// No process is notified of a change: events wait for Kafka, marks of changes for Redis, and
 // notifications for PostgreSQL. A cache is used for as long as it may be, and then what
 // it was read from is asked. Clients validate at the other gateway, because requests at
 // the one that has changed something are read past the caches for a moment, which are
