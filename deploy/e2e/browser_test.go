@@ -420,6 +420,7 @@ func TestABrowserUsesATextMessage(t *testing.T) {
 	b.until("document.body.innerText.includes('That code is not right.')")
 	b.follow("Send another code")
 	again := codeSentTo(t, number, code)
+	b.until("document.body.innerText.includes('We sent another code.')") // a message can come before the answer to the page
 	b.fill("code", again)
 	b.submit()
 	shop.back(b, "AUTHENTICATED", account.Href())

@@ -124,6 +124,7 @@ func TestTheKeyboardAloneIsEnough(t *testing.T) {
 		b.until("document.querySelector('input[name=code]') !== null")
 		b.press("Send another code")
 		again := codeSentTo(t, number, first)
+		b.until("document.body.innerText.includes('We sent another code.')") // a message can come before the answer to the page
 		b.enter("code", again)
 		b.press("button[type=submit]")
 		shop.back(b, "AUTHENTICATED", account.Href())
