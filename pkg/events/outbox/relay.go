@@ -41,9 +41,10 @@ var (
 )
 
 // Relay moves a service's outbox to Kafka, in its order, and signs what it sends. It
-// sleeps until this process emits an event, and leaves none when it ends. Any number of replicas may run it: one at a
-// time sends, what the others have emitted too. An entry is deleted after all replicas of
-// the broker have it; a crash between the two sends it again, under the same event id.
+// sleeps until this process emits an event, and leaves none when it ends. Any number of
+// replicas may run it: one at a time sends, what the others have emitted too. An entry is
+// deleted after all replicas of the broker have it; a crash between the two sends it
+// again, under the same event id.
 func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 	return func(ctx context.Context) error {
 		signer, err := newSigner(cfg)

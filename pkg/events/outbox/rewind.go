@@ -24,7 +24,8 @@ const rewindMargin = time.Hour
 // events of the hour before once more, because their effects after that time are
 // gone, and passes over those of later transactions, which are undone. No process
 // of the deployment may run. It returns how many events are read and passed over,
-// summed over the groups.
+// summed over the groups. An event is passed over for each service, also for one that
+// has read nothing of its topic: that may be because it has not read it yet.
 func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg.DB) (again, passed int, err error) {
 	topics, err := i.partitionsOf(ctx, false)
 	if err != nil || len(topics) == 0 {
