@@ -188,6 +188,9 @@ func (c *clientCall) sameSite() string {
 // clearCookies says in both ways that the cookies have ended. Fiber leaves a Max-Age
 // of zero out.
 func (c *clientCall) clearCookies(f *fiber.Ctx) {
+	if !c.trusted {
+		return
+	}
 	sameSite := http.SameSiteLaxMode
 	if c.crossed {
 		sameSite = http.SameSiteNoneMode
@@ -260,8 +263,14 @@ func (c *clientCall) revoke(f *fiber.Ctx) error {
 	return empty(f)
 }
 
+// logout revokes the tokens of a request. A page of an origin that is not allowed may
+// send the cookies of its visitor along, and does not end their login.
 func (c *clientCall) logout(f *fiber.Ctx) error {
-	for _, token := range []string{bearer(f), f.Cookies(refreshCookie), f.Cookies(accessCookie)} {
+	tokens := []string{bearer(f)}
+	if c.trusted {
+		tokens = append(tokens, f.Cookies(refreshCookie), f.Cookies(accessCookie))
+	}
+	for _, token := range tokens {
 		if token == "" {
 			continue
 		}

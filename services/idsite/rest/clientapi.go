@@ -30,7 +30,7 @@ type clientCall struct {
 	*handlers
 	*idsite.Client
 	self    string // address of this Client API
-	trusted bool   // cookies may be set: no Origin, or an allowed one
+	trusted bool   // cookies may be set and cleared: no Origin, or an allowed one
 	crossed bool   // an allowed Origin was sent, so that the page may be of another site
 }
 

@@ -80,6 +80,31 @@ func TestTheCookiesOfTheClientAPI(t *testing.T) {
 	}
 }
 
+// A page of another site cannot log its visitors out.
+func TestALogoutFromAForeignPageEndsNothing(t *testing.T) {
+	c, _ := newClientAPI(t)
+	answer, _ := c.call(t, "POST", "/login", signIn)
+	token := answer.Cookies()[0].Value
+	for _, from := range []struct {
+		origin string
+		cookie bool // the token is sent as a cookie, otherwise as a bearer token
+		ended  bool
+	}{{"https://evil.example", true, false}, {"null", true, false}, {origin, true, true}, {"https://evil.example", false, true}} {
+		credential := []string{"Authorization", "Bearer " + token}
+		if from.cookie {
+			credential = []string{"Cookie", "access_token=" + token}
+		}
+		revoked := c.peers.OAuth.Calls("ClientRevoke")
+		answer, body := c.call(t, "POST", "/logout", "", append(credential, "Origin", from.origin)...)
+		if answer.StatusCode != 200 || body != "" || (len(answer.Cookies()) == 2) != (from.origin == origin) {
+			t.Errorf("%+v: the logout answers %d %q with %v", from, answer.StatusCode, body, answer.Cookies())
+		}
+		if ended := c.peers.OAuth.Calls("ClientRevoke") > revoked; ended != from.ended {
+			t.Errorf("%+v: the token is revoked: %v", from, ended)
+		}
+	}
+}
+
 // Every error has two members, those of a throttled login too, which says when to try
 // again.
 func TestTheErrorsOfTheClientAPI(t *testing.T) {
