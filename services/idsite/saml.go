@@ -81,7 +81,7 @@ func (s *Service) readInitiation(ctx context.Context, application id.ID, token s
 			return r, apierr.BadRequest.Because("the claim %s has a NUL character", name)
 		}
 	}
-	if stt, given := header["stt"]; given && stt != "request" {
+	if stt, given := header["stt"]; given && stt != "request" || r.claims["err"] != nil {
 		return r, apierr.BadRequest.Because("accessToken is a token of another kind: its header has stt")
 	}
 	issuer := r.text("iss")
@@ -318,7 +318,8 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 	if err != nil {
 		return "", err
 	}
-	f.SAMLSession, f.AccountID = &login.Session, admitted.Account.ID
+	f = f.PassedBy(admitted.Account, admitted.Organization)
+	f.SAMLSession = &login.Session
 	// Of two new accounts, the copy in the default store comes after the other.
 	isNew := login.IsNew && !admitted.Account.CreatedAt.Before(login.Account.CreatedAt)
 	switch {
@@ -328,7 +329,7 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 			return "", err
 		}
 		page := &Page{s, f, site}
-		return page.goOn(ctx, f.AccountID, isNew)
+		return page.goOn(ctx, admitted, isNew)
 	case from.requestID == "":
 		f.RequestID = login.ResponseID
 	default:
