@@ -100,14 +100,14 @@ func CheckError(t testing.TB, answer Answer, status, code int) {
 // Get reads a resource that must be there.
 func (c *Client) Get(t testing.TB, address string) Object {
 	t.Helper()
-	return c.WantObject(t, http.StatusOK, Request{Method: http.MethodGet, URL: address})
+	return c.WantObject(t, http.StatusOK, Get(address))
 }
 
 // Create posts a new resource and follows the promise of a creation: 201, and
 // a Location that is the resource's own address.
 func (c *Client) Create(t testing.TB, address string, body any) Object {
 	t.Helper()
-	answer := c.Want(t, http.StatusCreated, Request{Method: http.MethodPost, URL: address, Body: body})
+	answer := c.Want(t, http.StatusCreated, Post(address, body))
 	created, err := answer.Object()
 	if err != nil {
 		t.Fatal(err)
@@ -121,13 +121,13 @@ func (c *Client) Create(t testing.TB, address string, body any) Object {
 // Update posts a change to a resource.
 func (c *Client) Update(t testing.TB, address string, body any) Object {
 	t.Helper()
-	return c.WantObject(t, http.StatusOK, Request{Method: http.MethodPost, URL: address, Body: body})
+	return c.WantObject(t, http.StatusOK, Post(address, body))
 }
 
 // Delete removes a resource that must be there.
 func (c *Client) Delete(t testing.TB, address string) {
 	t.Helper()
-	answer := c.Want(t, http.StatusNoContent, Request{Method: http.MethodDelete, URL: address})
+	answer := c.Want(t, http.StatusNoContent, Delete(address))
 	if len(answer.Body) != 0 {
 		t.Errorf("the 204 has a body: %s", answer)
 	}
@@ -136,7 +136,7 @@ func (c *Client) Delete(t testing.TB, address string) {
 // Gone checks that the address answers like one that never existed.
 func (c *Client) Gone(t testing.TB, address string) {
 	t.Helper()
-	c.Refused(t, http.StatusNotFound, 404, Request{Method: http.MethodGet, URL: address})
+	c.Refused(t, http.StatusNotFound, 404, Get(address))
 }
 
 // All walks a collection to its end, page by page.
@@ -183,7 +183,7 @@ func Named(t testing.TB, list []Object, name string) Object {
 // successful answer of it has in common.
 func (c *Client) Token(t testing.TB, application string, form url.Values) Object {
 	t.Helper()
-	answer := c.Want(t, http.StatusOK, Request{Method: http.MethodPost, URL: application + "/oauth/token", Body: form})
+	answer := c.Want(t, http.StatusOK, Post(application+"/oauth/token", form))
 	if answer.Header.Get("Cache-Control") != "no-store" || answer.Header.Get("Pragma") != "no-cache" {
 		t.Errorf("a token answer must not be stored: Cache-Control %q, Pragma %q",
 			answer.Header.Get("Cache-Control"), answer.Header.Get("Pragma"))

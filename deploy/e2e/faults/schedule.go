@@ -92,7 +92,7 @@ func start(t *testing.T, seed uint64, workers int, slack time.Duration) *suite {
 	victim := s.client.Register(t, s.site.Directory.Link(t, "accounts"))
 	owner := s.client.Get(t, "/apiKeys/"+s.client.Key.ID).Link(t, "account")
 	s.load = startLoad(ctx, newPromises(victim.Text("email"), slack), s.client, s.site, owner, seed, workers)
-	t.Cleanup(s.load.end)
+	t.Cleanup(func() { s.load.Stop() })
 	return s
 }
 
@@ -208,10 +208,8 @@ func (s *suite) do(e event) error {
 		if time.Since(ended) < quiet {
 			return errors.New("it has just ended")
 		}
-		for _, c := range s.load.since(time.Now().Add(-quiet)) {
-			if c.failure != "" {
-				return fmt.Errorf("a %s failed: %s", c.kind, c.failure)
-			}
+		if failed := s.load.FailedSince(time.Now().Add(-quiet)); len(failed) > 0 {
+			return fmt.Errorf("it has not: %s", failed[0])
 		}
 		return nil
 	})
@@ -244,17 +242,16 @@ func (s *suite) ready(ctx context.Context) error {
 func (s *suite) result(e event, began, ended time.Time) result {
 	r := result{event: e, why: map[string]int{}}
 	failing := map[int64]bool{}
-	for _, c := range s.load.since(began) {
+	for _, c := range s.load.Since(began) {
 		r.requests++
-		r.slowest = max(r.slowest, c.took)
-		if c.failure == "" {
+		r.slowest = max(r.slowest, c.Took)
+		if c.Err == nil {
 			continue
 		}
 		r.failed++
-		r.why[c.kind+": "+c.failure]++
-		at := c.began.Add(c.took)
-		failing[at.Unix()] = true
-		r.after = max(r.after, at.Sub(ended))
+		r.why[c.Kind+": "+c.Err.Error()]++
+		failing[c.Ended().Unix()] = true
+		r.after = max(r.after, c.Ended().Sub(ended))
 	}
 	r.failing = len(failing)
 	return r

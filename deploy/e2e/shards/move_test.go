@@ -9,7 +9,6 @@ import (
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
-	"github.com/doorward/doorward/deploy/e2e/previous"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -48,7 +47,7 @@ func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	site := client.NewVerificationSite(t)
-	load := previous.StartLoad(ctx, client, site, 4)
+	load := client.StartVisits(ctx, site, 4)
 	during := func(state string, do func() error) {
 		t.Helper()
 		began := time.Now()
@@ -65,14 +64,7 @@ func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
 	during("a move killed, and repeated", func() error {
 		return errors.Join(killedMove(ctx, distributed, killAfter), distributed.MoveTenant(ctx, harness.Shard))
 	})
-	registered, failures := load.Stop()
-	for _, failure := range failures[:min(len(failures), 20)] {
-		t.Error(failure)
-	}
-	if len(failures) > 0 {
-		t.Errorf("%d requests failed; %s", len(failures), load)
-	}
-	client.CheckPromises(t, site.Directory, registered, mailLimit)
+	client.CheckPromises(t, site.Directory, load.StopWithoutFailure(t), mailLimit)
 	if err := distributed.CheckShards(ctx); err != nil {
 		t.Error(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/backends"
 	"github.com/doorward/doorward/deploy/e2e/harness"
-	"github.com/doorward/doorward/deploy/e2e/previous"
 )
 
 const (
@@ -34,12 +33,12 @@ type product struct {
 	kafka            *backends.Kafka
 	client           *e2e.Client
 	clients          e2e.Site
-	load             *previous.Load
+	load             *e2e.Load
 }
 
 func TestUsersGoOnWhileServersFail(t *testing.T) {
 	d := start(t)
-	d.load = previous.StartLoad(t.Context(), d.client, d.clients, 2)
+	d.load = d.client.StartVisits(t.Context(), d.clients, 2)
 	d.during("all servers", 0, func() {})
 	d.during("the master of Redis is killed", 0, d.endMaster)
 	d.during("one of three brokers is killed", 0, func() {
@@ -57,8 +56,7 @@ func TestUsersGoOnWhileServersFail(t *testing.T) {
 	})
 	d.during("the primary is killed and the standby promoted", time.Minute, d.promote)
 	d.mail()
-	registered, _ := d.load.Stop()
-	d.client.CheckPromises(t, d.clients.Directory, registered, mailLimit)
+	d.client.CheckPromises(t, d.clients.Directory, d.load.Stop(), mailLimit)
 }
 
 func start(t *testing.T) *product {
@@ -124,13 +122,13 @@ func (d *product) during(state string, most time.Duration, do func()) {
 	began := time.Now()
 	do()
 	d.must(d.load.Await(d.Context(), step, limit))
-	failures, last := d.load.FailedSince(began)
+	failures := d.load.FailedSince(began)
 	for _, failure := range failures[:min(5, len(failures))] {
 		d.Logf("  %v", failure)
 	}
 	until := time.Duration(0)
 	if len(failures) > 0 {
-		until = last.Sub(began)
+		until = failures[len(failures)-1].Ended().Sub(began)
 	}
 	d.Logf("%-50s %3.0f s, %d requests failed, the last after %.1f s; %s",
 		state, time.Since(began).Seconds(), len(failures), until.Seconds(), d.load)
