@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -118,13 +117,7 @@ sentinel auth-pass %[9]s %[7]s
 sentinel down-after-milliseconds %[9]s 2000
 sentinel failover-timeout %[9]s 10000
 `, port, cert, key, s.Authority.CAFile, dir, administrator, Password, User, Group, of.Port, quorum))
-	s.start(name, func(context.Context) error {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
-		if err != nil {
-			return err
-		}
-		return conn.Close()
-	}, "redis-server", dir+"/sentinel.conf", "--sentinel")
+	s.start(name, func(context.Context) error { return accepts("127.0.0.1:" + port) }, "redis-server", dir+"/sentinel.conf", "--sentinel")
 	return port
 }
 

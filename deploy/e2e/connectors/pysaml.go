@@ -1,7 +1,6 @@
 package connectors
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -119,8 +118,7 @@ func (p *PySAML) Start(t testing.TB, metadata []byte, user SAMLUser, options SAM
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready := func(ctx context.Context) error { return answersOK(ctx, client, p.URL+"/sp/metadata") }
-	serve(t, harness.NewDaemon("pysaml2", p.path("pysaml.log"), ready, filepath.Join(venv, "bin", "python"), "-u", p.path("pysaml.py"),
+	serve(t, harness.NewDaemon("pysaml2", p.path("pysaml.log"), answersOK(client, p.URL+"/sp/metadata"), filepath.Join(venv, "bin", "python"), "-u", p.path("pysaml.py"),
 		string(settings)))
 }
 

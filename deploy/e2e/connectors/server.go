@@ -1,12 +1,9 @@
 package connectors
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
@@ -88,39 +86,18 @@ func command(ctx context.Context, env []string, input, name string, args ...stri
 	return string(out), nil
 }
 
-// trusting is an HTTP client for servers with certificates of the authority.
-func trusting(a *harness.Authority) (*http.Client, error) {
-	pem, err := os.ReadFile(a.CAFile)
+// trusting is a client without a key for servers with certificates of the authority.
+func trusting(a *harness.Authority) (*e2e.Client, error) {
+	client, err := e2e.NewClient(e2e.Key{CAFile: a.CAFile})
 	if err != nil {
-		return nil, fmt.Errorf("read the authority: %w", err)
+		return nil, err
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
-	return &http.Client{
-		Timeout:   30 * time.Second,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
-	}, nil
+	return client.Unchecked(), nil
 }
 
-// answersOK asks an address for a 200.
-func answersOK(ctx context.Context, client *http.Client, address string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", address, err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", address, err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 4096))
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", address, err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %d %s", address, response.StatusCode, bytes.TrimSpace(body))
-	}
-	return nil
+// answersOK is the probe of such a server.
+func answersOK(client *e2e.Client, address string) func(context.Context) error {
+	return func(ctx context.Context) error { return harness.AnswersOK(ctx, client.HTTP, address) }
 }
 
 // NewTLSServer serves a handler on 127.0.0.1 with a certificate of the authority.

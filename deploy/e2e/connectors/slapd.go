@@ -125,11 +125,6 @@ func StartSlapd(t testing.TB, authority *harness.Authority, ldif string) *Slapd 
 // URL is the address for plain connections and StartTLS.
 func (d directory) URL() string { return "ldap://" + net.JoinHostPort(d.Host, strconv.Itoa(d.Port)) }
 
-// TLSURL is the address of LDAPS.
-func (d directory) TLSURL() string {
-	return "ldaps://" + net.JoinHostPort(d.Host, strconv.Itoa(d.TLSPort))
-}
-
 // Add loads entries; memberOf follows.
 func (d directory) Add(t testing.TB, ldif string) {
 	t.Helper()
@@ -179,15 +174,7 @@ func (d directory) answers(ctx context.Context) error {
 
 func freePort(t testing.TB) int {
 	t.Helper()
-	address, err := harness.FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := strconv.Atoi(text)
+	port, err := harness.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 	"github.com/doorward/doorward/pkg/deployment"
+	"github.com/doorward/doorward/pkg/pg/private"
 )
 
 const (
@@ -62,8 +63,10 @@ func start(t *testing.T, seed uint64, workers int, slack time.Duration) *suite {
 		s.prepareHost()
 	}
 	var err error
-	if s.database, err = harness.StartPostgres(ctx, filepath.Join(s.disk("postgres"), "node0"),
-		"max_connections = 400", "fsync = off", "max_wal_size = 64MB", "wal_keep_size = 64MB", "max_wal_senders = 4"); err != nil {
+	if s.database, err = harness.StartPostgres(ctx, harness.PostgresConfig{
+		Dir:      filepath.Join(s.disk("postgres"), "node0"),
+		Settings: []string{"max_connections = 400", "fsync = off", "max_wal_size = 64MB", "wal_keep_size = 64MB", "max_wal_senders = 4"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -71,23 +74,9 @@ func start(t *testing.T, seed uint64, workers int, slack time.Duration) *suite {
 			t.Error(err)
 		}
 	})
-	bin, err := harness.Build(ctx, dir, slices.Concat(harness.DistributedPackages, harness.StandalonePackages)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.shape, err = harness.StartDistributed(ctx, harness.Config{
-		Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true, Database: s.database.URL(), Route: s.network.route, Shards: true,
-	}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.shape.Stop(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
+	s.shape, s.client = harness.TestDistributed(t, harness.Config{
+		Dir: filepath.Join(dir, "shape"), Own: true, Database: s.database.URL(private.Database), Route: s.network.route, Shards: true,
 	})
-	if s.client, err = e2e.OpenClient(s.shape.KeyFile()); err != nil {
-		t.Fatal(err)
-	}
 	s.site = s.client.NewVerificationSite(t)
 	victim := s.client.Register(t, s.site.Directory.Link(t, "accounts"))
 	owner := s.client.Get(t, "/apiKeys/"+s.client.Key.ID).Link(t, "account")
@@ -118,14 +107,14 @@ func (s *suite) prepareHost() {
 		})
 		s.disks[name] = dir
 	}
-	memory, err := newMemory()
+	memory, err := newMemory(memoryAllowed)
 	if err != nil {
 		s.t.Logf("no memory can be limited here: %v", err)
 		return
 	}
 	s.memory = memory
 	s.t.Cleanup(func() {
-		if err := memory.remove(); err != nil {
+		if err := memory.Remove(); err != nil {
 			s.t.Error(err)
 		}
 	})

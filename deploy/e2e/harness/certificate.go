@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -49,8 +50,19 @@ func NewAuthority(dir string) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign the authority: %w", err)
 	}
-	a := &Authority{CAFile: filepath.Join(dir, "ca.pem"), certificate: template, key: key, serial: 1}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("read the authority: %w", err)
+	}
+	a := &Authority{CAFile: filepath.Join(dir, "ca.pem"), certificate: certificate, key: key, serial: 1}
 	return a, WritePEM(a.CAFile, "CERTIFICATE", der)
+}
+
+// TLS is the configuration of a client that trusts the authority and no other.
+func (a *Authority) TLS() *tls.Config {
+	roots := x509.NewCertPool()
+	roots.AddCert(a.certificate)
+	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 }
 
 // Issue writes a certificate for names and addresses of this machine, and its

@@ -55,6 +55,16 @@ type child struct {
 	err  error         // how it ended; read only after done
 }
 
+// NewDaemon is a server of the test's own, with the environment that all
+// children get. It is started by its Start, and ends with this process at the
+// latest. The log is appended to the file; ready returns nil once it serves.
+func NewDaemon(name, log string, ready func(ctx context.Context) error, path string, args ...string) *Daemon {
+	return &Daemon{Name: name, path: path, args: args, env: environment(), log: log, ready: ready}
+}
+
+// Setenv adds variables to the environment of the next start.
+func (d *Daemon) Setenv(variables ...string) { d.env = append(d.env, variables...) }
+
 // Start starts the process and returns when it is ready. When the process ends
 // before that, or is too slow, the error holds the end of its log.
 func (d *Daemon) Start(ctx context.Context) error {

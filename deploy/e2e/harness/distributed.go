@@ -23,9 +23,7 @@ type Distributed struct {
 	Kafka *Kafka
 	Redis *Daemon
 
-	// Boot says how long each part of the start took, in order.
-	Boot []Lap
-
+	laps      []Lap
 	config    Config
 	wired     *plan
 	postgres  *private.Server
@@ -35,16 +33,10 @@ type Distributed struct {
 	processes map[string][]*Daemon // by the name of the service, or "gateway"
 }
 
-// Lap is one part of a start and how long it took.
-type Lap struct {
-	Part string
-	Took time.Duration
-}
-
 // StartDistributed starts everything and returns when the gateway answers. When
 // a part fails, the parts that run are stopped again.
 func StartDistributed(ctx context.Context, config Config) (*Distributed, error) {
-	if err := config.prepare(); err != nil {
+	if err := config.prepare(ctx, slices.Concat(DistributedPackages, StandalonePackages)...); err != nil { // doorward migrate
 		return nil, err
 	}
 	d := &Distributed{config: config, processes: map[string][]*Daemon{}}
@@ -111,7 +103,7 @@ func (d *Distributed) start(ctx context.Context) error {
 		if err := part.start(); err != nil {
 			return err
 		}
-		d.Boot = append(d.Boot, Lap{part.name, time.Since(began).Round(time.Millisecond)})
+		d.laps = append(d.laps, Lap{part.name, time.Since(began).Round(time.Millisecond)})
 	}
 	return nil
 }
@@ -253,6 +245,9 @@ func (d *Distributed) Replace(ctx context.Context, service string, i int, bin st
 	process.path, process.env = program, append(environment(variables...), d.config.Env...)
 	return process.Start(ctx)
 }
+
+// Started says how long each part of the start took, in order.
+func (d *Distributed) Started() []Lap { return d.laps }
 
 // KeyFile is where the harness has written the bootstrap key.
 func (d *Distributed) KeyFile() string { return d.config.path("apikey.json") }

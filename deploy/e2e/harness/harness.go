@@ -13,6 +13,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,8 +31,13 @@ type Config struct {
 	// run as somebody else, who must be able to reach its data.
 	Dir string
 
-	// Bin is the folder that Build has filled.
+	// Bin is the folder that Build has filled. Where it is empty, the start of a shape
+	// builds what it needs, below Dir.
 	Bin string
+
+	// Wrap is a command that runs the program of standalone, which follows it with its
+	// arguments. It may be empty.
+	Wrap []string
 
 	// Env is added to the environment of the product's processes, for example
 	// "DOORWARD_LOG_LEVEL=debug".
@@ -73,14 +79,14 @@ type Config struct {
 // Route is a Config.Route.
 type Route func(from, to, address string) (string, error)
 
-func (c Config) prepare() error {
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+func (c *Config) prepare(ctx context.Context, packages ...string) (err error) {
+	if err := errors.Join(os.MkdirAll(c.Dir, 0o755), os.Chmod(c.Dir, 0o755)); err != nil {
 		return fmt.Errorf("make the folder of the shape: %w", err)
 	}
-	if err := os.Chmod(c.Dir, 0o755); err != nil {
-		return fmt.Errorf("open the folder of the shape: %w", err)
+	if c.Bin == "" {
+		c.Bin, err = Build(ctx, c.Dir, packages...)
 	}
-	return nil
+	return err
 }
 
 // mailEnv is MailTimeout as the process that sends mails reads it.
@@ -101,12 +107,21 @@ type Shape interface {
 	// KeyFile is the path of the deployment's apikey.json.
 	KeyFile() string
 
+	// Started says how long each part of the last start took, in order.
+	Started() []Lap
+
 	// Stop ends every process in an orderly way and reports those that did
 	// not end well. Nothing is left running, also when it reports an error.
 	Stop(ctx context.Context) error
 
 	// Logs writes the ends of the processes' logs, for a failed test.
 	Logs(w io.Writer)
+}
+
+// Lap is one part of a start and how long it took.
+type Lap struct {
+	Part string
+	Took time.Duration
 }
 
 // answering is the probe of a whole deployment: the key is there and the

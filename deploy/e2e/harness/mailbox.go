@@ -21,28 +21,28 @@ func startMailbox(ctx context.Context, config Config, smtp, page string) (*Daemo
 			"DOORWARD_MAILBOX_HTTP_LISTEN="+page,
 		),
 		log:   config.path("mailbox.log"),
-		ready: func(ctx context.Context) error { return answersOK(ctx, "http://"+page+"/_mailbox") },
+		ready: func(ctx context.Context) error { return AnswersOK(ctx, http.DefaultClient, "http://"+page+"/_mailbox") },
 	}
 	return mailbox, mailbox.Start(ctx)
 }
 
-// answersOK asks an address for a 200.
-func answersOK(ctx context.Context, address string) error {
+// AnswersOK asks an address for a 200.
+func AnswersOK(ctx context.Context, client *http.Client, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", address, err)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", address, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 4096))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("it answers %d %s", response.StatusCode, bytes.TrimSpace(body))
+	}
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", address, err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %d %s", address, response.StatusCode, bytes.TrimSpace(body))
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
@@ -41,18 +40,4 @@ func (d *Distributed) listeners(ctx context.Context) ([]int, error) {
 		return nil, fmt.Errorf("find who listens: %w", err)
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[int])
-}
-
-// signalAll signals processes that may have ended.
-func signalAll(pids []int, signal os.Signal) error {
-	for _, pid := range pids {
-		process, err := os.FindProcess(pid)
-		if err == nil {
-			err = process.Signal(signal)
-		}
-		if err != nil && !errors.Is(err, os.ErrProcessDone) {
-			return fmt.Errorf("signal a session of PostgreSQL: %w", err)
-		}
-	}
-	return nil
 }

@@ -111,7 +111,7 @@ func (d *Distributed) identity() (identity, error) {
 	if !errors.Is(err, os.ErrNotExist) {
 		return own, fmt.Errorf("read the folder's identity: %w", err)
 	}
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return own, err
 	}

@@ -21,9 +21,9 @@ var ports = struct {
 	taken map[int]bool
 }{taken: map[int]bool{}}
 
-// freePort returns a port of the loopback interface that nobody listens on and
+// FreePort returns a port of the loopback interface that nobody listens on and
 // that this process has not handed out before.
-func freePort() (int, error) {
+func FreePort() (int, error) {
 	ports.Lock()
 	defer ports.Unlock()
 	for range 200 {
@@ -47,7 +47,7 @@ func freePort() (int, error) {
 // FreeAddress is a port of 127.0.0.1 that nobody listens on, with its host. It is
 // not handed out again by this process.
 func FreeAddress() (string, error) {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return "", err
 	}

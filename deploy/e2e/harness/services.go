@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os/exec"
 	"path/filepath"
@@ -206,7 +207,7 @@ func (d *Distributed) add(ctx context.Context, binary string, i int, ops string,
 		ops:   ops,
 		dir:   d.config.Dir,
 		log:   d.config.path(name + ".log"),
-		ready: func(ctx context.Context) error { return answersOK(ctx, "http://"+ops+"/readyz") },
+		ready: func(ctx context.Context) error { return AnswersOK(ctx, http.DefaultClient, "http://"+ops+"/readyz") },
 	}
 	d.processes[binary] = append(d.processes[binary], process)
 	return func() error { return process.Start(ctx) }

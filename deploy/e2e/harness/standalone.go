@@ -27,10 +27,10 @@ type Standalone struct {
 // StartStandalone runs the standalone binary on a free port, with its data in
 // a folder below the configured one, and returns when it answers.
 func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
-	if err := config.prepare(); err != nil {
+	if err := config.prepare(ctx, StandalonePackages...); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +56,17 @@ func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
 		log:   config.path("standalone.log"),
 		ready: func(ctx context.Context) error { return answering(ctx, s.KeyFile()) },
 	}
+	if len(config.Wrap) > 0 {
+		s.daemon.Wrap(config.Wrap...)
+	}
 	return s, s.Start(ctx)
 }
 
 // KeyFile is where the process writes its first API key.
 func (s *Standalone) KeyFile() string { return filepath.Join(s.dataDir, "apikey.json") }
+
+// Started says how long the last start took.
+func (s *Standalone) Started() []Lap { return []Lap{{"standalone", s.Boot}} }
 
 // DataDir is the folder with everything the process keeps.
 func (s *Standalone) DataDir() string { return s.dataDir }

@@ -27,9 +27,8 @@ func TestMain(m *testing.M) { harness.Main(func(string) (int, error) { return m.
 // The tenant is moved to and fro, and a command that moves it is killed. No request
 // fails, no account is lost, and each mail goes out.
 func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
-	dir := harness.TestFolder(t)
 	ctx := t.Context()
-	shape, err := harness.Start("shards", dir, harness.Config{Own: true})
+	shape, err := harness.Start(ctx, "shards", harness.Config{Dir: harness.TestFolder(t), Own: true})
 	if err != nil {
 		t.Fatal(err)
 	}

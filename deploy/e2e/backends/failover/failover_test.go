@@ -3,7 +3,6 @@ package failover
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,15 +62,7 @@ func start(t *testing.T) *product {
 	d := &product{T: t, site: backends.NewSite(t)}
 	d.primary = d.site.StartPostgres("primary")
 	d.standby = d.primary.StartStandby("standby")
-	d.primary.Exec(`ALTER SYSTEM SET synchronous_standby_names = '*'`)
-	d.primary.Exec(`SELECT pg_reload_conf()`)
-	d.site.Await("the standby to be synchronous", func(context.Context) error {
-		state, err := d.primary.Value(`SELECT coalesce((SELECT sync_state FROM pg_stat_replication), '')`)
-		if err == nil && state != "sync" {
-			err = fmt.Errorf("it is %q", state)
-		}
-		return err
-	})
+	d.must(d.primary.AwaitStandby(t.Context()))
 	d.master = d.site.StartRedis("redis-1")
 	d.site.StartReplica("redis-2", d.master)
 	var sentinels []string
@@ -84,10 +75,8 @@ func start(t *testing.T) *product {
 
 	t.Setenv("REDIS_URL", d.sentinels)
 	t.Setenv("KAFKA_BROKERS", strings.Join(d.kafka.Addresses, ","))
-	bin, err := harness.Build(t.Context(), d.site.Dir, harness.DistributedPackages...)
-	d.must(err)
 	shape, err := harness.StartDistributed(t.Context(), harness.Config{
-		Dir: filepath.Join(d.site.Dir, "shape"), Bin: bin, Database: d.primary.URL(backends.Database, d.standby),
+		Dir: filepath.Join(d.site.Dir, "shape"), Database: d.primary.URL(backends.Database, d.standby.Postgres),
 		Settings: []string{
 			"REDIS_CA_FILE=" + d.site.Authority.CAFile, "KAFKA_CA_FILE=" + d.site.Authority.CAFile, "KAFKA_TLS=true",
 			"KAFKA_USERNAME=" + backends.User, "KAFKA_PASSWORD=" + backends.Password, "KAFKA_SASL_MECHANISM=SCRAM-SHA-512",
