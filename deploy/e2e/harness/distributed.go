@@ -249,6 +249,11 @@ func (d *Distributed) Replace(ctx context.Context, service string, i int, bin st
 // Started says how long each part of the start took, in order.
 func (d *Distributed) Started() []Lap { return d.laps }
 
+// Database is the address of PostgreSQL, and the key that seals what is in it.
+func (d *Distributed) Database() (address, masterKey string, err error) {
+	return d.wired.database, d.wired.Master, nil
+}
+
 // KeyFile is where the harness has written the bootstrap key.
 func (d *Distributed) KeyFile() string { return d.config.path("apikey.json") }
 

@@ -110,6 +110,9 @@ type Shape interface {
 	// Started says how long each part of the last start took, in order.
 	Started() []Lap
 
+	// Database is the address of PostgreSQL, and the key that seals what is in it.
+	Database() (address, masterKey string, err error)
+
 	// Stop ends every process in an orderly way and reports those that did
 	// not end well. Nothing is left running, also when it reports an error.
 	Stop(ctx context.Context) error

@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/pkg/pg/private"
 )
 
 // Standalone is the one-process shape.
@@ -71,6 +73,21 @@ func (s *Standalone) Started() []Lap { return []Lap{{"standalone", s.Boot}} }
 // DataDir is the folder with everything the process keeps.
 func (s *Standalone) DataDir() string { return s.dataDir }
 
+// Database is the address of the private PostgreSQL, and the key that seals what is in it.
+func (s *Standalone) Database() (address, masterKey string, err error) {
+	var secrets struct {
+		Master string `json:"masterKey"`
+	}
+	raw, err := os.ReadFile(filepath.Join(s.dataDir, "secrets.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &secrets)
+	}
+	if err == nil {
+		address, err = private.Running(filepath.Join(s.dataDir, "postgres"))
+	}
+	return address, secrets.Master, err
+}
+
 // Start runs the process again after Kill or Stop, with the same data and
 // address.
 func (s *Standalone) Start(ctx context.Context) error {
@@ -88,6 +105,14 @@ func (s *Standalone) Start(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// Restart is Stop and Start.
+func (s *Standalone) Restart(ctx context.Context) error {
+	if err := s.Stop(ctx); err != nil {
+		return err
+	}
+	return s.Start(ctx)
 }
 
 // Kill is kill -9 of the process; what becomes of its children is up to it.

@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/doorward/doorward/deploy/e2e"
@@ -31,10 +30,10 @@ func main() {
 	}
 }
 
-const usage = "usage: shape standalone|distributed|chart|shards [--dir folder]"
+const usage = "usage: shape standalone|distributed [--dir folder]"
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") { // harness.Start knows the names
+	if len(args) == 0 || args[0] != "standalone" && args[0] != "distributed" {
 		return errors.New(usage)
 	}
 	flags := flag.NewFlagSet("shape", flag.ContinueOnError)
