@@ -103,5 +103,5 @@ func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	return response, described(Request{Method: request.Method, Header: request.Header, Body: sent}, request.URL.String(), answer)
+	return response, described(Request{Method: request.Method, Header: request.Header}, sent, request.URL.String(), answer)
 }

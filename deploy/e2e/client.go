@@ -205,9 +205,13 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 		address = c.Key.BaseURL + address
 	}
 	answer := Answer{Request: r.Method + " " + shortened(address)}
-	body, contentType, err := encode(r.Body)
+	body, streamed := r.Body.(io.Reader)
+	sent, contentType, err := encode(r.Body)
 	if err != nil {
 		return answer, fmt.Errorf("%s: %w", answer.Request, err)
+	}
+	if !streamed && sent != nil {
+		body = bytes.NewReader(sent)
 	}
 	request, err := http.NewRequestWithContext(ctx, r.Method, address, body)
 	if err != nil {
@@ -235,26 +239,23 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 		return answer, nil
 	}
 	noteSecrets(address, answer)
-	return answer, described(r, address, answer)
+	return answer, described(r, sent, address, answer)
 }
 
-func encode(body any) (io.Reader, string, error) {
+// encode is a body as it is sent; nil for an io.Reader, which is not looked at.
+func encode(body any) (sent []byte, contentType string, err error) {
 	switch body := body.(type) {
-	case nil:
+	case nil, io.Reader:
 		return nil, "", nil
 	case []byte:
-		return bytes.NewReader(body), "", nil
-	case io.Reader:
 		return body, "", nil
 	case url.Values:
-		return strings.NewReader(body.Encode()), "application/x-www-form-urlencoded", nil
-	default:
-		raw, err := json.Marshal(body)
-		if err != nil {
-			return nil, "", fmt.Errorf("encode the body: %w", err)
-		}
-		return bytes.NewReader(raw), "application/json", nil
+		return []byte(body.Encode()), "application/x-www-form-urlencoded", nil
 	}
+	if sent, err = json.Marshal(body); err != nil {
+		return nil, "", fmt.Errorf("encode the body: %w", err)
+	}
+	return sent, "application/json", nil
 }
 
 // shortened keeps messages readable when an address holds a token.

@@ -179,27 +179,23 @@ func (l *Load) String() string {
 	return fmt.Sprintf("done %v, failed %d, slowest %s", done, failed, slowest.Round(time.Millisecond))
 }
 
-// Await waits until so many further accounts are promised.
-func (l *Load) Await(ctx context.Context, more int, limit time.Duration) error {
+// AwaitMore waits until so many further accounts are promised.
+func (l *Load) AwaitMore(t testing.TB, more int, limit time.Duration) {
+	t.Helper()
 	count := func() int {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return len(l.promised)
 	}
 	target := count() + more
-	return AwaitFor(ctx, limit, fmt.Sprintf("%d more registrations", more), func(context.Context) error {
+	err := AwaitFor(t.Context(), limit, fmt.Sprintf("%d more registrations", more), func(context.Context) error {
 		if missing := target - count(); missing > 0 {
 			return fmt.Errorf("%d are missing", missing)
 		}
 		return nil
 	})
-}
-
-// AwaitMore is Await for a test.
-func (l *Load) AwaitMore(t testing.TB, more int, limit time.Duration) {
-	t.Helper()
-	if err := l.Await(t.Context(), more, limit); err != nil {
-		t.Fatal(err)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, l)
 	}
 }
 

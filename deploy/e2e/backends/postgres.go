@@ -2,7 +2,6 @@ package backends
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/url"
 	"os"
@@ -59,12 +58,10 @@ func (p *Postgres) Exec(sql string) {
 
 // Value returns the single text of a query.
 func (p *Postgres) Value(sql string) (value string, err error) {
-	conn, err := pgx.Connect(p.site.Context(), p.URL(Database))
-	if err != nil {
-		return "", err
-	}
-	err = conn.QueryRow(p.site.Context(), sql).Scan(&value)
-	return value, errors.Join(err, conn.Close(p.site.Context()))
+	err = harness.InDatabase(p.site.Context(), p.URL(Database), func(db *pgx.Conn) error {
+		return db.QueryRow(p.site.Context(), sql).Scan(&value)
+	})
+	return value, err
 }
 
 // PgBouncer is a pooler in front of a server.

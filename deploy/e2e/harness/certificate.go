@@ -120,24 +120,6 @@ func WritePEM(path, kind string, der []byte) error {
 	return nil
 }
 
-// certificates are PEM files for one gateway on this machine.
-type certificates struct {
-	CA   string // to trust
-	Cert string // the gateway's certificate
-	Key  string // and its private key
-}
-
 // GatewayHosts are the names that a gateway's certificate is for: localhost, hosted
 // pages and Client APIs.
 var GatewayHosts = []string{"localhost", "*.localhost", "*.id.localhost", "*.apps.localhost", "127.0.0.1", "::1"}
-
-// makeCertificates makes an authority and lets it sign one certificate for a gateway.
-func makeCertificates(config Config) (*Authority, certificates, error) {
-	authority, err := NewAuthority(config.Dir)
-	if err != nil {
-		return nil, certificates{}, err
-	}
-	files := certificates{CA: authority.CAFile}
-	files.Cert, files.Key, err = authority.Issue(config.Dir, GatewayHosts...)
-	return authority, files, err
-}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/pkg/deployment"
 )
 
@@ -115,7 +116,7 @@ func (p *plan) secrets() (map[string]string, error) {
 		"first-tenant/id":          p.Key.ID,
 		"first-tenant/secret":      p.Key.Secret,
 	}
-	for key, path := range map[string]string{"tls.crt": p.certs.Cert, "tls.key": p.certs.Key} {
+	for key, path := range map[string]string{"tls.crt": p.cert, "tls.key": p.key} {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("read a certificate: %w", err)
@@ -127,12 +128,8 @@ func (p *plan) secrets() (map[string]string, error) {
 
 // render runs Helm's engine, which is outside the workspace.
 func render(ctx context.Context, file string, values any) (*chart, error) {
-	content, err := json.Marshal(values)
-	if err != nil {
-		return nil, fmt.Errorf("encode the chart's values: %w", err)
-	}
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		return nil, fmt.Errorf("write the chart's values: %w", err)
+	if err := e2e.WriteJSON(file, values); err != nil {
+		return nil, err
 	}
 	root, err := Root()
 	if err != nil {

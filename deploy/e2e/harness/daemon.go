@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -139,18 +138,12 @@ func (d *Daemon) Ready(ctx context.Context) error { return d.ready(ctx) }
 // Metric is the sum of a metric of a process of the product over the series that have
 // all of some labels, such as cache="oauth.keys".
 func (d *Daemon) Metric(ctx context.Context, name string, labels ...string) (sum float64, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.ops+"/metrics", nil)
+	page, err := read(ctx, http.DefaultClient, "http://"+d.ops+"/metrics")
 	if err != nil {
 		return 0, err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, fmt.Errorf("read the metrics of %s: %w", d.Name, err)
-	}
-	defer response.Body.Close()
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		series, text, _ := strings.Cut(lines.Text(), "} ")
+	for line := range strings.Lines(string(page)) {
+		series, text, _ := strings.Cut(strings.TrimSpace(line), "} ")
 		if !strings.HasPrefix(series, name+"{") || slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(series, l) }) {
 			continue
 		}
@@ -160,7 +153,31 @@ func (d *Daemon) Metric(ctx context.Context, name string, labels ...string) (sum
 		}
 		sum += value
 	}
-	return sum, lines.Err()
+	return sum, nil
+}
+
+// AnswersOK asks an address for a 200.
+func AnswersOK(ctx context.Context, client *http.Client, address string) error {
+	_, err := read(ctx, client, address)
+	return err
+}
+
+// read is the body of a 200.
+func read(ctx context.Context, client *http.Client, address string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %d %.4000s", address, response.StatusCode, bytes.TrimSpace(body))
+	}
+	return body, err
 }
 
 // Ended reports whether the process has ended by itself since it was started.

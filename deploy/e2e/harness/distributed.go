@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/pg/private"
 )
 
@@ -54,12 +55,12 @@ func (d *Distributed) start(ctx context.Context) error {
 		return err
 	}
 	d.wired = plan
-	type part struct {
+	parts := []struct {
 		name  string
+		asked bool
 		start func() error
-	}
-	parts := []part{
-		{"PostgreSQL, Redis, Kafka and the mailbox", func() error {
+	}{
+		{"PostgreSQL, Redis, Kafka and the mailbox", true, func() error {
 			return together(
 				func() error { return d.startPostgres(ctx, plan) },
 				func() error { return d.startRedis(ctx, plan) },
@@ -70,35 +71,15 @@ func (d *Distributed) start(ctx context.Context) error {
 				},
 			)
 		}},
-		{"two replicas of each service", func() error {
-			if d.config.Chart {
-				if err := d.startChart(ctx, plan); err != nil {
-					return err
-				}
-			}
-			starts, err := d.services(ctx, plan)
-			if err != nil {
-				return err
-			}
-			return together(starts...)
-		}},
-		{"two gateways", func() error {
-			starts, err := d.gateways(ctx, plan)
-			if err != nil {
-				return err
-			}
-			if err := together(starts...); err != nil {
-				return err
-			}
-			return e2e.AwaitFor(ctx, readyLimit, "the deployment to answer", func(ctx context.Context) error {
-				return answering(ctx, d.KeyFile())
-			})
-		}},
-	}
-	if d.config.Shards {
-		parts = slices.Insert(parts, 1, part{"a second database", func() error { return d.addShard(ctx) }})
+		{"a second database", d.config.Shards, func() error { return d.addShard(ctx) }},
+		{"what the chart renders", d.config.Chart, func() error { return d.startChart(ctx, plan) }},
+		{"two replicas of each service", true, func() error { return d.startReplicas(ctx, deployment.Services...) }},
+		{"two gateways", true, func() error { return d.startGateways(ctx) }},
 	}
 	for _, part := range parts {
+		if !part.asked {
+			continue
+		}
 		began := time.Now()
 		if err := part.start(); err != nil {
 			return err
@@ -108,13 +89,16 @@ func (d *Distributed) start(ctx context.Context) error {
 	return nil
 }
 
-func (d *Distributed) startPostgres(ctx context.Context, p *plan) error {
-	if d.config.Database != "" {
-		p.database = d.config.Database
-		return nil
+// given is the address of a server that the environment names, where it may be used.
+func (d *Distributed) given(variable string) string {
+	if d.config.Own {
+		return ""
 	}
-	if given := os.Getenv("DATABASE_URL"); given != "" && !d.config.Own {
-		p.database = given
+	return os.Getenv(variable)
+}
+
+func (d *Distributed) startPostgres(ctx context.Context, p *plan) error {
+	if p.database = cmp.Or(d.config.Database, d.given("DATABASE_URL")); p.database != "" {
 		return nil
 	}
 	server, err := private.Start(ctx, private.Config{
@@ -134,8 +118,7 @@ func (d *Distributed) startPostgres(ctx context.Context, p *plan) error {
 }
 
 func (d *Distributed) startRedis(ctx context.Context, p *plan) error {
-	if given := os.Getenv("REDIS_URL"); given != "" && !d.config.Own {
-		p.redis = given
+	if p.redis = d.given("REDIS_URL"); p.redis != "" {
 		return nil
 	}
 	server, address, err := startRedis(ctx, d.config)
@@ -144,8 +127,7 @@ func (d *Distributed) startRedis(ctx context.Context, p *plan) error {
 }
 
 func (d *Distributed) startKafka(ctx context.Context, p *plan) error {
-	if given := os.Getenv("KAFKA_BROKERS"); given != "" && !d.config.Own {
-		p.kafka = given
+	if p.kafka = d.given("KAFKA_BROKERS"); p.kafka != "" {
 		return nil
 	}
 	broker, err := startKafka(ctx, d.config, p.kafkaListeners...)

@@ -135,12 +135,9 @@ func answering(ctx context.Context, keyFile string) error {
 		return err
 	}
 	defer client.HTTP.CloseIdleConnections()
-	answer, err := client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: "/tenants/current"})
-	if err != nil {
-		return err
+	answer, err := client.Do(ctx, e2e.Get("/tenants/current"))
+	if err == nil && answer.Status != http.StatusFound {
+		err = fmt.Errorf("want 302: %s", answer)
 	}
-	if answer.Status != http.StatusFound {
-		return fmt.Errorf("want 302: %s", answer)
-	}
-	return nil
+	return err
 }

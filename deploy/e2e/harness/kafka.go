@@ -30,10 +30,11 @@ const kafkaSettings = `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@%[2]s
 controller.listener.names=CONTROLLER
-listeners=BROKER://%[1]s,CONTROLLER://%[2]s
-advertised.listeners=BROKER://%[1]s
+listeners=BROKER://%[1]s,CONTROLLER://%[2]s%[4]s
+advertised.listeners=BROKER://%[1]s%[5]s
 inter.broker.listener.name=BROKER
-listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT%[6]s
+num.network.threads=%[7]d
 log.dirs=%[3]s
 num.partitions=6
 auto.create.topics.enable=false
@@ -51,32 +52,6 @@ share.coordinator.state.topic.min.isr=1
 // kafkaListener is a listener of one process's own: where the broker listens, and
 // where it says that it does.
 type kafkaListener struct{ process, address, advertised string }
-
-// addKafkaListeners adds them to the settings of a broker.
-func addKafkaListeners(settings string, listeners []kafkaListener) string {
-	if len(listeners) == 0 {
-		return settings
-	}
-	var listen, advertised, protocols strings.Builder
-	for _, l := range listeners {
-		name := strings.ToUpper(strings.ReplaceAll(l.process, "-", ""))
-		fmt.Fprintf(&listen, ",%s://%s", name, l.address)
-		fmt.Fprintf(&advertised, ",%s://%s", name, l.advertised)
-		fmt.Fprintf(&protocols, ",%s:PLAINTEXT", name)
-	}
-	lines := strings.Split(settings, "\n")
-	for i, line := range lines {
-		switch name, _, _ := strings.Cut(line, "="); name {
-		case "listeners":
-			lines[i] += listen.String()
-		case "advertised.listeners":
-			lines[i] += advertised.String()
-		case "listener.security.protocol.map":
-			lines[i] += protocols.String()
-		}
-	}
-	return strings.Join(append(lines, "num.network.threads=1\n"), "\n")
-}
 
 // Broker is one process of Kafka, from the jars that deploy/setup/setup.sh has fetched.
 type Broker struct {
@@ -137,9 +112,18 @@ func startKafka(ctx context.Context, config Config, listeners ...kafkaListener) 
 	if err != nil {
 		return nil, err
 	}
-	text := addKafkaListeners(fmt.Sprintf(kafkaSettings, address, controller, config.path("kafka")), listeners)
+	threads := 3 // of each listener, which is Kafka's default
+	var listen, advertised, protocols string
+	for _, l := range listeners {
+		name := strings.ToUpper(strings.ReplaceAll(l.process, "-", ""))
+		listen += "," + name + "://" + l.address
+		advertised += "," + name + "://" + l.advertised
+		protocols += "," + name + ":PLAINTEXT"
+		threads = 1
+	}
 	daemon, err := Broker{
-		Name: "kafka", Dir: config.Dir, Settings: text, Memory: "512m", Address: address, Members: 1,
+		Name: "kafka", Dir: config.Dir, Memory: "512m", Address: address, Members: 1,
+		Settings: fmt.Sprintf(kafkaSettings, address, controller, config.path("kafka"), listen, advertised, protocols, threads),
 	}.Prepare(ctx)
 	if err != nil {
 		return nil, err

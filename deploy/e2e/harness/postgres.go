@@ -142,13 +142,19 @@ func (p *Postgres) URL(database string, more ...*Postgres) string {
 
 // Query runs one statement.
 func (p *Postgres) Query(ctx context.Context, database, statement string, args ...any) error {
-	connection, err := pgx.Connect(ctx, p.URL(database))
+	return InDatabase(ctx, p.URL(database), func(db *pgx.Conn) error {
+		_, err := db.Exec(ctx, statement, args...)
+		return err
+	})
+}
+
+// InDatabase does something over a connection of its own.
+func InDatabase(ctx context.Context, address string, do func(db *pgx.Conn) error) error {
+	db, err := pgx.Connect(ctx, address)
 	if err != nil {
 		return err
 	}
-	defer connection.Close(ctx)
-	_, err = connection.Exec(ctx, statement, args...)
-	return err
+	return errors.Join(do(db), db.Close(context.WithoutCancel(ctx)))
 }
 
 // Kill ends the server and its children as kill -9 does: the crash of its machine.

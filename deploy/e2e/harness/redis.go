@@ -28,15 +28,10 @@ func startRedis(ctx context.Context, config Config) (*Daemon, string, error) {
 	if err := os.MkdirAll(config.path("redis"), 0o755); err != nil {
 		return nil, "", fmt.Errorf("make the folder of Redis: %w", err)
 	}
-	server := &Daemon{
-		Name:  "redis",
-		path:  path,
-		args:  []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--save", "", "--appendonly", "no"},
-		env:   environment(),
-		dir:   config.path("redis"),
-		log:   config.path("redis.log"),
-		ready: func(ctx context.Context) error { return AskRedis(ctx, address, "PING", "+PONG") },
-	}
+	server := NewDaemon("redis", config.path("redis.log"), func(ctx context.Context) error {
+		return AskRedis(ctx, address, "PING", "+PONG")
+	}, path, "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--save", "", "--appendonly", "no")
+	server.dir = config.path("redis")
 	return server, address, server.Start(ctx)
 }
 

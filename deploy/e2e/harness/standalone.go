@@ -3,12 +3,12 @@ package harness
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -49,15 +49,10 @@ func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
 	if err != nil {
 		return nil, err
 	}
-	env = append(append(append(env, config.mailEnv()...), settings...), config.Env...)
-	s.daemon = &Daemon{
-		Name:  "standalone",
-		path:  filepath.Join(config.Bin, "doorward"),
-		env:   env,
-		dir:   config.Dir,
-		log:   config.path("standalone.log"),
-		ready: func(ctx context.Context) error { return answering(ctx, s.KeyFile()) },
-	}
+	s.daemon = NewDaemon("standalone", config.path("standalone.log"), func(ctx context.Context) error {
+		return answering(ctx, s.KeyFile())
+	}, filepath.Join(config.Bin, "doorward"))
+	s.daemon.env = slices.Concat(env, config.mailEnv(), settings, config.Env)
 	if len(config.Wrap) > 0 {
 		s.daemon.Wrap(config.Wrap...)
 	}
@@ -78,13 +73,10 @@ func (s *Standalone) Database() (address, masterKey string, err error) {
 	var secrets struct {
 		Master string `json:"masterKey"`
 	}
-	raw, err := os.ReadFile(filepath.Join(s.dataDir, "secrets.json"))
-	if err == nil {
-		err = json.Unmarshal(raw, &secrets)
+	if err := e2e.ReadJSON(filepath.Join(s.dataDir, "secrets.json"), &secrets); err != nil {
+		return "", "", err
 	}
-	if err == nil {
-		address, err = private.Running(filepath.Join(s.dataDir, "postgres"))
-	}
+	address, err = private.Running(filepath.Join(s.dataDir, "postgres"))
 	return address, secrets.Master, err
 }
 

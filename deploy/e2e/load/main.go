@@ -15,6 +15,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log"
 	"os"
 	"os/signal"
 	"strings"
@@ -29,9 +30,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	log.SetPrefix("load ")
+	log.SetFlags(log.Ltime | log.Lmsgprefix)
 	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "load:", err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
 }
 
@@ -120,8 +122,7 @@ var schemas = deployment.Services
 
 // spread is the median of rounds with the lowest and the highest.
 func spread(values []float64) string {
-	low, middle, high := summary(values)
-	return fmt.Sprintf("%.3g (%.3g to %.3g)", middle, low, high)
+	return fmt.Sprintf("%.3g (%.3g to %.3g)", percentile(values, 0.5), percentile(values, 0), percentile(values, 1))
 }
 
 // loadAverage says what else the machine does.
@@ -129,10 +130,6 @@ func loadAverage() string {
 	raw, _ := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(raw))
 	return strings.Join(fields[:min(3, len(fields))], " ")
-}
-
-func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "load %s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }
 
 func orNone(text string) string { return cmp.Or(text, "none") }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"slices"
 	"time"
@@ -43,7 +44,7 @@ func many(ctx context.Context, s *site, o options) error {
 	if err != nil {
 		return err
 	}
-	progress("made %d tenants in %.1f s", o.tenants, time.Since(began).Seconds())
+	log.Printf("made %d tenants in %.1f s", o.tenants, time.Since(began).Seconds())
 	when := fmt.Sprintf("%d tenants", o.tenants)
 	if err := errors.Join(s.restart(ctx, when), report(when)); err != nil {
 		return err
@@ -51,7 +52,7 @@ func many(ctx context.Context, s *site, o options) error {
 	const rate = 200
 	visited := s.send(ctx, time.Duration(float64(o.tenants)/rate*float64(time.Second)),
 		stream{tenants: others, mix: []string{"get"}, rate: rate, most: 100})
-	progress("each tenant has sent a request: %d of %d; failures: %s", len(visited.all()), visited.due, orNone(visited.failed()))
+	log.Printf("each tenant has sent a request: %d of %d; failures: %s", len(visited.all()), visited.due, orNone(visited.failed()))
 	return report(when + ", each seen")
 }
 

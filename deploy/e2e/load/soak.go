@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
 // soak sends the shares of the tenants for a long time and prints, twenty times, what
@@ -42,7 +44,7 @@ func soak(ctx context.Context, s *site, o options) error {
 // tables are the sizes of the six largest tables in MiB.
 func (s *site) tables(ctx context.Context) (map[string]float64, error) {
 	found := map[string]float64{}
-	err := s.inDatabase(ctx, func(db *pgx.Conn) error {
+	err := harness.InDatabase(ctx, s.database, func(db *pgx.Conn) error {
 		rows, err := db.Query(ctx, `SELECT relnamespace::regnamespace || '.' || relname, pg_total_relation_size(oid) / 1048576.0
 			FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text = ANY($1) ORDER BY 2 DESC LIMIT 6`, schemas)
 		if err != nil {

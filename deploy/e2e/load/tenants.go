@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/md5"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -64,15 +64,6 @@ var copied = map[string]bool{
 	"application.applications.dns_label": true, "oauth.web_configs.dns_label": true, "application.dns_labels.label": true,
 }
 
-// inDatabase does something in the product's database.
-func (s *site) inDatabase(ctx context.Context, do func(db *pgx.Conn) error) error {
-	db, err := pgx.Connect(ctx, s.database)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(db), db.Close(context.WithoutCancel(ctx)))
-}
-
 // column is one of a table with rows of tenants.
 type column struct {
 	Table, Name, Type string // Table with its schema
@@ -114,7 +105,7 @@ func copyRows(ctx context.Context, tx pgx.Tx, columns []column, expression func(
 // on: what it has, and nothing that is on its way. A copy has the ids of the
 // first, hashed with its number.
 func (s *site) copies(ctx context.Context, first, count int) ([]*tenant, error) {
-	err := s.inDatabase(ctx, func(db *pgx.Conn) error {
+	err := harness.InDatabase(ctx, s.database, func(db *pgx.Conn) error {
 		var of string
 		if err := db.QueryRow(ctx, `SELECT tenant_id::text FROM oauth.api_key_routes WHERE id = $1`, s.template.id).Scan(&of); err != nil {
 			return err
@@ -214,7 +205,7 @@ func (s *site) grow(ctx context.Context, t *tenant, accounts int) error {
 		}
 		return name
 	}
-	return s.inDatabase(ctx, func(db *pgx.Conn) error {
+	return harness.InDatabase(ctx, s.database, func(db *pgx.Conn) error {
 		all, err := columns(ctx, db)
 		if err != nil {
 			return err

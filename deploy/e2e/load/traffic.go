@@ -110,10 +110,6 @@ func percentile(values []float64, of float64) float64 {
 	return values[min(len(values)-1, int(of*float64(len(values))))]
 }
 
-func summary(values []float64) (low, middle, high float64) {
-	return percentile(values, 0), percentile(values, 0.5), percentile(values, 1)
-}
-
 // stream is requests at a rate: those of the tenants in turns, and of each the kinds
 // of its mix in turns.
 type stream struct {

@@ -38,9 +38,7 @@ func TestRotatingTheInternalSecretFailsNoRequest(t *testing.T) {
 					t.Fatalf("%s: %v\n%s", state.what, err, load)
 				}
 			}
-			if err := load.Await(ctx, step, stepLimit); err != nil {
-				t.Fatalf("%s: %v\n%s", state.what, err, load)
-			}
+			load.AwaitMore(t, step, stepLimit)
 		}
 		t.Logf("%-30s %4.0f s  %s", state.what, time.Since(began).Seconds(), load)
 	}

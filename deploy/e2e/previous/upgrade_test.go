@@ -44,9 +44,7 @@ func TestARollingUpgradeFailsNoRequest(t *testing.T) {
 		if err := do(); err != nil {
 			t.Fatalf("%s: %v\n%s", state, err, load)
 		}
-		if err := load.Await(ctx, step, stepLimit); err != nil {
-			t.Fatalf("%s: %v\n%s", state, err, load)
-		}
+		load.AwaitMore(t, step, stepLimit)
 		t.Logf("%-45s %4.0f s  %s", state, time.Since(began).Seconds(), load)
 	}
 	replace := func(replica int, bin string) func() error {

@@ -110,7 +110,7 @@ func (d *product) during(state string, most time.Duration, do func()) {
 	d.Helper()
 	began := time.Now()
 	do()
-	d.must(d.load.Await(d.Context(), step, limit))
+	d.load.AwaitMore(d, step, limit)
 	failures := d.load.FailedSince(began)
 	for _, failure := range failures[:min(5, len(failures))] {
 		d.Logf("  %v", failure)
