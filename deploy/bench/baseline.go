@@ -51,7 +51,7 @@ func (r *run) startBaseline(ctx context.Context) error {
 		s.accounts = append(s.accounts, strconv.Itoa(n+1)) // of its table
 	}
 	daemon := harness.NewDaemon("baseline", filepath.Join(r.dir, "baseline.log"), func(context.Context) error {
-		return connect(s.tls, "").send(http.StatusOK, get(s.host+"/bare"))
+		return connect(s.tls, "").send(http.StatusOK, e2e.Get(s.host+"/bare"))
 	}, self, baselineCommand, filepath.Join(r.dir, "baseline"), strconv.Itoa(r.accounts), address, cert, key)
 	daemon.Setenv("DOORWARD_POSTGRES_BIN=" + os.Getenv("DOORWARD_POSTGRES_BIN"))
 	r.atEnd(daemon.Stop)

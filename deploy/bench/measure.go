@@ -82,28 +82,25 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	return r.startOpenID()
 }
 
-// deploy starts a shape in a folder of its own until the end of the run.
-func (r *run) deploy(ctx context.Context, name, folder string, config harness.Config) (*site, error) {
-	var shape harness.Shape
+// deploy starts a shape in a folder of its own until the end of the run. The name
+// stands behind those of its operations in the report.
+func (r *run) deploy(ctx context.Context, shape, name, folder string, config harness.Config) (*site, error) {
+	var deployed harness.Shape
 	config.Dir = filepath.Join(r.dir, folder)
 	roots, err := started(func() (err error) {
-		if name == "" {
-			shape, err = harness.StartStandalone(ctx, config)
-		} else {
-			shape, err = harness.StartDistributed(ctx, config)
-		}
+		deployed, err = harness.Start(ctx, shape, config)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.atEnd(shape.Stop)
-	client, err := e2e.OpenClient(shape.KeyFile())
+	r.atEnd(deployed.Stop)
+	client, err := e2e.OpenClient(deployed.KeyFile())
 	if err != nil {
 		return nil, err
 	}
 	s := newSite(name, client, roots)
-	s.Shape, s.openID.Provider = shape, r.openID
+	s.Shape, s.openID.Provider = deployed, r.openID
 	return s, nil
 }
 
@@ -121,7 +118,7 @@ func (r *run) start(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		if r.standalone, err = r.deploy(ctx, "", "standalone"+strconv.Itoa(n), r.config); err != nil {
+		if r.standalone, err = r.deploy(ctx, "standalone", "", "standalone"+strconv.Itoa(n), r.config); err != nil {
 			return err
 		}
 		cold = append(cold, r.standalone.Shape.(*harness.Standalone).Boot.Seconds())
@@ -147,7 +144,7 @@ func (r *run) start(ctx context.Context) (err error) {
 	if !r.options.distributed {
 		return nil
 	}
-	if r.distributed, err = r.deploy(ctx, ", distributed", "distributed", r.config); err == nil && r.wants("idle") {
+	if r.distributed, err = r.deploy(ctx, "distributed", ", distributed", "distributed", r.config); err == nil && r.wants("idle") {
 		rest(ctx)
 		r.idle(ctx, "distributed", "< 4", r.distributed, "postgres", "redis-server", "java", "mailbox")
 	}
@@ -347,7 +344,7 @@ func (r *run) waiting(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = silent.Close() }()
-	login, err := r.standalone.silentLogin("https://" + silent.Addr().String())
+	login, err := r.standalone.silentLogin(ctx, "https://"+silent.Addr().String())
 	if err != nil {
 		return fmt.Errorf("make a directory of a provider that never answers: %w", err)
 	}
@@ -411,13 +408,10 @@ func (r *run) quota(ctx context.Context) error {
 		r.report.skip("quota", fmt.Errorf("control groups cannot be written here: %w", err))
 		return nil
 	}
-	r.atEnd(func(context.Context) error { return group.remove() })
+	r.atEnd(func(context.Context) error { return group.Remove() })
 	config := r.config
-	config.Bin = filepath.Join(r.dir, "quota-bin")
-	if err := group.wrap(filepath.Join(r.config.Bin, "doorward"), config.Bin); err != nil {
-		return fmt.Errorf("wrap the program: %w", err)
-	}
-	s, err := r.deploy(ctx, "", "quota", config)
+	config.Wrap = group.Wrapper()
+	s, err := r.deploy(ctx, "standalone", "", "quota", config)
 	if err == nil {
 		err = r.fillSite(ctx, s)
 	}

@@ -83,6 +83,8 @@ type checked struct {
 
 // RoundTrip sends a request and checks what came back.
 func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("Accept", "application/json") // metadata of SAML are XML otherwise
 	response, err := c.RoundTripper.RoundTrip(request)
 	if err != nil || c.unchecked {
 		return response, err

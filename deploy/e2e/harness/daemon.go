@@ -64,6 +64,13 @@ func NewDaemon(name, log string, ready func(ctx context.Context) error, path str
 // Setenv adds variables to the environment of the next start.
 func (d *Daemon) Setenv(variables ...string) { d.env = append(d.env, variables...) }
 
+// SetOps chooses the private port of a process of the product, which has its metrics.
+func (d *Daemon) SetOps() (err error) {
+	d.ops, err = FreeAddress()
+	d.Setenv("DOORWARD_OPS_LISTEN=" + d.ops)
+	return err
+}
+
 // Start starts the process and returns when it is ready. When the process ends
 // before that, or is too slow, the error holds the end of its log.
 func (d *Daemon) Start(ctx context.Context) error {
