@@ -29,6 +29,19 @@ type Redis struct {
 	Port string
 }
 
+// overTLS begins the settings of a server: its port, certificate, key, authority and folder.
+const overTLS = `bind 127.0.0.1
+port 0
+tls-port %[1]s
+tls-cert-file %[2]s
+tls-key-file %[3]s
+tls-ca-cert-file %[4]s
+tls-auth-clients no
+tls-replication yes
+dir %[5]s
+user default off
+`
+
 // StartRedis starts a server, or one of another kind by its arguments.
 func (s *Site) StartRedis(name string, args ...string) *Redis {
 	s.Helper()
@@ -37,17 +50,7 @@ func (s *Site) StartRedis(name string, args ...string) *Redis {
 	cert, key := s.certificate(dir, "localhost", "127.0.0.1")
 	s.Must(os.Chmod(s.Authority.CAFile, 0o644))
 	config := dir + "/redis.conf"
-	s.Write(config, `bind 127.0.0.1
-port 0
-tls-port `+port+`
-tls-cert-file `+cert+`
-tls-key-file `+key+`
-tls-ca-cert-file `+s.Authority.CAFile+`
-tls-auth-clients no
-tls-replication yes
-tls-cluster yes
-dir `+dir+`
-user default off
+	s.Write(config, fmt.Sprintf(overTLS, port, cert, key, s.Authority.CAFile, dir)+`tls-cluster yes
 user `+administrator+` on >`+Password+` ~* &* +@all
 user `+User+` on >`+Password+` `+strings.Join(permissions, " ")+`
 `)
@@ -97,17 +100,7 @@ func (s *Site) StartSentinel(name string, of *Redis, quorum int) (port string) {
 	dir := s.folder(name)
 	_, port = s.address()
 	cert, key := s.certificate(dir, "localhost", "127.0.0.1")
-	s.Write(dir+"/sentinel.conf", fmt.Sprintf(`bind 127.0.0.1
-port 0
-tls-port %[1]s
-tls-cert-file %[2]s
-tls-key-file %[3]s
-tls-ca-cert-file %[4]s
-tls-auth-clients no
-tls-replication yes
-dir %[5]s
-user default off
-user %[6]s on >%[7]s allchannels +@all
+	s.Write(dir+"/sentinel.conf", fmt.Sprintf(overTLS+`user %[6]s on >%[7]s allchannels +@all
 user %[8]s on >%[7]s allchannels -@all +hello +ping +client +subscribe +unsubscribe +sentinel
 sentinel sentinel-user %[6]s
 sentinel sentinel-pass %[7]s

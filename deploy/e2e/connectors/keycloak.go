@@ -53,7 +53,7 @@ func StartKeycloak(ctx context.Context, dir string, authority *harness.Authority
 	if err != nil {
 		return nil, fmt.Errorf("%w; run deploy/setup/setup.sh connectors", err)
 	}
-	distribution, err := fetched("keycloak")
+	distribution, err := harness.Fetched("keycloak")
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func StartOpenID(t testing.TB, authority *harness.Authority) *OpenID {
 	if err != nil {
 		t.Fatalf("%v; run deploy/setup/setup.sh connectors", err)
 	}
-	modules, err := fetched("oidc-provider")
+	modules, err := harness.Fetched("oidc-provider")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func NewPySAML(t testing.TB, authority *harness.Authority) *PySAML {
 // other role.
 func (p *PySAML) Start(t testing.TB, metadata []byte, user SAMLUser, options SAMLOptions) {
 	t.Helper()
-	venv, err := fetched("pysaml2")
+	venv, err := harness.Fetched("pysaml2")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,23 +52,6 @@ func tool(name string) (string, error) {
 	return "", fmt.Errorf("%s is not installed; run deploy/setup/setup.sh connectors", name)
 }
 
-// fetched is the folder of something that setup.sh has fetched.
-func fetched(name string) (string, error) {
-	root, err := harness.Root()
-	if err != nil {
-		return "", err
-	}
-	out, err := exec.Command(filepath.Join(root, "deploy/setup/setup.sh"), "where", name).Output()
-	if err != nil {
-		return "", fmt.Errorf("ask setup.sh for %s: %w", name, err)
-	}
-	dir := strings.TrimSpace(string(out))
-	if _, err := os.Stat(dir); err != nil {
-		return "", fmt.Errorf("find %s: %w; run deploy/setup/setup.sh connectors", name, err)
-	}
-	return dir, nil
-}
-
 // command runs a program to its end, with standard input, and returns what it printed.
 func command(ctx context.Context, env []string, input, name string, args ...string) (string, error) {
 	path, err := tool(name)

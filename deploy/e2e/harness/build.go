@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/doorward/doorward/pkg/deployment"
 )
@@ -76,4 +77,21 @@ func Root() (string, error) {
 		}
 		dir = parent
 	}
+}
+
+// Fetched is the folder of something that deploy/setup/setup.sh has fetched.
+func Fetched(name string) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command(filepath.Join(root, "deploy/setup/setup.sh"), "where", name).Output()
+	if err != nil {
+		return "", fmt.Errorf("ask setup.sh for %s: %w", name, err)
+	}
+	dir := strings.TrimSpace(string(out))
+	if _, err := os.Stat(dir); err != nil {
+		return "", fmt.Errorf("find %s: %w; run deploy/setup/setup.sh %s", name, err, name)
+	}
+	return dir, nil
 }

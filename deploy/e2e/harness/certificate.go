@@ -8,12 +8,12 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 )
 
@@ -25,37 +25,44 @@ type Authority struct {
 
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
-
-	mu     sync.Mutex
-	serial int64
 }
 
 // NewAuthority makes an authority and writes its certificate into the folder.
 func NewAuthority(dir string) (*Authority, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	template := certificateOf("Doorward end-to-end tests", time.Now().Add(30*24*time.Hour))
+	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
+	der, key, err := (&Authority{}).sign(template)
 	if err != nil {
-		return nil, fmt.Errorf("make the authority's key: %w", err)
+		return nil, err
 	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "Doorward end-to-end tests"},
-		NotBefore:             now.Add(-time.Hour),
-		NotAfter:              now.Add(30 * 24 * time.Hour),
-		IsCA:                  true,
-		BasicConstraintsValid: true,
-		KeyUsage:              x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return nil, fmt.Errorf("sign the authority: %w", err)
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
+	a := &Authority{CAFile: filepath.Join(dir, "ca.pem"), key: key}
+	if a.certificate, err = x509.ParseCertificate(der); err != nil {
 		return nil, fmt.Errorf("read the authority: %w", err)
 	}
-	a := &Authority{CAFile: filepath.Join(dir, "ca.pem"), certificate: certificate, key: key, serial: 1}
 	return a, WritePEM(a.CAFile, "CERTIFICATE", der)
+}
+
+// certificateOf begins a certificate with a name.
+func certificateOf(name string, expires time.Time) *x509.Certificate {
+	serial, _ := rand.Int(rand.Reader, big.NewInt(1<<62)) // never fails
+	return &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: expires,
+	}
+}
+
+// sign makes a key and its certificate, which without an authority signs itself.
+func (a *Authority) sign(template *x509.Certificate) (der []byte, key *ecdsa.PrivateKey, err error) {
+	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, nil, fmt.Errorf("make a key: %w", err)
+	}
+	parent, signer := a.certificate, a.key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	if der, err = x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer); err != nil {
+		return nil, nil, fmt.Errorf("sign a certificate: %w", err)
+	}
+	return der, key, nil
 }
 
 // TLS is the configuration of a client that trusts the authority and no other.
@@ -73,22 +80,9 @@ func (a *Authority) Issue(dir string, hosts ...string) (cert, key string, err er
 
 // IssueUntil is Issue for a certificate that expires at a time.
 func (a *Authority) IssueUntil(expires time.Time, dir string, hosts ...string) (cert, key string, err error) {
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return "", "", fmt.Errorf("make a key: %w", err)
-	}
-	a.mu.Lock()
-	a.serial++
-	serial := a.serial
-	a.mu.Unlock()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial),
-		Subject:      pkix.Name{CommonName: hosts[0]},
-		NotBefore:    a.certificate.NotBefore,
-		NotAfter:     expires,
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
+	template := certificateOf(hosts[0], expires)
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
@@ -96,19 +90,16 @@ func (a *Authority) IssueUntil(expires time.Time, dir string, hosts ...string) (
 			template.DNSNames = append(template.DNSNames, host)
 		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &private.PublicKey, a.key)
+	der, private, err := a.sign(template)
 	if err != nil {
-		return "", "", fmt.Errorf("sign a certificate: %w", err)
+		return "", "", err
 	}
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		return "", "", fmt.Errorf("encode a key: %w", err)
 	}
 	cert, key = filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key")
-	if err := WritePEM(cert, "CERTIFICATE", der); err != nil {
-		return "", "", err
-	}
-	return cert, key, WritePEM(key, "PRIVATE KEY", pkcs8)
+	return cert, key, errors.Join(WritePEM(cert, "CERTIFICATE", der), WritePEM(key, "PRIVATE KEY", pkcs8))
 }
 
 // WritePEM writes a certificate or a key to a file that only its owner reads:

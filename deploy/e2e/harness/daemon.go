@@ -28,7 +28,7 @@ const (
 )
 
 // Daemon is one long-running child process that can be killed and started
-// again with the same command and the same data.
+// again with the same command and the same data. A nil one does not run.
 type Daemon struct {
 	// Name is for messages and for the log file.
 	Name string
@@ -241,6 +241,9 @@ func (d *Daemon) Kill() error {
 // unless it ended with status 0. A process that does not end in time is killed,
 // and that is an error too.
 func (d *Daemon) Stop(ctx context.Context) error {
+	if d == nil {
+		return nil
+	}
 	d.mu.Lock()
 	running := d.running
 	d.running = nil

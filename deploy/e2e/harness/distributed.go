@@ -241,19 +241,6 @@ func (d *Distributed) KeyFile() string { return d.config.path("apikey.json") }
 
 // Stop ends the gateways, then the services, then what they stood on.
 func (d *Distributed) Stop(ctx context.Context) error {
-	var ground []func() error
-	if d.mailbox != nil {
-		ground = append(ground, func() error { return d.mailbox.Stop(ctx) })
-	}
-	if d.Kafka != nil {
-		ground = append(ground, func() error { return d.Kafka.Stop(ctx) })
-	}
-	if d.Redis != nil {
-		ground = append(ground, func() error { return d.Redis.Stop(ctx) })
-	}
-	if d.postgres != nil {
-		ground = append(ground, func() error { return d.postgres.Stop(ctx) })
-	}
 	var errs []error
 	if d.balancer != nil {
 		errs = append(errs, d.balancer.close())
@@ -264,7 +251,22 @@ func (d *Distributed) Stop(ctx context.Context) error {
 			errs = append(errs, front.close())
 		}
 	}
-	return errors.Join(append(errs, together(ground...))...)
+	return errors.Join(append(errs, together(
+		func() error { return d.mailbox.Stop(ctx) },
+		func() error { return d.Redis.Stop(ctx) },
+		func() error {
+			if d.Kafka == nil {
+				return nil
+			}
+			return d.Kafka.Stop(ctx)
+		},
+		func() error {
+			if d.postgres == nil {
+				return nil
+			}
+			return d.postgres.Stop(ctx)
+		},
+	))...)
 }
 
 // Logs writes the ends of all logs, the shared servers first.

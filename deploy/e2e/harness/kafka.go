@@ -78,7 +78,7 @@ func (b Broker) Prepare(ctx context.Context) (*Daemon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; run deploy/setup/setup.sh kafka", err)
 	}
-	jars, err := kafkaJars()
+	jars, err := Fetched("kafka")
 	if err != nil {
 		return nil, err
 	}
@@ -163,24 +163,4 @@ func (b Broker) answers(ctx context.Context) error {
 		return fmt.Errorf("the broker at %s knows %d of %d brokers, and the controller %q", b.Address, len(brokers), b.Members, controller.Host)
 	}
 	return nil
-}
-
-// kafkaJars is the folder of the newest broker that setup.sh has fetched.
-func kafkaJars() (string, error) {
-	tools := os.Getenv("DOORWARD_TOOLS")
-	if tools == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("find the broker's jars: %w; set DOORWARD_TOOLS", err)
-		}
-		tools = filepath.Join(home, ".cache", "doorward")
-	}
-	found, err := filepath.Glob(filepath.Join(tools, "kafka-*", "libs"))
-	if err != nil {
-		return "", fmt.Errorf("find the broker's jars: %w", err)
-	}
-	if len(found) == 0 {
-		return "", fmt.Errorf("no Kafka broker in %s; run deploy/setup/setup.sh kafka, or set KAFKA_BROKERS", tools)
-	}
-	return slices.Max(found), nil
 }
