@@ -44,13 +44,16 @@ func measure(ctx context.Context, o options) (report *report, err error) {
 			err = errors.Join(err, end(context.WithoutCancel(ctx)))
 		}
 	}()
+	steady := func(ctx context.Context) error {
+		return r.steady(ctx, "get at 500/s beside logins", "< 25 ms", r.standalone)
+	}
 	underLoad := append(operationNames(), "open", "storm", "steady", "waiting", "writers", "hot", "page")
 	for _, part := range []struct {
 		do    func(context.Context) error
 		names []string // that -only has; nil: all
 	}{
 		{r.start, nil}, {r.fill, underLoad}, {r.page, []string{"page"}}, {r.operations, operationNames()},
-		{r.open, []string{"open"}}, {r.storm, []string{"storm"}}, {r.steady, []string{"steady"}},
+		{r.open, []string{"open"}}, {r.storm, []string{"storm"}}, {steady, []string{"steady"}},
 		{r.waiting, []string{"waiting"}}, {r.memoryAfterLoad, []string{"memory"}},
 		{r.writers, []string{"writers", "hot"}}, {r.sync, []string{"sync"}}, {r.scale, []string{"scale"}}, {r.quota, []string{"quota"}},
 	} {
@@ -194,13 +197,14 @@ func (r *run) memoryAfterLoad(ctx context.Context) error {
 }
 
 // fill makes the applications to measure and starts the baseline.
-func (r *run) fill(ctx context.Context) (err error) {
-	err = r.fillSite(ctx, r.standalone)
-	if err == nil && r.distributed != nil {
-		err = r.fillSite(ctx, r.distributed)
-	}
-	if err != nil {
-		return err
+func (r *run) fill(ctx context.Context) error {
+	for _, s := range []*site{r.standalone, r.distributed} {
+		if s == nil {
+			continue
+		}
+		if err := r.fillSite(ctx, s); err != nil {
+			return err
+		}
 	}
 	return r.startBaseline(ctx)
 }
@@ -248,11 +252,7 @@ func (r *run) turn(section string, s *site, o operation, rate float64) *turn {
 // turnsBeside adds a turn of an operation alone and one beside other work, which is
 // divided by the first.
 func (r *run) turnsBeside(section string, s *site, o operation, rate float64, other *work, aim string) {
-	name := o.name
-	o.name += " alone"
-	alone := r.turn(section, s, o, rate)
-	o.name = name
-	beside := r.turn(section, s, o, rate)
+	alone, beside := r.turn(section, s, operation{name: o.name + " alone", do: o.do}, rate), r.turn(section, s, o, rate)
 	beside.over, beside.aims.rate, beside.beside = alone.row, aim, other
 }
 
@@ -325,12 +325,8 @@ func (r *run) storm(ctx context.Context) error {
 	return r.rounds(ctx, r.fewRounds)
 }
 
-func (r *run) steady(ctx context.Context) error {
-	return r.atFixedRate(ctx, "get at 500/s beside logins", "< 25 ms", r.standalone)
-}
-
-// atFixedRate measures account GET at 500 a second beside logins.
-func (r *run) atFixedRate(ctx context.Context, name, aim string, s *site) error {
+// steady measures account GET at 500 a second beside logins.
+func (r *run) steady(ctx context.Context, name, aim string, s *site) error {
 	t := r.turn("p99 at 500 a second beside 32 connections that log in", s, operation{name: name, do: find("get").do}, 500)
 	t.aims.rate, t.beside, t.load.length = aim, loggingIn(s), r.steadyFor
 	return r.rounds(ctx, r.fewRounds)
@@ -418,7 +414,7 @@ func (r *run) quota(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.atFixedRate(ctx, "the same with a quota of one processor", "< 40 ms", s)
+	return r.steady(ctx, "the same with a quota of one processor", "< 40 ms", s)
 }
 
 // rounds does every turn that was added once in each round, so that a slow minute of

@@ -177,14 +177,14 @@ type mirror struct {
 	firstSearch time.Time // of the agent
 	synced      time.Time // when it had sent all accounts
 	agent       *harness.Daemon
-	status      string      // address of the agent's
-	asks        *connection // for it
+	status      string // address of the agent's
+	client      *e2e.Client
 }
 
 // startMirror makes a directory with an application, starts its agent, which looks for
 // changes so often, and waits until it has sent all accounts.
 func (r *run) startMirror(ctx context.Context, s *site, people int, poll time.Duration) (*mirror, error) {
-	m := &mirror{people: people, asks: connect(nil, "")}
+	m := &mirror{people: people, client: s.client.Browser()}
 	m.server.Entries = func() iter.Seq[ldaptest.Entry] { return peopleOf(people) }
 	m.server.Searched = sync.OnceValue(func() bool { m.firstSearch = time.Now(); return true })
 	if err := m.server.Listen(); err != nil {
@@ -237,11 +237,11 @@ func (m *mirror) user(n uint64) string {
 }
 
 // sent is an error until the agent has sent all accounts.
-func (m *mirror) sent(context.Context) error {
+func (m *mirror) sent(ctx context.Context) error {
+	answer, err := m.client.Do(ctx, e2e.Get(m.status))
 	var status struct{ SyncedAt time.Time }
-	err := m.asks.send(http.StatusOK, e2e.Get(m.status))
 	if err == nil {
-		err = json.Unmarshal(m.asks.response.Body(), &status)
+		err = json.Unmarshal(answer.Body, &status)
 	}
 	if m.synced = status.SyncedAt; err == nil && m.synced.IsZero() {
 		err = errors.New("it has not")
