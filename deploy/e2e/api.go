@@ -65,10 +65,10 @@ func (c *Client) API(t testing.TB) *api.Client {
 }
 
 // setUp makes something for a test.
-func setUp[T any](t testing.TB, c *Client, make func(*Setup) T) T {
+func setUp[T any](t testing.TB, c *Client, build func(*Setup) T) T {
 	t.Helper()
 	s := c.Setup(t.Context())
-	made := make(s)
+	made := build(s)
 	if s.Err != nil {
 		t.Fatal(s.Err)
 	}
