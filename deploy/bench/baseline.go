@@ -40,10 +40,10 @@ func (r *run) startBaseline(ctx context.Context) error {
 		return err
 	}
 	cert, key, certErr := authority.Issue(r.dir, "127.0.0.1")
-	address, addressErr := harness.FreeAddress()
+	address := harness.FreeAddress()
 	self, selfErr := os.Executable()
 	client, clientErr := e2e.NewClient(e2e.Key{BaseURL: "https://" + address, CAFile: authority.CAFile})
-	if err := errors.Join(certErr, addressErr, selfErr, clientErr); err != nil {
+	if err := errors.Join(certErr, selfErr, clientErr); err != nil {
 		return err
 	}
 	s := newSite("", client, nil)

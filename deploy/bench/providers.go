@@ -202,17 +202,18 @@ func (r *run) startMirror(ctx context.Context, s *site, people int, poll time.Du
 	}}})
 	agent := c.Get(directory + "/provider").Object("agent")
 	key := c.Post(agent.Href()+"/keys", e2e.Object{"name": "bench"})
-	page, err := harness.FreeAddress()
-	if err := errors.Join(c.Err, err); err != nil {
-		return nil, err
+	if c.Err != nil {
+		return nil, c.Err
 	}
+	page := harness.FreeAddress()
 	m.status = "http://" + page + "/status.json"
 	m.agent = harness.NewDaemon("agent", filepath.Join(r.dir, unique("agent")+".log"), m.sent, filepath.Join(r.config.Bin, "agent"))
 	m.agent.Setenv("DOORWARD_URL="+s.host, "DOORWARD_CA_FILE="+s.client.Key.CAFile, "DOORWARD_AGENT_ID="+agent.ID(),
 		"DOORWARD_AGENT_KEY_ID="+key.Text("id"), "DOORWARD_AGENT_KEY_SECRET="+key.Text("secret"),
 		"DOORWARD_AGENT_LISTEN="+page, "DOORWARD_AGENT_POLL="+poll.String())
+	m.agent.SetOps()
 	r.atEnd(m.agent.Stop)
-	return m, errors.Join(m.agent.SetOps(), m.agent.Start(ctx))
+	return m, m.agent.Start(ctx)
 }
 
 // peopleOf are the entries of a directory, which are made while they are read.

@@ -51,16 +51,6 @@ func (s *Site) Must(err error) {
 	}
 }
 
-// address is a free port of 127.0.0.1.
-func (s *Site) address() (address, port string) {
-	s.Helper()
-	address, err := harness.FreeAddress()
-	s.Must(err)
-	_, port, err = net.SplitHostPort(address)
-	s.Must(err)
-	return address, port
-}
-
 // folder makes a folder that belongs to the account of the servers.
 func (s *Site) folder(name string) string {
 	s.Helper()

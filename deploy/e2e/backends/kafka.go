@@ -61,13 +61,10 @@ func (s *Site) StartKafka() *Kafka {
 	k := &Kafka{Brokers: make([]*harness.Daemon, brokers)}
 	listen := make([]string, brokers)
 	for i := range brokers {
-		address, port := s.address()
-		listen[i] = address
-		k.Addresses = append(k.Addresses, "localhost:"+port)
-		broker, _ := s.address()
-		controller, _ := s.address()
-		inner, controllers = append(inner, broker), append(controllers, controller)
-		voters = append(voters, fmt.Sprintf("%d@%s", i+1, controller))
+		listen[i] = harness.FreeAddress()
+		k.Addresses = append(k.Addresses, strings.Replace(listen[i], "127.0.0.1", "localhost", 1))
+		inner, controllers = append(inner, harness.FreeAddress()), append(controllers, harness.FreeAddress())
+		voters = append(voters, fmt.Sprintf("%d@%s", i+1, controllers[i]))
 	}
 	started := make(chan error)
 	for i := range brokers {

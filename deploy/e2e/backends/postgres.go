@@ -75,7 +75,8 @@ type PgBouncer struct {
 func (s *Site) StartPgBouncer(name, mode string, to *Postgres, connected bool, schemas ...string) *PgBouncer {
 	s.Helper()
 	dir := s.folder(name)
-	address, port := s.address()
+	address := harness.FreeAddress()
+	_, port, _ := strings.Cut(address, ":")
 	_, server, err := net.SplitHostPort(to.Address)
 	s.Must(err)
 	var databases strings.Builder

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ user default off
 func (s *Site) StartRedis(name string, args ...string) *Redis {
 	s.Helper()
 	dir := s.folder(name)
-	_, port := s.address()
+	port := strconv.Itoa(harness.FreePort())
 	cert, key := s.certificate(dir, "localhost", "127.0.0.1")
 	s.Must(os.Chmod(s.Authority.CAFile, 0o644))
 	config := dir + "/redis.conf"
@@ -64,8 +65,7 @@ user `+User+` on >`+Password+` `+strings.Join(permissions, " ")+`
 // StartClusterNode starts a server that can become a node of a Cluster.
 func (s *Site) StartClusterNode(name string) *Redis {
 	s.Helper()
-	_, bus := s.address()
-	return s.StartRedis(name, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000",
+	return s.StartRedis(name, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(harness.FreePort()), "--cluster-node-timeout", "2000",
 		"--cluster-replica-validity-factor", "0", "--masteruser", administrator, "--masterauth", Password, "--save", "")
 }
 
@@ -98,7 +98,7 @@ const Group = "main"
 func (s *Site) StartSentinel(name string, of *Redis, quorum int) (port string) {
 	s.Helper()
 	dir := s.folder(name)
-	_, port = s.address()
+	port = strconv.Itoa(harness.FreePort())
 	cert, key := s.certificate(dir, "localhost", "127.0.0.1")
 	s.Write(dir+"/sentinel.conf", fmt.Sprintf(overTLS+`user %[6]s on >%[7]s allchannels +@all
 user %[8]s on >%[7]s allchannels -@all +hello +ping +client +subscribe +unsubscribe +sentinel

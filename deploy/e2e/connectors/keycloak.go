@@ -77,22 +77,15 @@ func StartKeycloak(ctx context.Context, dir string, authority *harness.Authority
 	if err != nil {
 		return nil, err
 	}
-	ports := make([]string, 2) // of the realm, and of its management
-	for i := range ports {
-		port, err := harness.FreePort()
-		if err != nil {
-			return nil, err
-		}
-		ports[i] = strconv.Itoa(port)
-	}
-	k := &Keycloak{URL: "https://localhost:" + ports[0], password: rand.Text()}
+	port, management := strconv.Itoa(harness.FreePort()), strconv.Itoa(harness.FreePort())
+	k := &Keycloak{URL: "https://localhost:" + port, password: rand.Text()}
 	if k.client, err = trusting(authority); err != nil {
 		return nil, err
 	}
 	args := append([]string{"-Dkc.home.dir=" + dir, "-Djboss.server.config.dir=" + filepath.Join(dir, "conf")}, keycloakJava...)
 	args = append(args, "-cp", filepath.Join(distribution, "lib", "quarkus-run.jar"), "io.quarkus.bootstrap.runner.QuarkusEntryPoint",
 		"start", "--optimized", "--import-realm", "--cache=local",
-		"--hostname="+k.URL, "--http-host=127.0.0.1", "--https-port="+ports[0], "--http-management-port="+ports[1],
+		"--hostname="+k.URL, "--http-host=127.0.0.1", "--https-port="+port, "--http-management-port="+management,
 		"--https-certificate-file="+cert, "--https-certificate-key-file="+key,
 		"--truststore-paths="+authority.CAFile)
 	ready := answersOK(k.client, k.Issuer()+"/.well-known/openid-configuration")

@@ -48,7 +48,7 @@ func StartOpenID(t testing.TB, authority *harness.Authority) *OpenID {
 	if err := os.WriteFile(script, openidScript, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	port := strconv.Itoa(freePort(t))
+	port := strconv.Itoa(harness.FreePort())
 	o := &OpenID{Issuer: "https://localhost:" + port}
 	if o.client, err = trusting(authority); err != nil {
 		t.Fatal(err)

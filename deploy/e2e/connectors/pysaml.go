@@ -51,7 +51,7 @@ type SAMLOptions struct {
 // NewPySAML prepares a key pair and an address.
 func NewPySAML(t testing.TB, authority *harness.Authority) *PySAML {
 	t.Helper()
-	p := &PySAML{authority: authority, dir: t.TempDir(), port: freePort(t)}
+	p := &PySAML{authority: authority, dir: t.TempDir(), port: harness.FreePort()}
 	p.URL = "https://localhost:" + strconv.Itoa(p.port)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -113,7 +113,7 @@ func StartSlapd(t testing.TB, authority *harness.Authority, ldif string) *Slapd 
 		t.Fatal(err)
 	}
 	s := &Slapd{Dir: dir, directory: directory{
-		Host: "127.0.0.1", Port: freePort(t), TLSPort: freePort(t), CAFile: authority.CAFile, admin: SlapdAdmin, password: SlapdPassword,
+		Host: "127.0.0.1", Port: harness.FreePort(), TLSPort: harness.FreePort(), CAFile: authority.CAFile, admin: SlapdAdmin, password: SlapdPassword,
 	}}
 	// With a debug level, even none, it stays in the foreground.
 	s.Daemon = harness.NewDaemon("slapd", filepath.Join(dir, "slapd.log"), s.answers, program, "-d", "0", "-f", conf,
@@ -170,13 +170,4 @@ func (d directory) tool(ctx context.Context, input, program string, args ...stri
 func (d directory) answers(ctx context.Context) error {
 	_, err := d.tool(ctx, "", "ldapsearch", "-LLL", "-s", "base", "-b", "", "namingContexts")
 	return err
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	port, err := harness.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

@@ -65,10 +65,9 @@ func NewDaemon(name, log string, ready func(ctx context.Context) error, path str
 func (d *Daemon) Setenv(variables ...string) { d.env = append(d.env, variables...) }
 
 // SetOps chooses the private port of a process of the product, which has its metrics.
-func (d *Daemon) SetOps() (err error) {
-	d.ops, err = FreeAddress()
+func (d *Daemon) SetOps() {
+	d.ops = FreeAddress()
 	d.Setenv("DOORWARD_OPS_LISTEN=" + d.ops)
-	return err
 }
 
 // Start starts the process and returns when it is ready. When the process ends

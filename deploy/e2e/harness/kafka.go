@@ -104,14 +104,8 @@ func (b Broker) Prepare(ctx context.Context) (*Daemon, error) {
 
 // startKafka starts the broker of a shape.
 func startKafka(ctx context.Context, config Config, listeners ...kafkaListener) (*Kafka, error) {
-	address, err := FreeAddress()
-	if err != nil {
-		return nil, err
-	}
-	controller, err := FreeAddress()
-	if err != nil {
-		return nil, err
-	}
+	address := FreeAddress()
+	controller := FreeAddress()
 	threads := 3 // of each listener, which is Kafka's default
 	var listen, advertised, protocols string
 	for _, l := range listeners {

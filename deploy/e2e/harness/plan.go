@@ -46,7 +46,7 @@ func (d *Distributed) plan() (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{identity: own, peers: map[string][]string{}}
+	p := &plan{identity: own, smtp: FreeAddress(), mailbox: FreeAddress(), peers: map[string][]string{}}
 	if p.authority, err = NewAuthority(d.config.Dir); err != nil {
 		return nil, err
 	}
@@ -54,16 +54,9 @@ func (d *Distributed) plan() (*plan, error) {
 		return nil, err
 	}
 	p.Key.CAFile = p.authority.CAFile
-	addresses := []*string{&p.smtp, &p.mailbox}
 	for _, name := range append([]string{"gateway"}, deployment.Services...) {
-		p.peers[name] = make([]string, replicas)
-		for i := range replicas {
-			addresses = append(addresses, &p.peers[name][i])
-		}
-	}
-	for _, address := range addresses {
-		if *address, err = FreeAddress(); err != nil {
-			return nil, err
+		for range replicas {
+			p.peers[name] = append(p.peers[name], FreeAddress())
 		}
 	}
 	if d.config.Route == nil {
@@ -72,10 +65,7 @@ func (d *Distributed) plan() (*plan, error) {
 	for _, service := range deployment.Services {
 		for i := range replicas {
 			process := processName(service, i)
-			listener, err := FreeAddress()
-			if err != nil {
-				return nil, err
-			}
+			listener := FreeAddress()
 			advertised, err := d.config.Route(process, "kafka", listener)
 			if err != nil {
 				return nil, err
@@ -93,10 +83,7 @@ func (d *Distributed) identity() (identity, error) {
 	if err := e2e.ReadJSON(path, &own); !errors.Is(err, os.ErrNotExist) {
 		return own, err
 	}
-	port, err := FreePort()
-	if err != nil {
-		return own, err
-	}
+	port := FreePort()
 	own = identity{
 		Key: e2e.Key{
 			ID:      rand.Text(),

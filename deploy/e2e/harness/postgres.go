@@ -186,10 +186,7 @@ func newPostgres(config PostgresConfig) (*Postgres, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := FreeAddress()
-	if err != nil {
-		return nil, err
-	}
+	address := FreeAddress()
 	if err := errors.Join(os.MkdirAll(config.Dir, 0o755), Give(config.Dir)); err != nil {
 		return nil, fmt.Errorf("make the folder of PostgreSQL: %w", err)
 	}

@@ -20,10 +20,7 @@ func startRedis(ctx context.Context, config Config) (*Daemon, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("%w; run deploy/setup/setup.sh redis, or set REDIS_URL", err)
 	}
-	port, err := FreePort()
-	if err != nil {
-		return nil, "", err
-	}
+	port := FreePort()
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	if err := os.MkdirAll(config.path("redis"), 0o755); err != nil {
 		return nil, "", fmt.Errorf("make the folder of Redis: %w", err)

@@ -120,19 +120,16 @@ func (d *Distributed) startReplicas(ctx context.Context, names ...string) error 
 			if err != nil {
 				return err
 			}
-			ops, err := FreeAddress()
-			if err != nil {
-				return err
-			}
 			if d.config.InternalTLS {
 				settings = append(settings, "SSL_CERT_FILE="+p.authority.CAFile)
 			}
-			process := NewDaemon(processName(name, i), d.config.path(processName(name, i)+".log"), func(ctx context.Context) error {
-				return AnswersOK(ctx, http.DefaultClient, "http://"+ops+"/readyz")
-			}, filepath.Join(d.config.Bin, name))
-			process.Setenv(append(settings, "DOORWARD_LISTEN="+address, "DOORWARD_OPS_LISTEN="+ops)...)
+			process := NewDaemon(processName(name, i), d.config.path(processName(name, i)+".log"), nil, filepath.Join(d.config.Bin, name))
+			process.SetOps()
+			process.ready = func(ctx context.Context) error {
+				return AnswersOK(ctx, http.DefaultClient, "http://"+process.ops+"/readyz")
+			}
+			process.Setenv(append(settings, "DOORWARD_LISTEN="+address)...)
 			process.Setenv(d.config.Env...)
-			process.ops = ops
 			d.processes[name] = append(d.processes[name], process)
 			starts = append(starts, func() error { return process.Start(ctx) })
 		}

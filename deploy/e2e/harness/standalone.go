@@ -32,10 +32,7 @@ func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
 	if err := config.prepare(ctx, StandalonePackages...); err != nil {
 		return nil, err
 	}
-	port, err := FreePort()
-	if err != nil {
-		return nil, err
-	}
+	port := FreePort()
 	s := &Standalone{dataDir: config.path("data")}
 	env := environment(
 		"DOORWARD_DATA_DIR="+s.dataDir,
