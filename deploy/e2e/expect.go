@@ -45,7 +45,13 @@ func (c *Client) WantObject(t testing.TB, status int, r Request) Object {
 	if kind := answer.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/json") {
 		t.Errorf("%s has Content-Type %q, want application/json", answer.Request, kind)
 	}
-	object, err := answer.Object()
+	return answer.object(t)
+}
+
+// object is Object for an answer that must be one.
+func (a Answer) object(t testing.TB) Object {
+	t.Helper()
+	object, err := a.Object()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +65,7 @@ func (c *Client) Refused(t testing.TB, status, code int, r Request) Object {
 	t.Helper()
 	answer := c.Want(t, status, r)
 	CheckError(t, answer, status, code)
-	body, err := answer.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return body
+	return answer.object(t)
 }
 
 // CheckError reports every way in which the answer is not the error with this
@@ -108,10 +110,7 @@ func (c *Client) Get(t testing.TB, address string) Object {
 func (c *Client) Create(t testing.TB, address string, body any) Object {
 	t.Helper()
 	answer := c.Want(t, http.StatusCreated, Post(address, body))
-	created, err := answer.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	created := answer.object(t)
 	if location := answer.Header.Get("Location"); location != created.Href() || location == "" {
 		t.Errorf("%s has Location %q and href %q, want the same", answer.Request, location, created.Href())
 	}
@@ -188,10 +187,7 @@ func (c *Client) Token(t testing.TB, application string, form url.Values) Object
 		t.Errorf("a token answer must not be stored: Cache-Control %q, Pragma %q",
 			answer.Header.Get("Cache-Control"), answer.Header.Get("Pragma"))
 	}
-	token, err := answer.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := answer.object(t)
 	if token.Text("access_token") == "" || token.Text("token_type") != "Bearer" {
 		t.Fatalf("no bearer access token: %s", answer)
 	}

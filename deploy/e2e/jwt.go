@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -20,9 +18,7 @@ func SignJWT(header, claims Object, secret string) string {
 		}
 	}
 	text := encodePart(header) + "." + encodePart(present)
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write([]byte(text))
-	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	return text + "." + base64.RawURLEncoding.EncodeToString(mac([]byte(secret), text))
 }
 
 func encodePart(part Object) string {

@@ -95,13 +95,11 @@ func (s *Site) start(name string, ready func(context.Context) error, program str
 
 // killAtEnd ends a server with the test, and shows its log where the test failed.
 func (s *Site) killAtEnd(server *harness.Daemon, kill func() error) {
-	s.Cleanup(func() {
+	harness.AtEnd(s, func() error {
 		if s.Failed() {
 			s.Log(server.Tail())
 		}
-		if err := kill(); err != nil {
-			s.Error(err)
-		}
+		return kill()
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -114,9 +115,7 @@ func (k *Keycloak) NewUser(t testing.TB, fields e2e.Object) (email string) {
 		"username": email, "email": email, "emailVerified": true, "firstName": "Kim", "lastName": "Ruiz", "enabled": true,
 		"credentials": []e2e.Object{{"type": "password", "value": e2e.Password, "temporary": false}},
 	}
-	for name, value := range fields {
-		user[name] = value
-	}
+	maps.Copy(user, fields)
 	k.Admin(t, http.MethodPost, "/users", user)
 	return email
 }
@@ -139,9 +138,7 @@ func (k *Keycloak) Token(t testing.TB, id, secret, email string) string {
 		"grant_type": {"password"}, "client_id": {id}, "client_secret": {secret},
 		"username": {email}, "password": {e2e.Password}, "scope": {"openid email profile"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }
 
@@ -156,9 +153,7 @@ func (k *Keycloak) Certificate(t testing.TB) string {
 		t.Fatalf("%s: %v", answer, err)
 	}
 	der, err := base64.StdEncoding.DecodeString(string(metadata.Certificate))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return certificatePEM(der)
 }
 
@@ -173,9 +168,7 @@ func (k *Keycloak) NewServiceProvider(t testing.TB, metadata []byte, attributes 
 	id, initiated = rand.Text(), e2e.Unique("start")
 	settings := client.Object("attributes")
 	settings["saml_idp_initiated_sso_url_name"] = initiated
-	for name, value := range attributes {
-		settings[name] = value
-	}
+	maps.Copy(settings, attributes)
 	mapper := func(attribute, property string) e2e.Object {
 		return e2e.Object{"name": attribute, "protocol": "saml", "protocolMapper": "saml-user-property-mapper", "config": e2e.Object{
 			"user.attribute": property, "attribute.name": attribute, "attribute.nameformat": "Basic",
@@ -199,9 +192,7 @@ type Upload struct {
 func (k *Keycloak) Admin(t testing.TB, method, path string, body any) any {
 	t.Helper()
 	answer, err := k.admin(t.Context(), method, path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answer
 }
 

@@ -36,18 +36,12 @@ func StartOpenID(t testing.TB, authority *harness.Authority) *OpenID {
 		t.Fatalf("%v; run deploy/setup/setup.sh connectors", err)
 	}
 	modules, err := harness.Fetched("oidc-provider")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	cert, key, err := authority.Issue(dir, "localhost", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	script := filepath.Join(dir, "openid.mjs")
-	if err := os.WriteFile(script, openidScript, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(script, openidScript, 0o644))
 	port := strconv.Itoa(harness.FreePort())
 	o := &OpenID{Issuer: "https://localhost:" + port}
 	if o.client, err = trusting(authority); err != nil {

@@ -54,29 +54,17 @@ func NewPySAML(t testing.TB, authority *harness.Authority) *PySAML {
 	p := &PySAML{authority: authority, dir: t.TempDir(), port: harness.FreePort()}
 	p.URL = "https://localhost:" + strconv.Itoa(p.port)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "pysaml2"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(90 * 24 * time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := harness.WritePEM(p.path("signing.pem"), "CERTIFICATE", der); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, harness.WritePEM(p.path("signing.pem"), "CERTIFICATE", der))
 	// xmlsec1 reads keys of PKCS #1 in all of its releases.
-	if err := harness.WritePEM(p.path("signing.key"), "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)); err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := os.ReadFile(p.path("signing.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Certificate = string(certificate)
+	must(t, harness.WritePEM(p.path("signing.key"), "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)))
+	p.Certificate = certificatePEM(der)
 	return p
 }
 
@@ -85,21 +73,14 @@ func NewPySAML(t testing.TB, authority *harness.Authority) *PySAML {
 func (p *PySAML) Start(t testing.TB, metadata []byte, user SAMLUser, options SAMLOptions) {
 	t.Helper()
 	venv, err := harness.Fetched("pysaml2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tool("xmlsec1"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	_, err = tool("xmlsec1")
+	must(t, err)
 	for name, content := range map[string][]byte{"pysaml.py": pysamlScript, "other.xml": metadata} {
-		if err := os.WriteFile(p.path(name), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(p.path(name), content, 0o644))
 	}
 	cert, key, err := p.authority.Issue(p.dir, "localhost", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	settings, err := json.Marshal(struct {
 		SAMLOptions
 		Address     string   `json:"address"`
@@ -111,13 +92,9 @@ func (p *PySAML) Start(t testing.TB, metadata []byte, user SAMLUser, options SAM
 		Metadata    []string `json:"metadata"`
 		User        SAMLUser `json:"user"`
 	}{options, p.URL, p.port, cert, key, p.path("signing.pem"), p.path("signing.key"), []string{p.path("other.xml")}, user})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client, err := trusting(p.authority)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	serve(t, harness.NewDaemon("pysaml2", p.path("pysaml.log"), answersOK(client, p.URL+"/sp/metadata"), filepath.Join(venv, "bin", "python"), "-u", p.path("pysaml.py"),
 		string(settings)))
 }

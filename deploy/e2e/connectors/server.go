@@ -20,12 +20,18 @@ import (
 // stopLimit bounds the orderly end of a server.
 const stopLimit = 20 * time.Second
 
+// must fails the test on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // serve starts a server for one test. Its log is printed when the test fails.
 func serve(t testing.TB, server *harness.Daemon) {
 	t.Helper()
-	if err := server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Start(t.Context()))
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(server.Tail())

@@ -20,7 +20,7 @@ const (
 
 	// mailTimeout is short: a mail that was on its way when its sender was
 	// killed is taken up again after twice this.
-	mailTimeout = 5 * time.Second
+	mailTimeout = "DOORWARD_MAIL_TIMEOUT=5s"
 )
 
 // All tests share one deployment and heal what they break.
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M, dir string) (status int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	config := harness.Config{Dir: filepath.Join(dir, "shape"), Own: true, MailTimeout: mailTimeout}
+	config := harness.Config{Dir: filepath.Join(dir, "shape"), Own: true, Settings: []string{mailTimeout}}
 	if shape, err = harness.StartDistributed(ctx, config); err != nil {
 		return 1, err
 	}

@@ -69,11 +69,7 @@ func start(t *testing.T, seed uint64, workers int, slack time.Duration) *suite {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.database.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
+	harness.AtEnd(t, func() error { return s.database.Kill() }) // whichever it is then
 	s.shape, s.client = harness.TestDistributed(t, harness.Config{
 		Dir: filepath.Join(dir, "shape"), Own: true, Database: s.database.URL(private.Database), Route: s.network.route, Shards: true,
 	})
@@ -100,11 +96,7 @@ func (s *suite) prepareHost() {
 			s.t.Logf("no disk can be filled here: %v", err)
 			return
 		}
-		s.t.Cleanup(func() {
-			if err := unmountDisk(dir); err != nil {
-				s.t.Error(err)
-			}
-		})
+		harness.AtEnd(s.t, func() error { return unmountDisk(dir) })
 		s.disks[name] = dir
 	}
 	memory, err := newMemory(memoryAllowed)
@@ -113,11 +105,7 @@ func (s *suite) prepareHost() {
 		return
 	}
 	s.memory = memory
-	s.t.Cleanup(func() {
-		if err := memory.Remove(); err != nil {
-			s.t.Error(err)
-		}
-	})
+	harness.AtEnd(s.t, memory.Remove)
 }
 
 // possible leaves out what this machine does not allow, and what only does not name.

@@ -46,10 +46,7 @@ func Build(ctx context.Context, dir string, packages ...string) (string, error) 
 // BuildIn is Build for the sources in the folder root.
 func BuildIn(ctx context.Context, root, dir string, packages ...string) (string, error) {
 	bin, err := filepath.Abs(filepath.Join(dir, "bin"))
-	if err != nil {
-		return "", fmt.Errorf("find the folder for binaries: %w", err)
-	}
-	if err := os.MkdirAll(bin, 0o755); err != nil {
+	if err := errors.Join(err, os.MkdirAll(bin, 0o755)); err != nil {
 		return "", fmt.Errorf("make the folder for binaries: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-o", bin + string(filepath.Separator)}, packages...)...)

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -173,10 +174,7 @@ func (d *Distributed) chartEnvironment(p *plan, process *chartProcess) ([]string
 			return nil, fmt.Errorf("%s mounts the key %s of Secret %s, which nobody makes", process.Name, file.Key, file.Secret)
 		}
 		path := d.config.path("secrets", process.Name, filepath.Base(file.Path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, fmt.Errorf("make the folder of secrets: %w", err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
 			return nil, fmt.Errorf("write a secret: %w", err)
 		}
 		files[file.Path] = path

@@ -270,6 +270,9 @@ func (d *Daemon) Stop(ctx context.Context) error {
 
 // Tail is the end of the log.
 func (d *Daemon) Tail() string {
+	if d == nil {
+		return ""
+	}
 	const most = 6000
 	raw, err := tail(d.log, most)
 	if err != nil {

@@ -271,16 +271,15 @@ func (d *Distributed) Stop(ctx context.Context) error {
 
 // Logs writes the ends of all logs, the shared servers first.
 func (d *Distributed) Logs(w io.Writer) {
-	daemons := []*Daemon{d.Redis, d.mailbox}
+	for _, daemon := range []*Daemon{d.Redis, d.mailbox} {
+		fmt.Fprintln(w, daemon.Tail())
+	}
 	if d.Kafka != nil {
-		daemons = append(daemons, d.Kafka.Daemon)
+		fmt.Fprintln(w, d.Kafka.Tail())
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.processes)) {
-		daemons = append(daemons, d.processes[name]...)
-	}
-	for _, daemon := range daemons {
-		if daemon != nil {
-			fmt.Fprintln(w, daemon.Tail())
+		for _, process := range d.processes[name] {
+			fmt.Fprintln(w, process.Tail())
 		}
 	}
 }

@@ -47,10 +47,6 @@ type Config struct {
 	// that list them in their --help.
 	Settings []string
 
-	// MailTimeout bounds the work on one mail; zero leaves the product's own
-	// limit.
-	MailTimeout time.Duration
-
 	// Database is a PostgreSQL of the test's own for the distributed shape.
 	Database string
 
@@ -87,14 +83,6 @@ func (c *Config) prepare(ctx context.Context, packages ...string) (err error) {
 		c.Bin, err = Build(ctx, c.Dir, packages...)
 	}
 	return err
-}
-
-// mailEnv is MailTimeout as the process that sends mails reads it.
-func (c Config) mailEnv() []string {
-	if c.MailTimeout == 0 {
-		return nil
-	}
-	return []string{"DOORWARD_MAIL_TIMEOUT=" + c.MailTimeout.String()}
 }
 
 // path is a place below the shape's folder.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -166,19 +167,7 @@ func (p *Postgres) Kill() error {
 
 // Start starts it again, when what a crash left behind is gone.
 func (p *Postgres) Start(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, postgresLimit)
-	defer cancel()
-	for {
-		err := p.Daemon.Start(ctx)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(time.Second):
-		}
-	}
+	return e2e.AwaitFor(ctx, postgresLimit, p.Name+" to start", p.Daemon.Start)
 }
 
 func newPostgres(config PostgresConfig) (*Postgres, error) {
@@ -186,17 +175,13 @@ func newPostgres(config PostgresConfig) (*Postgres, error) {
 	if err != nil {
 		return nil, err
 	}
-	address := FreeAddress()
+	port := strconv.Itoa(FreePort())
 	if err := errors.Join(os.MkdirAll(config.Dir, 0o755), Give(config.Dir)); err != nil {
 		return nil, fmt.Errorf("make the folder of PostgreSQL: %w", err)
 	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	p := &Postgres{Address: address, config: config, bin: bin}
+	p := &Postgres{Address: net.JoinHostPort("127.0.0.1", port), config: config, bin: bin}
 	program, args := Unprivileged(filepath.Join(bin, "postgres"), "-D", p.data(),
-		"-c", "listen_addresses="+host, "-c", "port="+port, "-c", "unix_socket_directories=")
+		"-c", "listen_addresses=127.0.0.1", "-c", "port="+port, "-c", "unix_socket_directories=")
 	p.Daemon = NewDaemon(filepath.Base(config.Dir), config.Dir+".log", func(ctx context.Context) error {
 		return p.Query(ctx, "postgres", "SELECT 1")
 	}, program, args...)

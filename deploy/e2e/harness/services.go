@@ -107,7 +107,7 @@ func (d *Distributed) testSettings(p *plan) []string {
 		"DOORWARD_MAILBOX_URL=http://" + p.mailbox,
 		"DOORWARD_SIGN_UP=true",
 	}
-	return append(append(settings, d.config.mailEnv()...), d.config.Settings...)
+	return append(settings, d.config.Settings...)
 }
 
 // startReplicas starts the replicas of some services, or of the gateway, all at once.

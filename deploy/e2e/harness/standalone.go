@@ -49,7 +49,7 @@ func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
 	s.daemon = NewDaemon("standalone", config.path("standalone.log"), func(ctx context.Context) error {
 		return answering(ctx, s.KeyFile())
 	}, filepath.Join(config.Bin, "doorward"))
-	s.daemon.env = slices.Concat(env, config.mailEnv(), settings, config.Env)
+	s.daemon.env = slices.Concat(env, settings, config.Env)
 	if len(config.Wrap) > 0 {
 		s.daemon.Wrap(config.Wrap...)
 	}

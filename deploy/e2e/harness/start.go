@@ -40,6 +40,15 @@ func Start(ctx context.Context, name string, config Config) (Shape, error) {
 	}
 }
 
+// AtEnd does something when the test ends, and fails it on an error.
+func AtEnd(t testing.TB, end func() error) {
+	t.Cleanup(func() {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestFolder is a Folder for one test, which is kept when the test fails.
 func TestFolder(t testing.TB) string {
 	t.Helper()
