@@ -282,9 +282,7 @@ func (w *worker) disable(ctx context.Context, a *account, access, refresh string
 	result, _ := w.do(ctx, "update", e2e.Post(a.href, e2e.Object{"status": "DISABLED"}), http.StatusOK)
 	if ended := time.Now(); result == done {
 		w.may(func() { a.status = []string{"DISABLED"} })
-		w.mustBeRefused(ctx, "login of a disabled account", 0, ended, w.login(a, e2e.Password))
-		w.mustBeRefused(ctx, "validation of a disabled account's token", endedLife, ended, w.validation(access))
-		w.mustBeRefused(ctx, "refresh of a disabled account", endedLife, ended, w.refresh(refresh))
+		w.mustHaveEnded(ctx, "a disabled account", ended, a, access, refresh)
 	}
 }
 
@@ -293,10 +291,14 @@ func (w *worker) remove(ctx context.Context, a *account, access, refresh string)
 	result, _ := w.do(ctx, "deletion", e2e.Delete(a.href), http.StatusNoContent)
 	if ended := time.Now(); result == done {
 		w.may(func() { a.gone = true })
-		w.mustBeRefused(ctx, "login of a deleted account", 0, ended, w.login(a, e2e.Password))
-		w.mustBeRefused(ctx, "validation of a deleted account's token", endedLife, ended, w.validation(access))
-		w.mustBeRefused(ctx, "refresh of a deleted account", endedLife, ended, w.refresh(refresh))
+		w.mustHaveEnded(ctx, "a deleted account", ended, a, access, refresh)
 	}
+}
+
+func (w *worker) mustHaveEnded(ctx context.Context, what string, ended time.Time, a *account, access, refresh string) {
+	w.mustBeRefused(ctx, "login of "+what, 0, ended, w.login(a, e2e.Password))
+	w.mustBeRefused(ctx, "validation of "+what+"'s token", endedLife, ended, w.validation(access))
+	w.mustBeRefused(ctx, "refresh of "+what, endedLife, ended, w.refresh(refresh))
 }
 
 func (w *worker) changePassword(ctx context.Context, a *account, refresh string) {

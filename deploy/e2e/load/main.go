@@ -10,7 +10,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -24,7 +23,6 @@ import (
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
-	"github.com/doorward/doorward/pkg/deployment"
 )
 
 func main() {
@@ -117,9 +115,6 @@ func start(ctx context.Context, shape, dir string) (s *site, err error) {
 	return s, nil
 }
 
-// schemas are those of all services.
-var schemas = deployment.Services
-
 // spread is the median of rounds with the lowest and the highest.
 func spread(values []float64) string {
 	return fmt.Sprintf("%.3g (%.3g to %.3g)", percentile(values, 0.5), percentile(values, 0), percentile(values, 1))
@@ -131,5 +126,3 @@ func loadAverage() string {
 	fields := strings.Fields(string(raw))
 	return strings.Join(fields[:min(3, len(fields))], " ")
 }
-
-func orNone(text string) string { return cmp.Or(text, "none") }

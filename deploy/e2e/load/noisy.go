@@ -61,11 +61,11 @@ func noisy(ctx context.Context, s *site, o options) error {
 				byKind[kind] = append(byKind[kind], percentile(took, 0.99)/percentile(without.latencies[kind], 0.99))
 			}
 			failed = with.failed()
-			noise = fmt.Sprintf("%.0f %% of %d, p50 %.0f ms, %s", 100*of.throughput(), of.due, percentile(of.all(), 0.5), orNone(of.failed()))
+			noise = fmt.Sprintf("%.0f %% of %d, p50 %.0f ms, %s", 100*of.throughput(), of.due, percentile(of.all(), 0.5), of.failed())
 			log.Printf("%s, round %d: throughput %.3f, p99 %.0f ms alone, %.0f ms beside", kind, round+1, kept[round], alone[round], beside[round])
 		}
 		fmt.Printf("noise %-8s throughput kept %s; p99 ratio %s, alone %s ms, beside %s ms; failures: %s\n",
-			kind, spread(kept), spread(slower), spread(alone), spread(beside), orNone(failed))
+			kind, spread(kept), spread(slower), spread(alone), spread(beside), failed)
 		fmt.Printf("    p99 ratio of%s\n    noisy tenant: %s; load average %s\n", ratios(byKind), noise, loadAverage())
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/pkg/deployment"
 )
 
 // soak sends the shares of the tenants for a long time and prints, twenty times, what
@@ -35,7 +36,7 @@ func soak(ctx context.Context, s *site, o options) error {
 			return err
 		}
 		fmt.Printf("%4.0f s: %d requests, p50 %.1f ms, p99 %.1f ms, failures %s; load average %s\n    memory in MiB: %s\n    tables in MiB: %s\n",
-			time.Since(began).Seconds(), found.due, percentile(found.all(), 0.5), percentile(found.all(), 0.99), orNone(found.failed()),
+			time.Since(began).Seconds(), found.due, percentile(found.all(), 0.5), percentile(found.all(), 0.99), found.failed(),
 			loadAverage(), listed(s.memory(), "%.0f"), listed(tables, "%.2f"))
 	}
 	return nil
@@ -46,7 +47,7 @@ func (s *site) tables(ctx context.Context) (map[string]float64, error) {
 	found := map[string]float64{}
 	err := harness.InDatabase(ctx, s.database, func(db *pgx.Conn) error {
 		rows, err := db.Query(ctx, `SELECT relnamespace::regnamespace || '.' || relname, pg_total_relation_size(oid) / 1048576.0
-			FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text = ANY($1) ORDER BY 2 DESC LIMIT 6`, schemas)
+			FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text = ANY($1) ORDER BY 2 DESC LIMIT 6`, deployment.Services)
 		if err != nil {
 			return err
 		}

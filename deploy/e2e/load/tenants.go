@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -75,7 +76,7 @@ func columns(ctx context.Context, db *pgx.Conn) ([]column, error) {
 		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 		WHERE c.relkind = 'r' AND c.relnamespace::regnamespace::text = ANY($1) AND c.relname NOT IN ('outbox', 'seen_events', 'deliveries')
 		AND EXISTS (SELECT FROM pg_attribute t WHERE t.attrelid = c.oid AND t.attname = 'tenant_id')
-		ORDER BY c.oid, a.attnum`, schemas)
+		ORDER BY c.oid, a.attnum`, deployment.Services)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -91,12 +92,13 @@ func (o *outcome) all() []float64 { return slices.Concat(slices.Collect(maps.Val
 // throughput is the part of the requests that succeeded.
 func (o *outcome) throughput() float64 { return float64(len(o.all())) / float64(max(o.due, 1)) }
 
+// failed lists the failures by kind and status.
 func (o *outcome) failed() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(o.failures)) {
 		parts = append(parts, fmt.Sprintf("%s: %d", name, o.failures[name]))
 	}
-	return strings.Join(parts, ", ")
+	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
 // percentile is that of values, of which there may be none.
