@@ -98,7 +98,7 @@ func (s *site) addDirectory(c *e2e.Setup, application string, provider e2e.Objec
 // application of its own, and returns a login there: it is refused, and tried again
 // after a second.
 func (s *site) silentLogin(ctx context.Context, address string) (action, error) {
-	c, name := s.setup(ctx), unique("silent")
+	c, name := s.client.Setup(ctx), unique("silent")
 	application := c.Post(s.base+"/applications", e2e.Object{"name": name}).Href()
 	s.addDirectory(c, application, e2e.Object{
 		"providerId": name, "providerType": "oauth2", "clientId": "c", "clientSecret": "s",
@@ -191,7 +191,7 @@ func (r *run) startMirror(ctx context.Context, s *site, people int, poll time.Du
 		return nil, err
 	}
 	r.atEnd(func(context.Context) error { m.server.Stop(); return nil })
-	c := s.setup(ctx)
+	c := s.client.Setup(ctx)
 	m.application = c.Post(s.base+"/applications", e2e.Object{"name": unique("ldap")}).Href()
 	directory := s.addDirectory(c, m.application, e2e.Object{"providerId": "ldap", "agent": e2e.Object{"config": e2e.Object{
 		"directoryHost": "127.0.0.1", "directoryPort": m.server.Port(), "baseDn": "dc=corp",

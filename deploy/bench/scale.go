@@ -55,7 +55,7 @@ func (r *run) scale(ctx context.Context) error {
 			return err
 		}
 		directories[i] = address + "/accounts?"
-		if values[i], err = sample(s.setup(ctx), address); err != nil {
+		if values[i], err = sample(s.client.Setup(ctx), address); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func seed(ctx context.Context, s *site, database, keyFile, name string, count in
 	if err != nil {
 		return "", errors.New("-database is no address of a PostgreSQL")
 	}
-	c := s.setup(ctx)
+	c := s.client.Setup(ctx)
 	directory := c.Post(s.base+"/directories", e2e.Object{"name": unique(name)})
 	if c.Err != nil {
 		return "", fmt.Errorf("make a directory: %w", c.Err)

@@ -33,7 +33,7 @@ type site struct {
 	authorization string
 	base, host    string // addresses with and without the version
 	roots         []int  // its processes; empty where they are not known
-	peer          peer
+	peerAdmin     string // address of the peer for introspection
 
 	pages        string // address of the hosted pages
 	clientAPI    string
@@ -57,17 +57,10 @@ func newSite(name string, client *e2e.Client, roots []int) *site {
 	key := client.Key
 	s := &site{name: name, client: client.Unchecked(), tls: client.TLS(), base: key.BaseURL, host: key.HostURL(), roots: roots}
 	if key.ID != "" {
-		s.authorization = basic(key.ID, key.Secret)
+		s.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(key.ID+":"+key.Secret))
 	}
 	return s
 }
-
-func basic(id, secret string) string {
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))
-}
-
-// setup makes what is to be measured.
-func (s *site) setup(ctx context.Context) *e2e.Setup { return s.client.Setup(ctx) }
 
 // measured are the processes whose processor time is that of the operations.
 func (s *site) measured() []int {
@@ -94,7 +87,7 @@ func (s *site) newTenant(ctx context.Context, applications int) (sites []*site, 
 		return nil, err
 	}
 	tenant := newSite("", s.client.With(other.ID, other.Secret), nil)
-	c, name := tenant.setup(ctx), unique("hot")
+	c, name := tenant.client.Setup(ctx), unique("hot")
 	tenant.organization = c.Post(s.base+"/organizations", e2e.Object{"name": name, "nameKey": name}).Href()
 	for n := 0; n < applications && c.Err == nil; n++ {
 		own := *tenant
@@ -108,7 +101,7 @@ func (s *site) newTenant(ctx context.Context, applications int) (sites []*site, 
 // hash of the product's own and are logged in. Without such accounts the access
 // tokens are those of API keys, which cost no hash.
 func (s *site) fill(ctx context.Context, accounts, logins int) error {
-	c := s.setup(ctx)
+	c := s.client.Setup(ctx)
 	made := c.Site(e2e.Object{"name": unique("bench"), "authorizedCallbackUris": []string{callback}})
 	config := c.Get(made.Application.Object("webConfig").Href())
 	pages := c.Get(made.Application.Object("tenant").Href() + "/idSites").Objects("items")
@@ -173,14 +166,14 @@ var peerOperations = []operation{
 		return c.send(http.StatusOK, s.peerToken())
 	}},
 	{name: "introspect", over: "validate", aims: aims{cpu: ">= 5"}, do: func(s *site, c *connection, n uint64) error {
-		return c.send(http.StatusOK, e2e.Post(s.peer.AdminURL+"/admin/oauth2/introspect", url.Values{"token": {one(s.access, n)}}))
+		request := e2e.Post(s.peerAdmin+"/admin/oauth2/introspect", url.Values{"token": {one(s.access, n)}})
+		request.Anonymous = true
+		return c.send(http.StatusOK, request)
 	}},
 }
 
 func (s *site) peerToken() e2e.Request {
-	r := e2e.Post(s.host+"/oauth2/token", url.Values{"grant_type": {"client_credentials"}})
-	r.Header = http.Header{"Authorization": {basic(url.QueryEscape(s.peer.ClientID), url.QueryEscape(s.peer.ClientSecret))}}
-	return r
+	return e2e.Post(s.host+"/oauth2/token", url.Values{"grant_type": {"client_credentials"}})
 }
 
 // openPeer connects to the peer and gets some tokens to introspect.
@@ -193,15 +186,17 @@ func openPeer(file string) (*site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the peer in %s: %w", file, err)
 	}
-	client, err := e2e.NewClient(e2e.Key{BaseURL: strings.TrimSuffix(p.PublicURL, "/"), CAFile: p.CAFile})
+	client, err := e2e.NewClient(e2e.Key{
+		ID: url.QueryEscape(p.ClientID), Secret: url.QueryEscape(p.ClientSecret), // RFC 6749, section 2.3.1
+		BaseURL: strings.TrimSuffix(p.PublicURL, "/"), CAFile: p.CAFile,
+	})
 	if err != nil {
 		return nil, err
 	}
 	s := newSite(", "+p.Name, client, p.PIDs)
-	p.AdminURL = strings.TrimSuffix(p.AdminURL, "/")
-	s.peer = p
+	s.peerAdmin = strings.TrimSuffix(p.AdminURL, "/")
 	s.tls.ServerName = "" // it has two addresses
-	c := connect(s.tls, "")
+	c := connect(s.tls, s.authorization)
 	defer c.close()
 	for range 16 {
 		if err := c.send(http.StatusOK, s.peerToken()); err != nil {
