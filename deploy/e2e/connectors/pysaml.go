@@ -95,8 +95,8 @@ func (p *PySAML) Start(t testing.TB, metadata []byte, user SAMLUser, options SAM
 	must(t, err)
 	client, err := trusting(p.authority)
 	must(t, err)
-	serve(t, harness.NewDaemon("pysaml2", p.path("pysaml.log"), answersOK(client, p.URL+"/sp/metadata"), filepath.Join(venv, "bin", "python"), "-u", p.path("pysaml.py"),
-		string(settings)))
+	serve(t, harness.NewDaemon("pysaml2", p.path("pysaml.log"), answersOK(client, p.URL+"/sp/metadata"),
+		filepath.Join(venv, "bin", "python"), "-u", p.path("pysaml.py"), string(settings)))
 }
 
 func (p *PySAML) path(name string) string { return filepath.Join(p.dir, name) }

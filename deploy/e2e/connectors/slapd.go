@@ -104,7 +104,8 @@ func StartSlapd(t testing.TB, authority *harness.Authority, ldif string) *Slapd 
 	_, err = command(t.Context(), nil, slapdRoot+ldif, "slapadd", "-q", "-f", conf)
 	must(t, err)
 	s := &Slapd{Dir: dir, directory: directory{
-		Host: "127.0.0.1", Port: harness.FreePort(), TLSPort: harness.FreePort(), CAFile: authority.CAFile, admin: SlapdAdmin, password: SlapdPassword,
+		Host: "127.0.0.1", Port: harness.FreePort(), TLSPort: harness.FreePort(), CAFile: authority.CAFile,
+		admin: SlapdAdmin, password: SlapdPassword,
 	}}
 	// With a debug level, even none, it stays in the foreground.
 	s.Daemon = harness.NewDaemon("slapd", filepath.Join(dir, "slapd.log"), s.answers, program, "-d", "0", "-f", conf,
