@@ -29,7 +29,7 @@ type Config struct {
 	_         env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
 	Directory []string      `env:"DOORWARD_DIRECTORY_URL" help:"addresses of the directory service's replicas, http://host:port"`
 
-	AccountMessages int      `env:"DOORWARD_SMS_PER_ACCOUNT" default:"30" min:"1" help:"text messages that a tenant sends for one account"`
+	AccountMessages int      `env:"DOORWARD_SMS_PER_ACCOUNT" default:"60" min:"1" help:"text messages that a tenant sends for one account"`
 	_               env.More `help:"within an hour"`
 	NumberMessages  int      `env:"DOORWARD_SMS_PER_NUMBER" default:"20" min:"1" help:"text messages that a tenant sends to one number"`
 	_               env.More `help:"within an hour"`
