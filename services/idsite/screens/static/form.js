@@ -108,10 +108,11 @@ export function form({ fields, button, submit, extra = null }) {
   const go = h('button', { type: 'submit', class: 'primary' }, button);
   const node = h('form', { novalidate: true, onsubmit: async (event) => {
     event.preventDefault();
-    if (go.disabled || !check(fields)) return;
+    if (go.disabled) return;
+    alert.textContent = '';
+    if (!check(fields)) return;
     go.disabled = true;
     node.setAttribute('aria-busy', 'true');
-    alert.textContent = '';
     try {
       await submit();
     } catch (failure) {
