@@ -59,7 +59,7 @@ export function check(fields) {
 
 function problemOf(input) {
   if (input.validity.valueMissing || (input.required && input.value.trim() === '')) return t('required');
-  if (input.validity.typeMismatch || input.validity.patternMismatch) return t(input.type === 'email' ? 'invalidEmail' : 'invalid');
+  if (input.validity.patternMismatch) return t(input.inputMode === 'email' ? 'invalidEmail' : 'invalid');
   return '';
 }
 
@@ -100,6 +100,14 @@ export function password({ name = 'password', label = t('password'), isNew = fal
 
 // code is a field for a code of a second factor.
 export const code = () => field({ name: 'code', label: t('code'), autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: '8', pattern: '[0-9 ]*' });
+
+// email is a field for an address. It is one of text: in a field of type email
+// browsers replace an internationalized domain by its ASCII form, under which the
+// account would be looked for in vain, and refuse letters outside of ASCII before the
+// @. The service decides what an address is.
+export const email = () => field({
+  name: 'email', label: t('email'), autocomplete: 'username', inputmode: 'email', maxlength: '255', pattern: '.+@.+\\..+',
+});
 
 // form joins fields and a button. submit is called with checked fields; while it
 // runs the button is disabled, and what it throws is shown.

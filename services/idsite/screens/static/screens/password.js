@@ -1,6 +1,6 @@
 // The screens around a password: sign in, register, verify, forgot, reset. They are
 // one file, as browsers load six at once.
-import { field, form, h, password, t } from '../form.js';
+import { email as emailField, field, form, h, password, t } from '../form.js';
 import { Failure, api, call } from '../session.js';
 import { afterPassword } from './mfa.js';
 
@@ -81,9 +81,11 @@ export function register({ application, model, claims, go }) {
     return [h('h1', {}, t('registerTitle'))];
   }
   const organization = organizationField(claims);
-  const given = field({ name: 'givenName', label: t('givenName'), autocomplete: 'given-name', required: model.passwordPolicy.requireGivenName });
-  const surname = field({ name: 'surname', label: t('surname'), autocomplete: 'family-name', required: model.passwordPolicy.requireSurname });
-  const email = field({ name: 'email', label: t('email'), type: 'email', autocomplete: 'username', inputmode: 'email' });
+  const { requireGivenName, requireSurname } = model.passwordPolicy;
+  const name = (name, autocomplete, required) => field({ name, label: t(name), autocomplete, required, maxlength: '255' });
+  const given = name('givenName', 'given-name', requireGivenName);
+  const surname = name('surname', 'family-name', requireSurname);
+  const email = emailField();
   const secret = password({ isNew: true, policy: model.passwordPolicy });
   return [
     h('h1', {}, t('registerTitle')),
