@@ -31,10 +31,11 @@ export function login({ application, model, claims, go }) {
 }
 
 // organizationField is there where the request asks for it, filled in with the
-// organization that it names.
+// organization that it names. The asnk of another account store is its address.
 export function organizationField(claims) {
   if (!claims.sof) return null;
-  return field({ name: 'organization', label: t('organization'), autocomplete: 'organization', value: claims.onk ?? '', hint: t('organizationHint') });
+  const named = [claims.onk, claims.asnk].find((key) => key && !key.includes('/')) ?? '';
+  return field({ name: 'organization', label: t('organization'), autocomplete: 'organization', value: named, hint: t('organizationHint') });
 }
 
 // accountStore is the member of a body that says where the login is looked for.
