@@ -51,13 +51,17 @@ const otherWay = (types) => (types.length > 1 ? h('p', { class: 'switch' }, h('a
 
 function setupPhone(account, types) {
   const number = field({ name: 'tel', label: t('phone'), type: 'tel', autocomplete: 'tel', inputmode: 'tel', hint: t('phoneHint') });
-  const body = h('div', {}, h('p', {}, t('phoneText')), form({
+  const body = h('div');
+  const show = (...content) => {
+    body.replaceChildren(...content, otherWay(types) ?? '');
+    body.querySelector('input')?.focus();
+  };
+  const change = h('button', { type: 'button', class: 'link', onclick: () => show(...ask) }, t('changeNumber'));
+  const ask = [h('p', {}, t('phoneText')), form({
     fields: [number], button: t('sendCode'),
-    submit: async () => {
-      body.replaceChildren(...await challenge(await enrollPhone(account, number.value)));
-      body.querySelector('input')?.focus();
-    },
-  }), otherWay(types) ?? '');
+    submit: async () => show(...await challenge(await enrollPhone(account, number.value)), h('p', { class: 'switch' }, change)),
+  })];
+  show(...ask);
   return [h('h1', {}, t('phoneTitle')), body];
 }
 
