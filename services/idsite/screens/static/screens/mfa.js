@@ -3,6 +3,7 @@ import { call, claims as currentClaims } from '../session.js';
 
 const allowed = () => (currentClaims().require_mfa ?? []).map((type) => type.toLowerCase());
 const accountKey = 'account';
+const enrolledKey = 'enrolled';
 
 const typeOf = (factor) => factor.type.toLowerCase();
 const isUsable = (factor) => factor.status === 'ENABLED' && factor.verificationStatus === 'VERIFIED';
@@ -81,8 +82,21 @@ async function enrollPhone(account, number) {
   }
 }
 
+// enrollAuthenticator creates a factor, or returns the one that was created before a
+// reload: its QR code may be in an app already. It is kept as long as the session.
+async function enrollAuthenticator(account, issuer) {
+  const kept = JSON.parse(sessionStorage.getItem(enrolledKey));
+  if (kept?.account.href === account) {
+    const found = (await factorsOf(account)).find((each) => each.href === kept.href);
+    if (found?.status === 'ENABLED' && !isUsable(found)) return kept;
+  }
+  const { body } = await call('POST', `${account}/factors`, { type: 'google-authenticator', issuer });
+  sessionStorage.setItem(enrolledKey, JSON.stringify(body));
+  return body;
+}
+
 async function setupAuthenticator({ application }, account, types) {
-  const { body: factor } = await call('POST', `${account}/factors`, { type: 'google-authenticator', issuer: application.name.replaceAll(':', ' ') });
+  const factor = await enrollAuthenticator(account, application.name.replaceAll(':', ' '));
   return [
     h('h1', {}, t('authenticatorTitle')), h('p', {}, t('authenticatorText')),
     h('img', { class: 'qr', width: '200', height: '200', alt: t('qrAlt'), src: `data:image/png;base64,${factor.base64QRImage}` }),
