@@ -85,7 +85,7 @@ function showFailure(failure) {
   main.replaceChildren(...[
     main.querySelector('header'), // names the application, if it is known
     h('h1', { tabindex: '-1' }, t(over ? 'overTitle' : 'errorTitle')),
-    h('p', {}, t(over ? 'overText' : failure.status === 0 ? 'offline' : 'errorText')),
+    h('p', {}, t(over ? 'overText' : failure.status === 0 ? 'offline' : failure.status === 429 ? 'tooMany' : 'errorText')),
     back ? h('button', { class: 'primary', onclick: () => location.replace(back) }, t('back')) : null,
     over ? null : h('button', { class: 'primary', onclick: show }, t('again')),
   ].filter(Boolean));

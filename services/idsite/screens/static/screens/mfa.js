@@ -1,4 +1,4 @@
-import { code, field, form, h, t } from '../form.js';
+import { code, field, form, h, refusal, t } from '../form.js';
 import { call, claims as currentClaims } from '../session.js';
 
 const allowed = () => (currentClaims().require_mfa ?? []).map((type) => type.toLowerCase());
@@ -146,7 +146,7 @@ async function challenge(factor) {
       status.textContent = t('codeSentAgain');
     } catch (failure) {
       if (failure.over) throw failure;
-      status.textContent = failure.status === 429 ? t('tooMany') : failure.message || t('failed');
+      status.textContent = refusal(failure);
     } finally {
       setTimeout(() => { again.disabled = false; }, 10_000);
     }

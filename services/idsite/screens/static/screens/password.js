@@ -1,6 +1,6 @@
 // The screens around a password: sign in, register, verify, forgot, reset. They are
 // one file, as browsers load six at once.
-import { email as emailField, field, form, h, password, t } from '../form.js';
+import { email as emailField, field, form, h, password, refusal, t } from '../form.js';
 import { Failure, api, call } from '../session.js';
 import { afterPassword } from './mfa.js';
 
@@ -58,7 +58,7 @@ export function providers(claims, model) {
       else await call('POST', `${claims.app_href}/loginAttempts`, { type: 'provider', accountStore: { href } });
     } catch (failure) {
       if (failure.over) throw failure;
-      alert.textContent = failure.message || t('failed');
+      alert.textContent = refusal(failure);
     } finally {
       button.disabled = false;
     }
