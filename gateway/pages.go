@@ -50,7 +50,7 @@ func ownPages() map[string]page {
 // read what the address is.
 func (g *Gateway) startPage(x *exchange) error {
 	if !g.onPrivateNetwork(x) {
-		return g.html(x, "public", g.cfg.Common.Alias.Title(), nil)
+		return g.html(x, "public", g.cfg.Common.Alias.Product(), nil)
 	}
 	type link struct{ Name, Path string }
 	var links []link
@@ -126,7 +126,7 @@ func (g *Gateway) html(x *exchange, name, title string, data any) error {
 		return err
 	}
 	err := pageTemplates.ExecuteTemplate(&out, "page", map[string]any{
-		"Product": g.cfg.Common.Alias.Title(), "Title": title, "Style": template.CSS(pageCSS),
+		"Product": g.cfg.Common.Alias.Product(), "Title": title, "Style": template.CSS(pageCSS),
 		"Content": template.HTML(content.String()), //nolint:gosec // a template's output
 	})
 	if err != nil {

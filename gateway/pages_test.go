@@ -24,8 +24,11 @@ func TestEveryErrorHasAPageThatMoreInfoLeadsTo(t *testing.T) {
 		t.Fatalf("moreInfo is %q", refusal.MoreInfo)
 	}
 	a := s.do(t, call{method: "GET", path: path, header: browser}).want(200)
-	if !strings.Contains(string(a.body), "<h1>Error 2107: The attribute cannot be expanded</h1>") || !strings.Contains(string(a.body), "What to change") {
-		t.Errorf("the page is %s", a.body)
+	for _, want := range []string{"<title>Error 2107: The attribute cannot be expanded · Doorward</title>",
+		"<h1>Error 2107: The attribute cannot be expanded</h1>", "What to change"} {
+		if !strings.Contains(string(a.body), want) {
+			t.Errorf("the page lacks %s: %s", want, a.body)
+		}
 	}
 	for name, want := range map[string]string{"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": pagePolicy, "X-Content-Type-Options": "nosniff",
 		"Strict-Transport-Security": "max-age=31536000", "Vary": "Accept"} {
@@ -77,7 +80,8 @@ func TestTheStartPageIsForThePrivateNetwork(t *testing.T) {
 		t.Error("a client of the private network is not shown how to begin")
 	}
 	public := page(behind, http.Header{"X-Forwarded-For": {"203.0.113.9"}})
-	if strings.Contains(public, "curl") || strings.Contains(public, "key of its first tenant") || !strings.Contains(public, "keeps accounts and logins") {
+	if strings.Contains(public, "curl") || strings.Contains(public, "key of its first tenant") || !strings.Contains(public, "keeps accounts and logins") ||
+		!strings.Contains(public, "<title>Doorward</title>") || strings.Contains(public, `class="product"`) {
 		t.Errorf("others are shown %s", public)
 	}
 	if strings.Contains(page(behind, http.Header{"X-Forwarded-For": {"192.168.3.4"}}), "_mailbox") {

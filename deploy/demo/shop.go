@@ -47,12 +47,13 @@ type session struct {
 
 func (s *shop) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.home)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { s.show(w, r, nil) })
 	mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) { s.redirect(w, r, "/sso") })
 	mux.HandleFunc("GET /logout", func(w http.ResponseWriter, r *http.Request) { s.redirect(w, r, "/sso/logout") })
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
 		if err := s.signIn(w, r); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
+			w.WriteHeader(http.StatusBadRequest)
+			s.show(w, r, err)
 			return
 		}
 		http.Redirect(w, r, "/", http.StatusSeeOther)
@@ -60,12 +61,13 @@ func (s *shop) routes() http.Handler {
 	return mux
 }
 
-func (s *shop) home(w http.ResponseWriter, r *http.Request) {
+// show writes the page, with the problem of a sign-in that failed.
+func (s *shop) show(w http.ResponseWriter, r *http.Request, problem error) {
 	other, at := "the club", "http://localhost:8082"
 	if strings.Contains(s.callback, "8082") {
 		other, at = "the shop", "http://localhost:8081"
 	}
-	_ = page.Execute(w, map[string]any{"Name": s.application.Name, "Session": s.session(r), "Other": other, "At": at})
+	_ = page.Execute(w, map[string]any{"Name": s.application.Name, "Session": s.session(r), "Problem": problem, "Other": other, "At": at})
 }
 
 // cookie is the name of the session's cookie. Cookies are shared between the
@@ -114,7 +116,7 @@ func (s *shop) signIn(w http.ResponseWriter, r *http.Request) error {
 		Err                     *client.Error
 	}
 	if err := s.verify(text, &assertion); err != nil {
-		return err
+		return fmt.Errorf("the address has no assertion of Doorward: %w", err)
 	}
 	former := s.session(r)
 	switch {

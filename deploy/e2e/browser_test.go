@@ -228,6 +228,12 @@ func TestABrowserSignsIn(t *testing.T) {
 	b.until("document.querySelector('.field-error').textContent === 'Please fill in this field.'")
 	b.signIn(account.Text("email"), "Wrong0000")
 	b.until("document.querySelector('.alert').textContent === 'Invalid username or password.'")
+	b.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('input[name=password]').value = ''"))
+	b.submit()
+	b.until("[...document.querySelectorAll('.field-error')].some((each) => each.textContent === 'Please fill in this field.')")
+	if alert, err := evaluate[string](b, "document.querySelector('.alert').textContent"); err != nil || alert != "" {
+		t.Errorf("beside the field that is missing stands %q, %v", alert, err)
+	}
 	b.signIn(account.Text("email"), e2e.Password)
 	first.back(b, "AUTHENTICATED", account.Href())
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -282,6 +283,14 @@ func TestEveryScreen(t *testing.T) {
 		b.do(chromedp.Click(chromedp.CSS("a[href='#/mfa/setup/sms']")))
 		b.heading("Your phone number")
 		b.inspect("factor-phone")
+		b.fill("tel", "123")
+		b.submit()
+		b.alert("That phone number is not valid. Please check it.")
+		b.inspect("factor-phone-refused")
+		b.fill("tel", fmt.Sprintf("+1267555%04d", rand.IntN(10_000)))
+		b.submit()
+		b.until("document.querySelector('input[name=code]') !== null")
+		b.inspect("factor-phone-code")
 		b.follow("Choose another way")
 		b.heading("Protect your account")
 		b.do(chromedp.Click(chromedp.CSS("a[href='#/mfa/setup/google-authenticator']")))

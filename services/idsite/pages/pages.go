@@ -20,7 +20,7 @@ var (
 	//go:embed texts
 	files embed.FS
 
-	document = template.Must(template.New("page").Parse(html))
+	document = template.Must(template.New("page").Funcs(template.FuncMap{"text": text}).Parse(html))
 	style    = screens.Style()
 	texts    = readTexts()
 )
@@ -60,6 +60,9 @@ func Text(language, key string, values ...string) string {
 	return text
 }
 
+// text is Text for the template.
+func text(language, key string) string { return Text(language, key) }
+
 // Page is what one page shows.
 type Page struct {
 	Language string
@@ -82,7 +85,8 @@ type Form struct {
 	Fields []Field
 }
 
-// Field is a text that the user enters.
+// Field is a text that the user enters. The Type email becomes text in the page:
+// browsers would rewrite internationalized addresses, and refuse some.
 type Field struct {
 	Name, Label, Type, Autocomplete, Value, Hint string
 	Rules                                        []string // that a value must keep

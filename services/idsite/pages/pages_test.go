@@ -27,6 +27,10 @@ func TestPagesShowTextAndTheirOwnStyleAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		html := string(out)
+		if strings.Contains(html, `type="email"`) || strings.Contains(html, "<input id") !=
+			strings.Contains(html, `inputmode="email" pattern=".+@.+\..+"`) {
+			t.Errorf("a browser would rewrite an internationalized address: %s", html)
+		}
 		if regexp.MustCompile(`(?i)<script|<img|<iframe|\son\w+=|src=|href="[^d]|href="data:[^,t]`).MatchString(html) {
 			t.Errorf("the page is %s", html)
 		}

@@ -6,9 +6,12 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/doorward/doorward/pkg/apierr"
 )
 
 func open(t testing.TB) *Screens {
@@ -84,6 +87,38 @@ func TestEveryTextThatAScreenNamesIsThere(t *testing.T) {
 	}
 	if used < 60 {
 		t.Errorf("%d texts are named", used)
+	}
+}
+
+// An error that a user of the pages can cause has a text, in every language: the
+// messages of the service are in English.
+func TestTheRefusalsOfThePagesHaveATextInEveryLanguage(t *testing.T) {
+	t.Parallel()
+	list := regexp.MustCompile(`(?m)^  \[t\('(\w+)'\), ([\d, ]+)\],`).FindAllStringSubmatch(string(open(t).files["form.js"].Plain), -1)
+	have := map[int]string{}
+	for _, line := range list {
+		for _, number := range strings.Split(line[2], ", ") {
+			code, err := strconv.Atoi(number)
+			if err != nil || have[code] != "" {
+				t.Errorf("%s of %s stands twice, %v", number, line[1], err)
+			}
+			if _, known := apierr.Find(code); !known && code != 0 {
+				t.Errorf("%d of %s is no error", code, line[1])
+			}
+			have[code] = line[1]
+		}
+	}
+	for _, e := range []*apierr.Error{
+		apierr.WrongPassword, apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.NoSuchAccount, apierr.GroupDisabled,
+		apierr.DirectoryDisabled, apierr.OrganizationDisabled, apierr.NotMapped, apierr.Reference, apierr.Required, apierr.Exists, apierr.Format,
+		apierr.TooShort, apierr.TooLong, apierr.BadRequest, apierr.PasswordReused, apierr.DomainBlacklisted, apierr.DomainNotWhitelisted,
+		apierr.NoAccountStore, apierr.AccountStoreDisabled, apierr.ProviderRefused, apierr.ServerUnreachable, apierr.PhoneNumberInvalid,
+		apierr.PhoneHasFactor, apierr.CodeWrong, apierr.CodeExpired, apierr.ChallengeFinished, apierr.ChallengeFailures, apierr.FactorDisabled,
+		apierr.PhoneDisabled, apierr.Forbidden, apierr.NotFound, apierr.TooMany, apierr.Internal, apierr.Unavailable,
+	} {
+		if texts["en"][have[e.Code]] == "" {
+			t.Errorf("%d has no text: %s", e.Code, e.Message)
+		}
 	}
 }
 

@@ -13,15 +13,16 @@ const routes = [
   [/^\/verify$/, verify],
   [/^\/unverified$/, unverified],
   [/^\/mfa\/setup(?:\/([\w-]+))?$/, mfaSetup],
-  [/^\/mfa\/verify(?:\/(\w+))?$/, mfaVerify],
+  [/^\/mfa\/verify(?:\/([\w-]+)(?:\/[^/]+)?)?$/, mfaVerify],
 ];
+const redirect = /^\/mfa\/redirect(?:\/|$)/; // goes on to the second step at once
 
 const main = document.getElementById('app');
 let shown = 0;
 
 async function show() {
   const turn = ++shown;
-  const path = location.hash.replace(/^#/, '').split('?')[0] || '/';
+  const path = location.hash.replace(/^#/, '').split('?')[0].replace(/\/$/, '') || '/';
   let screen = login, parts = [];
   for (const [pattern, each] of routes) {
     const match = pattern.exec(path);
@@ -30,8 +31,9 @@ async function show() {
   try {
     const application = await load();
     const account = Object.keys(claims().scope?.account ?? {})[0];
-    if (path === '/' && account && took()) { // a session of the browser that must pass a second step
-      await afterPassword(`${claims().app_href.split('/applications/')[0]}/accounts/${account}`, go);
+    if (account && (redirect.test(path) || path === '/' && took())) { // a session of the browser that must pass a second step
+      const replace = (next) => location.replace(`#${next}`); // the way back is not to lead here again
+      await afterPassword(`${claims().app_href.split('/applications/')[0]}/accounts/${account}`, path === '/' ? go : replace);
       return;
     }
     const page = { application, model: application.idSiteModel, claims: claims(), go };
@@ -83,7 +85,7 @@ function showFailure(failure) {
   main.replaceChildren(...[
     main.querySelector('header'), // names the application, if it is known
     h('h1', { tabindex: '-1' }, t(over ? 'overTitle' : 'errorTitle')),
-    h('p', {}, t(over ? 'overText' : failure.status === 0 ? 'offline' : 'errorText')),
+    h('p', {}, t(over ? 'overText' : failure.status === 0 ? 'offline' : failure.status === 429 ? 'tooMany' : 'errorText')),
     back ? h('button', { class: 'primary', onclick: () => location.replace(back) }, t('back')) : null,
     over ? null : h('button', { class: 'primary', onclick: show }, t('again')),
   ].filter(Boolean));

@@ -59,7 +59,7 @@ export function check(fields) {
 
 function problemOf(input) {
   if (input.validity.valueMissing || (input.required && input.value.trim() === '')) return t('required');
-  if (input.validity.typeMismatch || input.validity.patternMismatch) return t(input.type === 'email' ? 'invalidEmail' : 'invalid');
+  if (input.validity.patternMismatch) return t(input.inputMode === 'email' ? 'invalidEmail' : 'invalid');
   return '';
 }
 
@@ -101,6 +101,52 @@ export function password({ name = 'password', label = t('password'), isNew = fal
 // code is a field for a code of a second factor.
 export const code = () => field({ name: 'code', label: t('code'), autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: '8', pattern: '[0-9 ]*' });
 
+// email is a field for an address. It is one of text: in a field of type email
+// browsers replace an internationalized domain by its ASCII form, under which the
+// account would be looked for in vain, and refuse letters outside of ASCII before the
+// @. The service decides what an address is.
+export const email = () => field({
+  name: 'email', label: t('email'), autocomplete: 'username', inputmode: 'email', maxlength: '255', pattern: '.+@.+\\..+',
+});
+
+// refusals are what to tell a user of an error, by its code or its status.
+const refusals = new Map([
+  [t('offline'), 0],
+  [t('tooMany'), 429],
+  [t('failed'), 500, 503, 13106, 13107],
+  [t('notAllowed'), 403],
+  [t('gone'), 404],
+  [t('wrongLogin'), 7100, 7101, 7102, 7103, 7104, 7105, 7106, 7107, 4605, 5105, 5114],
+  [t('unknownOrganization'), 2014],
+  [t('fillIn'), 2000],
+  [t('taken'), 2001],
+  [t('checkEntries'), 2002, 2003, 2004, 2005],
+  [t('invalidEmail'), 2006], // no other entry has a form
+  [t('emailRefused'), 7205, 7206],
+  [t('noNewAccounts'), 4600, 4601, 5100, 5101, 5116, 5117],
+  [t('tooShort'), 2007],
+  [t('tooLong'), 2008],
+  [t('weakPassword'), 400],
+  [t('reused'), 6401],
+  [t('providerFailed'), 4701, 5201, 6203, 7200, 7201, 7203, 10100, 10101, 10102],
+  [t('directoryAway'), 9000, 9001, 9002, 9003, 9004, 9005, 9006],
+  [t('phoneInvalid'), 13101],
+  [t('phoneTaken'), 13102, 13105],
+  [t('wrongCode'), 13104],
+  [t('codeExpired'), 13108],
+  [t('codeUsed'), 13112],
+  [t('codeFailures'), 13113],
+  [t('factorDisabled'), 13109, 13110],
+].flatMap(([text, ...codes]) => codes.map((code) => [code, text])));
+
+// refusal says to a user, in the language of the page, why a call failed. Messages of
+// the service are in English: they stand for an error without a text, and on an
+// English page for 400, whose message names the characters that a password lacks.
+export function refusal(failure) {
+  if (failure.code === 400 && document.documentElement.lang === 'en') return failure.message;
+  return refusals.get(failure.code || failure.status) ?? (failure.message || t('failed'));
+}
+
 // form joins fields and a button. submit is called with checked fields; while it
 // runs the button is disabled, and what it throws is shown.
 export function form({ fields, button, submit, extra = null }) {
@@ -108,15 +154,16 @@ export function form({ fields, button, submit, extra = null }) {
   const go = h('button', { type: 'submit', class: 'primary' }, button);
   const node = h('form', { novalidate: true, onsubmit: async (event) => {
     event.preventDefault();
-    if (go.disabled || !check(fields)) return;
+    if (go.disabled) return;
+    alert.textContent = '';
+    if (!check(fields)) return;
     go.disabled = true;
     node.setAttribute('aria-busy', 'true');
-    alert.textContent = '';
     try {
       await submit();
     } catch (failure) {
       if (failure.over) throw failure;
-      alert.textContent = failure.status === 0 ? t('offline') : failure.status === 429 ? t('tooMany') : failure.message || t('failed');
+      alert.textContent = refusal(failure);
       fields.find((each) => each.input.type === 'password' || each.input.name === 'code')?.input.select();
     } finally {
       go.disabled = false;

@@ -28,7 +28,10 @@ export function begin() {
   if (sent) {
     token = decodeURIComponent(sent);
     fresh = true;
-    setTimeout(() => keep(token)); // a browser may take long over the first use of its storage
+    setTimeout(() => { // a browser may take long over the first use of its storage
+      sessionStorage.clear();
+      keep(token);
+    });
     history.replaceState(null, '', location.pathname + location.hash.replace(/[?&]jwt=[^&]*/, ''));
   } else {
     token = sessionStorage.getItem(storageKey);
@@ -43,9 +46,11 @@ export function took() {
   return first;
 }
 
+// keep stores the next token. The end of a session, and the begin of another, remove
+// all that this tab has stored: an authenticator's key is among it.
 function keep(next) {
   token = next;
-  if (next === null) sessionStorage.removeItem(storageKey);
+  if (next === null) sessionStorage.clear();
   else sessionStorage.setItem(storageKey, next);
 }
 

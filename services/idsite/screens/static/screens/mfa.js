@@ -1,8 +1,9 @@
-import { code, field, form, h, t } from '../form.js';
+import { code, field, form, h, refusal, t } from '../form.js';
 import { call, claims as currentClaims } from '../session.js';
 
 const allowed = () => (currentClaims().require_mfa ?? []).map((type) => type.toLowerCase());
 const accountKey = 'account';
+const enrolledKey = 'enrolled';
 
 const typeOf = (factor) => factor.type.toLowerCase();
 const isUsable = (factor) => factor.status === 'ENABLED' && factor.verificationStatus === 'VERIFIED';
@@ -51,13 +52,17 @@ const otherWay = (types) => (types.length > 1 ? h('p', { class: 'switch' }, h('a
 
 function setupPhone(account, types) {
   const number = field({ name: 'tel', label: t('phone'), type: 'tel', autocomplete: 'tel', inputmode: 'tel', hint: t('phoneHint') });
-  const body = h('div', {}, h('p', {}, t('phoneText')), form({
+  const body = h('div');
+  const show = (...content) => {
+    body.replaceChildren(...content, otherWay(types) ?? '');
+    body.querySelector('input')?.focus();
+  };
+  const change = h('button', { type: 'button', class: 'link', onclick: () => show(...ask) }, t('changeNumber'));
+  const ask = [h('p', {}, t('phoneText')), form({
     fields: [number], button: t('sendCode'),
-    submit: async () => {
-      body.replaceChildren(...await challenge(await enrollPhone(account, number.value)));
-      body.querySelector('input')?.focus();
-    },
-  }), otherWay(types) ?? '');
+    submit: async () => show(...await challenge(await enrollPhone(account, number.value)), h('p', { class: 'switch' }, change)),
+  })];
+  show(...ask);
   return [h('h1', {}, t('phoneTitle')), body];
 }
 
@@ -77,8 +82,21 @@ async function enrollPhone(account, number) {
   }
 }
 
+// enrollAuthenticator creates a factor, or returns the one that was created before a
+// reload: its QR code may be in an app already. It is kept as long as the session.
+async function enrollAuthenticator(account, issuer) {
+  const kept = JSON.parse(sessionStorage.getItem(enrolledKey));
+  if (kept?.account.href === account) {
+    const found = (await factorsOf(account)).find((each) => each.href === kept.href);
+    if (found?.status === 'ENABLED' && !isUsable(found)) return kept;
+  }
+  const { body } = await call('POST', `${account}/factors`, { type: 'google-authenticator', issuer });
+  sessionStorage.setItem(enrolledKey, JSON.stringify(body));
+  return body;
+}
+
 async function setupAuthenticator({ application }, account, types) {
-  const { body: factor } = await call('POST', `${account}/factors`, { type: 'google-authenticator', issuer: application.name.replaceAll(':', ' ') });
+  const factor = await enrollAuthenticator(account, application.name.replaceAll(':', ' '));
   return [
     h('h1', {}, t('authenticatorTitle')), h('p', {}, t('authenticatorText')),
     h('img', { class: 'qr', width: '200', height: '200', alt: t('qrAlt'), src: `data:image/png;base64,${factor.base64QRImage}` }),
@@ -128,7 +146,7 @@ async function challenge(factor) {
       status.textContent = t('codeSentAgain');
     } catch (failure) {
       if (failure.over) throw failure;
-      status.textContent = failure.status === 429 ? t('tooMany') : failure.message || t('failed');
+      status.textContent = refusal(failure);
     } finally {
       setTimeout(() => { again.disabled = false; }, 10_000);
     }

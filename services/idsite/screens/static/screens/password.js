@@ -1,6 +1,6 @@
 // The screens around a password: sign in, register, verify, forgot, reset. They are
 // one file, as browsers load six at once.
-import { field, form, h, password, t } from '../form.js';
+import { email as emailField, field, form, h, password, refusal, t } from '../form.js';
 import { Failure, api, call } from '../session.js';
 import { afterPassword } from './mfa.js';
 
@@ -31,10 +31,11 @@ export function login({ application, model, claims, go }) {
 }
 
 // organizationField is there where the request asks for it, filled in with the
-// organization that it names.
+// organization that it names. The asnk of another account store is its address.
 export function organizationField(claims) {
   if (!claims.sof) return null;
-  return field({ name: 'organization', label: t('organization'), autocomplete: 'organization', value: claims.onk ?? '', hint: t('organizationHint') });
+  const named = [claims.onk, claims.asnk].find((key) => key && !key.includes('/')) ?? '';
+  return field({ name: 'organization', label: t('organization'), autocomplete: 'organization', value: named, hint: t('organizationHint') });
 }
 
 // accountStore is the member of a body that says where the login is looked for.
@@ -57,7 +58,7 @@ export function providers(claims, model) {
       else await call('POST', `${claims.app_href}/loginAttempts`, { type: 'provider', accountStore: { href } });
     } catch (failure) {
       if (failure.over) throw failure;
-      alert.textContent = failure.message || t('failed');
+      alert.textContent = refusal(failure);
     } finally {
       button.disabled = false;
     }
@@ -81,9 +82,11 @@ export function register({ application, model, claims, go }) {
     return [h('h1', {}, t('registerTitle'))];
   }
   const organization = organizationField(claims);
-  const given = field({ name: 'givenName', label: t('givenName'), autocomplete: 'given-name', required: model.passwordPolicy.requireGivenName });
-  const surname = field({ name: 'surname', label: t('surname'), autocomplete: 'family-name', required: model.passwordPolicy.requireSurname });
-  const email = field({ name: 'email', label: t('email'), type: 'email', autocomplete: 'username', inputmode: 'email' });
+  const { requireGivenName, requireSurname } = model.passwordPolicy;
+  const name = (name, autocomplete, required) => field({ name, label: t(name), autocomplete, required, maxlength: '255' });
+  const given = name('givenName', 'given-name', requireGivenName);
+  const surname = name('surname', 'family-name', requireSurname);
+  const email = emailField();
   const secret = password({ isNew: true, policy: model.passwordPolicy });
   return [
     h('h1', {}, t('registerTitle')),

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/client"
+)
+
+func newShop() *shop {
+	return &shop{
+		deployment: &deployment{key: client.Credentials{ID: "ID", Secret: "secret"}}, application: &client.Application{Name: "Demo shop"},
+		callback: "http://localhost:8081/callback", sessions: map[string]session{},
+	}
+}
+
+// visit returns what the shop answers to a browser with a cookie.
+func (s *shop) visit(path, cookie string) (status int, body string) {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.AddCookie(&http.Cookie{Name: s.cookie(), Value: cookie})
+	w := httptest.NewRecorder()
+	s.routes().ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+func TestTheShopGreetsAUserByNameElseByEmail(t *testing.T) {
+	s := newShop()
+	for greeting, account := range map[string]client.Account{
+		"as <strong>Jo Doe</strong>":          {FullName: "Jo Doe", Email: "jo@example.test"},
+		"as <strong>jo@example.test</strong>": {Email: "jo@example.test"},
+	} {
+		s.sessions["x"] = session{Account: &account}
+		if status, body := s.visit("/", "x"); status != 200 || !strings.Contains(body, greeting) {
+			t.Errorf("the page is %d %s, want %s", status, body, greeting)
+		}
+	}
+	if status, body := s.visit("/", ""); status != 200 || !strings.Contains(body, "You are not signed in.") {
+		t.Errorf("a stranger is shown %d %s", status, body)
+	}
+}
+
+func TestAnAnswerThatTheShopRefusesLeadsToAPageThatSaysWhatToDo(t *testing.T) {
+	s := newShop()
+	s.sessions["begun"] = session{State: "a"}
+	for response, want := range map[string]string{
+		"":                                   "the address has no assertion of Doorward: no JWT",
+		"abc":                                "the address has no assertion of Doorward: no JWT",
+		"a.b.c":                              "the address has no assertion of Doorward: the signature is wrong",
+		s.sign(map[string]any{"state": "b"}): "this is not the answer to a request of this browser",
+		s.sign(map[string]any{"state": "a", "err": map[string]any{"status": 400, "developerMessage": "<Too late>"}}): "&lt;Too late&gt;",
+		s.sign(map[string]any{"state": "a", "aud": "another"}):                                                       "for another application",
+	} {
+		status, body := s.visit("/callback?jwtResponse="+response, "begun")
+		if status != 400 || !strings.Contains(body, want) || !strings.Contains(body, `href="/login"`) ||
+			!strings.Contains(body, "Please begin again.") {
+			t.Errorf("%q is answered with %d %s, want %s", response, status, body, want)
+		}
+	}
+}
