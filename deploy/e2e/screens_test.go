@@ -208,6 +208,7 @@ func TestEveryScreen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		mapOrganization(t, shop.Site, newOrganization(t))
 		shop.begin(b, e2e.Object{"sof": true, "onk": nil})
 		b.heading("Sign in")
 		b.inspect("sign-in-organization")
@@ -322,6 +323,7 @@ func TestEveryScreen(t *testing.T) {
 // The longest texts are not in English.
 func TestEveryScreenFitsInEveryLanguage(t *testing.T) {
 	shop := newShop(t)
+	mapOrganization(t, shop.Site, newOrganization(t))
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
 	unverified := client.Register(t, client.NewVerificationSite(t).Application.Link(t, "accounts"))
 	link := linkInMail.FindString(client.AwaitMail(t, unverified.Text("email")).Text)

@@ -3,8 +3,11 @@ package idsite_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/url"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,6 +139,70 @@ func TestAStrangerDoesNotChooseTheAccountStore(t *testing.T) {
 	}
 	if answer, err := page.Register(t.Context(), "applications", l.app.ID, account, directoryapi.StoreName{}); err != nil || answer.Redirect == "" {
 		t.Errorf("a registration ends with %+v, %v", answer, err)
+	}
+}
+
+// sessionClaims are the claims that a page reads from its token.
+func sessionClaims(t *testing.T, token secure.Secret) (claims map[string]any) {
+	t.Helper()
+	body, err := base64.RawURLEncoding.DecodeString(strings.Split(token.Reveal(), ".")[1])
+	if err == nil {
+		err = json.Unmarshal(body, &claims)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claims
+}
+
+// An organization is asked for where there is one, and whatever way a login names it, the
+// application reads of it.
+func TestTheOrganizationOfALogin(t *testing.T) {
+	l := newLogin(t)
+	if claims := sessionClaims(t, pageOf(t, l.begin(t, map[string]any{"sof": true}, idsite.Visit{}).Location)); claims["sof"] != false {
+		t.Errorf("without an organization the page asks for one: %v", claims)
+	}
+	acme := apiBase.To("organizations", l.peers.Applications.NewOrganization(l.tenant.ID, l.app.ID, "acme", l.user.DirectoryID))
+	factor := l.peers.MFA.Enroll(l.userRef(), mfaapi.SMS, "")
+	value := base64.StdEncoding.EncodeToString([]byte(l.user.Email + ":" + idsitetest.Password.Reveal()))
+	for what, c := range map[string]struct {
+		request map[string]any
+		named   directoryapi.StoreName
+		asnk    any
+	}{
+		"the request by its nameKey":  {map[string]any{"sof": true, "onk": "acme"}, directoryapi.StoreName{}, nil},
+		"the request by its href":     {map[string]any{"sof": true, "ash": acme}, directoryapi.StoreName{}, "acme"},
+		"the page by its nameKey":     {map[string]any{"sof": true}, directoryapi.StoreName{NameKey: "acme"}, nil},
+		"the page by its href":        {map[string]any{"sof": true}, directoryapi.StoreName{Href: acme}, nil},
+		"the page, before a factor":   {map[string]any{"sof": true, "require_mfa": "sms"}, directoryapi.StoreName{Href: acme}, nil},
+		"the request before a factor": {map[string]any{"sof": true, "require_mfa": "sms", "ash": acme}, directoryapi.StoreName{}, "acme"},
+	} {
+		token := pageOf(t, l.begin(t, c.request, idsite.Visit{}).Location)
+		if claims := sessionClaims(t, token); claims["sof"] != true || claims["asnk"] != c.asnk {
+			t.Errorf("%s: the page reads %v", what, claims)
+		}
+		page := l.open(t, token)
+		answer, err := page.LogIn(t.Context(), l.app.ID, value, c.named)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if c.request["require_mfa"] != nil {
+			next, err := page.Token(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			page = l.open(t, next)
+			challenge, _, err := page.Challenge(t.Context(), factor, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, answer, err = page.AnswerChallenge(t.Context(), challenge.ID, l.peers.MFA.Sent(l.userRef())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, claims, _ := assertion(t, answer.Redirect); string(claims["org"]) != strconv.Quote(acme) {
+			t.Errorf("%s: the assertion says %s", what, claims)
+		}
 	}
 }
 
