@@ -357,7 +357,10 @@ func TestTokensOfAClientAPI(t *testing.T) {
 		if text, _ := json.Marshal(me["apiKeys"]); strings.Contains(string(text), "secret") || !strings.Contains(string(text), key.Text("id")) {
 			t.Errorf("the keys are %s", text)
 		}
-		if me.Object("tenant").Text("key") == "" || me.Object("directory").Text("name") != site.Directory.Text("name") {
+		if data := me.Object("providerData"); data.Text("href") != account.Href()+"/providerData" || data.Text("createdAt") == "" {
+			t.Errorf("the provider data are %v", data)
+		}
+		if _, invented := me.Object("tenant")["description"]; invented || me.Object("tenant").Text("key") == "" || me.Object("directory").Text("name") != site.Directory.Text("name") {
 			t.Errorf("the account is %v", me)
 		}
 	})

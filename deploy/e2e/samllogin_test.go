@@ -360,7 +360,12 @@ func TestASAMLLoginThroughAnOrganization(t *testing.T) {
 		at := "/authorize?response_type=service_token&state=s&account_store_href=" + url.QueryEscape(s.mirror.Href()) +
 			"&organization_href=" + url.QueryEscape(organization.Href())
 		to := openClientAPI(t, s.Application).want(http.StatusFound, e2e.Request{Method: http.MethodGet, URL: at}).Header.Get("Location")
-		claims := e2e.Claims(t, s.consume(s.at.answer(t, to)))
+		answer := client.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.answer(t, to), Anonymous: true})
+		assertion, found := strings.CutPrefix(answer.Header.Get("Location"), callback+"?state=s&jwtResponse=")
+		if !found {
+			t.Fatalf("the browser is sent to %s", answer.Header.Get("Location"))
+		}
+		claims := e2e.Claims(t, assertion)
 		if claims.Text("org") != organization.Href() || claims.Text("state") != "s" || claims.Text("iss") != s.Application.Href() {
 			t.Errorf("the claims are %v", claims)
 		}
@@ -571,6 +576,7 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 	if providers, _ := model.Object("idSiteModel")["providers"].([]any); len(providers) != 1 {
 		t.Fatalf("the page shows %v", providers)
 	}
+	page.refused(http.StatusBadRequest, 2014, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href=x", nil)
 	page.refused(http.StatusBadRequest, 2022, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href="+url.QueryEscape(s.Directory.Href()), nil)
 	page.call(http.StatusNoContent, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href="+url.QueryEscape(s.mirror.Href()), nil)
 	answer := browser.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.answer(t, page.back)})

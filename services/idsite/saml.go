@@ -123,7 +123,11 @@ func (s *Service) samlDirectory(ctx context.Context, where applicationapi.Where,
 		return id.ID{}, err
 	}
 	candidates := stores.Directories
-	if ref, _ := s.cfg.Base.Parse(named); ref.Kind == "directories" {
+	ref, known := s.cfg.Base.Parse(named)
+	if named != "" && !known {
+		return id.ID{}, apierr.Reference.Because("there is no account store at %q", named)
+	}
+	if ref.Kind == "directories" {
 		if !slices.Contains(candidates, ref.ID) {
 			return id.ID{}, apierr.NotMapped.Because("the account store %q is not mapped to the application or its organization", named)
 		}

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -27,9 +28,14 @@ func allOf[S, T any](from []S, view func(S) T) *all[T] {
 type namedView struct {
 	rest.Head
 	Name        string  `json:"name"`
-	Key         string  `json:"key,omitempty"`
 	Description *string `json:"description"`
 	Status      string  `json:"status,omitempty"`
+}
+
+type tenantView struct {
+	rest.Head
+	Name string `json:"name"`
+	Key  string `json:"key"`
 }
 
 type keyView struct {
@@ -50,12 +56,12 @@ type profileView struct {
 	Directory        *namedView      `json:"directory,omitempty"`
 	GroupMemberships *all[rest.Head] `json:"groupMemberships,omitempty"`
 	Groups           *all[namedView] `json:"groups,omitempty"`
-	ProviderData     json.RawMessage `json:"providerData,omitempty"`
-	Tenant           *namedView      `json:"tenant,omitempty"`
+	ProviderData     map[string]any  `json:"providerData,omitempty"`
+	Tenant           *tenantView     `json:"tenant,omitempty"`
 }
 
 func (c *clientCall) profile(me idsite.Me) profileView {
-	out := profileView{accountView: c.account(me.Account), CustomData: me.CustomData, ProviderData: me.ProviderData}
+	out := profileView{accountView: c.account(me.Account), CustomData: me.CustomData}
 	for _, name := range c.Config.MeExpand {
 		switch name {
 		case "directory":
@@ -64,7 +70,7 @@ func (c *clientCall) profile(me idsite.Me) profileView {
 				Status: d.Status}
 		case "tenant":
 			t := me.Tenant
-			out.Tenant = &namedView{Head: c.head("tenants", t.ID, t.CreatedAt, t.ModifiedAt), Name: t.Name, Key: t.Key}
+			out.Tenant = &tenantView{c.head("tenants", t.ID, t.CreatedAt, t.ModifiedAt), t.Name, t.Key}
 		case "groups":
 			out.Groups = allOf(me.Groups, func(g directoryapi.Group) namedView {
 				return namedView{Head: c.head("groups", g.ID, g.CreatedAt, g.ModifiedAt), Name: g.Name, Description: g.Description, Status: g.Status}
@@ -77,6 +83,13 @@ func (c *clientCall) profile(me idsite.Me) profileView {
 			out.Applications = allOf(me.Applications, func(a applicationapi.Application) namedView {
 				return namedView{Head: c.head("applications", a.ID, a.CreatedAt, a.ModifiedAt), Name: a.Name, Description: a.Description,
 					Status: a.Status}
+			})
+		case "providerData":
+			if json.Unmarshal(me.ProviderData, &out.ProviderData) != nil || out.ProviderData == nil {
+				out.ProviderData = map[string]any{}
+			}
+			maps.Copy(out.ProviderData, map[string]any{
+				"href": c.base.To("accounts", me.Account.ID, "providerData"), "createdAt": out.CreatedAt, "modifiedAt": out.ModifiedAt,
 			})
 		case "apiKeys":
 			out.APIKeys = allOf(me.Keys, func(k oauthapi.Key) keyView {
