@@ -47,12 +47,6 @@ type Config struct {
 	_             env.More      `help:"user name or email"`
 }
 
-// FromEnv reads the configuration.
-func FromEnv(source *env.Source) (cfg Config) {
-	source.Load(&cfg)
-	return cfg
-}
-
 // Peers are the services that this one asks.
 type Peers struct {
 	Directory directoryapi.API

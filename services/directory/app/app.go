@@ -49,12 +49,6 @@ type Config struct {
 	_               env.More      `help:"/v1/agents/{id}/download; none without it"`
 }
 
-// FromEnv reads the configuration.
-func FromEnv(source *env.Source) (cfg Config) {
-	source.Load(&cfg)
-	return cfg
-}
-
 // App is the wired service.
 type App struct {
 	API  *directory.Service

@@ -57,12 +57,6 @@ type Addresses struct {
 	MFA         []string `env:"DOORWARD_MFA_URL" help:"addresses of the mfa service's replicas"`
 }
 
-// FromEnv reads the configuration.
-func FromEnv(source *env.Source) (cfg Config) {
-	source.Load(&cfg)
-	return cfg
-}
-
 // Peers are the services that this one asks.
 type Peers = idsite.Peers
 

@@ -36,12 +36,6 @@ type Config struct {
 	TenantMessages  int      `env:"DOORWARD_SMS_PER_TENANT" default:"2000" min:"1" help:"text messages that a tenant sends within an hour"`
 }
 
-// FromEnv reads the configuration.
-func FromEnv(source *env.Source) (cfg Config) {
-	source.Load(&cfg)
-	return cfg
-}
-
 // Peers are the services that this one asks.
 type Peers struct {
 	Directory directoryapi.API

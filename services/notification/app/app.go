@@ -48,12 +48,6 @@ type Config struct {
 	LeaseTime time.Duration
 }
 
-// FromEnv reads the configuration.
-func FromEnv(source *env.Source) (cfg Config) {
-	source.Load(&cfg)
-	return cfg
-}
-
 // Peers are the services that this one asks.
 type Peers = notification.Peers
 

@@ -36,12 +36,6 @@ type Config struct {
 	MFA         []string `env:"DOORWARD_MFA_URL" help:"comma-separated addresses of the mfa service's replicas, http://host:port"`
 }
 
-// FromEnv reads the configuration.
-func FromEnv(source *env.Source) (cfg Config) {
-	source.Load(&cfg)
-	return cfg
-}
-
 // Peers are the services that this one asks.
 type Peers = oauth.Peers
 
