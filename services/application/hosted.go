@@ -14,8 +14,6 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 )
 
-var _ applicationapi.Hosted = (*Service)(nil)
-
 // ApplicationByDNSLabel returns the application whose Client API has the label.
 func (s *Service) ApplicationByDNSLabel(ctx context.Context, in applicationapi.DNSLabel) (applicationapi.Application, error) {
 	return s.store.ApplicationByDNSLabel(ctx, strings.ToLower(in.Label))

@@ -39,7 +39,7 @@ func New(s *store.Store, directories directoryapi.API, ring *secure.Keyring, bas
 	}
 }
 
-var _ applicationapi.API = (*Service)(nil)
+var _ applicationapi.Contract = (*Service)(nil)
 
 // CustomData is the customData of the owners of one kind.
 func (s *Service) CustomData(kind store.OwnerKind) customdata.Owners {

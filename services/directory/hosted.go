@@ -9,8 +9,6 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-var _ directoryapi.Hosted = (*Service)(nil)
-
 // LoginDirectories returns directories as a sign-in page shows them.
 func (s *Service) LoginDirectories(ctx context.Context, in directoryapi.LoginDirectories) (out directoryapi.LoginDirectoryList, err error) {
 	providers, err := s.store.LoginProviders(ctx, in.Tenant, in.Directories)

@@ -60,7 +60,7 @@ func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base
 	return svc
 }
 
-var _ directoryapi.API = (*Service)(nil)
+var _ directoryapi.Contract = (*Service)(nil)
 
 // Alias is the word that names the product on the wire.
 func (s *Service) Alias() alias.Alias { return cmp.Or(s.cfg.Alias, alias.Neutral) }

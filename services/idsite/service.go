@@ -23,22 +23,10 @@ import (
 
 // Peers are the services that this one calls, each by both of its contracts.
 type Peers struct {
-	Directory interface {
-		directoryapi.API
-		directoryapi.Hosted
-	}
-	Application interface {
-		applicationapi.API
-		applicationapi.Hosted
-	}
-	OAuth interface {
-		oauthapi.API
-		oauthapi.Hosted
-	}
-	MFA interface {
-		mfaapi.API
-		mfaapi.Hosted
-	}
+	Directory   directoryapi.Contract
+	Application applicationapi.Contract
+	OAuth       oauthapi.Contract
+	MFA         mfaapi.Contract
 }
 
 // Service is the idsite service.

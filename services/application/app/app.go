@@ -85,7 +85,6 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Consume(data.Outbox(), cfg.Events, application.Sources, svc.Handlers()...)
 
 	applicationapi.Serve(rest.Contract(s.HTTP), svc)
-	applicationapi.ServeHosted(rest.Contract(s.HTTP), svc)
 	applicationrest.Mount(s.HTTP, svc, s.Base, s.Alias)
 	return &App{API: svc, HTTP: s.HTTP}, nil
 }
@@ -97,7 +96,7 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 		return err
 	}
 	peers := Peers{
-		Directory: directoryapi.Client{Peer: dial.Peer("directory", cfg.Directory)},
+		Directory: directoryapi.Client(dial.Peer("directory", cfg.Directory)),
 	}
 	if err := dial.Err(); err != nil {
 		return err

@@ -92,7 +92,6 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, directory.Sealed...))
 
 	directoryapi.Serve(rest.Contract(s.HTTP), svc)
-	directoryapi.ServeHosted(rest.Contract(s.HTTP), svc)
 	directoryrest.Mount(s.HTTP, svc, s.Base)
 	return &App{API: svc, HTTP: s.HTTP}, nil
 }

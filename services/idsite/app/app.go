@@ -147,10 +147,10 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 		return err
 	}
 	peers := Peers{
-		Directory:   directoryapi.Client{Peer: dial.Peer("directory", cfg.Peers.Directory)},
-		Application: applicationapi.Client{Peer: dial.Peer("application", cfg.Peers.Application)},
-		OAuth:       oauthapi.Client{Peer: dial.Peer("oauth", cfg.Peers.OAuth)},
-		MFA:         mfaapi.Client{Peer: dial.Peer("mfa", cfg.Peers.MFA)},
+		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Peers.Directory)),
+		Application: applicationapi.Client(dial.Peer("application", cfg.Peers.Application)),
+		OAuth:       oauthapi.Client(dial.Peer("oauth", cfg.Peers.OAuth)),
+		MFA:         mfaapi.Client(dial.Peer("mfa", cfg.Peers.MFA)),
 	}
 	if err := dial.Err(); err != nil {
 		return err

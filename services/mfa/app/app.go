@@ -64,7 +64,6 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Go("purge", svc.Purge)
 
 	mfaapi.Serve(rest.Contract(s.HTTP), svc)
-	mfaapi.ServeHosted(rest.Contract(s.HTTP), svc)
 	mfarest.Mount(s.HTTP, svc, s.Base)
 	return &App{API: svc, HTTP: s.HTTP}, nil
 }
@@ -76,7 +75,7 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 		return err
 	}
 	peers := Peers{
-		Directory: directoryapi.Client{Peer: dial.Peer("directory", cfg.Directory)},
+		Directory: directoryapi.Client(dial.Peer("directory", cfg.Directory)),
 	}
 	if err := dial.Err(); err != nil {
 		return err

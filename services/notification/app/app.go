@@ -113,8 +113,8 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 		return err
 	}
 	peers := Peers{
-		Directory:   directoryapi.Client{Peer: dial.Peer("directory", cfg.Directory)},
-		Application: applicationapi.Client{Peer: dial.Peer("application", cfg.Application)},
+		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Directory)),
+		Application: applicationapi.Client(dial.Peer("application", cfg.Application)),
 	}
 	if err := dial.Err(); err != nil {
 		return err

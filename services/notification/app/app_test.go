@@ -122,7 +122,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // peer answers as the directory service does, in process and over HTTP.
-type peer struct{ directoryapi.API }
+type peer struct{ directoryapi.Contract }
 
 func (peer) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
 	return directoryapi.Mail{

@@ -63,7 +63,6 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Go("purge", svc.Purger(oauth.PurgeEvery))
 
 	oauthapi.Serve(rest.Contract(s.HTTP), svc)
-	oauthapi.ServeHosted(rest.Contract(s.HTTP), svc)
 	oauthrest.Mount(s.HTTP, svc, s.Base, s.Alias)
 	return &App{API: svc, HTTP: s.HTTP}, nil
 }
@@ -75,9 +74,9 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 		return err
 	}
 	peers := Peers{
-		Directory:   directoryapi.Client{Peer: dial.Peer("directory", cfg.Directory)},
-		Application: applicationapi.Client{Peer: dial.Peer("application", cfg.Application)},
-		MFA:         mfaapi.Client{Peer: dial.Peer("mfa", cfg.MFA)},
+		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Directory)),
+		Application: applicationapi.Client(dial.Peer("application", cfg.Application)),
+		MFA:         mfaapi.Client(dial.Peer("mfa", cfg.MFA)),
 		Remote:      true,
 	}
 	if err := dial.Err(); err != nil {
