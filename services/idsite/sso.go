@@ -26,6 +26,14 @@ const (
 	sessionLength = 43
 )
 
+// browserCookie is the cookie that a browser has brought, or a new one.
+func browserCookie(brought secure.Secret) secure.Secret {
+	if len(brought) != browserLength {
+		return secure.Token(browserLength)
+	}
+	return brought
+}
+
 // Visit is a browser at one of the redirecting endpoints.
 type Visit struct {
 	Token   secure.Secret // jwtRequest or jwtResponse
@@ -51,10 +59,7 @@ func (s *Service) Begin(ctx context.Context, v Visit) (Redirect, error) {
 		return Redirect{}, applicationError{err, s.displayName(r.application.Name, r.application.Builtin)}
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
-	browser := v.Browser
-	if len(browser) != browserLength {
-		browser = secure.Token(browserLength)
-	}
+	browser := browserCookie(v.Browser)
 	flow, err := s.newFlow(r, browser)
 	if err != nil {
 		return Redirect{}, err
