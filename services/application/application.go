@@ -219,7 +219,7 @@ func apply(a *applicationapi.Application, in NewApplication, isNew bool) (err er
 // customData alone changes stays as it is.
 func (s *Service) UpdateApplication(ctx context.Context, at id.Ref, in NewApplication) (applicationapi.Application, error) {
 	var a applicationapi.Application
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if a, err = tx.LockApplication(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
@@ -243,7 +243,7 @@ func (s *Service) UpdateApplication(ctx context.Context, at id.Ref, in NewApplic
 // to, and lets the other services drop what they hold of it. The built-in
 // console is refused with apierr.BadRequest.
 func (s *Service) DeleteApplication(ctx context.Context, at id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		a, err := tx.LockApplication(ctx, at.Tenant, at.ID)
 		if err != nil {
 			return err

@@ -28,7 +28,7 @@ func (s *Service) LinkingPolicy(ctx context.Context, at id.Ref) (store.LinkingPo
 // accounts can be matched by is "email"; null matches none.
 func (s *Service) UpdateLinkingPolicy(ctx context.Context, at id.Ref, in LinkingPolicyChange) (store.LinkingPolicy, error) {
 	var p store.LinkingPolicy
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockLinkingPolicy(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}

@@ -121,7 +121,7 @@ func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (e
 // customData alone changes stays as it is.
 func (s *Service) UpdateOrganization(ctx context.Context, at id.Ref, in NewOrganization) (store.Organization, error) {
 	var o store.Organization
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if o, err = tx.LockOrganization(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, at id.Ref, in NewOrgan
 // DeleteOrganization removes an organization with its mappings, those to
 // applications too, not the stores that they lead to.
 func (s *Service) DeleteOrganization(ctx context.Context, at id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.LockOwner(ctx, store.OrganizationKind, at); err != nil {
 			return err
 		}

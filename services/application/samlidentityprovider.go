@@ -92,7 +92,7 @@ func (s *Service) beginIdentityProvider(ctx context.Context, a applicationapi.Ap
 	if a.Builtin {
 		p.Status = directoryapi.Disabled
 	}
-	if err := s.tx(ctx, func(tx *store.Tx) error { return tx.KeepSAMLIdentityProvider(ctx, p) }); err != nil {
+	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.KeepSAMLIdentityProvider(ctx, p) }); err != nil {
 		return p, err
 	}
 	return s.store.SAMLIdentityProvider(ctx, at)
@@ -140,7 +140,7 @@ func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in 
 			return p, err
 		}
 	}
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p.SAMLIdentityProvider, err = tx.LockSAMLIdentityProvider(ctx, at); err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (s *Service) UpdateSAMLRules(ctx context.Context, at id.Ref, in mappingrule
 	if _, err := s.SAMLIdentityProvider(ctx, at); err != nil {
 		return rules, err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if rules, err = tx.LockSAMLRules(ctx, at); err != nil {
 			return err
 		}

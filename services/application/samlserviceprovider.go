@@ -62,7 +62,7 @@ func (s *Service) CreateSAMLServiceProvider(
 	if err := applyServiceProvider(&p, in, true); err != nil {
 		return p, err
 	}
-	err := s.tx(ctx, func(tx *store.Tx) error { return tx.InsertSAMLServiceProvider(ctx, p) })
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertSAMLServiceProvider(ctx, p) })
 	return p, entityTaken(p, err)
 }
 
@@ -71,7 +71,7 @@ func (s *Service) UpdateSAMLServiceProvider(
 	ctx context.Context, at id.Ref, in NewSAMLServiceProvider,
 ) (store.SAMLServiceProvider, error) {
 	var p store.SAMLServiceProvider
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockSAMLServiceProvider(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (s *Service) UpdateSAMLServiceProvider(
 
 // DeleteSAMLServiceProvider removes one with its registrations.
 func (s *Service) DeleteSAMLServiceProvider(ctx context.Context, at id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteSAMLServiceProvider(ctx, at) })
+	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSAMLServiceProvider(ctx, at) })
 }
 
 func entityTaken(p store.SAMLServiceProvider, err error) error {

@@ -5,7 +5,6 @@
 package application
 
 import (
-	"context"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -45,6 +44,3 @@ var _ applicationapi.Contract = (*Service)(nil)
 func (s *Service) CustomData(kind store.OwnerKind) customdata.Owners {
 	return s.store.CustomData(kind, s.now)
 }
-
-// tx is a transaction of the store.
-func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }

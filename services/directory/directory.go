@@ -96,7 +96,7 @@ func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory,
 	if m != nil {
 		d.ProviderID = m.provider.ProviderID
 	}
-	err := s.tx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := s.insertDirectory(ctx, tx, d); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (s *Service) requireCloud(ctx context.Context, tenant, directory id.ID) err
 // UpdateDirectory changes what the body names.
 func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirectory) (directoryapi.Directory, error) {
 	var d directoryapi.Directory
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if d, err = tx.LockDirectory(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (s *Service) DeleteDirectory(ctx context.Context, in directoryapi.Ref) (dir
 // directory is refused with apierr.BadRequest. The first of its accounts go with
 // it, and more of them with the next purge.
 func (s *Service) RemoveDirectory(ctx context.Context, in id.Ref) error {
-	err := s.tx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		d, err := tx.LockDirectory(ctx, in.Tenant, in.ID)
 		if err != nil {
 			return err
@@ -205,7 +205,7 @@ func (s *Service) RemoveDirectory(ctx context.Context, in id.Ref) error {
 	if err != nil {
 		return err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		_, err := s.removeAccounts(ctx, tx, store.Removal{TenantID: in.Tenant, DirectoryID: in.ID})
 		return err
 	})

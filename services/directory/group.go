@@ -73,7 +73,7 @@ func (s *Service) CreateGroup(ctx context.Context, in directoryapi.CreateGroup) 
 	now := s.now()
 	g := directoryapi.Group{TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled, CreatedAt: now,
 		ModifiedAt: now}
-	err := s.tx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		d, err := tx.HoldDirectory(ctx, in.Tenant, in.Directory)
 		if err != nil {
 			return err
@@ -122,7 +122,7 @@ func applyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) (er
 // apierr.MirroredProperty.
 func (s *Service) UpdateGroup(ctx context.Context, at id.Ref, in directoryapi.NewGroup) (directoryapi.Group, error) {
 	var g directoryapi.Group
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if g, err = tx.LockGroup(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func wantCloud(ctx context.Context, tx *store.Tx, tenant, directory id.ID, what 
 // DeleteGroup removes a group with its memberships, not its accounts, and lets
 // the other services drop what they hold of it.
 func (s *Service) DeleteGroup(ctx context.Context, at id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		g, err := tx.LockGroup(ctx, at.Tenant, at.ID)
 		if err != nil {
 			return err

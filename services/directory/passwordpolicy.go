@@ -49,7 +49,7 @@ func (s *Service) changePasswordPolicy(ctx context.Context, directory id.Ref,
 	if err := s.requireCloud(ctx, directory.Tenant, directory.ID); err != nil {
 		return p, err
 	}
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockPasswordPolicy(ctx, directory.Tenant, directory.ID); err != nil {
 			return err
 		}

@@ -108,7 +108,7 @@ func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChan
 	if err := s.requireCloud(ctx, at.Tenant, t.DirectoryID); err != nil {
 		return t, err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if t, err = tx.LockTemplate(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}

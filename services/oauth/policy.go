@@ -59,7 +59,7 @@ func (s *Service) UpdatePolicy(ctx context.Context, application id.Ref, in Polic
 		return store.Policy{}, err
 	}
 	var p store.Policy
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockPolicy(ctx, defaultPolicy(app)); err != nil {
 			return err
 		}

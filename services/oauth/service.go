@@ -77,9 +77,6 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time
 
 var _ oauthapi.Contract = (*Service)(nil)
 
-// tx is a transaction of the store.
-func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }
-
 // refusal returns the error of a request to an application: apierr.NotFound where the
 // tenant has no such application, else err. A request that succeeded needs no check.
 func (s *Service) refusal(ctx context.Context, tenant, application id.ID, err error) error {

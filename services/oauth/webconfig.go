@@ -166,7 +166,7 @@ func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConf
 		}
 	}
 	var c store.WebConfig
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if c, err = tx.LockWebConfig(ctx, defaultWebConfig(app)); err != nil {
 			return err
 		}

@@ -104,7 +104,7 @@ type accountView struct {
 }
 
 func (h *handlers) head(kind string, at interface{ String() string }, created, modified time.Time) rest.Head {
-	return rest.Head{Href: h.base.Path(kind, at.String()), CreatedAt: rest.Time(created), ModifiedAt: rest.Time(modified)}
+	return rest.NewHead(h.base.Path(kind, at.String()), created, modified)
 }
 
 func (h *handlers) account(a directoryapi.Account) accountView {

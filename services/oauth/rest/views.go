@@ -76,9 +76,7 @@ type policyView struct {
 
 func (h *handlers) policyView(p store.Policy) policyView {
 	return policyView{
-		Head: rest.Head{
-			Href: h.base.To("oAuthPolicies", p.ApplicationID), CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt),
-		},
+		Head:           rest.NewHead(h.base.To("oAuthPolicies", p.ApplicationID), p.CreatedAt, p.ModifiedAt),
 		AccessTokenTTL: p.AccessTokenTTL, RefreshTokenTTL: p.RefreshTokenTTL, RevokeTokens: p.RevokeTokensOnPasswordChange,
 		TokenEndpoint:      h.base.Link("applications", p.ApplicationID, "oauth", "token"),
 		RevocationEndpoint: h.base.Link("applications", p.ApplicationID, "oauth", "revoke"),
