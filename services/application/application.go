@@ -194,16 +194,9 @@ func nameTaken(a applicationapi.Application, err error) error {
 // apply writes the members of a body into an application and checks them.
 func apply(a *applicationapi.Application, in NewApplication, isNew bool) (err error) {
 	var refused field.Refusals
-	if in.Name.Present || isNew {
-		a.Name, err = field.Required(in.Name, "name", maxName)
-		refused.Add(err)
-	}
-	if in.Description.Present {
-		a.Description, err = field.Optional(in.Description, "description", maxDescription)
-		refused.Add(err)
-	}
-	a.Status, err = field.Enum(in.Status, "status", a.Status, directoryapi.Enabled, directoryapi.Disabled)
-	refused.Add(err)
+	refused.Required(&a.Name, in.Name, "name", maxName, isNew)
+	refused.Optional(&a.Description, in.Description, "description", maxDescription)
+	refused.Enum(&a.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
 	if in.AuthorizedCallbackURIs.Present {
 		a.AuthorizedCallbackURIs, err = callbackURIs(in.AuthorizedCallbackURIs)
 		refused.Add(err)

@@ -33,12 +33,8 @@ func (s *Service) UpdateLinkingPolicy(ctx context.Context, at id.Ref, in Linking
 			return err
 		}
 		var refused field.Refusals
-		p.Status, err = field.Enum(in.Status, "status", p.Status, directoryapi.Enabled, directoryapi.Disabled)
-		refused.Add(err)
-		p.AutomaticProvisioning, err = field.Enum(
-			in.AutomaticProvisioning, "automaticProvisioning", p.AutomaticProvisioning, directoryapi.Enabled, directoryapi.Disabled,
-		)
-		refused.Add(err)
+		refused.Enum(&p.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+		refused.Enum(&p.AutomaticProvisioning, in.AutomaticProvisioning, "automaticProvisioning", directoryapi.Enabled, directoryapi.Disabled)
 		if in.MatchingProperty.Present {
 			p.MatchingProperty, err = matchingProperty(in.MatchingProperty)
 			refused.Add(err)

@@ -164,10 +164,8 @@ func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in 
 // apply writes the members of a body into an identity provider and checks them.
 func (in IdentityProviderChange) apply(p *store.SAMLIdentityProvider, isConsole bool) (err error) {
 	var refused field.Refusals
-	p.Status, err = field.Enum(in.Status, "status", p.Status, directoryapi.Enabled, directoryapi.Disabled)
-	refused.Add(err)
-	p.SignatureAlgorithm, err = field.Enum(in.SignatureAlgorithm, "signatureAlgorithm", p.SignatureAlgorithm, saml.SHA256, saml.SHA1)
-	refused.Add(err)
+	refused.Enum(&p.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	refused.Enum(&p.SignatureAlgorithm, in.SignatureAlgorithm, "signatureAlgorithm", saml.SHA256, saml.SHA1)
 	if isConsole && p.Status == directoryapi.Enabled {
 		refused.Add(apierr.BadRequest.Because("the console application has no identity provider that could be enabled"))
 	}

@@ -35,12 +35,8 @@ type RegistrationChange struct {
 // apply writes the members of a body into a registration and checks them.
 func (in RegistrationChange) apply(r *store.SAMLRegistration) (err error) {
 	var refused field.Refusals
-	r.Status, err = field.Enum(in.Status, "status", r.Status, directoryapi.Enabled, directoryapi.Disabled)
-	refused.Add(err)
-	if in.DefaultRelayState.Present {
-		r.DefaultRelayState, err = field.Optional(in.DefaultRelayState, "defaultRelayState", maxRelayState)
-		refused.Add(err)
-	}
+	refused.Enum(&r.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	refused.Optional(&r.DefaultRelayState, in.DefaultRelayState, "defaultRelayState", maxRelayState)
 	return refused.First()
 }
 

@@ -105,22 +105,13 @@ func applyServiceProvider(p *store.SAMLServiceProvider, in NewSAMLServiceProvide
 	if !consumer.Present {
 		consumer = in.ConsumerURLAlias
 	}
-	if consumer.Present || isNew {
-		p.AssertionConsumerServiceURL, err = field.Required(consumer, consumerURL, maxConsumerURL)
-		refused.Add(err)
-	}
-	if in.EntityID.Present || isNew {
-		p.EntityID, err = field.Required(in.EntityID, "entityId", maxEntityID)
-		refused.Add(err)
-	}
+	refused.Required(&p.AssertionConsumerServiceURL, consumer, consumerURL, maxConsumerURL, isNew)
+	refused.Required(&p.EntityID, in.EntityID, "entityId", maxEntityID, isNew)
 	if in.Name.Present {
 		p.Name, err = field.Nonempty(in.Name, "name", maxName)
 		refused.Add(err)
 	}
-	if in.Description.Present {
-		p.Description, err = field.Optional(in.Description, "description", maxServiceProviderDescription)
-		refused.Add(err)
-	}
+	refused.Optional(&p.Description, in.Description, "description", maxServiceProviderDescription)
 	if in.NameIDFormat.Present {
 		p.NameIDFormat, err = nameIDFormat(in.NameIDFormat)
 		refused.Add(err)

@@ -33,15 +33,14 @@ type NewDirectory struct {
 // apply writes the members of a body into a directory and checks them. A new
 // directory needs a name.
 func (in NewDirectory) apply(d *directoryapi.Directory, isNew bool) (err error) {
-	var name, description error
+	var refused field.Refusals
 	if in.Name.Present || isNew {
-		d.Name, name = field.Name(in.Name, "name", maxName)
+		d.Name, err = field.Name(in.Name, "name", maxName)
+		refused.Add(err)
 	}
-	if in.Description.Present {
-		d.Description, description = field.Optional(in.Description, "description", maxDescription)
-	}
-	d.Status, err = field.Enum(in.Status, "status", d.Status, directoryapi.Enabled, directoryapi.Disabled)
-	return field.First(name, description, err)
+	refused.Optional(&d.Description, in.Description, "description", maxDescription)
+	refused.Enum(&d.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	return refused.First()
 }
 
 // isCustomDataAlone reports whether a body names custom data and nothing else,

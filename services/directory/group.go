@@ -106,15 +106,14 @@ func groupTaken(g directoryapi.Group) error {
 // applyGroup writes the members of a body into a group and checks them. A new
 // group needs a name.
 func applyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) (err error) {
-	var name, description error
+	var refused field.Refusals
 	if in.Name.Present || isNew {
-		g.Name, name = field.Name(in.Name, "name", maxName)
+		g.Name, err = field.Name(in.Name, "name", maxName)
+		refused.Add(err)
 	}
-	if in.Description.Present {
-		g.Description, description = field.Optional(in.Description, "description", maxDescription)
-	}
-	g.Status, err = field.Enum(in.Status, "status", g.Status, directoryapi.Enabled, directoryapi.Disabled)
-	return field.First(name, description, err)
+	refused.Optional(&g.Description, in.Description, "description", maxDescription)
+	refused.Enum(&g.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	return refused.First()
 }
 
 // UpdateGroup changes what the body names. In a mirror directory the name and

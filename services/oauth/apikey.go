@@ -124,14 +124,10 @@ type KeyChange struct {
 
 // apply writes the members of a body into a key and checks them.
 func (in KeyText) apply(k *store.Key) error {
-	var refused [2]error
-	if in.Name.Present {
-		k.Name, refused[0] = field.Optional(in.Name, "name", maxName)
-	}
-	if in.Description.Present {
-		k.Description, refused[1] = field.Optional(in.Description, "description", maxDescription)
-	}
-	return field.First(refused[:]...)
+	var refused field.Refusals
+	refused.Optional(&k.Name, in.Name, "name", maxName)
+	refused.Optional(&k.Description, in.Description, "description", maxDescription)
+	return refused.First()
 }
 
 // CreateKey creates an API key of an account, or returns apierr.NotFound for the
