@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/list"
@@ -114,9 +115,7 @@ func (s *Service) Profile(ctx context.Context, in directoryapi.ProfileRequest) (
 			return out, err
 		}
 		members := map[string]json.RawMessage{"providerId": providerID}
-		for name, value := range data.Facts {
-			members[name] = value
-		}
+		maps.Copy(members, data.Facts)
 		if out.ProviderData, err = json.Marshal(members); err != nil {
 			return out, err
 		}

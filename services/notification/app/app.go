@@ -108,10 +108,7 @@ func (c Config) leave(common deployment.Common) (cfg notification.Config, err er
 
 // Run is the service as a process of its own.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial, err := cfg.Service.Dial()
-	if err != nil {
-		return err
-	}
+	dial := cfg.Service.Dial()
 	peers := Peers{
 		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Directory)),
 		Application: applicationapi.Client(dial.Peer("application", cfg.Application)),

@@ -69,10 +69,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 
 // Run is the service as a process of its own, whose peers are in others.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial, err := cfg.Service.Dial()
-	if err != nil {
-		return err
-	}
+	dial := cfg.Service.Dial()
 	peers := Peers{
 		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Directory)),
 		Application: applicationapi.Client(dial.Peer("application", cfg.Application)),
