@@ -30,11 +30,12 @@ const (
 type certificates struct {
 	idsite idsiteapi.API
 	rings  secure.Keyrings
+	isOwn  func(host string) bool                 // the deployment's, whatever a tenant names its domain
 	found  *cache.Cache[string, *tls.Certificate] // nil: the domain has none
 }
 
-func newCertificates(idsite idsiteapi.API, rings secure.Keyrings) *certificates {
-	return &certificates{idsite: idsite, rings: rings, found: cache.New(cache.Config[string, *tls.Certificate]{
+func newCertificates(idsite idsiteapi.API, rings secure.Keyrings, isOwn func(host string) bool) *certificates {
+	return &certificates{idsite: idsite, rings: rings, isOwn: isOwn, found: cache.New(cache.Config[string, *tls.Certificate]{
 		Name: "gateway.certificates", Size: maxCertificates, MaxAge: certificateAge, Now: time.Now,
 	})}
 }
@@ -42,7 +43,7 @@ func newCertificates(idsite idsiteapi.API, rings secure.Keyrings) *certificates 
 // of returns the certificate for a handshake, or nil for the deployment's own.
 func (c *certificates) of(hello *tls.ClientHelloInfo) *tls.Certificate {
 	name := strings.ToLower(hello.ServerName)
-	if !strings.Contains(name, ".") || strings.HasSuffix(name, ".localhost") {
+	if !strings.Contains(name, ".") || strings.HasSuffix(name, ".localhost") || c.isOwn(name) {
 		return nil
 	}
 	ctx := caller.Into(context.Background(), caller.Caller{})

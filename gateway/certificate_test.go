@@ -35,8 +35,10 @@ func TestACustomDomainHasItsOwnCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	chain, key := pemOf(t, certificate)
-	idsite := &domains{ring: ring, pairs: map[string][2]string{"login.example.test": {chain, key}}}
-	c := newCertificates(idsite, secure.Keyrings{ring})
+	pair := [2]string{chain, key}
+	idsite := &domains{ring: ring, pairs: map[string][2]string{"login.example.test": pair, "id.example.test": pair, "x.apps.example.test": pair}}
+	g := &Gateway{hostname: "id.example.test", cfg: Config{ClientSuffix: "apps.example.test"}}
+	c := newCertificates(idsite, secure.Keyrings{ring}, g.isOwnName)
 	for range 3 {
 		found := c.of(&tls.ClientHelloInfo{ServerName: "Login.Example.test"})
 		if found == nil || string(found.Certificate[0]) != string(certificate.Certificate[0]) {
@@ -46,7 +48,8 @@ func TestACustomDomainHasItsOwnCertificate(t *testing.T) {
 	if idsite.calls != 1 {
 		t.Errorf("the idsite service was asked %d times", idsite.calls)
 	}
-	for _, name := range []string{"other.example.test", "", "localhost", "calm-otter.id.localhost"} {
+	for _, name := range []string{"other.example.test", "", "localhost", "calm-otter.id.localhost",
+		"id.example.test", "ID.example.test", "x.apps.example.test", "apps.example.test"} {
 		if found := c.of(&tls.ClientHelloInfo{ServerName: name}); found != nil {
 			t.Errorf("%q has %v", name, found)
 		}

@@ -61,6 +61,11 @@ func hostname(host []byte) string {
 	return strings.Trim(name, "[].")
 }
 
+// isOwnName reports whether a host is that of the base URL or of a Client API.
+func (g *Gateway) isOwnName(host string) bool {
+	return host == g.hostname || g.cfg.ClientSuffix != "" && strings.HasSuffix("."+host, "."+g.cfg.ClientSuffix)
+}
+
 // otherName reports whether a host is a name other than that of the base URL.
 func (g *Gateway) otherName(host string) bool {
 	return host != g.hostname && host != "localhost" && net.ParseIP(host) == nil

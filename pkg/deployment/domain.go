@@ -8,7 +8,8 @@ import (
 )
 
 // ClientAPI is where applications have their Client APIs. The application
-// service lets their origins in, the oauth service shows their addresses.
+// service lets their origins in, the oauth service shows their addresses, and the idsite
+// service leaves no tenant a domain there.
 type ClientAPI struct {
 	Suffix string   `env:"DOORWARD_CLIENT_API_SUFFIX" default:"apps.localhost" help:"domain under which each application has its Client API,"`
 	_      env.More `help:"<dnsLabel>.<suffix>"`

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/application/store"
 )
 
 // ApplicationByDNSLabel returns the application whose Client API has the label.
@@ -27,7 +28,8 @@ func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (app
 	if err != nil {
 		return applicationapi.LoginStores{}, err
 	}
-	out := applicationapi.LoginStores{Status: order.Status}
+	out := applicationapi.LoginStores{Status: order.Status, HasOrganizations: slices.ContainsFunc(order.Mapped,
+		func(mapped store.MappedStore) bool { return !mapped.OrganizationID.IsZero() })}
 	order, err = s.open(ctx, application, order, where)
 	if errors.Is(err, apierr.NoStores) || errors.Is(err, apierr.OrgNoStores) {
 		return out, nil

@@ -30,7 +30,7 @@ const (
 type outcome struct {
 	status       string
 	account      id.ID // zero: a logout without a session
-	organization id.ID // zero: that of the flow's nameKey, if there is one
+	organization id.ID // zero: that of the flow, if there is one
 	isNew        bool
 	issuer       string // empty: the domain of the hosted pages
 }
@@ -49,7 +49,10 @@ func (s *Service) returnTo(ctx context.Context, f store.Flow, site store.Site, j
 	if f.FactorPassed {
 		claims["amr"] = []string{"pwd", "mfa"} // RFC 8176
 	}
-	if o.organization.IsZero() && f.NameKey != "" && o.status != loggedOut {
+	if o.organization.IsZero() {
+		o.organization = f.OrganizationID
+	}
+	if o.organization.IsZero() && (f.NameKey != "" || f.AccountStore != "") && o.status != loggedOut {
 		stores, err := s.organization(ctx, whereOf(f))
 		if err != nil {
 			return "", err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -163,8 +162,7 @@ func (p *Page) LogIn(ctx context.Context, application id.ID, value string, at di
 	if err != nil {
 		return Answer{}, err
 	}
-	p.flow.NameKey = where.NameKey
-	return p.passed(ctx, logged.Account.ID, authenticated, false)
+	return p.passed(ctx, logged, authenticated, false)
 }
 
 // errWrongLogin does not report whether the account exists: a page is anonymous.
@@ -181,22 +179,41 @@ func (p *Page) where(at directoryapi.StoreName) applicationapi.Where {
 
 // passed goes on after the first step: to the second where one is demanded, else
 // back to the application.
-func (p *Page) passed(ctx context.Context, account id.ID, status string, isNew bool) (Answer, error) {
+func (p *Page) passed(ctx context.Context, logged applicationapi.LoggedIn, status string, isNew bool) (Answer, error) {
 	if len(p.flow.FactorTypes) > 0 {
-		return Answer{Account: account}, p.svc.passFirstStep(ctx, &p.flow, account, isNew)
+		return Answer{Account: logged.Account.ID}, p.svc.passFirstStep(ctx, &p.flow, logged, isNew)
 	}
-	p.flow.AccountID = account
+	p.flow = p.flow.PassedBy(logged.Account, logged.Organization)
 	redirect, err := p.svc.finish(ctx, p.flow, p.site, status, isNew)
-	return Answer{Redirect: redirect, Account: account}, err
+	return Answer{Redirect: redirect, Account: logged.Account.ID}, err
 }
 
-// Register creates an account in the application, or in the account store of the
-// flow. Where new addresses must be confirmed, the answer is the same for an email
-// that is taken, and its owner gets a mail.
+// errOtherStore keeps a stranger from choosing the groups of the new account, or the
+// rules that it is registered by.
+var errOtherStore = apierr.Forbidden.Because(
+	"a registration goes to the default account store of the application, to that of the request, or to an organization")
+
+// Register creates an account in the application, in the account store of the flow, or in
+// an organization that the page names. Where new addresses must be confirmed, the answer is the same for an email
+// that is taken, and so is its time; its owner gets a mail.
 func (p *Page) Register(ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName) (Answer,
+	error) {
+	steps := time.NewTicker(evenStep)
+	defer steps.Stop()
+	answer, err := p.register(ctx, kind, at, in, named)
+	if answer.Pending {
+		nextStep(ctx, steps)
+	}
+	return answer, err
+}
+
+func (p *Page) register(ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName) (Answer,
 	error) {
 	if kind == "applications" && at != p.flow.ApplicationID || kind != "applications" && !p.isStore(kind, at) {
 		return Answer{}, errForbidden
+	}
+	if ref, _ := p.svc.cfg.Base.Parse(named.Href); named.Href != "" && named.Href != p.flow.AccountStore && ref.Kind != "organizations" {
+		return Answer{}, errOtherStore
 	}
 	where := p.where(named)
 	account, err := p.svc.peers.Application.Register(ctx, applicationapi.Register{Where: where, Account: in})
@@ -209,8 +226,8 @@ func (p *Page) Register(ctx context.Context, kind string, at id.ID, in directory
 	if account.Status != directoryapi.Enabled {
 		return Answer{Pending: true}, nil
 	}
-	p.flow.NameKey = where.NameKey
-	answer, err := p.passed(ctx, account.ID, registered, true)
+	p.flow.NameKey, p.flow.AccountStore = where.NameKey, where.AccountStore.Href
+	answer, err := p.passed(ctx, applicationapi.LoggedIn{Account: account}, registered, true)
 	answer.Created = &account
 	return answer, err
 }
@@ -252,12 +269,8 @@ func (p *Page) RequestReset(ctx context.Context, application id.ID, login string
 	})
 }
 
-// evenly hides from the caller whether fn found an account, in its answer and in
-// its time, which is a multiple of evenStep.
-func evenly(ctx context.Context, fn func() error) error {
-	steps := time.NewTicker(evenStep)
-	defer steps.Stop()
-	err := fn()
+// nextStep waits for the end of a step that has begun.
+func nextStep(ctx context.Context, steps *time.Ticker) {
 	select {
 	case <-steps.C: // a step that passed meanwhile
 	default:
@@ -266,6 +279,15 @@ func evenly(ctx context.Context, fn func() error) error {
 	case <-steps.C:
 	case <-ctx.Done():
 	}
+}
+
+// evenly hides from the caller whether fn found an account, in its answer and in
+// its time, which is a multiple of evenStep.
+func evenly(ctx context.Context, fn func() error) error {
+	steps := time.NewTicker(evenStep)
+	defer steps.Stop()
+	err := fn()
+	nextStep(ctx, steps)
 	if refusal := apierr.From(err); refusal != nil && (refusal.Status >= 500 || errors.Is(err, apierr.TooMany)) {
 		return err
 	}
@@ -298,16 +320,30 @@ func (p *Page) VerifyEmail(ctx context.Context, token secure.Secret) (directorya
 	return p.svc.peers.Directory.VerifyEmail(ctx, directoryapi.VerifyEmail{Tenant: p.flow.TenantID, Token: token})
 }
 
-func (p *Page) wantAccount(account id.ID) error {
-	if p.flow.AccountID.IsZero() || account != p.flow.AccountID {
+// wantFirstStep refuses a page whose first step has not been passed, or is no longer
+// good: the account may not log in, or has another password since.
+func (p *Page) wantFirstStep(ctx context.Context) error {
+	if p.flow.AccountID.IsZero() {
 		return errForbidden
 	}
-	return nil
+	account, err := p.svc.peers.Directory.Account(ctx, id.Ref{Tenant: p.flow.TenantID, ID: p.flow.AccountID})
+	if errors.Is(err, apierr.NotFound) ||
+		err == nil && (account.Status != directoryapi.Enabled || !sameTime(account.PasswordModifiedAt, p.flow.PasswordModifiedAt)) {
+		return errSessionOver
+	}
+	return err
+}
+
+func (p *Page) wantAccount(ctx context.Context, account id.ID) error {
+	if account != p.flow.AccountID {
+		return errForbidden
+	}
+	return p.wantFirstStep(ctx)
 }
 
 // Factors returns the factors of the account that passed the first step.
 func (p *Page) Factors(ctx context.Context, account id.ID) ([]mfaapi.AccountFactor, error) {
-	if err := p.wantAccount(account); err != nil {
+	if err := p.wantAccount(ctx, account); err != nil {
 		return nil, err
 	}
 	factors, err := p.svc.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: p.flow.TenantID, ID: account})
@@ -317,7 +353,7 @@ func (p *Page) Factors(ctx context.Context, account id.ID) ([]mfaapi.AccountFact
 // EnrollFactor creates a factor. An account that has one which can pass the second
 // step must use it: the password alone must not add another.
 func (p *Page) EnrollFactor(ctx context.Context, account id.ID, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
-	if err := p.wantAccount(account); err != nil {
+	if err := p.wantAccount(ctx, account); err != nil {
 		return mfaapi.EnrolledFactor{}, err
 	}
 	usable, err := p.svc.usableFactors(ctx, p.flow)
@@ -337,7 +373,11 @@ func (p *Page) EnrollFactor(ctx context.Context, account id.ID, in mfaapi.Enroll
 // Challenge creates a challenge of a factor of the account, or answers it at once
 // with a code.
 func (p *Page) Challenge(ctx context.Context, factor id.ID, code string) (mfaapi.Challenged, Answer, error) {
-	if err := p.wantFactor(ctx, factor); err != nil {
+	kind, err := p.wantFactor(ctx, factor)
+	if err == nil {
+		err = p.wantFirstStep(ctx)
+	}
+	if err != nil {
 		return mfaapi.Challenged{}, Answer{}, err
 	}
 	challenged, err := p.svc.peers.MFA.ChallengeFactor(ctx, mfaapi.ChallengeFactor{
@@ -346,13 +386,13 @@ func (p *Page) Challenge(ctx context.Context, factor id.ID, code string) (mfaapi
 	if err != nil {
 		return challenged, Answer{}, err
 	}
-	return p.answered(ctx, challenged)
+	return p.answered(ctx, challenged, kind)
 }
 
 // AnswerChallenge compares a code with a challenge of the account.
 func (p *Page) AnswerChallenge(ctx context.Context, challenge id.ID, code string) (mfaapi.Challenged, Answer, error) {
-	if p.flow.AccountID.IsZero() {
-		return mfaapi.Challenged{}, Answer{}, errForbidden
+	if err := p.wantFirstStep(ctx); err != nil {
+		return mfaapi.Challenged{}, Answer{}, err
 	}
 	challenged, err := p.svc.peers.MFA.AnswerFactor(ctx, mfaapi.AnswerFactor{
 		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Challenge: challenge, Code: code,
@@ -363,38 +403,40 @@ func (p *Page) AnswerChallenge(ctx context.Context, challenge id.ID, code string
 	if err != nil {
 		return challenged, Answer{}, err
 	}
-	if err := p.wantFactor(ctx, challenged.Factor); err != nil {
+	kind, err := p.wantFactor(ctx, challenged.Factor)
+	if err != nil {
 		return challenged, Answer{}, err
 	}
-	return p.answered(ctx, challenged)
+	return p.answered(ctx, challenged, kind)
 }
 
-// wantFactor refuses a factor that is not the account's, or of a type that the
-// request does not allow.
-func (p *Page) wantFactor(ctx context.Context, factor id.ID) error {
+// wantFactor returns the type of a factor. It refuses one that is not the account's, or
+// of a type that the request does not allow.
+func (p *Page) wantFactor(ctx context.Context, factor id.ID) (kind string, err error) {
 	if p.flow.AccountID.IsZero() {
-		return errForbidden
+		return "", errForbidden
 	}
 	factors, err := p.svc.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: p.flow.TenantID, ID: p.flow.AccountID})
 	if err != nil {
-		return err
+		return "", err
 	}
-	if !slices.ContainsFunc(factors.Items, func(f mfaapi.AccountFactor) bool { return f.ID == factor && p.flow.Allows(f.Type) }) {
-		return errForbidden
+	for _, f := range factors.Items {
+		if f.ID == factor && p.flow.Allows(f.Type) {
+			return f.Type, nil
+		}
 	}
-	return nil
+	return "", errForbidden
 }
 
-// answered ends the login with the right code.
-func (p *Page) answered(ctx context.Context, c mfaapi.Challenged) (mfaapi.Challenged, Answer, error) {
+// answered ends the login with the right code of a factor of a type.
+func (p *Page) answered(ctx context.Context, c mfaapi.Challenged, kind string) (mfaapi.Challenged, Answer, error) {
 	if c.Status != "SUCCESS" {
 		return c, Answer{Account: p.flow.AccountID}, nil
 	}
-	account, err := p.svc.peers.Directory.Account(ctx, id.Ref{Tenant: p.flow.TenantID, ID: p.flow.AccountID})
-	if err != nil || account.Status != directoryapi.Enabled {
-		return c, Answer{}, errors.Join(err, errSessionOver)
+	if err := p.wantFirstStep(ctx); err != nil {
+		return c, Answer{}, err
 	}
-	p.flow.FactorPassed = true
+	p.flow.FactorPassed, p.flow.FactorType = true, kind
 	redirect, err := p.svc.finish(ctx, p.flow, p.site, authenticated, p.flow.IsNew)
 	return c, Answer{Redirect: redirect, Account: p.flow.AccountID}, err
 }

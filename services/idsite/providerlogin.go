@@ -202,25 +202,27 @@ func (s *Service) ReturnFromProvider(ctx context.Context, in ProviderReturn) (st
 	page := &Page{s, flow, site}
 	logged, err := s.endAtProvider(ctx, l, in)
 	if err == nil {
-		return page.goOn(ctx, logged.Account.ID, logged.IsNew)
+		return page.goOn(ctx, logged.LoggedIn, logged.IsNew)
 	}
 	if apierr.From(err).Status >= 500 {
 		return "", err
 	}
+	// The token is for the first step, whoever may have passed it in another browser.
+	page.flow.AccountID, page.flow.IsNew = id.ID{}, false
 	token, failed := page.Token(ctx)
-	return s.originOf(site.DomainName) + "/#/?failed=provider&jwt=" + token.Reveal(), failed
+	return s.pageOrigin(flow, site) + "/#/?failed=provider&jwt=" + token.Reveal(), failed
 }
 
 // goOn leads a browser on that has passed the first step elsewhere: to the second
 // step, or by way of its session to the callback.
-func (p *Page) goOn(ctx context.Context, account id.ID, isNew bool) (string, error) {
-	answer, err := p.passed(ctx, account, authenticated, isNew)
+func (p *Page) goOn(ctx context.Context, logged applicationapi.LoggedIn, isNew bool) (string, error) {
+	answer, err := p.passed(ctx, logged, authenticated, isNew)
 	if err != nil {
 		return "", err
 	}
 	if answer.Redirect == "" {
 		token, err := p.Token(ctx)
-		return p.svc.originOf(p.site.DomainName) + "/#/?jwt=" + token.Reveal(), err
+		return p.svc.pageOrigin(p.flow, p.site) + "/#/?jwt=" + token.Reveal(), err
 	}
 	_, assertion, _ := strings.Cut(answer.Redirect, "jwtResponse=")
 	return p.svc.cfg.Base.Host() + "/sso?jwtResponse=" + assertion, nil
@@ -241,5 +243,5 @@ func (p *Page) LogInAtProvider(ctx context.Context, application id.ID, login dir
 	if err != nil {
 		return Answer{}, err
 	}
-	return p.passed(ctx, logged.Account.ID, authenticated, logged.IsNew)
+	return p.passed(ctx, logged.LoggedIn, authenticated, logged.IsNew)
 }

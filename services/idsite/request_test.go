@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
@@ -41,7 +42,7 @@ type login struct {
 	user   directoryapi.Account
 }
 
-func newLogin(t testing.TB) *login {
+func newLogin(t testing.TB, wrap ...func(*idsite.Peers)) *login {
 	t.Helper()
 	l := &login{clock: &clocktest.Clock{}}
 	l.peers = idsitetest.New(l.clock.Now)
@@ -50,7 +51,11 @@ func newLogin(t testing.TB) *login {
 		t.Fatal(err)
 	}
 	cfg := idsite.Config{Base: apiBase, Title: "Service", Product: "Doorward", Suffix: "localhost"}
-	l.Service = idsite.New(store.New(pgtest.Open(t, store.Config)), l.peers.Peers(), ring, l.clock.Now, cfg)
+	called := l.peers.Peers()
+	for _, change := range wrap {
+		change(&called)
+	}
+	l.Service = idsite.New(store.New(pgtest.Open(t, store.Config)), called, ring, l.clock.Now, cfg)
 	if l.tenant, err = l.SignUp(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
@@ -389,6 +394,16 @@ func (l *login) change(t *testing.T, in idsite.SiteChange) {
 	}
 }
 
+// issuer is that of assertions of the tenant's hosted pages.
+func (l *login) issuer(t *testing.T) string {
+	t.Helper()
+	page, err := l.ListSites(t.Context(), id.Ref{Tenant: l.tenant.ID, ID: l.tenant.ID}, list.First())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "https://" + page.Items[0].DomainName
+}
+
 func (l *login) open(t *testing.T, token secure.Secret) *idsite.Page {
 	t.Helper()
 	page, _, err := l.OpenPage(t.Context(), token)
@@ -574,6 +589,8 @@ func TestASessionCannotBePlanted(t *testing.T) {
 		"a request": l.sign(t, nil, nil), "no JWT": "x",
 		"an assertion of the client's own": l.sign(t, map[string]any{"kid": in.KeyID, "stt": "assertion"},
 			map[string]any{"exp": l.clock.Now().Unix() + 60}),
+		"an assertion of the client's own with a callback of nobody": l.sign(t, map[string]any{"kid": in.KeyID, "stt": "assertion"},
+			map[string]any{"iss": l.issuer(t), "exp": l.clock.Now().Unix() + 60, "aud": in.KeyID, "cb_uri": "https://evil.example/phish"}),
 	} {
 		if to, err := l.Land(t.Context(), idsite.Visit{Token: token, Browser: began.Browser}); err == nil || to.Session != "" {
 			t.Errorf("%s is landed: %+v", what, to)

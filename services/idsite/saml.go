@@ -65,6 +65,9 @@ func (s *Service) readInitiation(ctx context.Context, application id.ID, token s
 	if err != nil {
 		return r, err
 	}
+	if r.claims["err"] != nil { // the assertion of a failure, which this service has signed without stt
+		return r, apierr.BadRequest.Because("accessToken is a token of another kind: its header has stt")
+	}
 	ctx = caller.WithTenant(ctx, r.tenant)
 	issuer := r.text("iss")
 	if issuer == r.key {
@@ -278,7 +281,8 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 	if err != nil {
 		return "", err
 	}
-	f.SAMLSession, f.AccountID = &login.Session, admitted.Account.ID
+	f = f.PassedBy(admitted.Account, admitted.Organization)
+	f.SAMLSession = &login.Session
 	// Of two new accounts, the copy in the default store comes after the other.
 	isNew := login.IsNew && !admitted.Account.CreatedAt.Before(login.Account.CreatedAt)
 	switch {
@@ -288,7 +292,7 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 			return "", err
 		}
 		page := &Page{s, f, site}
-		return page.goOn(ctx, f.AccountID, isNew)
+		return page.goOn(ctx, admitted, isNew)
 	case from.requestID == "":
 		f.RequestID = login.ResponseID
 	default:

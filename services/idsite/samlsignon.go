@@ -91,16 +91,17 @@ func (s *Service) ContinueSignOn(ctx context.Context, v Visit) (Redirect, error)
 // enough or no page may be shown, else to the hosted pages.
 func (s *Service) signOn(ctx context.Context, f store.Flow, site store.Site, cookie secure.Secret) (string, error) {
 	if !f.SAMLRequest.ForceAuthn {
-		session, account, err := s.liveSession(ctx, f, site, cookie)
+		session, logged, err := s.liveSession(ctx, f, site, cookie)
 		if err != nil && !errors.Is(err, apierr.NotFound) {
 			return "", err
 		}
-		if err == nil && (len(f.FactorTypes) == 0 || session.FactorPassed) {
-			f.AccountID, f.FactorPassed, f.SAMLSession = account, session.FactorPassed, session.SAMLSession
+		if err == nil && session.Satisfies(f) {
+			f = f.PassedBy(logged.Account, logged.Organization)
+			f.FactorPassed, f.FactorType, f.SAMLSession = session.FactorPassed, session.FactorType, session.SAMLSession
 			return s.finish(ctx, f, site, authenticated, false)
 		}
 		if err == nil && !f.SAMLRequest.IsPassive {
-			if err := s.passFirstStep(ctx, &f, account, false); err != nil {
+			if err := s.passFirstStep(ctx, &f, logged, false); err != nil {
 				return "", err
 			}
 		}
@@ -109,7 +110,7 @@ func (s *Service) signOn(ctx context.Context, f store.Flow, site store.Site, coo
 		return f.CallbackURI, nil
 	}
 	token, err := s.sessionToken(ctx, f, site)
-	return s.originOf(site.DomainName) + "/#/?jwt=" + token.Reveal(), err
+	return s.pageOrigin(f, site) + "/#/?jwt=" + token.Reveal(), err
 }
 
 // SignedOn is the answer to a service provider, which a browser posts to it.
@@ -121,8 +122,9 @@ type SignedOn struct {
 
 // EndSignOn returns the answer to the service provider of a flow, once, to the
 // browser that brought its request. Nobody is logged in by a flow that has not
-// ended: the answer says so.
-func (c *Client) EndSignOn(ctx context.Context, name string, browser secure.Secret) (SignedOn, error) {
+// ended: the answer says so. One that has ended was ended by the browser that comes with
+// its assertion; another that brought the request does not get the answer.
+func (c *Client) EndSignOn(ctx context.Context, name string, browser, assertion secure.Secret) (SignedOn, error) {
 	s, gone := c.svc, apierr.BadRequest.Because(
 		"the login has ended, has timed out, or began in another browser; begin again at the application")
 	flowID, err := id.Parse(name)
@@ -136,6 +138,15 @@ func (c *Client) EndSignOn(ctx context.Context, name string, browser secure.Secr
 	}
 	if err != nil {
 		return SignedOn{}, err
+	}
+	if f.FinishedAt != nil {
+		a, err := s.readAssertion(ctx, assertion)
+		if errors.Is(err, apierr.BadRequest) || err == nil && (a.tenant != f.TenantID || a.RequestID != f.RequestID || a.Callback != f.CallbackURI) {
+			return SignedOn{}, gone
+		}
+		if err != nil {
+			return SignedOn{}, err
+		}
 	}
 	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.TakeSAMLRequest(ctx, f, s.now()) })
 	if errors.Is(err, apierr.NotFound) {

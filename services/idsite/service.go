@@ -47,7 +47,9 @@ type Config struct {
 	Product string          // its name on pages that know no application or directory
 	Shared  secure.Keyrings // that the processes of the deployment share
 	Suffix  string          // of the domains of hosted pages, which are <tenant key>.id.<suffix>
-	SignUp  bool            // everybody may sign a tenant up
+	// ClientSuffix is the domain under which applications have their Client APIs.
+	ClientSuffix string
+	SignUp       bool // everybody may sign a tenant up
 }
 
 // Title is the name that the service goes by on the wire.

@@ -90,6 +90,13 @@ func (s *Service) sessionToken(ctx context.Context, f store.Flow, site store.Sit
 	}
 	if f.AccountStore != "" {
 		claims.Store, claims.StoreKey = &f.AccountStore, &f.AccountStore
+		if ref, ok := s.cfg.Base.Parse(f.AccountStore); ok && ref.Kind == "organizations" {
+			stores, err := s.organization(ctx, whereOf(f))
+			if err != nil {
+				return "", err
+			}
+			claims.StoreKey = &stores.NameKey
+		}
 	}
 	if claims.Scope, err = s.scopeOf(ctx, f); err != nil {
 		return "", err
@@ -193,10 +200,16 @@ func (s *Service) openSession(ctx context.Context, token secure.Secret) (store.F
 	if err != nil || expires == nil || !now.Before(expires.Time) || !now.Before(flow.ExpiresAt) || flow.FinishedAt != nil {
 		return flow, site, errSessionOver
 	}
-	if scoped, _ := claims["scope"].(map[string]any); !flow.AccountID.IsZero() && scoped["account"] == nil {
+	scoped, _ := claims["scope"].(map[string]any)
+	accounts, passed := scoped["account"].(map[string]any)
+	switch {
+	case flow.AccountID.IsZero():
+	case !passed:
 		// The token is older than the first step: it is good for what comes before
 		// that, as a page that went back asks for it.
 		flow.AccountID, flow.IsNew = id.ID{}, false
+	case accounts[flow.AccountID.String()] == nil: // another account has passed the first step since
+		return flow, site, errSessionOver
 	}
 	return flow, site, nil
 }

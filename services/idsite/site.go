@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/pem"
 	"errors"
+	"net"
 	"net/url"
 	"regexp"
 	"strings"
@@ -80,8 +81,9 @@ func (s *Service) ListSites(ctx context.Context, tenant id.Ref, query list.Query
 }
 
 // UpdateSite changes what the body names (docs/interface/id-site.md#settings). A
-// domain that another tenant has is apierr.Exists, an address of a repository that
-// is none apierr.Invalid, an idle timeout above the absolute one apierr.AfterMaximum.
+// domain that another tenant or the deployment has is apierr.Exists, an address of a
+// repository that is none apierr.Invalid, an idle timeout above the absolute one
+// apierr.AfterMaximum.
 func (s *Service) UpdateSite(ctx context.Context, at id.Ref, in SiteChange) (site store.Site, err error) {
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if site, err = tx.LockSite(ctx, at.Tenant, at.ID); err != nil {
@@ -95,6 +97,9 @@ func (s *Service) UpdateSite(ctx context.Context, at id.Ref, in SiteChange) (sit
 			custom := ""
 			if site.HasCustomDomain() {
 				custom = strings.ToLower(site.DomainName)
+				if err := s.checkDomain(ctx, at.Tenant, custom); err != nil {
+					return err
+				}
 			}
 			err := tx.SetCustomDomain(ctx, at.Tenant, custom)
 			if errors.Is(err, apierr.Exists) {
@@ -239,6 +244,32 @@ func lifetime(text string) (time.Duration, error) {
 	return d.ToTimeDuration(), nil
 }
 
+// checkDomain refuses a custom domain that is a name of the deployment itself, or that
+// is a label above or below the domain of another tenant: there organizations have their
+// pages. The tenant's certificate would be served, and its pages shown, in place of
+// theirs.
+func (s *Service) checkDomain(ctx context.Context, tenant id.ID, domain string) error {
+	base := s.cfg.Base.Hostname()
+	own := domain == base || isBelow(base, domain) || base != "localhost" && isBelow(domain, base)
+	for _, suffix := range []string{s.cfg.ClientSuffix, "id." + s.cfg.Suffix} {
+		own = own || domain == suffix || isBelow(domain, suffix)
+	}
+	if own {
+		return apierr.Exists.Because("domainName %q is a name of this deployment; take one of your own", domain)
+	}
+	related, err := s.store.RelatedDomain(ctx, tenant, domain)
+	if err == nil {
+		return apierr.Exists.Because("domainName %q belongs to %q of another tenant, whose organizations have their pages a label below it",
+			domain, related)
+	}
+	if errors.Is(err, apierr.NotFound) {
+		return nil
+	}
+	return err
+}
+
+func isBelow(name, domain string) bool { return strings.HasSuffix(name, "."+domain) }
+
 // domainName reads the host of hosted pages: a name of at least two labels,
 // without port. Null is the default.
 func domainName(in field.Text, fallback string) (string, error) {
@@ -250,7 +281,7 @@ func domainName(in field.Text, fallback string) (string, error) {
 		return "", err
 	}
 	name = strings.ToLower(name)
-	if !hostName.MatchString(name) || len(name) > 253 {
+	if !hostName.MatchString(name) || len(name) > 253 || net.ParseIP(name) != nil {
 		return "", apierr.Format.Because("domainName %q must be a host name such as login.example.com, without scheme and port", name)
 	}
 	return name, nil

@@ -83,7 +83,7 @@ func (s *Service) newFlow(r request, browser secure.Secret) (store.Flow, error) 
 	return store.Flow{
 		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.text("jti"),
 		CallbackURI: r.callback, State: state, StateJSON: stateJSON, NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
-		ShowOrganization: r.flag("sof"), Token: r.text("sp_token"), FactorTypes: r.factorTypes(), Browser: secure.Digest(browser),
+		ShowOrganization: r.flag("sof"), UseSubdomain: r.flag("usd"), Token: r.text("sp_token"), FactorTypes: r.factorTypes(), Browser: secure.Digest(browser),
 		CreatedAt: now, ExpiresAt: now.Add(max(ttl, keepEnded)),
 	}, nil
 }
@@ -92,26 +92,29 @@ func (s *Service) begin(ctx context.Context, r request, f *store.Flow, v Visit) 
 	if err := r.check(s.now()); err != nil {
 		return "", err
 	}
-	if where := whereOf(*f); where.NameKey != "" || where.AccountStore.Href != "" {
-		if _, err := s.organization(ctx, where); err != nil {
+	if where := whereOf(*f); where.NameKey != "" || where.AccountStore.Href != "" || f.ShowOrganization {
+		stores, err := s.organization(ctx, where)
+		if err != nil {
 			return "", err
 		}
+		f.ShowOrganization = f.ShowOrganization && stores.HasOrganizations // else nobody could fill the field in
 	}
 	if err := s.insertFlow(ctx, *f); err != nil {
 		return "", err
 	}
 	path := r.path()
 	if path == "/" {
-		session, account, err := s.liveSession(ctx, *f, r.site, v.Session)
+		session, logged, err := s.liveSession(ctx, *f, r.site, v.Session)
 		if err != nil && !errors.Is(err, apierr.NotFound) {
 			return "", err
 		}
-		if err == nil && (len(f.FactorTypes) == 0 || session.FactorPassed) {
-			f.AccountID, f.FactorPassed = account, session.FactorPassed
-			return s.finish(ctx, *f, r.site, authenticated, false)
+		if err == nil && session.Satisfies(*f) {
+			done := f.PassedBy(logged.Account, logged.Organization)
+			done.FactorPassed, done.FactorType = session.FactorPassed, session.FactorType
+			return s.finish(ctx, done, r.site, authenticated, false)
 		}
 		if err == nil { // the first step is passed, a second one is demanded
-			if err := s.passFirstStep(ctx, f, account, false); err != nil {
+			if err := s.passFirstStep(ctx, f, logged, false); err != nil {
 				return "", err
 			}
 		}
@@ -120,7 +123,7 @@ func (s *Service) begin(ctx context.Context, r request, f *store.Flow, v Visit) 
 	if err != nil {
 		return "", err
 	}
-	return s.pageOrigin(r, *f) + "/#" + path + "?jwt=" + token.Reveal(), nil
+	return s.pageOrigin(*f, r.site) + "/#" + path + "?jwt=" + token.Reveal(), nil
 }
 
 func (s *Service) insertFlow(ctx context.Context, f store.Flow) error {
@@ -133,11 +136,11 @@ func (s *Service) insertFlow(ctx context.Context, f store.Flow) error {
 
 // pageOrigin is the origin of the hosted pages. With usd the organization has a
 // subdomain of the tenant's own domain.
-func (s *Service) pageOrigin(r request, f store.Flow) string {
-	if origin := s.organizationOrigin(r.site, f.NameKey); r.flag("usd") && origin != "" {
+func (s *Service) pageOrigin(f store.Flow, site store.Site) string {
+	if origin := s.organizationOrigin(site, f.NameKey); f.UseSubdomain && origin != "" {
 		return origin
 	}
-	return s.originOf(r.site.DomainName)
+	return s.originOf(site.DomainName)
 }
 
 // organizationOrigin is the origin of an organization's pages: a subdomain of the
@@ -157,43 +160,43 @@ func (s *Service) originOf(host string) string {
 	return "https://" + host
 }
 
-// liveSession returns the session of the cookie and the account that it admits to
+// liveSession returns the session of the cookie and the account that it logs in to
 // the application of a flow. A session ends with a new password, and admits only
 // an account that may log in now; otherwise apierr.NotFound.
-func (s *Service) liveSession(ctx context.Context, f store.Flow, site store.Site, cookie secure.Secret) (store.Session, id.ID, error) {
+func (s *Service) liveSession(ctx context.Context, f store.Flow, site store.Site, cookie secure.Secret) (session store.Session,
+	logged applicationapi.LoggedIn, err error) {
 	if cookie == "" {
-		return store.Session{}, id.ID{}, apierr.NotFound
+		return session, logged, apierr.NotFound
 	}
-	session, err := s.store.Session(ctx, f.TenantID, secure.Digest(cookie), s.now())
-	if err != nil {
-		return session, id.ID{}, err
+	if session, err = s.store.Session(ctx, f.TenantID, secure.Digest(cookie), s.now()); err != nil {
+		return session, logged, err
 	}
 	account, err := s.peers.Directory.Account(ctx, id.Ref{Tenant: f.TenantID, ID: session.AccountID})
 	if err == nil && (account.Status != directoryapi.Enabled || !sameTime(account.PasswordModifiedAt, session.PasswordModifiedAt)) {
 		err = apierr.NotFound
 	}
 	if errors.Is(err, apierr.NotFound) {
-		return session, id.ID{}, errors.Join(err,
+		return session, logged, errors.Join(err,
 			s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }))
 	}
 	if err != nil {
-		return session, id.ID{}, err
+		return session, logged, err
 	}
 	where := whereOf(f)
-	admitted, err := s.peers.Application.CompleteLogin(ctx, applicationapi.CompleteLogin{
+	logged, err = s.peers.Application.CompleteLogin(ctx, applicationapi.CompleteLogin{
 		Tenant: f.TenantID, Application: f.ApplicationID, Account: account.ID, AccountStore: where.AccountStore, NameKey: where.NameKey,
 	})
 	if refusal := apierr.From(err); err != nil && refusal.Status < 500 {
-		return session, id.ID{}, apierr.NotFound // another account may log in here
+		return session, logged, apierr.NotFound // another account may log in here
 	}
 	if err != nil {
-		return session, id.ID{}, err
+		return session, logged, err
 	}
 	idle, err := lifetime(site.SessionTTI)
 	if err != nil {
-		return session, id.ID{}, err
+		return session, logged, err
 	}
-	return session, admitted.Account.ID, s.store.Tx(ctx, func(tx *store.Tx) error {
+	return session, logged, s.store.Tx(ctx, func(tx *store.Tx) error {
 		return tx.UseSession(ctx, f.TenantID, session.ID, s.now().Add(idle))
 	})
 }
@@ -213,12 +216,14 @@ func whereOf(f store.Flow) applicationapi.Where {
 
 // passFirstStep notes the account that has proved itself. The flow must still be
 // open: apierr.SessionTimedOut otherwise.
-func (s *Service) passFirstStep(ctx context.Context, f *store.Flow, account id.ID, isNew bool) error {
-	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.PassFirstStep(ctx, *f, account, isNew, s.now()) })
+func (s *Service) passFirstStep(ctx context.Context, f *store.Flow, logged applicationapi.LoggedIn, isNew bool) error {
+	passed := f.PassedBy(logged.Account, logged.Organization)
+	passed.IsNew = isNew
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.PassFirstStep(ctx, passed, s.now()) })
 	if errors.Is(err, apierr.NotFound) {
 		return errSessionOver
 	}
-	f.AccountID, f.IsNew = account, isNew
+	*f = passed
 	return err
 }
 
@@ -245,34 +250,21 @@ func (s *Service) finish(ctx context.Context, f store.Flow, site store.Site, sta
 // began the login, and the browser goes on to the callback with the same
 // assertion.
 func (s *Service) Land(ctx context.Context, v Visit) (Redirect, error) {
-	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: v.Token})
-	if errors.Is(err, apierr.TokenSignature) {
-		return Redirect{}, apierr.BadRequest.Because("jwtResponse is not an assertion of this service")
+	a, err := s.readAssertion(ctx, v.Token)
+	if err != nil {
+		return Redirect{}, err
+	}
+	ctx, site := caller.WithTenant(ctx, a.tenant), a.site
+	// The signature is not enough: every tenant has keys that could sign any callback.
+	flow, err := s.store.FlowOfRequest(ctx, a.tenant, a.Audience, a.RequestID)
+	if errors.Is(err, apierr.NotFound) || err == nil && flow.CallbackURI != a.Callback {
+		return Redirect{}, errNoAssertion
 	}
 	if err != nil {
 		return Redirect{}, err
 	}
-	var header struct {
-		STT string `json:"stt"`
-	}
-	var claims struct {
-		ID       string  `json:"jti"`
-		Issuer   string  `json:"iss"`
-		Callback string  `json:"cb_uri"`
-		Expires  float64 `json:"exp"`
-	}
-	ctx = caller.WithTenant(ctx, verified.Tenant)
-	site, err := s.store.TenantSite(ctx, verified.Tenant)
-	if err != nil {
-		return Redirect{}, err
-	}
-	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(verified.Claims, &claims) != nil ||
-		header.STT != "assertion" || claims.Callback == "" || claims.Issuer != "https://"+site.DomainName ||
-		s.now().Unix() > int64(claims.Expires) {
-		return Redirect{}, apierr.BadRequest.Because("jwtResponse is not an assertion of this service, or has expired")
-	}
-	out := Redirect{Location: withResponse(claims.Callback, v.Token)}
-	session, err := s.newSession(ctx, verified.Tenant, claims.ID, site, v)
+	out := Redirect{Location: withResponse(a.Callback, v.Token)}
+	session, err := s.newSession(ctx, a.tenant, a.ID, site, v)
 	if errors.Is(err, apierr.NotFound) {
 		return out, nil // another browser began, or it has its session
 	}
@@ -285,6 +277,44 @@ func (s *Service) Land(ctx context.Context, v Visit) (Redirect, error) {
 		out.SessionLife, err = lifetime(site.SessionTTL)
 	}
 	return out, err
+}
+
+// anAssertion is what a jwtResponse says, besides of whom.
+type anAssertion struct {
+	tenant    id.ID
+	site      store.Site
+	ID        string  `json:"jti"`
+	Issuer    string  `json:"iss"`
+	Audience  string  `json:"aud"` // key of the request
+	RequestID string  `json:"irt"`
+	Callback  string  `json:"cb_uri"`
+	Expires   float64 `json:"exp"`
+}
+
+var errNoAssertion = apierr.BadRequest.Because("jwtResponse is not an assertion of this service, or has expired")
+
+// readAssertion verifies an assertion of a hosted login that has not expired. It
+// returns apierr.BadRequest for any other text.
+func (s *Service) readAssertion(ctx context.Context, token secure.Secret) (a anAssertion, err error) {
+	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: token})
+	if errors.Is(err, apierr.TokenSignature) {
+		return a, errNoAssertion
+	}
+	if err != nil {
+		return a, err
+	}
+	var header struct {
+		STT string `json:"stt"`
+	}
+	a.tenant = verified.Tenant
+	if a.site, err = s.store.TenantSite(caller.WithTenant(ctx, a.tenant), a.tenant); err != nil {
+		return a, err
+	}
+	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(verified.Claims, &a) != nil ||
+		header.STT != "assertion" || a.Callback == "" || a.Issuer != "https://"+a.site.DomainName || s.now().Unix() > int64(a.Expires) {
+		return a, errNoAssertion
+	}
+	return a, nil
 }
 
 // newSession makes the session of an assertion, once, under an id that nobody has
@@ -310,6 +340,9 @@ func (s *Service) newSession(ctx context.Context, tenant id.ID, assertion string
 		return "", err
 	}
 	account, err := s.peers.Directory.Account(ctx, id.Ref{Tenant: tenant, ID: flow.AccountID})
+	if err == nil && !sameTime(account.PasswordModifiedAt, flow.PasswordModifiedAt) {
+		err = apierr.NotFound // a new password was set since the login
+	}
 	if err != nil {
 		return "", err
 	}
@@ -321,7 +354,7 @@ func (s *Service) newSession(ctx context.Context, tenant id.ID, assertion string
 		}
 		return tx.InsertSession(ctx, store.Session{
 			TenantID: tenant, ID: secure.Digest(cookie), AccountID: flow.AccountID, FactorPassed: flow.FactorPassed,
-			SAMLSession: flow.SAMLSession, PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle),
+			FactorType: flow.FactorType, SAMLSession: flow.SAMLSession, PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle),
 			ExpiresAt: now.Add(ttl),
 		})
 	})
@@ -373,7 +406,7 @@ func (s *Service) logout(ctx context.Context, r request, f store.Flow, cookie se
 			}
 		}
 	}
-	f.NameKey = ""
+	f.NameKey, f.AccountStore = "", ""
 	return s.returnTo(ctx, f, r.site, id.New(s.now()).String(), ended)
 }
 

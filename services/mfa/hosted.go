@@ -58,7 +58,7 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 	begun := step{Application: in.Application, Account: in.Account, LoggedIn: true}
 	if in.State != "" {
 		var err error
-		if begun, err = s.stepOf(in.Tenant, in.Application, in.State); err != nil {
+		if begun, err = s.stepOf(ctx, in.Tenant, in.Application, in.State); err != nil {
 			return mfaapi.EnrolledFactor{}, err
 		}
 		if !begun.Factor.IsZero() || !begun.Challenge.IsZero() {
@@ -103,8 +103,8 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 }
 
 // stepOf reads a state that was made for an application.
-func (s *Service) stepOf(tenant, application id.ID, state secure.Secret) (step, error) {
-	begun, err := s.readStep(tenant, state)
+func (s *Service) stepOf(ctx context.Context, tenant, application id.ID, state secure.Secret) (step, error) {
+	begun, err := s.readStep(ctx, tenant, state)
 	if err == nil && begun.Application != application {
 		err = apierr.Reference.Because("the state is for another application")
 	}
@@ -117,7 +117,7 @@ func (s *Service) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor
 	var begun step
 	if in.State != "" {
 		var err error
-		if begun, err = s.stepOf(in.Tenant, in.Application, in.State); err != nil {
+		if begun, err = s.stepOf(ctx, in.Tenant, in.Application, in.State); err != nil {
 			return mfaapi.Challenged{}, err
 		}
 		if begun.Factor.IsZero() {

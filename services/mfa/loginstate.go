@@ -1,9 +1,12 @@
 package mfa
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
@@ -11,6 +14,9 @@ import (
 
 // stepTTL is the lifetime of a state.
 const stepTTL = 5 * time.Minute
+
+// loginTTL is how long after the first step states follow each other.
+const loginTTL = 30 * time.Minute
 
 // step is a login between its first step and its second. It is not stored: the client
 // sends it back as the state, a signed token.
@@ -23,6 +29,19 @@ type step struct {
 	Types        []string `json:"types"`              // of factors that are allowed
 	LoggedIn     bool     `json:"loggedIn,omitzero"`  // the user had tokens before: no login ends with this step
 	ExpiresAt    int64    `json:"exp"`
+
+	// Password is when the account's password was set that the first step was passed
+	// with, in microseconds: a newer one ends the login. Zero: it has none.
+	Password int64 `json:"pwd,omitzero"`
+	Latest   int64 `json:"latest"` // ExpiresAt of any state that follows
+}
+
+// passwordOf is the Password of a step of an account.
+func passwordOf(account directoryapi.Account) int64 {
+	if account.PasswordModifiedAt == nil {
+		return 0
+	}
+	return account.PasswordModifiedAt.UnixMicro()
 }
 
 // statePurpose is the purpose that the keys of a tenant's states are derived for, so
@@ -31,7 +50,11 @@ func statePurpose(tenant id.ID) string { return "mfa.state/" + tenant.String() }
 
 // signStep returns the state of a step.
 func (s *Service) signStep(tenant id.ID, begun step) secure.Secret {
-	begun.ExpiresAt = s.now().Add(stepTTL).Unix()
+	now := s.now()
+	if begun.Latest == 0 {
+		begun.Latest = now.Add(loginTTL).Unix()
+	}
+	begun.ExpiresAt = min(now.Add(stepTTL).Unix(), begun.Latest)
 	var claims secure.Claims
 	text, err := json.Marshal(begun)
 	if err == nil {
@@ -49,8 +72,9 @@ func (s *Service) signStep(tenant id.ID, begun step) secure.Secret {
 }
 
 // readStep reads a state of a tenant. It returns apierr.Reference for any other text,
-// and apierr.CodeExpired.
-func (s *Service) readStep(tenant id.ID, state secure.Secret) (step, error) {
+// and apierr.CodeExpired, also where the account has another password since: whoever set
+// it may have been robbed of the one before.
+func (s *Service) readStep(ctx context.Context, tenant id.ID, state secure.Secret) (step, error) {
 	_, claims, err := secure.ParseJWT(state.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
 		keyID, _ := header["kid"].(string)
 		return s.ring.Derived(keyID, statePurpose(tenant))
@@ -69,5 +93,9 @@ func (s *Service) readStep(tenant id.ID, state secure.Secret) (step, error) {
 	if s.now().Unix() >= begun.ExpiresAt {
 		return step{}, apierr.CodeExpired.Because("the second step took longer than %s; log in again", stepTTL)
 	}
-	return begun, nil
+	account, err := s.directory.Account(ctx, id.Ref{Tenant: tenant, ID: begun.Account})
+	if errors.Is(err, apierr.NotFound) || err == nil && begun.Password != 0 && begun.Password != passwordOf(account) {
+		return step{}, apierr.CodeExpired.Because("the account has another password since the first step; log in again")
+	}
+	return begun, err
 }

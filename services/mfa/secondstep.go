@@ -35,13 +35,16 @@ func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep
 				mfaapi.Authenticator)
 		}
 	}
-	if _, err := s.directory.Account(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}); err != nil {
+	account, err := s.directory.Account(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account})
+	if err != nil {
 		return mfaapi.SecondStep{}, err
 	}
-	begun := step{Application: in.Application, Account: in.Account, Organization: in.Organization, Types: in.Types}
+	begun := step{
+		Application: in.Application, Account: in.Account, Organization: in.Organization, Types: in.Types, Password: passwordOf(account),
+	}
 	var out mfaapi.SecondStep
 	known := false // whether the account has phones or factors
-	err := s.hold(ctx, in.Tenant, in.Account, func(tx *store.Tx) error {
+	err = s.hold(ctx, in.Tenant, in.Account, func(tx *store.Tx) error {
 		known = true
 		offered, err := s.offered(ctx, tx, in.Tenant, in.Account, types)
 		if err != nil || len(offered) == 0 {
@@ -132,7 +135,7 @@ func (s *Service) Redeem(ctx context.Context, in mfaapi.Redeem) (mfaapi.Redeemed
 		}
 		return s.redeem(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code, step{})
 	}
-	begun, err := s.readStep(in.Tenant, in.State)
+	begun, err := s.readStep(ctx, in.Tenant, in.State)
 	switch {
 	case err != nil:
 		return mfaapi.Redeemed{}, err

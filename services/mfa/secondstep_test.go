@@ -173,6 +173,68 @@ func TestAStateIsSignedForItsTenantAndPurpose(t *testing.T) {
 	})
 }
 
+// Whoever sets a new password may have been robbed of the old one, with which a login may
+// be half done.
+func TestANewPasswordEndsALogin(t *testing.T) {
+	t.Parallel()
+	d := mfatest.Open(t)
+	application := id.New(d.Now())
+	setPassword := func() {
+		d.Directory.Change(t, id.Ref{Tenant: d.Tenant, ID: d.Jo.ID}, func(a *directoryapi.Account) {
+			now := d.Now()
+			a.PasswordModifiedAt = &now
+		})
+		d.Move(time.Second)
+	}
+	setPassword()
+	enrol, err := demand(d, application)
+	if err != nil || enrol.Action != mfaapi.Enroll {
+		t.Fatalf("the demand is %+v, %v", enrol, err)
+	}
+	setPassword()
+	in := mfaapi.EnrollFactor{Tenant: d.Tenant, Application: application, State: enrol.State, Type: mfaapi.Authenticator}
+	if _, err := d.Service.EnrollFactor(t.Context(), in); !errors.Is(err, apierr.CodeExpired) {
+		t.Errorf("a state of before the password enrols a factor: %v", err)
+	}
+	withPhone(d, d.Jo, "+18883915282")
+	out, err := demand(d, application)
+	if err != nil {
+		t.Fatal(err)
+	}
+	setPassword()
+	if err := redeem(d, d.Service, application, out.State, last(d)); !errors.Is(err, apierr.CodeExpired) {
+		t.Errorf("a state of before the password is redeemed: %v", err)
+	}
+	challenge := mfaapi.ChallengeFactor{Tenant: d.Tenant, Application: application, State: out.State}
+	if _, err := d.Service.ChallengeFactor(t.Context(), challenge); !errors.Is(err, apierr.CodeExpired) {
+		t.Errorf("a state of before the password gets another challenge: %v", err)
+	}
+}
+
+func TestStatesDoNotFollowEachOtherForEver(t *testing.T) {
+	t.Parallel()
+	d := mfatest.Open(t)
+	withPhone(d, d.Jo, "+18883915282")
+	application := id.New(d.Now())
+	out, err := demand(d, application)
+	if err != nil {
+		t.Fatal(err)
+	}
+	challenge := mfaapi.ChallengeFactor{Tenant: d.Tenant, Application: application, State: out.State}
+	for minutes := 4; minutes < 30; minutes += 4 {
+		d.Move(4 * time.Minute)
+		next, err := d.Service.ChallengeFactor(t.Context(), challenge)
+		if err != nil {
+			t.Fatalf("after %d minutes: %v", minutes, err)
+		}
+		challenge.State = next.State
+	}
+	d.Move(2*time.Minute + time.Second)
+	if _, err := d.Service.ChallengeFactor(t.Context(), challenge); !errors.Is(err, apierr.CodeExpired) {
+		t.Errorf("half an hour after the first step: %v", err)
+	}
+}
+
 func TestACodeDoesNotOutliveItsFactor(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)

@@ -149,6 +149,12 @@ func (s *Service) ClientToken(ctx context.Context, in oauthapi.ClientForm) (oaut
 	if text := form["grant_type"].Reveal(); text != "" && grants[neutral(text, s.cfg.Alias)] == nil {
 		return oauthapi.ClientTokens{}, refused(apierr.Unsupported.Because("grant_type %q is not supported", text), "unsupported_grant_type")
 	}
+	if form["challenge"] != "" && neutral(form["grant_type"].Reveal(), s.cfg.Alias) == "service_factor_challenge" {
+		// A challenge alone does not prove the first step, which callers with an API key
+		// have checked themselves.
+		refusal := apierr.Unsupported.Because("the Client API takes the state of a login, not the address of a challenge")
+		return oauthapi.ClientTokens{}, refused(refusal, "invalid_request")
+	}
 	issued, err := s.Token(ctx, TokenRequest{Tenant: in.Tenant, Application: in.Application, Key: key, Form: form})
 	if err != nil {
 		return oauthapi.ClientTokens{}, err

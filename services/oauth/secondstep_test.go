@@ -8,9 +8,11 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 	"github.com/doorward/doorward/services/oauth/store"
@@ -218,6 +220,15 @@ func TestTheGrantOfAFactor(t *testing.T) {
 		}
 		if _, claims := open(t, issued.Access); claims["sub"] != oauthtest.Base.To("accounts", d.Account) {
 			t.Errorf("the claims are %v", claims)
+		}
+	})
+	t.Run("takes no challenge alone at the Client API, whose callers prove nothing else", func(t *testing.T) {
+		form := map[string]secure.Secret{
+			"grant_type": "service_factor_challenge", "challenge": secure.Secret(challenge()), "code": secure.Secret(d.Code(d.Tenant, d.Account)),
+		}
+		_, err := d.Service.ClientToken(t.Context(), oauthapi.ClientForm{Tenant: d.Tenant, Application: d.Application, Form: form})
+		if !errors.Is(err, apierr.Unsupported) || apierr.From(err).Fields["error"] != "invalid_request" || apierr.From(err).Status != 400 {
+			t.Errorf("the Client API answers %v", err)
 		}
 	})
 	t.Run("needs its fields", func(t *testing.T) {

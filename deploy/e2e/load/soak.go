@@ -18,12 +18,13 @@ func soak(ctx context.Context, s *site, o options) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range tenants {
-		if err := s.token(ctx, t); err != nil {
-			return err
-		}
-	}
 	for n, began := 1, time.Now(); n <= 20; n++ {
+		// The token of the part before may expire in this one.
+		for _, t := range tenants {
+			if err := s.token(ctx, t); err != nil {
+				return err
+			}
+		}
 		found := s.send(ctx, o.length/20, stream{tenants: tenants, mix: share, rate: o.share * float64(o.tenants), most: 500})
 		if err := ctx.Err(); err != nil {
 			return err

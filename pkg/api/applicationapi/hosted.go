@@ -80,6 +80,8 @@ type LoginStores struct {
 	// Organization is the one that Where names, if any.
 	Organization id.ID  `json:"organization,omitzero"`
 	NameKey      string `json:"nameKey,omitempty"` // of Organization
+	// HasOrganizations is whether organizations are mapped to the application.
+	HasOrganizations bool `json:"hasOrganizations,omitempty"`
 }
 
 // Register asks for an account.

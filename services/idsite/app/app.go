@@ -35,8 +35,9 @@ type Config struct {
 	Database secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 	_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
 
-	Suffix     string        `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages,"`
-	_          env.More      `help:"<tenant key>.id.<suffix>"`
+	Suffix     string   `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages,"`
+	_          env.More `help:"<tenant key>.id.<suffix>"`
+	ClientAPI  deployment.ClientAPI
 	SignUp     bool          `env:"DOORWARD_SIGN_UP" default:"false" help:"whether anyone can create a tenant at /register"`
 	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID" help:"id of the API key of the first tenant, which is made at the start;"`
 	_          env.More      `help:"letters and digits"`
@@ -73,12 +74,17 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	clientSuffix, err := cfg.ClientAPI.Open()
+	if err != nil {
+		return nil, err
+	}
 	s, err := service.Open(ctx, p, cfg.Service, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}
 	svc := idsite.New(store.New(s.DB), peers, s.Keyring, s.Now, idsite.Config{
-		Base: s.Base, Shared: s.Shared, Title: s.Alias.Title(), Product: s.Alias.Product(), Suffix: cfg.Suffix, SignUp: cfg.SignUp,
+		Base: s.Base, Shared: s.Shared, Title: s.Alias.Title(), Product: s.Alias.Product(), Suffix: cfg.Suffix, ClientSuffix: clientSuffix,
+		SignUp: cfg.SignUp,
 	})
 	guard, err := cfg.Outbound.Open()
 	if err != nil {

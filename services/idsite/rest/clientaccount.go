@@ -42,7 +42,7 @@ func (c *clientCall) registration(f *fiber.Ctx) error {
 // registrationFields are what a registration may send, with their labels.
 var registrationFields = map[string]string{
 	"email": "Email", "password": "Password", "givenName": "First Name", "middleName": "Middle Name", "surname": "Last Name",
-	"username": "Username", "customData": "", "organizationNameKey": "", "accountStore": "",
+	"username": "Username", "customData": "", "organizationNameKey": "",
 }
 
 func (c *clientCall) register(f *fiber.Ctx) error {
@@ -73,7 +73,6 @@ func (c *clientCall) register(f *fiber.Ctx) error {
 	}
 	at := in.place()
 	delete(in, "organizationNameKey")
-	delete(in, "accountStore")
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err

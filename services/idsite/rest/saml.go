@@ -150,7 +150,7 @@ func (c *clientCall) beginSignOn(f *fiber.Ctx, in idsite.SignOn) error {
 
 // signedOn answers with a page that posts the response to the service provider.
 func (c *clientCall) signedOn(f *fiber.Ctx, flow string) error {
-	signed, err := c.EndSignOn(f.UserContext(), flow, secure.Secret(f.Cookies(signOnCookie)))
+	signed, err := c.EndSignOn(f.UserContext(), flow, secure.Secret(f.Cookies(signOnCookie)), secure.Secret(f.Query("jwtResponse")))
 	if err != nil {
 		return c.refusedHosted(f, err)
 	}

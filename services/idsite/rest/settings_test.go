@@ -86,6 +86,13 @@ func TestSettingsThatAreRefusedChangeNothing(t *testing.T) {
 		`{"domainName":"login.theirs.test"}`:              2001,
 		`{"domainName":"LOGIN.THEIRS.TEST"}`:              2001,
 		`{"domainName":"` + byDefault + `"}`:              2001,
+		`{"domainName":"acme.login.theirs.test"}`:         2001, // where their organizations have their pages
+		`{"domainName":"theirs.test"}`:                    2001, // whose organizations would have theirs
+		`{"domainName":"calm-otter.apps.localhost"}`:      2001,
+		`{"domainName":"apps.localhost"}`:                 2001,
+		`{"domainName":"another.id.localhost"}`:           2001,
+		`{"domainName":"id.localhost"}`:                   2001,
+		`{"domainName":"127.0.0.1"}`:                      2006,
 		`{"domainName":"https://a.example.com"}`:          2006,
 		`{"domainName":"a.example.com:8443"}`:             2006,
 		`{"gitRepoUrl":"no address"}`:                     2002,

@@ -15,6 +15,7 @@ type Session struct {
 	ID                 []byte // SHA-256 of what the cookie holds
 	AccountID          id.ID
 	FactorPassed       bool
+	FactorType         string                    // that was passed; empty: none, or not known
 	PasswordModifiedAt *time.Time                // of the account, when the session began
 	SAMLSession        *directoryapi.SAMLSession `db:"saml_session"` // nil: the account logged in otherwise
 	CreatedAt          time.Time
@@ -22,7 +23,14 @@ type Session struct {
 	ExpiresAt          time.Time // when it ends in any case
 }
 
-const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, saml_session, created_at, idle_at, expires_at`
+// Satisfies reports whether the session is enough for a flow, or the flow demands a
+// second factor that the session does not prove.
+func (s Session) Satisfies(f Flow) bool {
+	return len(f.FactorTypes) == 0 || s.FactorPassed && f.Allows(s.FactorType)
+}
+
+const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, saml_session, created_at, idle_at, expires_at,
+	factor_type`
 
 // Session returns a session that has reached neither its idle timeout nor its absolute
 // one, or apierr.NotFound.
@@ -33,8 +41,9 @@ func (s *Store) Session(ctx context.Context, tenant id.ID, session []byte, now t
 
 // InsertSession adds a session with the commit.
 func (tx *Tx) InsertSession(_ context.Context, s Session) error {
-	tx.Queue(`INSERT INTO sso_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		s.TenantID, s.ID, s.AccountID, s.FactorPassed, s.PasswordModifiedAt, s.SAMLSession, s.CreatedAt, s.IdleAt, s.ExpiresAt)
+	tx.Queue(`INSERT INTO sso_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		s.TenantID, s.ID, s.AccountID, s.FactorPassed, s.PasswordModifiedAt, s.SAMLSession, s.CreatedAt, s.IdleAt, s.ExpiresAt,
+		s.FactorType)
 	return nil
 }
 

@@ -78,6 +78,14 @@ func (s *Store) DomainTenant(ctx context.Context, domain string) (id.ID, error) 
 	return pg.Value[id.ID](s.db.OnMain(ctx), s.db, `SELECT tenant_id FROM id_site_domains WHERE domain = $1`, domain)
 }
 
+// RelatedDomain returns a domain of another tenant that is one label above or below a
+// domain, or apierr.NotFound.
+func (s *Store) RelatedDomain(ctx context.Context, tenant id.ID, domain string) (string, error) {
+	return pg.Value[string](s.db.OnMain(ctx), s.db, `SELECT domain FROM id_site_domains
+		WHERE tenant_id <> $1 AND (domain = substr($2, strpos($2, '.') + 1) OR substr(domain, strpos(domain, '.') + 1) = $2) LIMIT 1`,
+		tenant, domain)
+}
+
 // ListSites returns a page of the tenant's sites, of which there is one.
 func (s *Store) ListSites(ctx context.Context, tenant id.ID, query list.Query) (list.Page[Site], error) {
 	return listsql.Select[Site](ctx, s.db, Sites, query, siteColumns, `FROM id_sites WHERE tenant_id = $1`, "id", tenant)

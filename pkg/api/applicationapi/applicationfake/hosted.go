@@ -42,6 +42,7 @@ func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (app
 		a, where, err := s.within(ctx, in)
 		if a != nil {
 			out.Status = a.Status
+			out.HasOrganizations = slices.ContainsFunc(a.stores, func(at directoryapi.Store) bool { return at.Kind == organizations })
 		}
 		if out.Status == directoryapi.Disabled || errors.Is(err, apierr.NoStores) || errors.Is(err, apierr.OrgNoStores) {
 			return out, nil

@@ -1,0 +1,204 @@
+package idsite_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite"
+	"github.com/doorward/doorward/services/idsite/idsitetest"
+)
+
+// A link to a login can be sent to another person. Neither gets what the other may do.
+func TestWhoeverSharesALoginGetsNothingOfTheOther(t *testing.T) {
+	l := newLogin(t)
+	attacker := l.user
+	attacker.ID, attacker.Email, attacker.Username = id.New(l.clock.Now()), "eve@example.test", "eve@example.test"
+	l.peers.Directories.InsertAccount(attacker, idsitetest.Password)
+	l.peers.MFA.Enroll(l.userRef(), mfaapi.SMS, "")
+
+	link := pageOf(t, l.begin(t, map[string]any{"require_mfa": "sms"}, idsite.Visit{}).Location)
+	page := l.open(t, link)
+	value := base64.StdEncoding.EncodeToString([]byte(attacker.Email + ":" + idsitetest.Password.Reveal()))
+	if _, err := page.LogIn(t.Context(), l.app.ID, value, directoryapi.StoreName{}); err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := page.Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.open(t, theirs) // as long as nobody else has logged in
+	victim := l.open(t, link)
+	l.logIn(t, victim)
+	if _, _, err := l.OpenPage(t.Context(), theirs); !errors.Is(err, apierr.SessionTimedOut) {
+		t.Errorf("the token of the account before is opened: %v", err)
+	}
+	if _, err := l.open(t, link).Factors(t.Context(), l.user.ID); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("the token of before the password reads the factors: %v", err)
+	}
+	if _, err := victim.Factors(t.Context(), l.user.ID); err != nil {
+		t.Errorf("the login itself has ended: %v", err)
+	}
+}
+
+// Whoever sets a new password may have been robbed of the old one.
+func TestANewPasswordEndsALoginThatTheOldOneBegan(t *testing.T) {
+	l := newLogin(t)
+	began := l.begin(t, nil, idsite.Visit{})
+	_, _, response := assertion(t, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect)
+	page := l.open(t, pageOf(t, l.begin(t, map[string]any{"require_mfa": "sms"}, idsite.Visit{}).Location))
+	l.logIn(t, page)
+	enrolled, err := page.EnrollFactor(t.Context(), l.user.ID, mfaapi.EnrollFactor{Type: "SMS", Number: "+14155550100"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	challenge, _, err := page.Challenge(t.Context(), enrolled.Factor.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.clock.Move(time.Second)
+	changed, now := l.user, l.clock.Now()
+	changed.PasswordModifiedAt = &now
+	l.putUser(t, changed)
+	token, err := page.Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, try := range map[string]func(*idsite.Page) error{
+		"the list of factors": func(p *idsite.Page) error {
+			_, err := p.Factors(t.Context(), l.user.ID)
+			return err
+		},
+		"a new factor": func(p *idsite.Page) error {
+			_, err := p.EnrollFactor(t.Context(), l.user.ID, mfaapi.EnrollFactor{Type: "SMS", Number: "+14155550101"})
+			return err
+		},
+		"a challenge": func(p *idsite.Page) error {
+			_, _, err := p.Challenge(t.Context(), enrolled.Factor.ID, "")
+			return err
+		},
+		"the code": func(p *idsite.Page) error {
+			_, _, err := p.AnswerChallenge(t.Context(), challenge.ID, l.peers.MFA.Sent(l.userRef()))
+			return err
+		},
+	} {
+		if err := try(l.open(t, token)); !errors.Is(err, apierr.SessionTimedOut) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if landed, err := l.Land(t.Context(), idsite.Visit{Token: response, Browser: began.Browser}); err != nil || landed.Session != "" {
+		t.Errorf("the assertion of before makes a session: %+v, %v", landed, err)
+	}
+}
+
+// A session proves the types of factors that it was begun with, and no others.
+func TestASessionProvesTheFactorThatItPassed(t *testing.T) {
+	l := newLogin(t)
+	factor := l.peers.MFA.Enroll(l.userRef(), mfaapi.Authenticator, "Shop")
+	began := l.begin(t, map[string]any{"require_mfa": mfaapi.Authenticator}, idsite.Visit{})
+	page := l.open(t, pageOf(t, began.Location))
+	l.logIn(t, page)
+	_, answer, err := page.Challenge(t.Context(), factor, l.peers.MFA.Show(l.userRef()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, response := assertion(t, answer.Redirect)
+	landed, err := l.Land(t.Context(), idsite.Visit{Token: response, Browser: began.Browser})
+	if err != nil || landed.Session == "" {
+		t.Fatalf("the session is %+v, %v", landed, err)
+	}
+	for _, enough := range []any{mfaapi.Authenticator, []string{mfaapi.SMS, mfaapi.Authenticator}} {
+		assertion(t, l.begin(t, map[string]any{"require_mfa": enough}, idsite.Visit{Session: landed.Session}).Location)
+	}
+	pageOf(t, l.begin(t, map[string]any{"require_mfa": mfaapi.SMS}, idsite.Visit{Session: landed.Session}).Location)
+}
+
+// The group or the directory of a new account decides what it may do.
+func TestAStrangerDoesNotChooseTheAccountStore(t *testing.T) {
+	l := newLogin(t)
+	page := l.open(t, pageOf(t, l.begin(t, nil, idsite.Visit{}).Location))
+	account := directoryapi.NewAccount{Email: field.Some("new@example.test"), Password: field.Some(idsitetest.Password.Reveal())}
+	for _, kind := range []string{"directories", "groups", "applications", "accounts"} {
+		named := directoryapi.StoreName{Href: apiBase.To(kind, l.user.DirectoryID)}
+		if _, err := page.Register(t.Context(), "applications", l.app.ID, account, named); !errors.Is(err, apierr.Forbidden) {
+			t.Errorf("a registration in one of the %s ends with %v", kind, err)
+		}
+	}
+	if answer, err := page.Register(t.Context(), "applications", l.app.ID, account, directoryapi.StoreName{}); err != nil || answer.Redirect == "" {
+		t.Errorf("a registration ends with %+v, %v", answer, err)
+	}
+}
+
+// asIdentityProvider answers for the identity provider of every application.
+type asIdentityProvider struct {
+	applicationapi.API
+	applicationapi.Hosted
+	answers []applicationapi.SAMLAnswer
+}
+
+func (p *asIdentityProvider) VerifySAMLRequest(context.Context, applicationapi.VerifySAMLRequest) (applicationapi.SAMLRequest, error) {
+	return applicationapi.SAMLRequest{ServiceProvider: id.New(time.Now()), ID: "request"}, nil
+}
+
+func (p *asIdentityProvider) SAMLResponse(_ context.Context, in applicationapi.SAMLAnswer) (applicationapi.SAMLResponse, error) {
+	p.answers = append(p.answers, in)
+	return applicationapi.SAMLResponse{ConsumerURL: "https://sp.example.test", Response: "signed"}, nil
+}
+
+// The browser that brought a SAML request is not always the one that logs in: its user
+// may have sent the link on.
+func TestASAMLResponseIsForTheBrowserThatLoggedIn(t *testing.T) {
+	provider := &asIdentityProvider{}
+	l := newLogin(t, func(peers *idsite.Peers) {
+		provider.API, provider.Hosted = peers.Application, peers.Application
+		peers.Application = provider
+	})
+	api, err := l.ClientOf(t.Context(), l.app.DNSLabel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func() (flow, jwt string, began idsite.Redirect) {
+		t.Helper()
+		began, err := api.BeginSignOn(t.Context(), "https://calm-otter.apps.localhost/saml/sso", idsite.SignOn{Request: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		link, err := url.Parse(began.Location)
+		if err != nil {
+			t.Fatal(err)
+		}
+		victim, err := l.ContinueSignOn(t.Context(), idsite.Visit{Token: secure.Secret(link.Query().Get("signOn"))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := url.Parse(l.logIn(t, l.open(t, pageOf(t, victim.Location))).Redirect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return back.Query().Get("flow"), back.Query().Get("jwtResponse"), began
+	}
+	flow, jwt, began := begin()
+	_, other, _ := begin()
+	for what, assertion := range map[string]secure.Secret{"no": "", "no good": "x", "another": secure.Secret(other)} {
+		if _, err := api.EndSignOn(t.Context(), flow, began.Browser, assertion); !errors.Is(err, apierr.BadRequest) || len(provider.answers) > 0 {
+			t.Errorf("%s assertion: %v, %+v", what, err, provider.answers)
+		}
+	}
+	if _, err := api.EndSignOn(t.Context(), flow, secure.Token(32), secure.Secret(jwt)); !errors.Is(err, apierr.BadRequest) {
+		t.Errorf("another browser: %v", err)
+	}
+	if signed, err := api.EndSignOn(t.Context(), flow, began.Browser, secure.Secret(jwt)); err != nil || signed.Response != "signed" ||
+		len(provider.answers) != 1 || provider.answers[0].Account != l.user.ID {
+		t.Errorf("the browser itself gets %+v, %v; %+v", signed, err, provider.answers)
+	}
+}
