@@ -141,7 +141,8 @@ func (c *Client) EndSignOn(ctx context.Context, name string, browser, assertion 
 	}
 	if f.FinishedAt != nil {
 		a, err := s.readAssertion(ctx, assertion)
-		if errors.Is(err, apierr.BadRequest) || err == nil && (a.tenant != f.TenantID || a.RequestID != f.RequestID || a.Callback != f.CallbackURI) {
+		if errors.Is(err, apierr.BadRequest) ||
+			err == nil && (a.tenant != f.TenantID || a.RequestID != f.RequestID || a.Callback != f.CallbackURI) {
 			return SignedOn{}, gone
 		}
 		if err != nil {

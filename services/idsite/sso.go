@@ -83,7 +83,8 @@ func (s *Service) newFlow(r request, browser secure.Secret) (store.Flow, error) 
 	return store.Flow{
 		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.text("jti"),
 		CallbackURI: r.callback, State: state, StateJSON: stateJSON, NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
-		ShowOrganization: r.flag("sof"), UseSubdomain: r.flag("usd"), Token: r.text("sp_token"), FactorTypes: r.factorTypes(), Browser: secure.Digest(browser),
+		ShowOrganization: r.flag("sof"), UseSubdomain: r.flag("usd"), Token: r.text("sp_token"),
+		FactorTypes: r.factorTypes(), Browser: secure.Digest(browser),
 		CreatedAt: now, ExpiresAt: now.Add(max(ttl, keepEnded)),
 	}, nil
 }
@@ -354,7 +355,8 @@ func (s *Service) newSession(ctx context.Context, tenant id.ID, assertion string
 		}
 		return tx.InsertSession(ctx, store.Session{
 			TenantID: tenant, ID: secure.Digest(cookie), AccountID: flow.AccountID, FactorPassed: flow.FactorPassed,
-			FactorType: flow.FactorType, SAMLSession: flow.SAMLSession, PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle),
+			FactorType: flow.FactorType, SAMLSession: flow.SAMLSession,
+			PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle),
 			ExpiresAt: now.Add(ttl),
 		})
 	})
