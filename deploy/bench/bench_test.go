@@ -68,15 +68,12 @@ func TestAControlGroupHoldsWhatIsStartedInIt(t *testing.T) {
 		return
 	}
 	t.Cleanup(func() {
-		if err := group.remove(); err != nil {
+		if err := group.Remove(); err != nil {
 			t.Error(err)
 		}
 	})
-	dir := t.TempDir()
-	if err := group.wrap("/bin/sleep", dir); err != nil {
-		t.Fatal(err)
-	}
-	sleeper := exec.CommandContext(t.Context(), filepath.Join(dir, "sleep"), "60")
+	command := append(group.Wrapper(), "/bin/sleep", "60")
+	sleeper := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +82,7 @@ func TestAControlGroupHoldsWhatIsStartedInIt(t *testing.T) {
 		_ = sleeper.Wait()
 	}()
 	err = e2e.AwaitFor(t.Context(), time.Minute, "the process to be in the group", func(context.Context) error {
-		raw, err := os.ReadFile(filepath.Join(string(group), "cgroup.procs"))
+		raw, err := os.ReadFile(group.Path("cgroup.procs"))
 		members, want := strings.Fields(string(raw)), []string{fmt.Sprint(sleeper.Process.Pid)}
 		if err == nil && !slices.Equal(members, want) {
 			err = fmt.Errorf("in the group are %v, want %s", members, want)

@@ -21,13 +21,6 @@ import (
 // the product's own answer is seen.
 const requestTimeout = 20 * time.Second
 
-func get(address string) e2e.Request { return e2e.Request{Method: http.MethodGet, URL: address} }
-
-// post sends url.Values as a form and other bodies as JSON.
-func post(address string, body any) e2e.Request {
-	return e2e.Request{Method: http.MethodPost, URL: address, Body: body}
-}
-
 // page is a request of a browser, which has no API key.
 func page(address, cookie string) e2e.Request {
 	return e2e.Request{Method: http.MethodGet, URL: address, Header: http.Header{"Cookie": {cookie}}, Anonymous: true}
@@ -89,10 +82,10 @@ func (c *connection) send(want int, r e2e.Request) error {
 
 // follow gets an address that redirects, and then what it redirects to.
 func (c *connection) follow(address string) error {
-	if err := c.send(http.StatusFound, get(address)); err != nil {
+	if err := c.send(http.StatusFound, e2e.Get(address)); err != nil {
 		return err
 	}
-	return c.send(http.StatusOK, get(c.answered("Location")))
+	return c.send(http.StatusOK, e2e.Get(c.answered("Location")))
 }
 
 // answered is a header of the last answer.
@@ -113,6 +106,12 @@ func (c *connection) cookies() string {
 		pairs = append(pairs, pair)
 	}
 	return strings.Join(pairs, "; ")
+}
+
+// object is the last answer.
+func (c *connection) object() (answer e2e.Object, err error) {
+	err = json.Unmarshal(c.response.Body(), &answer)
+	return answer, err
 }
 
 func (c *connection) close() { c.client.CloseIdleConnections() }
@@ -136,36 +135,4 @@ func kindOf(err error) string {
 		return "timeout"
 	}
 	return "connection"
-}
-
-// caller makes what is to be measured, over one connection. After a failure it sends
-// nothing, so that the error of several calls is read once, after the last.
-type caller struct {
-	*connection
-	err error
-}
-
-func (c *caller) call(want int, r e2e.Request) e2e.Object {
-	if c.err == nil {
-		c.err = c.send(want, r)
-	}
-	return c.object()
-}
-
-// object is the last answer.
-func (c *caller) object() (answer e2e.Object) {
-	if c.err == nil {
-		c.err = json.Unmarshal(c.response.Body(), &answer)
-	}
-	return answer
-}
-
-func (c *caller) get(address string) e2e.Object {
-	r := get(address)
-	r.Header = http.Header{"Accept": {"application/json"}} // metadata of SAML are XML otherwise
-	return c.call(http.StatusOK, r)
-}
-
-func (c *caller) create(address string, body e2e.Object) e2e.Object {
-	return c.call(http.StatusCreated, post(address, body))
 }

@@ -1,19 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/procfs"
+
+	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
 // tick is the unit of processor time under /proc, on every Linux in use.
@@ -81,41 +79,20 @@ func readUsage(roots []int) usage {
 		machine:   time.Duration((cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ + cpu.Steal) * float64(time.Second)),
 		servers:   map[string]time.Duration{},
 	}
-	for _, p := range processes(roots) {
+	for _, p := range harness.Processes(roots...) {
 		u.servers[p.Comm] += (time.Duration(p.UTime+p.STime) + time.Duration(p.CUTime+p.CSTime)) * tick // its ended children too
 	}
 	return u
 }
 
-// processes returns the roots and all processes below them; none where there is no
-// /proc.
-func processes(roots []int) (found []procfs.ProcStat) {
-	children := map[int][]procfs.ProcStat{}
-	running, _ := procfs.AllProcs()
-	for _, p := range running {
-		stat, err := p.Stat()
-		if err != nil {
-			continue // it has ended
-		}
-		children[stat.PPID] = append(children[stat.PPID], stat)
-		if slices.Contains(roots, stat.PID) {
-			found = append(found, stat)
-		}
-	}
-	for i := 0; i < len(found); i++ {
-		found = append(found, children[found[i].PID]...)
-	}
-	return found
-}
-
 // started returns the processes that fn has started and left running.
 func started(fn func() error) (roots []int, err error) {
-	own := []int{os.Getpid()}
-	before := processes(own)
+	own := os.Getpid()
+	before := harness.Processes(own)
 	err = fn()
-	for _, p := range processes(own) {
+	for _, p := range harness.Processes(own) {
 		old := slices.ContainsFunc(before, func(b procfs.ProcStat) bool { return b.PID == p.PID })
-		if !old && p.PPID == own[0] {
+		if !old && p.PPID == own {
 			roots = append(roots, p.PID)
 		}
 	}
@@ -126,7 +103,7 @@ func started(fn func() error) (roots []int, err error) {
 // several share is divided among them (PSS).
 func memory(roots []int) (float64, error) {
 	var total uint64
-	for _, member := range processes(roots) {
+	for _, member := range harness.Processes(roots...) {
 		p, _ := procfs.NewProc(member.PID)
 		rollup, _ := p.ProcSMapsRollup() // nothing of what has ended
 		total += rollup.Pss
@@ -137,34 +114,9 @@ func memory(roots []int) (float64, error) {
 	return float64(total) / (1 << 20), nil
 }
 
-// cpuGroup is the folder of a control group with a quota of one processor.
-type cpuGroup string
-
-// newCPUGroup makes one by cpu.max in version 2 and by cpu.cfs_quota_us in version 1,
-// whose period is 100 ms by default.
-func newCPUGroup() (g cpuGroup, err error) {
-	root, file, quota := "/sys/fs/cgroup", "cpu.max", "100000 100000"
-	if _, err := os.Stat(root + "/cpu/cpu.cfs_quota_us"); err == nil {
-		root, file, quota = root+"/cpu", "cpu.cfs_quota_us", "100000"
-	}
-	g = cpuGroup(filepath.Join(root, "doorward-bench-"+strconv.Itoa(os.Getpid())))
-	if err := os.Mkdir(string(g), 0o755); err != nil {
-		return "", err
-	}
-	file = filepath.Join(string(g), file)
-	_, missing := os.Stat(file) // in another kind of file system
-	if err := cmp.Or(missing, os.WriteFile(file, []byte(quota), 0)); err != nil {
-		return "", errors.Join(err, g.remove())
-	}
-	return g, nil
+// newCPUGroup makes a control group with a quota of one processor. In version 1 its
+// period is 100 ms by default.
+func newCPUGroup() (harness.ControlGroup, error) {
+	return harness.NewControlGroup("cpu", harness.Limit{File: "cpu.cfs_quota_us", Value: "100000"},
+		harness.Limit{File: "cpu.max", Value: "100000 100000"})
 }
-
-// wrap writes a program into a folder that enters the group and then runs another
-// program of the same name.
-func (g cpuGroup) wrap(program, dir string) error {
-	script := fmt.Sprintf("#!/bin/sh\necho $$ >%s/cgroup.procs && exec %s \"$@\"\n", g, program)
-	return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, filepath.Base(program)), []byte(script), 0o755))
-}
-
-// remove deletes the group, whose processes have ended.
-func (g cpuGroup) remove() error { return os.Remove(string(g)) }

@@ -44,13 +44,16 @@ func measure(ctx context.Context, o options) (report *report, err error) {
 			err = errors.Join(err, end(context.WithoutCancel(ctx)))
 		}
 	}()
+	steady := func(ctx context.Context) error {
+		return r.steady(ctx, "get at 500/s beside logins", "< 25 ms", r.standalone)
+	}
 	underLoad := append(operationNames(), "open", "storm", "steady", "waiting", "writers", "hot", "page")
 	for _, part := range []struct {
 		do    func(context.Context) error
 		names []string // that -only has; nil: all
 	}{
 		{r.start, nil}, {r.fill, underLoad}, {r.page, []string{"page"}}, {r.operations, operationNames()},
-		{r.open, []string{"open"}}, {r.storm, []string{"storm"}}, {r.steady, []string{"steady"}},
+		{r.open, []string{"open"}}, {r.storm, []string{"storm"}}, {steady, []string{"steady"}},
 		{r.waiting, []string{"waiting"}}, {r.memoryAfterLoad, []string{"memory"}},
 		{r.writers, []string{"writers", "hot"}}, {r.sync, []string{"sync"}}, {r.scale, []string{"scale"}}, {r.quota, []string{"quota"}},
 	} {
@@ -82,28 +85,25 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	return r.startOpenID()
 }
 
-// deploy starts a shape in a folder of its own until the end of the run.
-func (r *run) deploy(ctx context.Context, name, folder string, config harness.Config) (*site, error) {
-	var shape harness.Shape
+// deploy starts a shape in a folder of its own until the end of the run. The name
+// stands behind those of its operations in the report.
+func (r *run) deploy(ctx context.Context, shape, name, folder string, config harness.Config) (*site, error) {
+	var deployed harness.Shape
 	config.Dir = filepath.Join(r.dir, folder)
 	roots, err := started(func() (err error) {
-		if name == "" {
-			shape, err = harness.StartStandalone(ctx, config)
-		} else {
-			shape, err = harness.StartDistributed(ctx, config)
-		}
+		deployed, err = harness.Start(ctx, shape, config)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.atEnd(shape.Stop)
-	client, err := e2e.OpenClient(shape.KeyFile())
+	r.atEnd(deployed.Stop)
+	client, err := e2e.OpenClient(deployed.KeyFile())
 	if err != nil {
 		return nil, err
 	}
 	s := newSite(name, client, roots)
-	s.Shape, s.openID.Provider = shape, r.openID
+	s.Shape, s.openID.Provider = deployed, r.openID
 	return s, nil
 }
 
@@ -121,7 +121,7 @@ func (r *run) start(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		if r.standalone, err = r.deploy(ctx, "", "standalone"+strconv.Itoa(n), r.config); err != nil {
+		if r.standalone, err = r.deploy(ctx, "standalone", "", "standalone"+strconv.Itoa(n), r.config); err != nil {
 			return err
 		}
 		cold = append(cold, r.standalone.Shape.(*harness.Standalone).Boot.Seconds())
@@ -147,7 +147,7 @@ func (r *run) start(ctx context.Context) (err error) {
 	if !r.options.distributed {
 		return nil
 	}
-	if r.distributed, err = r.deploy(ctx, ", distributed", "distributed", r.config); err == nil && r.wants("idle") {
+	if r.distributed, err = r.deploy(ctx, "distributed", ", distributed", "distributed", r.config); err == nil && r.wants("idle") {
 		rest(ctx)
 		r.idle(ctx, "distributed", "< 4", r.distributed, "postgres", "redis-server", "java", "mailbox")
 	}
@@ -197,13 +197,14 @@ func (r *run) memoryAfterLoad(ctx context.Context) error {
 }
 
 // fill makes the applications to measure and starts the baseline.
-func (r *run) fill(ctx context.Context) (err error) {
-	err = r.fillSite(ctx, r.standalone)
-	if err == nil && r.distributed != nil {
-		err = r.fillSite(ctx, r.distributed)
-	}
-	if err != nil {
-		return err
+func (r *run) fill(ctx context.Context) error {
+	for _, s := range []*site{r.standalone, r.distributed} {
+		if s == nil {
+			continue
+		}
+		if err := r.fillSite(ctx, s); err != nil {
+			return err
+		}
 	}
 	return r.startBaseline(ctx)
 }
@@ -251,11 +252,7 @@ func (r *run) turn(section string, s *site, o operation, rate float64) *turn {
 // turnsBeside adds a turn of an operation alone and one beside other work, which is
 // divided by the first.
 func (r *run) turnsBeside(section string, s *site, o operation, rate float64, other *work, aim string) {
-	name := o.name
-	o.name += " alone"
-	alone := r.turn(section, s, o, rate)
-	o.name = name
-	beside := r.turn(section, s, o, rate)
+	alone, beside := r.turn(section, s, operation{name: o.name + " alone", do: o.do}, rate), r.turn(section, s, o, rate)
 	beside.over, beside.aims.rate, beside.beside = alone.row, aim, other
 }
 
@@ -328,12 +325,8 @@ func (r *run) storm(ctx context.Context) error {
 	return r.rounds(ctx, r.fewRounds)
 }
 
-func (r *run) steady(ctx context.Context) error {
-	return r.atFixedRate(ctx, "get at 500/s beside logins", "< 25 ms", r.standalone)
-}
-
-// atFixedRate measures account GET at 500 a second beside logins.
-func (r *run) atFixedRate(ctx context.Context, name, aim string, s *site) error {
+// steady measures account GET at 500 a second beside logins.
+func (r *run) steady(ctx context.Context, name, aim string, s *site) error {
 	t := r.turn("p99 at 500 a second beside 32 connections that log in", s, operation{name: name, do: find("get").do}, 500)
 	t.aims.rate, t.beside, t.load.length = aim, loggingIn(s), r.steadyFor
 	return r.rounds(ctx, r.fewRounds)
@@ -347,7 +340,7 @@ func (r *run) waiting(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = silent.Close() }()
-	login, err := r.standalone.silentLogin("https://" + silent.Addr().String())
+	login, err := r.standalone.silentLogin(ctx, "https://"+silent.Addr().String())
 	if err != nil {
 		return fmt.Errorf("make a directory of a provider that never answers: %w", err)
 	}
@@ -411,20 +404,17 @@ func (r *run) quota(ctx context.Context) error {
 		r.report.skip("quota", fmt.Errorf("control groups cannot be written here: %w", err))
 		return nil
 	}
-	r.atEnd(func(context.Context) error { return group.remove() })
+	r.atEnd(func(context.Context) error { return group.Remove() })
 	config := r.config
-	config.Bin = filepath.Join(r.dir, "quota-bin")
-	if err := group.wrap(filepath.Join(r.config.Bin, "doorward"), config.Bin); err != nil {
-		return fmt.Errorf("wrap the program: %w", err)
-	}
-	s, err := r.deploy(ctx, "", "quota", config)
+	config.Wrap = group.Wrapper()
+	s, err := r.deploy(ctx, "standalone", "", "quota", config)
 	if err == nil {
 		err = r.fillSite(ctx, s)
 	}
 	if err != nil {
 		return err
 	}
-	return r.atFixedRate(ctx, "the same with a quota of one processor", "< 40 ms", s)
+	return r.steady(ctx, "the same with a quota of one processor", "< 40 ms", s)
 }
 
 // rounds does every turn that was added once in each round, so that a slow minute of

@@ -33,22 +33,22 @@ var operations = []operation{
 		return c.follow(s.application + "/authTokens/" + one(s.access, n))
 	}},
 	{name: "refresh", over: "pair", aims: aims{cpu: "<= 1"}, do: func(s *site, c *connection, n uint64) error {
-		return c.send(http.StatusOK, s.token(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {one(s.refresh, n)}}))
+		return c.send(http.StatusOK, s.token(e2e.RefreshGrant(one(s.refresh, n))))
 	}},
 	{name: "client", over: "pair", aims: aims{cpu: "<= 1.1"}, apart: "<= 1.2", do: func(s *site, c *connection, n uint64) error {
 		return c.send(http.StatusOK, s.token(one(s.keys, n)))
 	}},
 	{name: "get", over: "row", aims: aims{cpu: "<= 1.25"}, apart: "<= 1.2", do: func(s *site, c *connection, n uint64) error {
-		return c.send(http.StatusOK, get(one(s.accounts, n)))
+		return c.send(http.StatusOK, e2e.Get(one(s.accounts, n)))
 	}},
 	{name: "signed", over: "get", aims: aims{cpu: "<= 1.2"}, do: func(s *site, c *connection, n uint64) error {
 		return c.send(http.StatusOK, s.client.Signed(http.MethodGet, one(s.accounts, n), nil, time.Now()))
 	}},
 	{name: "create", over: "hash", do: func(s *site, c *connection, _ uint64) error {
-		return c.send(http.StatusCreated, post(s.application+"/accounts", newAccount(unique("new"))))
+		return c.send(http.StatusCreated, e2e.Post(s.application+"/accounts", newAccount("new")))
 	}},
 	{name: "import", over: "insert", aims: aims{rate: ">= 0.5"}, do: func(s *site, c *connection, _ uint64) error {
-		return c.send(http.StatusCreated, post(s.directory+importing, imported(unique("new"))))
+		return c.send(http.StatusCreated, e2e.Post(s.directory+importing, imported("new")))
 	}},
 	{name: "sso", over: "row", do: func(s *site, c *connection, _ uint64) error { return s.openSession(c) }},
 	{name: "session", over: "row", do: func(s *site, c *connection, _ uint64) error {
@@ -98,20 +98,20 @@ const delegated = "delegated"
 
 // bareOperations are those of the baseline.
 var bareOperations = []operation{
-	{name: "bare", do: func(s *site, c *connection, _ uint64) error { return c.send(http.StatusOK, get(s.host+"/bare")) }},
+	{name: "bare", do: func(s *site, c *connection, _ uint64) error { return c.send(http.StatusOK, e2e.Get(s.host+"/bare")) }},
 	{name: "row", do: func(s *site, c *connection, n uint64) error {
-		return c.send(http.StatusOK, get(s.host+"/row/"+one(s.accounts, n)))
+		return c.send(http.StatusOK, e2e.Get(s.host+"/row/"+one(s.accounts, n)))
 	}},
 	{name: "follow", do: func(s *site, c *connection, n uint64) error {
 		return c.follow(s.host + "/follow/" + one(s.accounts, n))
 	}},
 	{name: "insert", do: func(s *site, c *connection, _ uint64) error {
-		return c.send(http.StatusCreated, post(s.host+"/insert", imported(unique("new"))))
+		return c.send(http.StatusCreated, e2e.Post(s.host+"/insert", imported("new")))
 	}},
 	{name: "pair", do: func(s *site, c *connection, _ uint64) error {
-		return c.send(http.StatusOK, post(s.host+"/pair", url.Values{"grant_type": {"refresh_token"}}))
+		return c.send(http.StatusOK, e2e.Post(s.host+"/pair", url.Values{"grant_type": {"refresh_token"}}))
 	}},
-	{name: "hash", do: func(s *site, c *connection, _ uint64) error { return c.send(http.StatusOK, get(s.host+"/hash")) }},
+	{name: "hash", do: func(s *site, c *connection, _ uint64) error { return c.send(http.StatusOK, e2e.Get(s.host+"/hash")) }},
 }
 
 // find returns an operation of the product by its name.
@@ -137,16 +137,15 @@ func scattered(n uint64) uint64 {
 	return n ^ n>>31
 }
 
-func newAccount(name string) e2e.Object {
-	return e2e.Object{"email": name + "@example.test", "password": e2e.Password, "givenName": "Jo", "surname": "Doe"}
-}
+// newAccount is one that is not there yet.
+func newAccount(noun string) e2e.Object { return e2e.NewAccount(unique(noun) + "@example.test") }
 
 // importing is where accounts with a password that was hashed elsewhere go.
 const importing = "/accounts?passwordFormat=mcf&registrationWorkflowEnabled=false"
 
 // imported is such an account: bcrypt of the password of all accounts.
-func imported(name string) e2e.Object {
-	account := newAccount(name)
+func imported(noun string) e2e.Object {
+	account := newAccount(noun)
 	account["password"] = "$2b$10$PgveVd5D7aXoUVIJuyxPce.cKEzECXopK00hhLbhIDdJ8Kamj2U9a"
 	return account
 }
@@ -161,7 +160,9 @@ func unique(noun string) string {
 	return noun + strconv.FormatInt(names.Add(1), 10) + "-" + thisRun
 }
 
-func (s *site) token(grant url.Values) e2e.Request { return post(s.application+"/oauth/token", grant) }
+func (s *site) token(grant url.Values) e2e.Request {
+	return e2e.Post(s.application+"/oauth/token", grant)
+}
 
 func (s *site) login(n uint64) e2e.Request { return login(s.application, one(s.emails, n)) }
 
@@ -193,7 +194,7 @@ func (s *site) openSessions(l load) {
 
 // showPage is the first call of a hosted page.
 func (s *site) showPage(c *connection) error {
-	return s.sessionCall(c, http.StatusOK, get(s.application+"?expand=idSiteModel"))
+	return s.sessionCall(c, http.StatusOK, e2e.Get(s.application+"?expand=idSiteModel"))
 }
 
 // hostedLogin is the call of a hosted page with the password.
@@ -231,13 +232,13 @@ func writes(sites []*site) action {
 		created := e2e.Object{"name": name, "description": name}
 		switch {
 		case n%20 == 0:
-			return c.send(http.StatusCreated, post(s.base+"/applications", created))
+			return c.send(http.StatusCreated, e2e.Post(s.base+"/applications", created))
 		case n%20 == 1:
 			created["nameKey"] = name
-			return c.send(http.StatusCreated, post(s.base+"/organizations", created))
+			return c.send(http.StatusCreated, e2e.Post(s.base+"/organizations", created))
 		}
 		changed := []string{s.application, s.organization}[n%2]
-		return c.send(http.StatusOK, post(changed, e2e.Object{"description": name}))
+		return c.send(http.StatusOK, e2e.Post(changed, e2e.Object{"description": name}))
 	}
 }
 

@@ -38,7 +38,8 @@ var linkInPage = regexp.MustCompile(`(?:href|src)="(/[^"]+)"`)
 // pageWeight gets the sign-in page and all that it names, as a browser does, and
 // returns the bytes of the answers with their headers.
 func (s *site) pageWeight(ctx context.Context) (total, requests int, err error) {
-	plain, err := s.client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: s.pages + "/", Anonymous: true})
+	browser := s.client.Browser()
+	plain, err := browser.Do(ctx, e2e.Get(s.pages+"/"))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -48,8 +49,9 @@ func (s *site) pageWeight(ctx context.Context) (total, requests int, err error) 
 	}
 	var headers bytes.Buffer
 	for _, address := range addresses {
-		answer, err := s.client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: s.pages + address, Anonymous: true,
-			Header: http.Header{"Accept-Encoding": {"gzip"}}})
+		request := e2e.Get(s.pages + address)
+		request.Header = http.Header{"Accept-Encoding": {"gzip"}}
+		answer, err := browser.Do(ctx, request)
 		if err == nil && answer.Status != http.StatusOK {
 			err = errors.New(answer.String())
 		}

@@ -12,9 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -64,22 +62,22 @@ func (r *run) startOpenID() error {
 }
 
 // addSAML makes a SAML directory of the application.
-func (s *site) addSAML(c *caller) {
+func (s *site) addSAML(c *e2e.Setup) {
 	pair, err := saml.NewKeyPair(samlName, time.Now())
 	if err != nil {
-		c.err = err
+		c.Err = err
 	}
 	directory := s.addDirectory(c, s.application, e2e.Object{
 		"providerId": "saml", "ssoLoginUrl": samlName + "/login", "ssoLogoutUrl": samlName + "/logout",
 		"entityId": samlName, "encodedX509SigningCert": pair.Certificate,
 	})
-	provider := c.get(directory + "/provider")
-	metadata := c.get(provider.Object("serviceProviderMetadata").Href())
+	provider := c.Get(directory + "/provider")
+	metadata := c.Get(provider.Object("serviceProviderMetadata").Href())
 	s.saml = samlProvider{pair, metadata.Text("entityId"), metadata.Object("assertionConsumerServicePostEndpoint").Href()}
 }
 
 // addOpenID makes a directory of the application that is known by its issuer.
-func (s *site) addOpenID(c *caller) {
+func (s *site) addOpenID(c *e2e.Setup) {
 	s.openID.directory = s.addDirectory(c, s.application, e2e.Object{
 		"providerId": unique("openid"), "discoveryUrl": s.openID.URL, "scope": []string{"openid", "email", "profile"},
 		"clientId": providertest.ClientID, "clientSecret": providertest.ClientSecret,
@@ -88,9 +86,9 @@ func (s *site) addOpenID(c *caller) {
 
 // addDirectory makes a directory of a provider, maps it to an application and
 // returns its address.
-func (s *site) addDirectory(c *caller, application string, provider e2e.Object) string {
-	directory := c.create(s.base+"/directories", e2e.Object{"name": unique("provider"), "provider": provider})
-	c.create(s.base+"/accountStoreMappings", e2e.Object{
+func (s *site) addDirectory(c *e2e.Setup, application string, provider e2e.Object) string {
+	directory := c.Post(s.base+"/directories", e2e.Object{"name": unique("provider"), "provider": provider})
+	c.Post(s.base+"/accountStoreMappings", e2e.Object{
 		"application": e2e.Object{"href": application}, "accountStore": e2e.Object{"href": directory.Href()},
 	})
 	return directory.Href()
@@ -99,20 +97,19 @@ func (s *site) addDirectory(c *caller, application string, provider e2e.Object) 
 // silentLogin makes a directory of a provider at an address that never answers, in an
 // application of its own, and returns a login there: it is refused, and tried again
 // after a second.
-func (s *site) silentLogin(address string) (action, error) {
-	c, name := s.caller(), unique("silent")
-	defer c.close()
-	application := c.create(s.base+"/applications", e2e.Object{"name": name}).Href()
+func (s *site) silentLogin(ctx context.Context, address string) (action, error) {
+	c, name := s.client.Setup(ctx), unique("silent")
+	application := c.Post(s.base+"/applications", e2e.Object{"name": name}).Href()
 	s.addDirectory(c, application, e2e.Object{
 		"providerId": name, "providerType": "oauth2", "clientId": "c", "clientSecret": "s",
 		"authorizationEndpoint": address, "tokenEndpoint": address, "resourceEndpoint": address,
 	})
 	body := e2e.Object{"providerData": e2e.Object{"providerId": name, "accessToken": "token"}}
 	return func(_ *site, c *connection, _ uint64) error {
-		err := c.send(http.StatusBadRequest, post(application+"/accounts", body))
+		err := c.send(http.StatusBadRequest, e2e.Post(application+"/accounts", body))
 		time.Sleep(time.Second)
 		return err
-	}, c.err
+	}, c.Err
 }
 
 // samlLogin is a whole login at the SAML provider: the signed request, and a
@@ -136,7 +133,7 @@ func (s *site) samlLogin(c *connection, n uint64) error {
 	if err != nil {
 		return err
 	}
-	response := post(s.saml.consumer, url.Values{
+	response := e2e.Post(s.saml.consumer, url.Values{
 		"SAMLResponse": {base64.StdEncoding.EncodeToString(signed)}, "RelayState": {asked.Get("RelayState")},
 	})
 	response.Anonymous = true
@@ -165,12 +162,7 @@ func (c *connection) logsIn(r e2e.Request) error {
 	if err := c.send(http.StatusFound, r); err != nil {
 		return err
 	}
-	var assertion struct{ Status string }
-	if parts := strings.Split(c.redirect().Get("jwtResponse"), "."); len(parts) == 3 {
-		claims, _ := base64.RawURLEncoding.DecodeString(parts[1])
-		_ = json.Unmarshal(claims, &assertion)
-	}
-	if assertion.Status != "AUTHENTICATED" {
+	if assertion, err := e2e.ReadClaims(c.redirect().Get("jwtResponse")); err != nil || assertion.Text("status") != "AUTHENTICATED" {
 		return refusal{http.StatusBadRequest, "the login redirects to " + c.answered("Location")}
 	}
 	return nil
@@ -179,29 +171,28 @@ func (c *connection) logsIn(r e2e.Request) error {
 // mirror is a directory whose accounts an agent brings from an LDAP server in this
 // process.
 type mirror struct {
-	people          int
-	application     string // address
-	server          ldaptest.Server
-	firstSearch     time.Time // of the agent
-	synced          time.Time // when it had sent all accounts
-	agent           *harness.Daemon
-	status, metrics string      // addresses of the agent
-	asks            *connection // for them
+	people      int
+	application string // address
+	server      ldaptest.Server
+	firstSearch time.Time // of the agent
+	synced      time.Time // when it had sent all accounts
+	agent       *harness.Daemon
+	status      string // address of the agent's
+	client      *e2e.Client
 }
 
 // startMirror makes a directory with an application, starts its agent, which looks for
 // changes so often, and waits until it has sent all accounts.
 func (r *run) startMirror(ctx context.Context, s *site, people int, poll time.Duration) (*mirror, error) {
-	m := &mirror{people: people, asks: connect(nil, "")}
+	m := &mirror{people: people, client: s.client.Browser()}
 	m.server.Entries = func() iter.Seq[ldaptest.Entry] { return peopleOf(people) }
 	m.server.Searched = sync.OnceValue(func() bool { m.firstSearch = time.Now(); return true })
 	if err := m.server.Listen(); err != nil {
 		return nil, err
 	}
 	r.atEnd(func(context.Context) error { m.server.Stop(); return nil })
-	c := s.caller()
-	defer c.close()
-	m.application = c.create(s.base+"/applications", e2e.Object{"name": unique("ldap")}).Href()
+	c := s.client.Setup(ctx)
+	m.application = c.Post(s.base+"/applications", e2e.Object{"name": unique("ldap")}).Href()
 	directory := s.addDirectory(c, m.application, e2e.Object{"providerId": "ldap", "agent": e2e.Object{"config": e2e.Object{
 		"directoryHost": "127.0.0.1", "directoryPort": m.server.Port(), "baseDn": "dc=corp",
 		"agentUserDn": "cn=agent", "agentUserDnPassword": "x",
@@ -209,18 +200,18 @@ func (r *run) startMirror(ctx context.Context, s *site, people int, poll time.Du
 			"usernameRdn": "uid", "passwordRdn": "userPassword"},
 		"groupConfig": e2e.Object{"objectClass": "groupOfNames", "nameRdn": "cn", "descriptionRdn": "description"},
 	}}})
-	agent := c.get(directory + "/provider").Object("agent")
-	key := c.create(agent.Href()+"/keys", e2e.Object{"name": "bench"})
-	page, pageErr := harness.FreeAddress()
-	ops, opsErr := harness.FreeAddress()
-	if err := errors.Join(c.err, pageErr, opsErr); err != nil {
-		return nil, err
+	agent := c.Get(directory + "/provider").Object("agent")
+	key := c.Post(agent.Href()+"/keys", e2e.Object{"name": "bench"})
+	if c.Err != nil {
+		return nil, c.Err
 	}
-	m.status, m.metrics = "http://"+page+"/status.json", "http://"+ops+"/metrics"
+	page := harness.FreeAddress()
+	m.status = "http://" + page + "/status.json"
 	m.agent = harness.NewDaemon("agent", filepath.Join(r.dir, unique("agent")+".log"), m.sent, filepath.Join(r.config.Bin, "agent"))
 	m.agent.Setenv("DOORWARD_URL="+s.host, "DOORWARD_CA_FILE="+s.client.Key.CAFile, "DOORWARD_AGENT_ID="+agent.ID(),
 		"DOORWARD_AGENT_KEY_ID="+key.Text("id"), "DOORWARD_AGENT_KEY_SECRET="+key.Text("secret"),
-		"DOORWARD_AGENT_LISTEN="+page, "DOORWARD_OPS_LISTEN="+ops, "DOORWARD_AGENT_POLL="+poll.String())
+		"DOORWARD_AGENT_LISTEN="+page, "DOORWARD_AGENT_POLL="+poll.String())
+	m.agent.SetOps()
 	r.atEnd(m.agent.Stop)
 	return m, m.agent.Start(ctx)
 }
@@ -247,11 +238,11 @@ func (m *mirror) user(n uint64) string {
 }
 
 // sent is an error until the agent has sent all accounts.
-func (m *mirror) sent(context.Context) error {
+func (m *mirror) sent(ctx context.Context) error {
+	answer, err := m.client.Do(ctx, e2e.Get(m.status))
 	var status struct{ SyncedAt time.Time }
-	err := m.asks.send(http.StatusOK, get(m.status))
 	if err == nil {
-		err = json.Unmarshal(m.asks.response.Body(), &status)
+		err = json.Unmarshal(answer.Body, &status)
 	}
 	if m.synced = status.SyncedAt; err == nil && m.synced.IsZero() {
 		err = errors.New("it has not")
@@ -259,15 +250,9 @@ func (m *mirror) sent(context.Context) error {
 	return err
 }
 
-// syncs counts the agent's looks for changes.
-var syncs = regexp.MustCompile(`(?m)^doorward_agent_syncs_total\{[^}]*result="ok"[^}]*\} (\d+)`)
-
-func (m *mirror) polls() (int, error) {
-	err := m.asks.send(http.StatusOK, get(m.metrics))
-	if found := syncs.FindSubmatch(m.asks.response.Body()); err == nil && found != nil {
-		return strconv.Atoi(string(found[1]))
-	}
-	return 0, errors.Join(err, errors.New("the agent counts no looks for changes"))
+// polls counts the agent's looks for changes.
+func (m *mirror) polls(ctx context.Context) (float64, error) {
+	return m.agent.Metric(ctx, "doorward_agent_syncs_total", `result="ok"`)
 }
 
 // sync measures a whole sync of a directory, the agent's memory after it, and its
@@ -284,14 +269,14 @@ func (r *run) sync(ctx context.Context) error {
 	r.memory("directory agent", "memory after it, standalone with PostgreSQL", "< 250", r.standalone.roots)
 
 	waitUntil(ctx, time.Now().Add(2*time.Second)) // the second of the last change is over
-	polls, pollsErr := m.polls()
+	polls, pollsErr := m.polls(ctx)
 	searches := m.server.Searches.Load()
 	used := usedBetween(ctx, agent, time.Now(), time.Now().Add(r.idleFor))
-	after, afterErr := m.polls()
+	after, afterErr := m.polls(ctx)
 	if err := errors.Join(pollsErr, afterErr, ctx.Err()); err != nil {
 		return err
 	}
-	count := float64(max(after-polls, 1))
+	count := max(after-polls, 1)
 	w := r.report.add("directory agent", "searches of a look without a change", "", "= 1", float64(m.server.Searches.Load()-searches)/count)
 	w.cpu = []float64{float64(used.server().Microseconds()) / count}
 	return nil

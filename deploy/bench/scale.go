@@ -45,7 +45,7 @@ var searches = []struct{ aim, queries string }{
 // scale searches a small and a large directory in turns, over one connection.
 func (r *run) scale(ctx context.Context) error {
 	s := r.standalone
-	c := s.caller()
+	c := connect(s.tls, s.authorization)
 	defer c.close()
 	var directories [2]string
 	var values [2]*strings.Replacer
@@ -54,23 +54,27 @@ func (r *run) scale(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		directories[i], values[i] = address+"/accounts?", sample(c, address)
+		directories[i] = address + "/accounts?"
+		if values[i], err = sample(s.client.Setup(ctx), address); err != nil {
+			return err
+		}
 	}
 	for _, group := range searches {
 		for _, query := range strings.Fields(group.queries) {
 			var millis [2][]float64
 			var found [2]float64
-			for began, round := time.Now(), 0; c.err == nil && (round < 7 || time.Since(began) < r.searchFor); round++ {
+			for began, round := time.Now(), 0; round < 7 || time.Since(began) < r.searchFor; round++ {
 				for turn := range directories {
 					i := (turn + round) % 2 // neither is always the first
 					sent := time.Now()
-					c.err = errors.Join(ctx.Err(), c.send(http.StatusOK, get(directories[i]+values[i].Replace(query))))
+					err := c.send(http.StatusOK, e2e.Get(directories[i]+values[i].Replace(query)))
 					millis[i] = append(millis[i], float64(time.Since(sent))/float64(time.Millisecond))
-					found[i] = size(c.object())
+					page, readErr := c.object()
+					if err := errors.Join(ctx.Err(), err, readErr); err != nil {
+						return fmt.Errorf("search %s: %w", query, err)
+					}
+					found[i] = size(page)
 				}
-			}
-			if c.err != nil {
-				return fmt.Errorf("search %s: %w", query, c.err)
 			}
 			small, large := millis[0][2:], millis[1][2:] // the first two fill caches
 			w := r.report.add("scale", fmt.Sprintf("?%s: %.0f, %.0f", query, found[0], found[1]), "ms", group.aim, large...)
@@ -83,15 +87,15 @@ func (r *run) scale(ctx context.Context) error {
 
 // sample takes values to search for from a directory, which has a thousand accounts
 // at least.
-func sample(c *caller, address string) *strings.Replacer {
-	page := c.get(address + "/accounts?orderBy=createdAt&offset=200&limit=20")
-	if c.err != nil {
-		return strings.NewReplacer()
+func sample(c *e2e.Setup, address string) (*strings.Replacer, error) {
+	page := c.Get(address + "/accounts?orderBy=createdAt&offset=200&limit=20")
+	if c.Err != nil {
+		return nil, c.Err
 	}
-	accounts := items(page)
+	accounts := page.Objects("items")
 	first, last := accounts[0], accounts[19]
 	return strings.NewReplacer("$email", url.QueryEscape(first.Text("email")), "$username", url.QueryEscape(first.Text("username")),
-		"$created", url.QueryEscape("["+first.Text("createdAt")+","+last.Text("createdAt")+"]"), "$middle", strconv.Itoa(int(size(page))/2))
+		"$created", url.QueryEscape("["+first.Text("createdAt")+","+last.Text("createdAt")+"]"), "$middle", strconv.Itoa(int(size(page))/2)), nil
 }
 
 // size is how many resources a search finds.
@@ -116,11 +120,10 @@ func seed(ctx context.Context, s *site, database, keyFile, name string, count in
 	if err != nil {
 		return "", errors.New("-database is no address of a PostgreSQL")
 	}
-	c := s.caller()
-	defer c.close()
-	directory := c.create(s.base+"/directories", e2e.Object{"name": unique(name)})
-	if c.err != nil {
-		return "", fmt.Errorf("make a directory: %w", c.err)
+	c := s.client.Setup(ctx)
+	directory := c.Post(s.base+"/directories", e2e.Object{"name": unique(name)})
+	if c.Err != nil {
+		return "", fmt.Errorf("make a directory: %w", c.Err)
 	}
 	maps.Copy(config.RuntimeParams, map[string]string{"search_path": "directory", "bench.count": strconv.Itoa(count),
 		"bench.tenant": uuid(directory.Object("tenant")), "bench.directory": uuid(directory)})

@@ -5,13 +5,11 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 
@@ -35,7 +33,7 @@ type site struct {
 	authorization string
 	base, host    string // addresses with and without the version
 	roots         []int  // its processes; empty where they are not known
-	peer          peer
+	peerAdmin     string // address of the peer for introspection
 
 	pages        string // address of the hosted pages
 	clientAPI    string
@@ -57,19 +55,12 @@ type site struct {
 // those of its operations in the report.
 func newSite(name string, client *e2e.Client, roots []int) *site {
 	key := client.Key
-	s := &site{name: name, client: client, tls: client.TLS(), base: key.BaseURL, host: key.HostURL(), roots: roots}
+	s := &site{name: name, client: client.Unchecked(), tls: client.TLS(), base: key.BaseURL, host: key.HostURL(), roots: roots}
 	if key.ID != "" {
-		s.authorization = basic(key.ID, key.Secret)
+		s.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(key.ID+":"+key.Secret))
 	}
 	return s
 }
-
-func basic(id, secret string) string {
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))
-}
-
-// caller calls the server until its close.
-func (s *site) caller() *caller { return &caller{connection: connect(s.tls, s.authorization)} }
 
 // measured are the processes whose processor time is that of the operations.
 func (s *site) measured() []int {
@@ -81,11 +72,7 @@ func (s *site) measured() []int {
 
 // restart stops standalone and starts it with the same data.
 func (s *site) restart(ctx context.Context) (err error) {
-	standalone := s.Shape.(*harness.Standalone)
-	if err := standalone.Stop(ctx); err != nil {
-		return err
-	}
-	s.roots, err = started(func() error { return standalone.Start(ctx) })
+	s.roots, err = started(func() error { return s.Shape.(*harness.Standalone).Restart(ctx) })
 	return err
 }
 
@@ -100,79 +87,65 @@ func (s *site) newTenant(ctx context.Context, applications int) (sites []*site, 
 		return nil, err
 	}
 	tenant := newSite("", s.client.With(other.ID, other.Secret), nil)
-	c, name := tenant.caller(), unique("hot")
-	defer c.close()
-	tenant.organization = c.create(s.base+"/organizations", e2e.Object{"name": name, "nameKey": name}).Href()
-	for n := 0; n < applications && c.err == nil; n++ {
+	c, name := tenant.client.Setup(ctx), unique("hot")
+	tenant.organization = c.Post(s.base+"/organizations", e2e.Object{"name": name, "nameKey": name}).Href()
+	for n := 0; n < applications && c.Err == nil; n++ {
 		own := *tenant
-		c.err = own.fill(ctx, 1, 0)
+		c.Err = own.fill(ctx, 1, 0)
 		sites = append(sites, &own)
 	}
-	return sites, c.err
+	return sites, c.Err
 }
 
 // fill makes the application with its accounts, of which the first have a password
 // hash of the product's own and are logged in. Without such accounts the access
 // tokens are those of API keys, which cost no hash.
 func (s *site) fill(ctx context.Context, accounts, logins int) error {
-	c := s.caller()
-	defer c.close()
-	application := c.create(s.base+"/applications?createDirectory=true",
-		e2e.Object{"name": unique("bench"), "authorizedCallbackUris": []string{callback}})
-	mapping := c.get(application.Object("defaultAccountStoreMapping").Href())
-	config := c.get(application.Object("webConfig").Href())
-	pages := items(c.get(application.Object("tenant").Href() + "/idSites"))
-	if c.err != nil {
-		return c.err
+	c := s.client.Setup(ctx)
+	made := c.Site(e2e.Object{"name": unique("bench"), "authorizedCallbackUris": []string{callback}})
+	config := c.Get(made.Application.Object("webConfig").Href())
+	pages := c.Get(made.Application.Object("tenant").Href() + "/idSites").Objects("items")
+	if c.Err != nil {
+		return c.Err
 	}
 	_, port, _ := net.SplitHostPort(s.client.Address())
-	s.application, s.directory = application.Href(), mapping.Object("accountStore").Href()
+	s.application, s.directory = made.Application.Href(), made.Directory.Href()
 	s.clientAPI, s.pages = s.host+"/client/"+config.Text("dnsLabel"), "https://"+pages[0].Text("domainName")+":"+port
-	for n := 0; n < accounts && c.err == nil; n++ {
+	for n := 0; n < accounts && c.Err == nil; n++ {
 		s.addAccount(c, n < logins)
-		c.err = errors.Join(c.err, ctx.Err())
 	}
 	if logins == 0 {
 		s.addTokens(c, s.keys[0])
-		return c.err
+		return c.Err
 	}
 	s.addSAML(c)
 	s.addOpenID(c)
-	return c.err
+	return c.Err
 }
 
 // addAccount makes an account; the first ones get an API key.
-func (s *site) addAccount(c *caller, login bool) {
-	address, body := s.directory+importing, imported(unique("seed"))
+func (s *site) addAccount(c *e2e.Setup, login bool) {
+	address, body := s.directory+importing, imported("seed")
 	if login {
-		address, body = s.application+"/accounts", newAccount(unique("seed"))
+		address, body = s.application+"/accounts", newAccount("seed")
 	}
-	account := c.create(address, body)
+	account := c.Post(address, body)
 	s.accounts = append(s.accounts, account.Href())
 	if len(s.keys) < 16 {
-		key := c.create(account.Href()+"/apiKeys", e2e.Object{})
+		key := c.Post(account.Href()+"/apiKeys", e2e.Object{})
 		s.keys = append(s.keys, url.Values{
 			"grant_type": {"client_credentials"}, "client_id": {key.Text("id")}, "client_secret": {key.Text("secret")},
 		})
 	}
 	if login {
 		s.emails = append(s.emails, account.Text("email"))
-		s.addTokens(c, url.Values{"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password}})
+		s.addTokens(c, e2e.PasswordGrant(account.Text("email")))
 	}
 }
 
-func (s *site) addTokens(c *caller, grant url.Values) {
-	token := c.call(http.StatusOK, s.token(grant))
+func (s *site) addTokens(c *e2e.Setup, grant url.Values) {
+	token := c.Post(s.application+"/oauth/token", grant)
 	s.access, s.refresh = append(s.access, token.Text("access_token")), append(s.refresh, token.Text("refresh_token"))
-}
-
-// items are those of a page of a collection.
-func items(page e2e.Object) (found []e2e.Object) {
-	list, _ := page["items"].([]any)
-	for _, each := range list {
-		found = append(found, each.(map[string]any))
-	}
-	return found
 }
 
 // peer is the file that BENCH_PEER names.
@@ -193,41 +166,47 @@ var peerOperations = []operation{
 		return c.send(http.StatusOK, s.peerToken())
 	}},
 	{name: "introspect", over: "validate", aims: aims{cpu: ">= 5"}, do: func(s *site, c *connection, n uint64) error {
-		return c.send(http.StatusOK, post(s.peer.AdminURL+"/admin/oauth2/introspect", url.Values{"token": {one(s.access, n)}}))
+		request := e2e.Post(s.peerAdmin+"/admin/oauth2/introspect", url.Values{"token": {one(s.access, n)}})
+		request.Anonymous = true
+		return c.send(http.StatusOK, request)
 	}},
 }
 
 func (s *site) peerToken() e2e.Request {
-	r := post(s.host+"/oauth2/token", url.Values{"grant_type": {"client_credentials"}})
-	r.Header = http.Header{"Authorization": {basic(url.QueryEscape(s.peer.ClientID), url.QueryEscape(s.peer.ClientSecret))}}
-	return r
+	return e2e.Post(s.host+"/oauth2/token", url.Values{"grant_type": {"client_credentials"}})
 }
 
 // openPeer connects to the peer and gets some tokens to introspect.
 func openPeer(file string) (*site, error) {
 	p := peer{Name: "peer"}
-	raw, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(raw, &p)
-	}
+	err := e2e.ReadJSON(file, &p)
 	if err == nil && (p.PublicURL == "" || p.AdminURL == "" || p.ClientID == "") {
 		err = errors.New("publicUrl, adminUrl or clientId is missing")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the peer in %s: %w", file, err)
 	}
-	client, err := e2e.NewClient(e2e.Key{BaseURL: strings.TrimSuffix(p.PublicURL, "/"), CAFile: p.CAFile})
+	client, err := e2e.NewClient(e2e.Key{
+		ID: url.QueryEscape(p.ClientID), Secret: url.QueryEscape(p.ClientSecret), // RFC 6749, section 2.3.1
+		BaseURL: strings.TrimSuffix(p.PublicURL, "/"), CAFile: p.CAFile,
+	})
 	if err != nil {
 		return nil, err
 	}
 	s := newSite(", "+p.Name, client, p.PIDs)
-	p.AdminURL = strings.TrimSuffix(p.AdminURL, "/")
-	s.peer = p
+	s.peerAdmin = strings.TrimSuffix(p.AdminURL, "/")
 	s.tls.ServerName = "" // it has two addresses
-	c := s.caller()
+	c := connect(s.tls, s.authorization)
 	defer c.close()
 	for range 16 {
-		s.access = append(s.access, c.call(http.StatusOK, s.peerToken()).Text("access_token"))
+		if err := c.send(http.StatusOK, s.peerToken()); err != nil {
+			return nil, err
+		}
+		token, err := c.object()
+		if err != nil {
+			return nil, err
+		}
+		s.access = append(s.access, token.Text("access_token"))
 	}
-	return s, c.err
+	return s, nil
 }

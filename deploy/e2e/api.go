@@ -12,51 +12,91 @@ import (
 	api "github.com/doorward/doorward/pkg/client"
 )
 
-// API is the client of the product (pkg/client) with the same key and connections.
-// Scenarios use it for what they do not test themselves; what it exchanges is
-// checked against the description of the interface too.
-func (c *Client) API(t testing.TB) *api.Client {
-	t.Helper()
+// Setup makes what a scenario or a measurement needs and does not test itself, by the
+// client of the product (pkg/client). After a failure it sends nothing, so that the
+// error of several calls is read once, after the last.
+type Setup struct {
+	Err error
+
+	ctx    context.Context
+	client *api.Client
+}
+
+// Setup has the key and the connections of c. What it exchanges is checked against the
+// description of the interface too, unless c is Unchecked.
+func (c *Client) Setup(ctx context.Context) *Setup {
 	made, err := api.New(c.Key.BaseURL, api.Credentials{ID: c.Key.ID, Secret: c.Key.Secret},
-		api.HTTPClient(&http.Client{Timeout: time.Minute, Transport: checked{c.HTTP.Transport}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
+		api.HTTPClient(&http.Client{Timeout: time.Minute, Transport: checked{c.HTTP.Transport, c.unchecked}}))
+	return &Setup{Err: err, ctx: ctx, client: made}
 }
 
-// newResource creates a resource that a scenario needs.
-func (c *Client) newResource(t testing.TB, address string, body Object) Object {
-	t.Helper()
-	made, err := api.Create[Object](t.Context(), c.API(t), address, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return *made
+// Get reads a resource.
+func (s *Setup) Get(address string) Object {
+	return s.keep(func() (*Object, error) { return api.Get[Object](s.ctx, s.client, address) })
 }
 
-// resource reads a resource that a scenario needs.
-func (c *Client) resource(t testing.TB, address string) Object {
-	t.Helper()
-	found, err := api.Get[Object](t.Context(), c.API(t), address)
-	if err != nil {
-		t.Fatal(err)
+// Post creates or changes a resource, or gets a token for url.Values.
+func (s *Setup) Post(address string, body any) Object {
+	return s.keep(func() (*Object, error) { return api.Create[Object](s.ctx, s.client, address, body) })
+}
+
+func (s *Setup) keep(call func() (*Object, error)) Object {
+	if s.Err != nil {
+		return nil
+	}
+	found, err := call()
+	if s.Err = err; err != nil {
+		return nil
 	}
 	return *found
 }
 
-// remove deletes a resource, which may be gone.
-func (c *Client) remove(ctx context.Context, t testing.TB, address string) error {
-	return api.Delete(ctx, c.API(t), address)
+// Site makes an application by its fields, and a directory with it.
+func (s *Setup) Site(fields Object) Site {
+	application := s.Post("/applications?createDirectory=true", fields)
+	mapping := s.Get(application.Object("defaultAccountStoreMapping").Href())
+	return Site{Application: application, Directory: s.Get(mapping.Object("accountStore").Href())}
+}
+
+// API is the client of the product with the key and the connections of c.
+func (c *Client) API(t testing.TB) *api.Client {
+	t.Helper()
+	return setUp(t, c, func(s *Setup) *api.Client { return s.client })
+}
+
+// setUp makes something for a test.
+func setUp[T any](t testing.TB, c *Client, build func(*Setup) T) T {
+	t.Helper()
+	s := c.Setup(t.Context())
+	made := build(s)
+	if s.Err != nil {
+		t.Fatal(s.Err)
+	}
+	return made
 }
 
 // checked fails requests that are not answered as the interface is described.
-type checked struct{ http.RoundTripper }
+type checked struct {
+	http.RoundTripper
+	unchecked bool
+}
 
 // RoundTrip sends a request and checks what came back.
 func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("Accept", "application/json") // metadata of SAML are XML otherwise
+	response, err := c.RoundTripper.RoundTrip(request)
+	if err != nil || c.unchecked {
+		return response, err
+	}
+	defer response.Body.Close()
+	answer := Answer{Request: request.Method + " " + request.URL.String(), Status: response.StatusCode, Header: response.Header}
+	if answer.Body, err = io.ReadAll(response.Body); err != nil {
+		return nil, fmt.Errorf("%s: read the answer: %w", answer.Request, err)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(answer.Body))
 	var sent []byte
-	if request.GetBody != nil {
+	if request.GetBody != nil && request.Header.Get("Content-Type") == "application/json" {
 		body, err := request.GetBody()
 		if err != nil {
 			return nil, err
@@ -65,18 +105,5 @@ func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	response, err := c.RoundTripper.RoundTrip(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	answer := Answer{Request: request.Method + " " + request.URL.String(), Status: response.StatusCode, Header: response.Header}
-	if answer.Body, err = io.ReadAll(response.Body); err != nil {
-		return nil, fmt.Errorf("%s: read the answer: %w", answer.Request, err)
-	}
-	response.Body = io.NopCloser(bytes.NewReader(answer.Body))
-	if len(sent) == 0 || request.Header.Get("Content-Type") != "application/json" {
-		sent = nil
-	}
-	return response, described(Request{Method: request.Method, Header: request.Header, Body: sent}, request.URL.String(), answer)
+	return response, described(Request{Method: request.Method, Header: request.Header}, sent, request.URL.String(), answer)
 }

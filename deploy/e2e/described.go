@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,8 +15,8 @@ const clientAPISuffix = ".apps.localhost"
 
 // described returns what of a call of the management API, of the Client API or of
 // a hosted page, or of its answer, the description of the interface (pkg/openapi)
-// does not have. Bodies that are not made of values are not looked at.
-func described(r Request, address string, answer Answer) error {
+// does not have.
+func described(r Request, sent []byte, address string, answer Answer) error {
 	address, ok := inDescription(r, address)
 	if !ok || answer.Status == http.StatusRequestEntityTooLarge {
 		return nil
@@ -25,18 +24,6 @@ func described(r Request, address string, answer Answer) error {
 	checker, err := openapitest.For("service")
 	if err != nil {
 		return err
-	}
-	var sent []byte
-	switch body := r.Body.(type) {
-	case nil:
-	case []byte:
-		sent = body
-	case url.Values:
-		sent = []byte(body.Encode())
-	case Object, map[string]any:
-		if sent, err = json.Marshal(body); err != nil {
-			return err
-		}
 	}
 	if err := checker.Check(openapitest.Exchange{
 		Method: r.Method, URL: address, RequestBody: sent, Status: answer.Status, AnswerHeader: answer.Header, AnswerBody: answer.Body,

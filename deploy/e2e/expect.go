@@ -45,7 +45,13 @@ func (c *Client) WantObject(t testing.TB, status int, r Request) Object {
 	if kind := answer.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/json") {
 		t.Errorf("%s has Content-Type %q, want application/json", answer.Request, kind)
 	}
-	object, err := answer.Object()
+	return answer.object(t)
+}
+
+// object is Object for an answer that must be one.
+func (a Answer) object(t testing.TB) Object {
+	t.Helper()
+	object, err := a.Object()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +65,7 @@ func (c *Client) Refused(t testing.TB, status, code int, r Request) Object {
 	t.Helper()
 	answer := c.Want(t, status, r)
 	CheckError(t, answer, status, code)
-	body, err := answer.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return body
+	return answer.object(t)
 }
 
 // CheckError reports every way in which the answer is not the error with this
@@ -100,18 +102,15 @@ func CheckError(t testing.TB, answer Answer, status, code int) {
 // Get reads a resource that must be there.
 func (c *Client) Get(t testing.TB, address string) Object {
 	t.Helper()
-	return c.WantObject(t, http.StatusOK, Request{Method: http.MethodGet, URL: address})
+	return c.WantObject(t, http.StatusOK, Get(address))
 }
 
 // Create posts a new resource and follows the promise of a creation: 201, and
 // a Location that is the resource's own address.
 func (c *Client) Create(t testing.TB, address string, body any) Object {
 	t.Helper()
-	answer := c.Want(t, http.StatusCreated, Request{Method: http.MethodPost, URL: address, Body: body})
-	created, err := answer.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := c.Want(t, http.StatusCreated, Post(address, body))
+	created := answer.object(t)
 	if location := answer.Header.Get("Location"); location != created.Href() || location == "" {
 		t.Errorf("%s has Location %q and href %q, want the same", answer.Request, location, created.Href())
 	}
@@ -121,13 +120,13 @@ func (c *Client) Create(t testing.TB, address string, body any) Object {
 // Update posts a change to a resource.
 func (c *Client) Update(t testing.TB, address string, body any) Object {
 	t.Helper()
-	return c.WantObject(t, http.StatusOK, Request{Method: http.MethodPost, URL: address, Body: body})
+	return c.WantObject(t, http.StatusOK, Post(address, body))
 }
 
 // Delete removes a resource that must be there.
 func (c *Client) Delete(t testing.TB, address string) {
 	t.Helper()
-	answer := c.Want(t, http.StatusNoContent, Request{Method: http.MethodDelete, URL: address})
+	answer := c.Want(t, http.StatusNoContent, Delete(address))
 	if len(answer.Body) != 0 {
 		t.Errorf("the 204 has a body: %s", answer)
 	}
@@ -136,7 +135,7 @@ func (c *Client) Delete(t testing.TB, address string) {
 // Gone checks that the address answers like one that never existed.
 func (c *Client) Gone(t testing.TB, address string) {
 	t.Helper()
-	c.Refused(t, http.StatusNotFound, 404, Request{Method: http.MethodGet, URL: address})
+	c.Refused(t, http.StatusNotFound, 404, Get(address))
 }
 
 // All walks a collection to its end, page by page.
@@ -183,15 +182,12 @@ func Named(t testing.TB, list []Object, name string) Object {
 // successful answer of it has in common.
 func (c *Client) Token(t testing.TB, application string, form url.Values) Object {
 	t.Helper()
-	answer := c.Want(t, http.StatusOK, Request{Method: http.MethodPost, URL: application + "/oauth/token", Body: form})
+	answer := c.Want(t, http.StatusOK, Post(application+"/oauth/token", form))
 	if answer.Header.Get("Cache-Control") != "no-store" || answer.Header.Get("Pragma") != "no-cache" {
 		t.Errorf("a token answer must not be stored: Cache-Control %q, Pragma %q",
 			answer.Header.Get("Cache-Control"), answer.Header.Get("Pragma"))
 	}
-	token, err := answer.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := answer.object(t)
 	if token.Text("access_token") == "" || token.Text("token_type") != "Bearer" {
 		t.Fatalf("no bearer access token: %s", answer)
 	}

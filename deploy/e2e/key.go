@@ -27,12 +27,8 @@ type Key struct {
 // half-written file is not mistaken for a key.
 func ReadKey(path string) (Key, error) {
 	var key Key
-	raw, err := os.ReadFile(path)
-	if err != nil {
+	if err := ReadJSON(path, &key); err != nil {
 		return key, fmt.Errorf("read the API key: %w", err)
-	}
-	if err := json.Unmarshal(raw, &key); err != nil {
-		return key, fmt.Errorf("read the API key in %s: %w", path, err)
 	}
 	if key.ID == "" || key.Secret == "" || key.BaseURL == "" {
 		return key, fmt.Errorf("the API key in %s lacks id, secret or baseUrl", path)
@@ -46,19 +42,31 @@ func ReadKey(path string) (Key, error) {
 }
 
 // Write puts the key into a file that only its owner reads.
-func (k Key) Write(path string) error {
-	raw, err := json.MarshalIndent(k, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode the API key: %w", err)
-	}
-	if err := os.WriteFile(path, append(raw, '\n'), 0o600); err != nil {
-		return fmt.Errorf("write the API key: %w", err)
-	}
-	return nil
-}
+func (k Key) Write(path string) error { return WriteJSON(path, k) }
 
 // HostURL is the address without the version segment: the mailbox page, the
 // hosted pages and the error pages live there.
 func (k Key) HostURL() string {
 	return strings.TrimSuffix(k.BaseURL, "/v1")
+}
+
+// ReadJSON reads a file.
+func ReadJSON(path string, into any) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// WriteJSON writes a file that only its owner reads.
+func WriteJSON(path string, value any) error {
+	raw, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return os.WriteFile(path, append(raw, '\n'), 0o600)
 }

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -102,5 +103,37 @@ func TestNoHeaderChangesTheLinkOfAMail(t *testing.T) {
 	mail := client.AwaitMail(t, account.Text("email"))
 	if strings.Contains(mail.Raw, "evil.example") || !strings.Contains(mail.Text, client.Key.HostURL()+"/passwordReset?sptoken=") {
 		t.Errorf("the mail says:\n%s", mail.Raw)
+	}
+}
+
+// A stranger who knows an address cannot fill its mailbox: the answers stay the same,
+// and the mails end.
+func TestStrangersSendFewMailsToAUser(t *testing.T) {
+	const asked, sent = 20, 10
+	site := newHosted(t)
+	client.Update(t, site.Directory.Link(t, "accountCreationPolicy"), e2e.Object{"verificationEmailStatus": "ENABLED"})
+	email := client.Register(t, site.Application.Link(t, "accounts")).Text("email")
+	resets, api := site.Application.Link(t, "passwordResetTokens"), openClientAPI(t, site.Application)
+	page := begin(t, client.Browser(), site.Application, e2e.Object{"path": "/forgot"}, "/forgot")
+	for range asked / 2 {
+		api.empty(post("/forgot", e2e.Object{"login": email}))
+		api.empty(post("/verify", e2e.Object{"login": email}))
+		if answer := page.call(http.StatusOK, http.MethodPost, resets, e2e.Object{"email": email}); string(answer.Body) != "{}" {
+			t.Errorf("the answer is %s", answer)
+		}
+		api.empty(post("/verify", e2e.Object{"login": email}))
+	}
+	// The tenant's own request sends a mail still, and the mails of one account are in
+	// order: that of its use is the last.
+	reset := client.WantObject(t, http.StatusOK, post(resets, e2e.Object{"email": email})).Href()
+	client.Want(t, http.StatusOK, post(reset, e2e.Object{"password": newPassword}))
+	client.AwaitMailWith(t, email, "Your password has been changed")
+	got := map[string]int{}
+	for _, subject := range mailsTo(t, email) {
+		got[subject]++
+	}
+	want := map[string]int{"Verify your account": sent + 1, "Reset your Password": sent + 1, "Your password has been changed": 1}
+	if !maps.Equal(got, want) {
+		t.Errorf("the mails are %v, want %v", got, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/doorward/doorward/deploy/e2e"
@@ -61,5 +62,5 @@ func start(name, dir string) (harness.Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	return harness.Start(name, dir, harness.Config{Settings: settings})
+	return harness.Start(context.Background(), name, harness.Config{Dir: filepath.Join(dir, "shape"), Settings: settings})
 }

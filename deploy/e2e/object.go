@@ -54,15 +54,24 @@ func (o Object) Number(t testing.TB, name string) int {
 // Items are the resources of one page of a collection.
 func (o Object) Items(t testing.TB) []Object {
 	t.Helper()
-	list, ok := o["items"].([]any)
-	if !ok {
-		t.Fatalf("%s has no items: %v", o.Href(), o)
-	}
-	items := make([]Object, len(list))
-	for i, item := range list {
-		if items[i], ok = item.(map[string]any); !ok {
-			t.Fatalf("item %d of %s is no object: %v", i, o.Href(), item)
-		}
+	items := o.Objects("items")
+	if items == nil {
+		t.Fatalf("%s has no list of objects as its items: %v", o.Href(), o)
 	}
 	return items
+}
+
+// Objects are those of a nested list; nil when it is none, or has something else.
+func (o Object) Objects(name string) []Object {
+	list, ok := o[name].([]any)
+	if !ok {
+		return nil
+	}
+	objects := make([]Object, len(list))
+	for i, item := range list {
+		if objects[i], ok = item.(map[string]any); !ok {
+			return nil
+		}
+	}
+	return objects
 }

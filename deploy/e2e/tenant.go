@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"net/http"
+	"net/url"
 	"testing"
 	"time"
+
+	api "github.com/doorward/doorward/pkg/client"
 )
 
 // Password satisfies the default strength of every directory.
@@ -15,20 +17,13 @@ const Password = "Changeme1!"
 // Tenant is the tenant that the client's key belongs to.
 func (c *Client) Tenant(t testing.TB) Object {
 	t.Helper()
-	return c.resource(t, "/tenants/current")
+	return setUp(t, c, func(s *Setup) Object { return s.Get("/tenants/current") })
 }
 
 // TenantKey returns the key of that tenant.
 func (c *Client) TenantKey(ctx context.Context) (string, error) {
-	answer, err := c.Do(ctx, Request{Method: http.MethodGet, URL: "/tenants/current"})
-	if err == nil {
-		answer, err = c.Do(ctx, Request{Method: http.MethodGet, URL: answer.Header.Get("Location")})
-	}
-	if err != nil {
-		return "", err
-	}
-	tenant, err := answer.Object()
-	return tenant.Text("key"), err
+	s := c.Setup(ctx)
+	return s.Get("/tenants/current").Text("key"), s.Err
 }
 
 // Unique makes a name that no earlier run has used, so that scenarios can be
@@ -49,10 +44,8 @@ type Site struct {
 // are deleted when the test ends.
 func (c *Client) NewSite(t testing.TB) Site {
 	t.Helper()
-	application := c.newResource(t, "/applications?createDirectory=true", Object{"name": Unique("site")})
-	mapping := c.resource(t, application.Link(t, "defaultAccountStoreMapping"))
-	site := Site{Application: application, Directory: c.resource(t, mapping.Link(t, "accountStore"))}
-	c.DeleteAtEnd(t, application.Href())
+	site := setUp(t, c, func(s *Setup) Site { return s.Site(Object{"name": Unique("site")}) })
+	c.DeleteAtEnd(t, site.Application.Href())
 	c.DeleteAtEnd(t, site.Directory.Href())
 	return site
 }
@@ -61,7 +54,7 @@ func (c *Client) NewSite(t testing.TB) Site {
 // when the test ends.
 func (c *Client) NewApplication(t testing.TB) Object {
 	t.Helper()
-	application := c.newResource(t, "/applications", Object{"name": Unique("bare")})
+	application := setUp(t, c, func(s *Setup) Object { return s.Post("/applications", Object{"name": Unique("bare")}) })
 	c.DeleteAtEnd(t, application.Href())
 	return application
 }
@@ -87,7 +80,7 @@ const cleanLimit = 30 * time.Second
 func (c *Client) DeleteAtEnd(t testing.TB, address string) {
 	t.Cleanup(func() {
 		err := AwaitFor(context.WithoutCancel(t.Context()), cleanLimit, "the clean-up", func(ctx context.Context) error {
-			return c.remove(ctx, t, address)
+			return api.Delete(ctx, c.API(t), address)
 		})
 		if err != nil {
 			t.Error(err)
@@ -98,18 +91,27 @@ func (c *Client) DeleteAtEnd(t testing.TB, address string) {
 // Register creates an account with a new email address and Password.
 func (c *Client) Register(t testing.TB, accounts string) Object {
 	t.Helper()
-	email := Unique("jo") + "@example.test"
-	return c.newResource(t, accounts, Object{"email": email, "password": Password, "givenName": "Jo", "surname": "Doe"})
+	return setUp(t, c, func(s *Setup) Object { return s.Post(accounts, NewAccount(Unique("jo")+"@example.test")) })
+}
+
+// NewAccount is an account with Password, as it is sent.
+func NewAccount(email string) Object {
+	return Object{"email": email, "password": Password, "givenName": "Jo", "surname": "Doe"}
+}
+
+// PasswordGrant is the form that gets tokens for an account with Password.
+func PasswordGrant(email string) url.Values {
+	return url.Values{"grant_type": {"password"}, "username": {email}, "password": {Password}}
+}
+
+// RefreshGrant is the form that gets tokens for a refresh token.
+func RefreshGrant(token string) url.Values {
+	return url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}
 }
 
 // Login is the request of one login attempt against an application.
 func Login(application Object, login, password string) Request {
-	return Request{
-		Method: http.MethodPost,
-		URL:    application.Href() + "/loginAttempts",
-		Body: Object{
-			"type":  "basic",
-			"value": base64.StdEncoding.EncodeToString([]byte(login + ":" + password)),
-		},
-	}
+	return Post(application.Href()+"/loginAttempts", Object{
+		"type": "basic", "value": base64.StdEncoding.EncodeToString([]byte(login + ":" + password)),
+	})
 }

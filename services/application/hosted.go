@@ -98,13 +98,15 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 // RequestVerification sends another verification mail.
 func (s *Service) RequestVerification(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
 	return directoryapi.Empty{}, s.AskVerification(
-		ctx, refOf(in.Where), NewVerification{Login: field.Some(in.Login), AccountStore: optional(storeName(in.Where))},
+		ctx, refOf(in.Where), NewVerification{Login: field.Some(in.Login), AccountStore: optional(storeName(in.Where)), Anonymous: true},
 	)
 }
 
 // RequestReset sends a password reset mail.
 func (s *Service) RequestReset(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
-	_, err := s.AskReset(ctx, refOf(in.Where), NewReset{Email: field.Some(in.Login), AccountStore: optional(storeName(in.Where))})
+	_, err := s.AskReset(ctx, refOf(in.Where), NewReset{
+		Email: field.Some(in.Login), AccountStore: optional(storeName(in.Where)), Anonymous: true,
+	})
 	return directoryapi.Empty{}, err
 }
 

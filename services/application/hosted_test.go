@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
@@ -59,5 +60,55 @@ func TestLoginStoresLeaveOutTheDefaultOfABriefRequest(t *testing.T) {
 	}
 	if !brief.Default.IsZero() || !slices.Equal(brief.Directories, full.Directories) {
 		t.Errorf("the stores of a brief request are %+v, want the same directories and no default", brief)
+	}
+}
+
+// A browser has no API key, whatever mail it asks for; an administrator has one.
+func TestOnlyABrowserAsksForMailsAnonymously(t *testing.T) {
+	t.Parallel()
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	shop, at := newApplication(t, d, tenant), d.Directory(t, tenant, "Cloud")
+	newMapping(t, d, tenant, shop, at)
+	d.Directories.EnableVerification(t, directoryapi.Ref{Tenant: tenant, ID: at})
+	made, err := d.Directories.CreateAccount(t.Context(), directoryapi.CreateAccount{
+		Tenant: tenant, ID: d.NewID(), Directory: at, Workflow: true,
+		Account: directoryapi.NewAccount{Email: field.Some("jo@example.test"), Password: field.Some(applicationtest.Password)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := id.Ref{Tenant: tenant, ID: shop}
+	login := applicationapi.LoginName{Where: applicationapi.Where{Tenant: tenant, Application: shop}, Login: made.Email}
+	tokens := map[string]bool{} // of verification mails
+	asked := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		account, err := d.Directories.Account(t.Context(), id.Ref{Tenant: tenant, ID: made.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens[account.VerificationToken.Reveal()] = true
+	}
+	for range 2 * directoryapi.MaxAnonymousMails {
+		_, err := d.Service.RequestVerification(t.Context(), login)
+		asked(err)
+		_, err = d.Service.RequestReset(t.Context(), login)
+		asked(err)
+	}
+	if len(tokens) != directoryapi.MaxAnonymousMails {
+		t.Errorf("a browser makes %d verification tokens, want %d", len(tokens), directoryapi.MaxAnonymousMails)
+	}
+	for i := range 2 * directoryapi.MaxAnonymousMails {
+		asked(d.Service.AskVerification(t.Context(), ref, application.NewVerification{Login: field.Some(made.Email)}))
+		if len(tokens) != directoryapi.MaxAnonymousMails+i+1 {
+			t.Fatalf("an administrator's request %d makes no verification token", i)
+		}
+		reset, err := d.Service.AskReset(t.Context(), ref, application.NewReset{Email: field.Some(made.Email)})
+		if err != nil || reset.Token == "" {
+			t.Fatalf("an administrator's reset %d is %+v, %v", i, reset, err)
+		}
 	}
 }

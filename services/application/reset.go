@@ -18,12 +18,14 @@ const maxLogin = 255
 type NewVerification struct {
 	Login        field.Text                       `json:"login"` // user name or email
 	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
+	Anonymous    bool                             `json:"-"` // whether the caller has no API key
 }
 
 // NewReset is the body that asks for a password reset.
 type NewReset struct {
 	Email        field.Text                       `json:"email"` // or user name
 	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
+	Anonymous    bool                             `json:"-"` // whether the caller has no API key
 }
 
 // NewPassword is the body that spends a password reset.
@@ -34,7 +36,7 @@ type NewPassword struct {
 // AskVerification lets another verification mail go to the account of a login
 // (docs/interface/accounts.md#email-verification). It returns apierr.NoSuchResource
 // for an unknown login and VerificationDisabled where the directory's workflow is
-// off.
+// off. An anonymous caller gets no mail beyond the limit, and no error.
 func (s *Service) AskVerification(ctx context.Context, application directoryapi.Ref, in NewVerification) error {
 	login, err := field.Required(in.Login, "login", maxLogin)
 	if err != nil {
@@ -45,14 +47,14 @@ func (s *Service) AskVerification(ctx context.Context, application directoryapi.
 		return err
 	}
 	_, err = s.directories.RequestVerification(ctx, directoryapi.RequestVerification{
-		Tenant: application.Tenant, Application: application.ID, Stores: stores, Login: login,
+		Tenant: application.Tenant, Application: application.ID, Stores: stores, Login: login, Anonymous: in.Anonymous,
 	})
 	return err
 }
 
 // AskReset makes a password reset for the account of a login
 // (docs/interface/accounts.md#password-reset). It returns apierr.NoSuchResource for
-// an unknown login.
+// an unknown login. An anonymous caller gets none beyond the limit, and no error.
 func (s *Service) AskReset(ctx context.Context, application directoryapi.Ref, in NewReset) (directoryapi.PasswordReset, error) {
 	login, err := field.Required(in.Email, "email", maxLogin)
 	if err != nil {
@@ -63,7 +65,7 @@ func (s *Service) AskReset(ctx context.Context, application directoryapi.Ref, in
 		return directoryapi.PasswordReset{}, err
 	}
 	return s.directories.RequestReset(ctx, directoryapi.RequestReset{
-		Tenant: application.Tenant, Application: application.ID, Stores: stores, Login: login,
+		Tenant: application.Tenant, Application: application.ID, Stores: stores, Login: login, Anonymous: in.Anonymous,
 	})
 }
 

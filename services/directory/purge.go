@@ -24,7 +24,7 @@ const (
 )
 
 // Purge is the worker that deletes what is hidden already: expired password
-// resets and sign-ups, and what deleted directories have left. It also writes the
+// resets, sign-ups and counters, and what deleted directories have left. It also writes the
 // searchable values of groups whose customData an earlier release stored.
 func (s *Service) Purge(ctx context.Context) error {
 	return purge.Every(purgeEvery, "purge of deleted and expired rows failed, retrying", func(ctx context.Context) error {
@@ -41,6 +41,7 @@ func (s *Service) purge(ctx context.Context) error {
 		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeChecks(ctx, s.now().Add(-checkAge), batch) }),
 		drain(func(tx *store.Tx) (int64, error) { return tx.FillGroupValues(ctx, fillBatch) }),
 		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeSAMLAssertions(ctx, s.now(), batch) }),
+		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeCounts(ctx, s.now(), batch) }),
 	)
 }
 

@@ -24,7 +24,8 @@ var errNoReset = apierr.NotFound.Because("the password reset token is unknown, u
 // RequestReset makes a reset token for the account of a login, in the first store
 // that holds one; accounts of mirror directories have no password here and do
 // not match (docs/interface/accounts.md#password-reset). The mail goes out where the directory
-// has it on. It returns errNoLogin.
+// has it on. An anonymous request beyond the limit makes neither and has no Token. It
+// returns errNoLogin.
 func (s *Service) RequestReset(ctx context.Context, in directoryapi.RequestReset) (directoryapi.PasswordReset, error) {
 	key, err := s.resetKey(ctx, in.Tenant)
 	if err != nil {
@@ -51,6 +52,12 @@ func (s *Service) RequestReset(ctx context.Context, in directoryapi.RequestReset
 		return directoryapi.PasswordReset{}, err
 	}
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
+		if in.Anonymous {
+			if may, err := s.mayMail(ctx, tx, in.Tenant, found.ID, directoryapi.Reset); err != nil || !may {
+				token = ""
+				return err
+			}
+		}
 		if err := tx.InsertReset(ctx, reset); err != nil {
 			return err
 		}

@@ -60,7 +60,8 @@ func noVerification(err error) error {
 var errNoLogin = apierr.NoSuchResource.Because("no account of that user name or email is in the account stores")
 
 // RequestVerification replaces the verification token of the account of a login and
-// lets its mail go out; an email that is verified already gets none
+// lets its mail go out; an email that is verified already gets none, and neither does
+// an anonymous request beyond the limit
 // (docs/interface/accounts.md#email-verification). It returns errNoLogin and apierr.VerificationDisabled.
 func (s *Service) RequestVerification(ctx context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
 	found, err := s.store.FindAddressee(ctx, in.Tenant, in.Stores, in.Login)
@@ -83,6 +84,11 @@ func (s *Service) RequestVerification(ctx context.Context, in directoryapi.Reque
 		a, err := tx.LockAccount(ctx, in.Tenant, found.ID)
 		if err != nil || a.EmailVerificationStatus == directoryapi.Verified {
 			return err
+		}
+		if in.Anonymous {
+			if may, err := s.mayMail(ctx, tx, in.Tenant, a.ID, directoryapi.Verification); err != nil || !may {
+				return err
+			}
 		}
 		_, verification := s.newVerification(a.ID)
 		if err := tx.SetVerification(ctx, in.Tenant, a.ID, verification); err != nil {

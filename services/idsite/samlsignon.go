@@ -139,10 +139,9 @@ func (c *Client) EndSignOn(ctx context.Context, name string, browser, assertion 
 	if err != nil {
 		return SignedOn{}, err
 	}
-	if f.FinishedAt != nil {
+	if f.FinishedAt != nil { // its callback names the flow
 		a, err := s.readAssertion(ctx, assertion)
-		if errors.Is(err, apierr.BadRequest) ||
-			err == nil && (a.tenant != f.TenantID || a.RequestID != f.RequestID || a.Callback != f.CallbackURI) {
+		if errors.Is(err, apierr.BadRequest) || err == nil && (a.tenant != f.TenantID || a.Callback != f.CallbackURI) {
 			return SignedOn{}, gone
 		}
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -249,12 +250,7 @@ func lifetime(text string) (time.Duration, error) {
 // pages. The tenant's certificate would be served, and its pages shown, in place of
 // theirs.
 func (s *Service) checkDomain(ctx context.Context, tenant id.ID, domain string) error {
-	base := s.cfg.Base.Hostname()
-	own := domain == base || isBelow(base, domain) || base != "localhost" && isBelow(domain, base)
-	for _, suffix := range []string{s.cfg.ClientSuffix, "id." + s.cfg.Suffix} {
-		own = own || domain == suffix || isBelow(domain, suffix)
-	}
-	if own {
+	if s.cfg.owns(domain) {
 		return apierr.Exists.Because("domainName %q is a name of this deployment; take one of your own", domain)
 	}
 	related, err := s.store.RelatedDomain(ctx, tenant, domain)
@@ -266,6 +262,19 @@ func (s *Service) checkDomain(ctx context.Context, tenant id.ID, domain string) 
 		return nil
 	}
 	return err
+}
+
+// owns reports whether a domain is a name of the deployment: that of its address, one
+// above or below that, or one where applications and tenants have theirs. Below localhost
+// developers have their domains.
+func (c Config) owns(domain string) bool {
+	base := c.Base.Hostname()
+	if domain == base || isBelow(base, domain) || base != "localhost" && isBelow(domain, base) {
+		return true
+	}
+	return slices.ContainsFunc([]string{c.ClientSuffix, "id." + c.Suffix}, func(suffix string) bool {
+		return domain == suffix || isBelow(domain, suffix)
+	})
 }
 
 func isBelow(name, domain string) bool { return strings.HasSuffix(name, "."+domain) }

@@ -50,6 +50,7 @@ type NewFactor struct {
 	Phone     field.Of[FactorPhone]  `json:"phone"`
 	Challenge field.Of[NewChallenge] `json:"challenge"`
 	Asked     bool                   `json:"-"` // whether the query asks for a challenge
+	ByUser    bool                   `json:"-"` // whether the user enrolls it, not the tenant
 }
 
 // FactorText is the body that updates a factor.
@@ -71,6 +72,11 @@ func (s *Service) NewFactor(ctx context.Context, account id.Ref, in NewFactor) (
 		return f, err
 	}
 	err = s.enrol(ctx, a, func(tx *store.Tx) (err error) {
+		if in.ByUser {
+			if err := s.mayEnroll(ctx, tx, f); err != nil {
+				return err
+			}
+		}
 		if f.Type == store.SMS {
 			if f.PhoneID, err = s.factorPhone(ctx, tx, a, in.Phone.Value); err != nil {
 				return err

@@ -53,7 +53,8 @@ func (s *Service) accountFactor(ctx context.Context, f store.Factor) (mfaapi.Acc
 
 // EnrollFactor creates a factor of a user after the first step of a login,
 // or of one that is logged in. A state of a login that found a usable factor enrolls
-// none: the password alone must not add a second factor.
+// none: the password alone must not add a second factor. A user who has too many
+// factors enrolls no further one.
 func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
 	begun := step{Application: in.Application, Account: in.Account, LoggedIn: true}
 	if in.State != "" {
@@ -76,7 +77,7 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 			return mfaapi.EnrolledFactor{}, apierr.Forbidden.Because("the account has a factor; this login must use it")
 		}
 	}
-	body := NewFactor{Type: field.Some(in.Type), Asked: in.Challenge}
+	body := NewFactor{Type: field.Some(in.Type), Asked: in.Challenge, ByUser: true}
 	if in.Number != "" {
 		body.Phone = field.Some(FactorPhone{PhoneText: PhoneText{Number: field.Some(in.Number)}})
 	}

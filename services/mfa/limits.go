@@ -20,10 +20,15 @@ const (
 	accountWindow     = 24 * time.Hour
 
 	messageWindow = time.Hour
+
+	// maxEnrolled is how many factors, and how many phones, an account may have for
+	// its user to enroll another.
+	maxEnrolled = 50
 )
 
 // Config limits the messages that a tenant sends within an hour.
 type Config struct {
+	AccountMessages int // for one account
 	NumberMessages  int // to one number
 	CountryMessages int // to the numbers of one country
 	TenantMessages  int // in all
@@ -71,13 +76,15 @@ func (s *Service) countFailure(ctx context.Context, tx *store.Tx, f store.Factor
 }
 
 // countMessage counts a message to a phone, or returns apierr.TooMany at a limit.
-// The rollback takes the count of a refused message back.
+// The rollback takes the count of a refused message back. The limit of an account
+// is the first, so that no user can use up the limits that all share.
 func (s *Service) countMessage(ctx context.Context, tx *store.Tx, phone store.Phone) error {
 	now := s.now()
 	for _, of := range []struct {
 		subject, name string
 		limit         int
 	}{
+		{"messages/account/" + phone.AccountID.String(), "of this account", s.cfg.AccountMessages},
 		{"messages/number/" + phone.Number, "to " + phone.Number, s.cfg.NumberMessages},
 		{"messages/country/" + country(phone.Number), "to numbers of that country", s.cfg.CountryMessages},
 		{"messages", "of this tenant", s.cfg.TenantMessages},
@@ -91,4 +98,15 @@ func (s *Service) countMessage(ctx context.Context, tx *store.Tx, phone store.Ph
 		}
 	}
 	return nil
+}
+
+// mayEnroll returns apierr.Forbidden for a user who has enrolled too many factors or
+// phones. The transaction has locked the account.
+func (s *Service) mayEnroll(ctx context.Context, tx *store.Tx, f store.Factor) error {
+	factors, phones, err := tx.CountEnrolled(ctx, f.TenantID, f.AccountID)
+	if err == nil && (factors >= maxEnrolled || f.Type == store.SMS && phones >= maxEnrolled) {
+		err = apierr.Forbidden.Because("the account has %d factors and %d phones; a user enrolls none beyond %d", factors, phones, maxEnrolled).
+			Saying("This account has too many second factors. Please contact support.")
+	}
+	return err
 }

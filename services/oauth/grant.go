@@ -29,12 +29,16 @@ func (f Form) required(name string) (secure.Secret, error) {
 	return f[name], nil
 }
 
-// refused adds the error of RFC 6749, section 5.2, to an error of the status 400.
+// refused adds the error of RFC 6749, section 5.2, to an error of the status 400. So has
+// a conflict, such as that of a social login with the email of another account.
 func refused(err error, code string) error {
-	if refusal := apierr.From(err); err != nil && refusal.Status == http.StatusBadRequest {
-		return refusal.With("error", code)
+	refusal := apierr.From(err)
+	if err == nil || refusal.Status != http.StatusBadRequest && refusal.Status != http.StatusConflict {
+		return err
 	}
-	return err
+	refusal = refusal.With("error", code)
+	refusal.Status = http.StatusBadRequest
+	return refusal
 }
 
 // TokenRequest asks for tokens.

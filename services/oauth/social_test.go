@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/oauth"
@@ -51,6 +52,15 @@ func TestTheSocialGrant(t *testing.T) {
 			t.Errorf("%s, which is not mapped, returns %v", provider, err)
 		}
 	}
+	t.Run("the email of another account", func(t *testing.T) {
+		d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: d.Application}, "google", d.Directory)
+		d.Applications.Break("ProviderLogin", fault.Before, func() error { return apierr.Exists })
+		defer d.Applications.Break("ProviderLogin", fault.Before, func() error { return nil })
+		_, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_social", "providerId", "google", "code", "c"))
+		if refusal := apierr.From(err); refusal.Code != apierr.Exists.Code || refusal.Status != 400 || refusal.Fields["error"] != "invalid_request" {
+			t.Errorf("the grant is refused with %v, %+v", err, refusal)
+		}
+	})
 	t.Run("a provider in any letters", func(t *testing.T) {
 		d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: d.Application}, "google", d.Directory)
 		if _, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_social", "providerId", "Google", "code",

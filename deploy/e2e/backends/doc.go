@@ -9,7 +9,6 @@ import (
 	"context"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -52,16 +51,6 @@ func (s *Site) Must(err error) {
 	}
 }
 
-// address is a free port of 127.0.0.1.
-func (s *Site) address() (address, port string) {
-	s.Helper()
-	address, err := harness.FreeAddress()
-	s.Must(err)
-	_, port, err = net.SplitHostPort(address)
-	s.Must(err)
-	return address, port
-}
-
 // folder makes a folder that belongs to the account of the servers.
 func (s *Site) folder(name string) string {
 	s.Helper()
@@ -90,53 +79,37 @@ func (s *Site) certificate(dir string, names ...string) (cert, key string) {
 
 func (s *Site) give(path string) {
 	s.Helper()
-	if os.Geteuid() == 0 {
-		s.Must(exec.Command("chown", account, path).Run())
-	}
+	s.Must(harness.Give(path))
 }
 
-// account runs the servers where the tests run as root, which PostgreSQL and
-// PgBouncer refuse.
-const account = "postgres"
-
-// asAccount returns the command that runs a program as the account of the servers.
-func asAccount(program string, args ...string) (string, []string) {
-	if os.Geteuid() != 0 {
-		return program, args
-	}
-	return "setpriv", append([]string{
-		"--reuid=" + account, "--regid=" + account, "--init-groups", "--pdeathsig=KILL", "--", program,
-	}, args...)
-}
-
-// run runs a program as the account of the servers, until it ends.
-func (s *Site) run(program string, args ...string) {
-	s.Helper()
-	path, args := asAccount(program, args...)
-	cmd := exec.CommandContext(s.Context(), path, args...)
-	cmd.Dir = s.Dir
-	cmd.Env = append(os.Environ(), "PGPASSWORD="+Password, "HOME="+s.Dir)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		s.Fatalf("%s %v: %v\n%s", program, args, err, out)
-	}
-}
-
-// start starts a server as that account, and ends it with the test.
+// start starts a server that refuses to run as root, and ends it with the test.
 func (s *Site) start(name string, ready func(context.Context) error, program string, args ...string) *harness.Daemon {
 	s.Helper()
-	path, args := asAccount(program, args...)
+	path, args := harness.Unprivileged(program, args...)
 	daemon := harness.NewDaemon(name, filepath.Join(s.Dir, name+".log"), ready, path, args...)
 	daemon.Setenv("HOME=" + s.Dir) // where libpq looks for certificates
-	s.Cleanup(func() {
-		if s.Failed() {
-			s.Log(daemon.Tail())
-		}
-		if err := daemon.Kill(); err != nil {
-			s.Error(err)
-		}
-	})
+	s.killAtEnd(daemon, daemon.Kill)
 	s.Must(daemon.Start(s.Context()))
 	return daemon
+}
+
+// killAtEnd ends a server with the test, and shows its log where the test failed.
+func (s *Site) killAtEnd(server *harness.Daemon, kill func() error) {
+	harness.AtEnd(s, func() error {
+		if s.Failed() {
+			s.Log(server.Tail())
+		}
+		return kill()
+	})
+}
+
+// accepts returns nil once an address takes connections.
+func accepts(address string) error {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }
 
 // Await waits until probe returns nil.

@@ -1,9 +1,6 @@
 package backends
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -56,20 +53,18 @@ type Kafka struct {
 func (s *Site) StartKafka() *Kafka {
 	s.Helper()
 	const brokers = 3
-	java, flags, err := harness.KafkaCommand()
+	mechanism, err := scram.Mechanism(scram.SHA512, User, Password)
 	s.Must(err)
-	flags[0] = "-Xmx320m"
+	trust := s.Authority.TLS()
+	trust.ServerName = "localhost"
 	var inner, controllers, voters []string
-	k := &Kafka{}
+	k := &Kafka{Brokers: make([]*harness.Daemon, brokers)}
 	listen := make([]string, brokers)
 	for i := range brokers {
-		address, port := s.address()
-		listen[i] = address
-		k.Addresses = append(k.Addresses, "localhost:"+port)
-		broker, _ := s.address()
-		controller, _ := s.address()
-		inner, controllers = append(inner, broker), append(controllers, controller)
-		voters = append(voters, fmt.Sprintf("%d@%s", i+1, controller))
+		listen[i] = harness.FreeAddress()
+		k.Addresses = append(k.Addresses, strings.Replace(listen[i], "127.0.0.1", "localhost", 1))
+		inner, controllers = append(inner, harness.FreeAddress()), append(controllers, harness.FreeAddress())
+		voters = append(voters, fmt.Sprintf("%d@%s", i+1, controllers[i]))
 	}
 	started := make(chan error)
 	for i := range brokers {
@@ -84,59 +79,28 @@ func (s *Site) StartKafka() *Kafka {
 			s.Must(err)
 			pair = append(pair, text...)
 		}
-		store, settings := filepath.Join(dir, "store.pem"), filepath.Join(dir, "server.properties")
+		store := filepath.Join(dir, "store.pem")
 		s.Must(os.WriteFile(store, pair, 0o600))
-		text := fmt.Sprintf(brokerSettings, i+1, strings.Join(voters, ","), listen[i], inner[i], controllers[i], k.Addresses[i], store,
-			filepath.Join(dir, "data"))
-		s.Must(os.WriteFile(settings, []byte(text), 0o600))
-		format := harness.NewDaemon(name+"-format", filepath.Join(s.Dir, name+"-format.log"), nil, java, append(append([]string{}, flags...),
-			"kafka.tools.StorageTool", "format", "--config", settings, "--cluster-id", "ZG9vcndhcmQgZTJlIG9uZQ",
-			"--add-scram", "SCRAM-SHA-512=[name="+User+",password="+Password+"]")...)
-		ready := func(ctx context.Context) error { return s.brokerAnswers(ctx, k.Addresses[i]) }
-		broker := harness.NewDaemon(name, filepath.Join(s.Dir, name+".log"), ready, java,
-			append(append([]string{}, flags...), "kafka.Kafka", settings)...)
-		k.Brokers = append(k.Brokers, broker)
-		s.Cleanup(func() {
-			if s.Failed() {
-				s.Log(broker.Tail())
+		broker := harness.Broker{
+			Name: name, Dir: s.Dir, Memory: "320m", Address: k.Addresses[i], Members: brokers,
+			Dialer: kafka.Dialer{Timeout: 5 * time.Second, SASLMechanism: mechanism, TLS: trust},
+			Format: []string{"--add-scram", "SCRAM-SHA-512=[name=" + User + ",password=" + Password + "]"},
+			Settings: fmt.Sprintf(brokerSettings, i+1, strings.Join(voters, ","), listen[i], inner[i], controllers[i], k.Addresses[i], store,
+				filepath.Join(dir, "data")),
+		}
+		go func() {
+			daemon, err := broker.Prepare(s.Context())
+			if err == nil {
+				k.Brokers[i] = daemon
+				s.killAtEnd(daemon, daemon.Kill)
+				err = daemon.Start(s.Context())
 			}
-			if err := broker.Kill(); err != nil {
-				s.Error(err)
-			}
-		})
-		go func() { started <- errors.Join(format.Run(s.Context()), broker.Start(s.Context())) }()
+			started <- err
+		}()
 	}
 	for range brokers {
 		err = errors.Join(err, <-started)
 	}
 	s.Must(err)
 	return k
-}
-
-// brokerAnswers returns nil once a broker counts itself among the cluster's.
-func (s *Site) brokerAnswers(ctx context.Context, address string) error {
-	mechanism, err := scram.Mechanism(scram.SHA512, User, Password)
-	if err != nil {
-		return err
-	}
-	text, err := os.ReadFile(s.Authority.CAFile)
-	if err != nil {
-		return err
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(text)
-	dialer := kafka.Dialer{Timeout: 5 * time.Second, SASLMechanism: mechanism, TLS: &tls.Config{RootCAs: roots, ServerName: "localhost"}}
-	conn, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		return err
-	}
-	brokers, err := conn.Brokers()
-	if err == nil && len(brokers) < 3 {
-		err = fmt.Errorf("%d of 3 brokers are there", len(brokers))
-	}
-	return err
 }

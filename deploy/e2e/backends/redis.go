@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,25 +30,28 @@ type Redis struct {
 	Port string
 }
 
+// overTLS begins the settings of a server: its port, certificate, key, authority and folder.
+const overTLS = `bind 127.0.0.1
+port 0
+tls-port %[1]s
+tls-cert-file %[2]s
+tls-key-file %[3]s
+tls-ca-cert-file %[4]s
+tls-auth-clients no
+tls-replication yes
+dir %[5]s
+user default off
+`
+
 // StartRedis starts a server, or one of another kind by its arguments.
 func (s *Site) StartRedis(name string, args ...string) *Redis {
 	s.Helper()
 	dir := s.folder(name)
-	_, port := s.address()
+	port := strconv.Itoa(harness.FreePort())
 	cert, key := s.certificate(dir, "localhost", "127.0.0.1")
 	s.Must(os.Chmod(s.Authority.CAFile, 0o644))
 	config := dir + "/redis.conf"
-	s.Write(config, `bind 127.0.0.1
-port 0
-tls-port `+port+`
-tls-cert-file `+cert+`
-tls-key-file `+key+`
-tls-ca-cert-file `+s.Authority.CAFile+`
-tls-auth-clients no
-tls-replication yes
-tls-cluster yes
-dir `+dir+`
-user default off
+	s.Write(config, fmt.Sprintf(overTLS, port, cert, key, s.Authority.CAFile, dir)+`tls-cluster yes
 user `+administrator+` on >`+Password+` ~* &* +@all
 user `+User+` on >`+Password+` `+strings.Join(permissions, " ")+`
 `)
@@ -62,8 +65,7 @@ user `+User+` on >`+Password+` `+strings.Join(permissions, " ")+`
 // StartClusterNode starts a server that can become a node of a Cluster.
 func (s *Site) StartClusterNode(name string) *Redis {
 	s.Helper()
-	_, bus := s.address()
-	return s.StartRedis(name, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000",
+	return s.StartRedis(name, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(harness.FreePort()), "--cluster-node-timeout", "2000",
 		"--cluster-replica-validity-factor", "0", "--masteruser", administrator, "--masterauth", Password, "--save", "")
 }
 
@@ -96,19 +98,9 @@ const Group = "main"
 func (s *Site) StartSentinel(name string, of *Redis, quorum int) (port string) {
 	s.Helper()
 	dir := s.folder(name)
-	_, port = s.address()
+	port = strconv.Itoa(harness.FreePort())
 	cert, key := s.certificate(dir, "localhost", "127.0.0.1")
-	s.Write(dir+"/sentinel.conf", fmt.Sprintf(`bind 127.0.0.1
-port 0
-tls-port %[1]s
-tls-cert-file %[2]s
-tls-key-file %[3]s
-tls-ca-cert-file %[4]s
-tls-auth-clients no
-tls-replication yes
-dir %[5]s
-user default off
-user %[6]s on >%[7]s allchannels +@all
+	s.Write(dir+"/sentinel.conf", fmt.Sprintf(overTLS+`user %[6]s on >%[7]s allchannels +@all
 user %[8]s on >%[7]s allchannels -@all +hello +ping +client +subscribe +unsubscribe +sentinel
 sentinel sentinel-user %[6]s
 sentinel sentinel-pass %[7]s
@@ -118,13 +110,7 @@ sentinel auth-pass %[9]s %[7]s
 sentinel down-after-milliseconds %[9]s 2000
 sentinel failover-timeout %[9]s 10000
 `, port, cert, key, s.Authority.CAFile, dir, administrator, Password, User, Group, of.Port, quorum))
-	s.start(name, func(context.Context) error {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
-		if err != nil {
-			return err
-		}
-		return conn.Close()
-	}, "redis-server", dir+"/sentinel.conf", "--sentinel")
+	s.start(name, func(context.Context) error { return accepts("127.0.0.1:" + port) }, "redis-server", dir+"/sentinel.conf", "--sentinel")
 	return port
 }
 

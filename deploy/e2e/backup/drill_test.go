@@ -167,10 +167,7 @@ func newDrill(t *testing.T, dir string) *drill {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, err := harness.FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := harness.FreeAddress()
 	d := &drill{T: t, root: root, dir: filepath.Join(dir, "postgresql"), bin: bin, port: address[strings.LastIndex(address, ":")+1:]}
 	folders := []string{"wal", "run"}
 	for _, folder := range folders {

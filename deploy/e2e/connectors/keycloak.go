@@ -1,20 +1,20 @@
 package connectors
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
-	"io"
-	"net"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,7 +30,7 @@ type Keycloak struct {
 	// URL is its address; the realm is below it, at Realm.
 	URL string
 
-	client   *http.Client
+	client   *e2e.Client
 	password string // of its administrator
 }
 
@@ -47,14 +47,14 @@ var keycloakJava = []string{
 	"-Djava.util.logging.manager=org.jboss.logmanager.LogManager",
 }
 
-// StartKeycloak runs the distribution that setup.sh has fetched, on an address of
+// StartKeycloak runs the distribution that setup.sh has fetched, on a port of
 // 127.0.0.1, with its database in memory.
-func StartKeycloak(ctx context.Context, dir, address string, authority *harness.Authority) (*Keycloak, error) {
+func StartKeycloak(ctx context.Context, dir string, authority *harness.Authority) (*Keycloak, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
 		return nil, fmt.Errorf("%w; run deploy/setup/setup.sh connectors", err)
 	}
-	distribution, err := fetched("keycloak")
+	distribution, err := harness.Fetched("keycloak")
 	if err != nil {
 		return nil, err
 	}
@@ -78,18 +78,7 @@ func StartKeycloak(ctx context.Context, dir, address string, authority *harness.
 	if err != nil {
 		return nil, err
 	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("read Keycloak's address: %w", err)
-	}
-	management, err := harness.FreeAddress()
-	if err != nil {
-		return nil, err
-	}
-	_, managementPort, err := net.SplitHostPort(management)
-	if err != nil {
-		return nil, fmt.Errorf("read Keycloak's address: %w", err)
-	}
+	port, management := strconv.Itoa(harness.FreePort()), strconv.Itoa(harness.FreePort())
 	k := &Keycloak{URL: "https://localhost:" + port, password: rand.Text()}
 	if k.client, err = trusting(authority); err != nil {
 		return nil, err
@@ -97,16 +86,13 @@ func StartKeycloak(ctx context.Context, dir, address string, authority *harness.
 	args := append([]string{"-Dkc.home.dir=" + dir, "-Djboss.server.config.dir=" + filepath.Join(dir, "conf")}, keycloakJava...)
 	args = append(args, "-cp", filepath.Join(distribution, "lib", "quarkus-run.jar"), "io.quarkus.bootstrap.runner.QuarkusEntryPoint",
 		"start", "--optimized", "--import-realm", "--cache=local",
-		"--hostname="+k.URL, "--http-host="+host, "--https-port="+port, "--http-management-port="+managementPort,
+		"--hostname="+k.URL, "--http-host=127.0.0.1", "--https-port="+port, "--http-management-port="+management,
 		"--https-certificate-file="+cert, "--https-certificate-key-file="+key,
 		"--truststore-paths="+authority.CAFile)
-	k.Daemon = harness.NewDaemon("keycloak", filepath.Join(dir, "keycloak.log"), k.answers, java, args...)
+	ready := answersOK(k.client, k.Issuer()+"/.well-known/openid-configuration")
+	k.Daemon = harness.NewDaemon("keycloak", filepath.Join(dir, "keycloak.log"), ready, java, args...)
 	k.Setenv("KC_BOOTSTRAP_ADMIN_USERNAME=admin", "KC_BOOTSTRAP_ADMIN_PASSWORD="+k.password)
 	return k, k.Start(ctx)
-}
-
-func (k *Keycloak) answers(ctx context.Context) error {
-	return answersOK(ctx, k.client, k.URL+Realm+"/.well-known/openid-configuration")
 }
 
 // Issuer is the realm as an OpenID provider.
@@ -129,9 +115,7 @@ func (k *Keycloak) NewUser(t testing.TB, fields e2e.Object) (email string) {
 		"username": email, "email": email, "emailVerified": true, "firstName": "Kim", "lastName": "Ruiz", "enabled": true,
 		"credentials": []e2e.Object{{"type": "password", "value": e2e.Password, "temporary": false}},
 	}
-	for name, value := range fields {
-		user[name] = value
-	}
+	maps.Copy(user, fields)
 	k.Admin(t, http.MethodPost, "/users", user)
 	return email
 }
@@ -154,34 +138,22 @@ func (k *Keycloak) Token(t testing.TB, id, secret, email string) string {
 		"grant_type": {"password"}, "client_id": {id}, "client_secret": {secret},
 		"username": {email}, "password": {e2e.Password}, "scope": {"openid email profile"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }
 
 // Certificate is that of the realm's SAML signatures, in PEM.
 func (k *Keycloak) Certificate(t testing.TB) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, k.SAML()+"/descriptor", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := k.client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
+	answer := k.client.Call(t, e2e.Request{Method: http.MethodGet, URL: k.SAML() + "/descriptor", Anonymous: true})
 	var metadata struct {
 		Certificate []byte `xml:"IDPSSODescriptor>KeyDescriptor>KeyInfo>X509Data>X509Certificate"`
 	}
-	if err := xml.NewDecoder(response.Body).Decode(&metadata); err != nil {
-		t.Fatal(err)
+	if err := xml.Unmarshal(answer.Body, &metadata); err != nil {
+		t.Fatalf("%s: %v", answer, err)
 	}
 	der, err := base64.StdEncoding.DecodeString(string(metadata.Certificate))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return certificatePEM(der)
 }
 
@@ -196,9 +168,7 @@ func (k *Keycloak) NewServiceProvider(t testing.TB, metadata []byte, attributes 
 	id, initiated = rand.Text(), e2e.Unique("start")
 	settings := client.Object("attributes")
 	settings["saml_idp_initiated_sso_url_name"] = initiated
-	for name, value := range attributes {
-		settings[name] = value
-	}
+	maps.Copy(settings, attributes)
 	mapper := func(attribute, property string) e2e.Object {
 		return e2e.Object{"name": attribute, "protocol": "saml", "protocolMapper": "saml-user-property-mapper", "config": e2e.Object{
 			"user.attribute": property, "attribute.name": attribute, "attribute.nameformat": "Basic",
@@ -222,68 +192,44 @@ type Upload struct {
 func (k *Keycloak) Admin(t testing.TB, method, path string, body any) any {
 	t.Helper()
 	answer, err := k.admin(t.Context(), method, path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answer
 }
 
-func (k *Keycloak) admin(ctx context.Context, method, path string, body any) (any, error) {
+func (k *Keycloak) admin(ctx context.Context, method, path string, body any) (answer any, err error) {
 	token, err := k.token(ctx, k.URL+"/realms/master/protocol/openid-connect/token", url.Values{
 		"grant_type": {"password"}, "client_id": {"admin-cli"}, "username": {"admin"}, "password": {k.password},
 	})
 	if err != nil {
 		return nil, err
 	}
-	upload, ok := body.(Upload)
-	if !ok {
-		upload.ContentType = "application/json"
-		if upload.Body, err = json.Marshal(body); err != nil {
-			return nil, fmt.Errorf("encode for Keycloak: %w", err)
-		}
+	header := http.Header{"Authorization": {"Bearer " + token}}
+	if upload, ok := body.(Upload); ok {
+		header.Set("Content-Type", upload.ContentType)
+		body = upload.Body
 	}
-	request, err := http.NewRequestWithContext(ctx, method, k.URL+"/admin"+Realm+path, bytes.NewReader(upload.Body))
-	if err != nil {
-		return nil, fmt.Errorf("ask Keycloak: %w", err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Content-Type", upload.ContentType)
-	var answer any
-	err = k.call(request, &answer)
+	err = k.call(ctx, e2e.Request{Method: method, URL: k.URL + "/admin" + Realm + path, Header: header, Body: body}, &answer)
 	return answer, err
 }
 
 func (k *Keycloak) token(ctx context.Context, address string, form url.Values) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader([]byte(form.Encode())))
-	if err != nil {
-		return "", fmt.Errorf("ask Keycloak: %w", err)
-	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	var token struct {
 		AccessToken string `json:"access_token"`
 	}
-	err = k.call(request, &token)
+	err := k.call(ctx, e2e.Post(address, form), &token)
 	return token.AccessToken, err
 }
 
-func (k *Keycloak) call(request *http.Request, into any) error {
-	response, err := k.client.Do(request)
-	if err != nil {
-		return fmt.Errorf("ask Keycloak: %w", err)
-	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err != nil {
-		return fmt.Errorf("ask Keycloak: %w", err)
-	}
-	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s answers %d %s", request.Method, request.URL, response.StatusCode, raw)
-	}
-	if len(raw) == 0 {
+func (k *Keycloak) call(ctx context.Context, r e2e.Request, into any) error {
+	r.Anonymous = true
+	answer, err := k.client.Do(ctx, r)
+	switch {
+	case err != nil:
+		return err
+	case answer.Status/100 != 2:
+		return errors.New(answer.String())
+	case len(answer.Body) == 0:
 		return nil
 	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("read Keycloak's answer %s: %w", raw, err)
-	}
-	return nil
+	return json.Unmarshal(answer.Body, into)
 }

@@ -41,13 +41,8 @@ type foreign struct {
 func keycloak(t testing.TB) *connectors.Keycloak {
 	t.Helper()
 	shared.once.Do(func() {
-		address, err := harness.FreeAddress()
-		if err != nil {
-			shared.err = err
-			return
-		}
 		// It outlives the test that asks first.
-		shared.keycloak, shared.err = connectors.StartKeycloak(context.WithoutCancel(t.Context()), filepath.Join(shared.dir, "keycloak"), address, authority)
+		shared.keycloak, shared.err = connectors.StartKeycloak(context.WithoutCancel(t.Context()), filepath.Join(shared.dir, "keycloak"), authority)
 	})
 	if shared.err != nil {
 		t.Fatal(shared.err)
@@ -112,7 +107,7 @@ func scenarios(m *testing.M, name, dir string) (status int, err error) {
 }
 
 func start(name, dir string) (harness.Shape, error) {
-	return harness.Start(name, dir, harness.Config{Settings: []string{
+	return harness.Start(context.Background(), name, harness.Config{Dir: filepath.Join(dir, name), Settings: []string{
 		"DOORWARD_OUTBOUND_PRIVATE_NETWORKS=127.0.0.0/8",
 		"DOORWARD_OUTBOUND_CA_FILE=" + authority.CAFile,
 	}})

@@ -1,10 +1,6 @@
 package connectors
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -29,7 +25,7 @@ type OpenID struct {
 	// Issuer is its address.
 	Issuer string
 
-	client *http.Client
+	client *e2e.Client
 }
 
 // StartOpenID runs the provider for one test.
@@ -39,28 +35,20 @@ func StartOpenID(t testing.TB, authority *harness.Authority) *OpenID {
 	if err != nil {
 		t.Fatalf("%v; run deploy/setup/setup.sh connectors", err)
 	}
-	modules, err := fetched("oidc-provider")
-	if err != nil {
-		t.Fatal(err)
-	}
+	modules, err := harness.Fetched("oidc-provider")
+	must(t, err)
 	dir := t.TempDir()
 	cert, key, err := authority.Issue(dir, "localhost", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	script := filepath.Join(dir, "openid.mjs")
-	if err := os.WriteFile(script, openidScript, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	port := strconv.Itoa(freePort(t))
+	must(t, os.WriteFile(script, openidScript, 0o644))
+	port := strconv.Itoa(harness.FreePort())
 	o := &OpenID{Issuer: "https://localhost:" + port}
 	if o.client, err = trusting(authority); err != nil {
 		t.Fatal(err)
 	}
-	discovery := func(ctx context.Context) error {
-		return answersOK(ctx, o.client, o.Issuer+"/.well-known/openid-configuration")
-	}
-	o.Daemon = harness.NewDaemon("openid", filepath.Join(dir, "openid.log"), discovery, node, script)
+	o.Daemon = harness.NewDaemon("openid", filepath.Join(dir, "openid.log"),
+		answersOK(o.client, o.Issuer+"/.well-known/openid-configuration"), node, script)
 	o.Setenv("MODULES="+modules, "PORT="+port, "ISSUER="+o.Issuer, "CERT="+cert, "KEY="+key)
 	serve(t, o.Daemon)
 	return o
@@ -70,29 +58,13 @@ func StartOpenID(t testing.TB, authority *harness.Authority) *OpenID {
 // tokens are signed with ES256.
 func (o *OpenID) NewClient(t testing.TB, redirects ...string) (id, secret string) {
 	t.Helper()
-	body, err := json.Marshal(e2e.Object{
+	answer := o.client.Call(t, e2e.Request{Method: http.MethodPost, URL: o.Issuer + "/reg", Anonymous: true, Body: e2e.Object{
 		"redirect_uris": redirects, "grant_types": []string{"authorization_code"}, "response_types": []string{"code"},
 		"id_token_signed_response_alg": "ES256",
-	})
-	if err != nil {
-		t.Fatal(err)
+	}})
+	client, err := answer.Object()
+	if err != nil || client.Text("client_id") == "" {
+		t.Fatalf("register a client: %s, %v", answer, err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, o.Issuer+"/reg", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := o.client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	var client struct {
-		ID     string `json:"client_id"`
-		Secret string `json:"client_secret"`
-	}
-	if err := json.NewDecoder(response.Body).Decode(&client); err != nil || client.ID == "" {
-		t.Fatal(fmt.Errorf("register a client: status %d: %w", response.StatusCode, err))
-	}
-	return client.ID, client.Secret
+	return client.Text("client_id"), client.Text("client_secret")
 }

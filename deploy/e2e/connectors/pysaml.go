@@ -1,7 +1,6 @@
 package connectors
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -52,32 +51,20 @@ type SAMLOptions struct {
 // NewPySAML prepares a key pair and an address.
 func NewPySAML(t testing.TB, authority *harness.Authority) *PySAML {
 	t.Helper()
-	p := &PySAML{authority: authority, dir: t.TempDir(), port: freePort(t)}
+	p := &PySAML{authority: authority, dir: t.TempDir(), port: harness.FreePort()}
 	p.URL = "https://localhost:" + strconv.Itoa(p.port)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "pysaml2"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(90 * 24 * time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := harness.WritePEM(p.path("signing.pem"), "CERTIFICATE", der); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, harness.WritePEM(p.path("signing.pem"), "CERTIFICATE", der))
 	// xmlsec1 reads keys of PKCS #1 in all of its releases.
-	if err := harness.WritePEM(p.path("signing.key"), "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)); err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := os.ReadFile(p.path("signing.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Certificate = string(certificate)
+	must(t, harness.WritePEM(p.path("signing.key"), "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)))
+	p.Certificate = certificatePEM(der)
 	return p
 }
 
@@ -85,22 +72,15 @@ func NewPySAML(t testing.TB, authority *harness.Authority) *PySAML {
 // other role.
 func (p *PySAML) Start(t testing.TB, metadata []byte, user SAMLUser, options SAMLOptions) {
 	t.Helper()
-	venv, err := fetched("pysaml2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tool("xmlsec1"); err != nil {
-		t.Fatal(err)
-	}
+	venv, err := harness.Fetched("pysaml2")
+	must(t, err)
+	_, err = tool("xmlsec1")
+	must(t, err)
 	for name, content := range map[string][]byte{"pysaml.py": pysamlScript, "other.xml": metadata} {
-		if err := os.WriteFile(p.path(name), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(p.path(name), content, 0o644))
 	}
 	cert, key, err := p.authority.Issue(p.dir, "localhost", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	settings, err := json.Marshal(struct {
 		SAMLOptions
 		Address     string   `json:"address"`
@@ -112,16 +92,11 @@ func (p *PySAML) Start(t testing.TB, metadata []byte, user SAMLUser, options SAM
 		Metadata    []string `json:"metadata"`
 		User        SAMLUser `json:"user"`
 	}{options, p.URL, p.port, cert, key, p.path("signing.pem"), p.path("signing.key"), []string{p.path("other.xml")}, user})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client, err := trusting(p.authority)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ready := func(ctx context.Context) error { return answersOK(ctx, client, p.URL+"/sp/metadata") }
-	serve(t, harness.NewDaemon("pysaml2", p.path("pysaml.log"), ready, filepath.Join(venv, "bin", "python"), "-u", p.path("pysaml.py"),
-		string(settings)))
+	must(t, err)
+	serve(t, harness.NewDaemon("pysaml2", p.path("pysaml.log"), answersOK(client, p.URL+"/sp/metadata"),
+		filepath.Join(venv, "bin", "python"), "-u", p.path("pysaml.py"), string(settings)))
 }
 
 func (p *PySAML) path(name string) string { return filepath.Join(p.dir, name) }

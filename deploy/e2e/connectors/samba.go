@@ -63,25 +63,17 @@ const smbConf = `[global]
 func StartSamba(t testing.TB, authority *harness.Authority, ldif string) *Samba {
 	t.Helper()
 	program, err := tool("samba")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir, host := t.TempDir(), loopback(t, 389, 636, 3268, 3269)
 	for _, name := range []string{"state", "cache", "lock", "private", "bind-dns", "pid", "ncalrpc"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
 	cert, key, err := authority.Issue(dir, "localhost", "dc1.doorward.test", host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &Samba{Dir: dir, directory: directory{
 		Host: host, Port: 389, TLSPort: 636, CAFile: authority.CAFile, admin: SambaAdmin, password: SambaPassword,
 	}}
-	if err := os.WriteFile(s.conf(), fmt.Appendf(nil, smbConf, dir, host, authority.CAFile, cert, key), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(s.conf(), fmt.Appendf(nil, smbConf, dir, host, authority.CAFile, cert, key), 0o600))
 	s.Tool(t, "domain", "provision", "--realm=DOORWARD.TEST", "--domain=DOORWARD", "--server-role=dc", "--dns-backend=NONE",
 		"--host-name=dc1", "--host-ip="+host, "--adminpass="+SambaPassword, "--use-rfc2307")
 	s.Daemon = harness.NewDaemon("samba", filepath.Join(dir, "samba.log"), s.answers, program,
@@ -97,9 +89,7 @@ func StartSamba(t testing.TB, authority *harness.Authority, ldif string) *Samba 
 func (s *Samba) Tool(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := command(t.Context(), nil, "", "samba-tool", append(args, "--configfile="+s.conf())...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 

@@ -13,15 +13,11 @@ import (
 func VerifySignature(t testing.TB, document, element, certificate string) error {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "xmlsec-") // xmlsec1 takes no comma in a path, which the name of a test may have
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	file, trusted := filepath.Join(dir, "document.xml"), filepath.Join(dir, "certificate.pem")
 	for name, content := range map[string]string{file: document, trusted: certificate} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	_, err = command(t.Context(), nil, "", "xmlsec1", "--verify",
 		"--id-attr:ID", "urn:oasis:names:tc:SAML:2.0:protocol:Response",

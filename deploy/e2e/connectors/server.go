@@ -1,12 +1,9 @@
 package connectors
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,18 +13,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
 // stopLimit bounds the orderly end of a server.
 const stopLimit = 20 * time.Second
 
+// must fails the test on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // serve starts a server for one test. Its log is printed when the test fails.
 func serve(t testing.TB, server *harness.Daemon) {
 	t.Helper()
-	if err := server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Start(t.Context()))
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(server.Tail())
@@ -54,23 +58,6 @@ func tool(name string) (string, error) {
 	return "", fmt.Errorf("%s is not installed; run deploy/setup/setup.sh connectors", name)
 }
 
-// fetched is the folder of something that setup.sh has fetched.
-func fetched(name string) (string, error) {
-	root, err := harness.Root()
-	if err != nil {
-		return "", err
-	}
-	out, err := exec.Command(filepath.Join(root, "deploy/setup/setup.sh"), "where", name).Output()
-	if err != nil {
-		return "", fmt.Errorf("ask setup.sh for %s: %w", name, err)
-	}
-	dir := strings.TrimSpace(string(out))
-	if _, err := os.Stat(dir); err != nil {
-		return "", fmt.Errorf("find %s: %w; run deploy/setup/setup.sh connectors", name, err)
-	}
-	return dir, nil
-}
-
 // command runs a program to its end, with standard input, and returns what it printed.
 func command(ctx context.Context, env []string, input, name string, args ...string) (string, error) {
 	path, err := tool(name)
@@ -88,39 +75,18 @@ func command(ctx context.Context, env []string, input, name string, args ...stri
 	return string(out), nil
 }
 
-// trusting is an HTTP client for servers with certificates of the authority.
-func trusting(a *harness.Authority) (*http.Client, error) {
-	pem, err := os.ReadFile(a.CAFile)
+// trusting is a client without a key for servers with certificates of the authority.
+func trusting(a *harness.Authority) (*e2e.Client, error) {
+	client, err := e2e.NewClient(e2e.Key{CAFile: a.CAFile})
 	if err != nil {
-		return nil, fmt.Errorf("read the authority: %w", err)
+		return nil, err
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
-	return &http.Client{
-		Timeout:   30 * time.Second,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
-	}, nil
+	return client.Unchecked(), nil
 }
 
-// answersOK asks an address for a 200.
-func answersOK(ctx context.Context, client *http.Client, address string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", address, err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", address, err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 4096))
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", address, err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %d %s", address, response.StatusCode, bytes.TrimSpace(body))
-	}
-	return nil
+// answersOK is the probe of such a server.
+func answersOK(client *e2e.Client, address string) func(context.Context) error {
+	return func(ctx context.Context) error { return harness.AnswersOK(ctx, client.HTTP, address) }
 }
 
 // NewTLSServer serves a handler on 127.0.0.1 with a certificate of the authority.

@@ -93,27 +93,19 @@ o: Example
 func StartSlapd(t testing.TB, authority *harness.Authority, ldif string) *Slapd {
 	t.Helper()
 	program, err := tool("slapd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "db"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "db"), 0o700))
 	cert, key, err := authority.Issue(dir, "localhost", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	conf := filepath.Join(dir, "slapd.conf")
 	text := fmt.Sprintf(slapdConf, dir, authority.CAFile, cert, key, SlapdBase, SlapdAdmin, SlapdPassword)
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := command(t.Context(), nil, slapdRoot+ldif, "slapadd", "-q", "-f", conf); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(conf, []byte(text), 0o600))
+	_, err = command(t.Context(), nil, slapdRoot+ldif, "slapadd", "-q", "-f", conf)
+	must(t, err)
 	s := &Slapd{Dir: dir, directory: directory{
-		Host: "127.0.0.1", Port: freePort(t), TLSPort: freePort(t), CAFile: authority.CAFile, admin: SlapdAdmin, password: SlapdPassword,
+		Host: "127.0.0.1", Port: harness.FreePort(), TLSPort: harness.FreePort(), CAFile: authority.CAFile,
+		admin: SlapdAdmin, password: SlapdPassword,
 	}}
 	// With a debug level, even none, it stays in the foreground.
 	s.Daemon = harness.NewDaemon("slapd", filepath.Join(dir, "slapd.log"), s.answers, program, "-d", "0", "-f", conf,
@@ -124,11 +116,6 @@ func StartSlapd(t testing.TB, authority *harness.Authority, ldif string) *Slapd 
 
 // URL is the address for plain connections and StartTLS.
 func (d directory) URL() string { return "ldap://" + net.JoinHostPort(d.Host, strconv.Itoa(d.Port)) }
-
-// TLSURL is the address of LDAPS.
-func (d directory) TLSURL() string {
-	return "ldaps://" + net.JoinHostPort(d.Host, strconv.Itoa(d.TLSPort))
-}
 
 // Add loads entries; memberOf follows.
 func (d directory) Add(t testing.TB, ldif string) {
@@ -152,17 +139,14 @@ func (d directory) Delete(t testing.TB, names ...string) {
 func (d directory) Search(t testing.TB, args ...string) string {
 	t.Helper()
 	found, err := d.tool(t.Context(), "", "ldapsearch", append([]string{"-LLL", "-o", "ldif-wrap=no"}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 
 func (d directory) run(t testing.TB, input, program string, args ...string) {
 	t.Helper()
-	if _, err := d.tool(t.Context(), input, program, args...); err != nil {
-		t.Fatal(err)
-	}
+	_, err := d.tool(t.Context(), input, program, args...)
+	must(t, err)
 }
 
 // tool runs one of Debian's LDAP programs as the administrator, over StartTLS.
@@ -175,21 +159,4 @@ func (d directory) tool(ctx context.Context, input, program string, args ...stri
 func (d directory) answers(ctx context.Context) error {
 	_, err := d.tool(ctx, "", "ldapsearch", "-LLL", "-s", "base", "-b", "", "namingContexts")
 	return err
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	address, err := harness.FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

@@ -25,7 +25,7 @@ func TestAKilledReplicaLosesNoRegistrationAndNoMail(t *testing.T) {
 		for i := range 2 {
 			victim := shape.Replica(service, i)
 			t.Run(victim.Name, func(t *testing.T) {
-				whileRegistering(t, victim, func(registrar *e2e.Registrar) { registrar.AwaitMore(t, 20, registerLimit) })
+				whileRegistering(t, victim, func(load *e2e.Load) { load.AwaitMore(t, 20, registerLimit) })
 			})
 		}
 	}
@@ -33,12 +33,12 @@ func TestAKilledReplicaLosesNoRegistrationAndNoMail(t *testing.T) {
 
 func TestABrokerThatIsKilledLosesNoRegistrationAndNoMail(t *testing.T) {
 	// Registrations go on without the broker, as many as one likes.
-	whileRegistering(t, shape.Kafka, func(registrar *e2e.Registrar) { registrar.AwaitMore(t, 60, registerLimit) })
+	whileRegistering(t, shape.Kafka, func(load *e2e.Load) { load.AwaitMore(t, 60, registerLimit) })
 }
 
 func TestWithoutRedisEverythingStillWorks(t *testing.T) {
-	whileRegistering(t, shape.Redis, func(registrar *e2e.Registrar) {
-		registrar.AwaitMore(t, 20, registerLimit)
+	whileRegistering(t, shape.Redis, func(load *e2e.Load) {
+		load.AwaitMore(t, 20, registerLimit)
 		site := client.NewSite(t)
 		account := client.Register(t, site.Application.Link(t, "accounts"))
 		client.Want(t, http.StatusOK, e2e.Login(site.Application, account.Text("email"), e2e.Password))
@@ -56,11 +56,11 @@ var _ = []victim{(*harness.Daemon)(nil), (*harness.Kafka)(nil)}
 // whileRegistering kills the victim in the middle of registrations, does what
 // the test wants to see while it is away, lets it come back, and holds the
 // service to its promises.
-func whileRegistering(t *testing.T, victim victim, away func(*e2e.Registrar)) {
+func whileRegistering(t *testing.T, victim victim, away func(*e2e.Load)) {
 	t.Helper()
 	site := client.NewVerificationSite(t)
-	registrar := client.StartRegistrar(t, site.Application.Link(t, "accounts"), 4)
-	registrar.AwaitMore(t, 20, registerLimit)
+	load := client.StartRegistrations(t, site.Application.Link(t, "accounts"), 4)
+	load.AwaitMore(t, 20, registerLimit)
 	if err := victim.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +70,10 @@ func whileRegistering(t *testing.T, victim victim, away func(*e2e.Registrar)) {
 			t.Error(err)
 		}
 	})
-	away(registrar)
+	away(load)
 	if err := back(); err != nil {
 		t.Fatal(err)
 	}
-	registrar.AwaitMore(t, 20, registerLimit)
-	client.CheckPromises(t, site.Directory, registrar.Stop(t), mailLimit)
+	load.AwaitMore(t, 20, registerLimit)
+	client.CheckPromises(t, site.Directory, load.StopAfterCrash(t), mailLimit)
 }

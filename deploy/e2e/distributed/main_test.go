@@ -20,7 +20,7 @@ const (
 
 	// mailTimeout is short: a mail that was on its way when its sender was
 	// killed is taken up again after twice this.
-	mailTimeout = 5 * time.Second
+	mailTimeout = "DOORWARD_MAIL_TIMEOUT=5s"
 )
 
 // All tests share one deployment and heal what they break.
@@ -36,18 +36,12 @@ func TestMain(m *testing.M) {
 func run(m *testing.M, dir string) (status int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	bin, err := harness.Build(ctx, dir, harness.DistributedPackages...)
-	if err != nil {
-		return 1, err
-	}
-	shape, err = harness.StartDistributed(ctx, harness.Config{
-		Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true, MailTimeout: mailTimeout,
-	})
-	if err != nil {
+	config := harness.Config{Dir: filepath.Join(dir, "shape"), Own: true, Settings: []string{mailTimeout}}
+	if shape, err = harness.StartDistributed(ctx, config); err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, shape.Stop(context.Background())) }()
-	for _, lap := range shape.Boot {
+	for _, lap := range shape.Started() {
 		fmt.Printf("started %s in %s\n", lap.Part, lap.Took)
 	}
 	if client, err = e2e.OpenClient(shape.KeyFile()); err != nil {

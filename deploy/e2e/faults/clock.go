@@ -9,10 +9,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // clockCode replaces the function of the kernel's shared object (vDSO) by which a
@@ -70,21 +73,19 @@ func setClock(pid int, by time.Duration) error {
 
 // clockFunction is the address of __vdso_clock_gettime in a process.
 func clockFunction(pid int) (int64, error) {
-	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	process, err := procfs.NewProc(pid)
 	if err != nil {
 		return 0, err
 	}
-	var from, end int64
-	for line := range strings.Lines(string(maps)) {
-		if strings.HasSuffix(strings.TrimSpace(line), "[vdso]") {
-			if _, err := fmt.Sscanf(line, "%x-%x", &from, &end); err != nil {
-				return 0, err
-			}
-		}
+	maps, err := process.ProcMaps()
+	if err != nil {
+		return 0, err
 	}
-	if from == 0 {
+	i := slices.IndexFunc(maps, func(m *procfs.ProcMap) bool { return m.Pathname == "[vdso]" })
+	if i < 0 {
 		return 0, errors.New("it has no vDSO")
 	}
+	from, end := int64(maps[i].StartAddr), int64(maps[i].EndAddr)
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {
 		return 0, err

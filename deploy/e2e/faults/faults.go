@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/Shopify/toxiproxy/v2"
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
@@ -88,7 +89,6 @@ func (d currentDatabase) Start(ctx context.Context) error { return d.database.St
 func (d currentDatabase) Kill() error                     { return d.database.Kill() }
 func (d currentDatabase) Signal(signal os.Signal) error   { return d.database.Signal(signal) }
 func (d currentDatabase) Ended() bool                     { return d.database.Ended() }
-func (d currentDatabase) Ready(ctx context.Context) error { return d.database.Ready(ctx) }
 
 // process draws one of the product's processes.
 func (s *suite) process(r *rand.Rand) *harness.Daemon {
@@ -137,28 +137,25 @@ func stopped(r *rand.Rand, name string, victim server) event {
 
 func slowLink(s *suite, r *rand.Rand) event {
 	way := s.link(r)
-	return event{
-		target: way.from + " to " + way.to, lasts: seconds(r, 8, 15),
-		begin: func(context.Context) error { return s.network.slow(between(way.from, way.to), 200, 100) },
-		end:   func(ctx context.Context) error { return s.network.restore(ctx, between(way.from, way.to)) },
-	}
+	slow := func(ways func(link) bool) error { return s.network.slow(ways, 200, 100) }
+	return s.onNetwork(r, way.from+" to "+way.to, between(way.from, way.to), slow)
 }
 
 func cutLink(s *suite, r *rand.Rand) event {
 	way := s.link(r)
-	return event{
-		target: way.from + " to " + way.to, lasts: seconds(r, 8, 15),
-		begin: func(context.Context) error { return s.network.cut(between(way.from, way.to)) },
-		end:   func(ctx context.Context) error { return s.network.restore(ctx, between(way.from, way.to)) },
-	}
+	return s.onNetwork(r, way.from+" to "+way.to, between(way.from, way.to), s.network.cut)
 }
 
 func isolatedProcess(s *suite, r *rand.Rand) event {
 	name := s.process(r).Name
+	return s.onNetwork(r, name, of(name), s.network.cut)
+}
+
+func (s *suite) onNetwork(r *rand.Rand, target string, ways func(link) bool, begin func(func(link) bool) error) event {
 	return event{
-		target: name, lasts: seconds(r, 8, 15),
-		begin: func(context.Context) error { return s.network.cut(of(name)) },
-		end:   func(ctx context.Context) error { return s.network.restore(ctx, of(name)) },
+		target: target, lasts: seconds(r, 8, 15),
+		begin: func(context.Context) error { return begin(ways) },
+		end:   func(ctx context.Context) error { return s.network.restore(ctx, ways) },
 	}
 }
 
@@ -177,10 +174,12 @@ func jumpedClock(s *suite, r *rand.Rand) event {
 	}
 }
 
+// memoryAllowed is less than any process of the product needs.
+const memoryAllowed = 7 << 20
+
 // memoryLimit starts a process again with less memory than it needs, and starts it
 // again as often as it is killed for it.
 func memoryLimit(s *suite, r *rand.Rand) event {
-	const allowed = 7 << 20
 	victim := s.process(r)
 	var undo func()
 	var killed int
@@ -191,8 +190,8 @@ func memoryLimit(s *suite, r *rand.Rand) event {
 		target: victim.Name, lasts: seconds(r, 8, 12),
 		begin: func(ctx context.Context) error {
 			killed = s.memory.kills()
-			undo = victim.Wrap(s.memory.wrapper()...)
-			if err := errors.Join(s.memory.allow(allowed), restart()); err != nil {
+			undo = victim.Wrap(s.memory.Wrapper()...)
+			if err := restart(); err != nil {
 				return err
 			}
 			s.meanwhile = func() error {
@@ -276,26 +275,10 @@ func movedTenant(s *suite, _ *rand.Rand) event {
 
 func (s *suite) flushRedis(ctx context.Context) error {
 	var address string
-	s.network.mu.Lock()
-	for way, proxy := range s.network.proxies {
-		if way.to == "redis" {
-			address = proxy.Upstream
-		}
-	}
-	s.network.mu.Unlock()
-	connection, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-	if err != nil {
+	if err := s.network.each(to("redis"), func(proxy *toxiproxy.Proxy) error { address = proxy.Upstream; return nil }); err != nil {
 		return err
 	}
-	defer connection.Close()
-	if _, err := connection.Write([]byte("FLUSHALL\r\n")); err != nil {
-		return err
-	}
-	answer := make([]byte, 5)
-	if _, err := connection.Read(answer); err != nil || string(answer) != "+OK\r\n" {
-		return fmt.Errorf("FLUSHALL answers %q: %w", answer, err)
-	}
-	return nil
+	return harness.AskRedis(ctx, address, "FLUSHALL", "+OK")
 }
 
 // fullDisk leaves no space to the server. What ends for it is started again, and

@@ -15,7 +15,7 @@ func TestEveryFault(t *testing.T) {
 	t.Logf("FAULTS_SEED=%d FAULTS_FOR=%s", seed, lasts)
 	s := start(t, seed, 6, 0)
 	s.run(seed, lasts)
-	s.load.end()
+	s.load.Stop()
 	s.load.check(t, s.client, s.site)
 	t.Logf("\n%s", s.table())
 }
@@ -29,7 +29,7 @@ func TestAFewFaults(t *testing.T) {
 	const seed = 4
 	s := start(t, seed, 2, 20*time.Second)
 	s.runFew(seed, "process killed", "process stopped", "cut network", "Redis wiped")
-	s.load.end()
+	s.load.Stop()
 	s.load.check(t, s.client, s.site)
 	t.Logf("\n%s", s.table())
 }

@@ -2,7 +2,7 @@ package faults
 
 import (
 	"context"
-	"encoding/base64"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -28,27 +28,15 @@ const (
 
 // load is what clients do at all times: registrations with their mails, logins
 // with right and wrong passwords, tokens, refreshes, reads, writes, revocations.
-// It counts each call, and hands what was promised to promises.
+// It hands what was promised to promises.
 type load struct {
 	*promises
+	*e2e.Load
 
 	client      *e2e.Client
 	site        e2e.Site
 	application string
 	owner       string // account whose API keys come and go
-	stop        context.CancelFunc
-	workers     sync.WaitGroup
-
-	mu    sync.Mutex
-	calls []call
-}
-
-// call is one request: when it began, how long it took, and why it failed.
-type call struct {
-	began   time.Time
-	took    time.Duration
-	kind    string
-	failure string
 }
 
 // outcome is what a client knows of a call.
@@ -62,37 +50,20 @@ const (
 
 // startLoad starts the clients.
 func startLoad(ctx context.Context, p *promises, client *e2e.Client, site e2e.Site, owner string, seed uint64, workers int) *load {
-	ctx, stop := context.WithCancel(ctx)
-	l := &load{promises: p, client: client, site: site, application: site.Application.Href(), owner: owner, stop: stop}
+	l := &load{promises: p, Load: e2e.NewLoad(ctx), client: client, site: site, application: site.Application.Href(), owner: owner}
 	for i := range workers {
-		w := l.worker(seed, i)
-		l.workers.Go(func() { w.repeat(ctx, w.visit) })
+		l.repeat(l.worker(seed, i), (*worker).visit)
 	}
-	keys, wrong := l.worker(seed, workers), l.worker(seed, workers+1)
-	l.workers.Go(func() { keys.repeat(ctx, keys.deletedKey) })
-	l.workers.Go(func() { wrong.repeat(ctx, wrong.wrongPassword) })
+	l.repeat(l.worker(seed, workers), (*worker).deletedKey)
+	l.repeat(l.worker(seed, workers+1), (*worker).wrongPassword)
 	return l
 }
 
-// end ends the load when its calls are answered.
-func (l *load) end() {
-	l.stop()
-	l.workers.Wait()
-}
-
-// since are the calls that ended after a time.
-func (l *load) since(at time.Time) (calls []call) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range slices.Backward(l.calls) {
-		if c.began.Before(at.Add(-answerLimit)) {
-			break
-		}
-		if c.began.Add(c.took).After(at) {
-			calls = append(calls, c)
-		}
-	}
-	return calls
+func (l *load) repeat(w *worker, visit func(*worker, context.Context)) {
+	l.Repeat(1, func(ctx context.Context) {
+		visit(w, ctx)
+		w.client.HTTP.CloseIdleConnections() // the next visit may go through either gateway
+	})
 }
 
 // worker is one client, with connections of its own.
@@ -110,13 +81,6 @@ func (l *load) worker(seed uint64, i int) *worker {
 	return &worker{load: l, client: &own, random: rand.New(rand.NewPCG(seed, uint64(i)))}
 }
 
-func (w *worker) repeat(ctx context.Context, visit func(context.Context)) {
-	for ctx.Err() == nil {
-		visit(context.WithoutCancel(ctx))
-		w.client.HTTP.CloseIdleConnections() // the next visit may go through either gateway
-	}
-}
-
 // do sends a request once and counts it. Another answer than the wanted statuses,
 // the accepted ones and a failure of the service breaks a promise.
 func (w *worker) do(ctx context.Context, kind string, r e2e.Request, want int, accept ...int) (outcome, e2e.Answer) {
@@ -126,30 +90,28 @@ func (w *worker) do(ctx context.Context, kind string, r e2e.Request, want int, a
 	}
 	began := time.Now()
 	answer, err := w.client.Do(ctx, r)
-	c := call{began: began, took: time.Since(began), kind: kind}
+	call := e2e.Attempt{Kind: kind, Began: began, Took: time.Since(began), Status: answer.Status}
 	result := done
 	switch {
 	case err != nil && answer.Status == 0:
-		result, c.failure = unknown, "no answer"
+		result, call.Err = unknown, errors.New("no answer")
 		if strings.Contains(err.Error(), "certificate") {
-			c.failure = "certificate"
+			call.Err = errors.New("certificate")
 		}
 	case answer.Status >= http.StatusInternalServerError || answer.Status == http.StatusTooManyRequests:
-		result, c.failure = unknown, fmt.Sprint(answer.Status)
+		result, call.Err = unknown, errors.New(fmt.Sprint(answer.Status))
 	case err != nil:
-		result, c.failure = unknown, "half an answer"
+		result, call.Err = unknown, errors.New("half an answer")
 		if !strings.Contains(err.Error(), "read the answer") {
 			w.broken("%s: %v", kind, err)
 		}
 	case slices.Contains(accept, answer.Status):
 		result = refused
 	case answer.Status != want:
-		result, c.failure = refused, fmt.Sprint(answer.Status)
+		result, call.Err = refused, errors.New(fmt.Sprint(answer.Status))
 		w.broken("%s: %s", kind, answer)
 	}
-	w.load.mu.Lock()
-	defer w.load.mu.Unlock()
-	w.calls = append(w.calls, c)
+	w.Note(call)
 	return result, answer
 }
 
@@ -179,7 +141,7 @@ func (w *worker) visit(ctx context.Context) {
 	w.mustBeRefused(ctx, "login with a wrong password", 0, time.Now(), w.login(a, "Wrong1234"))
 	w.customData(ctx, a)
 	w.read(ctx, a)
-	result, answer := w.do(ctx, "token", w.grant("password", "username", a.email, "password", e2e.Password), http.StatusOK)
+	result, answer := w.do(ctx, "token", w.grant(e2e.PasswordGrant(a.email)), http.StatusOK)
 	if result != done {
 		return
 	}
@@ -187,7 +149,7 @@ func (w *worker) visit(ctx context.Context) {
 	w.unique("access token", token.Text("service_access_token_href"))
 	access, refresh := token.Text("access_token"), token.Text("refresh_token")
 	w.do(ctx, "validation", w.validation(access), http.StatusFound)
-	w.do(ctx, "refresh", w.grant("refresh_token", "refresh_token", refresh), http.StatusOK)
+	w.do(ctx, "refresh", w.refresh(refresh), http.StatusOK)
 	switch w.random.IntN(6) {
 	case 0:
 		w.revoke(ctx, access, refresh)
@@ -206,27 +168,17 @@ func (w *worker) from() string {
 }
 
 func (w *worker) login(a *account, password string) e2e.Request {
-	return e2e.Request{Method: http.MethodPost, URL: w.application + "/loginAttempts", Body: e2e.Object{
-		"type": "basic", "value": base64.StdEncoding.EncodeToString([]byte(a.email + ":" + password)),
-	}}.From(w.from())
+	return e2e.Login(w.site.Application, a.email, password).From(w.from())
 }
 
-func (w *worker) grant(kind string, fields ...string) e2e.Request {
-	form := url.Values{"grant_type": {kind}}
-	for i := 0; i < len(fields); i += 2 {
-		form.Set(fields[i], fields[i+1])
-	}
-	return e2e.Request{Method: http.MethodPost, URL: w.application + "/oauth/token", Body: form}.From(w.from())
+func (w *worker) grant(form url.Values) e2e.Request {
+	return e2e.Post(w.application+"/oauth/token", form).From(w.from())
 }
+
+func (w *worker) refresh(token string) e2e.Request { return w.grant(e2e.RefreshGrant(token)) }
 
 func (w *worker) validation(token string) e2e.Request {
-	return e2e.Request{Method: http.MethodGet, URL: w.application + "/authTokens/" + token}
-}
-
-func get(address string) e2e.Request { return e2e.Request{Method: http.MethodGet, URL: address} }
-
-func post(address string, body any) e2e.Request {
-	return e2e.Request{Method: http.MethodPost, URL: address, Body: body}
+	return e2e.Get(w.application + "/authTokens/" + token)
 }
 
 // register creates an account, now and then by two requests at once, of which one
@@ -234,7 +186,7 @@ func post(address string, body any) e2e.Request {
 func (w *worker) register(ctx context.Context) *account {
 	a := &account{email: e2e.Unique("fault") + "@example.test", status: []string{"UNVERIFIED"}}
 	w.attempted(a)
-	request := post(w.site.Directory.Href()+"/accounts", e2e.Object{"email": a.email, "password": e2e.Password})
+	request := e2e.Post(w.site.Directory.Href()+"/accounts", e2e.Object{"email": a.email, "password": e2e.Password})
 	if w.random.IntN(8) > 0 {
 		result, answer := w.do(ctx, "registration", request, http.StatusCreated)
 		if result == done {
@@ -267,7 +219,7 @@ func (w *worker) register(ctx context.Context) *account {
 func (w *worker) update(ctx context.Context, a *account) bool {
 	name := e2e.Unique("name")
 	w.may(func() { a.status, a.given = append(a.status, "ENABLED"), append(a.given, name) })
-	result, _ := w.do(ctx, "update", post(a.href, e2e.Object{"status": "ENABLED", "givenName": name}), http.StatusOK)
+	result, _ := w.do(ctx, "update", e2e.Post(a.href, e2e.Object{"status": "ENABLED", "givenName": name}), http.StatusOK)
 	if result == done {
 		w.may(func() { a.status, a.given = []string{"ENABLED"}, []string{name} })
 	}
@@ -278,7 +230,7 @@ func (w *worker) customData(ctx context.Context, a *account) {
 	for range 2 {
 		value := w.random.IntN(1 << 30)
 		w.may(func() { a.data = append(a.data, value) })
-		if result, _ := w.do(ctx, "update", post(a.href+"/customData", e2e.Object{"n": value}), http.StatusOK); result == done {
+		if result, _ := w.do(ctx, "update", e2e.Post(a.href+"/customData", e2e.Object{"n": value}), http.StatusOK); result == done {
 			w.may(func() { a.data = []int{value} })
 		}
 	}
@@ -286,13 +238,13 @@ func (w *worker) customData(ctx context.Context, a *account) {
 
 // read reads what was written, which nobody else writes.
 func (w *worker) read(ctx context.Context, a *account) {
-	if result, answer := w.do(ctx, "read", get(a.href), http.StatusOK); result == done {
+	if result, answer := w.do(ctx, "read", e2e.Get(a.href), http.StatusOK); result == done {
 		w.compare(a, w.object(answer))
 	}
-	if result, answer := w.do(ctx, "read", get(a.href+"/customData"), http.StatusOK); result == done {
+	if result, answer := w.do(ctx, "read", e2e.Get(a.href+"/customData"), http.StatusOK); result == done {
 		w.compareData(a, w.object(answer))
 	}
-	w.do(ctx, "read", get(w.site.Directory.Href()+"/accounts?limit=5&email="+url.QueryEscape(a.email)), http.StatusOK)
+	w.do(ctx, "read", e2e.Get(w.site.Directory.Href()+"/accounts?limit=5&email="+url.QueryEscape(a.email)), http.StatusOK)
 }
 
 // mustBeRefused sends a request that must not succeed, until it is refused. One that is
@@ -318,50 +270,52 @@ func (w *worker) mustBeRefused(ctx context.Context, what string, life time.Durat
 }
 
 func (w *worker) revoke(ctx context.Context, access, refresh string) {
-	result, _ := w.do(ctx, "revocation", post(w.application+"/oauth/revoke", url.Values{"token": {refresh}}), http.StatusOK)
+	result, _ := w.do(ctx, "revocation", e2e.Post(w.application+"/oauth/revoke", url.Values{"token": {refresh}}), http.StatusOK)
 	if ended := time.Now(); result == done {
-		w.mustBeRefused(ctx, "refresh with a revoked token", 0, ended, w.grant("refresh_token", "refresh_token", refresh))
+		w.mustBeRefused(ctx, "refresh with a revoked token", 0, ended, w.refresh(refresh))
 		w.mustBeRefused(ctx, "validation of a revoked token", 0, ended, w.validation(access))
 	}
 }
 
 func (w *worker) disable(ctx context.Context, a *account, access, refresh string) {
 	w.may(func() { a.status = append(a.status, "DISABLED") })
-	result, _ := w.do(ctx, "update", post(a.href, e2e.Object{"status": "DISABLED"}), http.StatusOK)
+	result, _ := w.do(ctx, "update", e2e.Post(a.href, e2e.Object{"status": "DISABLED"}), http.StatusOK)
 	if ended := time.Now(); result == done {
 		w.may(func() { a.status = []string{"DISABLED"} })
-		w.mustBeRefused(ctx, "login of a disabled account", 0, ended, w.login(a, e2e.Password))
-		w.mustBeRefused(ctx, "validation of a disabled account's token", endedLife, ended, w.validation(access))
-		w.mustBeRefused(ctx, "refresh of a disabled account", endedLife, ended, w.grant("refresh_token", "refresh_token", refresh))
+		w.mustHaveEnded(ctx, "a disabled account", ended, a, access, refresh)
 	}
 }
 
 func (w *worker) remove(ctx context.Context, a *account, access, refresh string) {
 	w.may(func() { a.mayBeGone = true })
-	result, _ := w.do(ctx, "deletion", e2e.Request{Method: http.MethodDelete, URL: a.href}, http.StatusNoContent)
+	result, _ := w.do(ctx, "deletion", e2e.Delete(a.href), http.StatusNoContent)
 	if ended := time.Now(); result == done {
 		w.may(func() { a.gone = true })
-		w.mustBeRefused(ctx, "login of a deleted account", 0, ended, w.login(a, e2e.Password))
-		w.mustBeRefused(ctx, "validation of a deleted account's token", endedLife, ended, w.validation(access))
-		w.mustBeRefused(ctx, "refresh of a deleted account", endedLife, ended, w.grant("refresh_token", "refresh_token", refresh))
+		w.mustHaveEnded(ctx, "a deleted account", ended, a, access, refresh)
 	}
+}
+
+func (w *worker) mustHaveEnded(ctx context.Context, what string, ended time.Time, a *account, access, refresh string) {
+	w.mustBeRefused(ctx, "login of "+what, 0, ended, w.login(a, e2e.Password))
+	w.mustBeRefused(ctx, "validation of "+what+"'s token", endedLife, ended, w.validation(access))
+	w.mustBeRefused(ctx, "refresh of "+what, endedLife, ended, w.refresh(refresh))
 }
 
 func (w *worker) changePassword(ctx context.Context, a *account, refresh string) {
 	const other = "Changeme2!"
 	w.may(func() { a.password = "" })
-	result, _ := w.do(ctx, "update", post(a.href, e2e.Object{"password": other}), http.StatusOK)
+	result, _ := w.do(ctx, "update", e2e.Post(a.href, e2e.Object{"password": other}), http.StatusOK)
 	if ended := time.Now(); result == done {
 		w.may(func() { a.password = other })
 		w.mustBeRefused(ctx, "login with the password before", 0, ended, w.login(a, e2e.Password))
-		w.mustBeRefused(ctx, "refresh after a change of the password", endedLife, ended, w.grant("refresh_token", "refresh_token", refresh))
+		w.mustBeRefused(ctx, "refresh after a change of the password", endedLife, ended, w.refresh(refresh))
 		w.do(ctx, "login", w.login(a, other), http.StatusOK)
 	}
 }
 
 // deletedKey creates an API key, uses it and deletes it.
 func (w *worker) deletedKey(ctx context.Context) {
-	result, answer := w.do(ctx, "key", post(w.owner+"/apiKeys", e2e.Object{}), http.StatusCreated)
+	result, answer := w.do(ctx, "key", e2e.Post(w.owner+"/apiKeys", e2e.Object{}), http.StatusCreated)
 	if result != done {
 		return
 	}
@@ -370,15 +324,15 @@ func (w *worker) deletedKey(ctx context.Context) {
 	holder := *w
 	holder.client = w.client.With(key.Text("id"), key.Text("secret"))
 	for range 3 {
-		holder.do(ctx, "read", get("/tenants/current"), http.StatusFound)
+		holder.do(ctx, "read", e2e.Get("/tenants/current"), http.StatusFound)
 		w.client.HTTP.CloseIdleConnections()
 	}
-	if result, _ := w.do(ctx, "key", e2e.Request{Method: http.MethodDelete, URL: key.Href()}, http.StatusNoContent); result != done {
+	if result, _ := w.do(ctx, "key", e2e.Delete(key.Href()), http.StatusNoContent); result != done {
 		return
 	}
 	ended := time.Now()
 	for range 4 {
-		holder.mustBeRefused(ctx, "request with a deleted API key", keyLife+w.slack, ended, get("/tenants/current"))
+		holder.mustBeRefused(ctx, "request with a deleted API key", keyLife+w.slack, ended, e2e.Get("/tenants/current"))
 		w.client.HTTP.CloseIdleConnections()
 	}
 }

@@ -1,14 +1,14 @@
 package faults
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
 // diskSize is the size of a disk that can be filled.
@@ -50,47 +50,27 @@ func command(name string, args ...string) error {
 
 // memory is a control group whose processes are killed by the kernel when they
 // need more memory than it allows.
-type memory struct{ dir, limit, events string }
+type memory struct{ harness.ControlGroup }
 
-// newMemory makes the group, of either version of control groups; only root may.
-func newMemory() (*memory, error) {
-	name := "doorward-faults-" + strconv.Itoa(os.Getpid())
-	m := &memory{dir: filepath.Join("/sys/fs/cgroup/memory", name), limit: "memory.limit_in_bytes", events: "memory.oom_control"}
-	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
-		m = &memory{dir: filepath.Join("/sys/fs/cgroup", name), limit: "memory.max", events: "memory.events"}
-	}
-	if err := os.Mkdir(m.dir, 0o755); err != nil {
+func newMemory(bytes int) (*memory, error) {
+	allowed := strconv.Itoa(bytes)
+	group, err := harness.NewControlGroup("memory", harness.Limit{File: "memory.limit_in_bytes", Value: allowed},
+		harness.Limit{File: "memory.max", Value: allowed})
+	if err != nil {
 		return nil, err
 	}
-	_, err := os.Stat(filepath.Join(m.dir, m.limit))
-	if err != nil {
-		return nil, errors.Join(err, m.remove())
-	}
-	return m, nil
-}
-
-func (m *memory) allow(bytes int) error {
-	return os.WriteFile(filepath.Join(m.dir, m.limit), []byte(strconv.Itoa(bytes)), 0)
-}
-
-// wrapper is the command that runs another in the group.
-func (m *memory) wrapper() []string {
-	return []string{"/bin/sh", "-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(m.dir, "cgroup.procs")}
+	return &memory{group}, nil
 }
 
 // kills is how many processes the kernel has killed in the group.
-func (m *memory) kills() int {
-	raw, err := os.ReadFile(filepath.Join(m.dir, m.events))
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(raw)) {
-		if number, ok := strings.CutPrefix(line, "oom_kill "); ok {
-			kills, _ := strconv.Atoi(strings.TrimSpace(number))
-			return kills
+func (m *memory) kills() (kills int) {
+	for _, file := range []string{"memory.oom_control", "memory.events"} { // of version 1 and 2
+		raw, _ := os.ReadFile(m.Path(file))
+		for line := range strings.Lines(string(raw)) {
+			if number, ok := strings.CutPrefix(line, "oom_kill "); ok {
+				kills, _ = strconv.Atoi(strings.TrimSpace(number))
+			}
 		}
 	}
-	return 0
+	return kills
 }
-
-func (m *memory) remove() error { return os.Remove(m.dir) }

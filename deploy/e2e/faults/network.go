@@ -2,7 +2,6 @@ package faults
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,10 +44,7 @@ func (n *network) route(from, to, address string) (string, error) {
 	if now, ok := n.redirected[to]; ok {
 		address = now
 	}
-	listen, err := harness.FreeAddress()
-	if err != nil {
-		return "", err
-	}
+	listen := harness.FreeAddress()
 	proxy := toxiproxy.NewProxy(n.server, from+" to "+to, listen, address)
 	if err := proxy.Start(); err != nil {
 		return "", fmt.Errorf("start the proxy from %s to %s: %w", from, to, err)
@@ -82,23 +78,12 @@ func of(part string) func(link) bool {
 
 func to(part string) func(link) bool { return func(way link) bool { return way.to == part } }
 
-// toxic is a fault of toxiproxy's.
-type toxic struct {
-	Name       string         `json:"name"`
-	Type       string         `json:"type"`
-	Stream     string         `json:"stream"`
-	Attributes map[string]any `json:"attributes"`
-}
-
-// addToxic adds a fault to links, in both directions.
-func (n *network) addToxic(match func(link) bool, kind string, attributes map[string]any) error {
+// addToxic adds a fault of toxiproxy's to links, in both directions.
+func (n *network) addToxic(match func(link) bool, kind, attributes string) error {
 	return n.each(match, func(proxy *toxiproxy.Proxy) error {
 		for _, stream := range []string{"upstream", "downstream"} {
-			raw, err := json.Marshal(toxic{stream, kind, stream, attributes})
-			if err != nil {
-				return err
-			}
-			if _, err := proxy.Toxics.AddToxicJson(strings.NewReader(string(raw))); err != nil {
+			text := fmt.Sprintf(`{"name": %[1]q, "type": %[2]q, "stream": %[1]q, "attributes": %[3]s}`, stream, kind, attributes)
+			if _, err := proxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
 				return err
 			}
 		}
@@ -108,12 +93,12 @@ func (n *network) addToxic(match func(link) bool, kind string, attributes map[st
 
 // slow delays what passes by so many milliseconds, more or less.
 func (n *network) slow(match func(link) bool, milliseconds, jitter int) error {
-	return n.addToxic(match, "latency", map[string]any{"latency": milliseconds, "jitter": jitter})
+	return n.addToxic(match, "latency", fmt.Sprintf(`{"latency": %d, "jitter": %d}`, milliseconds, jitter))
 }
 
 // cut lets nothing pass, and answers nothing: connections hang, new ones too.
 func (n *network) cut(match func(link) bool) error {
-	return n.addToxic(match, "timeout", map[string]any{"timeout": 0})
+	return n.addToxic(match, "timeout", `{"timeout": 0}`)
 }
 
 // restore removes the faults. Connections that were cut are closed by it.

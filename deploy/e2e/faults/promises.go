@@ -220,7 +220,7 @@ func (p *promises) checkTokens(t *testing.T, client *e2e.Client) {
 		for i := range statuses {
 			both.Go(func() {
 				answer, _ := client.Do(context.WithoutCancel(t.Context()),
-					post("/accounts/emailVerificationTokens/"+token, nil))
+					e2e.Post("/accounts/emailVerificationTokens/"+token, nil))
 				statuses[i] = answer.Status
 			})
 		}

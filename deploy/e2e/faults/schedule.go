@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 	"github.com/doorward/doorward/pkg/deployment"
+	"github.com/doorward/doorward/pkg/pg/private"
 )
 
 const (
@@ -62,37 +63,21 @@ func start(t *testing.T, seed uint64, workers int, slack time.Duration) *suite {
 		s.prepareHost()
 	}
 	var err error
-	if s.database, err = harness.StartPostgres(ctx, filepath.Join(s.disk("postgres"), "node0"),
-		"max_connections = 400", "fsync = off", "max_wal_size = 64MB", "wal_keep_size = 64MB", "max_wal_senders = 4"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.database.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
-	bin, err := harness.Build(ctx, dir, slices.Concat(harness.DistributedPackages, harness.StandalonePackages)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.shape, err = harness.StartDistributed(ctx, harness.Config{
-		Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true, Database: s.database.URL(), Route: s.network.route, Shards: true,
+	if s.database, err = harness.StartPostgres(ctx, harness.PostgresConfig{
+		Dir:      filepath.Join(s.disk("postgres"), "node0"),
+		Settings: []string{"max_connections = 400", "fsync = off", "max_wal_size = 64MB", "wal_keep_size = 64MB", "max_wal_senders = 4"},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.shape.Stop(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
+	harness.AtEnd(t, func() error { return s.database.Kill() }) // whichever it is then
+	s.shape, s.client = harness.TestDistributed(t, harness.Config{
+		Dir: filepath.Join(dir, "shape"), Own: true, Database: s.database.URL(private.Database), Route: s.network.route, Shards: true,
 	})
-	if s.client, err = e2e.OpenClient(s.shape.KeyFile()); err != nil {
-		t.Fatal(err)
-	}
 	s.site = s.client.NewVerificationSite(t)
 	victim := s.client.Register(t, s.site.Directory.Link(t, "accounts"))
 	owner := s.client.Get(t, "/apiKeys/"+s.client.Key.ID).Link(t, "account")
 	s.load = startLoad(ctx, newPromises(victim.Text("email"), slack), s.client, s.site, owner, seed, workers)
-	t.Cleanup(s.load.end)
+	t.Cleanup(func() { s.load.Stop() })
 	return s
 }
 
@@ -111,24 +96,16 @@ func (s *suite) prepareHost() {
 			s.t.Logf("no disk can be filled here: %v", err)
 			return
 		}
-		s.t.Cleanup(func() {
-			if err := unmountDisk(dir); err != nil {
-				s.t.Error(err)
-			}
-		})
+		harness.AtEnd(s.t, func() error { return unmountDisk(dir) })
 		s.disks[name] = dir
 	}
-	memory, err := newMemory()
+	memory, err := newMemory(memoryAllowed)
 	if err != nil {
 		s.t.Logf("no memory can be limited here: %v", err)
 		return
 	}
 	s.memory = memory
-	s.t.Cleanup(func() {
-		if err := memory.remove(); err != nil {
-			s.t.Error(err)
-		}
-	})
+	harness.AtEnd(s.t, memory.Remove)
 }
 
 // possible leaves out what this machine does not allow, and what only does not name.
@@ -208,10 +185,8 @@ func (s *suite) do(e event) error {
 		if time.Since(ended) < quiet {
 			return errors.New("it has just ended")
 		}
-		for _, c := range s.load.since(time.Now().Add(-quiet)) {
-			if c.failure != "" {
-				return fmt.Errorf("a %s failed: %s", c.kind, c.failure)
-			}
+		if failed := s.load.FailedSince(time.Now().Add(-quiet)); len(failed) > 0 {
+			return fmt.Errorf("it has not: %s", failed[0])
 		}
 		return nil
 	})
@@ -244,17 +219,16 @@ func (s *suite) ready(ctx context.Context) error {
 func (s *suite) result(e event, began, ended time.Time) result {
 	r := result{event: e, why: map[string]int{}}
 	failing := map[int64]bool{}
-	for _, c := range s.load.since(began) {
+	for _, c := range s.load.Since(began) {
 		r.requests++
-		r.slowest = max(r.slowest, c.took)
-		if c.failure == "" {
+		r.slowest = max(r.slowest, c.Took)
+		if c.Err == nil {
 			continue
 		}
 		r.failed++
-		r.why[c.kind+": "+c.failure]++
-		at := c.began.Add(c.took)
-		failing[at.Unix()] = true
-		r.after = max(r.after, at.Sub(ended))
+		r.why[c.Kind+": "+c.Err.Error()]++
+		failing[c.Ended().Unix()] = true
+		r.after = max(r.after, c.Ended().Sub(ended))
 	}
 	r.failing = len(failing)
 	return r

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -18,9 +19,8 @@ type balancer struct {
 	turn     atomic.Uint32
 	leftOut  atomic.Value // the address that gets no new connection; ""
 	carrying sync.WaitGroup
-
-	mu   sync.Mutex
-	open map[net.Conn]bool // nil once closed
+	open     context.Context // until cut ends all connections
+	cut      context.CancelFunc
 }
 
 func startBalancer(listen string, targets []string) (*balancer, error) {
@@ -28,7 +28,8 @@ func startBalancer(listen string, targets []string) (*balancer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the load balancer: %w", err)
 	}
-	b := &balancer{listener: listener, targets: targets, open: map[net.Conn]bool{}}
+	b := &balancer{listener: listener, targets: targets}
+	b.open, b.cut = context.WithCancel(context.Background())
 	b.carrying.Go(b.accept)
 	return b, nil
 }
@@ -59,10 +60,7 @@ func (b *balancer) carry(client net.Conn) {
 			continue
 		}
 		defer server.Close()
-		if !b.hold(client, server) {
-			return
-		}
-		defer b.drop(client, server)
+		defer context.AfterFunc(b.open, func() { client.Close(); server.Close() })()
 		var back sync.WaitGroup
 		back.Go(func() { pass(client, server) })
 		pass(server, client)
@@ -84,35 +82,10 @@ func pass(to, from net.Conn) {
 	}
 }
 
-func (b *balancer) hold(connections ...net.Conn) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.open == nil {
-		return false
-	}
-	for _, connection := range connections {
-		b.open[connection] = true
-	}
-	return true
-}
-
-func (b *balancer) drop(connections ...net.Conn) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, connection := range connections {
-		delete(b.open, connection)
-	}
-}
-
 // close cuts all connections and returns when nothing is carried any more.
 func (b *balancer) close() error {
 	err := b.listener.Close()
-	b.mu.Lock()
-	for connection := range b.open {
-		connection.Close()
-	}
-	b.open = nil
-	b.mu.Unlock()
+	b.cut()
 	b.carrying.Wait()
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/doorward/doorward/pkg/deployment"
 )
@@ -45,10 +46,7 @@ func Build(ctx context.Context, dir string, packages ...string) (string, error) 
 // BuildIn is Build for the sources in the folder root.
 func BuildIn(ctx context.Context, root, dir string, packages ...string) (string, error) {
 	bin, err := filepath.Abs(filepath.Join(dir, "bin"))
-	if err != nil {
-		return "", fmt.Errorf("find the folder for binaries: %w", err)
-	}
-	if err := os.MkdirAll(bin, 0o755); err != nil {
+	if err := errors.Join(err, os.MkdirAll(bin, 0o755)); err != nil {
 		return "", fmt.Errorf("make the folder for binaries: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-o", bin + string(filepath.Separator)}, packages...)...)
@@ -76,4 +74,21 @@ func Root() (string, error) {
 		}
 		dir = parent
 	}
+}
+
+// Fetched is the folder of something that deploy/setup/setup.sh has fetched.
+func Fetched(name string) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command(filepath.Join(root, "deploy/setup/setup.sh"), "where", name).Output()
+	if err != nil {
+		return "", fmt.Errorf("ask setup.sh for %s: %w", name, err)
+	}
+	dir := strings.TrimSpace(string(out))
+	if _, err := os.Stat(dir); err != nil {
+		return "", fmt.Errorf("find %s: %w; run deploy/setup/setup.sh %s", name, err, name)
+	}
+	return dir, nil
 }

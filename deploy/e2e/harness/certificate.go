@@ -4,15 +4,16 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 )
 
@@ -24,33 +25,51 @@ type Authority struct {
 
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
-
-	mu     sync.Mutex
-	serial int64
 }
 
 // NewAuthority makes an authority and writes its certificate into the folder.
 func NewAuthority(dir string) (*Authority, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	template := certificateOf("Doorward end-to-end tests", time.Now().Add(30*24*time.Hour))
+	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
+	der, key, err := (&Authority{}).sign(template)
 	if err != nil {
-		return nil, fmt.Errorf("make the authority's key: %w", err)
+		return nil, err
 	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "Doorward end-to-end tests"},
-		NotBefore:             now.Add(-time.Hour),
-		NotAfter:              now.Add(30 * 24 * time.Hour),
-		IsCA:                  true,
-		BasicConstraintsValid: true,
-		KeyUsage:              x509.KeyUsageCertSign,
+	a := &Authority{CAFile: filepath.Join(dir, "ca.pem"), key: key}
+	if a.certificate, err = x509.ParseCertificate(der); err != nil {
+		return nil, fmt.Errorf("read the authority: %w", err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return nil, fmt.Errorf("sign the authority: %w", err)
-	}
-	a := &Authority{CAFile: filepath.Join(dir, "ca.pem"), certificate: template, key: key, serial: 1}
 	return a, WritePEM(a.CAFile, "CERTIFICATE", der)
+}
+
+// certificateOf begins a certificate with a name.
+func certificateOf(name string, expires time.Time) *x509.Certificate {
+	serial, _ := rand.Int(rand.Reader, big.NewInt(1<<62)) // never fails
+	return &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: expires,
+	}
+}
+
+// sign makes a key and its certificate, which without an authority signs itself.
+func (a *Authority) sign(template *x509.Certificate) (der []byte, key *ecdsa.PrivateKey, err error) {
+	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, nil, fmt.Errorf("make a key: %w", err)
+	}
+	parent, signer := a.certificate, a.key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	if der, err = x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer); err != nil {
+		return nil, nil, fmt.Errorf("sign a certificate: %w", err)
+	}
+	return der, key, nil
+}
+
+// TLS is the configuration of a client that trusts the authority and no other.
+func (a *Authority) TLS() *tls.Config {
+	roots := x509.NewCertPool()
+	roots.AddCert(a.certificate)
+	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 }
 
 // Issue writes a certificate for names and addresses of this machine, and its
@@ -61,22 +80,9 @@ func (a *Authority) Issue(dir string, hosts ...string) (cert, key string, err er
 
 // IssueUntil is Issue for a certificate that expires at a time.
 func (a *Authority) IssueUntil(expires time.Time, dir string, hosts ...string) (cert, key string, err error) {
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return "", "", fmt.Errorf("make a key: %w", err)
-	}
-	a.mu.Lock()
-	a.serial++
-	serial := a.serial
-	a.mu.Unlock()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial),
-		Subject:      pkix.Name{CommonName: hosts[0]},
-		NotBefore:    a.certificate.NotBefore,
-		NotAfter:     expires,
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
+	template := certificateOf(hosts[0], expires)
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
@@ -84,19 +90,16 @@ func (a *Authority) IssueUntil(expires time.Time, dir string, hosts ...string) (
 			template.DNSNames = append(template.DNSNames, host)
 		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &private.PublicKey, a.key)
+	der, private, err := a.sign(template)
 	if err != nil {
-		return "", "", fmt.Errorf("sign a certificate: %w", err)
+		return "", "", err
 	}
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		return "", "", fmt.Errorf("encode a key: %w", err)
 	}
 	cert, key = filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key")
-	if err := WritePEM(cert, "CERTIFICATE", der); err != nil {
-		return "", "", err
-	}
-	return cert, key, WritePEM(key, "PRIVATE KEY", pkcs8)
+	return cert, key, errors.Join(WritePEM(cert, "CERTIFICATE", der), WritePEM(key, "PRIVATE KEY", pkcs8))
 }
 
 // WritePEM writes a certificate or a key to a file that only its owner reads:
@@ -108,24 +111,6 @@ func WritePEM(path, kind string, der []byte) error {
 	return nil
 }
 
-// certificates are PEM files for one gateway on this machine.
-type certificates struct {
-	CA   string // to trust
-	Cert string // the gateway's certificate
-	Key  string // and its private key
-}
-
 // GatewayHosts are the names that a gateway's certificate is for: localhost, hosted
 // pages and Client APIs.
 var GatewayHosts = []string{"localhost", "*.localhost", "*.id.localhost", "*.apps.localhost", "127.0.0.1", "::1"}
-
-// makeCertificates makes an authority and lets it sign one certificate for a gateway.
-func makeCertificates(config Config) (*Authority, certificates, error) {
-	authority, err := NewAuthority(config.Dir)
-	if err != nil {
-		return nil, certificates{}, err
-	}
-	files := certificates{CA: authority.CAFile}
-	files.Cert, files.Key, err = authority.Issue(config.Dir, GatewayHosts...)
-	return authority, files, err
-}

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/pkg/deployment"
 )
 
@@ -115,7 +117,7 @@ func (p *plan) secrets() (map[string]string, error) {
 		"first-tenant/id":          p.Key.ID,
 		"first-tenant/secret":      p.Key.Secret,
 	}
-	for key, path := range map[string]string{"tls.crt": p.certs.Cert, "tls.key": p.certs.Key} {
+	for key, path := range map[string]string{"tls.crt": p.cert, "tls.key": p.key} {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("read a certificate: %w", err)
@@ -127,12 +129,8 @@ func (p *plan) secrets() (map[string]string, error) {
 
 // render runs Helm's engine, which is outside the workspace.
 func render(ctx context.Context, file string, values any) (*chart, error) {
-	content, err := json.Marshal(values)
-	if err != nil {
-		return nil, fmt.Errorf("encode the chart's values: %w", err)
-	}
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		return nil, fmt.Errorf("write the chart's values: %w", err)
+	if err := e2e.WriteJSON(file, values); err != nil {
+		return nil, err
 	}
 	root, err := Root()
 	if err != nil {
@@ -176,10 +174,7 @@ func (d *Distributed) chartEnvironment(p *plan, process *chartProcess) ([]string
 			return nil, fmt.Errorf("%s mounts the key %s of Secret %s, which nobody makes", process.Name, file.Key, file.Secret)
 		}
 		path := d.config.path("secrets", process.Name, filepath.Base(file.Path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, fmt.Errorf("make the folder of secrets: %w", err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
 			return nil, fmt.Errorf("write a secret: %w", err)
 		}
 		files[file.Path] = path

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -29,7 +28,7 @@ const (
 )
 
 // Daemon is one long-running child process that can be killed and started
-// again with the same command and the same data.
+// again with the same command and the same data. A nil one does not run.
 type Daemon struct {
 	// Name is for messages and for the log file.
 	Name string
@@ -53,6 +52,22 @@ type child struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has been reaped
 	err  error         // how it ended; read only after done
+}
+
+// NewDaemon is a server of the test's own, with the environment that all
+// children get. It is started by its Start, and ends with this process at the
+// latest. The log is appended to the file; ready returns nil once it serves.
+func NewDaemon(name, log string, ready func(ctx context.Context) error, path string, args ...string) *Daemon {
+	return &Daemon{Name: name, path: path, args: args, env: environment(), log: log, ready: ready}
+}
+
+// Setenv adds variables to the environment of the next start.
+func (d *Daemon) Setenv(variables ...string) { d.env = append(d.env, variables...) }
+
+// SetOps chooses the private port of a process of the product, which has its metrics.
+func (d *Daemon) SetOps() {
+	d.ops = FreeAddress()
+	d.Setenv("DOORWARD_OPS_LISTEN=" + d.ops)
 }
 
 // Start starts the process and returns when it is ready. When the process ends
@@ -129,18 +144,12 @@ func (d *Daemon) Ready(ctx context.Context) error { return d.ready(ctx) }
 // Metric is the sum of a metric of a process of the product over the series that have
 // all of some labels, such as cache="oauth.keys".
 func (d *Daemon) Metric(ctx context.Context, name string, labels ...string) (sum float64, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.ops+"/metrics", nil)
+	page, err := read(ctx, http.DefaultClient, "http://"+d.ops+"/metrics")
 	if err != nil {
 		return 0, err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, fmt.Errorf("read the metrics of %s: %w", d.Name, err)
-	}
-	defer response.Body.Close()
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		series, text, _ := strings.Cut(lines.Text(), "} ")
+	for line := range strings.Lines(string(page)) {
+		series, text, _ := strings.Cut(strings.TrimSpace(line), "} ")
 		if !strings.HasPrefix(series, name+"{") || slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(series, l) }) {
 			continue
 		}
@@ -150,7 +159,31 @@ func (d *Daemon) Metric(ctx context.Context, name string, labels ...string) (sum
 		}
 		sum += value
 	}
-	return sum, lines.Err()
+	return sum, nil
+}
+
+// AnswersOK asks an address for a 200.
+func AnswersOK(ctx context.Context, client *http.Client, address string) error {
+	_, err := read(ctx, client, address)
+	return err
+}
+
+// read is the body of a 200.
+func read(ctx context.Context, client *http.Client, address string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %d %.4000s", address, response.StatusCode, bytes.TrimSpace(body))
+	}
+	return body, err
 }
 
 // Ended reports whether the process has ended by itself since it was started.
@@ -207,6 +240,9 @@ func (d *Daemon) Kill() error {
 // unless it ended with status 0. A process that does not end in time is killed,
 // and that is an error too.
 func (d *Daemon) Stop(ctx context.Context) error {
+	if d == nil {
+		return nil
+	}
 	d.mu.Lock()
 	running := d.running
 	d.running = nil
@@ -234,6 +270,9 @@ func (d *Daemon) Stop(ctx context.Context) error {
 
 // Tail is the end of the log.
 func (d *Daemon) Tail() string {
+	if d == nil {
+		return ""
+	}
 	const most = 6000
 	raw, err := tail(d.log, most)
 	if err != nil {

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/pg/private"
 )
 
@@ -23,9 +24,7 @@ type Distributed struct {
 	Kafka *Kafka
 	Redis *Daemon
 
-	// Boot says how long each part of the start took, in order.
-	Boot []Lap
-
+	laps      []Lap
 	config    Config
 	wired     *plan
 	postgres  *private.Server
@@ -35,16 +34,10 @@ type Distributed struct {
 	processes map[string][]*Daemon // by the name of the service, or "gateway"
 }
 
-// Lap is one part of a start and how long it took.
-type Lap struct {
-	Part string
-	Took time.Duration
-}
-
 // StartDistributed starts everything and returns when the gateway answers. When
 // a part fails, the parts that run are stopped again.
 func StartDistributed(ctx context.Context, config Config) (*Distributed, error) {
-	if err := config.prepare(); err != nil {
+	if err := config.prepare(ctx, slices.Concat(DistributedPackages, StandalonePackages)...); err != nil { // doorward migrate
 		return nil, err
 	}
 	d := &Distributed{config: config, processes: map[string][]*Daemon{}}
@@ -62,12 +55,12 @@ func (d *Distributed) start(ctx context.Context) error {
 		return err
 	}
 	d.wired = plan
-	type part struct {
+	parts := []struct {
 		name  string
+		asked bool
 		start func() error
-	}
-	parts := []part{
-		{"PostgreSQL, Redis, Kafka and the mailbox", func() error {
+	}{
+		{"PostgreSQL, Redis, Kafka and the mailbox", true, func() error {
 			return together(
 				func() error { return d.startPostgres(ctx, plan) },
 				func() error { return d.startRedis(ctx, plan) },
@@ -78,51 +71,34 @@ func (d *Distributed) start(ctx context.Context) error {
 				},
 			)
 		}},
-		{"two replicas of each service", func() error {
-			if d.config.Chart {
-				if err := d.startChart(ctx, plan); err != nil {
-					return err
-				}
-			}
-			starts, err := d.services(ctx, plan)
-			if err != nil {
-				return err
-			}
-			return together(starts...)
-		}},
-		{"two gateways", func() error {
-			starts, err := d.gateways(ctx, plan)
-			if err != nil {
-				return err
-			}
-			if err := together(starts...); err != nil {
-				return err
-			}
-			return e2e.AwaitFor(ctx, readyLimit, "the deployment to answer", func(ctx context.Context) error {
-				return answering(ctx, d.KeyFile())
-			})
-		}},
-	}
-	if d.config.Shards {
-		parts = slices.Insert(parts, 1, part{"a second database", func() error { return d.addShard(ctx) }})
+		{"a second database", d.config.Shards, func() error { return d.addShard(ctx) }},
+		{"what the chart renders", d.config.Chart, func() error { return d.startChart(ctx, plan) }},
+		{"two replicas of each service", true, func() error { return d.startReplicas(ctx, deployment.Services...) }},
+		{"two gateways", true, func() error { return d.startGateways(ctx) }},
 	}
 	for _, part := range parts {
+		if !part.asked {
+			continue
+		}
 		began := time.Now()
 		if err := part.start(); err != nil {
 			return err
 		}
-		d.Boot = append(d.Boot, Lap{part.name, time.Since(began).Round(time.Millisecond)})
+		d.laps = append(d.laps, Lap{part.name, time.Since(began).Round(time.Millisecond)})
 	}
 	return nil
 }
 
-func (d *Distributed) startPostgres(ctx context.Context, p *plan) error {
-	if d.config.Database != "" {
-		p.database = d.config.Database
-		return nil
+// given is the address of a server that the environment names, where it may be used.
+func (d *Distributed) given(variable string) string {
+	if d.config.Own {
+		return ""
 	}
-	if given := os.Getenv("DATABASE_URL"); given != "" && !d.config.Own {
-		p.database = given
+	return os.Getenv(variable)
+}
+
+func (d *Distributed) startPostgres(ctx context.Context, p *plan) error {
+	if p.database = cmp.Or(d.config.Database, d.given("DATABASE_URL")); p.database != "" {
 		return nil
 	}
 	server, err := private.Start(ctx, private.Config{
@@ -142,8 +118,7 @@ func (d *Distributed) startPostgres(ctx context.Context, p *plan) error {
 }
 
 func (d *Distributed) startRedis(ctx context.Context, p *plan) error {
-	if given := os.Getenv("REDIS_URL"); given != "" && !d.config.Own {
-		p.redis = given
+	if p.redis = d.given("REDIS_URL"); p.redis != "" {
 		return nil
 	}
 	server, address, err := startRedis(ctx, d.config)
@@ -152,8 +127,7 @@ func (d *Distributed) startRedis(ctx context.Context, p *plan) error {
 }
 
 func (d *Distributed) startKafka(ctx context.Context, p *plan) error {
-	if given := os.Getenv("KAFKA_BROKERS"); given != "" && !d.config.Own {
-		p.kafka = given
+	if p.kafka = d.given("KAFKA_BROKERS"); p.kafka != "" {
 		return nil
 	}
 	broker, err := startKafka(ctx, d.config, p.kafkaListeners...)
@@ -254,24 +228,19 @@ func (d *Distributed) Replace(ctx context.Context, service string, i int, bin st
 	return process.Start(ctx)
 }
 
+// Started says how long each part of the start took, in order.
+func (d *Distributed) Started() []Lap { return d.laps }
+
+// Database is the address of PostgreSQL, and the key that seals what is in it.
+func (d *Distributed) Database() (address, masterKey string, err error) {
+	return d.wired.database, d.wired.Master, nil
+}
+
 // KeyFile is where the harness has written the bootstrap key.
 func (d *Distributed) KeyFile() string { return d.config.path("apikey.json") }
 
 // Stop ends the gateways, then the services, then what they stood on.
 func (d *Distributed) Stop(ctx context.Context) error {
-	var ground []func() error
-	if d.mailbox != nil {
-		ground = append(ground, func() error { return d.mailbox.Stop(ctx) })
-	}
-	if d.Kafka != nil {
-		ground = append(ground, func() error { return d.Kafka.Stop(ctx) })
-	}
-	if d.Redis != nil {
-		ground = append(ground, func() error { return d.Redis.Stop(ctx) })
-	}
-	if d.postgres != nil {
-		ground = append(ground, func() error { return d.postgres.Stop(ctx) })
-	}
 	var errs []error
 	if d.balancer != nil {
 		errs = append(errs, d.balancer.close())
@@ -282,21 +251,35 @@ func (d *Distributed) Stop(ctx context.Context) error {
 			errs = append(errs, front.close())
 		}
 	}
-	return errors.Join(append(errs, together(ground...))...)
+	return errors.Join(append(errs, together(
+		func() error { return d.mailbox.Stop(ctx) },
+		func() error { return d.Redis.Stop(ctx) },
+		func() error {
+			if d.Kafka == nil {
+				return nil
+			}
+			return d.Kafka.Stop(ctx)
+		},
+		func() error {
+			if d.postgres == nil {
+				return nil
+			}
+			return d.postgres.Stop(ctx)
+		},
+	))...)
 }
 
 // Logs writes the ends of all logs, the shared servers first.
 func (d *Distributed) Logs(w io.Writer) {
-	daemons := []*Daemon{d.Redis, d.mailbox}
+	for _, daemon := range []*Daemon{d.Redis, d.mailbox} {
+		fmt.Fprintln(w, daemon.Tail())
+	}
 	if d.Kafka != nil {
-		daemons = append(daemons, d.Kafka.Daemon)
+		fmt.Fprintln(w, d.Kafka.Tail())
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.processes)) {
-		daemons = append(daemons, d.processes[name]...)
-	}
-	for _, daemon := range daemons {
-		if daemon != nil {
-			fmt.Fprintln(w, daemon.Tail())
+		for _, process := range d.processes[name] {
+			fmt.Fprintln(w, process.Tail())
 		}
 	}
 }

@@ -13,6 +13,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,8 +31,13 @@ type Config struct {
 	// run as somebody else, who must be able to reach its data.
 	Dir string
 
-	// Bin is the folder that Build has filled.
+	// Bin is the folder that Build has filled. Where it is empty, the start of a shape
+	// builds what it needs, below Dir.
 	Bin string
+
+	// Wrap is a command that runs the program of standalone, which follows it with its
+	// arguments. It may be empty.
+	Wrap []string
 
 	// Env is added to the environment of the product's processes, for example
 	// "DOORWARD_LOG_LEVEL=debug".
@@ -40,10 +46,6 @@ type Config struct {
 	// Settings are added to the environment of those of the product's processes
 	// that list them in their --help.
 	Settings []string
-
-	// MailTimeout bounds the work on one mail; zero leaves the product's own
-	// limit.
-	MailTimeout time.Duration
 
 	// Database is a PostgreSQL of the test's own for the distributed shape.
 	Database string
@@ -73,22 +75,14 @@ type Config struct {
 // Route is a Config.Route.
 type Route func(from, to, address string) (string, error)
 
-func (c Config) prepare() error {
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+func (c *Config) prepare(ctx context.Context, packages ...string) (err error) {
+	if err := errors.Join(os.MkdirAll(c.Dir, 0o755), os.Chmod(c.Dir, 0o755)); err != nil {
 		return fmt.Errorf("make the folder of the shape: %w", err)
 	}
-	if err := os.Chmod(c.Dir, 0o755); err != nil {
-		return fmt.Errorf("open the folder of the shape: %w", err)
+	if c.Bin == "" {
+		c.Bin, err = Build(ctx, c.Dir, packages...)
 	}
-	return nil
-}
-
-// mailEnv is MailTimeout as the process that sends mails reads it.
-func (c Config) mailEnv() []string {
-	if c.MailTimeout == 0 {
-		return nil
-	}
-	return []string{"DOORWARD_MAIL_TIMEOUT=" + c.MailTimeout.String()}
+	return err
 }
 
 // path is a place below the shape's folder.
@@ -101,12 +95,24 @@ type Shape interface {
 	// KeyFile is the path of the deployment's apikey.json.
 	KeyFile() string
 
+	// Started says how long each part of the last start took, in order.
+	Started() []Lap
+
+	// Database is the address of PostgreSQL, and the key that seals what is in it.
+	Database() (address, masterKey string, err error)
+
 	// Stop ends every process in an orderly way and reports those that did
 	// not end well. Nothing is left running, also when it reports an error.
 	Stop(ctx context.Context) error
 
 	// Logs writes the ends of the processes' logs, for a failed test.
 	Logs(w io.Writer)
+}
+
+// Lap is one part of a start and how long it took.
+type Lap struct {
+	Part string
+	Took time.Duration
 }
 
 // answering is the probe of a whole deployment: the key is there and the
@@ -117,12 +123,9 @@ func answering(ctx context.Context, keyFile string) error {
 		return err
 	}
 	defer client.HTTP.CloseIdleConnections()
-	answer, err := client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: "/tenants/current"})
-	if err != nil {
-		return err
+	answer, err := client.Do(ctx, e2e.Get("/tenants/current"))
+	if err == nil && answer.Status != http.StatusFound {
+		err = fmt.Errorf("want 302: %s", answer)
 	}
-	if answer.Status != http.StatusFound {
-		return fmt.Errorf("want 302: %s", answer)
-	}
-	return nil
+	return err
 }

@@ -21,9 +21,6 @@ type Kafka struct {
 
 	// Address is the broker's host and port.
 	Address string
-
-	// Boot is how long formatting and the first start took.
-	Boot time.Duration
 }
 
 // kafkaSettings is a broker for one machine: nothing is replicated, a new group
@@ -33,10 +30,11 @@ const kafkaSettings = `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@%[2]s
 controller.listener.names=CONTROLLER
-listeners=BROKER://%[1]s,CONTROLLER://%[2]s
-advertised.listeners=BROKER://%[1]s
+listeners=BROKER://%[1]s,CONTROLLER://%[2]s%[4]s
+advertised.listeners=BROKER://%[1]s%[5]s
 inter.broker.listener.name=BROKER
-listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT%[6]s
+num.network.threads=%[7]d
 log.dirs=%[3]s
 num.partitions=6
 auto.create.topics.enable=false
@@ -55,98 +53,76 @@ share.coordinator.state.topic.min.isr=1
 // where it says that it does.
 type kafkaListener struct{ process, address, advertised string }
 
-// addKafkaListeners adds them to the settings of a broker.
-func addKafkaListeners(settings string, listeners []kafkaListener) string {
-	if len(listeners) == 0 {
-		return settings
-	}
-	var listen, advertised, protocols strings.Builder
-	for _, l := range listeners {
-		name := strings.ToUpper(strings.ReplaceAll(l.process, "-", ""))
-		fmt.Fprintf(&listen, ",%s://%s", name, l.address)
-		fmt.Fprintf(&advertised, ",%s://%s", name, l.advertised)
-		fmt.Fprintf(&protocols, ",%s:PLAINTEXT", name)
-	}
-	lines := strings.Split(settings, "\n")
-	for i, line := range lines {
-		switch name, _, _ := strings.Cut(line, "="); name {
-		case "listeners":
-			lines[i] += listen.String()
-		case "advertised.listeners":
-			lines[i] += advertised.String()
-		case "listener.security.protocol.map":
-			lines[i] += protocols.String()
-		}
-	}
-	return strings.Join(append(lines, "num.network.threads=1\n"), "\n")
+// Broker is one process of Kafka, from the jars that deploy/setup/setup.sh has fetched.
+type Broker struct {
+	Name     string
+	Dir      string // of its settings and its log
+	Settings string
+	Format   []string // further arguments of the command that formats its storage
+	Memory   string   // such as 512m
+
+	// It is ready when it answers at the address, counts so many members of the cluster,
+	// and knows their controller.
+	Address string
+	Dialer  kafka.Dialer
+	Members int
 }
 
 // clusterID is 16 bytes in Base64, always the same, so that a folder can be
 // formatted again without harm.
 const clusterID = "ZG9vcndhcmQgZTJlIG9uZQ"
 
-// startKafka starts the broker from the jars that deploy/setup/setup.sh has
-// fetched.
-func startKafka(ctx context.Context, config Config, listeners ...kafkaListener) (*Kafka, error) {
-	began := time.Now()
-	java, flags, err := KafkaCommand()
+// Prepare writes the settings, formats the storage, and returns what starts.
+func (b Broker) Prepare(ctx context.Context) (*Daemon, error) {
+	java, err := exec.LookPath("java")
+	if err != nil {
+		return nil, fmt.Errorf("%w; run deploy/setup/setup.sh kafka", err)
+	}
+	jars, err := Fetched("kafka")
 	if err != nil {
 		return nil, err
 	}
-	address, err := FreeAddress()
-	if err != nil {
-		return nil, err
-	}
-	controller, err := FreeAddress()
-	if err != nil {
-		return nil, err
-	}
-	settings := config.path("kafka.properties")
-	text := addKafkaListeners(fmt.Sprintf(kafkaSettings, address, controller, config.path("kafka")), listeners)
-	if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
+	settings := filepath.Join(b.Dir, b.Name+".properties")
+	if err := os.WriteFile(settings, []byte(b.Settings), 0o600); err != nil {
 		return nil, fmt.Errorf("write the broker's settings: %w", err)
 	}
-	format := exec.CommandContext(ctx, java, append(slices.Clone(flags), "kafka.tools.StorageTool",
-		"format", "--ignore-formatted", "--config", settings, "--cluster-id", clusterID)...)
+	// Little memory, and compiled for a quick start rather than for a long run.
+	flags := []string{
+		"-Xmx" + b.Memory, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-Dorg.slf4j.simpleLogger.showDateTime=true",
+		"-cp", filepath.Join(jars, "*"),
+	}
+	format := exec.CommandContext(ctx, java, slices.Concat(flags, []string{"kafka.tools.StorageTool",
+		"format", "--ignore-formatted", "--config", settings, "--cluster-id", clusterID}, b.Format)...)
 	format.Env = environment()
 	if out, err := format.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("format the broker's storage: %w\n%s", err, out)
 	}
-	broker := &Kafka{
-		Address: address,
-		Daemon: &Daemon{
-			Name:  "kafka",
-			path:  java,
-			args:  append(flags, "kafka.Kafka", settings),
-			env:   environment(),
-			log:   config.path("kafka.log"),
-			ready: func(ctx context.Context) error { return kafkaAnswers(ctx, address) },
-		},
-	}
-	if err := broker.Start(ctx); err != nil {
-		return nil, err
-	}
-	broker.Boot = time.Since(began)
-	return broker, nil
+	return NewDaemon(b.Name, filepath.Join(b.Dir, b.Name+".log"), b.answers, java, append(flags, "kafka.Kafka", settings)...), nil
 }
 
-// KafkaCommand returns the program and the first arguments of a broker and of its
-// tools.
-func KafkaCommand() (java string, flags []string, err error) {
-	if java, err = exec.LookPath("java"); err != nil {
-		return "", nil, fmt.Errorf("%w; run deploy/setup/setup.sh kafka", err)
+// startKafka starts the broker of a shape.
+func startKafka(ctx context.Context, config Config, listeners ...kafkaListener) (*Kafka, error) {
+	address := FreeAddress()
+	controller := FreeAddress()
+	threads := 3 // of each listener, which is Kafka's default
+	var listen, advertised, protocols string
+	for _, l := range listeners {
+		name := strings.ToUpper(strings.ReplaceAll(l.process, "-", ""))
+		listen += "," + name + "://" + l.address
+		advertised += "," + name + "://" + l.advertised
+		protocols += "," + name + ":PLAINTEXT"
+		threads = 1
 	}
-	jars, err := kafkaJars()
+	daemon, err := Broker{
+		Name: "kafka", Dir: config.Dir, Memory: "512m", Address: address, Members: 1,
+		Settings: fmt.Sprintf(kafkaSettings, address, controller, config.path("kafka"), listen, advertised, protocols, threads),
+	}.Prepare(ctx)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	// Little memory, and compiled for a quick start rather than for a long run.
-	return java, []string{
-		"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-Dorg.slf4j.simpleLogger.showDateTime=true",
-		"-cp", filepath.Join(jars, "*"),
-	}, nil
+	return &Kafka{daemon, address}, daemon.Start(ctx)
 }
 
 // Stop takes the broker's own status for a stop on SIGTERM, 143, as a good end.
@@ -159,10 +135,9 @@ func (k *Kafka) Stop(ctx context.Context) error {
 	return err
 }
 
-// kafkaAnswers asks the broker for the cluster: it is ready when it counts
-// itself as a member and knows its controller.
-func kafkaAnswers(ctx context.Context, address string) error {
-	conn, err := kafka.DialContext(ctx, "tcp", address)
+// answers asks the broker for the cluster.
+func (b Broker) answers(ctx context.Context) error {
+	conn, err := b.Dialer.DialContext(ctx, "tcp", b.Address)
 	if err != nil {
 		return fmt.Errorf("dial the broker: %w", err)
 	}
@@ -172,35 +147,14 @@ func kafkaAnswers(ctx context.Context, address string) error {
 	}
 	brokers, err := conn.Brokers()
 	if err != nil {
-		return fmt.Errorf("ask the broker at %s for its cluster: %w", address, err)
+		return fmt.Errorf("ask the broker at %s for its cluster: %w", b.Address, err)
 	}
 	controller, err := conn.Controller()
 	if err != nil {
-		return fmt.Errorf("ask the broker at %s for its controller: %w", address, err)
+		return fmt.Errorf("ask the broker at %s for its controller: %w", b.Address, err)
 	}
-	if len(brokers) == 0 || controller.Host == "" {
-		return fmt.Errorf("the broker at %s knows no broker or no controller yet", address)
+	if len(brokers) < b.Members || controller.Host == "" {
+		return fmt.Errorf("the broker at %s knows %d of %d brokers, and the controller %q", b.Address, len(brokers), b.Members, controller.Host)
 	}
 	return nil
-}
-
-// kafkaJars is the folder of the newest broker that setup.sh has fetched.
-func kafkaJars() (string, error) {
-	tools := os.Getenv("DOORWARD_TOOLS")
-	if tools == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("find the broker's jars: %w; set DOORWARD_TOOLS", err)
-		}
-		tools = filepath.Join(home, ".cache", "doorward")
-	}
-	found, err := filepath.Glob(filepath.Join(tools, "kafka-*", "libs"))
-	if err != nil {
-		return "", fmt.Errorf("find the broker's jars: %w", err)
-	}
-	if len(found) == 0 {
-		return "", fmt.Errorf("no Kafka broker in %s; run deploy/setup/setup.sh kafka, or set KAFKA_BROKERS", tools)
-	}
-	slices.SortFunc(found, func(a, b string) int { return strings.Compare(a, b) })
-	return found[len(found)-1], nil
 }

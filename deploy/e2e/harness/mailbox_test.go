@@ -21,14 +21,8 @@ func TestTheClientReadsWhatTheMailboxGot(t *testing.T) {
 	if config.Bin, err = Build(t.Context(), config.Dir, "./deploy/mailbox/cmd/mailbox"); err != nil {
 		t.Fatal(err)
 	}
-	mail, err := FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mail := FreeAddress()
+	page := FreeAddress()
 	mailbox, err := startMailbox(t.Context(), config, mail, page)
 	if err != nil {
 		t.Fatal(err)

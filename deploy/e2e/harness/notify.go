@@ -3,8 +3,6 @@ package harness
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
@@ -30,29 +28,13 @@ func (d *Distributed) FreezeNotifications(ctx context.Context) (restore func() e
 }
 
 // listeners are the process ids of the sessions that listen.
-func (d *Distributed) listeners(ctx context.Context) ([]int, error) {
-	conn, err := pgx.Connect(ctx, d.wired.database)
-	if err != nil {
-		return nil, fmt.Errorf("find who listens: %w", err)
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	rows, err := conn.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = 'doorward-listen'`)
-	if err != nil {
-		return nil, fmt.Errorf("find who listens: %w", err)
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[int])
-}
-
-// signalAll signals processes that may have ended.
-func signalAll(pids []int, signal os.Signal) error {
-	for _, pid := range pids {
-		process, err := os.FindProcess(pid)
+func (d *Distributed) listeners(ctx context.Context) (pids []int, err error) {
+	err = InDatabase(ctx, d.wired.database, func(db *pgx.Conn) error {
+		rows, err := db.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = 'doorward-listen'`)
 		if err == nil {
-			err = process.Signal(signal)
+			pids, err = pgx.CollectRows(rows, pgx.RowTo[int])
 		}
-		if err != nil && !errors.Is(err, os.ErrProcessDone) {
-			return fmt.Errorf("signal a session of PostgreSQL: %w", err)
-		}
-	}
-	return nil
+		return err
+	})
+	return pids, err
 }

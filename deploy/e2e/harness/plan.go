@@ -3,9 +3,7 @@ package harness
 import (
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -17,9 +15,9 @@ import (
 // plan holds what the processes must agree on before any of them runs.
 type plan struct {
 	identity
-	certs certificates
 
 	authority *Authority
+	cert, key string // files of the gateways
 	smtp      string // address of the mailbox for mail
 	mailbox   string // address of the mailbox for readers
 	database  string
@@ -30,7 +28,6 @@ type plan struct {
 
 	// Where Config.Route is set, each process finds the broker at a listener of its
 	// own, because a broker tells its clients where to find it.
-	kafkaFor       map[string]string
 	kafkaListeners []kafkaListener
 }
 
@@ -44,54 +41,36 @@ type identity struct {
 	Master   string // key that seals what the database holds
 }
 
-// internalTLS returns the scheme of the addresses of services, and the settings that
-// make them serve and trust it.
-func (d *Distributed) internalTLS(p *plan) (scheme string, settings []string) {
-	if !d.config.InternalTLS {
-		return "http://", nil
-	}
-	return "https://", []string{
-		"DOORWARD_INTERNAL_TLS_CERT_FILE=" + p.certs.Cert, "DOORWARD_INTERNAL_TLS_KEY_FILE=" + p.certs.Key,
-	}
-}
-
 func (d *Distributed) plan() (*plan, error) {
 	own, err := d.identity()
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{identity: own, peers: map[string][]string{}}
-	if p.authority, p.certs, err = makeCertificates(d.config); err != nil {
+	p := &plan{identity: own, smtp: FreeAddress(), mailbox: FreeAddress(), peers: map[string][]string{}}
+	if p.authority, err = NewAuthority(d.config.Dir); err != nil {
 		return nil, err
 	}
-	p.Key.CAFile = p.certs.CA
-	addresses := []*string{&p.smtp, &p.mailbox}
-	for _, name := range append([]string{"gateway"}, deployment.Services...) {
-		p.peers[name] = make([]string, replicas)
-		for i := range replicas {
-			addresses = append(addresses, &p.peers[name][i])
-		}
+	if p.cert, p.key, err = p.authority.Issue(d.config.Dir, GatewayHosts...); err != nil {
+		return nil, err
 	}
-	for _, address := range addresses {
-		if *address, err = FreeAddress(); err != nil {
-			return nil, err
+	p.Key.CAFile = p.authority.CAFile
+	for _, name := range append([]string{"gateway"}, deployment.Services...) {
+		for range replicas {
+			p.peers[name] = append(p.peers[name], FreeAddress())
 		}
 	}
 	if d.config.Route == nil {
 		return p, nil
 	}
-	p.kafkaFor = map[string]string{}
 	for _, service := range deployment.Services {
 		for i := range replicas {
 			process := processName(service, i)
-			listener, err := FreeAddress()
+			listener := FreeAddress()
+			advertised, err := d.config.Route(process, "kafka", listener)
 			if err != nil {
 				return nil, err
 			}
-			if p.kafkaFor[process], err = d.config.Route(process, "kafka", listener); err != nil {
-				return nil, err
-			}
-			p.kafkaListeners = append(p.kafkaListeners, kafkaListener{process, listener, p.kafkaFor[process]})
+			p.kafkaListeners = append(p.kafkaListeners, kafkaListener{process, listener, advertised})
 		}
 	}
 	return p, nil
@@ -101,20 +80,10 @@ func (d *Distributed) plan() (*plan, error) {
 func (d *Distributed) identity() (identity, error) {
 	var own identity
 	path := d.config.path("identity.json")
-	raw, err := os.ReadFile(path)
-	if err == nil {
-		if err := json.Unmarshal(raw, &own); err != nil {
-			return own, fmt.Errorf("read %s: %w", path, err)
-		}
-		return own, nil
-	}
-	if !errors.Is(err, os.ErrNotExist) {
-		return own, fmt.Errorf("read the folder's identity: %w", err)
-	}
-	port, err := freePort()
-	if err != nil {
+	if err := e2e.ReadJSON(path, &own); !errors.Is(err, os.ErrNotExist) {
 		return own, err
 	}
+	port := FreePort()
 	own = identity{
 		Key: e2e.Key{
 			ID:      rand.Text(),
@@ -125,13 +94,7 @@ func (d *Distributed) identity() (identity, error) {
 		Internal: secret(),
 		Master:   "e2e:" + secret(),
 	}
-	if raw, err = json.MarshalIndent(own, "", "  "); err != nil {
-		return own, fmt.Errorf("encode the folder's identity: %w", err)
-	}
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		return own, fmt.Errorf("write the folder's identity: %w", err)
-	}
-	return own, nil
+	return own, e2e.WriteJSON(path, own)
 }
 
 // secret is 32 random bytes in Base64.

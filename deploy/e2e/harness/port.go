@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -21,35 +20,24 @@ var ports = struct {
 	taken map[int]bool
 }{taken: map[int]bool{}}
 
-// freePort returns a port of the loopback interface that nobody listens on and
-// that this process has not handed out before.
-func freePort() (int, error) {
+// FreePort returns a port of the loopback interface that nobody listens on and
+// that this process has not handed out before. Where it finds none in 200 tries, it
+// returns one that is taken: what is started there says so.
+func FreePort() (port int) {
 	ports.Lock()
 	defer ports.Unlock()
 	for range 200 {
-		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		if ports.taken[port] {
+		if port = firstPort + rand.IntN(lastPort-firstPort+1); ports.taken[port] {
 			continue
 		}
-		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			continue
+		if listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			_ = listener.Close() // nothing was accepted
+			break
 		}
-		if err := listener.Close(); err != nil {
-			return 0, fmt.Errorf("try a port: %w", err)
-		}
-		ports.taken[port] = true
-		return port, nil
 	}
-	return 0, fmt.Errorf("found no free port between %d and %d in 200 tries", firstPort, lastPort)
+	ports.taken[port] = true
+	return port
 }
 
-// FreeAddress is a port of 127.0.0.1 that nobody listens on, with its host. It is
-// not handed out again by this process.
-func FreeAddress() (string, error) {
-	port, err := freePort()
-	if err != nil {
-		return "", err
-	}
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
-}
+// FreeAddress is a free port of 127.0.0.1 with its host.
+func FreeAddress() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(FreePort())) }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -19,48 +20,43 @@ func startRedis(ctx context.Context, config Config) (*Daemon, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("%w; run deploy/setup/setup.sh redis, or set REDIS_URL", err)
 	}
-	address, err := FreeAddress()
-	if err != nil {
-		return nil, "", err
-	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, "", fmt.Errorf("read the address of Redis: %w", err)
-	}
+	port := FreePort()
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	if err := os.MkdirAll(config.path("redis"), 0o755); err != nil {
 		return nil, "", fmt.Errorf("make the folder of Redis: %w", err)
 	}
-	server := &Daemon{
-		Name:  "redis",
-		path:  path,
-		args:  []string{"--bind", host, "--port", port, "--save", "", "--appendonly", "no"},
-		env:   environment(),
-		dir:   config.path("redis"),
-		log:   config.path("redis.log"),
-		ready: func(ctx context.Context) error { return redisAnswers(ctx, address) },
-	}
+	server := NewDaemon("redis", config.path("redis.log"), func(ctx context.Context) error {
+		return AskRedis(ctx, address, "PING", "+PONG")
+	}, path, "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--save", "", "--appendonly", "no")
+	server.dir = config.path("redis")
 	return server, address, server.Start(ctx)
 }
 
-func redisAnswers(ctx context.Context, address string) error {
+// AskRedis sends a command to a server without a password and wants an answer.
+func AskRedis(ctx context.Context, address, command, want string) error {
+	answer, err := askRedis(ctx, address, command)
+	if err == nil && answer != want {
+		err = fmt.Errorf("it answers %q", answer)
+	}
+	if err != nil {
+		return fmt.Errorf("send %s to Redis: %w", command, err)
+	}
+	return nil
+}
+
+func askRedis(ctx context.Context, address, command string) (string, error) {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("dial Redis: %w", err)
+		return "", err
 	}
 	defer conn.Close()
 	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
-		return fmt.Errorf("dial Redis: %w", err)
+		return "", err
 	}
-	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
-		return fmt.Errorf("ping Redis: %w", err)
+	if _, err := conn.Write([]byte(command + "\r\n")); err != nil {
+		return "", err
 	}
 	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil {
-		return fmt.Errorf("ping Redis: %w", err)
-	}
-	if strings.TrimSpace(line) != "+PONG" {
-		return fmt.Errorf("ping Redis: it answered %q", strings.TrimSpace(line))
-	}
-	return nil
+	return strings.TrimSpace(line), err
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/pkg/deployment"
 )
 
@@ -58,8 +60,10 @@ func (r *path) toURL(name, address string) string {
 func (d *Distributed) settings(p *plan, process string) ([]string, error) {
 	r := &path{from: process, route: d.config.Route}
 	broker := p.kafka
-	if own, ok := p.kafkaFor[process]; ok {
-		broker = own
+	for _, own := range p.kafkaListeners {
+		if own.process == process {
+			broker = own.advertised
+		}
 	}
 	settings := []string{
 		"DATABASE_URL=" + r.toURL("postgres", p.database),
@@ -70,8 +74,8 @@ func (d *Distributed) settings(p *plan, process string) ([]string, error) {
 		"DOORWARD_INTERNAL_SECRET=" + p.Internal,
 		"DOORWARD_INTERNAL_SECRET_ACCEPTED=" + p.accepted,
 		"DOORWARD_MASTER_KEY=" + p.Master,
-		"DOORWARD_TLS_CERT_FILE=" + p.certs.Cert,
-		"DOORWARD_TLS_KEY_FILE=" + p.certs.Key,
+		"DOORWARD_TLS_CERT_FILE=" + p.cert,
+		"DOORWARD_TLS_KEY_FILE=" + p.key,
 		"DOORWARD_MAIL_FROM=no-reply@example.test",
 		"DOORWARD_MAIL_FROM_NAME=Doorward",
 		"DOORWARD_SMTP_URL=smtp://" + r.to("mailbox", p.smtp),
@@ -79,8 +83,11 @@ func (d *Distributed) settings(p *plan, process string) ([]string, error) {
 		"DOORWARD_BOOTSTRAP_KEY_SECRET=" + p.Key.Secret,
 		"DOORWARD_BOOTSTRAP_OWNER_EMAIL=owner@example.test",
 	}
-	scheme, more := d.internalTLS(p)
-	settings = append(settings, more...)
+	scheme := "http://"
+	if d.config.InternalTLS {
+		scheme = "https://"
+		settings = append(settings, "DOORWARD_INTERNAL_TLS_CERT_FILE="+p.cert, "DOORWARD_INTERNAL_TLS_KEY_FILE="+p.key)
+	}
 	for _, name := range deployment.Services {
 		var addresses []string
 		for i, address := range p.peers[name] {
@@ -100,40 +107,34 @@ func (d *Distributed) testSettings(p *plan) []string {
 		"DOORWARD_MAILBOX_URL=http://" + p.mailbox,
 		"DOORWARD_SIGN_UP=true",
 	}
-	return append(append(settings, d.config.mailEnv()...), d.config.Settings...)
+	return append(settings, d.config.Settings...)
 }
 
-// services prepares the processes of all services and returns what starts them.
-func (d *Distributed) services(ctx context.Context, p *plan) (starts []func() error, err error) {
-	for _, name := range deployment.Services {
-		more, err := d.replicas(ctx, p, name)
-		if err != nil {
-			return nil, err
-		}
-		starts = append(starts, more...)
-	}
-	return starts, nil
-}
-
-// replicas prepares the replicas of a service, or of the gateway.
-func (d *Distributed) replicas(ctx context.Context, p *plan, name string) ([]func() error, error) {
+// startReplicas starts the replicas of some services, or of the gateway, all at once.
+func (d *Distributed) startReplicas(ctx context.Context, names ...string) error {
+	p := d.wired
 	var starts []func() error
-	for i, address := range p.peers[name] {
-		settings, err := d.environment(ctx, p, name, i)
-		if err != nil {
-			return nil, err
+	for _, name := range names {
+		for i, address := range p.peers[name] {
+			settings, err := d.environment(ctx, p, name, i)
+			if err != nil {
+				return err
+			}
+			if d.config.InternalTLS {
+				settings = append(settings, "SSL_CERT_FILE="+p.authority.CAFile)
+			}
+			process := NewDaemon(processName(name, i), d.config.path(processName(name, i)+".log"), nil, filepath.Join(d.config.Bin, name))
+			process.SetOps()
+			process.ready = func(ctx context.Context) error {
+				return AnswersOK(ctx, http.DefaultClient, "http://"+process.ops+"/readyz")
+			}
+			process.Setenv(append(settings, "DOORWARD_LISTEN="+address)...)
+			process.Setenv(d.config.Env...)
+			d.processes[name] = append(d.processes[name], process)
+			starts = append(starts, func() error { return process.Start(ctx) })
 		}
-		ops, err := FreeAddress()
-		if err != nil {
-			return nil, err
-		}
-		if d.config.InternalTLS {
-			settings = append(settings, "SSL_CERT_FILE="+p.certs.CA)
-		}
-		env := environment(append(settings, "DOORWARD_LISTEN="+address, "DOORWARD_OPS_LISTEN="+ops)...)
-		starts = append(starts, d.add(ctx, name, i, ops, env))
 	}
-	return starts, nil
+	return together(starts...)
 }
 
 // environment returns what a process of a service, or of the gateway, is given.
@@ -173,41 +174,27 @@ func known(ctx context.Context, program string, settings []string) (known []stri
 // notOfName reports whether a character is none of a variable's name.
 func notOfName(r rune) bool { return r != '_' && (r < 'A' || r > 'Z') && (r < '0' || r > '9') }
 
-// gateways prepares two gateways behind a load balancer and returns what starts
-// them. The key is handed out before they run: that it works is how the whole
-// deployment shows that it is ready.
-func (d *Distributed) gateways(ctx context.Context, p *plan) ([]func() error, error) {
-	if err := p.Key.Write(d.KeyFile()); err != nil {
-		return nil, err
+// startGateways starts two gateways behind a load balancer. The key is handed out
+// before they run: that it works is how the whole deployment shows that it is ready.
+func (d *Distributed) startGateways(ctx context.Context) (err error) {
+	if err := d.wired.Key.Write(d.KeyFile()); err != nil {
+		return err
 	}
 	r := &path{from: "clients", route: d.config.Route}
 	var addresses []string
-	for i, address := range p.peers["gateway"] {
+	for i, address := range d.wired.peers["gateway"] {
 		addresses = append(addresses, r.to(processName("gateway", i), address))
 	}
 	if r.err != nil {
-		return nil, r.err
+		return r.err
 	}
-	var err error
-	if d.balancer, err = startBalancer(p.Listen, addresses); err != nil {
-		return nil, err
+	if d.balancer, err = startBalancer(d.wired.Listen, addresses); err != nil {
+		return err
 	}
-	return d.replicas(ctx, p, "gateway")
-}
-
-// add describes a process of the product, ready when its private port says so,
-// and returns what starts it.
-func (d *Distributed) add(ctx context.Context, binary string, i int, ops string, env []string) func() error {
-	name := processName(binary, i)
-	process := &Daemon{
-		Name:  name,
-		path:  filepath.Join(d.config.Bin, binary),
-		env:   append(env, d.config.Env...),
-		ops:   ops,
-		dir:   d.config.Dir,
-		log:   d.config.path(name + ".log"),
-		ready: func(ctx context.Context) error { return answersOK(ctx, "http://"+ops+"/readyz") },
+	if err := d.startReplicas(ctx, "gateway"); err != nil {
+		return err
 	}
-	d.processes[binary] = append(d.processes[binary], process)
-	return func() error { return process.Start(ctx) }
+	return e2e.AwaitFor(ctx, readyLimit, "the deployment to answer", func(ctx context.Context) error {
+		return answering(ctx, d.KeyFile())
+	})
 }

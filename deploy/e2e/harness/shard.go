@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,26 +20,21 @@ const Shard = "east"
 
 // addShard makes the second database, on the server of the first.
 func (d *Distributed) addShard(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, d.wired.database)
-	if err != nil {
-		return fmt.Errorf("make a second database: %w", err)
-	}
-	defer func() { _ = conn.Close(ctx) }()
 	at, err := url.Parse(d.wired.database)
 	if err != nil {
 		return err
 	}
-	name := conn.Config().Database + "_" + Shard
-	_, err = conn.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize())
-	if err == nil {
-		_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
-	}
-	if err != nil {
-		return fmt.Errorf("make a second database: %w", err)
-	}
-	at.Path = "/" + name
+	at.Path += "_" + Shard
+	name := pgx.Identifier{strings.TrimPrefix(at.Path, "/")}.Sanitize()
 	d.wired.shard = at.String()
-	return nil
+	return InDatabase(ctx, d.wired.database, func(db *pgx.Conn) error {
+		for _, statement := range []string{"DROP DATABASE IF EXISTS " + name, "CREATE DATABASE " + name} {
+			if _, err := db.Exec(ctx, statement); err != nil {
+				return fmt.Errorf("make a second database: %w", err)
+			}
+		}
+		return nil
+	})
 }
 
 // namedShard is the value of DATABASE_URLS with the second database.
@@ -95,40 +91,37 @@ var rowsOutside = []string{
 
 // CheckShards returns an error that names each table of a database with rows of a tenant
 // that is in the other one: a query went to the wrong database.
-func (d *Distributed) CheckShards(ctx context.Context) (err error) {
-	main, err := pgx.Connect(ctx, d.wired.database)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = main.Close(ctx) }()
-	rows, err := main.Query(ctx, `SELECT table_schema || '.' || table_name FROM information_schema.columns
-		WHERE column_name = 'tenant_id' AND table_schema || '.' || table_name <> ALL ($1) AND table_name <> ALL ($1)`, rowsOutside)
-	if err != nil {
-		return err
-	}
-	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return err
-	}
-	if len(tables) < 40 {
-		return fmt.Errorf("only %d tables were found", len(tables))
-	}
-	var tenants [][16]byte
-	rows, err = main.Query(ctx, `SELECT tenant_id FROM directory.tenant_shards`)
-	if err == nil {
-		tenants, err = pgx.CollectRows(rows, pgx.RowTo[[16]byte])
-	}
-	if err == nil && len(tenants) == 0 {
-		err = errors.New("no tenant is in the second database")
-	}
-	for _, table := range tables {
-		var n int
-		if failure := main.QueryRow(ctx, `SELECT count(*) FROM `+table+` WHERE tenant_id = ANY ($1)`, tenants).Scan(&n); failure != nil {
-			return errors.Join(err, failure)
+func (d *Distributed) CheckShards(ctx context.Context) error {
+	return InDatabase(ctx, d.wired.database, func(main *pgx.Conn) error {
+		rows, err := main.Query(ctx, `SELECT table_schema || '.' || table_name FROM information_schema.columns
+			WHERE column_name = 'tenant_id' AND table_schema || '.' || table_name <> ALL ($1) AND table_name <> ALL ($1)`, rowsOutside)
+		if err != nil {
+			return err
 		}
-		if n > 0 {
-			err = errors.Join(err, fmt.Errorf("%s has %d rows of a tenant that is in the other database", table, n))
+		tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return err
 		}
-	}
-	return err
+		if len(tables) < 40 {
+			return fmt.Errorf("only %d tables were found", len(tables))
+		}
+		rows, err = main.Query(ctx, `SELECT tenant_id FROM directory.tenant_shards`)
+		if err != nil {
+			return err
+		}
+		tenants, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+		if err == nil && len(tenants) == 0 {
+			err = errors.New("no tenant is in the second database")
+		}
+		for _, table := range tables {
+			var n int
+			if failure := main.QueryRow(ctx, `SELECT count(*) FROM `+table+` WHERE tenant_id = ANY ($1)`, tenants).Scan(&n); failure != nil {
+				return errors.Join(err, failure)
+			}
+			if n > 0 {
+				err = errors.Join(err, fmt.Errorf("%s has %d rows of a tenant that is in the other database", table, n))
+			}
+		}
+		return err
+	})
 }

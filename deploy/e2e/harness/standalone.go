@@ -8,10 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/pkg/pg/private"
 )
 
 // Standalone is the one-process shape.
@@ -27,13 +29,10 @@ type Standalone struct {
 // StartStandalone runs the standalone binary on a free port, with its data in
 // a folder below the configured one, and returns when it answers.
 func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
-	if err := config.prepare(); err != nil {
+	if err := config.prepare(ctx, StandalonePackages...); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
+	port := FreePort()
 	s := &Standalone{dataDir: config.path("data")}
 	env := environment(
 		"DOORWARD_DATA_DIR="+s.dataDir,
@@ -47,14 +46,12 @@ func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
 	if err != nil {
 		return nil, err
 	}
-	env = append(append(append(env, config.mailEnv()...), settings...), config.Env...)
-	s.daemon = &Daemon{
-		Name:  "standalone",
-		path:  filepath.Join(config.Bin, "doorward"),
-		env:   env,
-		dir:   config.Dir,
-		log:   config.path("standalone.log"),
-		ready: func(ctx context.Context) error { return answering(ctx, s.KeyFile()) },
+	s.daemon = NewDaemon("standalone", config.path("standalone.log"), func(ctx context.Context) error {
+		return answering(ctx, s.KeyFile())
+	}, filepath.Join(config.Bin, "doorward"))
+	s.daemon.env = slices.Concat(env, settings, config.Env)
+	if len(config.Wrap) > 0 {
+		s.daemon.Wrap(config.Wrap...)
 	}
 	return s, s.Start(ctx)
 }
@@ -62,8 +59,23 @@ func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
 // KeyFile is where the process writes its first API key.
 func (s *Standalone) KeyFile() string { return filepath.Join(s.dataDir, "apikey.json") }
 
+// Started says how long the last start took.
+func (s *Standalone) Started() []Lap { return []Lap{{"standalone", s.Boot}} }
+
 // DataDir is the folder with everything the process keeps.
 func (s *Standalone) DataDir() string { return s.dataDir }
+
+// Database is the address of the private PostgreSQL, and the key that seals what is in it.
+func (s *Standalone) Database() (address, masterKey string, err error) {
+	var secrets struct {
+		Master string `json:"masterKey"`
+	}
+	if err := e2e.ReadJSON(filepath.Join(s.dataDir, "secrets.json"), &secrets); err != nil {
+		return "", "", err
+	}
+	address, err = private.Running(filepath.Join(s.dataDir, "postgres"))
+	return address, secrets.Master, err
+}
 
 // Start runs the process again after Kill or Stop, with the same data and
 // address.
@@ -82,6 +94,14 @@ func (s *Standalone) Start(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// Restart is Stop and Start.
+func (s *Standalone) Restart(ctx context.Context) error {
+	if err := s.Stop(ctx); err != nil {
+		return err
+	}
+	return s.Start(ctx)
 }
 
 // Kill is kill -9 of the process; what becomes of its children is up to it.

@@ -1,13 +1,10 @@
 package harness
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -18,24 +15,16 @@ import (
 // its build cache.
 const startLimit = 10 * time.Minute
 
-// Start builds and starts a shape by its name, in a folder below dir: standalone
-// (also ""), distributed, chart, the distributed shape as the chart configures it, or
-// shards, that with the tenant in a second database and TLS between the processes.
-func Start(name, dir string, config Config) (_ Shape, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+// Start starts a shape by its name: standalone (also ""), distributed, chart, the
+// distributed shape as the chart configures it, or shards, that with the tenant in a
+// second database and TLS between the processes.
+func Start(ctx context.Context, name string, config Config) (Shape, error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	config.Dir = filepath.Join(dir, cmp.Or(name, "standalone"))
 	switch name {
 	case "", "standalone":
-		if config.Bin, err = Build(ctx, dir, StandalonePackages...); err != nil {
-			return nil, err
-		}
 		return StartStandalone(ctx, config)
 	case "distributed", "chart", "shards":
-		packages := slices.Concat(DistributedPackages, StandalonePackages) // doorward migrate
-		if config.Bin, err = Build(ctx, dir, packages...); err != nil {
-			return nil, err
-		}
 		config.Chart, config.Shards = name == "chart", name == "shards"
 		config.InternalTLS = config.Shards
 		shape, err := StartDistributed(ctx, config)
@@ -49,6 +38,15 @@ func Start(name, dir string, config Config) (_ Shape, err error) {
 	default:
 		return nil, fmt.Errorf("the shape is %q; it can be standalone, distributed, chart or shards", name)
 	}
+}
+
+// AtEnd does something when the test ends, and fails it on an error.
+func AtEnd(t testing.TB, end func() error) {
+	t.Cleanup(func() {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestFolder is a Folder for one test, which is kept when the test fails.

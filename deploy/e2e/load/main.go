@@ -10,30 +10,28 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"log"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
-	"github.com/doorward/doorward/pkg/deployment"
-	"github.com/doorward/doorward/pkg/pg/private"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	log.SetPrefix("load ")
+	log.SetFlags(log.Ltime | log.Lmsgprefix)
 	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "load:", err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
 }
 
@@ -98,49 +96,17 @@ type site struct {
 // start starts a deployment with an application, a directory and an account. All
 // load comes from one address, so that its limit is off.
 func start(ctx context.Context, shape, dir string) (s *site, err error) {
-	config := harness.Config{Dir: dir, Own: true, Settings: []string{"DOORWARD_ADDRESS_RATE=0", "DOORWARD_ADDRESS_CONCURRENCY=1000"}}
-	packages := harness.StandalonePackages
-	if shape == "distributed" {
-		packages = harness.DistributedPackages
-	}
-	if config.Bin, err = harness.Build(ctx, dir, packages...); err != nil {
+	s = &site{}
+	if s.shape, err = harness.Start(ctx, shape, harness.Config{
+		Dir: dir, Own: true, Settings: []string{"DOORWARD_ADDRESS_RATE=0", "DOORWARD_ADDRESS_CONCURRENCY=1000"},
+	}); err != nil {
 		return nil, err
 	}
-	s = &site{}
-	if shape == "distributed" {
-		started, err := harness.StartDistributed(ctx, config)
-		if err != nil {
-			return nil, err
-		}
-		s.shape = started
-		for _, setting := range started.Settings() {
-			name, value, _ := strings.Cut(setting, "=")
-			switch name {
-			case "DATABASE_URL":
-				s.database = value
-			case "DOORWARD_MASTER_KEY":
-				s.master = value
-			}
-		}
-	} else {
-		started, err := harness.StartStandalone(ctx, config)
-		if err != nil {
-			return nil, err
-		}
-		s.shape = started
-		var secrets struct {
-			Master string `json:"masterKey"`
-		}
-		err = readJSON(filepath.Join(started.DataDir(), "secrets.json"), &secrets)
-		s.master = secrets.Master
-		if err == nil {
-			s.database, err = private.Running(filepath.Join(started.DataDir(), "postgres"))
-		}
-		if err != nil {
-			return nil, errors.Join(err, s.shape.Stop(ctx))
-		}
+	if s.database, s.master, err = s.shape.Database(); err == nil {
+		s.client, err = e2e.OpenClient(s.shape.KeyFile())
 	}
-	if s.client, err = e2e.OpenClient(s.shape.KeyFile()); err == nil {
+	if err == nil {
+		s.client = s.client.Unchecked()
 		s.template, err = s.fill(ctx)
 	}
 	if err != nil {
@@ -149,13 +115,9 @@ func start(ctx context.Context, shape, dir string) (s *site, err error) {
 	return s, nil
 }
 
-// schemas are those of all services.
-var schemas = deployment.Services
-
 // spread is the median of rounds with the lowest and the highest.
 func spread(values []float64) string {
-	low, middle, high := summary(values)
-	return fmt.Sprintf("%.3g (%.3g to %.3g)", middle, low, high)
+	return fmt.Sprintf("%.3g (%.3g to %.3g)", percentile(values, 0.5), percentile(values, 0), percentile(values, 1))
 }
 
 // loadAverage says what else the machine does.
@@ -164,9 +126,3 @@ func loadAverage() string {
 	fields := strings.Fields(string(raw))
 	return strings.Join(fields[:min(3, len(fields))], " ")
 }
-
-func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "load %s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
-}
-
-func orNone(text string) string { return cmp.Or(text, "none") }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -19,25 +21,19 @@ func many(ctx context.Context, s *site, o options) error {
 		for kind, rate := range map[string]float64{"validate": 50, "get": 50, "login": 5} {
 			var p50, p99, used []float64
 			for range o.rounds {
-				before, err := s.processorTime()
-				if err != nil {
-					return err
-				}
+				before := s.processorTime()
 				found := s.send(ctx, o.length, stream{tenants: []*tenant{s.template}, mix: []string{kind}, rate: rate, most: 100})
-				after, err := s.processorTime()
-				if err != nil {
-					return err
-				}
-				used = append(used, 1e6*(after-before)/float64(found.due))
+				used = append(used, 1e6*(s.processorTime()-before)/float64(found.due))
 				p50, p99 = append(p50, percentile(found.all(), 0.5)), append(p99, percentile(found.all(), 0.99))
-				if failed := found.failed(); failed != "" {
+				if failed := found.failed(); failed != "none" {
 					fmt.Println("    failures:", failed)
 				}
 			}
 			fmt.Printf("%s: %-8s processor time %s µs, p50 %s ms, p99 %s ms; load average %s\n", when, kind, spread(used), spread(p50),
 				spread(p99), loadAverage())
 		}
-		return errors.Join(ctx.Err(), s.printMemory(when))
+		s.printMemory(when)
+		return ctx.Err()
 	}
 	s.send(ctx, o.length, stream{tenants: []*tenant{s.template}, mix: share, rate: 20, most: 100})
 	if err := errors.Join(s.restart(ctx, "one tenant"), report("one tenant")); err != nil {
@@ -48,7 +44,7 @@ func many(ctx context.Context, s *site, o options) error {
 	if err != nil {
 		return err
 	}
-	progress("made %d tenants in %.1f s", o.tenants, time.Since(began).Seconds())
+	log.Printf("made %d tenants in %.1f s", o.tenants, time.Since(began).Seconds())
 	when := fmt.Sprintf("%d tenants", o.tenants)
 	if err := errors.Join(s.restart(ctx, when), report(when)); err != nil {
 		return err
@@ -56,7 +52,7 @@ func many(ctx context.Context, s *site, o options) error {
 	const rate = 200
 	visited := s.send(ctx, time.Duration(float64(o.tenants)/rate*float64(time.Second)),
 		stream{tenants: others, mix: []string{"get"}, rate: rate, most: 100})
-	progress("each tenant has sent a request: %d of %d; failures: %s", len(visited.all()), visited.due, orNone(visited.failed()))
+	log.Printf("each tenant has sent a request: %d of %d; failures: %s", len(visited.all()), visited.due, visited.failed())
 	return report(when + ", each seen")
 }
 
@@ -66,10 +62,7 @@ func (s *site) restart(ctx context.Context, when string) error {
 	if !ok {
 		return nil
 	}
-	if err := standalone.Stop(ctx); err != nil {
-		return err
-	}
-	if err := standalone.Start(ctx); err != nil {
+	if err := standalone.Restart(ctx); err != nil {
 		return err
 	}
 	fmt.Printf("%s: start %.2f s\n", when, standalone.Boot.Seconds())
@@ -78,46 +71,28 @@ func (s *site) restart(ctx context.Context, when string) error {
 
 // memory is the resident memory of the product's processes in MiB, by name. What
 // they share counts for each of them.
-func (s *site) memory() (map[string]float64, error) {
+func (s *site) memory() map[string]float64 {
 	found := map[string]float64{}
-	all, err := processes()
-	for _, stat := range all {
+	for _, stat := range processes() {
 		found[stat.Comm] += float64(stat.ResidentMemory()) / (1 << 20)
 	}
-	return found, err
+	return found
 }
 
 // processorTime is what the processes have used until now, in seconds.
-func (s *site) processorTime() (seconds float64, err error) {
-	all, err := processes()
-	for _, stat := range all {
+func (s *site) processorTime() (seconds float64) {
+	for _, stat := range processes() {
 		seconds += stat.CPUTime() + float64(stat.CUTime+stat.CSTime)/100
 	}
-	return seconds, err
+	return seconds
 }
 
 // processes are those below this one.
-func processes() (below []procfs.ProcStat, err error) {
-	all, err := procfs.AllProcs()
-	if err != nil {
-		return nil, err
-	}
-	children := map[int][]procfs.ProcStat{}
-	for _, p := range all {
-		if stat, err := p.Stat(); err == nil {
-			children[stat.PPID] = append(children[stat.PPID], stat)
-		}
-	}
-	for parents := []int{os.Getpid()}; len(parents) > 0; parents = parents[1:] {
-		for _, stat := range children[parents[0]] {
-			below, parents = append(below, stat), append(parents, stat.PID)
-		}
-	}
-	return below, nil
+func processes() []procfs.ProcStat {
+	own := os.Getpid()
+	return slices.DeleteFunc(harness.Processes(own), func(p procfs.ProcStat) bool { return p.PID == own })
 }
 
-func (s *site) printMemory(when string) error {
-	memory, err := s.memory()
-	fmt.Printf("%s: memory in MiB, resident: %s\n", when, listed(memory, "%.0f"))
-	return err
+func (s *site) printMemory(when string) {
+	fmt.Printf("%s: memory in MiB, resident: %s\n", when, listed(s.memory(), "%.0f"))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log"
 	"maps"
 	"slices"
 	"sync"
@@ -24,7 +25,7 @@ func noisy(ctx context.Context, s *site, o options) error {
 	if err := s.grow(ctx, loud, o.large); err != nil {
 		return err
 	}
-	progress("%d tenants at %.3g requests a second, one at %.3g with %d accounts", o.tenants, o.share, o.share*o.times, o.large)
+	log.Printf("%d tenants at %.3g requests a second, one at %.3g with %d accounts", o.tenants, o.share, o.share*o.times, o.large)
 	all := stream{tenants: quiet, mix: share, rate: o.share * float64(o.tenants), most: 500}
 	s.send(ctx, o.length/2, all) // fills caches and pools
 	for _, kind := range o.kinds {
@@ -60,11 +61,11 @@ func noisy(ctx context.Context, s *site, o options) error {
 				byKind[kind] = append(byKind[kind], percentile(took, 0.99)/percentile(without.latencies[kind], 0.99))
 			}
 			failed = with.failed()
-			noise = fmt.Sprintf("%.0f %% of %d, p50 %.0f ms, %s", 100*of.throughput(), of.due, percentile(of.all(), 0.5), orNone(of.failed()))
-			progress("%s, round %d: throughput %.3f, p99 %.0f ms alone, %.0f ms beside", kind, round+1, kept[round], alone[round], beside[round])
+			noise = fmt.Sprintf("%.0f %% of %d, p50 %.0f ms, %s", 100*of.throughput(), of.due, percentile(of.all(), 0.5), of.failed())
+			log.Printf("%s, round %d: throughput %.3f, p99 %.0f ms alone, %.0f ms beside", kind, round+1, kept[round], alone[round], beside[round])
 		}
 		fmt.Printf("noise %-8s throughput kept %s; p99 ratio %s, alone %s ms, beside %s ms; failures: %s\n",
-			kind, spread(kept), spread(slower), spread(alone), spread(beside), orNone(failed))
+			kind, spread(kept), spread(slower), spread(alone), spread(beside), failed)
 		fmt.Printf("    p99 ratio of%s\n    noisy tenant: %s; load average %s\n", ratios(byKind), noise, loadAverage())
 	}
 	return nil

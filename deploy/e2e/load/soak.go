@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/pkg/deployment"
 )
 
 // soak sends the shares of the tenants for a long time and prints, twenty times, what
@@ -29,39 +32,33 @@ func soak(ctx context.Context, s *site, o options) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		memory, err := s.memory()
-		if err != nil {
-			return err
-		}
 		tables, err := s.tables(ctx)
 		if err != nil {
 			return err
 		}
 		fmt.Printf("%4.0f s: %d requests, p50 %.1f ms, p99 %.1f ms, failures %s; load average %s\n    memory in MiB: %s\n    tables in MiB: %s\n",
-			time.Since(began).Seconds(), found.due, percentile(found.all(), 0.5), percentile(found.all(), 0.99), orNone(found.failed()),
-			loadAverage(), listed(memory, "%.0f"), listed(tables, "%.2f"))
+			time.Since(began).Seconds(), found.due, percentile(found.all(), 0.5), percentile(found.all(), 0.99), found.failed(),
+			loadAverage(), listed(s.memory(), "%.0f"), listed(tables, "%.2f"))
 	}
 	return nil
 }
 
 // tables are the sizes of the six largest tables in MiB.
 func (s *site) tables(ctx context.Context) (map[string]float64, error) {
-	db, err := pgx.Connect(ctx, s.database)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = db.Close(context.WithoutCancel(ctx)) }()
-	rows, err := db.Query(ctx, `SELECT relnamespace::regnamespace || '.' || relname, pg_total_relation_size(oid) / 1048576.0
-		FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text = ANY($1) ORDER BY 2 DESC LIMIT 6`, schemas)
-	if err != nil {
-		return nil, err
-	}
 	found := map[string]float64{}
-	var name string
-	var size float64
-	_, err = pgx.ForEachRow(rows, []any{&name, &size}, func() error {
-		found[name] = size
-		return nil
+	err := harness.InDatabase(ctx, s.database, func(db *pgx.Conn) error {
+		rows, err := db.Query(ctx, `SELECT relnamespace::regnamespace || '.' || relname, pg_total_relation_size(oid) / 1048576.0
+			FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text = ANY($1) ORDER BY 2 DESC LIMIT 6`, deployment.Services)
+		if err != nil {
+			return err
+		}
+		var name string
+		var size float64
+		_, err = pgx.ForEachRow(rows, []any{&name, &size}, func() error {
+			found[name] = size
+			return nil
+		})
+		return err
 	})
 	return found, err
 }

@@ -3,98 +3,59 @@ package main
 import (
 	"context"
 	"crypto/md5"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
 // fill makes an application with a directory and an account in the first tenant.
 func (s *site) fill(ctx context.Context) (*tenant, error) {
-	application, err := s.ask(ctx, http.StatusCreated, e2e.Request{
-		Method: http.MethodPost, URL: "/applications?createDirectory=true", Body: e2e.Object{"name": "load"},
-	})
-	if err != nil {
-		return nil, err
+	const email = "jo@example.test"
+	setup := s.client.Setup(ctx)
+	made := setup.Site(e2e.Object{"name": "load"})
+	account := setup.Post(made.Directory.Href()+"/accounts?registrationWorkflowEnabled=false", e2e.NewAccount(email))
+	t := &tenant{
+		id: s.client.Key.ID, secret: s.client.Key.Secret,
+		application: made.Application.Href(), directory: made.Directory.Href(), account: account.Href(), email: email,
 	}
-	mapping, err := s.ask(ctx, http.StatusOK, e2e.Request{
-		Method: http.MethodGet, URL: application.Object("defaultAccountStoreMapping").Href(),
-	})
-	if err != nil {
-		return nil, err
+	if setup.Err != nil {
+		return nil, setup.Err
 	}
-	t := &tenant{id: s.client.Key.ID, secret: s.client.Key.Secret, application: application.Href(),
-		directory: mapping.Object("accountStore").Href(), email: "jo@example.test"}
-	account, err := s.ask(ctx, http.StatusCreated, e2e.Request{Method: http.MethodPost,
-		URL:  t.directory + "/accounts?registrationWorkflowEnabled=false",
-		Body: e2e.Object{"email": t.email, "password": e2e.Password, "givenName": "Jo", "surname": "Doe"}})
-	if err != nil {
-		return nil, err
-	}
-	t.account = account.Href()
 	return t, s.token(ctx, t)
-}
-
-// ask sends a request of the first tenant.
-func (s *site) ask(ctx context.Context, want int, r e2e.Request) (e2e.Object, error) {
-	answer, err := s.client.Do(ctx, r)
-	if err == nil && answer.Status != want {
-		err = fmt.Errorf("want %d: %s", want, answer)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return answer.Object()
 }
 
 // growTemplate makes the mail of a reset in the directory of the first tenant as large
 // as a template can be, and full of what has to be rendered.
 func (s *site) growTemplate(ctx context.Context, t *tenant) error {
 	const largest = 64_000 // characters of a body (docs/interface/limits.md)
-	policy, err := s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: t.directory + "?expand=passwordPolicy"})
-	if err != nil {
-		return err
-	}
-	templates := policy.Object("passwordPolicy").Object("resetEmailTemplates").Href()
-	list, err := s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: templates})
-	if err != nil {
-		return err
-	}
-	items, _ := list["items"].([]any)
-	if len(items) != 1 {
+	setup := s.client.Setup(ctx)
+	directory := setup.Get(t.directory + "?expand=passwordPolicy")
+	list := setup.Get(directory.Object("passwordPolicy").Object("resetEmailTemplates").Href()).Objects("items")
+	if setup.Err == nil && len(list) != 1 {
 		return fmt.Errorf("want one template, not %v", list)
 	}
-	template, _ := items[0].(map[string]any)
-	macros := "${url} ${account.fullName} $!{account.customData.none} "
+	const macros = "${url} ${account.fullName} $!{account.customData.none} "
 	body := strings.Repeat(macros, largest/len(macros))
-	_, err = s.ask(ctx, http.StatusOK, e2e.Request{Method: http.MethodPost, URL: e2e.Object(template).Href(),
-		Body: e2e.Object{"textBody": body, "htmlBody": body, "mimeType": "multipart/alternative"}})
-	return err
+	for _, template := range list {
+		setup.Post(template.Href(), e2e.Object{"textBody": body, "htmlBody": body, "mimeType": "multipart/alternative"})
+	}
+	return setup.Err
 }
 
 // token gets an access token of the account of a tenant.
 func (s *site) token(ctx context.Context, t *tenant) error {
-	answer, status, err := s.exchange(ctx, t, form(t.application+"/oauth/token",
-		url.Values{"grant_type": {"password"}, "username": {t.email}, "password": {e2e.Password}}))
-	if err != nil {
-		return err
-	}
-	var token struct {
-		Access string `json:"access_token"`
-	}
-	if err := json.Unmarshal(answer, &token); err != nil || status != http.StatusOK {
-		return fmt.Errorf("get a token: status %d: %s", status, answer)
-	}
-	t.token = token.Access
-	return nil
+	setup := s.client.With(t.id, t.secret).Setup(ctx)
+	t.token = setup.Post(t.application+"/oauth/token", e2e.PasswordGrant(t.email)).Text("access_token")
+	return setup.Err
 }
 
 // copied are the texts that are unique in the deployment, by column.
@@ -104,66 +65,74 @@ var copied = map[string]bool{
 	"application.applications.dns_label": true, "oauth.web_configs.dns_label": true, "application.dns_labels.label": true,
 }
 
+// column is one of a table with rows of tenants.
+type column struct {
+	Table, Name, Type string // Table with its schema
+}
+
+// columns are those of all such tables, but for what is on its way.
+func columns(ctx context.Context, db *pgx.Conn) ([]column, error) {
+	rows, err := db.Query(ctx, `SELECT c.relnamespace::regnamespace || '.' || c.relname, a.attname::text, a.atttypid::regtype::text
+		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+		WHERE c.relkind = 'r' AND c.relnamespace::regnamespace::text = ANY($1) AND c.relname NOT IN ('outbox', 'seen_events', 'deliveries')
+		AND EXISTS (SELECT FROM pg_attribute t WHERE t.attrelid = c.oid AND t.attname = 'tenant_id')
+		ORDER BY c.oid, a.attnum`, deployment.Services)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[column])
+}
+
+// copyRows copies rows of a table with the numbers from first to last, a value by the
+// expression of its column.
+func copyRows(ctx context.Context, tx pgx.Tx, columns []column, expression func(column) string, where, of string, first, last int) error {
+	var names, values []string
+	for _, c := range columns {
+		names, values = append(names, pgx.Identifier{c.Name}.Sanitize()), append(values, expression(c))
+	}
+	if _, err := tx.Exec(ctx, `SET LOCAL session_replication_role = replica`); err != nil { // no triggers
+		return err
+	}
+	table := columns[0].Table
+	_, err := tx.Exec(ctx, fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM %s t CROSS JOIN generate_series($2::int, $3::int) AS copies (number)
+		WHERE t.%s = $1`, table, strings.Join(names, ", "), strings.Join(values, ", "), table, where), of, first, last)
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", table, err)
+	}
+	return nil
+}
+
 // copies copies the rows of the first tenant so many times, from the given number
 // on: what it has, and nothing that is on its way. A copy has the ids of the
 // first, hashed with its number.
 func (s *site) copies(ctx context.Context, first, count int) ([]*tenant, error) {
-	db, err := pgx.Connect(ctx, s.database)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = db.Close(context.WithoutCancel(ctx)) }()
-	var of string
-	if err := db.QueryRow(ctx, `SELECT tenant_id::text FROM oauth.api_key_routes WHERE id = $1`, s.template.id).Scan(&of); err != nil {
-		return nil, err
-	}
-	type column struct {
-		Schema, Table, Name, Type string
-	}
-	rows, err := db.Query(ctx, `SELECT c.relnamespace::regnamespace::text, c.relname::text, a.attname::text, a.atttypid::regtype::text
-		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
-		WHERE c.relkind = 'r' AND c.relnamespace::regnamespace::text = ANY($1) AND c.relname NOT IN ('outbox', 'seen_events', 'deliveries')
-		AND EXISTS (SELECT FROM pg_attribute t WHERE t.attrelid = c.oid AND t.attname = 'tenant_id')
-		ORDER BY c.oid, a.attnum`, schemas)
-	if err != nil {
-		return nil, err
-	}
-	columns, err := pgx.CollectRows(rows, pgx.RowToStructByPos[column])
-	if err != nil {
-		return nil, err
-	}
-	var tables []string
-	names, values := map[string][]string{}, map[string][]string{}
-	for _, c := range columns {
-		table, name := c.Schema+"."+c.Table, pgx.Identifier{c.Name}.Sanitize()
-		if names[table] == nil {
-			tables = append(tables, table)
-		}
-		value := "t." + name
-		switch {
-		case c.Type == "uuid":
-			value = "md5(t." + name + "::text || ':' || copies.number)::uuid"
-		case copied[table+"."+c.Name]:
-			value = "t." + name + " || '-' || copies.number"
-		}
-		names[table], values[table] = append(names[table], name), append(values[table], value)
-	}
-	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SET LOCAL session_replication_role = replica`); err != nil { // no triggers
+	err := harness.InDatabase(ctx, s.database, func(db *pgx.Conn) error {
+		var of string
+		if err := db.QueryRow(ctx, `SELECT tenant_id::text FROM oauth.api_key_routes WHERE id = $1`, s.template.id).Scan(&of); err != nil {
 			return err
 		}
-		for _, table := range tables {
-			statement := fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM %s t CROSS JOIN generate_series($2::int, $3::int) AS copies (number)
-				WHERE t.tenant_id = $1`, table, strings.Join(names[table], ", "), strings.Join(values[table], ", "), table)
-			if _, err := tx.Exec(ctx, statement, of, first, first+count-1); err != nil {
-				return fmt.Errorf("copy %s: %w", table, err)
-			}
+		all, err := columns(ctx, db)
+		if err != nil {
+			return err
 		}
-		return s.seal(ctx, tx, first, count)
-	})
-	if err == nil {
+		err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+			for from, i := 0, 1; i <= len(all); i++ {
+				if i < len(all) && all[i].Table == all[from].Table {
+					continue
+				}
+				if err := copyRows(ctx, tx, all[from:i], ofCopy, "tenant_id", of, first, first+count-1); err != nil {
+					return err
+				}
+				from = i
+			}
+			return s.seal(ctx, tx, first, count)
+		})
+		if err != nil {
+			return err
+		}
 		_, err = db.Exec(ctx, `ANALYZE`)
-	}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +141,18 @@ func (s *site) copies(ctx context.Context, first, count int) ([]*tenant, error) 
 		tenants[i] = s.copyOf(first + i)
 	}
 	return tenants, nil
+}
+
+// ofCopy is the expression of a column of a tenant's copy.
+func ofCopy(c column) string {
+	name := "t." + pgx.Identifier{c.Name}.Sanitize()
+	switch {
+	case c.Type == "uuid":
+		return "md5(" + name + "::text || ':' || copies.number)::uuid"
+	case copied[c.Table+"."+c.Name]:
+		return name + " || '-' || copies.number"
+	}
+	return name
 }
 
 // seal gives the API keys of copies the secret of the first, sealed for their ids.
@@ -209,42 +190,30 @@ func (s *site) copyOf(n int) *tenant {
 
 // grow copies the account of a tenant so many times, so that searches find many.
 func (s *site) grow(ctx context.Context, t *tenant, accounts int) error {
-	db, err := pgx.Connect(ctx, s.database)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = db.Close(context.WithoutCancel(ctx)) }()
 	account, err := id.Parse(t.account[strings.LastIndex(t.account, "/")+1:])
 	if err != nil {
 		return err
 	}
-	rows, err := db.Query(ctx, `SELECT attname::text FROM pg_attribute
-		WHERE attrelid = 'directory.accounts'::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`)
-	if err != nil {
-		return err
-	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return err
-	}
-	values := make([]string, len(names))
-	for i, name := range names {
-		switch values[i] = "t." + name; name {
+	expression := func(c column) string {
+		name := "t." + pgx.Identifier{c.Name}.Sanitize()
+		switch c.Name {
 		case "id":
-			values[i] = "md5(t.id::text || ':' || copies.number)::uuid"
+			return "md5(t.id::text || ':' || copies.number)::uuid"
 		case "username", "username_folded", "email", "email_folded":
-			values[i] = "copies.number || t." + name
+			return "copies.number || " + name
 		case "search", "surname", "surname_folded":
-			values[i] = "t." + name + " || md5(copies.number::text)"
+			return name + " || md5(copies.number::text)"
 		}
+		return name
 	}
-	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SET LOCAL session_replication_role = replica`); err != nil {
+	return harness.InDatabase(ctx, s.database, func(db *pgx.Conn) error {
+		all, err := columns(ctx, db)
+		if err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, fmt.Sprintf(`INSERT INTO directory.accounts (%s) SELECT %s FROM directory.accounts t
-			CROSS JOIN generate_series(1, %d) AS copies (number) WHERE t.id = $1`, strings.Join(names, ", "), strings.Join(values, ", "), accounts),
-			fmt.Sprintf("%x", account[:]))
-		return err
+		all = slices.DeleteFunc(all, func(c column) bool { return c.Table != "directory.accounts" })
+		return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+			return copyRows(ctx, tx, all, expression, "id", fmt.Sprintf("%x", account[:]), 1, accounts)
+		})
 	})
 }

@@ -2,16 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/http"
-	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -25,29 +22,6 @@ type tenant struct {
 	id, secret                      string // of its API key
 	application, directory, account string // addresses
 	email, token                    string
-}
-
-// request is one of a kind.
-type request struct {
-	method, address, contentType string
-	body                         []byte
-	want                         int
-}
-
-func form(address string, values url.Values) request {
-	return request{http.MethodPost, address, "application/x-www-form-urlencoded", []byte(values.Encode()), http.StatusOK}
-}
-
-func object(address string, body any) request {
-	raw, err := json.Marshal(body)
-	if err != nil {
-		panic(err) // bodies are maps of text
-	}
-	return request{http.MethodPost, address, "application/json", raw, http.StatusOK}
-}
-
-func read(address string) request {
-	return request{method: http.MethodGet, address: address, want: http.StatusOK}
 }
 
 // largeText is below the size of which a gateway reads two bodies of a tenant at a time.
@@ -64,37 +38,36 @@ var manyKeys = sync.OnceValue(func() []byte {
 	return text.Bytes()
 })
 
-// kinds are what tenants ask for.
-var kinds = map[string]func(*tenant) request{
-	"login": func(t *tenant) request {
-		value := base64.StdEncoding.EncodeToString([]byte(t.email + ":" + e2e.Password))
-		return object(t.application+"/loginAttempts", e2e.Object{"type": "basic", "value": value})
-	},
-	"get": func(t *tenant) request { return read(t.account) },
-	"validate": func(t *tenant) request {
-		r := read(t.application + "/authTokens/" + t.token)
-		r.want = http.StatusFound
-		return r
-	},
-	"search": func(t *tenant) request { return read(t.directory + "/accounts?q=a&orderBy=surname,email") },
-	"body": func(t *tenant) request {
-		return object(t.account+"/customData", e2e.Object{"text": largeText})
-	},
-	"keys": func(t *tenant) request {
-		return request{http.MethodPost, t.account + "/customData", "application/json", manyKeys(), http.StatusBadRequest}
-	},
-	"mail":   mail,
-	"render": mail, // of the largest template
+// kind is a request of a tenant and the status of its answer.
+type kind struct {
+	want    int
+	request func(*tenant) e2e.Request
 }
 
-func mail(t *tenant) request {
-	return object(t.application+"/passwordResetTokens", e2e.Object{"email": t.email})
+// kinds are what tenants ask for.
+var kinds = map[string]kind{
+	"login": {http.StatusOK, func(t *tenant) e2e.Request {
+		return e2e.Login(e2e.Object{"href": t.application}, t.email, e2e.Password)
+	}},
+	"get":      {http.StatusOK, func(t *tenant) e2e.Request { return e2e.Get(t.account) }},
+	"validate": {http.StatusFound, func(t *tenant) e2e.Request { return e2e.Get(t.application + "/authTokens/" + t.token) }},
+	"search":   {http.StatusOK, func(t *tenant) e2e.Request { return e2e.Get(t.directory + "/accounts?q=a&orderBy=surname,email") }},
+	"body":     {http.StatusOK, func(t *tenant) e2e.Request { return e2e.Post(t.account+"/customData", e2e.Object{"text": largeText}) }},
+	"keys": {http.StatusBadRequest, func(t *tenant) e2e.Request {
+		r := e2e.Post(t.account+"/customData", manyKeys())
+		r.Header = http.Header{"Content-Type": {"application/json"}}
+		return r
+	}},
+	"mail":   {http.StatusOK, mail},
+	"render": {http.StatusOK, mail}, // of the largest template
+}
+
+func mail(t *tenant) e2e.Request {
+	return e2e.Post(t.application+"/passwordResetTokens", e2e.Object{"email": t.email})
 }
 
 // share is the mix of a tenant: of 20 requests so many of a kind.
-var share = slices.Concat(repeated("validate", 10), repeated("get", 5), repeated("search", 2), repeated("login", 2), repeated("mail", 1))
-
-func repeated(kind string, n int) []string { return slices.Repeat([]string{kind}, n) }
+var share = strings.Fields(strings.Repeat("validate ", 10) + strings.Repeat("get ", 5) + "search search login login mail")
 
 // outcome is what the requests of a run saw.
 type outcome struct {
@@ -119,12 +92,13 @@ func (o *outcome) all() []float64 { return slices.Concat(slices.Collect(maps.Val
 // throughput is the part of the requests that succeeded.
 func (o *outcome) throughput() float64 { return float64(len(o.all())) / float64(max(o.due, 1)) }
 
+// failed lists the failures by kind and status.
 func (o *outcome) failed() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(o.failures)) {
 		parts = append(parts, fmt.Sprintf("%s: %d", name, o.failures[name]))
 	}
-	return strings.Join(parts, ", ")
+	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
 // percentile is that of values, of which there may be none.
@@ -134,10 +108,6 @@ func percentile(values []float64, of float64) float64 {
 	}
 	slices.Sort(values)
 	return values[min(len(values)-1, int(of*float64(len(values))))]
-}
-
-func summary(values []float64) (low, middle, high float64) {
-	return percentile(values, 0), percentile(values, 0.5), percentile(values, 1)
 }
 
 // stream is requests at a rate: those of the tenants in turns, and of each the kinds
@@ -171,7 +141,7 @@ func (s *site) send(ctx context.Context, length time.Duration, st stream) *outco
 				o.count(kind, 0, "unsent")
 				return
 			}
-			failure := s.do(ctx, t, kinds[kind](t))
+			failure := s.do(ctx, t, kinds[kind])
 			o.count(kind, time.Since(due), failure)
 		})
 	}
@@ -180,41 +150,15 @@ func (s *site) send(ctx context.Context, length time.Duration, st stream) *outco
 }
 
 // do sends a request and returns what was wrong with its answer.
-func (s *site) do(ctx context.Context, t *tenant, r request) (failure string) {
-	answer, status, err := s.exchange(ctx, t, r)
+func (s *site) do(ctx context.Context, t *tenant, k kind) (failure string) {
+	answer, err := s.client.With(t.id, t.secret).Do(ctx, k.request(t))
 	switch {
 	case err != nil:
 		return "connection"
-	case status != r.want:
+	case answer.Status != k.want:
 		var refusal struct{ Code int }
-		_ = json.Unmarshal(answer, &refusal)
-		return fmt.Sprintf("%d (%d)", status, refusal.Code)
+		_ = json.Unmarshal(answer.Body, &refusal)
+		return fmt.Sprintf("%d (%d)", answer.Status, refusal.Code)
 	}
 	return ""
-}
-
-func (s *site) exchange(ctx context.Context, t *tenant, r request) (answer []byte, status int, err error) {
-	request, err := http.NewRequestWithContext(ctx, r.method, r.address, bytes.NewReader(r.body))
-	if err != nil {
-		return nil, 0, err
-	}
-	request.SetBasicAuth(t.id, t.secret)
-	if r.contentType != "" {
-		request.Header.Set("Content-Type", r.contentType)
-	}
-	response, err := s.client.HTTP.Do(request)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer response.Body.Close()
-	answer, err = io.ReadAll(response.Body)
-	return answer, response.StatusCode, err
-}
-
-func readJSON(path string, into any) error {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(raw, into)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
-	"github.com/doorward/doorward/deploy/e2e/previous"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -28,9 +27,8 @@ func TestMain(m *testing.M) { harness.Main(func(string) (int, error) { return m.
 // The tenant is moved to and fro, and a command that moves it is killed. No request
 // fails, no account is lost, and each mail goes out.
 func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
-	dir := harness.TestFolder(t)
 	ctx := t.Context()
-	shape, err := harness.Start("shards", dir, harness.Config{Own: true})
+	shape, err := harness.Start(ctx, "shards", harness.Config{Dir: harness.TestFolder(t), Own: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,16 +46,14 @@ func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	site := client.NewVerificationSite(t)
-	load := previous.StartLoad(ctx, client, site, 4)
+	load := client.StartVisits(ctx, site, 4)
 	during := func(state string, do func() error) {
 		t.Helper()
 		began := time.Now()
 		if err := do(); err != nil {
 			t.Fatalf("%s: %v\n%s", state, err, load)
 		}
-		if err := load.Await(ctx, step, stepLimit); err != nil {
-			t.Fatalf("%s: %v\n%s", state, err, load)
-		}
+		load.AwaitMore(t, step, stepLimit)
 		t.Logf("%-35s %4.0f s  %s", state, time.Since(began).Seconds(), load)
 	}
 	during("in the second database", func() error { return nil })
@@ -65,14 +61,7 @@ func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
 	during("a move killed, and repeated", func() error {
 		return errors.Join(killedMove(ctx, distributed, killAfter), distributed.MoveTenant(ctx, harness.Shard))
 	})
-	registered, failures := load.Stop()
-	for _, failure := range failures[:min(len(failures), 20)] {
-		t.Error(failure)
-	}
-	if len(failures) > 0 {
-		t.Errorf("%d requests failed; %s", len(failures), load)
-	}
-	client.CheckPromises(t, site.Directory, registered, mailLimit)
+	client.CheckPromises(t, site.Directory, load.StopWithoutFailure(t), mailLimit)
 	if err := distributed.CheckShards(ctx); err != nil {
 		t.Error(err)
 	}

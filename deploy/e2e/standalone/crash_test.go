@@ -9,9 +9,9 @@ func TestAKillLosesNoRegistrationAndNoMail(t *testing.T) {
 	shape, client := start(t, "killed")
 	t.Logf("ready %s after the first start", shape.Boot.Round(time.Millisecond))
 	site := client.NewVerificationSite(t)
-	registrar := client.StartRegistrar(t, site.Application.Link(t, "accounts"), 4)
+	load := client.StartRegistrations(t, site.Application.Link(t, "accounts"), 4)
 	for range 3 {
-		registrar.AwaitMore(t, 25, time.Minute)
+		load.AwaitMore(t, 25, time.Minute)
 		if err := shape.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -20,6 +20,6 @@ func TestAKillLosesNoRegistrationAndNoMail(t *testing.T) {
 		}
 		t.Logf("ready %s after kill -9", shape.Boot.Round(time.Millisecond))
 	}
-	registrar.AwaitMore(t, 25, time.Minute)
-	client.CheckPromises(t, site.Directory, registrar.Stop(t), mailLimit)
+	load.AwaitMore(t, 25, time.Minute)
+	client.CheckPromises(t, site.Directory, load.StopAfterCrash(t), mailLimit)
 }

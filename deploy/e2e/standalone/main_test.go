@@ -20,7 +20,7 @@ const (
 
 	// mailTimeout is short: a mail that was on its way when the process was
 	// killed is taken up again after twice this.
-	mailTimeout = 5 * time.Second
+	mailTimeout = "DOORWARD_MAIL_TIMEOUT=5s"
 )
 
 // bin holds the binary; folder is where every test puts its processes.
@@ -46,7 +46,7 @@ func run(m *testing.M, dir string) (status int, err error) {
 func start(t *testing.T, name string, env ...string) (*harness.Standalone, *e2e.Client) {
 	t.Helper()
 	dir := filepath.Join(folder, strings.ReplaceAll(t.Name(), "/", "-")+"-"+name)
-	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: dir, Bin: bin, MailTimeout: mailTimeout, Env: env})
+	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: dir, Bin: bin, Settings: []string{mailTimeout}, Env: env})
 	if err != nil {
 		t.Fatal(err)
 	}

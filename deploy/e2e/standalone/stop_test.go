@@ -18,14 +18,14 @@ func TestAStopIsCleanAndKeepsEverything(t *testing.T) {
 	client.Want(t, http.StatusOK, login)
 
 	// It is stopped while it has work: what was acknowledged counts.
-	registrar := client.StartRegistrar(t, site.Application.Link(t, "accounts"), 4)
-	registrar.AwaitMore(t, 20, time.Minute)
+	load := client.StartRegistrations(t, site.Application.Link(t, "accounts"), 4)
+	load.AwaitMore(t, 20, time.Minute)
 	began := time.Now()
 	if err := shape.Stop(t.Context()); err != nil { // status 0, and no process left
 		t.Fatal(err)
 	}
 	t.Logf("stopped under load after %s", time.Since(began).Round(time.Millisecond))
-	promised := registrar.Stop(t)
+	promised := load.StopAfterCrash(t)
 
 	if err := shape.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -31,13 +31,13 @@ type Hosted interface {
 	Register(context.Context, Register) (directoryapi.Account, error)
 
 	// RequestVerification sends another verification mail to the account of a
-	// login. It returns apierr.NoSuchResource for an unknown login,
-	// VerificationDisabled, and the errors of LoginStores.
+	// login, within directoryapi.MaxAnonymousMails. It returns apierr.NoSuchResource for
+	// an unknown login, VerificationDisabled, and the errors of LoginStores.
 	RequestVerification(context.Context, LoginName) (directoryapi.Empty, error)
 
-	// RequestReset sends a password reset mail to the account of a login. It
-	// returns apierr.NoSuchResource for an unknown login, and the errors of
-	// LoginStores.
+	// RequestReset sends a password reset mail to the account of a login, within
+	// directoryapi.MaxAnonymousMails. It returns apierr.NoSuchResource for an unknown
+	// login, and the errors of LoginStores.
 	RequestReset(context.Context, LoginName) (directoryapi.Empty, error)
 
 	// CheckReset returns the reset of a token, or apierr.NotFound for one that is

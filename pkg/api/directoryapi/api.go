@@ -86,7 +86,8 @@ type API interface {
 	ExplainLogin(context.Context, ExplainLogin) (ExplainedLogin, error)
 
 	// RequestVerification makes a new verification token for the account of a login
-	// and lets its mail go out, unless its email is verified already. It returns
+	// and lets its mail go out, unless its email is verified already or
+	// MaxAnonymousMails is reached, which is no error. It returns
 	// apierr.NoSuchResource for an unknown login and VerificationDisabled where
 	// the directory's workflow is off.
 	RequestVerification(context.Context, RequestVerification) (Empty, error)
@@ -100,7 +101,8 @@ type API interface {
 	Verification(context.Context, VerifyEmail) (Account, error)
 
 	// RequestReset makes a password reset token for the account of a login and lets
-	// its mail go out where the directory's workflow is on. It returns
+	// its mail go out where the directory's workflow is on. Where MaxAnonymousMails is
+	// reached it makes neither: the Token is empty, which is no error. It returns
 	// apierr.NoSuchResource for an unknown login.
 	RequestReset(context.Context, RequestReset) (PasswordReset, error)
 
@@ -418,12 +420,17 @@ type StoresOf struct {
 	Stores []Store `json:"stores"`
 }
 
+// MaxAnonymousMails is how many verification mails, and how many password reset
+// mails, go to an account within an hour for callers without an API key.
+const MaxAnonymousMails = 10
+
 // RequestVerification asks for another verification mail.
 type RequestVerification struct {
 	Tenant      id.ID   `json:"tenant"`
 	Application id.ID   `json:"application,omitzero"` // through which it is asked, for the mail
 	Stores      []Store `json:"stores"`               // in the order of login
 	Login       string  `json:"login"`                // user name or email
+	Anonymous   bool    `json:"anonymous,omitempty"`  // the caller has no API key: MaxAnonymousMails holds
 }
 
 // RequestReset asks for a password reset.
@@ -432,6 +439,7 @@ type RequestReset struct {
 	Application id.ID   `json:"application,omitzero"` // through which it is asked, for the mail
 	Stores      []Store `json:"stores"`               // in the order of login
 	Login       string  `json:"login"`                // user name or email
+	Anonymous   bool    `json:"anonymous,omitempty"`  // the caller has no API key: MaxAnonymousMails holds
 }
 
 // VerifyEmail proves that an email belongs to its account.

@@ -16,7 +16,8 @@ type Hosted interface {
 	FactorsOf(context.Context, id.Ref) (AccountFactors, error)
 
 	// EnrollFactor creates a factor, and a challenge of it where it is asked for.
-	// A State must be one that allows enrolment: apierr.Forbidden otherwise. It
+	// A State must be one that allows enrolment, and the account must not have too many
+	// factors: apierr.Forbidden otherwise. It
 	// returns apierr.CodeExpired for a State that is too old, Reference for one
 	// that is foreign, and the errors of a new factor.
 	EnrollFactor(context.Context, EnrollFactor) (EnrolledFactor, error)

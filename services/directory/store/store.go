@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/doorward/doorward/pkg/counter"
 	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
@@ -25,7 +26,7 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 // text are found by pg_trgm, within a directory by btree_gin.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
-		URL: url, Schema: "directory", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), Migrations()},
+		URL: url, Schema: "directory", Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), customdatastore.Migrations(), Migrations()},
 		Extensions: []string{"pg_trgm", "btree_gin"},
 		Placements: map[string]pg.Placement{"tenants": pg.OnBoth, "login_names": pg.Derived, "sign_ups": pg.OnMain},
 	}
@@ -53,12 +54,13 @@ func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 // Tx writes. Its Emit commits an event together with the rows.
 type Tx struct {
 	*outbox.Tx
+	counter.Counters
 	access *pg.Cache[Access]
 }
 
 // Tx runs fn in a transaction. RecentAccess returns what it changed at once.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, s.access}) })
+	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, counter.In(tx), s.access}) })
 }
 
 // changesAccess notes that the Access of an account, or of the accounts of a directory,

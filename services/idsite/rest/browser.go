@@ -73,8 +73,7 @@ func (h *handlers) allowOrigin(c *fiber.Ctx, origin string) {
 // token in the header Authorization, or where the browser is to go.
 func (h *handlers) openPage(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	token, _ := strings.CutPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
-	page, back, err := h.svc.OpenPage(c.UserContext(), secure.Secret(token))
+	page, back, err := h.svc.OpenPage(c.UserContext(), secure.Secret(bearer(c)))
 	rest.SetTenant(c, page.Tenant())
 	if origin := c.Get(fiber.HeaderOrigin); origin != "" {
 		if page.AllowsOrigin(origin) {

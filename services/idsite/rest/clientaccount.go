@@ -216,7 +216,7 @@ func (c *clientCall) form(f *fiber.Ctx) (map[string]secure.Secret, error) {
 	for name := range in {
 		form[name] = secure.Secret(in.text(name))
 	}
-	if basic, given := strings.CutPrefix(f.Get(fiber.HeaderAuthorization), "Basic "); given && form["grant_type"] == "client_credentials" {
+	if basic := credential(f, "Basic"); basic != "" && form["grant_type"] == "client_credentials" {
 		decoded, err := base64.StdEncoding.DecodeString(basic)
 		if err != nil {
 			decoded, err = base64.RawURLEncoding.DecodeString(strings.TrimRight(basic, "="))
@@ -288,12 +288,16 @@ func empty(f *fiber.Ctx, err error) error {
 	return err
 }
 
-func bearer(f *fiber.Ctx) string {
-	token, ok := strings.CutPrefix(f.Get(fiber.HeaderAuthorization), "Bearer ")
-	if !ok {
+func bearer(f *fiber.Ctx) string { return credential(f, "Bearer") }
+
+// credential is what the header Authorization has of a scheme, whose name may be in any
+// letter case (RFC 9110, section 11.1), or "".
+func credential(f *fiber.Ctx, scheme string) string {
+	sent, value, _ := strings.Cut(f.Get(fiber.HeaderAuthorization), " ")
+	if !strings.EqualFold(sent, scheme) {
 		return ""
 	}
-	return token
+	return value
 }
 
 // oneLogin is the login of a body, which may call it email.

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -268,7 +269,11 @@ func (c *clientCall) stores(directories []directoryapi.LoginDirectory) []account
 		v := accountStoreView{Href: at, Name: d.Name, AuthorizeURI: c.AuthorizeURI(c.self, d),
 			Provider: map[string]*string{"href": &provider, "providerId": &d.ProviderID}}
 		if d.ProviderID != "saml" {
-			scope := strings.Join(d.Scope, " ")
+			scopes := d.Scope
+			if field.Fold(d.ProviderID) == "google" && !slices.Contains(scopes, "openid") {
+				scopes = slices.Insert(slices.Clone(scopes), 0, "openid")
+			}
+			scope := strings.Join(scopes, " ")
 			v.Provider["clientId"], v.Provider["scope"] = d.ClientID, &scope
 		}
 		if field.Fold(d.ProviderID) == "google" {

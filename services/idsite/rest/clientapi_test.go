@@ -156,7 +156,7 @@ func TestMeWantsAnAccessToken(t *testing.T) {
 	}
 	answer, _ := c.call(t, "POST", "/login", signIn)
 	token := answer.Cookies()[0].Value
-	for _, header := range [][]string{{"Authorization", "Bearer " + token}, {"Cookie", "access_token=" + token}} {
+	for _, header := range [][]string{{"Authorization", "Bearer " + token}, {"Authorization", "bearer " + token}, {"Cookie", "access_token=" + token}} {
 		answer, body := c.call(t, "GET", "/me", "", header...)
 		if answer.StatusCode != 200 || !strings.Contains(body, `"jo@example.test"`) ||
 			answer.Header.Get("Cache-Control") != "no-store, no-cache" || answer.Header.Get("Pragma") != "no-cache" {

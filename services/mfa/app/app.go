@@ -29,6 +29,8 @@ type Config struct {
 	_         env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
 	Directory []string      `env:"DOORWARD_DIRECTORY_URL" help:"addresses of the directory service's replicas, http://host:port"`
 
+	AccountMessages int      `env:"DOORWARD_SMS_PER_ACCOUNT" default:"60" min:"1" help:"text messages that a tenant sends for one account"`
+	_               env.More `help:"within an hour"`
 	NumberMessages  int      `env:"DOORWARD_SMS_PER_NUMBER" default:"20" min:"1" help:"text messages that a tenant sends to one number"`
 	_               env.More `help:"within an hour"`
 	CountryMessages int      `env:"DOORWARD_SMS_PER_COUNTRY" default:"1000" min:"1" help:"text messages that a tenant sends to the numbers of"`
@@ -55,7 +57,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	}
 	data := store.New(s.DB, s.Now)
 	svc := mfa.New(data, peers.Directory, s.Keyring, s.Base, s.Now, mfa.Config{
-		NumberMessages: cfg.NumberMessages, CountryMessages: cfg.CountryMessages, TenantMessages: cfg.TenantMessages,
+		AccountMessages: cfg.AccountMessages, NumberMessages: cfg.NumberMessages,
+		CountryMessages: cfg.CountryMessages, TenantMessages: cfg.TenantMessages,
 	})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Consume(data.Outbox(), cfg.Events, mfa.Sources, svc.Handlers()...)

@@ -23,6 +23,17 @@ func (tx *Tx) LockAccount(ctx context.Context, tenant, account id.ID) error {
 	return err
 }
 
+// CountEnrolled returns how many factors and how many phones an account has. A caller
+// that decides by it must have locked the account.
+func (tx *Tx) CountEnrolled(ctx context.Context, tenant, account id.ID) (factors, phones int, err error) {
+	factors, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM factors WHERE tenant_id = $1 AND account_id = $2`, tenant, account)
+	if err != nil {
+		return 0, 0, err
+	}
+	phones, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM phones WHERE tenant_id = $1 AND account_id = $2`, tenant, account)
+	return factors, phones, err
+}
+
 // DeleteAccounts deletes an account, or at most limit accounts of a directory, with
 // their phones, factors and challenges, and returns their number.
 func (tx *Tx) DeleteAccounts(ctx context.Context, tenant, owner id.ID, limit int) (int64, error) {

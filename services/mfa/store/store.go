@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/doorward/doorward/pkg/counter"
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
@@ -19,7 +20,7 @@ var files embed.FS
 
 // Config says where the service's data is and how its tables are made.
 func Config(url secure.Secret) pg.Config {
-	return pg.Config{URL: url, Schema: "mfa", Migrations: []fs.FS{outbox.Migrations(), pg.Embedded(files)}}
+	return pg.Config{URL: url, Schema: "mfa", Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), pg.Embedded(files)}}
 }
 
 // Values of status and verificationStatus of phones and factors.
@@ -46,9 +47,12 @@ func New(db *pg.DB, now func() time.Time) *Store {
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 
 // Tx writes. Its Emit commits an event together with the rows.
-type Tx struct{ *outbox.Tx }
+type Tx struct {
+	*outbox.Tx
+	counter.Counters
+}
 
 // Tx runs fn in a transaction.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx}) })
+	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, counter.In(tx)}) })
 }

@@ -3,7 +3,6 @@ package failover
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/backends"
 	"github.com/doorward/doorward/deploy/e2e/harness"
-	"github.com/doorward/doorward/deploy/e2e/previous"
 )
 
 const (
@@ -34,12 +32,12 @@ type product struct {
 	kafka            *backends.Kafka
 	client           *e2e.Client
 	clients          e2e.Site
-	load             *previous.Load
+	load             *e2e.Load
 }
 
 func TestUsersGoOnWhileServersFail(t *testing.T) {
 	d := start(t)
-	d.load = previous.StartLoad(t.Context(), d.client, d.clients, 2)
+	d.load = d.client.StartVisits(t.Context(), d.clients, 2)
 	d.during("all servers", 0, func() {})
 	d.during("the master of Redis is killed", 0, d.endMaster)
 	d.during("one of three brokers is killed", 0, func() {
@@ -57,23 +55,14 @@ func TestUsersGoOnWhileServersFail(t *testing.T) {
 	})
 	d.during("the primary is killed and the standby promoted", time.Minute, d.promote)
 	d.mail()
-	registered, _ := d.load.Stop()
-	d.client.CheckPromises(t, d.clients.Directory, registered, mailLimit)
+	d.client.CheckPromises(t, d.clients.Directory, d.load.Stop(), mailLimit)
 }
 
 func start(t *testing.T) *product {
 	d := &product{T: t, site: backends.NewSite(t)}
 	d.primary = d.site.StartPostgres("primary")
 	d.standby = d.primary.StartStandby("standby")
-	d.primary.Exec(`ALTER SYSTEM SET synchronous_standby_names = '*'`)
-	d.primary.Exec(`SELECT pg_reload_conf()`)
-	d.site.Await("the standby to be synchronous", func(context.Context) error {
-		state, err := d.primary.Value(`SELECT coalesce((SELECT sync_state FROM pg_stat_replication), '')`)
-		if err == nil && state != "sync" {
-			err = fmt.Errorf("it is %q", state)
-		}
-		return err
-	})
+	d.must(d.primary.AwaitStandby(t.Context()))
 	d.master = d.site.StartRedis("redis-1")
 	d.site.StartReplica("redis-2", d.master)
 	var sentinels []string
@@ -86,10 +75,8 @@ func start(t *testing.T) *product {
 
 	t.Setenv("REDIS_URL", d.sentinels)
 	t.Setenv("KAFKA_BROKERS", strings.Join(d.kafka.Addresses, ","))
-	bin, err := harness.Build(t.Context(), d.site.Dir, harness.DistributedPackages...)
-	d.must(err)
 	shape, err := harness.StartDistributed(t.Context(), harness.Config{
-		Dir: filepath.Join(d.site.Dir, "shape"), Bin: bin, Database: d.primary.URL(backends.Database, d.standby),
+		Dir: filepath.Join(d.site.Dir, "shape"), Database: d.primary.URL(backends.Database, d.standby.Postgres),
 		Settings: []string{
 			"REDIS_CA_FILE=" + d.site.Authority.CAFile, "KAFKA_CA_FILE=" + d.site.Authority.CAFile, "KAFKA_TLS=true",
 			"KAFKA_USERNAME=" + backends.User, "KAFKA_PASSWORD=" + backends.Password, "KAFKA_SASL_MECHANISM=SCRAM-SHA-512",
@@ -123,14 +110,14 @@ func (d *product) during(state string, most time.Duration, do func()) {
 	d.Helper()
 	began := time.Now()
 	do()
-	d.must(d.load.Await(d.Context(), step, limit))
-	failures, last := d.load.FailedSince(began)
+	d.load.AwaitMore(d, step, limit)
+	failures := d.load.FailedSince(began)
 	for _, failure := range failures[:min(5, len(failures))] {
 		d.Logf("  %v", failure)
 	}
 	until := time.Duration(0)
 	if len(failures) > 0 {
-		until = last.Sub(began)
+		until = failures[len(failures)-1].Ended().Sub(began)
 	}
 	d.Logf("%-50s %3.0f s, %d requests failed, the last after %.1f s; %s",
 		state, time.Since(began).Seconds(), len(failures), until.Seconds(), d.load)

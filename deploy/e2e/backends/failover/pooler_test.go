@@ -87,13 +87,11 @@ func pooled(t *testing.T, s *backends.Site, address string) {
 // standalone lets users of the whole product in while all of its queries go through
 // a pooler.
 func standalone(t *testing.T, s *backends.Site, pooler *backends.PgBouncer, direct url.Values) {
-	bin, err := harness.Build(t.Context(), s.Dir, harness.StandalonePackages...)
-	s.Must(err)
 	settings := []string{"DATABASE_URL=postgres://127.0.0.1:1/none", "DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal()}
 	for _, service := range deployment.Services {
 		settings = append(settings, strings.ToUpper(service)+"_DATABASE_URL="+pooler.URL(service, direct))
 	}
-	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(s.Dir, "standalone"), Bin: bin, Env: settings})
+	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(s.Dir, "standalone"), Env: settings})
 	s.Must(err)
 	t.Cleanup(func() { s.Must(shape.Stop(context.WithoutCancel(t.Context()))) }) // after what clears the site
 	client, err := e2e.OpenClient(shape.KeyFile())

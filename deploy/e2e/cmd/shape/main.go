@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/doorward/doorward/deploy/e2e"
@@ -34,7 +33,7 @@ func main() {
 const usage = "usage: shape standalone|distributed [--dir folder]"
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+	if len(args) == 0 || args[0] != "standalone" && args[0] != "distributed" {
 		return errors.New(usage)
 	}
 	flags := flag.NewFlagSet("shape", flag.ContinueOnError)
@@ -53,9 +52,16 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		defer func() { err = errors.Join(err, remove()) }()
 		*dir = folder
 	}
-	shape, err := start(ctx, args[0], *dir, out)
+	if *dir, err = filepath.Abs(*dir); err != nil {
+		return fmt.Errorf("find the folder: %w", err)
+	}
+	fmt.Fprintln(out, "building and starting")
+	shape, err := harness.Start(ctx, args[0], harness.Config{Dir: *dir})
 	if err != nil {
 		return err
+	}
+	for _, lap := range shape.Started() {
+		fmt.Fprintf(out, "started %s in %s\n", lap.Part, lap.Took)
 	}
 	if err := introduce(shape, *dir, out); err != nil {
 		return errors.Join(err, shape.Stop(context.WithoutCancel(ctx)))
@@ -63,41 +69,6 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	<-ctx.Done()
 	fmt.Fprintln(out, "\nstopping")
 	return shape.Stop(context.WithoutCancel(ctx))
-}
-
-func start(ctx context.Context, name, dir string, out io.Writer) (harness.Shape, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("find the folder: %w", err)
-	}
-	config := harness.Config{Dir: dir}
-	fmt.Fprintln(out, "building")
-	switch name {
-	case "standalone":
-		if config.Bin, err = harness.Build(ctx, dir, harness.StandalonePackages...); err != nil {
-			return nil, err
-		}
-		shape, err := harness.StartStandalone(ctx, config)
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(out, "started in %s\n", shape.Boot)
-		return shape, nil
-	case "distributed":
-		if config.Bin, err = harness.Build(ctx, dir, harness.DistributedPackages...); err != nil {
-			return nil, err
-		}
-		shape, err := harness.StartDistributed(ctx, config)
-		if err != nil {
-			return nil, err
-		}
-		for _, lap := range shape.Boot {
-			fmt.Fprintf(out, "started %s in %s\n", lap.Part, lap.Took)
-		}
-		return shape, nil
-	default:
-		return nil, errors.New(usage)
-	}
 }
 
 // introduce prints what a developer needs to begin.

@@ -76,6 +76,16 @@ func hostedLogins(t *testing.T, s Subject) {
 		refuse(s.API.RequestVerification(t.Context(), name("nobody@example.test")))(t, apierr.NoSuchResource)
 		refuse(s.API.RequestVerification(t.Context(), name("new@example.test")))(t, apierr.VerificationDisabled)
 	})
+	t.Run("a browser is anonymous", func(t *testing.T) {
+		for range directoryapi.MaxAnonymousMails + 3 {
+			must(s.API.RequestReset(t.Context(), applicationapi.LoginName{Where: where, Login: "new@example.test"}))(t)
+		}
+		in := directoryapi.RequestReset{
+			Tenant: n.id, Application: shop, Login: "new@example.test", Anonymous: true,
+			Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: second}, {Kind: directoryapi.Directories, ID: first}},
+		}
+		equal(t, "the token of one more mail", must(s.Directories.RequestReset(t.Context(), in))(t).Token, "")
+	})
 }
 
 func resets(t *testing.T, s Subject) {

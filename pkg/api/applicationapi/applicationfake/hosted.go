@@ -94,7 +94,7 @@ func (s *Service) RequestVerification(ctx context.Context, in applicationapi.Log
 			return directoryapi.Empty{}, err
 		}
 		return s.directories.RequestVerification(ctx, directoryapi.RequestVerification{
-			Tenant: in.Tenant, Application: in.Application, Stores: where.stores, Login: in.Login,
+			Tenant: in.Tenant, Application: in.Application, Stores: where.stores, Login: in.Login, Anonymous: true,
 		})
 	})
 }
@@ -105,7 +105,7 @@ func (s *Service) RequestReset(ctx context.Context, in applicationapi.LoginName)
 		_, where, err := s.within(ctx, in.Where)
 		if err == nil {
 			_, err = s.directories.RequestReset(ctx, directoryapi.RequestReset{
-				Tenant: in.Tenant, Application: in.Application, Stores: where.stores, Login: in.Login,
+				Tenant: in.Tenant, Application: in.Application, Stores: where.stores, Login: in.Login, Anonymous: true,
 			})
 		}
 		return directoryapi.Empty{}, err

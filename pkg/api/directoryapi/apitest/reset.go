@@ -124,6 +124,15 @@ func resets(t *testing.T, s Subject) {
 			return err
 		})
 	})
+	t.Run("anonymous callers ask for few", func(t *testing.T) {
+		n.account(t, first, "asked@example.test")
+		in := directoryapi.RequestReset{Tenant: n.id, Stores: stores(first), Login: "asked@example.test", Anonymous: true}
+		for i := range directoryapi.MaxAnonymousMails + 3 {
+			made := must(s.API.RequestReset(t.Context(), in))(t)
+			equal(t, "whether there is a token", made.Token != "", i < directoryapi.MaxAnonymousMails)
+		}
+		must(s.API.Reset(t.Context(), n.token(n.reset(t, in.Login, first))))(t)
+	})
 	t.Run("the status stays", func(t *testing.T) {
 		idle := n.account(t, first, "idle@example.test", status("DISABLED"))
 		spent := must(s.API.ResetPassword(t.Context(), n.spend(n.reset(t, idle.Email, first), "Different1!")))(t)
@@ -184,6 +193,23 @@ func verifications(t *testing.T, s Subject) {
 			}
 			return err
 		})
+	})
+	t.Run("anonymous callers ask for few", func(t *testing.T) {
+		al := n.account(t, asking, "al@example.test")
+		token := al.VerificationToken
+		in := ask(al.Email, asking)
+		changes := func() bool {
+			former := token
+			must(s.API.RequestVerification(t.Context(), in))(t)
+			token = must(s.API.Account(t.Context(), n.ref(al.ID)))(t).VerificationToken
+			return token != former
+		}
+		in.Anonymous = true
+		for i := range directoryapi.MaxAnonymousMails + 3 {
+			equal(t, "whether there is a new token", changes(), i < directoryapi.MaxAnonymousMails)
+		}
+		in.Anonymous = false
+		equal(t, "whether the tenant gets a new token", changes(), true)
 	})
 	t.Run("an unknown login", func(t *testing.T) {
 		refuse(s.API.RequestVerification(t.Context(), ask("nobody@example.test", open, asking)))(t, apierr.NoSuchResource)

@@ -31,6 +31,7 @@ type Service struct {
 	verifying   map[directoryapi.Ref]bool // directories whose verification workflow is on
 	accounts    []*account                // in the order of their creation
 	resets      map[secure.Secret]reset   // by their open tokens
+	mails       map[mailed]int            // that anonymous callers asked for
 	rules       map[directoryapi.Ref]directoryapi.RegistrationRules
 	signUps     map[secure.Secret]signUp // by the tokens of their mails
 	groups      []directoryapi.Group     // in the order of their creation
@@ -51,7 +52,7 @@ var _ directoryapi.Contract = (*Service)(nil)
 func New(now func() time.Time) *Service {
 	return &Service{
 		now: now, tenants: map[id.ID]directoryapi.Tenant{}, directories: map[directoryapi.Ref]directoryapi.Directory{},
-		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]reset{},
+		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]reset{}, mails: map[mailed]int{},
 		rules: map[directoryapi.Ref]directoryapi.RegistrationRules{}, signUps: map[secure.Secret]signUp{},
 	}
 }

@@ -10,6 +10,20 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
+// mailed is a workflow of an account.
+type mailed struct {
+	account  directoryapi.Ref
+	workflow directoryapi.Workflow
+}
+
+// mayMail counts a mail that an anonymous caller asks for, in a window without an
+// end, and reports whether it is within the limit.
+func (d *Service) mayMail(a *account, workflow directoryapi.Workflow) bool {
+	of := mailed{directoryapi.Ref{Tenant: a.TenantID, ID: a.ID}, workflow}
+	d.mails[of]++
+	return d.mails[of] <= directoryapi.MaxAnonymousMails
+}
+
 // RequestVerification replaces the token of an account.
 func (d *Service) RequestVerification(_ context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
 	return call(d, "RequestVerification", func() (directoryapi.Empty, error) {
@@ -19,7 +33,7 @@ func (d *Service) RequestVerification(_ context.Context, in directoryapi.Request
 			return directoryapi.Empty{}, apierr.NoSuchResource
 		case !d.verifying[directoryapi.Ref{Tenant: in.Tenant, ID: a.DirectoryID}]:
 			return directoryapi.Empty{}, apierr.VerificationDisabled
-		case a.EmailVerificationStatus != directoryapi.Verified:
+		case a.EmailVerificationStatus != directoryapi.Verified && (!in.Anonymous || d.mayMail(a, directoryapi.Verification)):
 			a.VerificationToken = secure.Token(22)
 		}
 		return directoryapi.Empty{}, nil
@@ -60,6 +74,9 @@ func (d *Service) RequestReset(_ context.Context, in directoryapi.RequestReset) 
 		a, _ := d.decider(in.Tenant, in.Stores, in.Login)
 		if a == nil {
 			return directoryapi.PasswordReset{}, apierr.NoSuchResource
+		}
+		if in.Anonymous && !d.mayMail(a, directoryapi.Reset) {
+			return directoryapi.PasswordReset{Account: a.Account}, nil
 		}
 		header := map[string]any{"tid": in.Tenant.String(), "stt": "assertion"}
 		token, err := secure.SignJWT(header, secure.Claims{"exp": d.now().Unix() + 24*3600, "jti": secure.Token(22).Reveal()}, "a key")

@@ -29,7 +29,7 @@ import (
 const Base = href.Base("https://localhost:8443/v1")
 
 // Limits are what the deployment of a test may send.
-var Limits = mfa.Config{NumberMessages: 10, CountryMessages: 15, TenantMessages: 20}
+var Limits = mfa.Config{AccountMessages: 12, NumberMessages: 10, CountryMessages: 15, TenantMessages: 20}
 
 // Deployment is the service in its surroundings, with the client of a tenant
 // that has one account.

@@ -1,0 +1,64 @@
+// Package counter counts what is rate limited, in fixed windows, in a table of the
+// service's schema: a limit holds over all replicas, and what a transaction has
+// counted is taken back with it.
+package counter
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Migrations makes the table of counters in a service's schema.
+func Migrations() fs.FS { return pg.Embedded(files) }
+
+// Counters are the counters of a service in a transaction. Its store embeds them
+// in its Tx.
+type Counters struct{ tx pg.Querier }
+
+// In returns the counters in a transaction.
+func In(tx pg.Querier) Counters { return Counters{tx} }
+
+// Count is a counter in a fixed window, which ends at EndsAt.
+type Count struct {
+	Count  int
+	EndsAt time.Time
+}
+
+// Count returns the counter of a subject at a time. A caller that decides by it must
+// hold a lock under which all count that subject.
+func (c Counters) Count(ctx context.Context, tenant id.ID, subject string, now time.Time) (Count, error) {
+	count, err := pg.One[Count](ctx, c.tx, `SELECT count, ends_at FROM counts WHERE tenant_id = $1 AND subject = $2 AND ends_at > $3`, tenant,
+		subject, now)
+	if errors.Is(err, apierr.NotFound) {
+		return Count{}, nil
+	}
+	return count, err
+}
+
+// AddCount increments the counter of a subject and returns it. Transactions that
+// count the same subject wait for each other.
+func (c Counters) AddCount(ctx context.Context, tenant id.ID, subject string, now time.Time, window time.Duration) (Count, error) {
+	return pg.One[Count](ctx, c.tx, `INSERT INTO counts AS c (tenant_id, subject, count, ends_at) VALUES ($1, $2, 1, $4)
+		ON CONFLICT (tenant_id, subject) DO UPDATE SET
+			count = CASE WHEN c.ends_at <= $3 THEN 1 ELSE c.count + 1 END,
+			ends_at = CASE WHEN c.ends_at <= $3 THEN excluded.ends_at ELSE c.ends_at END
+		RETURNING count, ends_at`, tenant, subject, now, now.Add(window))
+}
+
+// PurgeCounts deletes at most limit counters of all tenants whose window has ended,
+// and returns their number.
+func (c Counters) PurgeCounts(ctx context.Context, now time.Time, limit int) (int64, error) {
+	return pg.Exec(ctx, c.tx, `DELETE FROM counts c USING (
+			SELECT tenant_id, subject FROM counts WHERE ends_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+		) AS old WHERE c.tenant_id = old.tenant_id AND c.subject = old.subject`, now, limit)
+}
